@@ -1,0 +1,70 @@
+/* JSON glue over jansson: documents that remember their text, so that an error can name line and
+ * column.
+ *
+ * A document owns its tree and its text. Values are borrowed from it. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct ev_json {
+    json_t *root;
+    char *text; /* as read; NUL-terminated */
+    char *path; /* the file's name, for messages */
+} ev_json;
+
+/* What a value may be; NUMBER takes integers and reals. */
+typedef enum ev_json_kind {
+    EV_JSON_STRING,
+    EV_JSON_INTEGER,
+    EV_JSON_NUMBER,
+    EV_JSON_BOOL,
+    EV_JSON_ARRAY,
+    EV_JSON_OBJECT,
+    EV_JSON_ANY,
+} ev_json_kind;
+
+/* One row of an object's key table; the table is the schema, and docs are printed from it. */
+typedef struct ev_json_key {
+    const char *name;
+    ev_json_kind kind;
+    bool required;
+    const char *doc; /* one line for the docs */
+} ev_json_key;
+
+/* Reads and parses; EV_BAD "FILE:LINE:COLUMN: what" on a syntax error or an unreadable file.
+ * Duplicate keys are refused. */
+ev_status ev_json_load(const char *path, ev_json **out, ev_error *err) EV_CHECKED;
+ev_status ev_json_parse(const char *text, const char *name, ev_json **out,
+                        ev_error *err) EV_CHECKED;
+void ev_json_free(ev_json *doc); /* NULL is fine */
+
+/* Holds `object`, which stands at `where` ("" for the root, else like "cases[2].shape"), against a
+ * key table: unknown key, missing key and wrong kind are EV_BAD with FILE:LINE:COLUMN and the cure
+ * (for an unknown key: the nearest known name). */
+ev_status ev_json_check(const ev_json *doc, const json_t *object, const char *where,
+                        const ev_json_key *keys, size_t count, ev_error *err) EV_CHECKED;
+
+/* EV_BAD "FILE:LINE:COLUMN: message" for the value at `where`. */
+ev_status ev_json_fail(const ev_json *doc, const char *where, ev_error *err, const char *format,
+                       ...) EV_PRINTF(4, 5);
+
+/* Line and column (from 1) of the value (or, with at_key, of the key) at `where`; false if not
+ * there. */
+bool ev_json_locate(const ev_json *doc, const char *where, bool at_key, int *line, int *column);
+
+/* Typed reads of an optional key, with a default; the kind was checked before. */
+const char *ev_json_text(const json_t *object, const char *key, const char *otherwise);
+double ev_json_number(const json_t *object, const char *key, double otherwise);
+json_int_t ev_json_integer(const json_t *object, const char *key, json_int_t otherwise);
+bool ev_json_flag(const json_t *object, const char *key, bool otherwise);
+
+/* Prints `value` with sorted keys; compact on one line, else indented by 2. malloc'ed; NULL when
+ * memory runs out. Reals print with 17 digits, so that text and value agree byte for byte. */
+char *ev_json_print(const json_t *value, bool compact);
+
+#endif

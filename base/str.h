@@ -1,0 +1,34 @@
+/* String builder: a growable text, always NUL-terminated, with a sticky failure flag.
+ *
+ * The owner calls ev_str_free or takes the text with ev_str_take. When memory runs out the builder
+ * keeps what it has and sets `failed`; check once, at the end, with ev_str_status. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct ev_str {
+    char *data;    /* NULL until something was appended; read through ev_str_text */
+    size_t length; /* bytes without the NUL */
+    size_t capacity;
+    bool failed;
+} ev_str;
+
+#define EV_STR_EMPTY ((ev_str){0})
+
+void ev_str_append(ev_str *s, const char *text);
+void ev_str_append_n(ev_str *s, const char *text, size_t length);
+void ev_str_char(ev_str *s, char c);
+void ev_str_printf(ev_str *s, const char *format, ...) EV_PRINTF(2, 3);
+void ev_str_vprintf(ev_str *s, const char *format, va_list args) EV_PRINTF(2, 0);
+void ev_str_hex(ev_str *s, const void *bytes, size_t count); /* lower case, two digits a byte */
+void ev_str_clear(ev_str *s);                                /* keeps the memory */
+void ev_str_free(ev_str *s);
+const char *ev_str_text(const ev_str *s); /* "" when empty; never NULL */
+char *ev_str_take(ev_str *s);             /* malloc'ed; NULL if it failed */
+ev_status ev_str_status(const ev_str *s, ev_error *err) EV_CHECKED;
+
+#endif
