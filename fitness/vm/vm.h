@@ -1,0 +1,247 @@
+/* The PTX virtual machine: executes PTX text as LLVM 19 and nvcc emit it, and checks every access.
+ *
+ *   module   PTX text after loading: decoded once, launched often, never changed by a launch
+ *   memory   the global address space of one device: allocations, their contents, their shadow
+ *   launch   one grid over a module and a memory; ends with `ok` or with a trap
+ *   observer what the timing model hangs on: it is told each executed stretch of each warp
+ *
+ * Everything is deterministic: addresses, order, results and counters depend on the arguments
+ * alone. Not thread-safe within one memory; two memories are independent. Semantics: PTX ISA 8.5.
+ */
+#ifndef FITNESS_VM_VM_H
+#define FITNESS_VM_VM_H
+
+#include "base/status.h"
+#include "base/type.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- modules ----------------------------------------------------------------------------------
+ */
+
+typedef struct vm_module vm_module;
+
+typedef struct vm_param {
+    const char *name;
+    uint32_t offset; /* bytes from the start of the parameter block */
+    uint32_t bytes;
+    uint32_t align;
+    ev_type type; /* of a scalar; U8 for a .b8 array (a struct passed by value) */
+} vm_param;
+
+typedef struct vm_entry {
+    const char *name;
+    const vm_param *params;
+    size_t param_count;
+    uint32_t param_bytes;
+    uint32_t shared_bytes;  /* static shared memory a block, the module's variables included */
+    uint32_t local_bytes;   /* local depot a thread */
+    uint32_t max_threads;   /* product of .maxntid or .reqntid; 0: not given */
+    uint32_t max_registers; /* .maxnreg; 0: not given */
+    uint32_t min_blocks;    /* .minnctapersm; 0: not given */
+    uint32_t first_pc;      /* its instructions are [first_pc, end_pc) of the module's code */
+    uint32_t end_pc;
+} vm_entry;
+
+typedef enum vm_pipe {
+#define VM_PIPE(id, name, throughput, latency, meaning) VM_PIPE_##id,
+#include "fitness/vm/pipes.def"
+#undef VM_PIPE
+    VM_PIPE_COUNT
+} vm_pipe;
+
+typedef enum vm_space {
+    VM_SPACE_NONE,
+    VM_SPACE_GENERIC,
+    VM_SPACE_GLOBAL,
+    VM_SPACE_SHARED,
+    VM_SPACE_LOCAL,
+    VM_SPACE_CONST,
+    VM_SPACE_PARAM,
+} vm_space;
+
+#define VM_MAX_REGS 24 /* operands an instruction may touch: mma has the most */
+
+/* What the timing model and the profiler need of one decoded instruction. Register numbers are
+ * dense, per module; a 64-bit register is one number. */
+typedef struct vm_insn_info {
+    const char *name; /* full mnemonic as in the text, "ld.global.nc.v4.f32" */
+    vm_pipe pipe;
+    uint32_t line;        /* in the PTX text, from 1 */
+    uint32_t source_line; /* from .loc; 0: none */
+    vm_space space;       /* of a memory access */
+    uint8_t access_bytes; /* bytes a lane of a memory access */
+    bool is_load, is_store, is_atomic, is_barrier, is_branch, is_exit;
+    bool conditional; /* guarded by a predicate */
+    uint32_t target;  /* pc a direct branch goes to; UINT32_MAX otherwise */
+    uint8_t def_count, use_count;
+    uint16_t defs[VM_MAX_REGS], uses[VM_MAX_REGS];
+} vm_insn_info;
+
+/* Loads PTX text (`bytes` without a NUL). Everything is checked here: an instruction, type or
+ * directive that the machine does not have is EV_BAD "NAME:LINE:COLUMN: what was found; what was
+ * expected". */
+ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_module **out,
+                         ev_error *err) EV_CHECKED;
+void vm_module_free(vm_module *module);    /* NULL is fine */
+int vm_module_sm(const vm_module *module); /* of .target, e.g. 90 */
+size_t vm_module_entry_count(const vm_module *module);
+const vm_entry *vm_module_entry(const vm_module *module, size_t index);
+/* By name; NULL name takes the only entry. NULL if there is none (or more than one). */
+const vm_entry *vm_module_find(const vm_module *module, const char *name);
+size_t vm_module_insn_count(const vm_module *module);
+uint32_t vm_module_register_count(const vm_module *module);
+/* 32-bit words a register takes in a register file: 0 predicate, 1, or 2. */
+unsigned vm_module_register_words(const vm_module *module, uint32_t reg);
+void vm_module_info(const vm_module *module, uint32_t pc, vm_insn_info *out);
+/* The instruction as text; malloc'ed. */
+char *vm_module_disassemble(const vm_module *module, uint32_t pc);
+/* The text line `line` of the PTX source, borrowed, without its newline; length in *bytes. */
+const char *vm_module_line(const vm_module *module, uint32_t line, size_t *bytes);
+
+/* ---- memory -----------------------------------------------------------------------------------
+ */
+
+typedef struct vm_memory vm_memory;
+
+/* What kernels may do with a buffer, and what it holds at first. */
+typedef enum vm_buffer_kind {
+    VM_BUFFER_IN,      /* initialised; a write is a trap */
+    VM_BUFFER_OUT,     /* uninitialised; reads before a write are a trap */
+    VM_BUFFER_INOUT,   /* initialised; may be written */
+    VM_BUFFER_SCRATCH, /* as OUT, but not looked at afterwards */
+} vm_buffer_kind;
+
+/* `limit_bytes`: what the device has; an allocation past it is EV_BAD. Pages are taken when
+ * touched. */
+ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
+void vm_memory_free(vm_memory *memory);
+/* A buffer with redzones around it, aligned to 256 bytes; contents zero. */
+ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                          uint64_t *address, ev_error *err) EV_CHECKED;
+/* Gives every buffer back; the next allocations get the same addresses again. */
+void vm_memory_clear(vm_memory *memory);
+/* The buffer's contents for the host to fill before, and to read after, a launch; NULL if no buffer
+ * starts at `address`. The whole range counts as initialised for IN and INOUT kinds. */
+void *vm_memory_host(vm_memory *memory, uint64_t address);
+uint64_t vm_memory_bytes(const vm_memory *memory, uint64_t address);
+/* Forgets all that launches wrote: shadow as after allocation; OUT and SCRATCH contents filled with
+ * `poison` bytes where touched. INOUT contents are the caller's to restore. Costs the pages
+ * touched. */
+void vm_memory_reset(vm_memory *memory, uint8_t poison);
+/* For each of `count` elements of `element_bytes` from `address`: written[i] = 1 if launches wrote
+ * all its bytes since the reset. Returns how many were written. */
+uint64_t vm_memory_written(const vm_memory *memory, uint64_t address, size_t element_bytes,
+                           uint64_t first, uint64_t count, uint8_t *written);
+
+/* ---- launches ---------------------------------------------------------------------------------
+ */
+
+typedef enum vm_trap_kind {
+    VM_TRAP_NONE = 0,
+#define VM_TRAP(id, name, meaning) VM_TRAP_##id,
+#include "fitness/vm/traps.def"
+#undef VM_TRAP
+    VM_TRAP_COUNT
+} vm_trap_kind;
+
+const char *vm_trap_name(vm_trap_kind kind); /* "none" for VM_TRAP_NONE */
+
+typedef struct vm_trap {
+    vm_trap_kind kind;
+    uint32_t line;        /* of the PTX text */
+    uint32_t source_line; /* from .loc; 0: none */
+    uint32_t block[3];
+    uint32_t thread[3];
+    bool has_address;
+    uint64_t address;
+    char message[600]; /* one line: what, where, nearest allocation and offset */
+} vm_trap;
+
+/* Counters of a launch. Requests are warp-wide. Transactions are 32-byte sectors. */
+typedef struct vm_counters {
+    uint64_t thread_instructions;
+    uint64_t warp_instructions;
+    uint64_t warp_by_pipe[VM_PIPE_COUNT];
+    uint64_t global_load_requests, global_load_sectors, global_load_bytes;
+    uint64_t global_store_requests, global_store_sectors, global_store_bytes;
+    uint64_t shared_requests, shared_passes; /* passes - requests = bank conflicts */
+    uint64_t local_requests, local_sectors;
+    uint64_t atomics;
+    uint64_t barriers; /* warp arrivals */
+    uint64_t branches, divergent_branches;
+    uint64_t blocks; /* executed */
+} vm_counters;
+
+/* One stretch of `count` instructions from `pc`, executed in order by the lanes of `active`; only
+ * its last may access memory, synchronise or branch. */
+typedef struct vm_event {
+    uint32_t pc;
+    uint32_t count;
+    uint32_t active;  /* lanes that executed the last instruction (its guard applied) */
+    uint16_t sectors; /* global or local access: distinct 32-byte sectors, from `first_sector` */
+    uint16_t
+        passes; /* shared access: bank passes (1: no conflict); global: distinct 128-byte lines */
+    uint32_t first_sector; /* index into the batch's sector list */
+} vm_event;
+
+typedef struct vm_batch {
+    uint32_t block; /* linear number in the grid */
+    uint32_t warp;  /* in the block */
+    const vm_event *events;
+    size_t count;
+    const uint64_t *sectors; /* address / 32 */
+} vm_batch;
+
+/* Called in the order of execution: a warp's batches are in its program order, and a batch ends
+ * where the warp waits (barrier) or its turn ends. Blocks may be interleaved. */
+typedef struct vm_observer {
+    void *context;
+    void (*block_begin)(void *context, uint32_t block, uint32_t warps);
+    void (*batch)(void *context, const vm_batch *batch);
+    void (*block_end)(void *context, uint32_t block);
+} vm_observer;
+
+typedef enum vm_checks {
+    VM_CHECK_NONE = 0, /* bounds, alignment, fuel and deadlock are always on */
+    VM_CHECK_INIT = 1, /* uninitialised reads, writes outside outputs */
+    VM_CHECK_RACES = 2,
+    VM_CHECK_ALL = 3,
+} vm_checks;
+
+typedef struct vm_launch {
+    const vm_module *module;
+    const vm_entry *entry;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t dynamic_shared; /* bytes a block */
+    const void *params;      /* entry->param_bytes, laid out as entry->params say */
+    uint64_t fuel;           /* thread instructions for the whole launch; 0: 2^40 */
+    vm_checks checks;
+    uint64_t schedule_seed;   /* 0: natural order; else warps and blocks are permuted by it */
+    uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
+    const uint32_t *sample;   /* linear block numbers to run, ascending; NULL: all of the grid */
+    size_t sample_count;
+    const vm_observer *observer; /* NULL: none */
+    uint64_t
+        *executions; /* NULL, or one count of warp executions per pc of the module (added to) */
+} vm_launch;
+
+typedef struct vm_result {
+    bool ok;
+    vm_trap trap;         /* when not ok */
+    vm_counters counters; /* up to the trap when there was one */
+} vm_result;
+
+/* Runs a launch. A trap is no failure of the call: EV_OK with result->ok false. EV_BAD: the
+ * geometry does not fit the machine (block too large, no threads, shared memory). EV_INFRA: out of
+ * memory. */
+ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result,
+                 ev_error *err) EV_CHECKED;
+
+/* The instruction set chosen at run time: "baseline", "avx2" or "avx512". */
+const char *vm_isa_name(void);
+
+#endif
