@@ -1,0 +1,63 @@
+/* Genome: knobs and an ordered list of edits; a plain value with a JSON form, free of LLVM.
+ *
+ * A genome prints to one JSON text and parses back to the same value; its SHA-256 is that of the
+ * compact text. An edit names instructions of the numbered base module by number, and what earlier
+ * edits of the same genome inserted by the edit's own tag, so that replaying it gives the same
+ * module everywhere. */
+#ifndef IR_GENOME_H
+#define IR_GENOME_H
+
+#include "base/hash.h"
+#include "base/pcg.h"
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ir_edit_kind {
+#define IR_EDIT(id, name, family, needs, describes) IR_EDIT_##id,
+#include "ir/edits.def"
+#undef IR_EDIT
+    IR_EDIT_COUNT
+} ir_edit_kind;
+
+const char *ir_edit_name(ir_edit_kind kind);
+const char *
+ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control", "launch" */
+const char *ir_edit_needs(ir_edit_kind kind);
+const char *ir_edit_describes(ir_edit_kind kind);
+bool ir_edit_find(const char *name, ir_edit_kind *out);
+
+typedef struct ir_genome ir_genome;
+
+ir_genome *ir_genome_new(const char *start); /* no edits, default knobs; NULL: out of memory */
+ir_genome *ir_genome_clone(const ir_genome *genome);
+void ir_genome_free(ir_genome *genome); /* NULL is fine */
+
+const char *ir_genome_start(const ir_genome *genome);
+/* Knobs: the task's macros by name, in sorted order; a macro that is not set has its default. */
+ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value,
+                              ev_error *err) EV_CHECKED;
+size_t ir_genome_macro_count(const ir_genome *genome);
+const char *ir_genome_macro_name(const ir_genome *genome, size_t index);
+int64_t ir_genome_macro_value(const ir_genome *genome, size_t index);
+
+size_t ir_genome_edit_count(const ir_genome *genome);
+ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index);
+/* The SHA-256 of one edit's JSON: equal edits have equal keys in all genomes. */
+ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index);
+void ir_genome_remove(ir_genome *genome, size_t index);
+/* Appends a copy of `from`'s edit; a duplicate of one already there is left out (false). */
+bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index);
+
+json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out of memory */
+ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) EV_CHECKED;
+ev_sha256 ir_genome_sha256(const ir_genome *genome);
+
+/* One child of two parents of the same start: the edits they share, in order; of each one's others,
+ * a random part, kept in its parent's order. Knobs come from either. NULL: out of memory. */
+ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng);
+
+#endif

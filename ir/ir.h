@@ -1,0 +1,113 @@
+/* ir: loads a kernel as LLVM IR, numbers it, edits it, optimises it and emits PTX in memory.
+ *
+ *   base     one start of a task at one setting of its macros: the module with every instruction
+ * numbered build    one genome being made real, stage by stage, so that the caller may stop after
+ * each hash
+ *
+ * LLVM may abort the process on a bad module: call ir_build_* in worker processes only (IR_STAGE_*
+ * says where it was). No LLVM type leaves this folder. Not thread-safe. */
+#ifndef IR_IR_H
+#define IR_IR_H
+
+#include "base/hash.h"
+#include "base/pcg.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "ir/genome.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- base modules ------------------------------------------------------------------------------
+ */
+
+typedef struct ir_base ir_base;
+
+typedef struct ir_macro {
+    const char *name;
+    int64_t value;
+} ir_macro;
+
+typedef struct ir_source {
+    const char *path;       /* .cu (through clang-19), .ll or .bc */
+    const char *entry;      /* the kernel's name */
+    const char *include;    /* folder of evoke_cuda.h */
+    const ir_macro *macros; /* -DNAME=VALUE for a .cu */
+    size_t macro_count;
+    int sm; /* target, e.g. 90 */
+} ir_source;
+
+/* Compiles (.cu: clang-19 -O3, device side only, no CUDA SDK), parses, keeps the entry and what it
+ * needs, notes source lines, strips debug info, numbers the instructions. EV_BAD: a source that
+ * does not compile (with clang's own message), an entry that is not there (with those that are), an
+ * IR that does not verify. */
+ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
+void ir_base_free(ir_base *base);
+size_t ir_base_insn_count(const ir_base *base);
+uint32_t ir_base_insn_line(const ir_base *base, size_t number); /* source line; 0: none */
+char *ir_base_insn_text(const ir_base *base, size_t number);    /* as LLVM prints it; malloc'ed */
+ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canonical IR */
+
+/* ---- building ----------------------------------------------------------------------------------
+ */
+
+typedef enum ir_stage {
+    IR_STAGE_EDIT, /* clone, apply the edits with their repairs */
+    IR_STAGE_VERIFY,
+    IR_STAGE_OPTIMISE, /* default<O3> or the genome's pipeline */
+    IR_STAGE_EMIT,     /* NVPTX */
+    IR_STAGE_COUNT
+} ir_stage;
+
+const char *ir_stage_name(ir_stage stage);
+
+typedef struct ir_build ir_build;
+
+/* Stages are run in order by ir_build_run; each may fail with EV_BAD (the candidate's fault, with
+ * the edit's number and kind, or LLVM's message). */
+ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **out,
+                       ev_error *err) EV_CHECKED;
+ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
+void ir_build_free(ir_build *build);
+/* After OPTIMISE: of the canonical IR before code generation. After EMIT: of the PTX. */
+ev_sha256 ir_build_ir_sha256(const ir_build *build);
+ev_sha256 ir_build_ptx_sha256(const ir_build *build);
+const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
+/* Seconds each stage took in this process, hashing and messages within their stage: `llvm` is the
+ * part inside LLVM's passes and emission, `own` all the rest. For `evoke bench compile` only. */
+typedef struct ir_build_cost {
+    double llvm[IR_STAGE_COUNT];
+    double own[IR_STAGE_COUNT];
+} ir_build_cost;
+ir_build_cost ir_build_cost_of(const ir_build *build);
+
+/* ---- mutation ----------------------------------------------------------------------------------
+ */
+
+/* A child of `parent` with one more edit of `kind`, drawn where it can work in the parent's edited
+ * module. EV_BAD: no place for it there. The draw depends on the arguments alone. */
+ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind, ev_pcg *rng,
+                    ir_genome **out, ev_error *err) EV_CHECKED;
+
+/* How many places each kind of edit has in the base module. */
+void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
+
+/* ---- reading -----------------------------------------------------------------------------------
+ */
+
+/* One line a genome's edit: what it does in words, with the source line; appended to `out`. */
+ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
+                           ev_error *err) EV_CHECKED;
+/* A readable diff (unified, of the IR after the edits, before optimisation) of a variant to its
+ * base. */
+ev_status ir_diff(const ir_base *base, const ir_genome *genome, ev_str *out,
+                  ev_error *err) EV_CHECKED;
+
+/* Version of the LLVM library in use, "19.1.7": part of a run's identity. */
+const char *ir_llvm_version(void);
+
+/* Called with LLVM's own words just before it would abort the process; may not return to LLVM's
+ * caller (the worker writes its last message and leaves). */
+void ir_set_fatal_handler(void (*handler)(const char *reason));
+
+#endif
