@@ -1,0 +1,152 @@
+/* Tasks: what there is to tune. A task.json names a kernel's source, arguments, launch rule,
+ * oracle, tolerance, tunables and cases; docs/task.md and its schema are printed from the same key
+ * tables.
+ *
+ * A task owns everything it points to, and is read-only after loading. */
+#ifndef KERNELS_TASK_H
+#define KERNELS_TASK_H
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "base/type.h"
+#include "corpora/corpus.h"
+#include "kernels/evoke_oracle.h"
+#include "kernels/expr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
+
+typedef struct task_argument {
+    const char *name;
+    const char *doc;
+    task_argument_kind kind;
+    ev_type type;
+    const char *count;                 /* buffers: expression for the number of elements */
+    const char *value;                 /* scalars: expression */
+    const corpus_generator *generator; /* in, inout */
+    const char *parameters[CORPUS_MAX_PARAMETERS]; /* expressions, in the generator's order; NULL:
+                                                      default */
+    const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
+                               exactly 0 */
+} task_argument;
+
+/* A macro the source may be compiled with, and the values the search may give it. */
+typedef struct task_macro {
+    const char *name;
+    const char *doc;
+    int64_t otherwise; /* the value the source has by itself */
+    const int64_t *values;
+    size_t value_count;
+} task_macro;
+
+/* Where a search begins: a source, its entry and launch rule. The first start is the baseline. */
+typedef struct task_start {
+    const char *name; /* "textbook", "hand" */
+    const char *doc;
+    const char *source; /* path of the .cu, .ll or .bc */
+    const char *entry;
+    const char *grid[3]; /* expressions over shape and macros */
+    const char *block[3];
+    const char *shared; /* dynamic shared memory in bytes, an expression */
+    const task_macro *macros;
+    size_t macro_count;
+} task_start;
+
+/* What a case is for: all blocks and every output element, or a sample of blocks at full shape. */
+typedef enum task_case_use { TASK_CHECK, TASK_TIME, TASK_SMOKE } task_case_use;
+
+typedef struct task_case {
+    const char *name; /* "vgg16.conv4_2-n8-d30" */
+    corpus_split split;
+    task_case_use use; /* smoke: the smallest one, for gate 3 */
+    const char *from;  /* the corpus shape it was taken from; NULL: given in full */
+    const expr_name *shape;
+    size_t shape_count;
+} task_case;
+
+typedef struct task_tolerance {
+    double relative_l2; /* ||got - want|| / ||want||, at most */
+    double scaled_max;  /* max |got - want| / (u * sqrt(K) * scale) where the oracle gives a scale,
+                           at most; 0: off */
+    double max_abs;     /* max |got - want|, at most; 0: off */
+    double baseline_factor; /* "no worse than k x the baseline's own error", with a floor of one
+                               ulp; 0: off */
+    const char *depth;      /* expression for K above; "1" when absent */
+} task_tolerance;
+
+typedef enum task_oracle_kind {
+    TASK_ORACLE_BUILT_IN,
+    TASK_ORACLE_BASELINE,
+    TASK_ORACLE_SOURCE
+} task_oracle_kind;
+
+typedef struct task {
+    const char *name;
+    const char *family;
+    const char *doc;
+    const char *path;   /* of the task.json */
+    const char *folder; /* that holds it; sources are relative to it */
+    const char *json;   /* its text */
+    const task_argument *arguments;
+    size_t argument_count;
+    const task_start *starts;
+    size_t start_count;
+    const task_case *cases;
+    size_t case_count;
+    task_tolerance tolerance;
+    task_oracle_kind oracle_kind;
+    const char *oracle_name; /* built-in name, or path of the C source */
+    evoke_oracle_fn *oracle; /* NULL for TASK_ORACLE_BASELINE */
+    ev_sha256 sha256;        /* of the json, the sources and a source oracle: the task's identity */
+} task;
+
+/* Loads and checks. Errors are EV_BAD with FILE:LINE:COLUMN. An oracle given as a C source is
+ * compiled with clang-19 (`-O2 -shared -fPIC`) and loaded; its compile errors are shown. */
+ev_status task_load(const char *path, task **out, ev_error *err) EV_CHECKED;
+void task_free(task *t); /* NULL is fine */
+
+/* The shipped tasks, by name, in a fixed order: HOME/kernels/FAMILY/KERNEL/task.json. */
+ev_status task_list_shipped(char ***paths, size_t *count, ev_error *err) EV_CHECKED;
+void task_list_free(char **paths, size_t count);
+/* A shipped task's name, or a path to a task.json (has a slash or ends in .json). Unknown: EV_BAD
+ * with the names there are. */
+ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;
+
+const task_start *task_find_start(const task *t, const char *name); /* NULL: none */
+const task_case *task_find_case(const task *t, const char *name);   /* NULL: none */
+
+/* ---- a case made concrete -----------------------------------------------------------------------
+ */
+
+typedef struct task_launch {
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes; /* dynamic */
+} task_launch;
+
+/* The launch of a start at a case; `macros` holds those that differ from their defaults (names of
+ * the start). EV_BAD: an expression error, or a size that no GPU takes (names start, case and
+ * expression). */
+ev_status task_launch_of(const task *t, const task_start *start, const expr_name *macros,
+                         size_t macro_count, const task_case *c, task_launch *out,
+                         ev_error *err) EV_CHECKED;
+/* Elements of a buffer argument at a case. */
+ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
+                                 uint64_t *out, ev_error *err) EV_CHECKED;
+/* Value of a scalar argument at a case. */
+ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
+                                 expr_value *out, ev_error *err) EV_CHECKED;
+/* How an input's elements are made at a case. */
+ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
+                                uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
+/* The tolerance's depth K at a case. */
+ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
+
+/* The schema of task.json as text for the docs (Markdown tables of the key tables). */
+void task_print_schema(ev_str *out);
+
+#endif
