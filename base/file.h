@@ -13,7 +13,7 @@ ev_status ev_file_read(const char *path, char **data, size_t *bytes, ev_error *e
 
 /* Writes to a temporary file beside `path`, fsyncs, renames. A folder that is missing or not
  * writable is EV_BAD (the user named it); a full disk or failing fsync is EV_INFRA; nothing is left
- * behind. */
+ * behind. main ignores SIGXFSZ, so that a limit on file sizes is such a failure too. */
 ev_status ev_file_write(const char *path, const void *data, size_t bytes, ev_error *err) EV_CHECKED;
 
 ev_status ev_dir_make(const char *path,
@@ -30,9 +30,9 @@ bool ev_path_is_dir(const char *path);
 char *ev_path_join(const char *dir, const char *name);
 /* The folder part of `path`, "." when it has none. malloc'ed. */
 char *ev_path_dir(const char *path);
-/* The folder that holds kernels/, fitness/model/gpus/ and corpora/: $EVOKE_HOME, else beside the
- * running binary (../), else the source folder of the build. malloc'ed; NULL if none of them is
- * there. */
+/* The folder that holds kernels/ and fitness/model/gpus/: $EVOKE_HOME where that is set (nothing
+ * else then), else beside the running binary (../), else the source folder of the build. malloc'ed;
+ * NULL if it is not there. */
 char *ev_path_home(void);
 
 #endif

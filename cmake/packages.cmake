@@ -3,6 +3,9 @@ find_package(PkgConfig REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+if(EVOKE_TESTS)
+  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+endif()
 
 # LLVM through llvm-config-19: the C API of one shared library, nothing of LLVM's CMake.
 find_program(EVOKE_LLVM_CONFIG NAMES llvm-config-19 REQUIRED)

@@ -1,0 +1,66 @@
+# evoke_test(NAME LIBS targets ... [SOURCES more.c ...] [NEEDS targets ...] [ARGS ...] [LINK options ...]
+#            [TIMEOUT seconds])
+# makes the executable build/tests/NAME from tests/NAME.c, links cmocka and the house's flags, and
+# registers it with ctest; it runs in the source root. LIBS are linked; NEEDS are only built before
+# (the binary `evoke`, say). A test whose LIBS or NEEDS are not all there is left out with a note, so
+# that one floor can be built alone.
+
+# What every test runs under; a sanitizer's finding is a failure.
+set(EVOKE_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1:detect_stack_use_after_return=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "LC_ALL=C")
+
+# Sets `out` to the first of the targets that is not there, or to "".
+function(evoke_missing_target out)
+  set(${out} "" PARENT_SCOPE)
+  foreach(target IN LISTS ARGN)
+    if(NOT TARGET ${target})
+      set(${out} ${target} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+function(evoke_test_settings name timeout)
+  if(NOT timeout)
+    set(timeout 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
+endfunction()
+
+function(evoke_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "LIBS;SOURCES;NEEDS;ARGS;LINK" ${ARGN})
+  evoke_missing_target(missing ${TEST_LIBS} ${TEST_NEEDS})
+  if(missing)
+    message(STATUS "${name} is left out: there is no ${missing}")
+    return()
+  endif()
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${name}.c ${TEST_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE
+    EVOKE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" EVOKE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE evoke_flags ${TEST_LIBS} PkgConfig::CMOCKA)
+  target_link_options(${name} PRIVATE ${TEST_LINK})
+  if(TEST_NEEDS)
+    add_dependencies(${name} ${TEST_NEEDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${TEST_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  evoke_test_settings(${name} "${TEST_TIMEOUT}")
+endfunction()
+
+# evoke_script_test(NAME [NEEDS targets ...] [TIMEOUT seconds]): tests/NAME.sh, run by bash in the
+# source root with the build folder as its argument.
+function(evoke_script_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "NEEDS" ${ARGN})
+  evoke_missing_target(missing ${TEST_NEEDS})
+  if(missing)
+    message(STATUS "${name} is left out: there is no ${missing}")
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/${name}.sh ${PROJECT_BINARY_DIR}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  evoke_test_settings(${name} "${TEST_TIMEOUT}")
+endfunction()
