@@ -1,0 +1,113 @@
+/* Device: the one interface in front of the virtual machine and a real GPU.
+ *
+ * A buffer is a handle; kernels get its device address. A launch ends `ok` or with a fault (a trap
+ * of the VM, an error of the driver); a fault is the candidate's and no failure of the call. */
+#ifndef FITNESS_DEVICE_H
+#define FITNESS_DEVICE_H
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "fitness/model/model.h"
+#include "fitness/vm/vm.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct device device;
+typedef struct device_kernel device_kernel;
+typedef uint32_t device_buffer; /* 0: none */
+
+typedef struct device_properties {
+    char id[64];    /* "vm:h200", "cuda:0" */
+    char name[128]; /* "NVIDIA H200 SXM 141GB" */
+    int sm;         /* 90 */
+    bool modelled;  /* true: times are modelled, not measured */
+    uint32_t max_threads_per_block;
+    uint32_t max_shared_per_block;
+    uint32_t max_registers_per_thread;
+    uint64_t memory_bytes;
+} device_properties;
+
+/* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. */
+ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
+void device_close(device *d); /* NULL is fine */
+const device_properties *device_properties_of(const device *d);
+
+/* ---- buffers: the same address for the same sequence of calls
+ * -------------------------------------- */
+
+ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                       device_buffer *out, ev_error *err) EV_CHECKED;
+/* Frees all buffers. */
+void device_clear(device *d);
+uint64_t device_address(const device *d, device_buffer buffer);
+/* Contents before the first launch after a reset. IN and INOUT only. */
+ev_status device_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                       uint64_t bytes, ev_error *err) EV_CHECKED;
+ev_status device_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
+                      ev_error *err) EV_CHECKED;
+/* Before each launch of a new candidate: OUT buffers poisoned, what counts as written forgotten. */
+ev_status device_reset(device *d, uint8_t poison, ev_error *err) EV_CHECKED;
+/* As vm_memory_written. On a device without shadow memory, an element counts as written when it
+ * differs from the poison. */
+ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                         uint64_t count, uint8_t *written, uint64_t *how_many,
+                         ev_error *err) EV_CHECKED;
+
+/* ---- kernels
+ * ---------------------------------------------------------------------------------------- */
+
+/* EV_BAD: the device refuses the PTX (its message), or the entry is not there. */
+ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
+                      device_kernel **out, ev_error *err) EV_CHECKED;
+void device_unload(device_kernel *kernel); /* NULL is fine */
+
+typedef struct device_resources {
+    uint32_t registers;    /* a thread; estimated on the VM */
+    uint32_t shared_bytes; /* static, a block */
+    uint32_t local_bytes;  /* a thread */
+    uint32_t max_threads;  /* a block, from the kernel's own bounds; 0: none */
+} device_resources;
+
+device_resources device_kernel_resources(const device_kernel *kernel);
+/* The kernel's parameter list; the caller packs the parameter block by it. */
+const vm_entry *device_kernel_entry(const device_kernel *kernel);
+const vm_module *device_kernel_module(const device_kernel *kernel);
+
+typedef struct device_launch {
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t dynamic_shared;
+    const void *params;
+    uint64_t fuel;          /* thread instructions; 0: the device's default */
+    vm_checks checks;       /* on the VM */
+    uint64_t schedule_seed; /* on the VM */
+    const uint32_t *sample; /* on the VM: blocks to run; NULL: all */
+    size_t sample_count;
+    uint64_t *executions; /* on the VM: per pc; NULL: not wanted */
+    double *stalls; /* on the VM, with timing: per pc share of stall cycles; NULL: not wanted */
+} device_launch;
+
+typedef struct device_outcome {
+    bool ok;
+    vm_trap fault; /* when not ok */
+    vm_counters counters;
+} device_outcome;
+
+/* EV_BAD: the launch does not fit the device (block too large, shared memory, registers). */
+ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
+                     device_outcome *out, ev_error *err) EV_CHECKED;
+
+typedef struct device_timing {
+    double ns;              /* median; modelled on the VM */
+    double low_ns, high_ns; /* interval; equal to ns on the VM */
+    model_time model;       /* on the VM: where it went */
+} device_timing;
+
+/* Runs and times. On the VM: one run of the launch (its sample), modelled. `timing` is set only
+ * when out->ok. */
+ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                      device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,95 @@
+/* Fitness: a task on a device, ready to score candidates through the gates.
+ *
+ * Opening makes the inputs of the cases and the oracle's answers once (lazily, a case at a time);
+ * scoring a candidate then costs its own runs only. */
+#ifndef FITNESS_FITNESS_H
+#define FITNESS_FITNESS_H
+
+#include "base/status.h"
+#include "fitness/device.h"
+#include "fitness/score.h"
+#include "kernels/task.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct fitness fitness;
+
+typedef struct fitness_options {
+    size_t sample_blocks; /* blocks a timed run executes; 0: 3 */
+    size_t spot_elements; /* outputs of a timed run that are held against the oracle; 0: 64 */
+    uint64_t fuel_factor; /* fuel = factor x the baseline's own thread instructions; 0: 8 */
+    uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */
+} fitness_options;
+
+/* What is scored: PTX and how to launch it. All pointers borrowed. */
+typedef struct candidate {
+    const char *ptx;
+    size_t ptx_bytes;
+    const char *entry;
+    const task_start *start;
+    const expr_name *macros; /* that differ from their defaults */
+    size_t macro_count;
+} candidate;
+
+/* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does
+ * not fit in the device's memory (names case, bytes and cure). */
+ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
+                       ev_error *err) EV_CHECKED;
+void fitness_close(fitness *f); /* NULL is fine */
+
+/* The baseline: the task's first start, unchanged. Must be called before anything is scored: it
+ * gives the fuel, the speed-up's denominator, the answers where the oracle is `baseline`, and it is
+ * held against its oracle on every case of `splits` (bit 1 << corpus_split). EV_BAD: it traps, or
+ * disagrees with its oracle (task, case, error, tolerance). */
+ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
+                               ev_error *err) EV_CHECKED;
+
+/* Runs gates EMIT..TIMED (2 to 5) on the search cases, stopping at the first that fails. A
+ * candidate's fault is in out->stopped and out->reason; EV_BAD is a misuse, EV_INFRA the machine.
+ */
+ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
+
+/* Gate 6: held-out and adversarial cases, other inputs, two schedules bit for bit, accuracy again
+ * after timing, time against the baseline's on the held-out timed cases: out->cases holds them,
+ * with out->stopped GATE_PROMOTED if it failed. A time under the speed-of-light floor is an alarm:
+ * it fails. */
+ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
+
+/* One row of `evoke check`: the candidate at one case of any split, checked (and timed where the
+ * case is for time). `ok` is the verdict. */
+typedef struct fitness_verdict {
+    bool ok;
+    double error; /* relative L2 */
+    double normalised;
+    double tolerance; /* the task's relative L2 */
+    double ns;        /* timed cases */
+    char reason[600];
+} fitness_verdict;
+
+ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
+                        ev_error *err) EV_CHECKED;
+
+/* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
+double fitness_baseline_ns(const fitness *f, const char *case_name);
+/* Seconds spent in each part since opening, for `evoke bench search`. */
+typedef struct fitness_cost {
+    double inputs, oracle, load, safe, accurate, timed;
+} fitness_cost;
+fitness_cost fitness_cost_of(const fitness *f);
+
+/* Everything a profile shows of one candidate at one case: counters and the model's account. */
+typedef struct fitness_profile_data {
+    task_launch launch;
+    device_outcome outcome;
+    device_timing timing;
+    uint64_t *executions; /* per pc; malloc'ed, the caller frees */
+    double *stalls;       /* per pc; malloc'ed, the caller frees */
+    size_t insn_count;
+} fitness_profile_data;
+
+ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
+                          fitness_profile_data *out, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,41 @@
+/* GPU descriptions: one JSON file a GPU model in fitness/model/gpus/, each number with its source.
+ */
+#ifndef FITNESS_MODEL_GPU_H
+#define FITNESS_MODEL_GPU_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every key of a description: one row each of fitness/model/gpu_keys.def (key, default rule, doc).
+ */
+typedef enum gpu_key {
+#define GPU_KEY(id, key, unit, otherwise, doc) GPU_##id,
+#include "fitness/model/gpu_keys.def"
+#undef GPU_KEY
+    GPU_KEY_COUNT
+} gpu_key;
+
+typedef struct gpu_number {
+    double value;
+    const char *source; /* the text of the description's source, "measured", or "derived: ..." */
+} gpu_number;
+
+typedef struct gpu {
+    const char *id;                    /* "h200": what stands after "vm:" */
+    const char *name;                  /* "NVIDIA H200 SXM 141GB" */
+    int sm;                            /* compute capability x 10: 90 */
+    gpu_number numbers[GPU_KEY_COUNT]; /* all present: unknown ones are derived, and say so */
+} gpu;
+
+/* By id ("h200") from HOME/fitness/model/gpus, or a path of one's own (has a slash or ends in
+ * .json). EV_BAD: no such model (with those there are), or a bad description (line and column). */
+ev_status gpu_load(const char *id_or_path, gpu **out, ev_error *err) EV_CHECKED;
+void gpu_free(gpu *g); /* NULL is fine */
+/* Ids of the shipped descriptions, sorted. */
+ev_status gpu_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
+void gpu_list_free(char **ids, size_t count);
+double gpu_get(const gpu *g, gpu_key key);
+
+#endif

@@ -1,0 +1,80 @@
+/* The timing model: from what the virtual machine executed to a modelled time and where it went.
+ *
+ * Throughput terms by pipe and memory level, a latency term by scoreboard over each warp's stream,
+ * occupancy from registers, shared memory and threads, waves over the SMs, a start-up cost a block;
+ * joined by a smooth maximum. All constants come from the GPU description. Times are modelled
+ * nanoseconds. */
+#ifndef FITNESS_MODEL_MODEL_H
+#define FITNESS_MODEL_MODEL_H
+
+#include "base/status.h"
+#include "fitness/model/gpu.h"
+#include "fitness/vm/vm.h"
+
+#include <stdint.h>
+
+/* Registers a thread needs, estimated from the liveness of the PTX's registers (32-bit words alive
+ * at once, plus what the hardware reserves), rounded as the GPU allocates them. Deterministic. */
+uint32_t model_registers(const vm_module *module, const vm_entry *entry);
+
+typedef enum model_limiter {
+    MODEL_BY_WARPS,
+    MODEL_BY_BLOCKS,
+    MODEL_BY_REGISTERS,
+    MODEL_BY_SHARED,
+    MODEL_BY_GRID
+} model_limiter;
+
+const char *model_limiter_name(model_limiter limiter);
+
+typedef struct model_occupancy {
+    uint32_t registers;     /* a thread */
+    uint32_t shared_bytes;  /* a block, static + dynamic + reserved */
+    uint32_t blocks_per_sm; /* 0: the block does not fit at all */
+    uint32_t warps_per_sm;
+    model_limiter limiter;
+} model_occupancy;
+
+model_occupancy model_occupancy_of(const gpu *g, const vm_entry *entry, uint32_t registers,
+                                   const uint32_t grid[3], const uint32_t block[3],
+                                   uint32_t dynamic_shared);
+
+/* Where the modelled time went: one row each of fitness/model/terms.def. */
+typedef enum model_term {
+#define MODEL_TERM(id, name, meaning) MODEL_##id,
+#include "fitness/model/terms.def"
+#undef MODEL_TERM
+    MODEL_TERM_COUNT
+} model_term;
+
+const char *model_term_name(model_term term);
+
+typedef struct model_time {
+    double ns; /* modelled time of the whole grid, launch overhead included */
+    double term_ns[MODEL_TERM_COUNT]; /* each term alone; the time is their smooth maximum +
+                                         overhead */
+    model_term bound_by;              /* the largest */
+    model_occupancy occupancy;
+    double stall_share[MODEL_TERM_COUNT]; /* of a warp's cycles; sums to 1 */
+    uint64_t blocks, sampled_blocks;
+    double floor_ns; /* speed of light: the bytes of the buffers once, or the flops at peak */
+} model_time;
+
+typedef struct model model;
+
+/* A model of one launch. Hang model_observer on the launch's `observer`, run, then ask. */
+ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
+void model_free(model *m);
+const vm_observer *model_observer(model *m);
+/* `result`: of the finished run. */
+ev_status model_finish(model *m, const vm_result *result, model_time *out,
+                       ev_error *err) EV_CHECKED;
+/* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish.
+ */
+const double *model_stalls_by_pc(const model *m);
+
+/* The blocks to execute of a grid of `blocks`, at most `limit`: first, last and evenly between,
+ * ascending. Returns how many were written to `sample`. */
+size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample);
+
+#endif

@@ -1,0 +1,68 @@
+/* Score: what the gates found out about one variant; a plain value with a JSON form. On the VM it
+ * is a pure function of (PTX, launch, task, device). */
+#ifndef FITNESS_SCORE_H
+#define FITNESS_SCORE_H
+
+#include "base/status.h"
+#include "fitness/vm/vm.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum gate {
+#define GATE(number, id, name, meaning) GATE_##id = number,
+#include "fitness/gates.def"
+#undef GATE
+    GATE_COUNT,
+    GATE_NONE = GATE_COUNT /* not stopped */
+} gate;
+
+const char *gate_name(gate g); /* "none" for GATE_NONE */
+const char *gate_meaning(gate g);
+bool gate_find(const char *name, gate *out);
+
+/* Accuracy at one case, the worst over its outputs. `normalised` is the largest of each metric over
+ * its own limit: at most 1 passes. Infinite when an output holds a NaN or an infinity it should
+ * not. */
+typedef struct accuracy {
+    double relative_l2;
+    double scaled_max;
+    double max_abs;
+    double max_ulp;
+    double normalised;
+    uint64_t checked;   /* elements */
+    uint64_t unwritten; /* elements of outputs that were never written */
+    uint64_t not_zero;  /* elements that had to be exactly zero and are not */
+    uint64_t not_finite;
+} accuracy;
+
+typedef struct score_case {
+    char name[96];
+    double ns; /* 0 for a case that is not timed */
+    double low_ns, high_ns;
+    double error;      /* relative L2 */
+    double normalised; /* see accuracy */
+} score_case;
+
+#define SCORE_MAX_CASES 16
+
+typedef struct score {
+    gate stopped;      /* GATE_NONE: passed all gates that were asked for */
+    char reason[600];  /* one line; "" when not stopped */
+    char trap[40];     /* name of the trap, where there was one */
+    double ns;         /* geometric mean over the timed cases; 0 when not timed */
+    double error;      /* worst relative L2 over the cases so far */
+    double normalised; /* worst */
+    uint32_t registers;
+    double occupancy;             /* warps per SM / max, at the first timed case */
+    uint64_t thread_instructions; /* executed by all gates */
+    size_t case_count;
+    score_case cases[SCORE_MAX_CASES];
+} score;
+
+json_t *score_to_json(const score *s); /* new reference; NULL: out of memory */
+ev_status score_from_json(const json_t *json, score *out, ev_error *err) EV_CHECKED;
+
+#endif
