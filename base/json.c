@@ -168,9 +168,20 @@ static size_t error_offset(const char *text, const json_error_t *error) {
     return stop - length;
 }
 
+/* Whether it was memory that failed. jansson says so in few cases: often it leaves no words at all,
+ * and when it cannot keep a string it calls that string a wrong token. A string that the reader got
+ * to the end of is never one. */
+static bool error_is_memory(const char *text, const json_error_t *error) {
+    if (json_error_code(error) == json_error_out_of_memory || error->text[0] == '\0')
+        return true;
+    bool wrong_token = strncmp(error->text, "invalid token", 13) == 0 ||
+                       strncmp(error->text, "string or '}' expected", 22) == 0;
+    return wrong_token && error->position > 0 && text[error->position - 1] == '"';
+}
+
 static ev_status fail_syntax(const char *text, const char *name, const json_error_t *error,
                              ev_error *err) {
-    if (json_error_code(error) == json_error_out_of_memory)
+    if (error_is_memory(text, error))
         return ev_fail(err, EV_INFRA, "%s: out of memory while reading", name);
     int line = 0, column = 0;
     place_of(text, error_offset(text, error), &line, &column);
