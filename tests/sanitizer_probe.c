@@ -1,0 +1,37 @@
+/* Does on purpose what the sanitizers must find; run by ctest in the sanitized build only. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *lost[1];
+
+static void leak(void) {
+    lost[0] = malloc(77);
+    lost[0] = NULL;
+}
+
+static int overflow(int argc) {
+    char *text = calloc(4, 1);
+    if (text == NULL)
+        return 1;
+    int got = text[argc + 2]; /* argc is 2 */
+    free(text);
+    return got;
+}
+
+static int undefined(int argc) {
+    return INT_MAX - 1 + argc;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2)
+        return 2;
+    if (strcmp(argv[1], "leak") == 0)
+        leak();
+    else if (strcmp(argv[1], "overflow") == 0)
+        printf("%d\n", overflow(argc));
+    else
+        printf("%d\n", undefined(argc));
+    return 0;
+}
