@@ -105,7 +105,9 @@ static int read_report(int report) {
     do
         got = read(report, &code, sizeof code);
     while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof code ? (code != 0 ? code : ECHILD) : 0;
+    if (got != (ssize_t)sizeof code)
+        return 0;
+    return code != 0 ? code : ECHILD; /* 0: its parent was gone before it could begin */
 }
 
 static int reap(pid_t pid) {

@@ -86,7 +86,7 @@ static double widen16(uint16_t bits, float_format format) {
         double size = ldexp((double)fraction, format_least_exponent(format) - fraction_bits);
         return sign ? -size : size;
     }
-    uint64_t biased = (uint64_t)(exponent - 1 + format_least_exponent(format) + 1023);
+    uint64_t biased = (uint64_t)exponent + (uint64_t)(format_least_exponent(format) + 1022);
     return double_of_bits(sign | biased << 52 | fraction << (52 - fraction_bits));
 }
 
@@ -219,7 +219,11 @@ double ev_type_ulp(ev_type type, double value) {
         return value;
     float_format format = type_format(type);
     int least = format_least_exponent(format);
-    int exponent = value == 0 ? least : isinf(value) ? 1 - least : ilogb(value);
+    int exponent = least;
+    if (isinf(value))
+        exponent = 1 - least;
+    else if (value != 0)
+        exponent = ilogb(value);
     if (exponent < least)
         exponent = least;
     if (exponent > 1 - least)

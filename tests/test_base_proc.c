@@ -16,7 +16,8 @@
 
 static int open_files(void) {
     DIR *dir = opendir("/proc/self/fd");
-    assert_non_null(dir);
+    if (dir == NULL)
+        return -1;
     int count = 0;
     while (readdir(dir) != NULL)
         count++;

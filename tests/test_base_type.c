@@ -29,9 +29,11 @@ static void test_table(void **state) {
 static double f16_by_definition(uint16_t bits) {
     int exponent = bits >> 10 & 31;
     double fraction = bits & 1023;
-    double size = exponent == 0    ? fraction * 0x1p-24
-                  : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                   : (1 + fraction / 1024) * pow(2, exponent - 15);
+    double size = fraction * 0x1p-24;
+    if (exponent == 31)
+        size = fraction == 0 ? INFINITY : NAN;
+    else if (exponent != 0)
+        size = (1 + fraction / 1024) * pow(2, exponent - 15);
     return bits >> 15 ? -size : size;
 }
 
