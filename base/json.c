@@ -322,30 +322,6 @@ static bool kind_fits(const json_t *value, ev_json_kind kind) {
     return false;
 }
 
-#define NAME_LIMIT 48 /* longer names are compared by their first bytes */
-
-/* Levenshtein's distance: insertions, deletions and changes. */
-static int name_distance(const char *a, const char *b) {
-    size_t rows = strnlen(a, NAME_LIMIT), columns = strnlen(b, NAME_LIMIT);
-    int last[NAME_LIMIT + 1];
-    for (size_t j = 0; j <= columns; j++)
-        last[j] = (int)j;
-    for (size_t i = 1; i <= rows; i++) {
-        int corner = last[0];
-        last[0] = (int)i;
-        for (size_t j = 1; j <= columns; j++) {
-            int best = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
-            corner = last[j];
-            if (corner + 1 < best)
-                best = corner + 1;
-            if (last[j - 1] + 1 < best)
-                best = last[j - 1] + 1;
-            last[j] = best;
-        }
-    }
-    return last[columns];
-}
-
 static const ev_json_key *find_key(const ev_json_key *keys, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(keys[i].name, name) == 0)
@@ -357,9 +333,9 @@ static const ev_json_key *find_key(const ev_json_key *keys, size_t count, const 
 static ev_status fail_unknown(const ev_json *doc, const char *at, const char *name,
                               const ev_json_key *keys, size_t count, ev_error *err) {
     const ev_json_key *nearest = NULL;
-    int least = (int)strnlen(name, NAME_LIMIT) / 2 + 1;
+    int least = (int)strnlen(name, 48) / 2 + 1;
     for (size_t i = 0; i < count; i++) {
-        int distance = name_distance(name, keys[i].name);
+        int distance = ev_text_distance(name, keys[i].name);
         if (distance < least) {
             least = distance;
             nearest = &keys[i];

@@ -115,3 +115,26 @@ char *ev_str_take(ev_str *s) {
 ev_status ev_str_status(const ev_str *s, ev_error *err) {
     return s->failed ? ev_fail_memory(err, (unsigned long long)s->capacity * 2) : EV_OK;
 }
+
+#define DISTANCE_LIMIT 48 /* longer names are compared by their first bytes */
+
+int ev_text_distance(const char *a, const char *b) {
+    size_t rows = strnlen(a, DISTANCE_LIMIT), columns = strnlen(b, DISTANCE_LIMIT);
+    int last[DISTANCE_LIMIT + 1];
+    for (size_t j = 0; j <= columns; j++)
+        last[j] = (int)j;
+    for (size_t i = 1; i <= rows; i++) {
+        int corner = last[0];
+        last[0] = (int)i;
+        for (size_t j = 1; j <= columns; j++) {
+            int best = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
+            corner = last[j];
+            if (corner + 1 < best)
+                best = corner + 1;
+            if (last[j - 1] + 1 < best)
+                best = last[j - 1] + 1;
+            last[j] = best;
+        }
+    }
+    return last[columns];
+}

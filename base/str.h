@@ -31,4 +31,8 @@ const char *ev_str_text(const ev_str *s); /* "" when empty; never NULL */
 char *ev_str_take(ev_str *s);             /* malloc'ed; NULL if it failed */
 ev_status ev_str_status(const ev_str *s, ev_error *err) EV_CHECKED;
 
+/* How unlike two names are: Levenshtein's distance (insertions, deletions, changes) of their first
+ * 48 bytes; for "did you mean". */
+int ev_text_distance(const char *a, const char *b);
+
 #endif
