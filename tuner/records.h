@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +40,57 @@ typedef struct records_winner {
     bool promoted;
 } records_winner;
 
-/* Opens for reading (must exist) or creates. EV_BAD: not a records file, or of another version. */
+/* One evaluation. Texts are borrowed for the call; in a callback they live until it returns.
+ * An evaluation is named by (task, phase, number); in the phase "search" the number is the child's.
+ */
+typedef struct records_evaluation {
+    size_t task;       /* index in the run's order */
+    const char *phase; /* "search", "minimise" or "promote" */
+    uint64_t number;
+    uint32_t island, generation;
+    const char *parents;       /* numbers of the parents, "3,17" */
+    const char *operators;     /* what made it, "crossover,copy" */
+    const json_t *genome;      /* NULL: it failed before it was drawn */
+    const char *genome_sha256; /* "": not reached; so the next two */
+    const char *ir_sha256;
+    const char *ptx_sha256;
+    const char *gate;   /* the gate that stopped it, "seen" for a duplicate, "none" if it passed */
+    const char *reason; /* "" when it passed */
+    double ns, error;   /* 0 where not known */
+    const char *score;  /* compact JSON; "": none */
+    double seconds; /* since the search of this task began, rests between resumed runs left out */
+} records_evaluation;
+
+/* A new records file for the run that `identity` (a JSON object) describes; NULL path: a nameless
+ * one that is gone when closed. EV_BAD: the file exists (names the cure), or cannot be made there.
+ */
+ev_status records_create(const char *path, const json_t *identity, records **out,
+                         ev_error *err) EV_CHECKED;
+/* Opens to go on. EV_BAD: no such file, no records, another version, or a run of another identity,
+ * with the key that differs and both values. */
+ev_status records_resume(const char *path, const json_t *identity, records **out,
+                         ev_error *err) EV_CHECKED;
+
+/* Writes one evaluation in a transaction of its own; one of the same name is replaced. EV_INFRA:
+ * disk full. */
+ev_status records_put(records *r, const records_evaluation *evaluation, ev_error *err) EV_CHECKED;
+/* Turns a stored evaluation into a duplicate: the gate "seen" and whose code it has. */
+ev_status records_mark_seen(records *r, size_t task, uint64_t number, const char *reason,
+                            ev_error *err) EV_CHECKED;
+/* Calls `each` for the evaluations of a task's phase in order of their numbers, until it fails. */
+ev_status records_each(records *r, size_t task, const char *phase,
+                       ev_status (*each)(void *context, const records_evaluation *evaluation,
+                                         ev_error *err),
+                       void *context, ev_error *err) EV_CHECKED;
+
+/* Writes a task's winner; one that is there is replaced. `finished`: the search has had its whole
+ * budget. */
+ev_status records_put_winner(records *r, size_t task, const records_winner *winner, bool finished,
+                             ev_error *err) EV_CHECKED;
+/* Whether a task was finished. */
+ev_status records_finished(records *r, size_t task, bool *out, ev_error *err) EV_CHECKED;
+
+/* Opens for reading; the file must exist. EV_BAD: not a records file, or of another version. */
 ev_status records_open_read(const char *path, records **out, ev_error *err) EV_CHECKED;
 void records_close(records *r); /* NULL is fine */
 

@@ -1,0 +1,257 @@
+/* Draw: a child's genome, by crossover, stock, macros and edits. */
+#include "tuner/draw.h"
+
+#include "base/json.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- arms ---- */
+
+static const struct {
+    const char *name, *meaning;
+} operators_table[OPERATOR_COUNT] = {
+#define OPERATOR(id, name, meaning) [OPERATOR_##id] = {name, meaning},
+#include "tuner/operators.def"
+#undef OPERATOR
+};
+
+const char *arm_name(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    return arm < IR_EDIT_COUNT ? ir_edit_name((ir_edit_kind)arm)
+                               : operators_table[arm - IR_EDIT_COUNT].name;
+}
+
+const char *arm_meaning(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    return arm < IR_EDIT_COUNT ? ir_edit_describes((ir_edit_kind)arm)
+                               : operators_table[arm - IR_EDIT_COUNT].meaning;
+}
+
+bool arm_find(const char *name, unsigned *out) {
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
+        if (strcmp(arm_name(arm), name) == 0) {
+            *out = arm;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- macros ---- */
+
+static bool is_launch_edit(const json_t *edit) {
+    ir_edit_kind kind;
+    return ir_edit_find(ev_json_text(edit, "kind", ""), &kind) &&
+           strcmp(ir_edit_family(kind), "launch") == 0;
+}
+
+/* Edits name instructions of one base module by number; only knobs of the launch survive another.
+ */
+static void keep_launch_edits(json_t *genome) {
+    json_t *edits = json_object_get(genome, "edits");
+    for (size_t i = json_array_size(edits); i-- > 0;) {
+        if (!is_launch_edit(json_array_get(edits, i)))
+            (void)json_array_remove(edits, i);
+    }
+}
+
+ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
+                          bool keep_edits, ir_genome **out, ev_error *err) {
+    json_t *json = ir_genome_to_json(genome);
+    json_t *macros = json_object_get(json, "macros");
+    if (!macros) {
+        json_decref(json);
+        return ev_fail_memory(err, 0);
+    }
+    (void)json_object_del(macros, macro->name);
+    bool ok = value == macro->otherwise ||
+              json_object_set_new(macros, macro->name, json_integer((json_int_t)value)) == 0;
+    if (!keep_edits)
+        keep_launch_edits(json);
+    ev_status status = ok ? ir_genome_from_json(json, out, err) : ev_fail_memory(err, 0);
+    json_decref(json);
+    return status;
+}
+
+static int64_t macro_value(const ir_genome *genome, const task_macro *macro) {
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
+        if (strcmp(ir_genome_macro_name(genome, i), macro->name) == 0)
+            return ir_genome_macro_value(genome, i);
+    }
+    return macro->otherwise;
+}
+
+/* ---- one step ---- */
+
+typedef struct drawing {
+    const task *t;
+    const draw_bases *bases;
+    const json_t *stock;
+    ev_pcg rng;
+    ir_genome *genome;
+} drawing;
+
+static void take(drawing *d, ir_genome *genome) {
+    ir_genome_free(d->genome);
+    d->genome = genome;
+}
+
+static ev_status step_macro(drawing *d, ev_error *err) {
+    const task_start *start = task_find_start(d->t, ir_genome_start(d->genome));
+    if (!start || start->macro_count == 0)
+        return ev_fail(err, EV_BAD, "the start has no macros");
+    const task_macro *macro = &start->macros[ev_pcg_below(&d->rng, (uint32_t)start->macro_count)];
+    if (macro->value_count < 2)
+        return ev_fail(err, EV_BAD, "the macro %s has one value only", macro->name);
+    int64_t now = macro_value(d->genome, macro);
+    size_t at = ev_pcg_below(&d->rng, (uint32_t)macro->value_count);
+    if (macro->values[at] == now)
+        at = (at + 1) % macro->value_count;
+    ir_genome *child = NULL;
+    EV_TRY(draw_with_macro(d->genome, macro, macro->values[at], ev_pcg_below(&d->rng, 2) != 0,
+                           &child, err));
+    take(d, child);
+    return EV_OK;
+}
+
+static ev_status step_drop(drawing *d, ev_error *err) {
+    size_t count = ir_genome_edit_count(d->genome);
+    if (count == 0)
+        return ev_fail(err, EV_BAD, "there is no edit to drop");
+    ir_genome_remove(d->genome, ev_pcg_below(&d->rng, (uint32_t)count));
+    return EV_OK;
+}
+
+static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev_error *err) {
+    ir_genome *from = NULL;
+    EV_TRY(ir_genome_from_json(json_object_get(entry, "genome"), &from, err));
+    size_t index = (size_t)ev_json_integer(entry, "edit", 0);
+    if (index < ir_genome_edit_count(from) && ir_genome_append_from(d->genome, from, index))
+        *changed = true;
+    ir_genome_free(from);
+    return EV_OK;
+}
+
+/* One to three of the stock, from a random place on. */
+static ev_status step_combine(drawing *d, ev_error *err) {
+    size_t count = json_array_size(d->stock);
+    if (count == 0)
+        return ev_fail(err, EV_BAD, "the stock is empty");
+    size_t first = ev_pcg_below(&d->rng, (uint32_t)count);
+    size_t wanted = 1 + ev_pcg_below(&d->rng, 3);
+    bool changed = false;
+    for (size_t i = 0; i < wanted && i < count; i++)
+        EV_TRY(append_stock(d, json_array_get(d->stock, (first + i) % count), &changed, err));
+    return changed ? EV_OK : ev_fail(err, EV_BAD, "the stock adds nothing");
+}
+
+static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
+    const ir_base *base = NULL;
+    EV_TRY(d->bases->get(d->bases->context, d->genome, &base, err));
+    ir_genome *child = NULL;
+    EV_TRY(ir_mutate(base, d->genome, kind, &d->rng, &child, err));
+    take(d, child);
+    return EV_OK;
+}
+
+static ev_status take_arm(drawing *d, unsigned arm, ev_error *err) {
+    if (arm < IR_EDIT_COUNT)
+        return step_edit(d, (ir_edit_kind)arm, err);
+    switch ((operator_kind)(arm - IR_EDIT_COUNT)) {
+    case OPERATOR_MACRO:
+        return step_macro(d, err);
+    case OPERATOR_DROP:
+        return step_drop(d, err);
+    case OPERATOR_COMBINE:
+        return step_combine(d, err);
+    case OPERATOR_START:
+    case OPERATOR_CROSSOVER:
+    case OPERATOR_COUNT:
+        break;
+    }
+    return ev_fail(err, EV_BAD, "'%s' is no step", arm_name(arm));
+}
+
+static void note(ev_str *operators, unsigned arm) {
+    if (operators->length > 0)
+        ev_str_char(operators, ',');
+    ev_str_append(operators, arm_name(arm));
+}
+
+/* The first arm of the step that has a place. */
+static ev_status take_step(drawing *d, const json_t *step, ev_str *operators, ev_error *err) {
+    ev_status status = ev_fail(err, EV_BAD, "an empty step");
+    for (size_t i = 0; i < json_array_size(step); i++) {
+        const char *name = json_string_value(json_array_get(step, i));
+        unsigned arm = 0;
+        if (!name || !arm_find(name, &arm))
+            return ev_fail(err, EV_BAD, "no such arm: %s", name ? name : "(no text)");
+        status = take_arm(d, arm, err);
+        if (status == EV_OK)
+            note(operators, arm);
+        if (status != EV_BAD)
+            return status;
+    }
+    return status;
+}
+
+/* ---- the child ---- */
+
+static uint32_t stream_word(const json_t *stream, size_t index) {
+    return (uint32_t)json_integer_value(json_array_get(stream, index));
+}
+
+/* The worker's stream differs from the one by which the coordinator chose the parents: bit 31 of
+ * the island is its mark. */
+static ev_pcg stream_of(const json_t *message) {
+    const json_t *stream = json_object_get(message, "stream");
+    uint64_t seed = (uint64_t)json_integer_value(json_array_get(stream, 0));
+    return ev_pcg_child(seed, stream_word(stream, 1) | 0x80000000u, stream_word(stream, 2),
+                        stream_word(stream, 3));
+}
+
+static ev_status begin(drawing *d, const json_t *parents, ev_str *operators, ev_error *err) {
+    ir_genome *a = NULL, *b = NULL;
+    EV_TRY(ir_genome_from_json(json_array_get(parents, 0), &a, err));
+    d->genome = a;
+    if (json_array_size(parents) < 2)
+        return EV_OK;
+    EV_TRY(ir_genome_from_json(json_array_get(parents, 1), &b, err));
+    ir_genome *child = ir_genome_crossover(a, b, &d->rng);
+    ir_genome_free(b);
+    if (!child)
+        return ev_fail_memory(err, 0);
+    take(d, child);
+    note(operators, ARM_OF(CROSSOVER));
+    return EV_OK;
+}
+
+static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
+    EV_TRY(begin(d, json_object_get(message, "parents"), operators, err));
+    const json_t *steps = json_object_get(message, "steps");
+    size_t count = json_array_size(steps);
+    for (size_t i = 0; i < count; i++) {
+        ev_status status = take_step(d, json_array_get(steps, i), operators, err);
+        bool last = i + 1 == count;
+        if (status == EV_INFRA || (status == EV_BAD && last && operators->length == 0))
+            return ev_wrap(err, status, "nothing to draw");
+    }
+    if (count == 0 && operators->length == 0)
+        note(operators, ARM_OF(START));
+    return ev_str_status(operators, err);
+}
+
+ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message, ir_genome **out,
+                     ev_str *operators, ev_error *err) {
+    drawing d = {.t = t,
+                 .bases = bases,
+                 .stock = json_object_get(message, "stock"),
+                 .rng = stream_of(message)};
+    ev_status status = draw_steps(&d, message, operators, err);
+    if (status == EV_OK)
+        *out = d.genome;
+    else
+        ir_genome_free(d.genome);
+    return status;
+}

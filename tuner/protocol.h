@@ -1,0 +1,62 @@
+/* Protocol: what coordinator and worker say, and the channel it goes over: one JSON object a line
+ * through two file descriptors. The rows are in tuner/messages.def. */
+#ifndef TUNER_PROTOCOL_H
+#define TUNER_PROTOCOL_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PROTOCOL_VERSION 1
+
+typedef enum message_kind {
+#define MESSAGE(id, name, from, meaning) MESSAGE_##id,
+#include "tuner/messages.def"
+#undef MESSAGE
+    MESSAGE_COUNT
+} message_kind;
+
+const char *message_name(message_kind kind);
+/* MESSAGE_COUNT: no known "type". */
+message_kind message_kind_of(const json_t *message);
+/* {"type": NAME}; NULL: out of memory. */
+json_t *message_new(message_kind kind);
+
+/* The stages of an evaluation in a worker, in their order; a fault in one counts at its gate. */
+typedef enum stage {
+    STAGE_IDLE,
+    STAGE_OPEN, /* no candidate's affair: loading the task and its baseline */
+    STAGE_DRAW,
+    STAGE_EDIT,
+    STAGE_VERIFY,
+    STAGE_OPTIMISE,
+    STAGE_EMIT,
+    STAGE_SCORE,
+    STAGE_PROMOTE,
+    STAGE_COUNT
+} stage;
+
+const char *stage_name(stage s);
+bool stage_find(const char *name, stage *out);
+
+typedef struct channel {
+    int in, out; /* borrowed */
+    char *data;  /* what was read and not yet taken */
+    size_t length, capacity, start;
+} channel;
+
+void channel_free(channel *c);
+/* Sends and gives up the reference to `message` (NULL: out of memory). EV_INFRA: the other side is
+ * gone. The caller sees to it that SIGPIPE is ignored. */
+ev_status channel_send(channel *c, json_t *message, ev_error *err) EV_CHECKED;
+/* Takes the next whole line that was read; *out stays NULL if there is none. EV_INFRA: what came is
+ * no message. */
+ev_status channel_next(channel *c, json_t **out, ev_error *err) EV_CHECKED;
+/* One read(2), which waits for something to come; *closed at the end of the stream. */
+ev_status channel_fill(channel *c, bool *closed, ev_error *err) EV_CHECKED;
+/* Waits for a whole message; *out stays NULL at the end of the stream. */
+ev_status channel_receive(channel *c, json_t **out, ev_error *err) EV_CHECKED;
+
+#endif
