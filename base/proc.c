@@ -88,7 +88,9 @@ static _Noreturn void child_main(const char *const argv[], const child_io *io, i
 
 static ev_status fail_start(const char *program, int code, ev_error *err) {
     char reason[128];
-    if (code == ENOENT)
+    /* A folder of PATH that may not be searched makes EACCES of a name that is nowhere. */
+    bool by_path = strchr(program, '/') == NULL;
+    if (code == ENOENT || (code == EACCES && by_path))
         return ev_fail(err, EV_BAD, "the program '%s' was not found; install it or mend PATH",
                        program);
     if (code == EACCES || code == ENOEXEC)

@@ -17,15 +17,17 @@ typedef struct ev_proc_result {
 } ev_proc_result;
 
 /* Runs argv[0] (looked up in PATH) with `input` on stdin (NULL: none), collects both outputs, kills
- * it after `seconds` (0: no limit). Not being able to start it is EV_INFRA, except a program that
- * is not installed: EV_BAD, with its name. How it ended is in `result`, which the caller frees. */
+ * it after `seconds` (0: no limit). Its own children that outlive it are killed too. Not being able
+ * to start it is EV_INFRA, except a program that is not installed: EV_BAD, with its name. How it
+ * ended is in `result`, which the caller frees. */
 ev_status ev_proc_run(const char *const argv[], const char *input, double seconds,
                       ev_proc_result *result, ev_error *err) EV_CHECKED;
 void ev_proc_result_free(ev_proc_result *result);
 
 /* A child kept running: `in` writes to its stdin, `out` reads its stdout; stderr is inherited. The
- * child is in its own process group and dies with its parent (PR_SET_PDEATHSIG). Pipes are
- * close-on-exec. */
+ * child is in its own process group and dies with its parent (PR_SET_PDEATHSIG; the kernel means
+ * the thread that started it, so that thread must live as long). Pipes are close-on-exec. Whoever
+ * writes to `in` ignores SIGPIPE; the child starts with SIGPIPE and SIGXFSZ at their defaults. */
 typedef struct ev_proc {
     pid_t pid;
     int in;
