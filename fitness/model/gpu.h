@@ -5,13 +5,16 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every key of a description: one row each of fitness/model/gpu_keys.def (key, default rule, doc).
- */
+/* Every key of a description: one row each of fitness/model/gpu_keys.def (key, unit, range, default
+ * rule, doc). A file is an object with "name", "cc" ("9.0"), and for each number
+ * {"v": NUMBER or null, "src": TEXT, "verified": BOOL, "note": TEXT}, all but "v" optional; keys
+ * that are missing or null take their default. */
 typedef enum gpu_key {
-#define GPU_KEY(id, key, unit, otherwise, doc) GPU_##id,
+#define GPU_KEY(id, key, unit, low, high, otherwise, doc) GPU_##id,
 #include "fitness/model/gpu_keys.def"
 #undef GPU_KEY
     GPU_KEY_COUNT
@@ -37,5 +40,9 @@ void gpu_free(gpu *g); /* NULL is fine */
 ev_status gpu_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
 void gpu_list_free(char **ids, size_t count);
 double gpu_get(const gpu *g, gpu_key key);
+const char *gpu_key_name(gpu_key key); /* "sm_count" */
+const char *gpu_key_unit(gpu_key key); /* "" where it counts */
+const char *gpu_key_doc(gpu_key key);
+bool gpu_key_find(const char *name, gpu_key *out); /* false: no such key */
 
 #endif

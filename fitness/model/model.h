@@ -57,7 +57,11 @@ typedef struct model_time {
     model_occupancy occupancy;
     double stall_share[MODEL_TERM_COUNT]; /* of a warp's cycles; sums to 1 */
     uint64_t blocks, sampled_blocks;
-    double floor_ns; /* speed of light: the bytes of the buffers once, or the flops at peak */
+    double floor_ns; /* speed of light: what it read once from DRAM at its peak, what it wrote at
+                        the L2's bandwidth, its floating-point work at the pipes' peak */
+    double dram_bytes, l2_bytes; /* of the whole grid, extrapolated */
+    double l1_hit_rate;          /* of load sectors; 0 when there were none */
+    uint32_t spilled;            /* registers that the kernel's own bounds do not leave room for */
 } model_time;
 
 typedef struct model model;
@@ -66,6 +70,16 @@ typedef struct model model;
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
 void model_free(model *m);
 const vm_observer *model_observer(model *m);
+
+/* The buffers that the launch works on, so that the model knows how much of each there is to read
+ * from DRAM. Without them each block's first reads are its own. Call before the run; the array is
+ * copied; those past the 32nd count as unknown. */
+typedef struct model_buffer {
+    uint64_t address, bytes;
+} model_buffer;
+
+void model_set_buffers(model *m, const model_buffer *buffers, size_t count);
+
 /* `result`: of the finished run. */
 ev_status model_finish(model *m, const vm_result *result, model_time *out,
                        ev_error *err) EV_CHECKED;

@@ -1,0 +1,219 @@
+/* Account: from the sums over a grid's blocks to a modelled time and where it went.
+ *
+ * A grid runs in waves of as many blocks as the SMs hold. A wave takes the smooth maximum (a
+ * p-norm) of its throughput terms and of its latency: the terms of one SM count the blocks that
+ * share the SM, those of the chip the blocks of the wave. The last wave has the rest. That form, a
+ * throughput and a latency bound joined by a p-norm with p from 2 to 3, is the one that fits
+ * measured bandwidth against occupancy best; see docs/model.md. */
+#include "fitness/model/model_impl.h"
+
+#include <math.h>
+
+/* Between throughput and latency. */
+#define SMOOTH_OUTER 2.5
+/* Among throughputs: units work side by side, so that the slowest hides the rest almost wholly. */
+#define SMOOTH_INNER 6.0
+
+/* A spilled register is stored and loaded again about once in so many instructions. */
+#define SPILL_REUSE 8.0
+
+typedef struct wave {
+    double term[MODEL_TERM_COUNT]; /* ns */
+} wave;
+
+typedef struct account {
+    const model_shape *shape;
+    model_sums sums; /* an average block's */
+    double blocks, resident;
+    double dram_bytes, l2_bytes; /* of an average block */
+    double dram_share;           /* of the first reads: those that go to DRAM */
+    double ns_per_cycle;
+} account;
+
+static double get(const account *a, gpu_key key) {
+    return gpu_get(a->shape->g, key);
+}
+
+/* ---- bytes ---- */
+
+/* Bytes of one buffer that come from DRAM. Each block reads `each` bytes of it for the first time;
+ * one wave reads no more than the whole buffer, and what an earlier wave read is still in the L2 as
+ * far as the L2 holds the launch's bytes. */
+static double buffer_reads(const account *a, double each, double whole, double kept) {
+    double once = fmin(whole, each * a->blocks);
+    double a_wave = fmin(whole, each * a->resident);
+    double all = fmax(once, a_wave * (a->blocks / a->resident));
+    return once + (all - once) * (1 - kept);
+}
+
+static double buffer_bytes(const account *a, size_t i) {
+    return i < a->shape->buffer_count ? (double)a->shape->buffers[i].bytes : INFINITY;
+}
+
+static double footprint(const account *a) {
+    double bytes = 0;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        double each = fmax(a->sums.read_bytes[i], a->sums.written_bytes[i]);
+        bytes += fmin(buffer_bytes(a, i), each * a->blocks);
+    }
+    return bytes;
+}
+
+static void count_bytes(account *a) {
+    double all = footprint(a), kept = all > 0 ? fmin(1, get(a, GPU_L2_SIZE) / all) : 1;
+    double reads = 0, first = 0, writes = 0;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        double whole = buffer_bytes(a, i);
+        reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
+        writes += fmin(whole, a->sums.written_bytes[i] * a->blocks);
+        first += a->sums.read_bytes[i] * a->blocks;
+    }
+    a->dram_bytes = (reads + writes) / a->blocks;
+    a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR);
+    a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
+}
+
+/* ---- one wave ---- */
+
+static double smooth(double a, double b, double p) {
+    double most = fmax(a, b), least = fmin(a, b);
+    return most > 0 ? most * pow(1 + pow(least / most, p), 1 / p) : 0;
+}
+
+/* Cycles of the dependence chain, with loads from the L2 where DRAM was assumed. */
+static double chain_cycles(const account *a, double chain, double wait) {
+    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK);
+}
+
+/* The terms of `blocks` running at once, at most `on_sm` of them on one SM. */
+static wave wave_of(const account *a, double blocks, double on_sm, double chain) {
+    wave w = {{0}};
+    for (int i = 0; i < MODEL_TERM_COUNT; i++)
+        w.term[i] = a->sums.cycles[i] * on_sm * a->ns_per_cycle;
+    w.term[MODEL_ISSUE] /= get(a, GPU_SCHEDULERS) * get(a, GPU_ISSUE);
+    double l2_chip = a->l2_bytes * blocks / get(a, GPU_L2_GBS);
+    double l2_sm = a->l2_bytes * on_sm / get(a, GPU_L2_BYTES_CLK) * a->ns_per_cycle;
+    w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
+    w.term[MODEL_DRAM] = a->dram_bytes * blocks / get(a, GPU_DRAM_GBS);
+    w.term[MODEL_ATOMIC] =
+        a->sums.atomic_sectors * blocks / get(a, GPU_ATOMICS_CLK) * a->ns_per_cycle;
+    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle;
+    w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
+    return w;
+}
+
+static double wave_ns(const wave *w) {
+    double throughput = 0;
+    for (int i = 0; i < MODEL_LATENCY; i++)
+        throughput = smooth(throughput, w->term[i], SMOOTH_INNER);
+    return smooth(throughput, w->term[MODEL_LATENCY], SMOOTH_OUTER);
+}
+
+static void add_waves(const account *a, double count, double blocks, double on_sm, double chain,
+                      model_time *out) {
+    wave w = wave_of(a, blocks, on_sm, chain);
+    out->ns += count * wave_ns(&w);
+    for (int i = 0; i < MODEL_TERM_COUNT; i++)
+        out->term_ns[i] += count * w.term[i];
+}
+
+/* ---- the whole ---- */
+
+/* Registers that do not fit are kept in local memory: instructions, L1 traffic and latency. */
+static void charge_spills(account *a) {
+    const model_shape *shape = a->shape;
+    if (shape->live_registers <= shape->given_registers)
+        return;
+    double share = (double)(shape->live_registers - shape->given_registers) / shape->live_registers;
+    model_sums *s = &a->sums;
+    double more = s->cycles[MODEL_ISSUE] * share * 2 / SPILL_REUSE;
+    s->cycles[MODEL_ISSUE] += more;
+    s->cycles[MODEL_L1] += more * get(a, GPU_WARP_SIZE) * 4 / get(a, GPU_L1_BYTES_CLK);
+    double a_warp = s->warps > 0 ? more / s->warps : 0;
+    s->chain += a_warp * get(a, GPU_LAT_L1) / 2;
+    s->longest += a_warp * get(a, GPU_LAT_L1) / 2;
+}
+
+/* Each row of the sums as an average over the grid's blocks. */
+static void average(model_sums *s, double blocks) {
+    double *rows[] = {&s->chain,      &s->chain_wait, &s->load_sectors,  &s->load_hits,
+                      &s->l2_sectors, &s->warps,      &s->atomic_sectors};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        *rows[i] /= blocks;
+    for (int i = 0; i < MODEL_TERM_COUNT; i++)
+        s->cycles[i] /= blocks;
+    for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        s->read_bytes[i] /= blocks;
+        s->written_bytes[i] /= blocks;
+    }
+}
+
+static void share_stalls(const account *a, model_time *out) {
+    double all = 0;
+    for (int i = 0; i < MODEL_TERM_COUNT; i++)
+        all += a->sums.stall[i];
+    if (!(all > 0)) {
+        out->stall_share[MODEL_START] = 1; /* nothing was executed */
+        return;
+    }
+    for (int i = 0; i < MODEL_TERM_COUNT; i++)
+        out->stall_share[i] = a->sums.stall[i] / all;
+}
+
+static model_term largest_term(const model_time *t) {
+    int most = 0;
+    for (int i = 0; i < MODEL_TERM_COUNT; i++) {
+        if (i != MODEL_START && t->term_ns[i] > t->term_ns[most])
+            most = i;
+    }
+    return (model_term)most;
+}
+
+/* Less than this it cannot take: reads once at DRAM's peak, writes through the L2, and arithmetic
+ * with every SM at its peak. */
+static double floor_of(const account *a) {
+    double reads = 0, writes = 0;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        reads += fmin(buffer_bytes(a, i), a->sums.read_bytes[i] * a->blocks);
+        writes += fmin(buffer_bytes(a, i), a->sums.written_bytes[i] * a->blocks);
+    }
+    double ns = fmax(reads / get(a, GPU_DRAM_PEAK), writes / get(a, GPU_L2_GBS));
+    const model_term pipes[] = {MODEL_FMA, MODEL_FP64, MODEL_FP16, MODEL_TENSOR};
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++)
+        ns =
+            fmax(ns, a->sums.cycles[pipes[i]] * a->blocks / get(a, GPU_SM_COUNT) * a->ns_per_cycle);
+    return ns;
+}
+
+void model_account(const model_shape *shape, const model_sums *sums, model_time *out) {
+    double sms = gpu_get(shape->g, GPU_SM_COUNT);
+    account a = {.shape = shape,
+                 .sums = *sums,
+                 .blocks = (double)shape->blocks,
+                 .ns_per_cycle = 1e3 / gpu_get(shape->g, GPU_BOOST_MHZ)};
+    double per_sm = fmax(1, shape->occupancy.blocks_per_sm);
+    a.resident = fmin(a.blocks, sms * per_sm);
+    average(&a.sums, a.blocks);
+    charge_spills(&a);
+    count_bytes(&a);
+
+    *out = (model_time){
+        .occupancy = shape->occupancy, .blocks = shape->blocks, .sampled_blocks = shape->sampled};
+    double full = floor(a.blocks / (sms * per_sm)), rest = a.blocks - full * sms * per_sm;
+    add_waves(&a, full, sms * per_sm, per_sm, chain_cycles(&a, a.sums.chain, a.sums.chain_wait),
+              out);
+    if (rest > 0)
+        add_waves(&a, 1, rest, ceil(rest / sms),
+                  chain_cycles(&a, a.sums.longest, a.sums.longest_wait), out);
+    out->term_ns[MODEL_LAUNCH] = get(&a, GPU_LAUNCH_US) * 1e3;
+    out->ns += out->term_ns[MODEL_LAUNCH];
+    out->bound_by = largest_term(out);
+    out->dram_bytes = a.dram_bytes * a.blocks;
+    out->l2_bytes = a.l2_bytes * a.blocks;
+    out->l1_hit_rate = a.sums.load_sectors > 0 ? a.sums.load_hits / a.sums.load_sectors : 0;
+    out->spilled = shape->live_registers > shape->given_registers
+                       ? shape->live_registers - shape->given_registers
+                       : 0;
+    out->floor_ns = floor_of(&a);
+    share_stalls(&a, out);
+}

@@ -1,0 +1,103 @@
+/* Caches of the timing model: a sectored set-associative L1 with LRU, and the set of sectors that a
+ * block has touched. */
+#include "fitness/model/model_impl.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SECTORS_PER_LINE 4
+#define CACHE_LINE_BYTES 128
+
+ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
+    uint64_t lines = bytes / CACHE_LINE_BYTES;
+    uint32_t sets = 1;
+    while ((uint64_t)sets * 2 * CACHE_WAYS <= lines && sets < 1u << 20)
+        sets *= 2;
+    cache_line *array = calloc((size_t)sets * CACHE_WAYS, sizeof *array);
+    if (array == NULL)
+        return ev_fail_memory(err, (unsigned long long)sets * CACHE_WAYS * sizeof *array);
+    *out = (model_cache){.lines = array, .sets = sets};
+    return EV_OK;
+}
+
+void model_cache_clear(model_cache *cache) {
+    memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
+    cache->clock = 0;
+}
+
+void model_cache_free(model_cache *cache) {
+    free(cache->lines);
+    cache->lines = NULL;
+}
+
+bool model_cache_read(model_cache *cache, uint64_t sector) {
+    uint64_t line = sector / SECTORS_PER_LINE;
+    uint32_t bit = 1u << (sector % SECTORS_PER_LINE);
+    /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
+    cache_line *set = cache->lines + (ev_mix64(line) & (cache->sets - 1)) * CACHE_WAYS;
+    cache_line *oldest = set;
+    cache->clock++;
+    for (int way = 0; way < CACHE_WAYS; way++) {
+        if (set[way].tag == line + 1) {
+            bool hit = (set[way].sectors & bit) != 0;
+            set[way].sectors |= bit;
+            set[way].used = cache->clock;
+            return hit;
+        }
+        if (set[way].used < oldest->used)
+            oldest = &set[way];
+    }
+    *oldest = (cache_line){.tag = line + 1, .used = cache->clock, .sectors = bit};
+    return false;
+}
+
+static bool touched_grow(model_touched *t) {
+    uint32_t capacity = t->capacity == 0 ? 1024 : t->capacity * 2;
+    touched_line *lines = calloc(capacity, sizeof *lines);
+    if (lines == NULL) {
+        t->failed = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < t->capacity; i++) {
+        if (t->lines[i].tag == 0)
+            continue;
+        uint32_t at = (uint32_t)ev_mix64(t->lines[i].tag) & (capacity - 1);
+        while (lines[at].tag != 0)
+            at = (at + 1) & (capacity - 1);
+        lines[at] = t->lines[i];
+    }
+    free(t->lines);
+    t->lines = lines;
+    t->capacity = capacity;
+    return true;
+}
+
+bool model_touched_add(model_touched *t, uint64_t sector, bool is_store) {
+    if (t->count * 2 >= t->capacity && !touched_grow(t))
+        return true;
+    uint64_t tag = sector / SECTORS_PER_LINE + 1;
+    uint32_t at = (uint32_t)ev_mix64(tag) & (t->capacity - 1);
+    while (t->lines[at].tag != 0 && t->lines[at].tag != tag)
+        at = (at + 1) & (t->capacity - 1);
+    if (t->lines[at].tag == 0) {
+        t->lines[at].tag = tag;
+        t->count++;
+    }
+    uint8_t bit = (uint8_t)(1u << (sector % SECTORS_PER_LINE + (is_store ? SECTORS_PER_LINE : 0)));
+    bool first = (t->lines[at].mask & bit) == 0;
+    t->lines[at].mask |= bit;
+    return first;
+}
+
+void model_touched_clear(model_touched *t) {
+    if (t->count > 0)
+        memset(t->lines, 0, t->capacity * sizeof *t->lines);
+    t->count = 0;
+}
+
+void model_touched_free(model_touched *t) {
+    free(t->lines);
+    t->lines = NULL;
+}

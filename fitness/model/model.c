@@ -1,0 +1,549 @@
+/* The timing model's observer: follows each warp's stream through a scoreboard and an L1, and sums
+ * up what the blocks cost.
+ *
+ * A warp issues in order. An instruction waits for its operands (one ready time a register), for
+ * the pipe that its own warp keeps busy, and at a barrier for the block's slowest warp; nothing
+ * else of the SM is simulated here: contention between warps is in the throughput terms. Times
+ * carry in their low bits what they wait for, so that one maximum gives both. Loads of sectors that
+ * the block had not touched are taken as DRAM's; `wait` counts the cycles that the path would be
+ * shorter by if they hit the L2, and account.c gives back the share that does. */
+#include "fitness/model/model_impl.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A time: cycles << REASON_BITS | model_term. */
+#define REASON_BITS 5
+#define REASON_MASK ((UINT64_C(1) << REASON_BITS) - 1)
+_Static_assert(MODEL_TERM_COUNT <= 1 << REASON_BITS, "reasons fit");
+
+#define L1_LEAST_BYTES 2048
+
+typedef struct warp_state {
+    uint64_t clock; /* cycle of the last issue, plus one */
+    uint64_t wait;
+    uint64_t pipe_free[VM_PIPE_COUNT];
+    uint32_t epoch; /* barriers passed */
+    bool at_barrier;
+} warp_state;
+
+typedef struct block_state {
+    bool used;
+    uint32_t block, warps;
+    warp_state *warp;
+    uint64_t *ready; /* [warp][register] */
+    size_t ready_room, warp_room;
+    model_cache l1;
+    model_touched touched;
+    uint32_t epoch_seen; /* the latest barrier that a warp arrived at */
+    uint64_t arrived[2], arrived_wait[2];
+    model_sums sums; /* of this block alone */
+    int64_t *runs;   /* [pc], differences of how often each was executed */
+} block_state;
+
+struct model {
+    model_shape shape;
+    const vm_launch *launch;
+    model_rows rows;
+    vm_observer observer;
+    model_buffer buffers[MODEL_MAX_BUFFERS];
+    size_t last_buffer;
+    uint64_t l1_bytes; /* a block's share */
+    uint64_t lat_l1, lat_l2, lat_dram;
+    double l1_bytes_clk, lsu_cycles;
+    block_state **blocks;
+    size_t block_count, last_block;
+    double weight_edge, weight_inner;
+    model_sums sums;
+    double *stalls; /* by pc: cycles, then shares */
+    bool finished;
+    bool failed; /* memory ran out in the observer */
+};
+
+/* ---- weights ---- */
+
+/* How many blocks of the grid each sampled one stands for: the first and the last for themselves,
+ * where both are there, those between for the rest. */
+static void set_weights(model *m) {
+    const vm_launch *l = m->launch;
+    double blocks = (double)m->shape.blocks;
+    m->weight_edge = m->weight_inner = 1;
+    if (l->sample == NULL || l->sample_count == 0)
+        return;
+    double n = (double)l->sample_count;
+    m->weight_edge = m->weight_inner = blocks / n;
+    bool has_edges = l->sample[0] == 0 && l->sample[l->sample_count - 1] == m->shape.blocks - 1;
+    if (has_edges && l->sample_count >= 3) {
+        m->weight_edge = 1;
+        m->weight_inner = (blocks - 2) / (n - 2);
+    }
+}
+
+static double weight_of(const model *m, uint32_t block) {
+    bool is_edge = block == 0 || block == m->shape.blocks - 1;
+    return is_edge ? m->weight_edge : m->weight_inner;
+}
+
+/* ---- blocks ---- */
+
+static void block_free(block_state *b) {
+    if (b == NULL)
+        return;
+    free(b->warp);
+    free(b->ready);
+    free(b->runs);
+    model_cache_free(&b->l1);
+    model_touched_free(&b->touched);
+    free(b);
+}
+
+static block_state *block_new(model *m) {
+    block_state **more = realloc(m->blocks, (m->block_count + 1) * sizeof(*more));
+    if (more == NULL)
+        return NULL;
+    m->blocks = more;
+    block_state *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return NULL;
+    b->runs = calloc((size_t)m->rows.count + 1, sizeof *b->runs);
+    if (b->runs == NULL || model_cache_make(m->l1_bytes, &b->l1, NULL) != EV_OK) {
+        block_free(b);
+        return NULL;
+    }
+    m->blocks[m->block_count++] = b;
+    return b;
+}
+
+static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps) {
+    size_t ready = (size_t)warps * (m->rows.register_count + 1);
+    if (b->warp_room < warps || b->ready_room < ready) {
+        free(b->warp);
+        free(b->ready);
+        b->warp = calloc(warps, sizeof *b->warp);
+        b->ready = calloc(ready, sizeof *b->ready);
+        if (b->warp == NULL || b->ready == NULL)
+            return false;
+        b->warp_room = warps;
+        b->ready_room = ready;
+    } else {
+        memset(b->warp, 0, warps * sizeof *b->warp);
+        memset(b->ready, 0, ready * sizeof *b->ready);
+    }
+    memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
+    model_cache_clear(&b->l1);
+    model_touched_clear(&b->touched);
+    memset(&b->sums, 0, sizeof b->sums);
+    b->block = block;
+    b->warps = warps;
+    b->epoch_seen = 0;
+    b->used = true;
+    return true;
+}
+
+static void on_block_begin(void *context, uint32_t block, uint32_t warps) {
+    model *m = context;
+    block_state *b = NULL;
+    for (size_t i = 0; i < m->block_count && b == NULL; i++) {
+        if (!m->blocks[i]->used)
+            b = m->blocks[i];
+    }
+    if (b == NULL)
+        b = block_new(m);
+    if (b == NULL || !block_reset(m, b, block, warps))
+        m->failed = true;
+}
+
+static block_state *find_block(model *m, uint32_t block) {
+    for (size_t n = 0; n < m->block_count; n++) {
+        size_t i = (m->last_block + n) % m->block_count;
+        if (m->blocks[i]->used && m->blocks[i]->block == block) {
+            m->last_block = i;
+            return m->blocks[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- memory ---- */
+
+static size_t find_buffer(model *m, uint64_t address) {
+    size_t count = m->shape.buffer_count;
+    for (size_t n = 0; n < count; n++) {
+        size_t i = (m->last_buffer + n) % count;
+        if (address - m->buffers[i].address < m->buffers[i].bytes) {
+            m->last_buffer = i;
+            return i;
+        }
+    }
+    return MODEL_MAX_BUFFERS;
+}
+
+/* A sector begins at most 31 bytes before its buffer does. */
+static void add_bytes(model *m, double *by_buffer, uint64_t sector) {
+    uint64_t address = sector * 32;
+    size_t at = find_buffer(m, address);
+    by_buffer[at == MODEL_MAX_BUFFERS ? find_buffer(m, address + 31) : at] += 32;
+}
+
+/* Cycles of the L1's data path for one request: it moves 128 bytes a cycle at best, and takes four
+ * lines a cycle; fitted shape of measured strided loads (see docs/model.md). */
+static double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
+    double lanes = (double)__builtin_popcount(e->active);
+    double bytes = fmin(lanes * row->access_bytes, 32.0 * e->sectors);
+    double cycles = fmax(bytes / m->l1_bytes_clk, e->passes / 4.0 + 0.8);
+    return fmax(cycles, m->lsu_cycles);
+}
+
+/* Reads an event's sectors through the L1; the reason says how far the furthest had to come from.
+ */
+static model_term read_sectors(model *m, block_state *b, const vm_event *e, const model_row *row,
+                               const uint64_t *sectors) {
+    model_term from = MODEL_L1;
+    b->sums.load_sectors += e->sectors;
+    for (unsigned i = 0; i < e->sectors; i++) {
+        uint64_t sector = sectors[e->first_sector + i];
+        if (!row->bypasses_l1 && model_cache_read(&b->l1, sector)) {
+            b->sums.load_hits++;
+            continue;
+        }
+        b->sums.l2_sectors++;
+        from = from < MODEL_L2 ? MODEL_L2 : from;
+        if (model_touched_add(&b->touched, sector, false)) {
+            add_bytes(m, b->sums.read_bytes, sector);
+            from = MODEL_DRAM;
+        }
+    }
+    return from;
+}
+
+static void write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors) {
+    b->sums.l2_sectors += e->sectors;
+    for (unsigned i = 0; i < e->sectors; i++) {
+        uint64_t sector = sectors[e->first_sector + i];
+        if (model_touched_add(&b->touched, sector, true))
+            add_bytes(m, b->sums.written_bytes, sector);
+    }
+}
+
+/* The time a memory access takes until its result is there, with the reason in the low bits. */
+static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const model_row *row,
+                              const uint64_t *sectors) {
+    uint64_t latency = row->latency;
+    uint64_t reason = row->reason;
+    double path = 0;
+    switch ((row_kind)row->kind) {
+    case ROW_LOAD:
+        path = l1_cycles(m, e, row);
+        reason = read_sectors(m, b, e, row, sectors);
+        latency = reason == MODEL_L1 ? m->lat_l1 : reason == MODEL_L2 ? m->lat_l2 : m->lat_dram;
+        break;
+    case ROW_STORE:
+        path = l1_cycles(m, e, row);
+        write_sectors(m, b, e, sectors);
+        break;
+    case ROW_LOCAL:
+        path = l1_cycles(m, e, row);
+        break;
+    case ROW_ATOMIC:
+        b->sums.atomic_sectors += e->sectors;
+        write_sectors(m, b, e, sectors);
+        break;
+    case ROW_SHARED:
+        b->sums.cycles[MODEL_SHARED] += fmax(e->passes, m->lsu_cycles);
+        latency += e->passes > 1 ? e->passes - 1u : 0;
+        break;
+    default:
+        break;
+    }
+    b->sums.cycles[MODEL_L1] += path;
+    latency += path > 1 ? (uint64_t)path - 1 : 0;
+    return latency << REASON_BITS | reason;
+}
+
+/* ---- the scoreboard ---- */
+
+/* Issues not before `ready`; counts what it waited for. Returns the cycle of issue. */
+static uint64_t issue_after(model *m, block_state *b, warp_state *w, uint64_t ready, uint32_t pc) {
+    uint64_t cycle = ready >> REASON_BITS;
+    if (cycle <= w->clock)
+        return w->clock;
+    uint64_t delay = cycle - w->clock;
+    unsigned reason = (unsigned)(ready & REASON_MASK);
+    b->sums.stall[reason] += (double)delay;
+    m->stalls[pc] += (double)delay * weight_of(m, b->block);
+    if (reason == MODEL_DRAM) {
+        uint64_t most = m->lat_dram - m->lat_l2;
+        w->wait += delay < most ? delay : most;
+    }
+    return cycle;
+}
+
+/* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time. */
+static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) {
+    unsigned slot = w->epoch & 1;
+    w->at_barrier = false;
+    if (b->arrived[slot] <= w->clock)
+        return;
+    uint64_t delay = b->arrived[slot] - w->clock;
+    b->sums.stall[MODEL_BARRIER] += (double)delay;
+    m->stalls[pc] += (double)delay * weight_of(m, b->block);
+    w->clock = b->arrived[slot];
+    w->wait = b->arrived_wait[slot];
+}
+
+static void arrive_barrier(block_state *b, warp_state *w) {
+    w->epoch++;
+    w->at_barrier = true;
+    unsigned slot = w->epoch & 1;
+    bool is_first = b->epoch_seen < w->epoch;
+    if (is_first || w->clock > b->arrived[slot]) {
+        b->arrived[slot] = w->clock;
+        b->arrived_wait[slot] = w->wait;
+    }
+    if (is_first)
+        b->epoch_seen = w->epoch;
+}
+
+static inline uint64_t latest(const uint64_t *ready, const uint16_t *uses, unsigned count) {
+    uint64_t most = 0;
+    for (unsigned i = 0; i < count; i++)
+        most = ready[uses[i]] > most ? ready[uses[i]] : most;
+    return most;
+}
+
+/* One instruction: waits, issues, sets when its results are ready. */
+static inline void step(model *m, block_state *b, warp_state *w, uint64_t *ready, uint32_t pc,
+                        const model_row *row, uint64_t memory) {
+    const uint16_t *uses = m->rows.operands + row->operands;
+    const uint16_t *defs = uses + row->use_count;
+    uint64_t wanted = latest(ready, uses, row->use_count);
+    if (row->kind == ROW_FOLDED) {
+        for (unsigned i = 0; i < row->def_count; i++)
+            ready[defs[i]] = wanted;
+        return;
+    }
+    uint64_t busy = w->pipe_free[row->pipe];
+    if (busy > wanted)
+        wanted = busy;
+    uint64_t at = issue_after(m, b, w, wanted, pc);
+    model_term term = model_pipe_term((vm_pipe)row->pipe);
+    unsigned busy_reason = term == MODEL_TERM_COUNT ? MODEL_ISSUE : term;
+    w->pipe_free[row->pipe] = (at + row->interval) << REASON_BITS | busy_reason;
+    w->clock = at + row->slots;
+    uint64_t result = (at << REASON_BITS) + memory;
+    for (unsigned i = 0; i < row->def_count; i++)
+        ready[defs[i]] = result;
+}
+
+static void on_event(model *m, block_state *b, warp_state *w, uint64_t *ready, const vm_event *e,
+                     const uint64_t *sectors) {
+    uint32_t last = e->pc + e->count - 1;
+    assert(e->count > 0 && last < m->rows.count);
+    if (w->at_barrier)
+        leave_barrier(m, b, w, e->pc);
+    b->runs[e->pc]++;
+    b->runs[last + 1]--;
+    const model_row *rows = m->rows.rows;
+    for (uint32_t pc = e->pc; pc < last; pc++)
+        step(m, b, w, ready, pc, &rows[pc],
+             (uint64_t)rows[pc].latency << REASON_BITS | rows[pc].reason);
+    const model_row *row = &rows[last];
+    uint64_t memory = (uint64_t)row->latency << REASON_BITS | row->reason;
+    if (row->kind != ROW_PLAIN && row->kind != ROW_FOLDED && e->active != 0)
+        memory = access_memory(m, b, e, row, sectors);
+    step(m, b, w, ready, last, row, memory);
+    if (row->kind == ROW_BARRIER)
+        arrive_barrier(b, w);
+}
+
+static void on_batch(void *context, const vm_batch *batch) {
+    model *m = context;
+    block_state *b = find_block(m, batch->block);
+    if (m->failed || b == NULL)
+        return;
+    assert(batch->warp < b->warps);
+    warp_state *w = &b->warp[batch->warp];
+    uint64_t *ready = b->ready + (size_t)batch->warp * (m->rows.register_count + 1);
+    for (size_t i = 0; i < batch->count; i++)
+        on_event(m, b, w, ready, &batch->events[i], batch->sectors);
+}
+
+/* ---- the end of a block ---- */
+
+/* Executions by pc, folded into the pipes' cycles. */
+static void count_pipes(const model *m, block_state *b) {
+    int64_t runs = 0;
+    for (uint32_t pc = 0; pc < m->rows.count; pc++) {
+        runs += b->runs[pc];
+        if (runs == 0)
+            continue;
+        const model_row *row = &m->rows.rows[pc];
+        b->sums.cycles[MODEL_ISSUE] += (double)runs * row->slots;
+        model_term term = model_pipe_term((vm_pipe)row->pipe);
+        if (term != MODEL_TERM_COUNT)
+            b->sums.cycles[term] += (double)runs * (double)row->pipe_cycles;
+    }
+}
+
+static void count_chains(block_state *b) {
+    uint64_t longest = 0, wait = 0;
+    for (uint32_t i = 0; i < b->warps; i++) {
+        const warp_state *w = &b->warp[i];
+        if (w->clock > longest) {
+            longest = w->clock;
+            wait = w->wait;
+        }
+    }
+    b->sums.chain = (double)longest;
+    b->sums.chain_wait = (double)wait;
+    b->sums.warps = b->warps;
+}
+
+static void add_weighted(model_sums *into, const model_sums *from, double weight) {
+    double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
+                         &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
+                         &into->warps};
+    const double *from_rows[] = {&from->chain,     &from->chain_wait, &from->load_sectors,
+                                 &from->load_hits, &from->l2_sectors, &from->atomic_sectors,
+                                 &from->warps};
+    for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
+        *to_rows[i] += weight * *from_rows[i];
+    for (int i = 0; i < MODEL_TERM_COUNT; i++) {
+        into->cycles[i] += weight * from->cycles[i];
+        into->stall[i] += weight * from->stall[i];
+    }
+    for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        into->read_bytes[i] += weight * from->read_bytes[i];
+        into->written_bytes[i] += weight * from->written_bytes[i];
+    }
+    if (from->chain > into->longest) {
+        into->longest = from->chain;
+        into->longest_wait = from->chain_wait;
+    }
+}
+
+static void on_block_end(void *context, uint32_t block) {
+    model *m = context;
+    block_state *b = find_block(m, block);
+    if (m->failed || b == NULL)
+        return;
+    count_pipes(m, b);
+    count_chains(b);
+    b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
+    b->sums.stall[MODEL_START] += gpu_get(m->shape.g, GPU_START_CLK) * b->warps;
+    m->failed = m->failed || b->touched.failed;
+    add_weighted(&m->sums, &b->sums, weight_of(m, block));
+    m->shape.sampled++;
+    b->used = false;
+}
+
+/* ---- making and asking ---- */
+
+/* A block's share of the L1. Where L1 and shared memory are one array, the blocks' shared memory is
+ * cut from it. */
+static uint64_t l1_share(const model_shape *shape) {
+    double blocks = fmax(1, shape->occupancy.blocks_per_sm);
+    double bytes = gpu_get(shape->g, GPU_L1_SIZE);
+    if (gpu_get(shape->g, GPU_UNIFIED_L1) > 0)
+        bytes -= blocks * shape->occupancy.shared_bytes;
+    return (uint64_t)fmax(bytes / blocks, L1_LEAST_BYTES);
+}
+
+static void set_up(model *m, const gpu *g, const vm_launch *launch) {
+    m->launch = launch;
+    model_shape *s = &m->shape;
+    s->g = g;
+    s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    s->live_registers = model_live_registers(launch->module, launch->entry);
+    s->given_registers = model_register_cap(launch->entry);
+    s->occupancy =
+        model_occupancy_of(g, launch->entry, model_registers(launch->module, launch->entry),
+                           launch->grid, launch->block, launch->dynamic_shared);
+    s->buffers = m->buffers;
+    m->l1_bytes = l1_share(s);
+    m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);
+    m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
+    m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
+    m->l1_bytes_clk = gpu_get(g, GPU_L1_BYTES_CLK);
+    m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
+    m->observer = (vm_observer){m, on_block_begin, on_batch, on_block_end};
+    set_weights(m);
+}
+
+ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
+    model *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return ev_fail_memory(err, sizeof *m);
+    set_up(m, g, launch);
+    ev_status status = model_rows_make(g, launch->module, &m->rows, err);
+    if (status == EV_OK) {
+        m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
+        if (m->stalls == NULL)
+            status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
+    }
+    if (status != EV_OK) {
+        model_free(m);
+        return status;
+    }
+    *out = m;
+    return EV_OK;
+}
+
+void model_free(model *m) {
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->block_count; i++)
+        block_free(m->blocks[i]);
+    free(m->blocks);
+    model_rows_free(&m->rows);
+    free(m->stalls);
+    free(m);
+}
+
+const vm_observer *model_observer(model *m) {
+    return &m->observer;
+}
+
+void model_set_buffers(model *m, const model_buffer *buffers, size_t count) {
+    size_t kept = count < MODEL_MAX_BUFFERS ? count : MODEL_MAX_BUFFERS;
+    memcpy(m->buffers, buffers, kept * sizeof *buffers);
+    m->shape.buffer_count = kept;
+    m->last_buffer = 0;
+}
+
+ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_error *err) {
+    assert(!m->finished && result->ok);
+    (void)result;
+    if (m->failed)
+        return ev_fail_memory(err, m->l1_bytes);
+    m->finished = true;
+    model_account(&m->shape, &m->sums, out);
+    double all = 0;
+    for (uint32_t pc = 0; pc < m->rows.count; pc++)
+        all += m->stalls[pc];
+    for (uint32_t pc = 0; pc < m->rows.count && all > 0; pc++)
+        m->stalls[pc] /= all;
+    return EV_OK;
+}
+
+const double *model_stalls_by_pc(const model *m) {
+    return m->finished ? m->stalls : NULL;
+}
+
+size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample) {
+    if (blocks <= limit || limit == 0) {
+        size_t all = blocks < limit ? (size_t)blocks : limit;
+        for (size_t i = 0; i < all; i++)
+            sample[i] = (uint32_t)i;
+        return all;
+    }
+    if (limit == 1) {
+        sample[0] = (uint32_t)(blocks / 2);
+        return 1;
+    }
+    for (size_t i = 0; i < limit; i++)
+        sample[i] = (uint32_t)((blocks - 1) * i / (limit - 1));
+    return limit;
+}

@@ -1,0 +1,128 @@
+/* The parts of the timing model that its files share. */
+#ifndef FITNESS_MODEL_MODEL_IMPL_H
+#define FITNESS_MODEL_MODEL_IMPL_H
+
+#include "fitness/model/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- registers.c ---- */
+
+/* Registers a thread would like to have, before any cap; what `model_registers` gives is at most
+ * this, and the difference is spilled. */
+uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
+/* The most that the kernel's own bounds (.maxnreg, .maxntid, .minnctapersm) leave a thread. */
+uint32_t model_register_cap(const vm_entry *entry);
+
+/* ---- rows.c: what the scoreboard needs of each instruction, made once a launch ---- */
+
+typedef enum row_kind {
+    ROW_PLAIN,   /* result after `latency` */
+    ROW_FOLDED,  /* no machine instruction: its result is ready when its operands are */
+    ROW_LOAD,    /* global or generic */
+    ROW_STORE,   /* global or generic */
+    ROW_LOCAL,   /* load or store of local memory */
+    ROW_SHARED,  /* load or store of shared memory */
+    ROW_ATOMIC,  /* global */
+    ROW_BARRIER, /* of the block */
+} row_kind;
+
+typedef struct model_row {
+    uint32_t operands; /* into model_rows.operands: uses, then defs */
+    uint8_t use_count, def_count;
+    uint8_t kind;
+    uint8_t pipe;
+    uint8_t slots;        /* machine instructions */
+    uint8_t access_bytes; /* a lane */
+    bool bypasses_l1;
+    uint16_t latency;  /* cycles until a dependent instruction may issue */
+    uint16_t interval; /* cycles until the same warp may use the pipe again */
+    uint8_t reason;    /* model_term that a wait for the result counts as */
+    float pipe_cycles; /* of the pipe of an SM, a warp execution */
+} model_row;
+
+typedef struct model_rows {
+    model_row *rows; /* by pc */
+    uint32_t count;
+    uint16_t *operands;
+    uint32_t register_count;
+} model_rows;
+
+ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out,
+                          ev_error *err) EV_CHECKED;
+void model_rows_free(model_rows *rows);
+/* The term that a pipe's throughput counts to; MODEL_TERM_COUNT: none of its own. */
+model_term model_pipe_term(vm_pipe pipe);
+
+/* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
+
+#define CACHE_WAYS 4
+
+typedef struct cache_line {
+    uint64_t tag;     /* line number + 1; 0: empty */
+    uint32_t used;    /* time of the last use */
+    uint32_t sectors; /* bit s: sector s is there */
+} cache_line;
+
+typedef struct model_cache {
+    cache_line *lines; /* sets x CACHE_WAYS */
+    uint32_t sets;     /* a power of two */
+    uint32_t clock;
+} model_cache;
+
+/* Touched lines: open addressing; low 4 bits of `mask` loads, high 4 bits stores, by sector. */
+typedef struct touched_line {
+    uint64_t tag;
+    uint8_t mask;
+} touched_line;
+
+typedef struct model_touched {
+    touched_line *lines;
+    uint32_t capacity; /* a power of two; 0 before the first use */
+    uint32_t count;
+    bool failed; /* memory ran out */
+} model_touched;
+
+ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) EV_CHECKED;
+void model_cache_clear(model_cache *cache);
+void model_cache_free(model_cache *cache);
+/* Reads one sector (address / 32): true when it was there. */
+bool model_cache_read(model_cache *cache, uint64_t sector);
+/* Marks a sector; true the first time. */
+bool model_touched_add(model_touched *touched, uint64_t sector, bool is_store);
+void model_touched_clear(model_touched *touched);
+void model_touched_free(model_touched *touched);
+
+/* ---- account.c: from the sums over the blocks to a time ---- */
+
+#define MODEL_MAX_BUFFERS 32
+
+/* Sums over the grid: each sampled block counts for as many blocks as it stands for. */
+typedef struct model_sums {
+    double cycles[MODEL_TERM_COUNT]; /* of an SM's unit; of ISSUE: machine instructions of warps */
+    double chain;                    /* cycles of the longest warp of each block */
+    double chain_wait;               /* of these, at most so many fewer if DRAM loads hit the L2 */
+    double longest, longest_wait;    /* the slowest block; not a sum */
+    double load_sectors, load_hits;  /* at the L1 */
+    double l2_sectors;               /* loads that missed the L1, stores, atomics */
+    double atomic_sectors;
+    double read_bytes[MODEL_MAX_BUFFERS + 1]; /* sectors that a block read for the first time, by
+                                                 buffer; last: in none of them */
+    double written_bytes[MODEL_MAX_BUFFERS + 1];
+    double warps;                   /* executed */
+    double stall[MODEL_TERM_COUNT]; /* cycles of all warps */
+} model_sums;
+
+typedef struct model_shape {
+    const gpu *g;
+    uint64_t blocks, sampled;
+    uint32_t live_registers, given_registers; /* before and after the kernel's own bounds */
+    model_occupancy occupancy;
+    const model_buffer *buffers;
+    size_t buffer_count;
+} model_shape;
+
+void model_account(const model_shape *shape, const model_sums *sums, model_time *out);
+
+#endif

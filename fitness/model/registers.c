@@ -1,0 +1,296 @@
+/* Registers: how many a thread needs, from the liveness of the PTX's virtual registers.
+ *
+ * Blocks are cut at branches and their targets; liveness is the usual backward data flow over bit
+ * sets (Aho et al., "Compilers", 9.2.5); the peak is then taken instruction by instruction.
+ * Values that a real kernel reads from constant memory (parameters and their casts) take no
+ * register. */
+#include "fitness/model/model_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REGISTER_FILE 65536u /* of an SM, on every GPU since sm_50 */
+#define REGISTER_STEP 8u     /* a warp gets registers in units of 256 */
+#define REGISTER_MOST 255u
+#define REGISTER_LEAST 16u
+
+/* What the assembler adds to the peak: the stack pointer and addresses under way, and a tenth for
+ * loads that it moves ahead of their use. */
+#define REGISTERS_RESERVED 4u
+#define REGISTERS_SLACK(peak) ((peak) / 10u)
+
+typedef struct flow_insn {
+    uint32_t operands; /* uses, then defs */
+    uint8_t use_count, def_count;
+    bool ends;     /* its block ends here */
+    bool falls;    /* the next instruction may follow */
+    bool indirect; /* any block may follow */
+    uint32_t target;
+} flow_insn;
+
+typedef struct flow_block {
+    uint32_t first, end;
+    uint32_t next[2]; /* UINT32_MAX: none */
+} flow_block;
+
+typedef struct flow {
+    const vm_module *module;
+    uint32_t first_pc, count;
+    flow_insn *insns;
+    uint16_t *operands;
+    uint8_t *words; /* by register */
+    uint32_t register_count;
+    uint32_t set_words; /* 64-bit words of a bit set */
+    flow_block *blocks;
+    uint32_t block_count;
+    uint64_t *live_in; /* by block */
+} flow;
+
+static void flow_free(flow *f) {
+    free(f->insns);
+    free(f->operands);
+    free(f->words);
+    free(f->blocks);
+    free(f->live_in);
+}
+
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether the result of `info` is a constant-memory operand: a parameter, or a cast or copy of one.
+ */
+static bool is_free(const uint8_t *known_free, const vm_insn_info *info) {
+    if (starts_with(info->name, "ld.param"))
+        return true;
+    if (info->use_count == 0 ||
+        !(starts_with(info->name, "cvta") || starts_with(info->name, "mov.")))
+        return false;
+    for (unsigned i = 0; i < info->use_count; i++) {
+        if (known_free[info->uses[i]] != 1)
+            return false;
+    }
+    return true;
+}
+
+static void note_free(uint8_t *known_free, const vm_insn_info *info) {
+    bool free_now = is_free(known_free, info);
+    for (unsigned i = 0; i < info->def_count; i++) {
+        uint8_t *known = &known_free[info->defs[i]];
+        *known = free_now && *known != 2 ? 1 : 2; /* 2: holds something of its own */
+    }
+}
+
+/* A call comes back; what it calls has a frame of its own. */
+static void note_flow(const flow *f, flow_insn *insn, const vm_insn_info *info) {
+    bool is_call = starts_with(info->name, "call");
+    insn->ends = (info->is_branch || info->is_exit) && !is_call;
+    insn->falls = !insn->ends || info->conditional;
+    insn->indirect = starts_with(info->name, "brx");
+    insn->target = UINT32_MAX;
+    if (info->is_branch && !is_call && info->target != UINT32_MAX)
+        insn->target = info->target - f->first_pc;
+}
+
+/* Reads the instructions; words[] becomes what each register costs. */
+static void flow_read(flow *f, uint8_t *known_free) {
+    uint32_t used = 0;
+    vm_insn_info info;
+    for (uint32_t i = 0; i < f->count; i++) {
+        vm_module_info(f->module, f->first_pc + i, &info);
+        flow_insn *insn = &f->insns[i];
+        insn->operands = used;
+        insn->use_count = info.use_count;
+        insn->def_count = info.def_count;
+        note_flow(f, insn, &info);
+        memcpy(f->operands + used, info.uses, info.use_count * sizeof *info.uses);
+        used += info.use_count;
+        memcpy(f->operands + used, info.defs, info.def_count * sizeof *info.defs);
+        used += info.def_count;
+        note_free(known_free, &info);
+    }
+    for (uint32_t r = 0; r < f->register_count; r++)
+        f->words[r] = known_free[r] == 1 ? 0 : (uint8_t)vm_module_register_words(f->module, r);
+}
+
+/* Numbers the blocks; block_of[] takes an instruction to its block. */
+static void flow_cut(flow *f, uint32_t *block_of) {
+    memset(block_of, 0, f->count * sizeof *block_of);
+    block_of[0] = 1; /* first as flags: a block begins here */
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->insns[i].target < f->count)
+            block_of[f->insns[i].target] = 1;
+        if (f->insns[i].ends && i + 1 < f->count)
+            block_of[i + 1] = 1;
+    }
+    f->block_count = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (block_of[i])
+            f->blocks[f->block_count++].first = i;
+        block_of[i] = f->block_count - 1;
+        f->blocks[f->block_count - 1].end = i + 1;
+    }
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        flow_block *block = &f->blocks[b];
+        const flow_insn *last = &f->insns[block->end - 1];
+        block->next[0] = last->falls && block->end < f->count ? b + 1 : UINT32_MAX;
+        block->next[1] = last->target < f->count ? block_of[last->target] : UINT32_MAX;
+    }
+}
+
+static void set_add(uint64_t *set, uint32_t r) {
+    set[r / 64] |= UINT64_C(1) << (r % 64);
+}
+static void set_remove(uint64_t *set, uint32_t r) {
+    set[r / 64] &= ~(UINT64_C(1) << (r % 64));
+}
+static bool set_has(const uint64_t *set, uint32_t r) {
+    return set[r / 64] >> (r % 64) & 1;
+}
+
+static void set_union(uint64_t *into, const uint64_t *from, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++)
+        into[i] |= from[i];
+}
+
+/* live = what is alive after block b. */
+static void flow_live_out(const flow *f, uint32_t b, uint64_t *live) {
+    memset(live, 0, f->set_words * sizeof *live);
+    for (int i = 0; i < 2; i++) {
+        uint32_t next = f->blocks[b].next[i];
+        if (next != UINT32_MAX)
+            set_union(live, f->live_in + (size_t)next * f->set_words, f->set_words);
+    }
+    if (!f->insns[f->blocks[b].end - 1].indirect)
+        return;
+    for (uint32_t i = 0; i < f->block_count; i++)
+        set_union(live, f->live_in + (size_t)i * f->set_words, f->set_words);
+}
+
+static void flow_step(const flow *f, const flow_insn *insn, uint64_t *live) {
+    const uint16_t *uses = f->operands + insn->operands;
+    const uint16_t *defs = uses + insn->use_count;
+    for (unsigned i = 0; i < insn->def_count; i++)
+        set_remove(live, defs[i]);
+    for (unsigned i = 0; i < insn->use_count; i++)
+        set_add(live, uses[i]);
+}
+
+static void flow_solve(flow *f, uint64_t *live) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t b = f->block_count; b-- > 0;) {
+            flow_live_out(f, b, live);
+            for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;)
+                flow_step(f, &f->insns[i], live);
+            uint64_t *kept = f->live_in + (size_t)b * f->set_words;
+            if (memcmp(kept, live, f->set_words * sizeof *live) != 0) {
+                memcpy(kept, live, f->set_words * sizeof *live);
+                changed = true;
+            }
+        }
+    }
+}
+
+static uint32_t set_weight(const flow *f, const uint64_t *set) {
+    uint32_t weight = 0;
+    for (uint32_t i = 0; i < f->set_words; i++) {
+        for (uint64_t rest = set[i]; rest != 0; rest &= rest - 1)
+            weight += f->words[i * 64 + (uint32_t)__builtin_ctzll(rest)];
+    }
+    return weight;
+}
+
+/* The heaviest point of a block: after an instruction with its unused results, or before it. */
+static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
+    flow_live_out(f, b, live);
+    uint32_t now = set_weight(f, live), peak = now;
+    for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;) {
+        const flow_insn *insn = &f->insns[i];
+        const uint16_t *uses = f->operands + insn->operands, *defs = uses + insn->use_count;
+        uint32_t unused = 0;
+        for (unsigned d = 0; d < insn->def_count; d++) {
+            if (set_has(live, defs[d]))
+                now -= f->words[defs[d]];
+            else
+                unused += f->words[defs[d]];
+            set_remove(live, defs[d]);
+        }
+        for (unsigned u = 0; u < insn->use_count; u++) {
+            if (!set_has(live, uses[u]))
+                now += f->words[uses[u]];
+            set_add(live, uses[u]);
+        }
+        peak = now > peak ? now : peak;
+        peak = unused > peak ? unused : peak;
+    }
+    return peak;
+}
+
+static bool flow_alloc(flow *f) {
+    f->insns = calloc(f->count, sizeof *f->insns);
+    f->operands = calloc((size_t)f->count * 2 * VM_MAX_REGS, sizeof *f->operands);
+    f->words = calloc(f->register_count + 64, sizeof *f->words);
+    f->blocks = calloc(f->count, sizeof *f->blocks);
+    f->set_words = f->register_count / 64 + 1;
+    return f->insns != NULL && f->operands != NULL && f->words != NULL && f->blocks != NULL;
+}
+
+/* Words alive at once; 0 when memory ran out. */
+static uint32_t flow_peak(flow *f, uint8_t *known_free, uint32_t *block_of) {
+    flow_read(f, known_free);
+    flow_cut(f, block_of);
+    uint64_t *live = calloc(f->set_words, sizeof *live);
+    f->live_in = calloc((size_t)f->block_count * f->set_words, sizeof *f->live_in);
+    uint32_t peak = 0;
+    if (live != NULL && f->live_in != NULL) {
+        flow_solve(f, live);
+        for (uint32_t b = 0; b < f->block_count; b++) {
+            uint32_t here = block_peak(f, b, live);
+            peak = here > peak ? here : peak;
+        }
+    }
+    free(live);
+    return peak;
+}
+
+uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
+    flow f = {.module = module,
+              .first_pc = entry->first_pc,
+              .count = entry->end_pc - entry->first_pc,
+              .register_count = vm_module_register_count(module)};
+    if (f.count == 0)
+        return REGISTER_LEAST;
+    uint8_t *known_free = calloc((size_t)f.register_count + 1, 1);
+    uint32_t *block_of = calloc(f.count, sizeof *block_of);
+    uint32_t peak = 0;
+    if (flow_alloc(&f) && known_free != NULL && block_of != NULL)
+        peak = flow_peak(&f, known_free, block_of);
+    free(known_free);
+    free(block_of);
+    flow_free(&f);
+    uint32_t all = peak + REGISTERS_RESERVED + REGISTERS_SLACK(peak);
+    return all < REGISTER_LEAST ? REGISTER_LEAST : all;
+}
+
+uint32_t model_register_cap(const vm_entry *entry) {
+    uint32_t cap = REGISTER_MOST;
+    if (entry->max_threads > 0) {
+        uint32_t warps = (entry->max_threads + 31) / 32;
+        uint32_t blocks = entry->min_blocks > 0 ? entry->min_blocks : 1;
+        uint64_t each = REGISTER_FILE / ((uint64_t)warps * 32 * blocks);
+        each = each / REGISTER_STEP * REGISTER_STEP;
+        cap = each < cap ? (uint32_t)each : cap;
+    }
+    if (entry->max_registers > 0 && entry->max_registers < cap)
+        cap = entry->max_registers;
+    return cap < REGISTER_LEAST ? REGISTER_LEAST : cap;
+}
+
+uint32_t model_registers(const vm_module *module, const vm_entry *entry) {
+    uint32_t live = model_live_registers(module, entry), cap = model_register_cap(entry);
+    uint32_t given = live < cap ? live : cap;
+    given = (given + REGISTER_STEP - 1) / REGISTER_STEP * REGISTER_STEP;
+    return given < REGISTER_MOST ? given : REGISTER_MOST;
+}

@@ -1,0 +1,222 @@
+/* Rows: what the scoreboard needs of each instruction, looked up once a launch. */
+#include "fitness/model/model_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pipe of the virtual machine, with its keys of a GPU description and the term it counts to. */
+typedef struct pipe_row {
+    const char *throughput, *latency;
+    model_term term;
+} pipe_row;
+
+static const pipe_row PIPES[] = {
+#define VM_PIPE(id, name, throughput, latency, meaning)                                            \
+    [VM_PIPE_##id] = {throughput, latency, MODEL_TERM_COUNT},
+#include "fitness/vm/pipes.def"
+#undef VM_PIPE
+};
+
+_Static_assert(sizeof PIPES / sizeof PIPES[0] == VM_PIPE_COUNT, "one row a pipe");
+
+typedef struct cost_row {
+    const char *first, *last;
+    double slots, latency;
+} cost_row;
+
+static const cost_row COSTS[] = {
+#define MODEL_COST(first, last, slots, latency) {first, last, slots, latency},
+#include "fitness/model/costs.def"
+#undef MODEL_COST
+};
+
+model_term model_pipe_term(vm_pipe pipe) {
+    switch (pipe) {
+    case VM_PIPE_FP32:
+    case VM_PIPE_IMUL:
+        return MODEL_FMA;
+    case VM_PIPE_FP64:
+        return MODEL_FP64;
+    case VM_PIPE_FP16:
+        return MODEL_FP16;
+    case VM_PIPE_IADD:
+    case VM_PIPE_LOGIC:
+    case VM_PIPE_SHIFT:
+    case VM_PIPE_COMPARE:
+        return MODEL_ALU;
+    case VM_PIPE_SFU:
+    case VM_PIPE_CVT:
+    case VM_PIPE_CVT64:
+    case VM_PIPE_POPC:
+        return MODEL_SPECIAL;
+    case VM_PIPE_SHUFFLE:
+        return MODEL_SHUFFLE;
+    case VM_PIPE_TENSOR:
+        return MODEL_TENSOR;
+    case VM_PIPE_BARRIER:
+        return MODEL_BARRIER;
+    default:
+        return MODEL_TERM_COUNT;
+    }
+}
+
+static const cost_row *cost_of(const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof COSTS / sizeof COSTS[0]; i++) {
+        size_t first = strlen(COSTS[i].first), last = strlen(COSTS[i].last);
+        if (first + last <= length && memcmp(name, COSTS[i].first, first) == 0 &&
+            memcmp(name + length - last, COSTS[i].last, last) == 0)
+            return &COSTS[i];
+    }
+    return NULL;
+}
+
+/* A register copy: the assembler gives both the same register. */
+static bool is_copy(const vm_insn_info *info) {
+    return strncmp(info->name, "mov.", 4) == 0 && info->use_count == 1 && info->def_count == 1 &&
+           !info->conditional;
+}
+
+/* Reads of tid, ctaid and the like go through a slow path. */
+static bool is_special_read(const vm_insn_info *info) {
+    return info->pipe == VM_PIPE_CONSTANT && strncmp(info->name, "mov.", 4) == 0;
+}
+
+static row_kind kind_of(const vm_insn_info *info) {
+    bool is_memory = info->is_load || info->is_store || info->is_atomic;
+    if (info->is_barrier)
+        return strncmp(info->name, "bar.warp", 8) == 0 ? ROW_PLAIN : ROW_BARRIER;
+    if (!is_memory)
+        return ROW_PLAIN;
+    switch (info->space) {
+    case VM_SPACE_SHARED:
+        return ROW_SHARED;
+    case VM_SPACE_LOCAL:
+        return ROW_LOCAL;
+    case VM_SPACE_GLOBAL:
+    case VM_SPACE_GENERIC:
+        return info->is_atomic ? ROW_ATOMIC : info->is_load ? ROW_LOAD : ROW_STORE;
+    default:
+        return ROW_PLAIN;
+    }
+}
+
+static bool has_part(const char *name, const char *part) {
+    return strstr(name, part) != NULL;
+}
+
+static bool bypasses(const char *name) {
+    return has_part(name, ".cg") || has_part(name, ".cv") || has_part(name, ".volatile") ||
+           has_part(name, ".relaxed") || has_part(name, ".acquire");
+}
+
+/* Multiply-adds of a warp's mma from its name ("mma.sync.aligned.m16n8k16..."). */
+static double tensor_work(const char *name) {
+    const char *at = strstr(name, ".m");
+    unsigned m = 0, n = 0, k = 0;
+    for (; at != NULL; at = strstr(at + 1, ".m")) {
+        if (sscanf(at, ".m%un%uk%u", &m, &n, &k) == 3)
+            return (double)m * n * k;
+    }
+    return 16 * 8 * 8;
+}
+
+static double pipe_number(const gpu *g, const char *name, double otherwise) {
+    gpu_key key;
+    return gpu_key_find(name, &key) ? gpu_get(g, key) : otherwise;
+}
+
+static uint16_t cycles16(double cycles) {
+    return (uint16_t)fmin(fmax(ceil(cycles), 0), 60000);
+}
+
+static uint8_t count8(double count) {
+    return (uint8_t)fmin(count, 255);
+}
+
+/* Cycles of an SM's unit for one warp's instruction. */
+static double unit_cycles(const gpu *g, const vm_insn_info *info, double slots) {
+    double rate = pipe_number(g, PIPES[info->pipe].throughput, 0);
+    if (info->pipe == VM_PIPE_TENSOR)
+        return tensor_work(info->name) / fmax(rate, gpu_get(g, GPU_FP16) / 2);
+    return rate > 0 ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
+}
+
+/* Units that each scheduler has one of its own of; the others are one for the SM. */
+static bool is_per_scheduler(vm_pipe pipe) {
+    model_term term = model_pipe_term(pipe);
+    return term != MODEL_SHUFFLE && term != MODEL_BARRIER && term != MODEL_TERM_COUNT;
+}
+
+static uint8_t reason_of(const model_row *row, vm_pipe pipe) {
+    switch ((row_kind)row->kind) {
+    case ROW_SHARED:
+        return MODEL_SHARED;
+    case ROW_ATOMIC:
+        return MODEL_ATOMIC;
+    case ROW_LOCAL:
+        return MODEL_L1;
+    default:
+        return pipe == VM_PIPE_SHUFFLE ? MODEL_SHUFFLE : MODEL_LATENCY;
+    }
+}
+
+static double latency_of(const gpu *g, const vm_insn_info *info, row_kind kind) {
+    if (kind == ROW_LOCAL)
+        return gpu_get(g, GPU_LAT_L1);
+    if (is_special_read(info))
+        return gpu_get(g, GPU_LAT_SFU);
+    return pipe_number(g, PIPES[info->pipe].latency, gpu_get(g, GPU_LAT_ALU));
+}
+
+static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
+    const cost_row *cost = cost_of(info->name);
+    double slots = cost != NULL ? cost->slots : 1, stretch = cost != NULL ? cost->latency : 1;
+    row->kind = (uint8_t)kind_of(info);
+    if (info->pipe == VM_PIPE_NONE || is_copy(info) || slots == 0)
+        row->kind = ROW_FOLDED;
+    row->pipe = (uint8_t)info->pipe;
+    row->slots = row->kind == ROW_FOLDED ? 0 : count8(slots);
+    row->access_bytes = info->access_bytes;
+    row->bypasses_l1 = bypasses(info->name);
+    row->latency = cycles16(latency_of(g, info, (row_kind)row->kind) * stretch);
+    double unit = unit_cycles(g, info, slots);
+    double each = is_per_scheduler(info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
+    row->interval = cycles16(fmax(each, slots));
+    row->pipe_cycles = row->kind == ROW_FOLDED ? 0 : (float)unit;
+    row->reason = reason_of(row, info->pipe);
+}
+
+ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out, ev_error *err) {
+    uint32_t count = (uint32_t)vm_module_insn_count(module), used = 0;
+    model_rows made = {.count = count, .register_count = vm_module_register_count(module)};
+    made.rows = calloc((size_t)count + 1, sizeof *made.rows);
+    made.operands = calloc((size_t)count * 2 * VM_MAX_REGS + 1, sizeof *made.operands);
+    if (made.rows == NULL || made.operands == NULL) {
+        model_rows_free(&made);
+        return ev_fail_memory(err, (unsigned long long)count * sizeof *made.rows);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        vm_insn_info info;
+        vm_module_info(module, i, &info);
+        model_row *row = &made.rows[i];
+        row_make(g, &info, row);
+        row->operands = used;
+        row->use_count = info.use_count;
+        row->def_count = info.def_count;
+        memcpy(made.operands + used, info.uses, info.use_count * sizeof *info.uses);
+        used += info.use_count;
+        memcpy(made.operands + used, info.defs, info.def_count * sizeof *info.defs);
+        used += info.def_count;
+    }
+    *out = made;
+    return EV_OK;
+}
+
+void model_rows_free(model_rows *rows) {
+    free(rows->rows);
+    free(rows->operands);
+    *rows = (model_rows){0};
+}

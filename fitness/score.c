@@ -1,0 +1,150 @@
+/* Scores: names of the gates, and the JSON form of a score. */
+#include "fitness/score.h"
+
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct gate_row {
+    const char *name;
+    const char *meaning;
+} gate_row;
+
+static const gate_row GATES[] = {
+#define GATE(number, id, name, meaning) [number] = {name, meaning},
+#include "fitness/gates.def"
+#undef GATE
+};
+
+_Static_assert(sizeof GATES / sizeof GATES[0] == GATE_COUNT, "gates are numbered without a gap");
+
+static const char *const NOT_STOPPED = "none";
+static const char *const INFINITE = "infinite"; /* JSON has no number for it */
+
+const char *gate_name(gate g) {
+    assert((unsigned)g <= GATE_COUNT);
+    return g == GATE_NONE ? NOT_STOPPED : GATES[g].name;
+}
+
+const char *gate_meaning(gate g) {
+    assert((unsigned)g <= GATE_COUNT);
+    return g == GATE_NONE ? "passed every gate" : GATES[g].meaning;
+}
+
+bool gate_find(const char *name, gate *out) {
+    for (int i = 0; i <= GATE_COUNT; i++) {
+        if (strcmp(gate_name((gate)i), name) == 0) {
+            *out = (gate)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static json_t *real_to_json(double value) {
+    return isfinite(value) ? json_real(value) : json_string(INFINITE);
+}
+
+static json_t *case_to_json(const score_case *c) {
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "ns", real_to_json(c->ns),
+                     "low_ns", real_to_json(c->low_ns), "high_ns", real_to_json(c->high_ns),
+                     "error", real_to_json(c->error), "normalised", real_to_json(c->normalised));
+}
+
+static json_t *cases_to_json(const score *s) {
+    json_t *list = json_array();
+    if (list == NULL)
+        return NULL;
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (json_array_append_new(list, case_to_json(&s->cases[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+json_t *score_to_json(const score *s) {
+    assert(s->case_count <= SCORE_MAX_CASES);
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:o}", "stopped",
+                     gate_name(s->stopped), "reason", s->reason, "trap", s->trap, "ns",
+                     real_to_json(s->ns), "error", real_to_json(s->error), "normalised",
+                     real_to_json(s->normalised), "registers", (json_int_t)s->registers,
+                     "occupancy", real_to_json(s->occupancy), "thread_instructions",
+                     (json_int_t)s->thread_instructions, "cases", cases_to_json(s));
+}
+
+/* ---- reading ---- */
+
+static bool get_real(const json_t *object, const char *key, double *out) {
+    const json_t *value = json_object_get(object, key);
+    if (json_is_string(value) && strcmp(json_string_value(value), INFINITE) == 0) {
+        *out = INFINITY;
+        return true;
+    }
+    *out = json_number_value(value);
+    return json_is_number(value);
+}
+
+static bool get_text(const json_t *object, const char *key, char *out, size_t room) {
+    const char *text = ev_json_text(object, key, NULL);
+    if (text == NULL || strlen(text) >= room)
+        return false;
+    (void)snprintf(out, room, "%s", text);
+    return true;
+}
+
+static bool get_count(const json_t *object, const char *key, uint64_t *out) {
+    const json_t *value = json_object_get(object, key);
+    json_int_t whole = json_integer_value(value);
+    *out = (uint64_t)whole;
+    return json_is_integer(value) && whole >= 0;
+}
+
+static bool get_case(const json_t *object, score_case *out) {
+    return get_text(object, "name", out->name, sizeof out->name) &&
+           get_real(object, "ns", &out->ns) && get_real(object, "low_ns", &out->low_ns) &&
+           get_real(object, "high_ns", &out->high_ns) && get_real(object, "error", &out->error) &&
+           get_real(object, "normalised", &out->normalised);
+}
+
+static bool get_cases(const json_t *object, score *out) {
+    const json_t *list = json_object_get(object, "cases");
+    if (!json_is_array(list) || json_array_size(list) > SCORE_MAX_CASES)
+        return false;
+    out->case_count = json_array_size(list);
+    for (size_t i = 0; i < out->case_count; i++) {
+        if (!get_case(json_array_get(list, i), &out->cases[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool get_score(const json_t *json, score *s) {
+    char stopped[32];
+    uint64_t registers = 0;
+    bool ok = get_text(json, "stopped", stopped, sizeof stopped) &&
+              gate_find(stopped, &s->stopped) &&
+              get_text(json, "reason", s->reason, sizeof s->reason) &&
+              get_text(json, "trap", s->trap, sizeof s->trap) && get_real(json, "ns", &s->ns) &&
+              get_real(json, "error", &s->error) && get_real(json, "normalised", &s->normalised) &&
+              get_real(json, "occupancy", &s->occupancy) &&
+              get_count(json, "registers", &registers) && registers <= UINT32_MAX &&
+              get_count(json, "thread_instructions", &s->thread_instructions) && get_cases(json, s);
+    s->registers = (uint32_t)registers;
+    return ok;
+}
+
+ev_status score_from_json(const json_t *json, score *out, ev_error *err) {
+    score read;
+    memset(&read, 0, sizeof read); /* its padding too: equal scores are equal bytes */
+    if (!json_is_object(json) || !get_score(json, &read))
+        return ev_fail(err, EV_BAD,
+                       "this is no score: a key is missing, of the wrong kind or too long; it was "
+                       "written by another version, or changed by hand");
+    *out = read;
+    return EV_OK;
+}
