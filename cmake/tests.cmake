@@ -10,6 +10,10 @@ set(EVOKE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1:detect_stack_use_after_return=1"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "LC_ALL=C")
+find_program(EVOKE_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer)
+if(EVOKE_SYMBOLIZER) # Debian's name carries the version, and the sanitizers look for the plain one
+  list(APPEND EVOKE_TEST_ENVIRONMENT "ASAN_SYMBOLIZER_PATH=${EVOKE_SYMBOLIZER}")
+endif()
 
 # Sets `out` to the first of the targets that is not there, or to "".
 function(evoke_missing_target out)
