@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_CONSTANTS 64
+
 typedef struct entry {
     char *key;
     ir_base *base;   /* NULL: it does not compile */
@@ -75,25 +77,84 @@ static char *key_of(const ir_genome *genome) {
     return text;
 }
 
+/* The same block in every launch of the task, or zeros. A launch that these macros do not allow is
+ * found by the gates, not here. */
+static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
+                     uint32_t block[3]) {
+    memset(block, 0, 3 * sizeof *block);
+    for (size_t i = 0; i < t->case_count; i++) {
+        task_launch launch;
+        ev_error ignored;
+        bool ok = task_launch_of(t, start, macros, count, &t->cases[i], &launch, &ignored) == EV_OK;
+        if (ok && i == 0)
+            memcpy(block, launch.block, sizeof launch.block);
+        if (!ok || memcmp(block, launch.block, sizeof launch.block) != 0) {
+            memset(block, 0, 3 * sizeof *block);
+            return;
+        }
+    }
+}
+
+/* The sizes in the cases' shapes, each once; what there is no room for is left out. */
+static size_t constants_of(const task *t, int64_t *constants) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->case_count; i++) {
+        for (size_t k = 0; k < t->cases[i].shape_count; k++) {
+            const expr_value *value = &t->cases[i].shape[k].value;
+            bool known = value->is_real || count == MOST_CONSTANTS;
+            for (size_t j = 0; j < count && !known; j++)
+                known = constants[j] == value->whole;
+            if (!known)
+                constants[count++] = value->whole;
+        }
+    }
+    return count;
+}
+
+/* A genome's macros in the two forms that the floors below take. */
+typedef struct macro_lists {
+    ir_macro *for_ir;
+    expr_name *for_task;
+    size_t count;
+} macro_lists;
+
+static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
+    m->count = ir_genome_macro_count(genome);
+    m->for_ir = calloc(m->count + 1, sizeof *m->for_ir);
+    m->for_task = calloc(m->count + 1, sizeof *m->for_task);
+    for (size_t i = 0; m->for_ir && m->for_task && i < m->count; i++) {
+        const char *name = ir_genome_macro_name(genome, i);
+        int64_t value = ir_genome_macro_value(genome, i);
+        m->for_ir[i] = (ir_macro){name, value};
+        m->for_task[i] = (expr_name){name, {.whole = value, .real = (double)value}};
+    }
+    return m->for_ir && m->for_task;
+}
+
 static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
     const task_start *start = task_find_start(b->t, ir_genome_start(genome));
     if (!start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", b->t->name,
                        ir_genome_start(genome));
-    size_t count = ir_genome_macro_count(genome);
-    ir_macro *macros = calloc(count + 1, sizeof *macros);
-    if (!macros)
-        return ev_fail_memory(err, (count + 1) * sizeof *macros);
-    for (size_t i = 0; i < count; i++)
-        macros[i] = (ir_macro){ir_genome_macro_name(genome, i), ir_genome_macro_value(genome, i)};
-    ir_source source = {.path = start->source,
-                        .entry = start->entry,
-                        .include = b->include,
-                        .macros = macros,
-                        .macro_count = count,
-                        .sm = b->sm};
-    ev_status status = ir_base_load(&source, out, err);
-    free(macros);
+    int64_t constants[MOST_CONSTANTS];
+    macro_lists macros;
+    ev_status status = EV_OK;
+    if (macro_lists_make(genome, &macros)) {
+        ir_source source = {.path = start->source,
+                            .entry = start->entry,
+                            .include = b->include,
+                            .macros = macros.for_ir,
+                            .macro_count = macros.count,
+                            .sm = b->sm,
+                            .constants = constants,
+                            .constant_count = constants_of(b->t, constants)};
+        block_of(b->t, start, macros.for_task, macros.count, source.block);
+        status = ir_base_load(&source, out, err);
+    } else {
+        status = ev_fail_memory(err, macros.count * sizeof(expr_name));
+    }
+    free(macros.for_ir);
+    free(macros.for_task);
     return status;
 }
 

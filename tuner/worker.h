@@ -1,0 +1,59 @@
+/* The inside of a worker, for worker*.c only: the open task and the jobs done on it. */
+#ifndef TUNER_WORKER_H
+#define TUNER_WORKER_H
+
+#include "fitness/fitness.h"
+#include "ir/ir.h"
+#include "kernels/task.h"
+#include "tuner/bases.h"
+#include "tuner/protocol.h"
+
+/* Seconds of a job, by the first names of tune_stage_names. */
+typedef enum worker_part {
+    PART_MUTATE,
+    PART_BUILD,
+    PART_LOAD,
+    PART_SAFE,
+    PART_ACCURATE,
+    PART_TIMED,
+    PART_PROMOTE,
+    PART_COUNT
+} worker_part;
+
+typedef struct worker {
+    channel line;
+    task *t;
+    device *device;
+    fitness *fitness;
+    bases *bases;
+    double watchdog; /* CPU seconds of an evaluation */
+    double seconds[PART_COUNT];
+} worker;
+
+/* Says which stage begins: to the coordinator and to the guard. */
+ev_status worker_enter(worker *w, stage s, ev_error *err) EV_CHECKED;
+
+void worker_close_task(worker *w);
+/* One message each; a failure that the coordinator should hear of has been sent already, and what
+ * is returned ends the worker. */
+ev_status worker_open(worker *w, const json_t *message, ev_error *err) EV_CHECKED;
+ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) EV_CHECKED;
+
+/* A genome made real, stage by stage. */
+typedef struct worker_build {
+    ir_genome *genome;
+    const ir_base *base; /* of the worker's cache: until its next use */
+    ir_build *build;
+    expr_name *macros;
+    candidate candidate; /* after EMIT; borrows from the rest */
+} worker_build;
+
+/* Takes `genome` over. */
+ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out,
+                             ev_error *err) EV_CHECKED;
+ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *err) EV_CHECKED;
+/* All stages that are left. */
+ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;
+void worker_build_end(worker_build *b);
+
+#endif

@@ -1,0 +1,333 @@
+/* Worker jobs: draw, build, score, promote, replay and check one genome. */
+#include "base/json.h"
+#include "base/proc.h"
+#include "tuner/draw.h"
+#include "tuner/guard.h"
+#include "tuner/worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Jobs that are no single evaluation may use more CPU time than one. */
+#define LONG_JOB_FACTOR 20.0
+
+/* A candidate that fails before it can be scored; the gate that counts it. */
+typedef struct outcome {
+    bool failed;
+    gate at;
+    ev_error why;
+} outcome;
+
+/* EV_BAD of a candidate becomes an outcome; what is left is a failure of the job. */
+static ev_status judge(outcome *o, gate at, ev_status status, const ev_error *why, ev_error *err) {
+    if (status == EV_BAD) {
+        o->failed = true;
+        o->at = at;
+        o->why = *why;
+        return EV_OK;
+    }
+    if (status != EV_OK)
+        *err = *why;
+    return status;
+}
+
+/* ---- the three questions: is this code known? ---- */
+
+/* Sends `question` and waits; *known: the coordinator wants no more of it. */
+static ev_status ask(worker *w, json_t *question, bool *known, ev_error *err) {
+    EV_TRY(channel_send(&w->line, question, err));
+    json_t *answer = NULL;
+    EV_TRY(channel_receive(&w->line, &answer, err));
+    message_kind kind = answer ? message_kind_of(answer) : MESSAGE_COUNT;
+    json_decref(answer);
+    if (kind != MESSAGE_GO && kind != MESSAGE_SEEN)
+        return ev_fail(err, EV_INFRA, "the coordinator left in the middle of an evaluation");
+    *known = kind == MESSAGE_SEEN;
+    return EV_OK;
+}
+
+static ev_status ask_drawn(worker *w, const ir_genome *genome, const char *operators, bool *known,
+                           ev_error *err) {
+    json_t *m = message_new(MESSAGE_DRAWN);
+    ev_sha256 sha = ir_genome_sha256(genome);
+    if (m) {
+        (void)json_object_set_new(m, "genome", ir_genome_to_json(genome));
+        (void)json_object_set_new(m, "genome_sha256", json_string(sha.hex));
+        (void)json_object_set_new(m, "operators", json_string(operators));
+    }
+    return ask(w, m, known, err);
+}
+
+static ev_status ask_hash(worker *w, message_kind kind, ev_sha256 sha, bool *known, ev_error *err) {
+    json_t *m = message_new(kind);
+    if (m)
+        (void)json_object_set_new(m, "sha256", json_string(sha.hex));
+    return ask(w, m, known, err);
+}
+
+/* ---- answers ---- */
+
+static void add_seconds(worker *w, json_t *message) {
+    json_t *seconds = json_array();
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        (void)json_array_append_new(seconds, json_real(w->seconds[i]));
+        w->seconds[i] = 0;
+    }
+    (void)json_object_set_new(message, "seconds", seconds);
+}
+
+static ev_status send_failed(worker *w, const outcome *o, ev_error *err) {
+    json_t *m = message_new(MESSAGE_FAILED);
+    if (m) {
+        (void)json_object_set_new(m, "gate", json_string(gate_name(o->at)));
+        (void)json_object_set_new(m, "reason", json_string(o->why.text));
+        add_seconds(w, m);
+    }
+    return channel_send(&w->line, m, err);
+}
+
+static ev_status send_done(worker *w, json_t *m, ev_error *err) {
+    if (m)
+        add_seconds(w, m);
+    return channel_send(&w->line, m, err);
+}
+
+/* ---- scoring ---- */
+
+/* What fitness spent on one evaluation, by part. */
+static void note_cost(worker *w, const fitness_cost *before) {
+    fitness_cost now = fitness_cost_of(w->fitness);
+    w->seconds[PART_LOAD] += now.load - before->load;
+    w->seconds[PART_SAFE] += now.safe - before->safe;
+    w->seconds[PART_ACCURATE] += now.accurate - before->accurate;
+    w->seconds[PART_TIMED] += now.timed - before->timed;
+}
+
+static ev_status run_score(worker *w, const worker_build *b, score *out, ev_error *err) {
+    fitness_cost before = fitness_cost_of(w->fitness);
+    ev_status status = fitness_score(w->fitness, &b->candidate, out, err);
+    note_cost(w, &before);
+    return status;
+}
+
+static ev_status run_promote(worker *w, const worker_build *b, score *out, ev_error *err) {
+    double before = ev_clock_cpu();
+    ev_status status = fitness_promote(w->fitness, &b->candidate, out, err);
+    w->seconds[PART_PROMOTE] += ev_clock_cpu() - before;
+    return status;
+}
+
+static ev_status send_score(worker *w, const score *s, ev_error *err) {
+    json_t *m = message_new(MESSAGE_DONE);
+    if (m)
+        (void)json_object_set_new(m, "score", score_to_json(s));
+    return send_done(w, m, err);
+}
+
+/* ---- building with questions ---- */
+
+static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o, ev_error *err) {
+    static const stage stages[IR_STAGE_COUNT] = {STAGE_EDIT, STAGE_VERIFY, STAGE_OPTIMISE,
+                                                 STAGE_EMIT};
+    EV_TRY(worker_enter(w, stages[at], err));
+    ev_error why = {0};
+    ev_status status = worker_build_stage(w, b, at, &why);
+    return judge(o, at <= IR_STAGE_VERIFY ? GATE_VERIFY : GATE_EMIT, status, &why, err);
+}
+
+/* Builds with a question after each hash; *known ends it early. */
+static ev_status build_asking(worker *w, worker_build *b, bool *known, outcome *o, ev_error *err) {
+    for (int s = 0; s < IR_STAGE_COUNT && !*known; s++) {
+        EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
+        if (o->failed)
+            return EV_OK;
+        if (s == IR_STAGE_OPTIMISE)
+            EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(b->build), known, err));
+        if (s == IR_STAGE_EMIT)
+            EV_TRY(ask_hash(w, MESSAGE_PTX, ir_build_ptx_sha256(b->build), known, err));
+    }
+    return EV_OK;
+}
+
+/* Takes `genome` over. */
+static ev_status evaluate(worker *w, ir_genome *genome, ev_error *err) {
+    worker_build b = {0};
+    outcome o = {0};
+    ev_error why = {0};
+    ev_status status = worker_build_begin(w, genome, &b, &why);
+    EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
+    bool known = false;
+    score s = {0};
+    status = EV_OK;
+    if (!o.failed)
+        status = build_asking(w, &b, &known, &o, err);
+    bool scored = status == EV_OK && !o.failed && !known;
+    if (scored)
+        status = worker_enter(w, STAGE_SCORE, err);
+    if (scored && status == EV_OK)
+        status = run_score(w, &b, &s, err);
+    worker_build_end(&b);
+    EV_TRY(status);
+    guard_watch(0);
+    if (o.failed)
+        return send_failed(w, &o, err);
+    if (known)
+        return send_done(w, message_new(MESSAGE_DONE), err);
+    return send_score(w, &s, err);
+}
+
+/* ---- jobs ---- */
+
+static ev_status get_base(void *context, const ir_genome *genome, const ir_base **out,
+                          ev_error *err) {
+    worker *w = context;
+    return bases_get(w->bases, genome, out, err);
+}
+
+static ev_status draw(worker *w, const json_t *message, ir_genome **genome, ev_str *operators,
+                      outcome *o, ev_error *err) {
+    EV_TRY(worker_enter(w, STAGE_DRAW, err));
+    double before = ev_clock_cpu();
+    draw_bases from = {.context = w, .get = get_base};
+    ev_error why = {0};
+    ev_status status = draw_child(w->t, &from, message, genome, operators, &why);
+    w->seconds[PART_MUTATE] += ev_clock_cpu() - before;
+    return judge(o, GATE_VERIFY, status, &why, err);
+}
+
+static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_str operators = EV_STR_EMPTY;
+    outcome o = {0};
+    bool known = false;
+    ev_status status = draw(w, message, &genome, &operators, &o, err);
+    if (status == EV_OK && genome)
+        status = ask_drawn(w, genome, ev_str_text(&operators), &known, err);
+    ev_str_free(&operators);
+    if (status == EV_OK && genome && !known)
+        return evaluate(w, genome, err);
+    ir_genome_free(genome);
+    EV_TRY(status);
+    guard_watch(0);
+    return o.failed ? send_failed(w, &o, err) : send_done(w, message_new(MESSAGE_DONE), err);
+}
+
+/* Each edit in words, a line each. */
+static void add_words(const worker_build *b, json_t *m) {
+    ev_str words = EV_STR_EMPTY;
+    for (size_t i = 0; i < ir_genome_edit_count(b->genome); i++) {
+        ev_error why = {0};
+        if (ir_describe_edit(b->base, b->genome, i, &words, &why) != EV_OK)
+            ev_str_append(&words, why.text);
+        if (words.length > 0 && words.data[words.length - 1] != '\n')
+            ev_str_char(&words, '\n');
+    }
+    (void)json_object_set_new(m, "words", json_string(ev_str_text(&words)));
+    ev_str_free(&words);
+}
+
+static void add_code(const worker_build *b, json_t *m) {
+    ev_sha256 genome = ir_genome_sha256(b->genome), ptx = ir_build_ptx_sha256(b->build);
+    ev_sha256 ir = ir_build_ir_sha256(b->build);
+    (void)json_object_set_new(m, "ptx", json_stringn(b->candidate.ptx, b->candidate.ptx_bytes));
+    (void)json_object_set_new(m, "ptx_sha256", json_string(ptx.hex));
+    (void)json_object_set_new(m, "ir_sha256", json_string(ir.hex));
+    (void)json_object_set_new(m, "genome_sha256", json_string(genome.hex));
+    (void)json_object_set_new(m, "entry", json_string(b->candidate.entry));
+    add_words(b, m);
+}
+
+static ev_status promote(worker *w, const worker_build *b, json_t *m, ev_error *err) {
+    score s = {0};
+    EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
+    EV_TRY(run_promote(w, b, &s, err));
+    return json_object_set_new(m, "score", score_to_json(&s)) == 0 ? EV_OK : ev_fail_memory(err, 0);
+}
+
+/* The held-out cases that are for time. */
+static ev_status check(worker *w, const worker_build *b, json_t *m, ev_error *err) {
+    EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
+    json_t *list = json_array();
+    (void)json_object_set_new(m, "cases", list);
+    for (size_t i = 0; i < w->t->case_count; i++) {
+        const task_case *at = &w->t->cases[i];
+        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
+            continue;
+        fitness_verdict v = {0};
+        EV_TRY(fitness_check(w->fitness, &b->candidate, at, &v, err));
+        double error = v.error < 1e300 ? v.error : 1e300; /* JSON has no infinity */
+        json_t *row = json_pack("{s:s,s:b,s:f,s:f,s:s}", "name", at->name, "ok", v.ok, "ns", v.ns,
+                                "error", error, "reason", v.reason);
+        if (json_array_append_new(list, row) != 0)
+            return ev_fail_memory(err, 0);
+    }
+    return EV_OK;
+}
+
+static ev_status build_for_job(worker *w, worker_build *b, outcome *o, ev_error *err) {
+    for (int s = 0; s < IR_STAGE_COUNT && !o->failed; s++)
+        EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
+    return EV_OK;
+}
+
+static ev_status after_search(worker *w, message_kind kind, worker_build *b, outcome *o, json_t *m,
+                              ev_error *err) {
+    EV_TRY(build_for_job(w, b, o, err));
+    if (o->failed)
+        return EV_OK;
+    add_code(b, m);
+    if (kind == MESSAGE_PROMOTE)
+        return promote(w, b, m, err);
+    return kind == MESSAGE_CHECK ? check(w, b, m, err) : EV_OK;
+}
+
+/* Promote, replay and check: build whole, then look. Takes `genome` over. */
+static ev_status job_after_search(worker *w, message_kind kind, ir_genome *genome, ev_error *err) {
+    worker_build b = {0};
+    outcome o = {0};
+    ev_error why = {0};
+    ev_status status = worker_build_begin(w, genome, &b, &why);
+    EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
+    json_t *m = message_new(MESSAGE_DONE);
+    status = m ? EV_OK : ev_fail_memory(err, 0);
+    if (status == EV_OK && !o.failed)
+        status = after_search(w, kind, &b, &o, m, err);
+    worker_build_end(&b);
+    guard_watch(0);
+    if (status == EV_OK && !o.failed)
+        return send_done(w, m, err);
+    json_decref(m);
+    EV_TRY(status);
+    return send_failed(w, &o, err);
+}
+
+static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_error *err) {
+    bool long_job = kind == MESSAGE_PROMOTE || kind == MESSAGE_CHECK;
+    guard_watch(w->watchdog * (long_job ? LONG_JOB_FACTOR : 1));
+    if (kind == MESSAGE_CHILD)
+        return job_child(w, message, err);
+    ir_genome *genome = NULL;
+    EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
+    if (kind == MESSAGE_SCORE)
+        return evaluate(w, genome, err);
+    return job_after_search(w, kind, genome, err);
+}
+
+ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) {
+    ev_status status = do_job(w, kind, message, err);
+    guard_watch(0);
+    guard_set_stage(STAGE_IDLE);
+    if (status == EV_OK)
+        return EV_OK;
+    /* The machine failed: the coordinator shall know why before this worker ends. */
+    json_t *m = message_new(MESSAGE_ERROR);
+    if (m) {
+        (void)json_object_set_new(m, "status", json_string(status == EV_BAD ? "bad" : "infra"));
+        (void)json_object_set_new(m, "text", json_string(err->text));
+    }
+    ev_error lost;
+    if (channel_send(&w->line, m, &lost) != EV_OK)
+        return status;
+    return status;
+}
