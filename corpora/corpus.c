@@ -1,0 +1,157 @@
+/* The corpus: the table of generators, the seeds of the splits, and the filling of typed buffers.
+ */
+#include "corpora/corpus.h"
+
+#include "base/hash.h"
+#include "corpora/generators.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK 1024 /* elements made at a time, in double */
+
+/* ---- splits and seeds ---- */
+
+static const char *const SPLITS[CORPUS_SPLIT_COUNT] = {"search", "held-out", "adversarial"};
+
+const char *corpus_split_name(corpus_split split) {
+    assert((unsigned)split < CORPUS_SPLIT_COUNT);
+    return SPLITS[split];
+}
+
+bool corpus_split_find(const char *name, corpus_split *out) {
+    for (int i = 0; i < CORPUS_SPLIT_COUNT; i++) {
+        if (strcmp(SPLITS[i], name) == 0) {
+            *out = (corpus_split)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* FNV-1a over the text and its NUL, so that ("ab", "c") and ("a", "bc") differ. */
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (;; text++) {
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+        if (*text == '\0')
+            return ev_mix64(hash);
+    }
+}
+
+uint64_t corpus_seed(corpus_split split, const char *task, const char *case_name,
+                     const char *argument, uint32_t fresh) {
+    assert((unsigned)split < CORPUS_SPLIT_COUNT);
+    uint64_t hash = hash_text(0xcbf29ce484222325u, task);
+    hash = hash_text(hash, case_name);
+    hash = hash_text(hash, argument);
+    hash = ev_mix64(hash ^ fresh);
+    return (uint64_t)(split + 1) << 62 | hash >> 2;
+}
+
+/* ---- the table ---- */
+
+#define P(name, otherwise, low, high, doc) {name, otherwise, low, high, doc}
+#define COUNT(...) (sizeof((const corpus_parameter[]){__VA_ARGS__}) / sizeof(corpus_parameter))
+
+static const corpus_generator GENERATORS[] = {
+#define CORPUS_GENERATOR(name, begin, doc, ...) {#name, doc, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+#include "corpora/generators.def"
+#undef CORPUS_GENERATOR
+};
+
+typedef struct generator_code {
+    corpus_begin_fn *begin; /* NULL: nothing to prepare */
+    corpus_chunk_fn *chunk;
+} generator_code;
+
+static const generator_code CODE[] = {
+#define CORPUS_GENERATOR(name, begin, doc, ...) {begin, name##_chunk},
+#include "corpora/generators.def"
+#undef CORPUS_GENERATOR
+};
+
+#define GENERATOR_COUNT (sizeof GENERATORS / sizeof GENERATORS[0])
+
+size_t corpus_generator_count(void) {
+    return GENERATOR_COUNT;
+}
+
+const corpus_generator *corpus_generator_at(size_t index) {
+    assert(index < GENERATOR_COUNT);
+    return &GENERATORS[index];
+}
+
+const corpus_generator *corpus_generator_find(const char *name) {
+    for (size_t i = 0; i < GENERATOR_COUNT; i++) {
+        if (strcmp(GENERATORS[i].name, name) == 0)
+            return &GENERATORS[i];
+    }
+    return NULL;
+}
+
+static const generator_code *code_of(const corpus_generator *generator) {
+    assert(generator >= GENERATORS && generator < GENERATORS + GENERATOR_COUNT);
+    return &CODE[generator - GENERATORS];
+}
+
+/* ---- requests ---- */
+
+/* What the ranges of single parameters cannot say. */
+static ev_status check_together(const corpus_request *request, ev_error *err) {
+    const char *name = request->generator->name;
+    if (strcmp(name, "dropout_indices") == 0 && (double)request->length > request->values[0])
+        return ev_fail(err, EV_BAD,
+                       "generator dropout_indices: %llu indices cannot be distinct among %.17g "
+                       "neurons; make the buffer shorter or \"of\" larger",
+                       (unsigned long long)request->length, request->values[0]);
+    if (strcmp(name, "denormal") == 0 && !ev_type_is_float(request->type))
+        return ev_fail(err, EV_BAD,
+                       "generator denormal: type %s has no subnormal numbers; use a float",
+                       ev_type_name(request->type));
+    return EV_OK;
+}
+
+ev_status corpus_request_check(const corpus_request *request, ev_error *err) {
+    const corpus_generator *generator = request->generator;
+    for (size_t i = 0; i < generator->parameter_count; i++) {
+        const corpus_parameter *p = &generator->parameters[i];
+        double value = request->values[i];
+        if (!(value >= p->low && value <= p->high))
+            return ev_fail(err, EV_BAD, "generator %s: %s is %.17g; it must be in [%.17g, %.17g]",
+                           generator->name, p->name, value, p->low, p->high);
+    }
+    return check_together(request, err);
+}
+
+/* ---- filling ---- */
+
+static void store(ev_type type, const double *values, size_t count, void *out, uint64_t at) {
+    if (type == EV_F32) {
+        float *to = (float *)out + at;
+        for (size_t i = 0; i < count; i++)
+            to[i] = (float)values[i];
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        ev_type_set(type, out, (size_t)at + i, values[i]);
+}
+
+ev_status corpus_fill(const corpus_request *request, uint64_t first, uint64_t count, void *out,
+                      ev_error *err) {
+    assert(first <= request->length && count <= request->length - first);
+    EV_TRY(corpus_request_check(request, err));
+    const generator_code *code = code_of(request->generator);
+    void *state = NULL;
+    if (code->begin != NULL)
+        EV_TRY(code->begin(request, &state, err));
+    double values[CHUNK];
+    for (uint64_t done = 0; done < count; done += CHUNK) {
+        size_t run = count - done < CHUNK ? (size_t)(count - done) : CHUNK;
+        code->chunk(request, state, first + done, run, values);
+        store(request->type, values, run, out, done);
+    }
+    free(state);
+    return EV_OK;
+}

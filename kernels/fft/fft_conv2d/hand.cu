@@ -1,0 +1,165 @@
+/* Convolution by the fast Fourier transform in tiles of 16 x 16, by hand.
+ *
+ * Sixteen lanes transform a tile in registers: a lane takes a row, sixteen points in two radix-4
+ * steps, the rows change to columns through shared memory, and a lane takes a column. A block makes
+ * one tile of 2 * PAIRS output maps with PAIRS such groups. The spectrum of an input map is made
+ * once and used by all groups. Two real filters o and o + 1 travel as one complex tile, flipped so
+ * that a plain product correlates: the sum's inverse transform is output o in its real and output
+ * o + 1 in its imaginary part. */
+#include "evoke_cuda.h"
+
+#ifndef PAIRS
+#define PAIRS 4
+#endif
+
+#define TILE 16
+#define FILTER 5
+#define KEPT (TILE - FILTER + 1)
+#define THREADS (TILE * PAIRS)
+
+static __device__ __forceinline__ float2 operator+(float2 a, float2 b) {
+    return make_float2(a.x + b.x, a.y + b.y);
+}
+static __device__ __forceinline__ float2 operator-(float2 a, float2 b) {
+    return make_float2(a.x - b.x, a.y - b.y);
+}
+static __device__ __forceinline__ float2 operator*(float2 a, float2 b) {
+    return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+/* Four points, in place, in natural order. */
+static __device__ __forceinline__ void radix4(float2 &a, float2 &b, float2 &c, float2 &d) {
+    float2 s = a + c, t = a - c, u = b + d, w = b - d;
+    a = s + u;
+    c = s - u;
+    b = make_float2(t.x + w.y, t.y - w.x);
+    d = make_float2(t.x - w.y, t.y + w.x);
+}
+
+/* Sixteen points: element k of the result stands in v[order(k)]. */
+static __device__ __forceinline__ int order(int k) { return (k & 3) * 4 + (k >> 2); }
+
+static __device__ __forceinline__ void transform16(float2 v[16]) {
+    const float c1 = 0.923879533f, s1 = 0.382683432f, h = 0.707106781f;
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+        radix4(v[n], v[n + 4], v[n + 8], v[n + 12]);
+    v[5] = v[5] * make_float2(c1, -s1);
+    v[6] = v[6] * make_float2(h, -h);
+    v[7] = v[7] * make_float2(s1, -c1);
+    v[9] = v[9] * make_float2(h, -h);
+    v[10] = make_float2(v[10].y, -v[10].x);
+    v[11] = v[11] * make_float2(-h, -h);
+    v[13] = v[13] * make_float2(s1, -c1);
+    v[14] = v[14] * make_float2(-h, -h);
+    v[15] = v[15] * make_float2(-c1, s1);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        radix4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+}
+
+/* From rows to the columns of the two-dimensional transform: on return v[k] is row k of the lane's
+ * column. */
+static __device__ __forceinline__ void transform_tile(float2 v[16], float2 (*scratch)[TILE + 1],
+                                                      int lane) {
+    transform16(v);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < TILE; k++)
+        scratch[lane][k] = v[order(k)];
+    __syncwarp();
+    float2 t[TILE];
+#pragma unroll
+    for (int k = 0; k < TILE; k++)
+        t[k] = scratch[k][lane];
+    transform16(t);
+#pragma unroll
+    for (int k = 0; k < TILE; k++)
+        v[k] = t[order(k)];
+}
+
+static __device__ __forceinline__ void load_row(const float *__restrict__ row, int left, int width,
+                                                float2 v[16]) {
+    if ((width & 3) == 0) {
+#pragma unroll
+        for (int k = 0; k < TILE; k += 4) {
+            float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (left + k < width)
+                x = *(const float4 *)(row + left + k);
+            v[k] = make_float2(x.x, 0.0f);
+            v[k + 1] = make_float2(x.y, 0.0f);
+            v[k + 2] = make_float2(x.z, 0.0f);
+            v[k + 3] = make_float2(x.w, 0.0f);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < TILE; k++)
+            v[k] = make_float2(left + k < width ? row[left + k] : 0.0f, 0.0f);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    fft_conv2d(const float *__restrict__ X, const float *__restrict__ F, float *__restrict__ Y,
+               int channels, int outputs, int height, int width) {
+    __shared__ float2 spectrum[PAIRS][TILE][TILE];
+    __shared__ float2 scratch[PAIRS][TILE][TILE + 1];
+
+    const int out_height = height - FILTER + 1, out_width = width - FILTER + 1;
+    const int tiles_x = (out_width + KEPT - 1) / KEPT;
+    const int top = blockIdx.x / tiles_x * KEPT, left = blockIdx.x % tiles_x * KEPT;
+    const int lane = threadIdx.x, group = threadIdx.y;
+    const int o = (blockIdx.y * PAIRS + group) * 2, n = blockIdx.z;
+    const int y = top + lane;
+    const int filter_row = (TILE - lane) % TILE;
+
+    float2 sum[TILE] = {};
+    for (int first = 0; first < channels; first += PAIRS) {
+        float2 v[TILE] = {};
+        int own = first + group;
+        if (own < channels && y < height)
+            load_row(X + (((size_t)n * channels + own) * height + y) * width, left, width, v);
+        transform_tile(v, scratch[group], lane);
+#pragma unroll
+        for (int k = 0; k < TILE; k++)
+            spectrum[group][k][lane] = v[k];
+        __syncthreads();
+
+        for (int q = 0; q < PAIRS && first + q < channels; q++) {
+            float2 f[TILE] = {};
+            if (filter_row < FILTER && o < outputs) {
+                const float *a =
+                    F + (((size_t)o * channels + first + q) * FILTER + filter_row) * FILTER;
+                const float *b = a + (size_t)channels * FILTER * FILTER;
+#pragma unroll
+                for (int k = 0; k < FILTER; k++)
+                    f[(TILE - k) % TILE] = make_float2(a[k], o + 1 < outputs ? b[k] : 0.0f);
+            }
+            transform_tile(f, scratch[group], lane);
+#pragma unroll
+            for (int k = 0; k < TILE; k++)
+                sum[k] = sum[k] + f[k] * spectrum[q][k][lane];
+        }
+        __syncthreads();
+    }
+
+    /* The inverse is the transform with real and imaginary parts exchanged before and after. It
+     * begins with the columns and so ends with rows: sum[k] is element k of the tile's row `lane`. */
+#pragma unroll
+    for (int k = 0; k < TILE; k++)
+        sum[k] = make_float2(sum[k].y, sum[k].x);
+    transform_tile(sum, scratch[group], lane);
+    if (lane < KEPT && y < out_height) {
+        const float scale = 1.0f / (TILE * TILE);
+        float *a = Y + (((size_t)n * outputs + o) * out_height + y) * out_width + left;
+        float *b = a + (size_t)out_height * out_width;
+#pragma unroll
+        for (int k = 0; k < KEPT; k++) {
+            if (left + k < out_width) {
+                if (o < outputs)
+                    a[k] = sum[k].y * scale;
+                if (o + 1 < outputs)
+                    b[k] = sum[k].x * scale;
+            }
+        }
+    }
+}

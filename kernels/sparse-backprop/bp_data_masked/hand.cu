@@ -1,0 +1,142 @@
+/* Data gradient of a convolution behind a ReLU, tiled by hand.
+ *
+ * A block of 16 x 16 threads makes a BM x BN tile of dX from BK-deep tiles of dY and W in shared
+ * memory; a thread keeps BM/16 rows of BN/64 groups of four neighbours in registers. The mask is
+ * read first: a tile that is all off costs its stores alone, and a warp whose elements are all off
+ * skips its products. Rows whose length is a multiple of four move as float4. */
+#include "evoke_cuda.h"
+
+#ifndef BM
+#define BM 64
+#endif
+#ifndef BN
+#define BN 64
+#endif
+#ifndef BK
+#define BK 16
+#endif
+
+#define THREADS 256
+#define TM (BM / 16)
+#define TN (BN / 64) /* in groups of four */
+
+/* Four elements of a row from `column`, zeros from `columns` on. */
+static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column, int columns,
+                                               bool vector) {
+    if (vector)
+        return column < columns ? *(const float4 *)(row + column)
+                                : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    return make_float4(column < columns ? row[column] : 0.0f,
+                       column + 1 < columns ? row[column + 1] : 0.0f,
+                       column + 2 < columns ? row[column + 2] : 0.0f,
+                       column + 3 < columns ? row[column + 3] : 0.0f);
+}
+
+static __device__ __forceinline__ float4 axpy4(float a, float4 x, float4 y) {
+    return make_float4(y.x + a * x.x, y.y + a * x.y, y.z + a * x.z, y.w + a * x.w);
+}
+
+static __device__ __forceinline__ void store4(float *__restrict__ row, int column, int columns,
+                                              bool vector, float4 v) {
+    if (vector) {
+        if (column < columns)
+            *(float4 *)(row + column) = v;
+        return;
+    }
+    if (column < columns)
+        row[column] = v.x;
+    if (column + 1 < columns)
+        row[column + 1] = v.y;
+    if (column + 2 < columns)
+        row[column + 2] = v.z;
+    if (column + 3 < columns)
+        row[column + 3] = v.w;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    bp_data_masked(const float *__restrict__ dY, const float *__restrict__ W,
+                   const float *__restrict__ X, float *__restrict__ dX, int M, int N, int K) {
+    __shared__ __align__(16) float a[BK][BM + 4]; /* dY, transposed */
+    __shared__ __align__(16) float b[BK][BN];
+
+    const int tx = threadIdx.x, ty = threadIdx.y, thread = ty * 16 + tx;
+    const int row = blockIdx.y * BM, column = blockIdx.x * BN;
+    const bool n_vector = (N & 3) == 0, k_vector = (K & 3) == 0;
+
+    /* Four mask bits a group. */
+    unsigned int live[TM] = {};
+    unsigned int any = 0;
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        int m = row + ty * TM + i;
+        if (m < M) {
+#pragma unroll
+            for (int j = 0; j < TN; j++) {
+                float4 x = load4(X + (size_t)m * N, column + j * 64 + tx * 4, N, n_vector);
+                unsigned int bits = (x.x > 0.0f ? 1u : 0u) | (x.y > 0.0f ? 2u : 0u) |
+                                    (x.z > 0.0f ? 4u : 0u) | (x.w > 0.0f ? 8u : 0u);
+                live[i] |= bits << (4 * j);
+            }
+        }
+        any |= live[i];
+    }
+
+    float4 sum[TM][TN] = {};
+    if (__syncthreads_or(any != 0)) {
+        const bool warp_live = __any_sync(0xffffffffu, any != 0);
+        for (int k = 0; k < K; k += BK) {
+            for (int i = thread; i < BM * BK / 4; i += THREADS) {
+                int r = i / (BK / 4), c = i % (BK / 4) * 4;
+                float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                if (row + r < M)
+                    v = load4(dY + (size_t)(row + r) * K, k + c, K, k_vector);
+                a[c][r] = v.x;
+                a[c + 1][r] = v.y;
+                a[c + 2][r] = v.z;
+                a[c + 3][r] = v.w;
+            }
+            for (int i = thread; i < BK * BN / 4; i += THREADS) {
+                int r = i / (BN / 4), c = i % (BN / 4) * 4;
+                float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                if (k + r < K)
+                    v = load4(W + (size_t)(k + r) * N, column + c, N, n_vector);
+                *(float4 *)&b[r][c] = v;
+            }
+            __syncthreads();
+            if (warp_live) {
+#pragma unroll
+                for (int kk = 0; kk < BK; kk++) {
+                    float x[TM];
+#pragma unroll
+                    for (int i = 0; i < TM; i++)
+                        x[i] = a[kk][ty * TM + i];
+#pragma unroll
+                    for (int j = 0; j < TN; j++) {
+                        float4 y = *(const float4 *)&b[kk][j * 64 + tx * 4];
+#pragma unroll
+                        for (int i = 0; i < TM; i++)
+                            sum[i][j] = axpy4(x[i], y, sum[i][j]);
+                    }
+                }
+            }
+            __syncthreads();
+        }
+    }
+
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        int m = row + ty * TM + i;
+        if (m < M) {
+#pragma unroll
+            for (int j = 0; j < TN; j++) {
+                unsigned int bits = live[i] >> (4 * j);
+                float4 s = sum[i][j];
+                s.x = bits & 1u ? s.x : 0.0f;
+                s.y = bits & 2u ? s.y : 0.0f;
+                s.z = bits & 4u ? s.z : 0.0f;
+                s.w = bits & 8u ? s.w : 0.0f;
+                store4(dX + (size_t)m * N, column + j * 64 + tx * 4, N, n_vector, s);
+            }
+        }
+    }
+}
