@@ -1,8 +1,7 @@
 /* ir: loads a kernel as LLVM IR, numbers it, edits it, optimises it and emits PTX in memory.
  *
- *   base     one start of a task at one setting of its macros: the module with every instruction
- * numbered build    one genome being made real, stage by stage, so that the caller may stop after
- * each hash
+ *   base     one start of a task at one setting of its macros, with every instruction numbered
+ *   build    one genome being made real, in stages, so that the caller may stop after each hash
  *
  * LLVM may abort the process on a bad module: call ir_build_* in worker processes only (IR_STAGE_*
  * says where it was). No LLVM type leaves this folder. Not thread-safe. */
@@ -35,6 +34,10 @@ typedef struct ir_source {
     const ir_macro *macros; /* -DNAME=VALUE for a .cu */
     size_t macro_count;
     int sm; /* target, e.g. 90 */
+    /* What is known of the launches, for the edits that draw constants and for launch bounds. */
+    const int64_t *constants; /* launch constants: sizes, strides; any order */
+    size_t constant_count;
+    uint32_t block[3]; /* threads a block in every launch; 0: not known or not always the same */
 } ir_source;
 
 /* Compiles (.cu: clang-19 -O3, device side only, no CUDA SDK), parses, keeps the entry and what it

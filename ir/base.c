@@ -1,0 +1,474 @@
+/* Base modules: from .cu, .ll or .bc to one kernel's IR with its instructions numbered. */
+#include "base/file.h"
+#include "base/proc.h"
+#include "ir/internal.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+#include <llvm/Config/llvm-config.h>
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIPLE "nvptx64-nvidia-cuda"
+#define CLANG_SECONDS 120
+
+/* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3: an older
+ * version loads on more drivers. */
+static int ptx_version(int sm) {
+    static const int table[][2] = {{53, 63}, {60, 63}, {61, 63}, {62, 63}, {70, 63}, {72, 63},
+                                   {75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (table[i][0] == sm)
+            return table[i][1];
+    }
+    return 0;
+}
+
+/* ---- LLVM's messages --------------------------------------------------------------------------
+ */
+
+/* Without a handler LLVM prints errors and leaves the process. */
+static void note_complaint(LLVMDiagnosticInfoRef info, void *of) {
+    ir_base *base = of;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || base->complaint)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    base->complaint = strdup(text);
+    LLVMDisposeMessage(text);
+}
+
+void ir_base_clear_complaint(ir_base *base) {
+    free(base->complaint);
+    base->complaint = NULL;
+}
+
+const char *ir_llvm_version(void) {
+    return LLVM_VERSION_STRING;
+}
+
+void ir_set_fatal_handler(void (*handler)(const char *reason)) {
+    LLVMResetFatalErrorHandler();
+    if (handler)
+        LLVMInstallFatalErrorHandler(handler);
+}
+
+/* ---- compiling and parsing --------------------------------------------------------------------
+ */
+
+static bool has_suffix(const char *text, const char *suffix) {
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+enum { CLANG_FIXED = 24 };
+
+/* Fills argv (CLANG_FIXED + macro_count entries) from texts that live in `arena`. */
+static bool clang_command(const ir_source *source, ev_arena *arena, const char **argv) {
+    size_t n = 0;
+    const char *const fixed[] = {"clang-19",
+                                 "-x",
+                                 "cuda",
+                                 "--cuda-device-only",
+                                 "-nocudainc",
+                                 "-nocudalib",
+                                 "-O3",
+                                 "-gline-tables-only",
+                                 "-emit-llvm",
+                                 "-c",
+                                 "-fno-color-diagnostics",
+                                 "-Wno-unknown-cuda-version",
+                                 "-o",
+                                 "-"};
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        argv[n++] = fixed[i];
+    argv[n++] = ev_arena_printf(arena, "--cuda-gpu-arch=sm_%d", source->sm);
+    argv[n++] = ev_arena_printf(arena, "--cuda-feature=+ptx%d", ptx_version(source->sm));
+    if (source->include) {
+        argv[n++] = "-I";
+        argv[n++] = source->include;
+    }
+    for (size_t i = 0; i < source->macro_count; i++)
+        argv[n++] = ev_arena_printf(arena, "-D%s=%" PRId64, source->macros[i].name,
+                                    source->macros[i].value);
+    argv[n++] = source->path;
+    argv[n] = NULL;
+    return !ev_arena_failed(arena);
+}
+
+static ev_status parse_bitcode(const ir_base *base, const char *data, size_t bytes,
+                               const char *path, LLVMModuleRef *out, ev_error *err) {
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(data, bytes, path);
+    LLVMBool failed = LLVMParseBitcodeInContext2(base->context, buffer, out);
+    LLVMDisposeMemoryBuffer(buffer);
+    if (failed)
+        return ev_fail(err, EV_BAD, "%s: not LLVM %s bitcode: %s", path, ir_llvm_version(),
+                       base->complaint ? base->complaint : "unreadable");
+    return EV_OK;
+}
+
+static ev_status run_clang(const ir_base *base, const ir_source *source, const char **argv,
+                           LLVMModuleRef *out, ev_error *err) {
+    ev_proc_result result;
+    EV_TRY(ev_proc_run(argv, NULL, CLANG_SECONDS, &result, err));
+    ev_status status;
+    if (result.timed_out)
+        status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,
+                         CLANG_SECONDS);
+    else if (result.exit_code != 0)
+        status = ev_fail(err, EV_BAD, "%s does not compile; clang-19 says:\n%s", source->path,
+                         ev_str_text(&result.err));
+    else
+        status = parse_bitcode(base, result.out.data, result.out.length, source->path, out, err);
+    ev_proc_result_free(&result);
+    return status;
+}
+
+static ev_status compile_cuda(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
+                              ev_error *err) {
+    /* clang reports a missing file too, but not in one line. */
+    if (!ev_path_exists(source->path))
+        return ev_fail(err, EV_BAD, "%s: no such file", source->path);
+    ev_arena *arena = ev_arena_new();
+    if (!arena)
+        return ev_fail_memory(err, 1);
+    const char **argv = EV_NEW_ARRAY(arena, const char *, CLANG_FIXED + source->macro_count);
+    ev_status status = argv && clang_command(source, arena, argv)
+                           ? run_clang(base, source, argv, out, err)
+                           : ev_fail_memory(err, 1);
+    ev_arena_free(arena);
+    return status;
+}
+
+static ev_status parse_text(const ir_base *base, const char *data, size_t bytes, const char *path,
+                            LLVMModuleRef *out, ev_error *err) {
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(data, bytes, path);
+    char *message = NULL;
+    if (!LLVMParseIRInContext(base->context, buffer, out, &message)) /* takes the buffer */
+        return EV_OK;
+    ev_status status = ev_fail(err, EV_BAD, "%s: %s", path, message ? message : "unreadable IR");
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+static ev_status read_module(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
+                             ev_error *err) {
+    if (has_suffix(source->path, ".cu"))
+        return compile_cuda(base, source, out, err);
+    bool text = has_suffix(source->path, ".ll");
+    if (!text && !has_suffix(source->path, ".bc"))
+        return ev_fail(err, EV_BAD, "%s: a kernel's source ends in .cu, .ll or .bc", source->path);
+    char *data;
+    size_t bytes;
+    EV_TRY(ev_file_read(source->path, &data, &bytes, err));
+    ev_status status = text ? parse_text(base, data, bytes, source->path, out, err)
+                            : parse_bitcode(base, data, bytes, source->path, out, err);
+    free(data);
+    return status;
+}
+
+/* ---- the entry --------------------------------------------------------------------------------
+ */
+
+static bool is_string(LLVMValueRef operand, const char *text) {
+    unsigned length = 0;
+    const char *have = operand && LLVMIsAMDString(operand) ? LLVMGetMDString(operand, &length) : "";
+    return strlen(text) == length && memcmp(have, text, length) == 0;
+}
+
+enum { ANNOTATION_OPERANDS = 64, PTX_KERNEL_CC = 71 };
+
+/* Whether nvvm.annotations or the calling convention makes a function a kernel. */
+static bool is_kernel(LLVMModuleRef module, LLVMValueRef function) {
+    if (LLVMGetFunctionCallConv(function) == PTX_KERNEL_CC)
+        return true;
+    unsigned count = LLVMGetNamedMetadataNumOperands(module, "nvvm.annotations");
+    LLVMValueRef *nodes = calloc(count + 1, sizeof(LLVMValueRef));
+    bool found = false;
+    if (nodes)
+        LLVMGetNamedMetadataOperands(module, "nvvm.annotations", nodes);
+    for (unsigned i = 0; nodes && i < count && !found; i++) {
+        LLVMValueRef operands[ANNOTATION_OPERANDS];
+        unsigned size = LLVMGetMDNodeNumOperands(nodes[i]);
+        if (size < 3 || size > ANNOTATION_OPERANDS)
+            continue;
+        LLVMGetMDNodeOperands(nodes[i], operands);
+        for (unsigned k = 1; k + 1 < size && operands[0] == function; k += 2)
+            found |= is_string(operands[k], "kernel");
+    }
+    free(nodes);
+    return found;
+}
+
+static bool is_defined(LLVMValueRef function) {
+    return LLVMCountBasicBlocks(function) > 0;
+}
+
+static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_error *err) {
+    ev_str names = EV_STR_EMPTY;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        size_t length;
+        const char *name = LLVMGetValueName2(f, &length);
+        if (is_defined(f) && is_kernel(module, f))
+            ev_str_printf(&names, "%s%s", names.length ? ", " : "", name);
+    }
+    ev_status status = ev_fail(err, EV_BAD, "%s: no kernel \"%s\"; it has: %s", source->path,
+                               source->entry, names.length ? ev_str_text(&names) : "none");
+    ev_str_free(&names);
+    return status;
+}
+
+/* What the entry doesn't need goes: LLVM's own passes find out what that is, once all other
+ * definitions are internal. */
+static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *err) {
+    LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
+    if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
+        return no_entry(base->module, source, err);
+    for (LLVMValueRef f = LLVMGetFirstFunction(base->module); f; f = LLVMGetNextFunction(f)) {
+        if (f == entry || !is_defined(f))
+            continue;
+        LLVMSetLinkage(f, LLVMInternalLinkage);
+        LLVMSetVisibility(f, LLVMDefaultVisibility);
+    }
+    LLVMErrorRef failure = LLVMRunPasses(base->module, "globaldce", base->machine, base->options);
+    if (!failure)
+        return EV_OK;
+    char *text = LLVMGetErrorMessage(failure);
+    ev_status status = ev_fail(err, EV_INFRA, "LLVM's globaldce: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return status;
+}
+
+/* ---- numbering --------------------------------------------------------------------------------
+ */
+
+static bool in_source(LLVMMetadataRef location, const char *file) {
+    LLVMMetadataRef of = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    unsigned length = 0;
+    const char *name = of ? LLVMDIFileGetFilename(of, &length) : "";
+    size_t tail = strlen(file);
+    return length >= tail && memcmp(name + length - tail, file, tail) == 0;
+}
+
+/* The innermost line that stands in the source itself: a helper's line says more than its call, but
+ * a line of an included header says nothing to the reader. */
+static uint32_t line_of(LLVMValueRef insn, const char *file) {
+    LLVMMetadataRef at = LLVMInstructionGetDebugLoc(insn);
+    LLVMMetadataRef outermost = NULL;
+    for (; at; at = LLVMDILocationGetInlinedAt(at)) {
+        if (in_source(at, file))
+            return LLVMDILocationGetLine(at);
+        outermost = at;
+    }
+    return outermost ? LLVMDILocationGetLine(outermost) : 0;
+}
+
+/* Debug intrinsics are no instructions of the kernel: they go with the debug info. */
+static uint32_t visit_insns(ir_base *base, const char *file,
+                            void (*visit)(ir_base *, const char *, LLVMValueRef, uint32_t)) {
+    uint32_t count = 0;
+    LLVMModuleRef module = base->module;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+                if (LLVMIsADbgInfoIntrinsic(i))
+                    continue;
+                if (visit)
+                    visit(base, file, i, count);
+                count++;
+            }
+    return count;
+}
+
+static void note_line(ir_base *base, const char *file, LLVMValueRef insn, uint32_t number) {
+    base->lines[number] = line_of(insn, file);
+}
+
+static void note_insn(ir_base *base, const char *file, LLVMValueRef insn, uint32_t number) {
+    (void)file;
+    base->insns[number] = insn;
+}
+
+/* Lines are noted before the debug info goes, instructions after. */
+static ev_status number_insns(ir_base *base, const char *path, ev_error *err) {
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    base->count = visit_insns(base, file, NULL);
+    base->insns = calloc((size_t)base->count + 1, sizeof *base->insns);
+    base->lines = calloc((size_t)base->count + 1, sizeof *base->lines);
+    if (!base->insns || !base->lines)
+        return ev_fail_memory(err, base->count * sizeof *base->insns);
+    visit_insns(base, file, note_line);
+    LLVMStripModuleDebugInfo(base->module);
+    uint32_t left = visit_insns(base, file, note_insn);
+    assert(left == base->count);
+    (void)left;
+    return EV_OK;
+}
+
+/* The target comes from the machine alone: a function's own attributes would override it. */
+static void set_target(ir_base *base) {
+    static const char *const own[] = {"target-cpu", "target-features", "tune-cpu"};
+    LLVMSetTarget(base->module, TRIPLE);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(base->machine);
+    LLVMSetModuleDataLayout(base->module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMModuleRef module = base->module;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+            LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                             own[i], (unsigned)strlen(own[i]));
+}
+
+static ev_status check_module(const ir_base *base, const char *path, ev_error *err) {
+    char *message = NULL;
+    ev_status status = EV_OK;
+    if (LLVMVerifyModule(base->module, LLVMReturnStatusAction, &message))
+        status = ev_fail(err, EV_BAD, "%s: IR that does not verify: %s", path, message);
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+ev_sha256 ir_module_sha256(LLVMModuleRef module) {
+    char *text = LLVMPrintModuleToString(module);
+    ev_sha256 sha = ev_sha256_of(text, strlen(text));
+    LLVMDisposeMessage(text);
+    return sha;
+}
+
+static ev_status prepare_module(ir_base *base, const ir_source *source, ev_error *err) {
+    set_target(base);
+    LLVMSetModuleIdentifier(base->module, "evoke", 5);
+    LLVMSetSourceFileName(base->module, "evoke", 5);
+    EV_TRY(check_module(base, source->path, err));
+    EV_TRY(keep_entry(base, source, err));
+    EV_TRY(number_insns(base, source->path, err));
+    base->sha = ir_module_sha256(base->module);
+    return EV_OK;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------
+ */
+
+static ev_status make_machine(ir_base *base, ev_error *err) {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMTargetRef target;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(TRIPLE, &target, &message)) {
+        ev_status status = ev_fail(err, EV_INFRA, "LLVM has no NVPTX: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    char cpu[16], features[16];
+    snprintf(cpu, sizeof cpu, "sm_%d", base->sm);
+    snprintf(features, sizeof features, "+ptx%d", ptx_version(base->sm));
+    base->machine =
+        LLVMCreateTargetMachine(target, TRIPLE, cpu, features, LLVMCodeGenLevelAggressive,
+                                LLVMRelocDefault, LLVMCodeModelDefault);
+    if (!base->machine)
+        return ev_fail(err, EV_INFRA, "LLVM makes no target machine for %s", cpu);
+    LLVMSetTargetMachineAsmVerbosity(base->machine, 0);
+    return EV_OK;
+}
+
+static int compare_constants(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static ev_status note_constants(ir_base *base, const ir_source *source, ev_error *err) {
+    if (source->constant_count == 0)
+        return EV_OK;
+    base->constants = malloc(source->constant_count * sizeof *base->constants);
+    if (!base->constants)
+        return ev_fail_memory(err, source->constant_count * sizeof *base->constants);
+    memcpy(base->constants, source->constants, source->constant_count * sizeof *base->constants);
+    qsort(base->constants, source->constant_count, sizeof *base->constants, compare_constants);
+    for (size_t i = 0; i < source->constant_count; i++) {
+        if (i == 0 || base->constants[i] != base->constants[base->constant_count - 1])
+            base->constants[base->constant_count++] = base->constants[i];
+    }
+    return EV_OK;
+}
+
+static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err) {
+    base->sm = source->sm;
+    memcpy(base->block, source->block, sizeof base->block);
+    base->entry = strdup(source->entry);
+    if (!base->entry)
+        return ev_fail_memory(err, strlen(source->entry) + 1);
+    EV_TRY(note_constants(base, source, err));
+    EV_TRY(make_machine(base, err));
+    base->options = LLVMCreatePassBuilderOptions();
+    base->context = LLVMContextCreate();
+    /* Unnamed values make equal code equal text. */
+    LLVMContextSetDiscardValueNames(base->context, true);
+    LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
+    EV_TRY(read_module(base, source, &base->module, err));
+    return prepare_module(base, source, err);
+}
+
+ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) {
+    if (ptx_version(source->sm) == 0)
+        return ev_fail(err, EV_BAD, "sm_%d: not one of 53, 60-62, 70, 72, 75, 80, 86, 87, 89, 90",
+                       source->sm);
+    ir_base *base = calloc(1, sizeof *base);
+    if (!base)
+        return ev_fail_memory(err, sizeof *base);
+    ev_status status = fill_base(base, source, err);
+    if (status != EV_OK) {
+        ir_base_free(base);
+        return status;
+    }
+    *out = base;
+    return EV_OK;
+}
+
+void ir_base_free(ir_base *base) {
+    if (!base)
+        return;
+    if (base->module)
+        LLVMDisposeModule(base->module);
+    if (base->context)
+        LLVMContextDispose(base->context);
+    if (base->options)
+        LLVMDisposePassBuilderOptions(base->options);
+    if (base->machine)
+        LLVMDisposeTargetMachine(base->machine);
+    free(base->insns);
+    free(base->lines);
+    free(base->constants);
+    free(base->entry);
+    free(base->complaint);
+    free(base);
+}
+
+size_t ir_base_insn_count(const ir_base *base) {
+    return base->count;
+}
+ev_sha256 ir_base_sha256(const ir_base *base) {
+    return base->sha;
+}
+
+uint32_t ir_base_insn_line(const ir_base *base, size_t number) {
+    assert(number < base->count);
+    return base->lines[number];
+}
+
+char *ir_base_insn_text(const ir_base *base, size_t number) {
+    assert(number < base->count);
+    char *printed = LLVMPrintValueToString(base->insns[number]);
+    char *text = strdup(printed + strspn(printed, " "));
+    LLVMDisposeMessage(printed);
+    return text;
+}

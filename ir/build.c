@@ -1,0 +1,152 @@
+/* Building: one genome made real, from the edited clone to PTX, with the cost of each stage. */
+#include "base/proc.h"
+#include "ir/internal.h"
+
+#include <llvm-c/Analysis.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ir_build {
+    ir_base *base;
+    ir_genome *genome;
+    LLVMModuleRef module;
+    LLVMMemoryBufferRef ptx;
+    ir_stage next;
+    bool failed;
+    ev_sha256 ir_sha;
+    ev_sha256 ptx_sha;
+    ir_build_cost cost;
+};
+
+static const char *const stage_names[] = {"edit", "verify", "optimise", "emit"};
+_Static_assert(sizeof stage_names / sizeof stage_names[0] == IR_STAGE_COUNT, "one name a stage");
+
+const char *ir_stage_name(ir_stage stage) {
+    return stage_names[stage];
+}
+
+ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **out,
+                       ev_error *err) {
+    ir_build *build = calloc(1, sizeof *build);
+    if (!build)
+        return ev_fail_memory(err, sizeof *build);
+    build->base = (ir_base *)base; /* its context and machine change, what it says doesn't */
+    build->genome = ir_genome_clone(genome);
+    if (!build->genome) {
+        free(build);
+        return ev_fail_memory(err, 1);
+    }
+    *out = build;
+    return EV_OK;
+}
+
+void ir_build_free(ir_build *build) {
+    if (!build)
+        return;
+    if (build->ptx)
+        LLVMDisposeMemoryBuffer(build->ptx);
+    if (build->module)
+        LLVMDisposeModule(build->module);
+    ir_genome_free(build->genome);
+    free(build);
+}
+
+static ev_status stage_edit(ir_build *build, double *llvm, ev_error *err) {
+    (void)llvm;
+    ir_work *work;
+    EV_TRY(ir_work_open(build->base, &work, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; status == EV_OK && i < ir_genome_edit_count(build->genome); i++) {
+        const ir_edit *edit = ir_genome_edit(build->genome, i);
+        status = ir_work_replay(work, edit, err);
+        if (status != EV_OK)
+            status = ev_wrap(err, status, "edit %zu (%s)", i, ir_edit_name(edit->kind));
+    }
+    if (status == EV_OK)
+        build->module = ir_work_take_module(work);
+    ir_work_close(work);
+    return status;
+}
+
+static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
+    (void)llvm;
+    char *message = NULL;
+    ev_status status = EV_OK;
+    if (LLVMVerifyModule(build->module, LLVMReturnStatusAction, &message))
+        status = ev_fail(err, EV_BAD, "the edited IR does not verify: %s", message);
+    LLVMDisposeMessage(message);
+    return status == EV_OK ? ir_refuse_fatal(build->module, err) : status;
+}
+
+static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
+    ir_base *base = build->base;
+    ir_base_clear_complaint(base);
+    double start = ev_clock_now();
+    LLVMErrorRef failure =
+        LLVMRunPasses(build->module, ir_pipeline_of(build->genome), base->machine, base->options);
+    *llvm = ev_clock_now() - start;
+    if (failure) {
+        char *text = LLVMGetErrorMessage(failure);
+        ev_status status = ev_fail(err, EV_BAD, "LLVM's passes: %s", text);
+        LLVMDisposeErrorMessage(text);
+        return status;
+    }
+    if (base->complaint)
+        return ev_fail(err, EV_BAD, "LLVM's passes: %s", base->complaint);
+    build->ir_sha = ir_module_sha256(build->module);
+    return EV_OK;
+}
+
+static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
+    ir_base *base = build->base;
+    ir_base_clear_complaint(base);
+    char *message = NULL;
+    double start = ev_clock_now();
+    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(base->machine, build->module,
+                                                          LLVMAssemblyFile, &message, &build->ptx);
+    *llvm = ev_clock_now() - start;
+    if (failed || base->complaint) {
+        const char *why = base->complaint ? base->complaint : message;
+        ev_status status = ev_fail(err, EV_BAD, "LLVM's NVPTX: %s", why ? why : "no words");
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    build->ptx_sha = ev_sha256_of(LLVMGetBufferStart(build->ptx), LLVMGetBufferSize(build->ptx));
+    return EV_OK;
+}
+
+ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) {
+    static ev_status (*const stages[])(ir_build *, double *, ev_error *) = {
+        stage_edit, stage_verify, stage_optimise, stage_emit};
+    _Static_assert(sizeof stages / sizeof stages[0] == IR_STAGE_COUNT, "one function a stage");
+    assert(stage == build->next && !build->failed);
+    double start = ev_clock_now();
+    ev_status status = stages[stage](build, &build->cost.llvm[stage], err);
+    build->cost.own[stage] = ev_clock_now() - start - build->cost.llvm[stage];
+    build->next = (ir_stage)(stage + 1);
+    build->failed = status != EV_OK;
+    return status;
+}
+
+ev_sha256 ir_build_ir_sha256(const ir_build *build) {
+    assert(build->next > IR_STAGE_OPTIMISE);
+    return build->ir_sha;
+}
+
+ev_sha256 ir_build_ptx_sha256(const ir_build *build) {
+    assert(build->ptx);
+    return build->ptx_sha;
+}
+
+const char *ir_build_ptx(const ir_build *build, size_t *bytes) {
+    assert(build->ptx);
+    /* LLVM's buffers are NUL-terminated, and size does not count the NUL. */
+    *bytes = LLVMGetBufferSize(build->ptx);
+    return LLVMGetBufferStart(build->ptx);
+}
+
+ir_build_cost ir_build_cost_of(const ir_build *build) {
+    return build->cost;
+}

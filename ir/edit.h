@@ -1,0 +1,92 @@
+/* The inside of a genome, for the sources of ir only: edits as plain values, free of LLVM.
+ *
+ * Names: an instruction of the base module is its number; one that an edit of the genome inserted
+ * is that edit's tag and a running part; `self` is the edit that holds the name. The tag is the
+ * first 64 bits of the edit's key, so it needs no storing and equal edits agree on it everywhere.
+ *
+ * JSON of an edit: {"kind":"copy","at":"i12","to":"i40","operand":1,"option":2,"use":["i41",0],
+ * "value":"a3","repairs":[["i50",0,"t0123456789abcdef.0"],["i51",1,0.5]]}; what does not apply is
+ * left out. A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer or a
+ * real (constant of the type that its use has). */
+#ifndef IR_EDIT_H
+#define IR_EDIT_H
+
+#include "ir/genome.h"
+
+typedef enum ir_name_kind {
+    IR_NAME_NONE,
+    IR_NAME_BASE,  /* number */
+    IR_NAME_ADDED, /* tag, number = part */
+    IR_NAME_SELF   /* number = part */
+} ir_name_kind;
+
+typedef struct ir_name {
+    ir_name_kind kind;
+    uint32_t number;
+    uint64_t tag;
+} ir_name;
+
+typedef enum ir_value_kind {
+    IR_VALUE_NONE,
+    IR_VALUE_INSN,
+    IR_VALUE_ARG,
+    IR_VALUE_INT,
+    IR_VALUE_REAL
+} ir_value_kind;
+
+typedef struct ir_value {
+    ir_value_kind kind;
+    ir_name insn;
+    uint32_t arg;
+    int64_t integer;
+    double real;
+} ir_value;
+
+typedef struct ir_use {
+    ir_name user; /* IR_NAME_NONE: no use */
+    uint32_t operand;
+} ir_use;
+
+typedef struct ir_repair {
+    ir_use use;
+    ir_value value;
+} ir_repair;
+
+typedef struct ir_edit {
+    ir_edit_kind kind;
+    ir_name at; /* the instruction it works on */
+    ir_name to; /* the second instruction, or the place: before it */
+    bool has_operand;
+    uint32_t operand;
+    bool has_option;
+    int64_t option; /* what it means is the edit's affair */
+    ir_use use;     /* a use that takes the inserted value */
+    ir_value value;
+    ir_repair *repairs;
+    size_t repair_count;
+    ev_sha256 key; /* set by ir_edit_seal */
+    uint64_t tag;
+} ir_edit;
+
+#define IR_NAME_TEXT 32 /* bytes that hold any name's text */
+
+void ir_name_print(const ir_name *name, char text[IR_NAME_TEXT]);
+bool ir_name_equal(const ir_name *a, const ir_name *b);
+
+/* Computes key and tag from the rest; false: out of memory. */
+bool ir_edit_seal(ir_edit *edit);
+bool ir_edit_copy(const ir_edit *from, ir_edit *to); /* deep; false: out of memory */
+void ir_edit_clear(ir_edit *edit);                   /* frees what it holds */
+bool ir_edit_add_repair(ir_edit *edit, ir_repair repair);
+/* One of a kind a genome: a knob of the launch or the pipeline. */
+bool ir_edit_is_knob(ir_edit_kind kind);
+
+const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index);
+bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key);
+/* Appends `edit`, whose repairs the genome takes over; an earlier edit of the same knob goes. */
+bool ir_genome_append(ir_genome *genome, ir_edit edit);
+
+json_t *ir_edit_to_json(const ir_edit *edit);
+ev_status ir_edit_from_json(const json_t *json, ir_edit *out, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,360 @@
+/* Genomes as values: knobs and edits, copying, keys, and crossover; JSON is in genome_json.c. */
+#include "ir/genome.h"
+
+#include "base/json.h"
+#include "ir/edit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct ir_gene {
+    char *name;
+    int64_t value;
+} ir_gene;
+
+struct ir_genome {
+    char *start;
+    ir_gene *macros; /* sorted by name */
+    size_t macro_count;
+    ir_edit *edits;
+    size_t edit_count;
+};
+
+/* ---- the edit table ---------------------------------------------------------------------------
+ */
+
+typedef struct ir_edit_row {
+    const char *name;
+    const char *family;
+    const char *needs;
+    const char *describes;
+} ir_edit_row;
+
+static const ir_edit_row rows[] = {
+#define IR_EDIT(id, name, family, needs, describes) {name, family, needs, describes},
+#include "ir/edits.def"
+#undef IR_EDIT
+};
+
+_Static_assert(sizeof rows / sizeof rows[0] == IR_EDIT_COUNT, "one row an edit kind");
+
+const char *ir_edit_name(ir_edit_kind kind) {
+    return rows[kind].name;
+}
+const char *ir_edit_family(ir_edit_kind kind) {
+    return rows[kind].family;
+}
+const char *ir_edit_needs(ir_edit_kind kind) {
+    return rows[kind].needs;
+}
+const char *ir_edit_describes(ir_edit_kind kind) {
+    return rows[kind].describes;
+}
+
+bool ir_edit_find(const char *name, ir_edit_kind *out) {
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+        if (strcmp(rows[kind].name, name) == 0) {
+            *out = (ir_edit_kind)kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ir_edit_is_knob(ir_edit_kind kind) {
+    return strcmp(rows[kind].family, "launch") == 0;
+}
+
+/* ---- edits ------------------------------------------------------------------------------------
+ */
+
+bool ir_name_equal(const ir_name *a, const ir_name *b) {
+    return a->kind == b->kind && a->number == b->number && a->tag == b->tag;
+}
+
+static uint64_t tag_of(const ev_sha256 *key) {
+    char digits[17];
+    memcpy(digits, key->hex, 16);
+    digits[16] = '\0';
+    return strtoull(digits, NULL, 16);
+}
+
+bool ir_edit_seal(ir_edit *edit) {
+    json_t *json = ir_edit_to_json(edit);
+    char *text = json ? ev_json_print(json, true) : NULL;
+    json_decref(json);
+    if (!text)
+        return false;
+    edit->key = ev_sha256_of(text, strlen(text));
+    edit->tag = tag_of(&edit->key);
+    free(text);
+    return true;
+}
+
+bool ir_edit_copy(const ir_edit *from, ir_edit *to) {
+    *to = *from;
+    to->repairs = NULL;
+    if (from->repair_count == 0)
+        return true;
+    to->repairs = malloc(from->repair_count * sizeof *to->repairs);
+    if (!to->repairs)
+        return false;
+    memcpy(to->repairs, from->repairs, from->repair_count * sizeof *to->repairs);
+    return true;
+}
+
+void ir_edit_clear(ir_edit *edit) {
+    free(edit->repairs);
+    edit->repairs = NULL;
+    edit->repair_count = 0;
+}
+
+bool ir_edit_add_repair(ir_edit *edit, ir_repair repair) {
+    size_t bytes = (edit->repair_count + 1) * sizeof *edit->repairs;
+    ir_repair *grown = realloc(edit->repairs, bytes);
+    if (!grown)
+        return false;
+    grown[edit->repair_count++] = repair;
+    edit->repairs = grown;
+    return true;
+}
+
+/* ---- genomes ----------------------------------------------------------------------------------
+ */
+
+ir_genome *ir_genome_new(const char *start) {
+    ir_genome *genome = calloc(1, sizeof *genome);
+    if (!genome)
+        return NULL;
+    genome->start = strdup(start);
+    if (!genome->start) {
+        free(genome);
+        return NULL;
+    }
+    return genome;
+}
+
+void ir_genome_free(ir_genome *genome) {
+    if (!genome)
+        return;
+    for (size_t i = 0; i < genome->macro_count; i++)
+        free(genome->macros[i].name);
+    for (size_t i = 0; i < genome->edit_count; i++)
+        ir_edit_clear(&genome->edits[i]);
+    free(genome->macros);
+    free(genome->edits);
+    free(genome->start);
+    free(genome);
+}
+
+ir_genome *ir_genome_clone(const ir_genome *genome) {
+    ir_genome *copy = ir_genome_new(genome->start);
+    if (!copy)
+        return NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < genome->macro_count; i++)
+        ok = ir_genome_set_macro(copy, genome->macros[i].name, genome->macros[i].value, NULL) ==
+             EV_OK;
+    for (size_t i = 0; ok && i < genome->edit_count; i++) {
+        ir_edit edit;
+        ok = ir_edit_copy(&genome->edits[i], &edit) && ir_genome_append(copy, edit);
+    }
+    if (ok)
+        return copy;
+    ir_genome_free(copy);
+    return NULL;
+}
+
+const char *ir_genome_start(const ir_genome *genome) {
+    return genome->start;
+}
+size_t ir_genome_macro_count(const ir_genome *genome) {
+    return genome->macro_count;
+}
+size_t ir_genome_edit_count(const ir_genome *genome) {
+    return genome->edit_count;
+}
+
+const char *ir_genome_macro_name(const ir_genome *genome, size_t index) {
+    assert(index < genome->macro_count);
+    return genome->macros[index].name;
+}
+
+int64_t ir_genome_macro_value(const ir_genome *genome, size_t index) {
+    assert(index < genome->macro_count);
+    return genome->macros[index].value;
+}
+
+/* The first macro whose name is not below `name`. */
+static size_t macro_place(const ir_genome *genome, const char *name) {
+    size_t place = 0;
+    while (place < genome->macro_count && strcmp(genome->macros[place].name, name) < 0)
+        place++;
+    return place;
+}
+
+ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value, ev_error *err) {
+    size_t place = macro_place(genome, name);
+    if (place < genome->macro_count && strcmp(genome->macros[place].name, name) == 0) {
+        genome->macros[place].value = value;
+        return EV_OK;
+    }
+    size_t bytes = (genome->macro_count + 1) * sizeof *genome->macros;
+    ir_gene *grown = realloc(genome->macros, bytes);
+    if (!grown)
+        return ev_fail_memory(err, bytes);
+    genome->macros = grown;
+    char *own = strdup(name);
+    if (!own)
+        return ev_fail_memory(err, strlen(name) + 1);
+    memmove(grown + place + 1, grown + place, (genome->macro_count - place) * sizeof *grown);
+    grown[place] = (ir_gene){own, value};
+    genome->macro_count++;
+    return EV_OK;
+}
+
+const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index) {
+    assert(index < genome->edit_count);
+    return &genome->edits[index];
+}
+
+ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index) {
+    return ir_genome_edit(genome, index)->kind;
+}
+
+ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index) {
+    return ir_genome_edit(genome, index)->key;
+}
+
+void ir_genome_remove(ir_genome *genome, size_t index) {
+    assert(index < genome->edit_count);
+    ir_edit_clear(&genome->edits[index]);
+    memmove(genome->edits + index, genome->edits + index + 1,
+            (genome->edit_count - index - 1) * sizeof *genome->edits);
+    genome->edit_count--;
+}
+
+bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key) {
+    for (size_t i = 0; i < genome->edit_count; i++) {
+        if (ev_sha256_equal(&genome->edits[i].key, key))
+            return true;
+    }
+    return false;
+}
+
+static void drop_knob(ir_genome *genome, ir_edit_kind kind) {
+    for (size_t i = genome->edit_count; i-- > 0;) {
+        if (genome->edits[i].kind == kind)
+            ir_genome_remove(genome, i);
+    }
+}
+
+bool ir_genome_append(ir_genome *genome, ir_edit edit) {
+    if (ir_edit_is_knob(edit.kind))
+        drop_knob(genome, edit.kind);
+    ir_edit *grown = realloc(genome->edits, (genome->edit_count + 1) * sizeof *grown);
+    if (!grown) {
+        ir_edit_clear(&edit);
+        return false;
+    }
+    grown[genome->edit_count++] = edit;
+    genome->edits = grown;
+    return true;
+}
+
+bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index) {
+    const ir_edit *edit = ir_genome_edit(from, index);
+    ir_edit copy;
+    return !ir_genome_holds(genome, &edit->key) && ir_edit_copy(edit, &copy) &&
+           ir_genome_append(genome, copy);
+}
+
+ev_sha256 ir_genome_sha256(const ir_genome *genome) {
+    json_t *json = ir_genome_to_json(genome);
+    char *text = json ? ev_json_print(json, true) : NULL;
+    /* Out of memory here has no status to go into; the hash of nothing equals no genome's. */
+    ev_sha256 hash = ev_sha256_of(text ? text : "", text ? strlen(text) : 0);
+    free(text);
+    json_decref(json);
+    return hash;
+}
+
+/* ---- crossover --------------------------------------------------------------------------------
+ */
+
+static bool holds_tag(const ir_genome *genome, const ir_name *name) {
+    if (name->kind != IR_NAME_ADDED)
+        return true;
+    for (size_t i = 0; i < genome->edit_count; i++) {
+        if (genome->edits[i].tag == name->tag)
+            return true;
+    }
+    return false;
+}
+
+/* Whether all that `edit` works on can be there: edits that inserted it come first. A repair whose
+ * value is missing is no obstacle, since replay then takes the nearest dominating value. */
+static bool can_stand_in(const ir_genome *genome, const ir_edit *edit) {
+    return holds_tag(genome, &edit->at) && holds_tag(genome, &edit->to) &&
+           holds_tag(genome, &edit->use.user) &&
+           (edit->value.kind != IR_VALUE_INSN || holds_tag(genome, &edit->value.insn));
+}
+
+static bool holds_kind(const ir_genome *genome, ir_edit_kind kind) {
+    for (size_t i = 0; i < genome->edit_count; i++) {
+        if (genome->edits[i].kind == kind)
+            return true;
+    }
+    return false;
+}
+
+/* Adds `from`'s edits to the child in order: those that `other` has too (when `shared`), and each
+ * of the rest by a fair coin. */
+static bool cross_edits(ir_genome *child, const ir_genome *from, const ir_genome *other,
+                        bool shared, ev_pcg *rng) {
+    for (size_t i = 0; i < from->edit_count; i++) {
+        const ir_edit *edit = &from->edits[i];
+        bool common = ir_genome_holds(other, &edit->key);
+        bool take = common ? shared : ev_pcg_below(rng, 2) == 1;
+        if (!take || !can_stand_in(child, edit) ||
+            (ir_edit_is_knob(edit->kind) && holds_kind(child, edit->kind)))
+            continue;
+        if (!ir_genome_append_from(child, from, i) && !ir_genome_holds(child, &edit->key))
+            return false;
+    }
+    return true;
+}
+
+static const ir_gene *find_macro(const ir_genome *genome, const char *name) {
+    size_t place = macro_place(genome, name);
+    bool found = place < genome->macro_count && strcmp(genome->macros[place].name, name) == 0;
+    return found ? &genome->macros[place] : NULL;
+}
+
+/* A macro that only one parent sets has its default in the other, and may so be left unset. */
+static bool cross_macros(ir_genome *child, const ir_genome *from, const ir_genome *other,
+                         bool first, ev_pcg *rng) {
+    for (size_t i = 0; i < from->macro_count; i++) {
+        const ir_gene *mine = &from->macros[i];
+        const ir_gene *theirs = find_macro(other, mine->name);
+        if (theirs && !first)
+            continue;
+        const ir_gene *chosen = ev_pcg_below(rng, 2) == 0 ? mine : theirs;
+        if (chosen && ir_genome_set_macro(child, chosen->name, chosen->value, NULL) != EV_OK)
+            return false;
+    }
+    return true;
+}
+
+ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng) {
+    assert(strcmp(a->start, b->start) == 0);
+    ir_genome *child = ir_genome_new(a->start);
+    if (!child)
+        return NULL;
+    if (cross_macros(child, a, b, true, rng) && cross_macros(child, b, a, false, rng) &&
+        cross_edits(child, a, b, true, rng) && cross_edits(child, b, a, false, rng))
+        return child;
+    ir_genome_free(child);
+    return NULL;
+}

@@ -1,0 +1,344 @@
+/* Genomes and edits as JSON: a strict reader that refuses what it does not know. */
+#include "base/json.h"
+#include "base/str.h"
+#include "ir/edit.h"
+#include "ir/genome.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+void ir_name_print(const ir_name *name, char text[IR_NAME_TEXT]) {
+    switch (name->kind) {
+    case IR_NAME_BASE:
+        snprintf(text, IR_NAME_TEXT, "i%" PRIu32, name->number);
+        break;
+    case IR_NAME_ADDED:
+        snprintf(text, IR_NAME_TEXT, "t%016" PRIx64 ".%" PRIu32, name->tag, name->number);
+        break;
+    case IR_NAME_SELF:
+        snprintf(text, IR_NAME_TEXT, "self.%" PRIu32, name->number);
+        break;
+    case IR_NAME_NONE:
+        text[0] = '\0';
+        break;
+    }
+}
+
+static json_t *name_json(const ir_name *name) {
+    char text[IR_NAME_TEXT];
+    ir_name_print(name, text);
+    return json_string(text);
+}
+
+static json_t *value_json(const ir_value *value) {
+    switch (value->kind) {
+    case IR_VALUE_INSN:
+        return name_json(&value->insn);
+    case IR_VALUE_ARG:
+        return json_sprintf("a%u", (unsigned)value->arg);
+    case IR_VALUE_INT:
+        return json_integer((json_int_t)value->integer);
+    case IR_VALUE_REAL:
+        return json_real(value->real);
+    case IR_VALUE_NONE:
+        break;
+    }
+    return NULL;
+}
+
+static json_t *repairs_json(const ir_edit *edit) {
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; ok && i < edit->repair_count; i++) {
+        const ir_repair *repair = &edit->repairs[i];
+        json_t *row = json_array();
+        ok = row && json_array_append_new(row, name_json(&repair->use.user)) == 0 &&
+             json_array_append_new(row, json_integer(repair->use.operand)) == 0 &&
+             json_array_append_new(row, value_json(&repair->value)) == 0;
+        ok = json_array_append_new(list, row) == 0 && ok;
+    }
+    if (ok)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *use_json(const ir_use *use) {
+    json_t *row = json_array();
+    if (row && json_array_append_new(row, name_json(&use->user)) == 0 &&
+        json_array_append_new(row, json_integer(use->operand)) == 0)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+json_t *ir_edit_to_json(const ir_edit *edit) {
+    json_t *json = json_object();
+    if (!json)
+        return NULL;
+    bool ok = json_object_set_new(json, "kind", json_string(ir_edit_name(edit->kind))) == 0;
+    if (edit->at.kind != IR_NAME_NONE)
+        ok = json_object_set_new(json, "at", name_json(&edit->at)) == 0 && ok;
+    if (edit->to.kind != IR_NAME_NONE)
+        ok = json_object_set_new(json, "to", name_json(&edit->to)) == 0 && ok;
+    if (edit->has_operand)
+        ok = json_object_set_new(json, "operand", json_integer(edit->operand)) == 0 && ok;
+    if (edit->has_option)
+        ok = json_object_set_new(json, "option", json_integer((json_int_t)edit->option)) == 0 && ok;
+    if (edit->use.user.kind != IR_NAME_NONE)
+        ok = json_object_set_new(json, "use", use_json(&edit->use)) == 0 && ok;
+    if (edit->value.kind != IR_VALUE_NONE)
+        ok = json_object_set_new(json, "value", value_json(&edit->value)) == 0 && ok;
+    if (edit->repair_count > 0)
+        ok = json_object_set_new(json, "repairs", repairs_json(edit)) == 0 && ok;
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+json_t *ir_genome_to_json(const ir_genome *genome) {
+    json_t *json = json_object();
+    json_t *macros = json_object();
+    json_t *edits = json_array();
+    bool ok = json && macros && edits;
+    for (size_t i = 0; ok && i < ir_genome_macro_count(genome); i++)
+        ok = json_object_set_new(macros, ir_genome_macro_name(genome, i),
+                                 json_integer((json_int_t)ir_genome_macro_value(genome, i))) == 0;
+    for (size_t i = 0; ok && i < ir_genome_edit_count(genome); i++)
+        ok = json_array_append_new(edits, ir_edit_to_json(ir_genome_edit(genome, i))) == 0;
+    ok = ok && json_object_set_new(json, "start", json_string(ir_genome_start(genome))) == 0 &&
+         json_object_set(json, "macros", macros) == 0 && json_object_set(json, "edits", edits) == 0;
+    json_decref(macros);
+    json_decref(edits);
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+/* Decimal digits only, nothing after them, and below 2^32. */
+static bool read_number(const char *text, uint32_t *out) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 10 || text[digits] != '\0' || (digits > 1 && text[0] == '0'))
+        return false;
+    unsigned long long number = strtoull(text, NULL, 10);
+    *out = (uint32_t)number;
+    return number < UINT32_MAX;
+}
+
+static bool read_name(const char *text, ir_name *out) {
+    *out = (ir_name){0};
+    if (text[0] == 'i' && read_number(text + 1, &out->number)) {
+        out->kind = IR_NAME_BASE;
+    } else if (strncmp(text, "self.", 5) == 0 && read_number(text + 5, &out->number)) {
+        out->kind = IR_NAME_SELF;
+    } else if (text[0] == 't' && strspn(text + 1, "0123456789abcdef") == 16 && text[17] == '.' &&
+               read_number(text + 18, &out->number)) {
+        out->kind = IR_NAME_ADDED;
+        out->tag = strtoull(text + 1, NULL, 16);
+    }
+    return out->kind != IR_NAME_NONE;
+}
+
+static bool read_json_name(const json_t *json, ir_name *out) {
+    return json_is_string(json) && read_name(json_string_value(json), out);
+}
+
+static bool read_json_operand(const json_t *json, uint32_t *out) {
+    json_int_t value = json_integer_value(json);
+    *out = (uint32_t)value;
+    return json_is_integer(json) && value >= 0 && value < UINT32_MAX;
+}
+
+static bool read_json_value(const json_t *json, ir_value *out) {
+    *out = (ir_value){0};
+    if (json_is_integer(json)) {
+        out->kind = IR_VALUE_INT;
+        out->integer = json_integer_value(json);
+    } else if (json_is_real(json)) {
+        out->kind = IR_VALUE_REAL;
+        out->real = json_real_value(json);
+    } else if (read_json_name(json, &out->insn)) {
+        out->kind = IR_VALUE_INSN;
+    } else if (json_is_string(json) && json_string_value(json)[0] == 'a' &&
+               read_number(json_string_value(json) + 1, &out->arg)) {
+        out->kind = IR_VALUE_ARG;
+    }
+    return out->kind != IR_VALUE_NONE;
+}
+
+static bool read_json_use(const json_t *json, ir_use *out) {
+    return json_is_array(json) && json_array_size(json) == 2 &&
+           read_json_name(json_array_get(json, 0), &out->user) &&
+           read_json_operand(json_array_get(json, 1), &out->operand);
+}
+
+static bool read_repair(const json_t *json, ir_repair *out) {
+    return json_is_array(json) && json_array_size(json) == 3 &&
+           read_json_name(json_array_get(json, 0), &out->use.user) &&
+           read_json_operand(json_array_get(json, 1), &out->use.operand) &&
+           read_json_value(json_array_get(json, 2), &out->value);
+}
+
+static ev_status read_repairs(const json_t *json, ir_edit *edit, ev_error *err) {
+    if (!json_is_array(json))
+        return ev_fail(err, EV_BAD, "\"repairs\" is no list of [user, operand, value]");
+    size_t index;
+    const json_t *row;
+    json_array_foreach(json, index, row) {
+        ir_repair repair = {0};
+        if (!read_repair(row, &repair))
+            return ev_fail(err, EV_BAD,
+                           "repairs[%zu] is not like [\"i12\", 0, \"i3\"] (user, operand, value)",
+                           index);
+        if (!ir_edit_add_repair(edit, repair))
+            return ev_fail_memory(err, sizeof repair);
+    }
+    return EV_OK;
+}
+
+static ev_status read_kind(const json_t *json, ir_edit *edit, ev_error *err) {
+    const char *name = json_string_value(json);
+    if (!name)
+        return ev_fail(err, EV_BAD, "\"kind\" is no string");
+    if (ir_edit_find(name, &edit->kind))
+        return EV_OK;
+    ev_str known = EV_STR_EMPTY;
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++)
+        ev_str_printf(&known, "%s%s", kind ? ", " : "", ir_edit_name((ir_edit_kind)kind));
+    ev_status status =
+        ev_fail(err, EV_BAD, "unknown edit \"%s\"; known: %s", name, ev_str_text(&known));
+    ev_str_free(&known);
+    return status;
+}
+
+/* One key of an edit's object. */
+static ev_status read_edit_key(const char *key, const json_t *value, ir_edit *edit, ev_error *err) {
+    bool fine = true;
+    if (strcmp(key, "kind") == 0)
+        return read_kind(value, edit, err);
+    if (strcmp(key, "repairs") == 0)
+        return read_repairs(value, edit, err);
+    if (strcmp(key, "at") == 0) {
+        fine = read_json_name(value, &edit->at);
+    } else if (strcmp(key, "to") == 0) {
+        fine = read_json_name(value, &edit->to);
+    } else if (strcmp(key, "operand") == 0) {
+        fine = edit->has_operand = read_json_operand(value, &edit->operand);
+    } else if (strcmp(key, "option") == 0) {
+        fine = edit->has_option = json_is_integer(value);
+        edit->option = json_integer_value(value);
+    } else if (strcmp(key, "use") == 0) {
+        fine = read_json_use(value, &edit->use);
+    } else if (strcmp(key, "value") == 0) {
+        fine = read_json_value(value, &edit->value);
+    } else {
+        return ev_fail(err, EV_BAD,
+                       "unknown key \"%s\"; known: at, kind, operand, option, repairs, to, use, "
+                       "value",
+                       key);
+    }
+    return fine ? EV_OK
+                : ev_fail(err, EV_BAD,
+                          "\"%s\" has no value that it can have (instructions are like \"i12\", "
+                          "arguments like \"a3\", operands whole numbers)",
+                          key);
+}
+
+ev_status ir_edit_from_json(const json_t *json, ir_edit *out, ev_error *err) {
+    if (!json_is_object(json))
+        return ev_fail(err, EV_BAD, "not an object");
+    if (!json_object_get(json, "kind"))
+        return ev_fail(err, EV_BAD, "the key \"kind\" is missing");
+    ir_edit edit = {0};
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)json, key, value) {
+        ev_status status = read_edit_key(key, value, &edit, err);
+        if (status != EV_OK) {
+            ir_edit_clear(&edit);
+            return status;
+        }
+    }
+    if (!ir_edit_seal(&edit)) {
+        ir_edit_clear(&edit);
+        return ev_fail_memory(err, sizeof edit);
+    }
+    *out = edit;
+    return EV_OK;
+}
+
+static ev_status read_macros(const json_t *json, ir_genome *genome, ev_error *err) {
+    if (!json_is_object(json))
+        return ev_fail(err, EV_BAD, "genome: \"macros\" is no object of names and integers");
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)json, name, value) {
+        if (!json_is_integer(value))
+            return ev_fail(err, EV_BAD, "genome: macros.%s is no integer", name);
+        EV_TRY(ir_genome_set_macro(genome, name, json_integer_value(value), err));
+    }
+    return EV_OK;
+}
+
+static ev_status read_edits(const json_t *json, ir_genome *genome, ev_error *err) {
+    if (!json_is_array(json))
+        return ev_fail(err, EV_BAD, "genome: \"edits\" is no list");
+    size_t index;
+    const json_t *row;
+    json_array_foreach(json, index, row) {
+        ir_edit edit;
+        ev_status status = ir_edit_from_json(row, &edit, err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "genome: edits[%zu]", index);
+        size_t before = ir_genome_edit_count(genome);
+        if (!ir_genome_append(genome, edit))
+            return ev_fail_memory(err, sizeof edit);
+        if (ir_genome_edit_count(genome) == before)
+            return ev_fail(err, EV_BAD, "genome: edits[%zu]: \"%s\" stands there twice; keep one",
+                           index, ir_edit_name(edit.kind));
+    }
+    return EV_OK;
+}
+
+static ev_status check_keys(const json_t *json, ev_error *err) {
+    if (!json_is_object(json))
+        return ev_fail(err, EV_BAD, "genome: not an object");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)json, key, value) {
+        if (strcmp(key, "start") != 0 && strcmp(key, "macros") != 0 && strcmp(key, "edits") != 0)
+            return ev_fail(err, EV_BAD, "genome: unknown key \"%s\"; known: edits, macros, start",
+                           key);
+    }
+    if (!json_is_string(json_object_get(json, "start")))
+        return ev_fail(err, EV_BAD, "genome: \"start\" is missing or no string");
+    return EV_OK;
+}
+
+ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) {
+    EV_TRY(check_keys(json, err));
+    ir_genome *genome = ir_genome_new(json_string_value(json_object_get(json, "start")));
+    if (!genome)
+        return ev_fail_memory(err, 1);
+    const json_t *macros = json_object_get(json, "macros");
+    const json_t *edits = json_object_get(json, "edits");
+    ev_status status = macros ? read_macros(macros, genome, err) : EV_OK;
+    if (status == EV_OK && edits)
+        status = read_edits(edits, genome, err);
+    if (status != EV_OK) {
+        ir_genome_free(genome);
+        return status;
+    }
+    *out = genome;
+    return EV_OK;
+}

@@ -1,0 +1,119 @@
+/* Mutation: draws one more edit where it can work in the parent's edited module. */
+#include "ir/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many draws of a site and operands are tried before a kind is said to have no place. */
+enum { DRAWS = 12 };
+
+/* The parent's edited module. */
+static ev_status open_edited(const ir_base *base, const ir_genome *genome, size_t edits,
+                             ir_work **out, ev_error *err) {
+    ir_work *work;
+    EV_TRY(ir_work_open(base, &work, err));
+    for (size_t i = 0; i < edits; i++) {
+        ev_status status = ir_work_replay(work, ir_genome_edit(genome, i), err);
+        if (status != EV_OK) {
+            ir_work_close(work);
+            return ev_wrap(err, status, "edit %zu (%s)", i,
+                           ir_edit_name(ir_genome_edit_kind(genome, i)));
+        }
+    }
+    *out = work;
+    return EV_OK;
+}
+
+static ir_sites list_sites(ir_work *work, ir_edit_kind kind) {
+    ir_sites sites = {.arena = work->arena};
+    ir_rule_of(kind)->sites(work, &sites);
+    return sites;
+}
+
+/* One draw. `*spoilt`: the module was altered and must be made anew. */
+static ev_status draw_once(ir_work *work, const ir_sites *sites, ev_pcg *rng, ir_edit *edit,
+                           bool *spoilt, ev_error *err) {
+    ir_site site = sites->items[ev_pcg_below(rng, sites->count)];
+    *spoilt = false;
+    work->tag = 0;
+    if (!ir_rule_of(edit->kind)->draw(work, site, rng, edit))
+        return ev_fail(err, EV_BAD, "%s: no operands for it there", ir_edit_name(edit->kind));
+    *spoilt = true;
+    EV_TRY(ir_work_apply(work, edit, rng, err));
+    return ir_edit_seal(edit) ? EV_OK : ev_fail_memory(err, sizeof *edit);
+}
+
+/* Draws until an edit holds that the parent does not have. */
+static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                           ev_pcg *rng, ir_edit *out, ev_error *err) {
+    ir_work *work = NULL;
+    ir_sites sites = {0};
+    ev_status status = EV_BAD;
+    for (int i = 0; i < DRAWS && status == EV_BAD; i++) {
+        if (!work) {
+            EV_TRY(open_edited(base, parent, ir_genome_edit_count(parent), &work, err));
+            sites = list_sites(work, kind);
+        }
+        if (sites.count == 0) {
+            status = ev_fail(err, EV_BAD, "%s: no place for it (it needs %s)", ir_edit_name(kind),
+                             ir_edit_needs(kind));
+            break;
+        }
+        ir_edit edit = {.kind = kind};
+        bool spoilt;
+        status = draw_once(work, &sites, rng, &edit, &spoilt, err);
+        if (status == EV_OK && ir_genome_holds(parent, &edit.key))
+            status = ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(kind));
+        if (status == EV_OK)
+            *out = edit;
+        else
+            ir_edit_clear(&edit);
+        if (status == EV_BAD && spoilt) {
+            ir_work_close(work);
+            work = NULL;
+        }
+    }
+    ir_work_close(work);
+    return status;
+}
+
+ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind, ev_pcg *rng,
+                    ir_genome **out, ev_error *err) {
+    ir_edit edit;
+    EV_TRY(draw_edit(base, parent, kind, rng, &edit, err));
+    ir_genome *child = ir_genome_clone(parent);
+    if (!child) {
+        ir_edit_clear(&edit);
+        return ev_fail_memory(err, 1);
+    }
+    if (!ir_genome_append(child, edit)) {
+        ir_genome_free(child);
+        return ev_fail_memory(err, sizeof edit);
+    }
+    *out = child;
+    return EV_OK;
+}
+
+void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]) {
+    memset(sites, 0, IR_EDIT_COUNT * sizeof sites[0]);
+    ir_work *work;
+    if (ir_work_open(base, &work, NULL) != EV_OK)
+        return;
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++)
+        sites[kind] = list_sites(work, (ir_edit_kind)kind).count;
+    ir_work_close(work);
+}
+
+ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
+                           ev_error *err) {
+    ir_work *work;
+    EV_TRY(open_edited(base, genome, index, &work, err));
+    const ir_edit *edit = ir_genome_edit(genome, index);
+    work->tag = edit->tag;
+    ir_rule_of(edit->kind)->describe(work, edit, out);
+    if (edit->repair_count > 0)
+        ev_str_printf(out, " (%zu repair%s)", edit->repair_count,
+                      edit->repair_count == 1 ? "" : "s");
+    ir_work_close(work);
+    return EV_OK;
+}

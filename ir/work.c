@@ -1,0 +1,421 @@
+/* The module being edited: names of its instructions, order, dominance, and the repair of uses
+ * that an edit broke. */
+#include "ir/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- maps and lists in the arena --------------------------------------------------------------
+ */
+
+static uint32_t map_slot(const ir_map *map, const void *key) {
+    uint32_t slot = (uint32_t)ev_mix64((uint64_t)(uintptr_t)key) & (map->capacity - 1);
+    while (map->keys[slot] && map->keys[slot] != key)
+        slot = (slot + 1) & (map->capacity - 1);
+    return slot;
+}
+
+static bool map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
+    if (map->capacity >= 2 * count && map->capacity > 0)
+        return true;
+    ir_map grown = {.capacity = 64};
+    while (grown.capacity < 4 * count)
+        grown.capacity *= 2;
+    grown.keys = EV_NEW_ARRAY(arena, const void *, grown.capacity);
+    grown.values = EV_NEW_ARRAY(arena, uint32_t, grown.capacity);
+    if (!grown.keys || !grown.values)
+        return false;
+    for (uint32_t i = 0; i < map->capacity; i++) {
+        if (!map->keys[i])
+            continue;
+        uint32_t slot = map_slot(&grown, map->keys[i]);
+        grown.keys[slot] = map->keys[i];
+        grown.values[slot] = map->values[i];
+    }
+    grown.count = map->count;
+    *map = grown;
+    return true;
+}
+
+/* The caller has reserved room. */
+static void map_put(ir_map *map, const void *key, uint32_t value) {
+    uint32_t slot = map_slot(map, key);
+    map->count += map->keys[slot] == NULL;
+    map->keys[slot] = key;
+    map->values[slot] = value;
+}
+
+static uint32_t map_get(const ir_map *map, const void *key) {
+    uint32_t slot = map_slot(map, key);
+    return map->keys[slot] ? map->values[slot] : IR_NONE;
+}
+
+/* Room for `count` items of `size` bytes, keeping the first `used`. NULL: out of memory. */
+static void *list_reserve(ev_arena *arena, void *items, uint32_t *capacity, uint32_t used,
+                          uint32_t count, size_t size) {
+    if (count <= *capacity && items)
+        return items;
+    uint32_t room = count + count / 2 + 32;
+    void *grown = ev_arena_array(arena, room, size);
+    if (!grown)
+        return NULL;
+    if (used > 0)
+        memcpy(grown, items, used * size);
+    *capacity = room;
+    return grown;
+}
+
+/* ---- layout -----------------------------------------------------------------------------------
+ */
+
+static bool add_node(ir_work *w, ir_node node) {
+    ir_node *nodes =
+        list_reserve(w->arena, w->nodes, &w->capacity, w->count, w->count + 1, sizeof *w->nodes);
+    if (!nodes || !map_reserve(&w->map, w->arena, w->count + 1))
+        return false;
+    w->nodes = nodes;
+    map_put(&w->map, node.value, w->count);
+    w->nodes[w->count++] = node;
+    return true;
+}
+
+static bool add_block(ir_work *w, LLVMBasicBlockRef block, LLVMValueRef function) {
+    ir_block *blocks = list_reserve(w->arena, w->blocks, &w->block_capacity, w->block_count,
+                                    w->block_count + 1, sizeof *w->blocks);
+    if (!blocks || !map_reserve(&w->block_map, w->arena, w->block_count + 1))
+        return false;
+    w->blocks = blocks;
+    map_put(&w->block_map, block, w->block_count);
+    w->blocks[w->block_count++] = (ir_block){.block = block, .function = function};
+    return true;
+}
+
+static bool list_blocks(ir_work *w) {
+    w->block_count = 0;
+    w->block_map = (ir_map){0};
+    bool ok = map_reserve(&w->block_map, w->arena, 1);
+    for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            ok = ok && add_block(w, b, f);
+    return ok;
+}
+
+static uint32_t count_edges(const ir_work *w) {
+    uint32_t edges = w->block_count; /* at most one from the root to each */
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        LLVMValueRef last = LLVMGetBasicBlockTerminator(w->blocks[b].block);
+        edges += last ? LLVMGetNumSuccessors(last) : 0;
+    }
+    return edges;
+}
+
+/* Node 0 leads to every function's entry block; block b is node b + 1. */
+static bool make_graph(ir_work *w) {
+    uint32_t *first = EV_NEW_ARRAY(w->arena, uint32_t, (size_t)w->block_count + 2);
+    uint32_t *succ = EV_NEW_ARRAY(w->arena, uint32_t, (size_t)count_edges(w) + 1);
+    if (!first || !succ)
+        return false;
+    uint32_t edges = 0;
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        if (LLVMGetEntryBasicBlock(w->blocks[b].function) == w->blocks[b].block)
+            succ[edges++] = b + 1;
+    }
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        first[b + 1] = edges;
+        LLVMValueRef last = LLVMGetBasicBlockTerminator(w->blocks[b].block);
+        for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++)
+            succ[edges++] = map_get(&w->block_map, LLVMGetSuccessor(last, i)) + 1;
+    }
+    first[w->block_count + 1] = edges;
+    w->graph = (ir_graph){w->block_count + 1, first, succ};
+    return ir_dominance_make(&w->graph, w->arena, &w->dominance);
+}
+
+/* Lists the nodes in the module's order; instructions that are not known yet (of a fresh clone)
+ * become nodes of the base. */
+static bool lay_out(ir_work *w, bool fresh) {
+    w->sequence_count = 0;
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        ir_block *block = &w->blocks[b];
+        block->first = w->sequence_count;
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block->block); i;
+             i = LLVMGetNextInstruction(i)) {
+            if (fresh && !add_node(w, (ir_node){.value = i, .number = w->count}))
+                return false;
+            uint32_t id = map_get(&w->map, i);
+            assert(id != IR_NONE);
+            uint32_t *sequence =
+                list_reserve(w->arena, w->sequence, &w->sequence_capacity, w->sequence_count,
+                             w->sequence_count + 1, sizeof *w->sequence);
+            if (!sequence)
+                return false;
+            w->sequence = sequence;
+            w->nodes[id].block = b;
+            w->nodes[id].order = w->sequence_count;
+            w->sequence[w->sequence_count++] = id;
+        }
+        block->last = w->sequence_count;
+    }
+    return true;
+}
+
+static bool refresh(ir_work *w) {
+    if (w->cfg_changed && !(list_blocks(w) && make_graph(w)))
+        return false;
+    w->cfg_changed = false;
+    return lay_out(w, false);
+}
+
+ev_status ir_work_open(const ir_base *base, ir_work **out, ev_error *err) {
+    ev_arena *arena = ev_arena_new();
+    ir_work *w = arena ? EV_NEW(arena, ir_work) : NULL;
+    if (!w) {
+        ev_arena_free(arena);
+        return ev_fail_memory(err, sizeof *w);
+    }
+    w->base = base;
+    w->arena = arena;
+    w->context = base->context;
+    w->module = LLVMCloneModule(base->module);
+    w->builder = LLVMCreateBuilderInContext(w->context);
+    if (!map_reserve(&w->map, arena, base->count) || !list_blocks(w) || !make_graph(w) ||
+        !lay_out(w, true)) {
+        ir_work_close(w);
+        return ev_fail_memory(err, base->count * sizeof(ir_node));
+    }
+    assert(w->count == base->count);
+    *out = w;
+    return EV_OK;
+}
+
+void ir_work_close(ir_work *w) {
+    if (!w)
+        return;
+    LLVMDisposeBuilder(w->builder);
+    if (w->module)
+        LLVMDisposeModule(w->module);
+    ev_arena_free(w->arena);
+}
+
+LLVMModuleRef ir_work_take_module(ir_work *w) {
+    LLVMModuleRef module = w->module;
+    w->module = NULL;
+    return module;
+}
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+uint32_t ir_work_id(const ir_work *w, LLVMValueRef value) {
+    return map_get(&w->map, value);
+}
+
+uint32_t ir_work_block_of(const ir_work *w, LLVMBasicBlockRef block) {
+    return map_get(&w->block_map, block);
+}
+
+ir_name ir_work_name(const ir_work *w, uint32_t id) {
+    const ir_node *node = &w->nodes[id];
+    if (!node->added)
+        return (ir_name){.kind = IR_NAME_BASE, .number = node->number};
+    if (node->tag == w->tag)
+        return (ir_name){.kind = IR_NAME_SELF, .number = node->number};
+    return (ir_name){.kind = IR_NAME_ADDED, .number = node->number, .tag = node->tag};
+}
+
+uint32_t ir_work_find(const ir_work *w, const ir_name *name) {
+    if (name->kind == IR_NAME_BASE)
+        return name->number < w->base->count && w->nodes[name->number].value ? name->number
+                                                                             : IR_NONE;
+    uint64_t tag = name->kind == IR_NAME_SELF ? w->tag : name->tag;
+    for (uint32_t id = w->base->count; id < w->count; id++) {
+        const ir_node *node = &w->nodes[id];
+        if (node->value && node->tag == tag && node->number == name->number)
+            return id;
+    }
+    return IR_NONE;
+}
+
+uint32_t ir_work_line(const ir_work *w, uint32_t id) {
+    return w->nodes[id].added ? 0 : w->base->lines[w->nodes[id].number];
+}
+
+ev_status ir_work_need(const ir_work *w, const ir_name *name, const char *what, uint32_t *out,
+                       ev_error *err) {
+    if (name->kind == IR_NAME_NONE)
+        return ev_fail(err, EV_BAD, "\"%s\" is missing; it names an instruction like \"i12\"",
+                       what);
+    uint32_t id = ir_work_find(w, name);
+    if (id == IR_NONE) {
+        char text[IR_NAME_TEXT];
+        ir_name_print(name, text);
+        return ev_fail(err, EV_BAD,
+                       "\"%s\": there is no instruction %s (the base has i0 to i%u; an earlier "
+                       "edit may have removed it)",
+                       what, text, w->base->count - 1);
+    }
+    *out = id;
+    return EV_OK;
+}
+
+void ir_work_added(ir_work *w, LLVMValueRef value) {
+    /* A node that finds no memory is missed by lay_out's caller: the arena remembers. */
+    add_node(w, (ir_node){.value = value, .added = true, .tag = w->tag, .number = w->parts++});
+}
+
+void ir_work_doom(ir_work *w, uint32_t id) {
+    w->nodes[id].doomed = true;
+}
+
+void ir_work_move_before(ir_work *w, uint32_t id, uint32_t place) {
+    LLVMInstructionRemoveFromParent(w->nodes[id].value);
+    LLVMPositionBuilderBefore(w->builder, w->nodes[place].value);
+    LLVMInsertIntoBuilder(w->builder, w->nodes[id].value);
+}
+
+/* ---- dominance of values ----------------------------------------------------------------------
+ */
+
+bool ir_work_block_dominates(const ir_work *w, uint32_t a, uint32_t b) {
+    return ir_dominance_over(&w->dominance, a + 1, b + 1);
+}
+
+/* As LLVM's verifier sees it: code that cannot be reached may use anything of its function, and a
+ * PHI uses its operand at the end of the block that the operand comes from. */
+bool ir_work_dominates(const ir_work *w, uint32_t def, uint32_t user, uint32_t operand) {
+    const ir_node *d = &w->nodes[def], *u = &w->nodes[user];
+    bool phi = LLVMIsAPHINode(u->value) != NULL;
+    uint32_t at = u->block;
+    if (phi)
+        at = ir_work_block_of(w, LLVMGetIncomingBlock(u->value, operand));
+    if (w->blocks[d->block].function != w->blocks[at].function)
+        return false;
+    if (!ir_dominance_reaches(&w->dominance, at + 1))
+        return true;
+    if (!ir_dominance_reaches(&w->dominance, d->block + 1))
+        return false;
+    if (d->block == at)
+        return phi || d->order < u->order;
+    return ir_work_block_dominates(w, d->block, at);
+}
+
+uint32_t ir_operand_count(LLVMValueRef user) {
+    return (uint32_t)LLVMGetNumOperands(user);
+}
+
+/* ---- repair -----------------------------------------------------------------------------------
+ */
+
+static bool use_is_broken(const ir_work *w, uint32_t user, uint32_t operand) {
+    LLVMValueRef value = LLVMGetOperand(w->nodes[user].value, operand);
+    if (!value || LLVMGetValueKind(value) != LLVMInstructionValueKind)
+        return false;
+    uint32_t def = ir_work_id(w, value);
+    return def == IR_NONE || w->nodes[def].doomed || !ir_work_dominates(w, def, user, operand);
+}
+
+/* Entries of a PHI that come from the same block must agree: the first one decides. */
+static LLVMValueRef phi_twin(const ir_work *w, uint32_t user, uint32_t operand) {
+    LLVMValueRef phi = w->nodes[user].value;
+    if (!LLVMIsAPHINode(phi))
+        return NULL;
+    for (uint32_t i = 0; i < operand; i++) {
+        if (LLVMGetIncomingBlock(phi, i) == LLVMGetIncomingBlock(phi, operand))
+            return LLVMGetOperand(phi, i);
+    }
+    return NULL;
+}
+
+static LLVMValueRef stored_repair(const ir_work *w, const ir_edit *edit, uint32_t user,
+                                  uint32_t operand) {
+    ir_name name = ir_work_name(w, user);
+    for (size_t i = 0; i < edit->repair_count; i++) {
+        const ir_repair *repair = &edit->repairs[i];
+        if (repair->use.operand == operand && ir_name_equal(&repair->use.user, &name))
+            return ir_value_resolve(w, &repair->value, user, operand);
+    }
+    return NULL;
+}
+
+/* What a replay takes where the edit stores no value that is valid here: the nearest instruction
+ * before the use, else the last argument of the type, else zero. */
+static LLVMValueRef nearest_value(ir_work *w, uint32_t user, uint32_t operand, LLVMTypeRef type) {
+    ir_values values = ir_values_in_reach(w, user, operand, type);
+    if (values.count > 0)
+        return ir_value_resolve(w, &values.items[values.count - 1], user, operand);
+    return LLVMConstNull(type);
+}
+
+static ev_status repair_use(ir_work *w, ir_edit *edit, uint32_t user, uint32_t operand, ev_pcg *rng,
+                            ev_error *err) {
+    LLVMValueRef at = w->nodes[user].value;
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(at, operand));
+    LLVMValueRef value = phi_twin(w, user, operand);
+    if (!ir_type_is_value(type))
+        return ev_fail(err, EV_BAD, "a use of a type that has no other value lost its own");
+    if (!value && rng) {
+        ir_value drawn = ir_value_draw(w, user, operand, NULL, rng);
+        ir_repair repair = {{ir_work_name(w, user), operand}, drawn};
+        if (drawn.kind == IR_VALUE_NONE)
+            return ev_fail(err, EV_BAD, "no value in reach repairs a use");
+        if (!ir_edit_add_repair(edit, repair))
+            return ev_fail_memory(err, sizeof repair);
+        value = ir_value_resolve(w, &drawn, user, operand);
+    }
+    if (!value)
+        value = stored_repair(w, edit, user, operand);
+    if (!value)
+        value = nearest_value(w, user, operand, type);
+    LLVMSetOperand(at, operand, value);
+    return EV_OK;
+}
+
+static ev_status repair_all(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
+    for (uint32_t place = 0; place < w->sequence_count; place++) {
+        uint32_t user = w->sequence[place];
+        if (w->nodes[user].doomed)
+            continue;
+        uint32_t operands = ir_operand_count(w->nodes[user].value);
+        for (uint32_t operand = 0; operand < operands; operand++) {
+            if (use_is_broken(w, user, operand))
+                EV_TRY(repair_use(w, edit, user, operand, rng, err));
+        }
+    }
+    return EV_OK;
+}
+
+/* Doomed instructions may use each other, so all let go of theirs first. */
+static void erase_doomed(ir_work *w) {
+    for (uint32_t id = 0; id < w->count; id++) {
+        ir_node *node = &w->nodes[id];
+        if (!node->doomed || !node->value)
+            continue;
+        LLVMTypeRef type = LLVMTypeOf(node->value);
+        if (LLVMGetTypeKind(type) != LLVMVoidTypeKind)
+            LLVMReplaceAllUsesWith(node->value, LLVMGetPoison(type));
+    }
+    for (uint32_t id = 0; id < w->count; id++) {
+        ir_node *node = &w->nodes[id];
+        if (!node->doomed || !node->value)
+            continue;
+        LLVMInstructionEraseFromParent(node->value);
+        node->value = NULL;
+    }
+}
+
+ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
+    w->tag = rng ? 0 : edit->tag;
+    w->parts = 0;
+    EV_TRY(ir_rule_of(edit->kind)->apply(w, edit, err));
+    if (ev_arena_failed(w->arena) || !refresh(w))
+        return ev_fail_memory(err, 1);
+    EV_TRY(repair_all(w, edit, rng, err));
+    erase_doomed(w);
+    return refresh(w) ? EV_OK : ev_fail_memory(err, 1);
+}
+
+ev_status ir_work_replay(ir_work *w, const ir_edit *edit, ev_error *err) {
+    /* Without rng nothing is written to the edit. */
+    return ir_work_apply(w, (ir_edit *)edit, NULL, err);
+}
