@@ -11,11 +11,11 @@ static void leak(void) {
     lost[0] = NULL;
 }
 
-static int overflow(int argc) {
-    char *text = calloc(4, 1);
+static int overflow(const char *word) {
+    char *text = strdup(word);
     if (text == NULL)
         return 1;
-    int got = text[argc + 2]; /* argc is 2 */
+    int got = text[strlen(word) + 1];
     free(text);
     return got;
 }
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "leak") == 0)
         leak();
     else if (strcmp(argv[1], "overflow") == 0)
-        printf("%d\n", overflow(argc));
+        printf("%d\n", overflow(argv[1]));
     else
         printf("%d\n", undefined(argc));
     return 0;
