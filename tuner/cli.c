@@ -17,7 +17,7 @@ const cli_command_row cli_commands[CLI_COMMAND_COUNT] = {
 
 const cli_option_row cli_options[CLI_OPTION_COUNT] = {
 #define CLI_OPTION(id, name, argument, kind, otherwise, commands, doc)                             \
-    {name, argument, CLI_##kind, otherwise, commands, doc},
+    {name, argument, CLI_IS_##kind, otherwise, commands, doc},
 #include "tuner/options.def"
 };
 
@@ -85,18 +85,18 @@ static bool value_fits(const cli_option_row *row, const char *value) {
     double real = 0;
     uint32_t sizes[3];
     switch (row->kind) {
-    case CLI_FLAG:
-    case CLI_LIST:
+    case CLI_IS_FLAG:
+    case CLI_IS_LIST:
         return true;
-    case CLI_TEXT:
+    case CLI_IS_TEXT:
         return value[0] != '\0';
-    case CLI_COUNT:
+    case CLI_IS_COUNT:
         return read_count(value, &count);
-    case CLI_REAL:
+    case CLI_IS_REAL:
         return read_real(value, &real);
-    case CLI_SIZES:
+    case CLI_IS_SIZES:
         return read_sizes(value, sizes);
-    case CLI_CHOICE:
+    case CLI_IS_CHOICE:
         return is_choice(row->argument, value);
     }
     return false;
@@ -104,13 +104,13 @@ static bool value_fits(const cli_option_row *row, const char *value) {
 
 static const char *kind_wants(const cli_option_row *row) {
     switch (row->kind) {
-    case CLI_COUNT:
+    case CLI_IS_COUNT:
         return "a whole number from 0 up";
-    case CLI_REAL:
+    case CLI_IS_REAL:
         return "a number from 0 up";
-    case CLI_SIZES:
+    case CLI_IS_SIZES:
         return "one to three whole numbers from 1 up, like 64,2";
-    case CLI_CHOICE:
+    case CLI_IS_CHOICE:
         return row->argument;
     default:
         return "a text that is not empty";
@@ -122,24 +122,24 @@ const char *cli_text(const cli_args *args, cli_option option) {
 }
 
 bool cli_flag(const cli_args *args, cli_option option) {
-    assert(cli_options[option].kind == CLI_FLAG);
+    assert(cli_options[option].kind == CLI_IS_FLAG);
     return args->given[option];
 }
 
 uint64_t cli_count(const cli_args *args, cli_option option, uint64_t otherwise) {
-    assert(cli_options[option].kind == CLI_COUNT);
+    assert(cli_options[option].kind == CLI_IS_COUNT);
     uint64_t value = otherwise;
     return read_count(args->values[option], &value) ? value : otherwise;
 }
 
 double cli_real(const cli_args *args, cli_option option, double otherwise) {
-    assert(cli_options[option].kind == CLI_REAL);
+    assert(cli_options[option].kind == CLI_IS_REAL);
     double value = otherwise;
     return read_real(args->values[option], &value) ? value : otherwise;
 }
 
 void cli_sizes(const cli_args *args, cli_option option, uint32_t out[3]) {
-    assert(cli_options[option].kind == CLI_SIZES);
+    assert(cli_options[option].kind == CLI_IS_SIZES);
     bool fits = read_sizes(args->values[option], out);
     assert(fits);
     (void)fits;
@@ -188,14 +188,14 @@ static ev_status fail_option(cli_command command, const char *given, ev_error *e
     return ev_fail(err, EV_BAD, "%s has no option --%s; see evoke %s --help", name, given, name);
 }
 
-static bool find_command(const char *name, cli_command *out) {
+ev_status cli_find_command(const char *name, cli_command *out, ev_error *err) {
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++) {
         if (strcmp(cli_commands[i].name, name) == 0) {
             *out = (cli_command)i;
-            return true;
+            return EV_OK;
         }
     }
-    return false;
+    return fail_command(name, err);
 }
 
 static bool find_option(cli_command command, const char *name, size_t length, cli_option *out) {
@@ -215,11 +215,11 @@ static bool find_option(cli_command command, const char *name, size_t length, cl
 static ev_status set_value(cli_args *args, cli_option option, const char *value, ev_error *err) {
     const cli_option_row *row = &cli_options[option];
     if (!value_fits(row, value))
-        return ev_fail(err, EV_BAD, "--%s wants %s, and '%s' is not; see evoke %s --help",
-                       row->name, kind_wants(row), value, cli_commands[args->command].name);
+        return ev_fail(err, EV_BAD, "--%s wants %s, not '%s'; see evoke %s --help", row->name,
+                       kind_wants(row), value, cli_commands[args->command].name);
     args->values[option] = value;
     args->given[option] = true;
-    if (row->kind == CLI_LIST)
+    if (row->kind == CLI_IS_LIST)
         args->list[args->list_count++] = value;
     return EV_OK;
 }
@@ -238,7 +238,7 @@ static ev_status read_option(cli_args *args, int argc, char *const argv[], int *
     }
     const cli_option_row *row = &cli_options[option];
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
-    if (row->kind == CLI_FLAG) {
+    if (row->kind == CLI_IS_FLAG) {
         if (value != NULL)
             return ev_fail(err, EV_BAD, "--%s takes no value; leave out '=%s'", row->name, value);
         value = "";
@@ -301,8 +301,7 @@ static ev_status read_all(cli_args *args, int argc, char *const argv[], ev_error
     if (first[0] == '-')
         return ev_fail(err, EV_BAD,
                        "the command comes first, and '%s' is an option; see evoke --help", first);
-    if (!find_command(first, &args->command))
-        return fail_command(first, err);
+    EV_TRY(cli_find_command(first, &args->command, err));
     return read_words(args, argc, argv, err);
 }
 

@@ -25,13 +25,13 @@ typedef enum cli_option {
 } cli_option;
 
 typedef enum cli_kind {
-    CLI_FLAG,
-    CLI_TEXT,
-    CLI_COUNT,
-    CLI_REAL,
-    CLI_SIZES,
-    CLI_CHOICE,
-    CLI_LIST,
+    CLI_IS_FLAG,
+    CLI_IS_TEXT,
+    CLI_IS_COUNT,
+    CLI_IS_REAL,
+    CLI_IS_SIZES,
+    CLI_IS_CHOICE,
+    CLI_IS_LIST,
 } cli_kind;
 
 typedef struct cli_args {
@@ -59,6 +59,8 @@ double cli_real(const cli_args *args, cli_option option, double otherwise);
 void cli_sizes(const cli_args *args, cli_option option, uint32_t out[3]);
 
 const char *cli_command_name(cli_command command);
+/* EV_BAD: there is none of that name (with the nearest). */
+ev_status cli_find_command(const char *name, cli_command *out, ev_error *err) EV_CHECKED;
 /* Evaluations a task for a word of --effort. */
 uint64_t cli_effort(const char *word);
 

@@ -94,7 +94,7 @@ static void print_usage(ev_str *out, cli_command command, size_t indent) {
             continue;
         /* A no-break mark keeps an option and its argument on one line. */
         ev_str_printf(&words, " [--%s%s%s]%s", row->name, row->argument[0] != '\0' ? "\001" : "",
-                      row->argument, row->kind == CLI_LIST ? "..." : "");
+                      row->argument, row->kind == CLI_IS_LIST ? "..." : "");
     }
     const char *text = ev_str_text(&words);
     size_t begin = out->length;

@@ -1,0 +1,30 @@
+/* Cmd: what the commands of the binary share. Each has a file cmd_NAME.c.
+ *
+ * A command appends its results to `out`, which main writes to stdout whatever the status; all else
+ * it prints on stderr itself. */
+#ifndef TUNER_CMD_H
+#define TUNER_CMD_H
+
+#include "base/status.h"
+#include "base/str.h"
+#include "tuner/cli.h"
+
+#include <jansson.h>
+
+typedef struct cmd_context {
+    const cli_args *args;
+    ev_str *out;
+    int exit_code; /* 0, or 1 for a regression or a trap; counts when the status is EV_OK */
+} cmd_context;
+
+typedef ev_status cmd_fn(cmd_context *c, ev_error *err);
+
+cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_profile, cmd_bench,
+    cmd_worker, cmd_help;
+
+/* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
+ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
+
+#define EVOKE_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,77 @@
+/* evoke devices: one virtual machine for each GPU description. */
+#include "tuner/cmd.h"
+
+#include "fitness/device.h"
+#include "tuner/table.h"
+
+static json_t *device_json(const device_properties *p) {
+    return json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:I}", "device", p->id, "name", p->name,
+                     "sm", p->sm, "time_kind", p->modelled ? "modelled" : "measured",
+                     "max_threads_per_block", (int)p->max_threads_per_block, "max_shared_per_block",
+                     (int)p->max_shared_per_block, "max_registers_per_thread",
+                     (int)p->max_registers_per_thread, "memory_bytes", (json_int_t)p->memory_bytes);
+}
+
+static void device_row(const device_properties *p, table *rows) {
+    table_cell(rows, "%s", p->id);
+    table_cell(rows, "%s", p->name);
+    table_cell(rows, "%d.%d", p->sm / 10, p->sm % 10);
+    table_cell(rows, "%.0f GB", (double)p->memory_bytes * 1e-9);
+    table_cell(rows, "%.0f KiB", (double)p->max_shared_per_block / 1024);
+    table_cell(rows, "%s", p->modelled ? "modelled" : "measured");
+}
+
+/* Adds "vm:ID" to whichever is there. */
+static ev_status add_device(const char *gpu_id, json_t *list, table *rows, ev_error *err) {
+    device *d = NULL;
+    ev_str id = EV_STR_EMPTY;
+    ev_str_printf(&id, "vm:%s", gpu_id);
+    ev_status status = device_open(ev_str_text(&id), &d, err);
+    ev_str_free(&id);
+    if (status != EV_OK)
+        return status;
+    if (list != NULL)
+        (void)json_array_append_new(list, device_json(device_properties_of(d)));
+    else
+        device_row(device_properties_of(d), rows);
+    device_close(d);
+    return EV_OK;
+}
+
+static ev_status add_all(json_t *list, table *rows, ev_error *err) {
+    char **ids = NULL;
+    size_t count = 0;
+    EV_TRY(gpu_list(&ids, &count, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < count && status == EV_OK; i++)
+        status = add_device(ids[i], list, rows, err);
+    gpu_list_free(ids, count);
+    return status;
+}
+
+static ev_status print_devices(cmd_context *c, ev_error *err) {
+    static const char *const columns[] = {"device",        "GPU",   ">capability", ">memory",
+                                          ">shared/block", "times", NULL};
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    ev_status status = add_all(NULL, rows, err);
+    if (status == EV_OK)
+        status = table_print(rows, c->out, err);
+    table_free(rows);
+    ev_str_append(c->out,
+                  "\nvm:FILE.json takes a GPU description of one's own. This version drives no "
+                  "cuda:N yet.\n");
+    return status;
+}
+
+ev_status cmd_devices(cmd_context *c, ev_error *err) {
+    if (!cli_flag(c->args, CLI_OPT_JSON))
+        return print_devices(c, err);
+    json_t *list = json_array();
+    ev_status status = add_all(list, NULL, err);
+    if (status == EV_OK)
+        return cmd_print_json(c, json_pack("{s:o}", "devices", list), err);
+    json_decref(list);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* evoke help, and what printing JSON takes for all commands. */
+#include "tuner/cmd.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+
+ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) {
+    char *text = value != NULL ? ev_json_print(value, true) : NULL;
+    json_decref(value);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    ev_str_append(c->out, text);
+    ev_str_char(c->out, '\n');
+    free(text);
+    return EV_OK;
+}
+
+ev_status cmd_help(cmd_context *c, ev_error *err) {
+    if (c->args->operand_count > 0) {
+        cli_command command = CLI_HELP;
+        EV_TRY(cli_find_command(c->args->operands[0], &command, err));
+        cli_print_command_help(c->out, command);
+    } else if (cli_flag(c->args, CLI_OPT_MARKDOWN)) {
+        cli_print_markdown(c->out);
+    } else {
+        cli_print_help(c->out);
+    }
+    return EV_OK;
+}

@@ -1,0 +1,233 @@
+/* Prepares the launch of a PTX file: reads argument specs, makes buffers, packs parameters. */
+#include "tuner/launch.h"
+
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- argument specs ---- */
+
+static const struct {
+    const char *name;
+    bool has_contents; /* HEX, else BYTES */
+    vm_buffer_kind kind;
+} buffer_specs[] = {
+    {"in", true, VM_BUFFER_IN},
+    {"out", false, VM_BUFFER_OUT},
+    {"inout", true, VM_BUFFER_INOUT},
+};
+
+#define SPEC_COUNT (sizeof buffer_specs / sizeof buffer_specs[0])
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static ev_status read_hex(const char *spec, const char *hex, ptx_argument *out, ev_error *err) {
+    size_t digits = strlen(hex);
+    if (digits == 0 || digits % 2 != 0)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: %zu hex digits; two make a byte, and one byte is the least",
+                       spec, digits);
+    out->bytes = digits / 2;
+    out->data = malloc(out->bytes);
+    if (out->data == NULL)
+        return ev_fail_memory(err, out->bytes);
+    for (size_t i = 0; i < out->bytes; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return ev_fail(err, EV_BAD, "--arg %.40s: '%.2s' at digit %zu is not hex (0-9, a-f)",
+                           spec, hex + 2 * i, 2 * i);
+        out->data[i] = (unsigned char)(high << 4 | low);
+    }
+    return EV_OK;
+}
+
+static ev_status read_bytes(const char *spec, const char *text, ptx_argument *out, ev_error *err) {
+    char *end = NULL;
+    errno = 0;
+    out->bytes = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || out->bytes == 0)
+        return ev_fail(err, EV_BAD, "--arg %.40s: wants a number of bytes, like out:1024", spec);
+    return EV_OK;
+}
+
+/* A scalar's bits; false: the text is no value of the type, or out of its range. */
+static bool read_scalar(ev_type type, const char *text, uint64_t *bits) {
+    char *end = NULL;
+    errno = 0;
+    *bits = 0;
+    if (ev_type_is_float(type)) {
+        ev_type_set(type, bits, 0, strtod(text, &end));
+        return end != text && *end == '\0';
+    }
+    unsigned width = (unsigned)ev_type_bytes(type) * 8;
+    bool is_signed = ev_type_name(type)[0] == 's';
+    bool fits;
+    if (is_signed) {
+        long long value = strtoll(text, &end, 0);
+        long long most = (long long)(UINT64_MAX >> 1 >> (64 - width));
+        fits = value <= most && value >= -most - 1;
+        *bits = (uint64_t)value & UINT64_MAX >> (64 - width);
+    } else {
+        *bits = strtoull(text, &end, 0);
+        fits = text[0] != '-' && *bits <= UINT64_MAX >> (64 - width);
+    }
+    return fits && end != text && *end == '\0' && errno == 0;
+}
+
+/* Sets *type for a scalar. */
+static ev_status read_spec(const char *spec, ptx_argument *out, ev_type *type, ev_error *err) {
+    size_t length = strcspn(spec, ":");
+    if (spec[length] != ':')
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: wants KIND:VALUE, like in:0000803f, out:1024 or u32:5", spec);
+    const char *value = spec + length + 1;
+    for (size_t i = 0; i < SPEC_COUNT; i++) {
+        if (strlen(buffer_specs[i].name) != length ||
+            strncmp(buffer_specs[i].name, spec, length) != 0)
+            continue;
+        out->is_buffer = true;
+        out->kind = buffer_specs[i].kind;
+        return buffer_specs[i].has_contents ? read_hex(spec, value, out, err)
+                                            : read_bytes(spec, value, out, err);
+    }
+    char name[8] = "";
+    memcpy(name, spec, length < sizeof name ? length : sizeof name - 1);
+    if (!ev_type_find(name, type))
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; "
+                       "u8 to s64, f16, bf16, f32 and f64 are scalars",
+                       spec, (int)length, spec);
+    out->bytes = ev_type_bytes(*type);
+    if (!read_scalar(*type, value, &out->scalar))
+        return ev_fail(err, EV_BAD, "--arg %.40s: '%.40s' is no value of type %s", spec, value,
+                       name);
+    return EV_OK;
+}
+
+/* ---- the launch ---- */
+
+static ev_status make_buffer(ptx_launch *l, ptx_argument *argument, const char *name,
+                             ev_error *err) {
+    EV_TRY(device_alloc(l->device, argument->bytes, argument->kind, name, &argument->buffer, err));
+    if (argument->data == NULL)
+        return EV_OK;
+    return device_write(l->device, argument->buffer, 0, argument->data, argument->bytes, err);
+}
+
+static ev_status set_param(ptx_launch *l, size_t index, const char *spec, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    const vm_param *param = &entry->params[index];
+    ptx_argument *argument = &l->arguments[index];
+    ev_type type = EV_U64;
+    EV_TRY(read_spec(spec, argument, &type, err));
+    uint64_t bits = argument->scalar;
+    uint64_t wants = argument->is_buffer ? 8 : argument->bytes;
+    if (wants != param->bytes)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: has %" PRIu64 " bytes, and parameter %zu (%s) of %s has %u",
+                       spec, wants, index, param->name, entry->name, param->bytes);
+    if (argument->is_buffer) {
+        EV_TRY(make_buffer(l, argument, param->name, err));
+        bits = device_address(l->device, argument->buffer);
+    }
+    memcpy(l->params + param->offset, &bits, param->bytes);
+    return EV_OK;
+}
+
+static ev_status set_params(ptx_launch *l, const cli_args *args, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    if (args->list_count != entry->param_count)
+        return ev_fail(err, EV_BAD, "%s: %s has %zu parameters, and %zu --arg were given", l->path,
+                       entry->name, entry->param_count, args->list_count);
+    l->arguments = calloc(args->list_count + 1, sizeof *l->arguments);
+    l->params = calloc(1, (size_t)entry->param_bytes + 8);
+    if (l->arguments == NULL || l->params == NULL)
+        return ev_fail_memory(err, entry->param_bytes);
+    l->argument_count = args->list_count;
+    for (size_t i = 0; i < args->list_count; i++)
+        EV_TRY(set_param(l, i, args->list[i], err));
+    return EV_OK;
+}
+
+static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err) {
+    uint64_t shared = cli_count(args, CLI_OPT_SHARED, 0);
+    if (shared > UINT32_MAX)
+        return ev_fail(err, EV_BAD, "--shared %" PRIu64 ": no GPU has that much", shared);
+    cli_sizes(args, CLI_OPT_GRID, l->launch.grid);
+    cli_sizes(args, CLI_OPT_BLOCK, l->launch.block);
+    l->launch.dynamic_shared = (uint32_t)shared;
+    l->launch.params = l->params;
+    bool none = strcmp(args->values[CLI_OPT_CHECKS], "none") == 0;
+    l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;
+    l->launch.schedule_seed = cli_count(args, CLI_OPT_SCHEDULE, 0);
+    return EV_OK;
+}
+
+static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) {
+    EV_TRY(ev_file_read(l->path, &l->ptx, &l->ptx_bytes, err));
+    EV_TRY(device_open(args->values[CLI_OPT_DEVICE], &l->device, err));
+    ev_status loaded = device_load(l->device, l->ptx, l->ptx_bytes, cli_text(args, CLI_OPT_ENTRY),
+                                   &l->kernel, err);
+    if (loaded != EV_OK)
+        return ev_wrap(err, loaded, "%s", l->path);
+    EV_TRY(set_params(l, args, err));
+    return set_geometry(l, args, err);
+}
+
+ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out, ev_error *err) {
+    ptx_launch l = {.path = path};
+    ev_status status = open_parts(&l, args, err);
+    if (status == EV_OK)
+        *out = l;
+    else
+        ptx_launch_close(&l);
+    return status;
+}
+
+void ptx_launch_close(ptx_launch *l) {
+    for (size_t i = 0; i < l->argument_count; i++)
+        free(l->arguments[i].data);
+    free(l->arguments);
+    free(l->params);
+    device_unload(l->kernel);
+    device_close(l->device);
+    free(l->ptx);
+    *l = (ptx_launch){0};
+}
+
+static ev_status add_output(const ptx_launch *l, const ptx_argument *a, json_t *array,
+                            ev_error *err) {
+    unsigned char *data = malloc(a->bytes);
+    if (data == NULL)
+        return ev_fail_memory(err, a->bytes);
+    ev_str hex = EV_STR_EMPTY;
+    ev_status status = device_read(l->device, a->buffer, 0, data, a->bytes, err);
+    if (status == EV_OK) {
+        ev_str_hex(&hex, data, a->bytes);
+        status = ev_str_status(&hex, err);
+    }
+    if (status == EV_OK)
+        (void)json_array_append_new(array, json_string(ev_str_text(&hex)));
+    ev_str_free(&hex);
+    free(data);
+    return status;
+}
+
+ev_status ptx_launch_outputs(const ptx_launch *l, json_t *array, ev_error *err) {
+    for (size_t i = 0; i < l->argument_count; i++) {
+        const ptx_argument *a = &l->arguments[i];
+        if (a->is_buffer && a->kind != VM_BUFFER_IN)
+            EV_TRY(add_output(l, a, array, err));
+    }
+    return EV_OK;
+}

@@ -1,0 +1,84 @@
+/* The binary: reads the command line, calls the command, writes its results, picks the exit code.
+ */
+#include "tuner/cmd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static cmd_fn *const commands[CLI_COMMAND_COUNT] = {
+    [CLI_LIST] = cmd_list,       [CLI_DEVICES] = cmd_devices, [CLI_TUNE] = cmd_tune,
+    [CLI_CHECK] = cmd_check,     [CLI_EXPORT] = cmd_export,   [CLI_RUN] = cmd_run,
+    [CLI_PROFILE] = cmd_profile, [CLI_BENCH] = cmd_bench,     [CLI_WORKER] = cmd_worker,
+    [CLI_HELP] = cmd_help,
+};
+
+/* A reader that went away (evoke list | head) wanted no more: that is no error. */
+static ev_status write_results(const ev_str *out, ev_error *err) {
+    const char *at = ev_str_text(out);
+    size_t left = out->length;
+    while (left > 0) {
+        ssize_t put = write(STDOUT_FILENO, at, left);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && errno == EPIPE)
+            return EV_OK;
+        if (put < 0) {
+            char reason[128];
+            return ev_fail(err, EV_INFRA, "cannot write the results to stdout: %s",
+                           strerror_r(errno, reason, sizeof reason));
+        }
+        at += put;
+        left -= (size_t)put;
+    }
+    return ev_str_status(out, err);
+}
+
+static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, ev_error *err) {
+    if (args->version) {
+        ev_str_append(out, "evoke " EVOKE_VERSION "\n");
+        return EV_OK;
+    }
+    if (args->help) {
+        cli_print_command_help(out, args->command);
+        return EV_OK;
+    }
+    cmd_context context = {.args = args, .out = out};
+    ev_status status = commands[args->command](&context, err);
+    *exit_code = context.exit_code;
+    return status;
+}
+
+static void print_error(const ev_error *err) {
+    size_t length = strlen(err->text);
+    bool ended = length > 0 && err->text[length - 1] == '\n';
+    (void)fprintf(stderr, "evoke: %s%s", err->text, ended ? "" : "\n");
+}
+
+int main(int argc, char **argv) {
+    /* Failing writes are seen where they happen. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ev_error err = {0};
+    cli_args args;
+    int exit_code = 0;
+    ev_status status = cli_parse(argc, argv, &args, &err);
+    if (status == EV_OK) {
+        ev_str out = EV_STR_EMPTY;
+        status = run_command(&args, &out, &exit_code, &err);
+        ev_error lost = {0};
+        ev_status written = write_results(&out, &lost);
+        if (status == EV_OK && written != EV_OK) {
+            status = written;
+            err = lost;
+        }
+        ev_str_free(&out);
+        cli_args_free(&args);
+    }
+    if (status == EV_OK)
+        return exit_code;
+    print_error(&err);
+    return ev_status_exit_code(status);
+}
