@@ -1,0 +1,76 @@
+/* Pool: the worker processes of a run. Jobs go in, finished jobs come out, in any order.
+ *
+ * A worker that a candidate brings down costs that candidate its gate. A worker that ends in any
+ * other way (killed, out of memory, connection lost) costs nothing but time: its job is done again
+ * on a new one, a bounded number of times. */
+#ifndef TUNER_POOL_H
+#define TUNER_POOL_H
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "fitness/score.h"
+#include "tuner/protocol.h"
+#include "tuner/search.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define POOL_PARTS 7 /* seconds of a job by the first of tune_stage_names */
+
+typedef struct pool pool;
+
+/* A job: what to do, and what came of it. */
+typedef struct pool_job {
+    message_kind kind; /* CHILD, SCORE, PROMOTE, REPLAY or CHECK */
+    uint64_t number;   /* the caller's */
+    json_t *message;   /* of that kind; the job's reference */
+
+    bool seen;    /* dropped, because the caller's `known` said so */
+    gate stopped; /* GATE_NONE: done, see `reply` */
+    char reason[600];
+    json_t *reply;  /* the `done` message; NULL when seen or stopped before scoring */
+    json_t *genome; /* CHILD: as drawn; SCORE and the rest: as given; NULL: not drawn */
+    char *operators;
+    char genome_sha256[EV_SHA256_HEX];
+    char ir_sha256[EV_SHA256_HEX]; /* "": not reached */
+    char ptx_sha256[EV_SHA256_HEX];
+
+    unsigned lost, late; /* workers that were lost over it, and deadlines that it missed */
+    struct pool_job *next;
+} pool_job;
+
+/* Takes the reference to `message`; NULL (out of memory) passes through. For all but CHILD the
+ * message's genome is the job's. */
+pool_job *pool_job_new(message_kind kind, uint64_t number, json_t *message);
+void pool_job_free(pool_job *job); /* NULL is fine */
+
+typedef struct pool_options {
+    const char *const *argv; /* NULL: this binary with `worker --stdio` */
+    unsigned workers;
+    const char *device;
+    void *context;
+    /* Whether a committed child has the code of this one; `sha256` is of the IR or the PTX. */
+    bool (*known)(void *context, const pool_job *job, search_hash by, const char *sha256);
+} pool_options;
+
+ev_status pool_new(const pool_options *options, pool **out, ev_error *err) EV_CHECKED;
+void pool_free(pool *p); /* NULL is fine; ends the workers */
+
+/* Opens a task on all workers, the first one with all splits, and waits for that one; there must be
+ * no jobs. `ready`: its answer, a new reference; NULL when a signal came first. EV_BAD: what the
+ * worker said of the task or the device. */
+ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) EV_CHECKED;
+/* Takes the job over. */
+void pool_submit(pool *p, pool_job *job);
+/* The next finished job, the caller's; *out is NULL after `seconds`, after a signal, or when there
+ * are no jobs. EV_INFRA: workers keep dying. */
+ev_status pool_wait(pool *p, double seconds, pool_job **out, ev_error *err) EV_CHECKED;
+size_t pool_jobs(const pool *p); /* not yet given back */
+
+/* So far: workers that ended before they were told to, and seconds by part. */
+uint64_t pool_failed_workers(const pool *p);
+void pool_seconds(const pool *p, double seconds[POOL_PARTS]);
+
+#endif

@@ -1,0 +1,186 @@
+/* Pool: takes what a worker says. */
+#include "tuner/pool_inside.h"
+
+#include "base/json.h"
+#include "ir/ir.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One worker has all splits from the start, so that a wrong baseline shows before the search. */
+static ev_status open_again(pool *p, slot *s, ev_error *err) {
+    bool first = s == &p->slots[0] && !p->ready;
+    return pool_send_open(p, s, first ? SPLITS_ALL : SPLITS_SEARCH, err);
+}
+
+static ev_status hear_hello(pool *p, slot *s, const json_t *m, ev_error *err) {
+    const char *evoke = ev_json_text(m, "evoke", "?"), *llvm = ev_json_text(m, "llvm", "?");
+    json_int_t protocol = ev_json_integer(m, "protocol", -1);
+    if (protocol != PROTOCOL_VERSION || strcmp(evoke, EVOKE_VERSION) != 0 ||
+        strcmp(llvm, ir_llvm_version()) != 0)
+        return ev_fail(err, EV_BAD,
+                       "the worker is evoke %s with LLVM %s (protocol %lld), and this is evoke %s "
+                       "with LLVM %s (protocol %d); start workers of the same build",
+                       evoke, llvm, (long long)protocol, EVOKE_VERSION, ir_llvm_version(),
+                       PROTOCOL_VERSION);
+    /* One worker has all splits from the start, so that a wrong baseline shows before the search.
+     */
+    return open_again(p, s, err);
+}
+
+static ev_status hear_ready(pool *p, slot *s, json_t *m, ev_error *err) {
+    if (s->serial != p->serial) /* of the task before: another was asked for meanwhile */
+        return open_again(p, s, err);
+    s->state = SLOT_IDLE;
+    s->at = STAGE_IDLE;
+    if (!p->ready && s->splits == SPLITS_ALL)
+        p->ready = json_incref(m);
+    return EV_OK;
+}
+
+static void copy_hash(char into[EV_SHA256_HEX], const json_t *m, const char *key) {
+    snprintf(into, EV_SHA256_HEX, "%s", ev_json_text(m, key, ""));
+}
+
+static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind kind,
+                               ev_error *err) {
+    pool_job *job = s->job;
+    search_hash by = SEARCH_BY_GENOME;
+    const char *sha256 = "";
+    if (kind == MESSAGE_DRAWN) {
+        copy_hash(job->genome_sha256, m, "genome_sha256");
+        json_decref(job->genome);
+        job->genome = json_incref(json_object_get(m, "genome"));
+        free(job->operators);
+        job->operators = strdup(ev_json_text(m, "operators", ""));
+        if (!job->operators)
+            return ev_fail_memory(err, 0);
+    } else {
+        by = kind == MESSAGE_IR ? SEARCH_BY_IR : SEARCH_BY_PTX;
+        copy_hash(kind == MESSAGE_IR ? job->ir_sha256 : job->ptx_sha256, m, "sha256");
+        sha256 = ev_json_text(m, "sha256", "");
+    }
+    bool asks = job->kind == MESSAGE_CHILD && p->options.known;
+    job->seen = asks && p->options.known(p->options.context, job, by, sha256);
+    pool_say(s, message_new(job->seen ? MESSAGE_SEEN : MESSAGE_GO));
+    return EV_OK;
+}
+
+static void add_seconds(pool *p, const json_t *m) {
+    const json_t *list = json_object_get(m, "seconds");
+    for (size_t i = 0; i < POOL_PARTS && i < json_array_size(list); i++)
+        p->seconds[i] += json_number_value(json_array_get(list, i));
+}
+
+/* A job's end: `done` or `failed`. */
+static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_error *err) {
+    pool_job *job = s->job;
+    add_seconds(p, m);
+    if (kind == MESSAGE_FAILED) {
+        if (!gate_find(ev_json_text(m, "gate", ""), &job->stopped))
+            return ev_fail(err, EV_INFRA, "a worker named a gate that is not there");
+        snprintf(job->reason, sizeof job->reason, "%s", ev_json_text(m, "reason", ""));
+    } else if (!job->seen) {
+        job->reply = json_incref(m);
+        if (job->kind != MESSAGE_CHILD && job->kind != MESSAGE_SCORE) {
+            copy_hash(job->genome_sha256, m, "genome_sha256");
+            copy_hash(job->ir_sha256, m, "ir_sha256");
+            copy_hash(job->ptx_sha256, m, "ptx_sha256");
+        }
+    }
+    pool_finish(p, s);
+    s->state = SLOT_IDLE;
+    s->at = STAGE_IDLE;
+    return EV_OK;
+}
+
+/* While it opens, what a worker says of task or device is the answer to the user. In a job it is
+ * the machine that failed. */
+static ev_status hear_error(pool *p, slot *s, const json_t *m, ev_error *err) {
+    const char *text = ev_json_text(m, "text", "");
+    bool bad = strcmp(ev_json_text(m, "status", ""), "bad") == 0;
+    if (s->state == SLOT_OPENING && s->serial != p->serial)
+        return open_again(p, s, err);
+    if (s->state == SLOT_OPENING)
+        return ev_fail(err, bad ? EV_BAD : EV_INFRA, "%s", text);
+    return pool_bury(p, s, text, err);
+}
+
+static void hear_last_word(slot *s, const json_t *m) {
+    stage at = s->at;
+    if (stage_find(ev_json_text(m, "stage", ""), &at))
+        s->at = at;
+    s->has_last_word = true;
+    snprintf(s->last_word, sizeof s->last_word, "%s", ev_json_text(m, "reason", "?"));
+}
+
+/* Whether a message of this kind is in place in this state. */
+static bool in_place(slot_state state, message_kind kind) {
+    switch (kind) {
+    case MESSAGE_HELLO:
+        return state == SLOT_GREETING;
+    case MESSAGE_READY:
+        return state == SLOT_OPENING;
+    case MESSAGE_DRAWN:
+    case MESSAGE_IR:
+    case MESSAGE_PTX:
+    case MESSAGE_DONE:
+    case MESSAGE_FAILED:
+        return state == SLOT_BUSY;
+    case MESSAGE_STAGE:
+    case MESSAGE_ERROR:
+        return state == SLOT_BUSY || state == SLOT_OPENING;
+    case MESSAGE_FATAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
+    message_kind kind = message_kind_of(m);
+    if (!in_place(s->state, kind))
+        return pool_bury(p, s, "it said something out of place", err);
+    switch (kind) {
+    case MESSAGE_HELLO:
+        return hear_hello(p, s, m, err);
+    case MESSAGE_READY:
+        return hear_ready(p, s, m, err);
+    case MESSAGE_STAGE:
+        (void)stage_find(ev_json_text(m, "stage", ""), &s->at);
+        return EV_OK;
+    case MESSAGE_FATAL:
+        hear_last_word(s, m);
+        return EV_OK;
+    case MESSAGE_ERROR:
+        return hear_error(p, s, m, err);
+    case MESSAGE_DONE:
+    case MESSAGE_FAILED:
+        return hear_end(p, s, m, kind, err);
+    default:
+        return hear_question(p, s, m, kind, err);
+    }
+}
+
+ev_status pool_hear(pool *p, slot *s, ev_error *err) {
+    bool closed = false;
+    ev_error lost = {0};
+    if (channel_fill(&s->line, &closed, &lost) != EV_OK)
+        return pool_bury(p, s, lost.text, err);
+    pid_t pid = s->proc.pid;
+    for (;;) {
+        json_t *m = NULL;
+        if (channel_next(&s->line, &m, &lost) != EV_OK)
+            return pool_bury(p, s, lost.text, err);
+        if (!m)
+            break;
+        ev_status status = hear_message(p, s, m, err);
+        json_decref(m);
+        EV_TRY(status);
+        if (s->proc.pid != pid) /* it was buried, and another is in its place */
+            return EV_OK;
+    }
+    return closed ? pool_bury(p, s, NULL, err) : EV_OK;
+}

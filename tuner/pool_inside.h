@@ -1,0 +1,66 @@
+/* The inside of the pool, for pool*.c only. */
+#ifndef TUNER_POOL_INSIDE_H
+#define TUNER_POOL_INSIDE_H
+
+#include "base/proc.h"
+#include "tuner/pool.h"
+
+typedef enum slot_state {
+    SLOT_EMPTY,    /* no process */
+    SLOT_GREETING, /* waits for hello */
+    SLOT_OPENING,  /* waits for ready */
+    SLOT_IDLE,
+    SLOT_BUSY
+} slot_state;
+
+typedef struct slot {
+    slot_state state;
+    ev_proc proc;
+    channel line;
+    unsigned splits; /* that its baseline was held against */
+    uint64_t serial; /* of the opening that it answers */
+    stage at;        /* that it entered last */
+    pool_job *job;
+    double deadline; /* on the monotonic clock */
+    bool has_last_word;
+    char last_word[400];
+} slot;
+
+struct pool {
+    pool_options options;
+    char *self; /* path of this binary */
+    const char *self_argv[4];
+    slot *slots;
+    char *task;                 /* that is to be open; NULL: none yet */
+    uint64_t serial;            /* of the openings: a worker may still be at the one before */
+    json_t *ready;              /* the answer of the first worker with all splits */
+    pool_job *queue, *finished; /* in order */
+    size_t jobs;
+    unsigned deaths; /* in a row, without a finished job between */
+    uint64_t failed;
+    double seconds[POOL_PARTS];
+};
+
+#define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1u)
+#define SPLITS_SEARCH (1u << CORPUS_SEARCH)
+
+bool pool_needs_all_splits(const pool_job *job);
+gate pool_gate_of(stage at);
+void pool_append(pool_job **list, pool_job *job);
+/* The job is over; gives the slot back. */
+void pool_finish(pool *p, slot *s);
+
+/* pool_slots.c: processes. */
+ev_status pool_start(pool *p, slot *s, ev_error *err) EV_CHECKED;
+ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) EV_CHECKED;
+void pool_send_job(slot *s, pool_job *job);
+/* Sends and gives up the reference. */
+void pool_say(slot *s, json_t *message);
+/* The process has ended, or is to end now: blames candidate or machine, and starts anew. */
+ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) EV_CHECKED;
+ev_status pool_check_deadline(pool *p, slot *s, ev_error *err) EV_CHECKED;
+
+/* pool_hear.c: messages. */
+ev_status pool_hear(pool *p, slot *s, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,210 @@
+/* Search: its beginning (islands, openings), its end, and what is asked about it. */
+#include "tuner/search_inside.h"
+
+#include "base/json.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POPULATION 32
+#define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
+#define MOST_ISLANDS_A_START 4
+#define OPENING_SHARE 4 /* at most 1/4 of the evaluations go to the openings */
+#define MOST_OPENINGS 256
+
+static_assert(ARM_COUNT <= BANDIT_MOST, "a bandit has room for every arm");
+
+const char *search_hash_name(search_hash by) {
+    static const char *const names[SEARCH_HASHES] = {"genome", "IR", "PTX"};
+    assert(by < SEARCH_HASHES);
+    return names[by];
+}
+
+size_t genome_edit_count(const json_t *genome) {
+    return json_array_size(json_object_get(genome, "edits"));
+}
+
+bool genome_same_base(const json_t *a, const json_t *b) {
+    return json_equal(json_object_get(a, "start"), json_object_get(b, "start")) &&
+           json_equal(json_object_get(a, "macros"), json_object_get(b, "macros"));
+}
+
+/* ---- openings ---- */
+
+static ev_status add_opening(search *s, const ir_genome *genome, size_t start, bool unmodified,
+                             ev_error *err) {
+    json_t *json = ir_genome_to_json(genome);
+    opening *more = realloc(s->openings, (s->opening_count + 1) * sizeof *more);
+    if (more)
+        s->openings = more;
+    if (!json || !more) {
+        json_decref(json);
+        return ev_fail_memory(err, (s->opening_count + 1) * sizeof *more);
+    }
+    if (unmodified) {
+        s->start_genomes[start] = json;
+        s->start_children[start] = s->opening_count;
+        json_incref(json);
+    }
+    s->openings[s->opening_count++] = (opening){json, start, unmodified};
+    return EV_OK;
+}
+
+static ev_status open_macro(search *s, const ir_genome *genome, size_t start,
+                            const task_macro *macro, size_t limit, ev_error *err) {
+    for (size_t v = 0; v < macro->value_count && s->opening_count < limit; v++) {
+        if (macro->values[v] == macro->otherwise)
+            continue;
+        ir_genome *other = NULL;
+        EV_TRY(draw_with_macro(genome, macro, macro->values[v], true, &other, err));
+        ev_status status = add_opening(s, other, start, false, err);
+        ir_genome_free(other);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
+/* With `macros` false the start alone, else each of its macros at each of its other values. */
+static ev_status open_start(search *s, size_t start, bool macros, size_t limit, ev_error *err) {
+    const task_start *is = s->starts[start].start;
+    ir_genome *genome = ir_genome_new(is->name);
+    if (!genome)
+        return ev_fail_memory(err, 0);
+    ev_status status = EV_OK;
+    if (!macros)
+        status = add_opening(s, genome, start, true, err);
+    for (size_t i = 0; macros && status == EV_OK && i < is->macro_count; i++)
+        status = open_macro(s, genome, start, &is->macros[i], limit, err);
+    ir_genome_free(genome);
+    return status;
+}
+
+static ev_status make_openings(search *s, uint64_t evaluations, ev_error *err) {
+    size_t limit = MOST_OPENINGS;
+    if (evaluations > 0 && evaluations / OPENING_SHARE < limit)
+        limit = (size_t)(evaluations / OPENING_SHARE);
+    for (size_t i = 0; i < s->start_count; i++)
+        EV_TRY(open_start(s, i, false, limit, err));
+    for (size_t i = 0; i < s->start_count; i++)
+        EV_TRY(open_start(s, i, true, limit, err));
+    return EV_OK;
+}
+
+/* ---- islands ---- */
+
+static void begin_arms(island *is, const search_start *start) {
+    bool open[ARM_COUNT] = {false};
+    for (unsigned arm = 0; arm < IR_EDIT_COUNT; arm++)
+        open[arm] = start->sites[arm] > 0;
+    bool has_macro = false;
+    for (size_t i = 0; i < start->start->macro_count; i++)
+        has_macro = has_macro || start->start->macros[i].value_count > 1;
+    open[ARM_OF(MACRO)] = has_macro;
+    open[ARM_OF(COMBINE)] = true;
+    open[ARM_OF(DROP)] = true;
+    bandit_begin(&is->arms, open, ARM_COUNT);
+}
+
+static ev_status make_islands(search *s, uint64_t evaluations, ev_error *err) {
+    size_t each = (size_t)(evaluations / EVALUATIONS_AN_ISLAND);
+    each = each < 1 ? 1 : each > MOST_ISLANDS_A_START ? MOST_ISLANDS_A_START : each;
+    s->islands = calloc(each * s->start_count, sizeof *s->islands);
+    if (!s->islands)
+        return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);
+    for (size_t i = 0; i < each * s->start_count; i++) {
+        island *is = &s->islands[i];
+        is->start = i % s->start_count;
+        EV_TRY(population_begin(&is->members, POPULATION, err));
+        s->island_count++;
+        begin_arms(is, &s->starts[is->start]);
+    }
+    return EV_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static ev_status begin(search *s, const search_settings *settings, ev_error *err) {
+    size_t count = settings->start_count;
+    *s = (search){.starts = settings->starts, .start_count = count, .seed = settings->seed};
+    s->start_ns = calloc(count, sizeof *s->start_ns);
+    s->start_genomes = calloc(count, sizeof(json_t *));
+    s->start_children = calloc(count, sizeof *s->start_children);
+    if (!s->start_ns || !s->start_genomes || !s->start_children)
+        return ev_fail_memory(err, count * sizeof *s->start_ns);
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        if (!(s->known[i] = known_new()))
+            return ev_fail_memory(err, 0);
+    }
+    EV_TRY(make_openings(s, settings->evaluations, err));
+    return make_islands(s, settings->evaluations, err);
+}
+
+ev_status search_new(const search_settings *settings, search **out, ev_error *err) {
+    assert(settings->start_count > 0);
+    search *s = calloc(1, sizeof *s);
+    if (!s)
+        return ev_fail_memory(err, sizeof *s);
+    ev_status status = begin(s, settings, err);
+    if (status == EV_OK)
+        *out = s;
+    else
+        search_free(s);
+    return status;
+}
+
+static void free_islands(search *s) {
+    for (size_t i = 0; i < s->island_count; i++) {
+        population_end(&s->islands[i].members);
+        for (size_t k = 0; k < s->islands[i].stock_count; k++)
+            json_decref(s->islands[i].stock[k].genome);
+    }
+    free(s->islands);
+}
+
+void search_free(search *s) {
+    if (!s)
+        return;
+    free_islands(s);
+    for (size_t i = 0; s->start_genomes && i < s->start_count; i++)
+        json_decref(s->start_genomes[i]);
+    for (size_t i = 0; i < s->opening_count; i++)
+        json_decref(s->openings[i].genome);
+    for (size_t i = 0; i < s->archive_count; i++)
+        json_decref((json_t *)s->archive[i].genome);
+    for (int i = 0; i < SEARCH_HASHES; i++)
+        known_free(s->known[i]);
+    free(s->openings);
+    free(s->start_ns);
+    free(s->start_genomes);
+    free(s->start_children);
+    free(s->outcomes);
+    free(s);
+}
+
+/* ---- questions ---- */
+
+uint64_t search_drawn(const search *s) {
+    return s->drawn;
+}
+uint64_t search_committed(const search *s) {
+    return s->committed;
+}
+bool search_may_draw(const search *s) {
+    return s->drawn < s->committed + SEARCH_LAG;
+}
+
+size_t search_archive(const search *s, const search_best **out) {
+    *out = s->archive;
+    return s->archive_count;
+}
+
+double search_start_ns(const search *s, size_t start) {
+    assert(start < s->start_count);
+    return s->start_ns[start];
+}
+
+void search_arms(const search *s, uint64_t *tries, double *paid) {
+    memcpy(tries, s->tries, ARM_COUNT * sizeof *tries);
+    memcpy(paid, s->paid, ARM_COUNT * sizeof *paid);
+}

@@ -1,0 +1,116 @@
+/* Search: the whole course of one task's search as a pure function of its settings and of what the
+ * children turn out to be. It does no input, no output and no LLVM work.
+ *
+ * Child c is drawn from the state after the children up to c - SEARCH_LAG were committed, in order;
+ * results are committed strictly in the order of the children. So the course depends neither on how
+ * many workers there are nor on which of them is quicker, and it can be replayed from the records.
+ *
+ *     while work is left:
+ *         draw as many as search_may_draw allows; have them evaluated, in any order
+ *         commit what is next in order */
+#ifndef TUNER_SEARCH_H
+#define TUNER_SEARCH_H
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "fitness/score.h"
+#include "ir/genome.h"
+#include "kernels/task.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEARCH_LAG 16 /* children on their way at most; bounds the workers that one task feeds */
+#define SEARCH_ARCHIVE 96 /* the best by time that are kept for promotion */
+
+typedef struct search search;
+
+/* One start to grow from. All borrowed until the search is freed. */
+typedef struct search_start {
+    const task_start *start;
+    size_t sites[IR_EDIT_COUNT]; /* places of each edit in its base module */
+} search_start;
+
+typedef struct search_settings {
+    const search_start *starts;
+    size_t start_count;
+    uint64_t seed;
+    uint64_t evaluations; /* 0: not known beforehand */
+} search_settings;
+
+ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
+void search_free(search *s); /* NULL is fine */
+
+/* ---- drawing ---- */
+
+bool search_may_draw(const search *s);
+/* What the next child is to be made of. `message`: the `child` message for a worker, a new
+ * reference. */
+typedef struct search_recipe {
+    uint64_t child;
+    uint32_t island, generation;
+    char parents[48]; /* "3,17" */
+    json_t *message;
+} search_recipe;
+
+ev_status search_draw(search *s, search_recipe *out, ev_error *err) EV_CHECKED;
+
+/* ---- committing ---- */
+
+/* What became of a child. */
+typedef struct search_result {
+    const json_t *genome;   /* NULL: it was not drawn */
+    const char *operators;  /* names of the arms that made it, commas between */
+    const char *ir_sha256;  /* "": not reached */
+    const char *ptx_sha256; /* "": not reached */
+    gate stopped;           /* GATE_SEEN: dropped as known, the rest is not set */
+    double ns, error;       /* when not stopped */
+} search_result;
+
+typedef enum search_hash {
+    SEARCH_BY_GENOME,
+    SEARCH_BY_IR,
+    SEARCH_BY_PTX,
+    SEARCH_HASHES
+} search_hash;
+
+const char *search_hash_name(search_hash by); /* "genome", "IR", "PTX" */
+
+typedef struct search_verdict {
+    bool seen;
+    uint64_t same_as; /* when seen: the child with the same code */
+    search_hash by;
+    gate stopped; /* its own, or that of the child with the same code */
+    double ns, error;
+    bool is_best; /* faster than every one before */
+} search_verdict;
+
+/* Whether a committed child has this code: what a worker's question is answered by. `sha256` is not
+ * looked at for SEARCH_BY_GENOME. */
+bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
+                  uint64_t *same_as);
+/* The next child in order. */
+ev_status search_commit(search *s, const search_result *result, search_verdict *out,
+                        ev_error *err) EV_CHECKED;
+uint64_t search_drawn(const search *s);
+uint64_t search_committed(const search *s);
+
+/* ---- afterwards ---- */
+
+typedef struct search_best {
+    uint64_t child;
+    const json_t *genome; /* borrowed */
+    double ns, error;
+} search_best;
+
+/* The best by time of all that were committed: fastest first, fewer edits first among equals. At
+ * most SEARCH_ARCHIVE. */
+size_t search_archive(const search *s, const search_best **out);
+/* Time of an unmodified start; 0: it did not pass, or was not committed yet. */
+double search_start_ns(const search *s, size_t start);
+/* Draws and gains by arm so far: `tries` and `paid` have ARM_COUNT elements (tuner/draw.h). */
+void search_arms(const search *s, uint64_t *tries, double *paid);
+
+#endif
