@@ -1,8 +1,8 @@
 /* Expressions of task files: `ceil_div(M, TILE) * 2`, over the names of a shape and of macros.
  *
  * C's operators + - * / % ( ) and comparisons, unary minus, and the functions ceil_div, min, max,
- * div. Whole numbers stay whole (64 bits, overflow is an error; `/` truncates as in C); a real
- * number makes the result real. */
+ * div, and pow with a whole exponent. Whole numbers stay whole (64 bits, overflow is an error; `/`
+ * truncates as in C); a real number makes the result real. */
 #ifndef KERNELS_EXPR_H
 #define KERNELS_EXPR_H
 
@@ -28,8 +28,12 @@ typedef struct expr_scope {
     size_t count;
 } expr_scope;
 
+expr_value expr_of_whole(int64_t value);
+expr_value expr_of_real(double value);
+const expr_name *expr_scope_find(const expr_scope *scope, const char *name); /* NULL: unknown */
+
 /* EV_BAD with the column and the cure: syntax, unknown name (with those known), division by zero,
- * overflow. */
+ * overflow. Where a name stands twice in a scope, the first counts. */
 ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out,
                     ev_error *err) EV_CHECKED;
 /* As expr_eval, but a whole number in [low, high] is required. */

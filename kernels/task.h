@@ -2,6 +2,9 @@
  * oracle, tolerance, tunables and cases; docs/task.md and its schema are printed from the same key
  * tables.
  *
+ * Expressions see the names of the case's shape and the scalar arguments (in their order; a shape's
+ * name comes before a scalar's); launch rules see the start's macros as well.
+ *
  * A task owns everything it points to, and is read-only after loading. */
 #ifndef KERNELS_TASK_H
 #define KERNELS_TASK_H
@@ -26,13 +29,20 @@ typedef struct task_argument {
     task_argument_kind kind;
     ev_type type;
     const char *count;                 /* buffers: expression for the number of elements */
-    const char *value;                 /* scalars: expression */
+    const char *value;                 /* scalars: expression; the name itself when absent */
     const corpus_generator *generator; /* in, inout */
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* expressions, in the generator's order; NULL:
                                                       default */
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
 } task_argument;
+
+/* Other data for one input in one case: edge cases have zeros, subnormal numbers and the like. */
+typedef struct task_data {
+    size_t argument; /* its index */
+    const corpus_generator *generator;
+    const char *parameters[CORPUS_MAX_PARAMETERS]; /* as in task_argument */
+} task_data;
 
 /* A macro the source may be compiled with, and the values the search may give it. */
 typedef struct task_macro {
@@ -66,6 +76,8 @@ typedef struct task_case {
     const char *from;  /* the corpus shape it was taken from; NULL: given in full */
     const expr_name *shape;
     size_t shape_count;
+    const task_data *data; /* inputs that are not made as their argument says */
+    size_t data_count;
 } task_case;
 
 typedef struct task_tolerance {
@@ -137,7 +149,7 @@ ev_status task_launch_of(const task *t, const task_start *start, const expr_name
 /* Elements of a buffer argument at a case. */
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) EV_CHECKED;
-/* Value of a scalar argument at a case. */
+/* Value of a scalar argument at a case, as its type holds it (an f32 is rounded to one). */
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) EV_CHECKED;
 /* How an input's elements are made at a case. */
@@ -145,6 +157,10 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
+
+/* Names of the enumerations above, as in task.json. */
+const char *task_argument_kind_name(task_argument_kind kind);
+const char *task_case_use_name(task_case_use use);
 
 /* The schema of task.json as text for the docs (Markdown tables of the key tables). */
 void task_print_schema(ev_str *out);

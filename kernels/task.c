@@ -1,0 +1,279 @@
+/* Tasks after loading: finding their parts, and making a case concrete. */
+#include "kernels/task_private.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ELEMENTS (INT64_C(1) << 40)
+#define MAX_SHARED 232448 /* bytes a block on the GPUs with the most, compute capability 9.0 */
+
+static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
+static const char *const USES[] = {"check", "time", "smoke"};
+
+const char *task_argument_kind_name(task_argument_kind kind) {
+    return KINDS[kind];
+}
+const char *task_case_use_name(task_case_use use) {
+    return USES[use];
+}
+
+void task_free(task *t) {
+    if (t == NULL)
+        return;
+    task_box *box = (task_box *)t;
+    task_oracle_close(box);
+    ev_arena_free(box->arena);
+    free(box);
+}
+
+const task_start *task_find_start(const task *t, const char *name) {
+    for (size_t i = 0; i < t->start_count; i++) {
+        if (strcmp(t->starts[i].name, name) == 0)
+            return &t->starts[i];
+    }
+    return NULL;
+}
+
+const task_case *task_find_case(const task *t, const char *name) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (strcmp(t->cases[i].name, name) == 0)
+            return &t->cases[i];
+    }
+    return NULL;
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------
+ */
+
+typedef struct scope_room {
+    expr_name names[TASK_MAX_SCOPE];
+    expr_scope scope;
+} scope_room;
+
+static void scope_add(scope_room *room, const char *name, expr_value value) {
+    assert(room->scope.count < TASK_MAX_SCOPE);
+    room->names[room->scope.count++] = (expr_name){name, value};
+}
+
+/* Least and greatest value of an integer type, as far as 64 signed bits hold them. */
+static void integer_range(ev_type type, int64_t *low, int64_t *high) {
+    unsigned bits = (unsigned)ev_type_bytes(type) * 8;
+    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
+    *high = bits == 64 ? INT64_MAX : (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+    *low = is_signed ? -*high - 1 : 0;
+}
+
+/* A scalar's value as its type holds it. */
+static ev_status scalar_value(const task_argument *argument, const expr_scope *scope,
+                              expr_value *out, ev_error *err) {
+    if (!ev_type_is_float(argument->type)) {
+        int64_t low = 0, high = 0, value = 0;
+        integer_range(argument->type, &low, &high);
+        EV_TRY(expr_eval_whole(argument->value, scope, low, high, &value, err));
+        *out = expr_of_whole(value);
+        return EV_OK;
+    }
+    expr_value value;
+    EV_TRY(expr_eval(argument->value, scope, &value, err));
+    double held = 0;
+    ev_type_set(argument->type, &held, 0, value.real);
+    double rounded = ev_type_get(argument->type, &held, 0);
+    if (!isfinite(rounded))
+        return ev_fail(err, EV_BAD, "expression \"%s\" is %.17g, which %s cannot hold",
+                       argument->value, value.real, ev_type_name(argument->type));
+    *out = expr_of_real(rounded);
+    return EV_OK;
+}
+
+/* The shape's names, then those scalars that the shape does not name, up to `end`. A scalar counts
+ * in expressions as it was written, not as its type holds it. */
+static ev_status scope_of(const task *t, const task_case *c, const task_argument *end,
+                          scope_room *room, ev_error *err) {
+    room->scope = (expr_scope){.names = room->names};
+    for (size_t i = 0; i < c->shape_count; i++)
+        scope_add(room, c->shape[i].name, c->shape[i].value);
+    for (size_t i = 0; i < t->argument_count && &t->arguments[i] != end; i++) {
+        const task_argument *a = &t->arguments[i];
+        if (a->kind != TASK_SCALAR || expr_scope_find(&room->scope, a->name) != NULL)
+            continue;
+        expr_value value;
+        ev_status status = expr_eval(a->value, &room->scope, &value, err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "scalar %s", a->name);
+        scope_add(room, a->name, value);
+    }
+    return EV_OK;
+}
+
+/* ---- arguments ---------------------------------------------------------------------------------
+ */
+
+ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
+                                 uint64_t *out, ev_error *err) {
+    assert(argument->kind != TASK_SCALAR);
+    scope_room room;
+    int64_t count = 0;
+    ev_status status = scope_of(t, c, NULL, &room, err);
+    if (status == EV_OK)
+        status = expr_eval_whole(argument->count, &room.scope, 1, MAX_ELEMENTS, &count, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "case %s, length of %s", c->name, argument->name);
+    *out = (uint64_t)count;
+    return EV_OK;
+}
+
+ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
+                                 expr_value *out, ev_error *err) {
+    assert(argument->kind == TASK_SCALAR);
+    scope_room room;
+    ev_status status = scope_of(t, c, argument, &room, err);
+    if (status == EV_OK)
+        status = scalar_value(argument, &room.scope, out, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "case %s, value of %s", c->name, argument->name);
+    return EV_OK;
+}
+
+/* The case's own data for an argument, or else the argument's. */
+static const corpus_generator *data_of(const task *t, const task_argument *argument,
+                                       const task_case *c, const char *const **parameters) {
+    for (size_t i = 0; i < c->data_count; i++) {
+        if (&t->arguments[c->data[i].argument] == argument) {
+            *parameters = c->data[i].parameters;
+            return c->data[i].generator;
+        }
+    }
+    *parameters = argument->parameters;
+    return argument->generator;
+}
+
+static ev_status parameter_values(const corpus_generator *generator, const char *const *expressions,
+                                  const expr_scope *scope, double *values, ev_error *err) {
+    for (size_t i = 0; i < generator->parameter_count; i++) {
+        values[i] = generator->parameters[i].otherwise;
+        if (expressions[i] == NULL)
+            continue;
+        expr_value value;
+        ev_status status = expr_eval(expressions[i], scope, &value, err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "parameter %s", generator->parameters[i].name);
+        values[i] = value.real;
+    }
+    return EV_OK;
+}
+
+ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
+                                uint32_t fresh, corpus_request *out, ev_error *err) {
+    const char *const *expressions = NULL;
+    const corpus_generator *generator = data_of(t, argument, c, &expressions);
+    assert(generator != NULL);
+    corpus_request made = {
+        .generator = generator,
+        .type = argument->type,
+        .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh),
+    };
+    EV_TRY(task_argument_count_of(t, argument, c, &made.length, err));
+    scope_room room;
+    ev_status status = scope_of(t, c, NULL, &room, err);
+    if (status == EV_OK)
+        status = parameter_values(generator, expressions, &room.scope, made.values, err);
+    if (status == EV_OK)
+        status = corpus_request_check(&made, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "case %s, data of %s", c->name, argument->name);
+    *out = made;
+    return EV_OK;
+}
+
+ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) {
+    scope_room room;
+    expr_value value;
+    ev_status status = scope_of(t, c, NULL, &room, err);
+    if (status == EV_OK)
+        status = expr_eval(t->tolerance.depth, &room.scope, &value, err);
+    if (status == EV_OK && value.real < 1)
+        status = ev_fail(err, EV_BAD, "expression \"%s\" is %.17g; it must be at least 1",
+                         t->tolerance.depth, value.real);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "case %s, depth of the tolerance", c->name);
+    *out = value.real;
+    return EV_OK;
+}
+
+/* ---- launches ----------------------------------------------------------------------------------
+ */
+
+static int64_t macro_value(const task_macro *macro, const expr_name *macros, size_t macro_count) {
+    for (size_t i = 0; i < macro_count; i++) {
+        if (strcmp(macros[i].name, macro->name) == 0)
+            return macros[i].value.whole;
+    }
+    return macro->otherwise;
+}
+
+static const char *rule_text(const task_start *start, task_rule rule, int axis) {
+    return rule == RULE_GRID    ? start->grid[axis]
+           : rule == RULE_BLOCK ? start->block[axis]
+                                : start->shared;
+}
+
+/* CUDA's limits for every compute capability from 5.0 on. */
+static int64_t rule_low(task_rule rule) {
+    return rule == RULE_SHARED ? 0 : 1;
+}
+static int64_t rule_high(task_rule rule, int axis) {
+    if (rule == RULE_SHARED)
+        return MAX_SHARED;
+    if (rule == RULE_BLOCK)
+        return axis == 2 ? 64 : 1024;
+    return axis == 0 ? INT32_MAX : 65535;
+}
+
+static const char *rule_name(task_rule rule) {
+    static const char *const names[] = {"grid", "block", "shared"};
+    return names[rule];
+}
+
+ev_status task_eval_rule(const task *t, const task_start *start, const expr_name *macros,
+                         size_t macro_count, const task_case *c, task_rule rule, int axis,
+                         uint32_t *out, ev_error *err) {
+    scope_room room;
+    int64_t value = 0;
+    ev_status status = scope_of(t, c, NULL, &room, err);
+    if (status == EV_OK) {
+        for (size_t i = 0; i < start->macro_count; i++) {
+            int64_t chosen = macro_value(&start->macros[i], macros, macro_count);
+            scope_add(&room, start->macros[i].name, expr_of_whole(chosen));
+        }
+        status = expr_eval_whole(rule_text(start, rule, axis), &room.scope, rule_low(rule),
+                                 rule_high(rule, axis), &value, err);
+    }
+    if (status != EV_OK)
+        return ev_wrap(err, status, "start %s, case %s, %s[%d]", start->name, c->name,
+                       rule_name(rule), axis);
+    *out = (uint32_t)value;
+    return EV_OK;
+}
+
+ev_status task_launch_of(const task *t, const task_start *start, const expr_name *macros,
+                         size_t macro_count, const task_case *c, task_launch *out, ev_error *err) {
+    task_launch made;
+    for (int i = 0; i < 3; i++) {
+        EV_TRY(task_eval_rule(t, start, macros, macro_count, c, RULE_GRID, i, &made.grid[i], err));
+        EV_TRY(
+            task_eval_rule(t, start, macros, macro_count, c, RULE_BLOCK, i, &made.block[i], err));
+    }
+    EV_TRY(
+        task_eval_rule(t, start, macros, macro_count, c, RULE_SHARED, 0, &made.shared_bytes, err));
+    uint64_t threads = (uint64_t)made.block[0] * made.block[1] * made.block[2];
+    if (threads > 1024)
+        return ev_fail(err, EV_BAD,
+                       "start %s, case %s: a block of %u x %u x %u is %llu threads; no GPU takes "
+                       "more than 1024, so make it smaller",
+                       start->name, c->name, made.block[0], made.block[1], made.block[2],
+                       (unsigned long long)threads);
+    *out = made;
+    return EV_OK;
+}

@@ -1,0 +1,183 @@
+/* The checks of a whole task: everything that a run will evaluate is evaluated once when the task
+ * is loaded, so that a mistake shows at once and with its place. */
+#include "kernels/task_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_BYTES (UINT64_C(1) << 42) /* of all buffers of a case: more than any GPU has */
+
+/* Puts the place of `where` in front of a message already written. */
+static ev_status place(const ev_json *doc, const char *where, ev_status status, ev_error *err) {
+    if (status != EV_BAD)
+        return status;
+    char text[sizeof err->text];
+    memcpy(text, err->text, sizeof text);
+    return ev_json_fail(doc, where, err, "%s", text);
+}
+
+static ev_status check_buffer(const task *t, const ev_json *doc, size_t index, size_t case_index,
+                              uint64_t *bytes, ev_error *err) {
+    const task_argument *argument = &t->arguments[index];
+    const task_case *c = &t->cases[case_index];
+    char where[TASK_MAX_WHERE];
+    uint64_t count = 0;
+    (void)snprintf(where, sizeof where, "arguments[%zu].count", index);
+    EV_TRY(place(doc, where, task_argument_count_of(t, argument, c, &count, err), err));
+    *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
+    if (argument->kind == TASK_OUT)
+        return EV_OK;
+    corpus_request request;
+    (void)snprintf(where, sizeof where, "arguments[%zu].data", index);
+    for (size_t i = 0; i < c->data_count; i++) {
+        if (c->data[i].argument == index)
+            (void)snprintf(where, sizeof where, "cases[%zu].data", case_index);
+    }
+    return place(doc, where, task_argument_data_of(t, argument, c, 0, &request, err), err);
+}
+
+static ev_status check_zero_where(const task *t, const ev_json *doc, size_t index,
+                                  const task_case *c, ev_error *err) {
+    const task_argument *argument = &t->arguments[index];
+    char where[TASK_MAX_WHERE];
+    (void)snprintf(where, sizeof where, "arguments[%zu].zero_where", index);
+    for (size_t i = 0; i < t->argument_count; i++) {
+        const task_argument *mask = &t->arguments[i];
+        if (strcmp(mask->name, argument->zero_where) != 0 || mask->kind == TASK_SCALAR)
+            continue;
+        uint64_t have = 0, want = 0;
+        EV_TRY(task_argument_count_of(t, mask, c, &have, err));
+        EV_TRY(task_argument_count_of(t, argument, c, &want, err));
+        if (have == want && mask->kind != TASK_OUT)
+            return EV_OK;
+        return ev_json_fail(doc, where, err,
+                            "case %s: %s has %" PRIu64 " elements and %s %" PRIu64
+                            "; a mask must be an input as long as the output",
+                            c->name, mask->name, have, argument->name, want);
+    }
+    return ev_json_fail(doc, where, err, "there is no buffer \"%s\"; name an input",
+                        argument->zero_where);
+}
+
+static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_error *err) {
+    const task_case *c = &t->cases[index];
+    char where[TASK_MAX_WHERE];
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < t->argument_count; i++) {
+        const task_argument *argument = &t->arguments[i];
+        if (argument->kind == TASK_SCALAR) {
+            expr_value value;
+            (void)snprintf(where, sizeof where, "arguments[%zu].value", i);
+            EV_TRY(place(doc, where, task_argument_value_of(t, argument, c, &value, err), err));
+        } else {
+            EV_TRY(check_buffer(t, doc, i, index, &bytes, err));
+        }
+        if (argument->zero_where != NULL)
+            EV_TRY(check_zero_where(t, doc, i, c, err));
+    }
+    (void)snprintf(where, sizeof where, "cases[%zu].shape", index);
+    if (bytes > MAX_BYTES)
+        return ev_json_fail(doc, where, err,
+                            "case %s: its buffers take %" PRIu64
+                            " bytes, more than any GPU has; make the shape smaller",
+                            c->name, bytes);
+    double depth = 0;
+    return place(doc, "tolerance.depth", task_depth_of(t, c, &depth, err), err);
+}
+
+static ev_status check_rules(const task *t, const ev_json *doc, size_t start_index,
+                             const expr_name *macros, size_t macro_count, const task_case *c,
+                             ev_error *err) {
+    static const char *const names[] = {"grid", "block", "shared"};
+    const task_start *start = &t->starts[start_index];
+    char where[TASK_MAX_WHERE];
+    for (int rule = RULE_GRID; rule <= RULE_SHARED; rule++) {
+        for (int axis = 0; axis < (rule == RULE_SHARED ? 1 : 3); axis++) {
+            uint32_t value = 0;
+            (void)snprintf(where, sizeof where, "starts[%zu].%s[%d]", start_index, names[rule],
+                           axis);
+            EV_TRY(place(doc, where,
+                         task_eval_rule(t, start, macros, macro_count, c, (task_rule)rule, axis,
+                                        &value, err),
+                         err));
+        }
+    }
+    task_launch launch;
+    (void)snprintf(where, sizeof where, "starts[%zu].block", start_index);
+    return place(doc, where, task_launch_of(t, start, macros, macro_count, c, &launch, err), err);
+}
+
+/* The launch rule at the defaults, and at each value of each macro with the others' defaults. */
+static ev_status check_start(const task *t, const ev_json *doc, size_t index, const task_case *c,
+                             ev_error *err) {
+    const task_start *start = &t->starts[index];
+    EV_TRY(check_rules(t, doc, index, NULL, 0, c, err));
+    for (size_t m = 0; m < start->macro_count; m++) {
+        const task_macro *macro = &start->macros[m];
+        for (size_t v = 0; v < macro->value_count; v++) {
+            expr_name chosen = {macro->name, expr_of_whole(macro->values[v])};
+            EV_TRY(check_rules(t, doc, index, &chosen, 1, c, err));
+        }
+    }
+    return EV_OK;
+}
+
+/* A macro's name must not be another name of the launch rule's expressions. */
+static ev_status check_macro_names(const task *t, const ev_json *doc, ev_error *err) {
+    for (size_t s = 0; s < t->start_count; s++) {
+        for (size_t m = 0; m < t->starts[s].macro_count; m++) {
+            const char *name = t->starts[s].macros[m].name;
+            bool taken = false;
+            for (size_t i = 0; i < t->argument_count; i++)
+                taken |= strcmp(t->arguments[i].name, name) == 0;
+            for (size_t c = 0; c < t->case_count; c++) {
+                expr_scope shape = {t->cases[c].shape, t->cases[c].shape_count};
+                taken |= expr_scope_find(&shape, name) != NULL;
+            }
+            char where[TASK_MAX_WHERE];
+            (void)snprintf(where, sizeof where, "starts[%zu].macros[%zu].name", s, m);
+            if (taken)
+                return ev_json_fail(doc, where, err,
+                                    "the macro %s has the name of an argument or of a shape's "
+                                    "value; rename one of them",
+                                    name);
+        }
+    }
+    return EV_OK;
+}
+
+static ev_status check_uses(const task *t, const ev_json *doc, ev_error *err) {
+    for (int use = TASK_CHECK; use <= TASK_SMOKE; use++) {
+        bool found = false;
+        for (size_t i = 0; i < t->case_count; i++)
+            found |= t->cases[i].split == CORPUS_SEARCH && t->cases[i].use == (task_case_use)use;
+        if (!found)
+            return ev_json_fail(doc, "cases", err,
+                                "no case has split \"search\" and use \"%s\"; a search needs one",
+                                task_case_use_name((task_case_use)use));
+    }
+    return EV_OK;
+}
+
+static ev_status check_outputs(const task *t, const ev_json *doc, ev_error *err) {
+    for (size_t i = 0; i < t->argument_count; i++) {
+        if (t->arguments[i].kind == TASK_OUT || t->arguments[i].kind == TASK_INOUT)
+            return EV_OK;
+    }
+    return ev_json_fail(doc, "arguments", err,
+                        "no argument is of kind \"out\" or \"inout\"; a kernel must give something "
+                        "back");
+}
+
+ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
+    EV_TRY(check_outputs(t, doc, err));
+    EV_TRY(check_uses(t, doc, err));
+    EV_TRY(check_macro_names(t, doc, err));
+    for (size_t i = 0; i < t->case_count; i++) {
+        EV_TRY(check_case(t, doc, i, err));
+        for (size_t s = 0; s < t->start_count; s++)
+            EV_TRY(check_start(t, doc, s, &t->cases[i], err));
+    }
+    return EV_OK;
+}

@@ -1,0 +1,107 @@
+/* The shipped tasks: HOME/kernels/FAMILY/KERNEL/task.json, and opening one by its name. */
+#include "kernels/task_private.h"
+
+#include "base/file.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* glob() sorts by byte value, which makes the order the same everywhere. */
+static ev_status list_matches(const char *home, glob_t *found, ev_error *err) {
+    ev_str pattern = EV_STR_EMPTY;
+    for (const char *c = home; *c; c++) { /* the folder's own characters stand for themselves */
+        if (strchr("*?[\\", *c))
+            ev_str_char(&pattern, '\\');
+        ev_str_char(&pattern, *c);
+    }
+    ev_str_append(&pattern, "/kernels/*/*/task.json");
+    ev_status status = ev_str_status(&pattern, err);
+    int result = status == EV_OK ? glob(ev_str_text(&pattern), 0, NULL, found) : 0;
+    ev_str_free(&pattern);
+    if (result == GLOB_NOMATCH)
+        return ev_fail(err, EV_BAD, "%s/kernels holds no task; set EVOKE_HOME to Evoke's folder",
+                       home);
+    if (result != 0)
+        return ev_fail_errno(err, "list", home);
+    return status;
+}
+
+ev_status task_list_shipped(char ***paths, size_t *count, ev_error *err) {
+    char *home = ev_path_home();
+    if (home == NULL)
+        return ev_fail(err, EV_BAD,
+                       "Evoke's folder with kernels/ was not found; set EVOKE_HOME to it");
+    glob_t found = {0};
+    ev_status status = list_matches(home, &found, err);
+    free(home);
+    if (status != EV_OK)
+        return status;
+    char **list = calloc(found.gl_pathc + 1, sizeof *list);
+    bool whole = list != NULL;
+    for (size_t i = 0; whole && i < found.gl_pathc; i++)
+        whole = (list[i] = strdup(found.gl_pathv[i])) != NULL;
+    size_t total = found.gl_pathc;
+    globfree(&found);
+    if (!whole) {
+        task_list_free(list, list ? total : 0);
+        return ev_fail_memory(err, total * sizeof *list);
+    }
+    *paths = list;
+    *count = total;
+    return EV_OK;
+}
+
+void task_list_free(char **paths, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+/* The folder's name in .../KERNEL/task.json; its length through `length`. */
+static const char *kernel_of(const char *path, size_t *length) {
+    const char *end = strrchr(path, '/');
+    const char *start = end;
+    while (start > path && start[-1] != '/')
+        start--;
+    *length = (size_t)(end - start);
+    return start;
+}
+
+static ev_status fail_unknown(const char *name, char **paths, size_t count, ev_error *err) {
+    ev_str known = EV_STR_EMPTY;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *kernel = kernel_of(paths[i], &length);
+        ev_str_printf(&known, "%s%.*s", i ? ", " : "", (int)length, kernel);
+    }
+    ev_status status =
+        ev_fail(err, EV_BAD, "unknown task \"%s\"; there are %s, or give the path of a task.json",
+                name, ev_str_text(&known));
+    ev_str_free(&known);
+    return status;
+}
+
+static bool is_path(const char *text) {
+    size_t length = strlen(text);
+    return strchr(text, '/') != NULL || (length > 5 && strcmp(text + length - 5, ".json") == 0);
+}
+
+ev_status task_open(const char *name_or_path, task **out, ev_error *err) {
+    if (is_path(name_or_path))
+        return task_load(name_or_path, out, err);
+    char **paths = NULL;
+    size_t count = 0;
+    EV_TRY(task_list_shipped(&paths, &count, err));
+    const char *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *kernel = kernel_of(paths[i], &length);
+        if (strlen(name_or_path) == length && strncmp(kernel, name_or_path, length) == 0)
+            found = paths[i];
+    }
+    ev_status status =
+        found ? task_load(found, out, err) : fail_unknown(name_or_path, paths, count, err);
+    task_list_free(paths, count);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* What the loader, the checks and the evaluation of tasks share. Private to kernels/. */
+#ifndef KERNELS_TASK_PRIVATE_H
+#define KERNELS_TASK_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "kernels/task.h"
+
+#define TASK_MAX_ARGUMENTS 48
+#define TASK_MAX_SHAPE 32
+#define TASK_MAX_MACROS 16
+#define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS)
+#define TASK_MAX_WHERE 128
+
+/* What hangs on a task; the task is its first member, so that either pointer leads to the other. */
+typedef struct task_box {
+    task public;
+    ev_arena *arena;
+    void *library; /* of an oracle from source; NULL: none */
+} task_box;
+
+/* One expression of a launch rule. */
+typedef enum task_rule { RULE_GRID, RULE_BLOCK, RULE_SHARED } task_rule;
+
+/* Evaluates part `axis` of a rule and checks it against what GPUs take. */
+ev_status task_eval_rule(const task *t, const task_start *start, const expr_name *macros,
+                         size_t macro_count, const task_case *c, task_rule rule, int axis,
+                         uint32_t *out, ev_error *err) EV_CHECKED;
+
+/* Evaluates everything that every case needs; `doc` gives the places for messages. */
+ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
+
+/* Sets the oracle's kind, name and function from its text in the task file. */
+ev_status task_oracle_set(task_box *box, const char *text, const ev_json *doc,
+                          ev_error *err) EV_CHECKED;
+void task_oracle_close(task_box *box);
+
+/* The key tables, for the loader and the printed schema. */
+typedef struct task_table {
+    const char *title;
+    const char *doc;
+    const ev_json_key *keys;
+    size_t count;
+} task_table;
+
+extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_START, TASK_TABLE_MACRO,
+    TASK_TABLE_CASE, TASK_TABLE_TOLERANCE;
+
+#endif

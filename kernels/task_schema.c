@@ -1,0 +1,157 @@
+/* The key tables of task.json, and their printing for the docs. */
+#include "kernels/task_private.h"
+
+#include <math.h>
+
+static const ev_json_key TASK_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "the task's name; a shipped task's folder has the same"},
+    {"family", EV_JSON_STRING, true, "the kernel family it belongs to"},
+    {"doc", EV_JSON_STRING, true, "what it computes, in a sentence"},
+    {"arguments", EV_JSON_ARRAY, true, "the kernel's arguments, in its order"},
+    {"starts", EV_JSON_ARRAY, true, "where a search may begin; the first is the baseline"},
+    {"oracle", EV_JSON_STRING, true,
+     "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
+     "the path of a C source that defines `evoke_oracle` (see kernels/evoke_oracle.h)"},
+    {"tolerance", EV_JSON_OBJECT, true, "how far an output may be from the oracle's"},
+    {"cases", EV_JSON_ARRAY, true,
+     "shapes to check and time at; the search split needs a smoke, a check and a time case"},
+};
+
+static const ev_json_key ARGUMENT_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name; a scalar's is known to later expressions"},
+    {"kind", EV_JSON_STRING, true, "in, out, inout (buffers) or scalar"},
+    {"type", EV_JSON_STRING, true, "element type: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    {"count", EV_JSON_ANY, false, "buffers: number of elements, an expression"},
+    {"value", EV_JSON_ANY, false,
+     "scalars: an expression; when absent, the shape's value of its name"},
+    {"data", EV_JSON_OBJECT, false,
+     "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below"},
+    {"zero_where", EV_JSON_STRING, false,
+     "out: an input of the same length; where that is 0, the output must be exactly 0"},
+};
+
+static const ev_json_key START_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "\"textbook\", \"hand\", ..."},
+    {"doc", EV_JSON_STRING, false, "how it goes about it"},
+    {"source", EV_JSON_STRING, true, "a .cu, .ll or .bc file, relative to the task file"},
+    {"entry", EV_JSON_STRING, false, "the kernel's name in it; the task's name when absent"},
+    {"grid", EV_JSON_ANY, true, "blocks: an expression, or an array of up to three"},
+    {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
+    {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
+    {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+};
+
+static const ev_json_key MACRO_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "the macro; the source gives it the default under #ifndef"},
+    {"doc", EV_JSON_STRING, false, "what it sets"},
+    {"default", EV_JSON_INTEGER, true, "the value the source has by itself"},
+    {"values", EV_JSON_ARRAY, true, "the values the search may give it, the default among them"},
+};
+
+static const ev_json_key CASE_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name, unique in the task"},
+    {"split", EV_JSON_STRING, true, "search, held-out or adversarial"},
+    {"use", EV_JSON_STRING, true,
+     "smoke (the smallest, for safety), check (every block and element), or time (a sample of "
+     "blocks at full shape)"},
+    {"shape", EV_JSON_ANY, true,
+     "an object of numbers, which may have \"from\": NAME of a shape below and add to it or "
+     "override it; or that NAME alone"},
+    {"data", EV_JSON_OBJECT, false,
+     "inputs that are made otherwise in this case: {ARGUMENT: {\"generator\": ...}, ...}"},
+};
+
+static const ev_json_key TOLERANCE_KEYS[] = {
+    {"relative_l2", EV_JSON_NUMBER, true, "||got - want|| / ||want||, at most"},
+    {"scaled_max", EV_JSON_NUMBER, false,
+     "max |got - want| / (u sqrt(depth) scale), at most, where the oracle gives a scale (the sum "
+     "of the terms' sizes); 0: off"},
+    {"max_abs", EV_JSON_NUMBER, false, "max |got - want|, at most; 0: off"},
+    {"baseline_factor", EV_JSON_NUMBER, false,
+     "no worse than this many times the baseline's own error; 0: off"},
+    {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},
+};
+
+#define TABLE(id, title, doc)                                                                      \
+    const task_table TASK_TABLE_##id = {title, doc, id##_KEYS,                                     \
+                                        sizeof id##_KEYS / sizeof id##_KEYS[0]}
+
+TABLE(TASK, "The task", "The document is one object.");
+TABLE(ARGUMENT, "arguments[]", "");
+TABLE(START, "starts[]", "");
+TABLE(MACRO, "starts[].macros[]", "");
+TABLE(CASE, "cases[]", "");
+TABLE(TOLERANCE, "tolerance", "");
+
+static const char *kind_name(ev_json_kind kind) {
+    switch (kind) {
+    case EV_JSON_STRING:
+        return "text";
+    case EV_JSON_INTEGER:
+        return "integer";
+    case EV_JSON_NUMBER:
+        return "number";
+    case EV_JSON_BOOL:
+        return "true or false";
+    case EV_JSON_ARRAY:
+        return "array";
+    case EV_JSON_OBJECT:
+        return "object";
+    case EV_JSON_ANY:
+        break;
+    }
+    return "see there";
+}
+
+static void print_table(const task_table *table, ev_str *out) {
+    ev_str_printf(out, "## %s\n\n", table->title);
+    if (table->doc[0])
+        ev_str_printf(out, "%s\n\n", table->doc);
+    ev_str_append(out, "| key | kind | needed | meaning |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < table->count; i++) {
+        const ev_json_key *key = &table->keys[i];
+        ev_str_printf(out, "| `%s` | %s | %s | %s |\n", key->name, kind_name(key->kind),
+                      key->required ? "yes" : "no", key->doc);
+    }
+    ev_str_char(out, '\n');
+}
+
+static void print_generators(ev_str *out) {
+    ev_str_append(out, "## Generators\n\nParameters are expressions; defaults in brackets.\n\n"
+                       "| generator | makes | parameters |\n|---|---|---|\n");
+    for (size_t i = 0; i < corpus_generator_count(); i++) {
+        const corpus_generator *g = corpus_generator_at(i);
+        ev_str_printf(out, "| `%s` | %s | ", g->name, g->doc);
+        for (size_t p = 0; p < g->parameter_count; p++) {
+            const corpus_parameter *q = &g->parameters[p];
+            ev_str_printf(out, "%s`%s`: %s", p ? "; " : "", q->name, q->doc);
+            if (!isnan(q->otherwise))
+                ev_str_printf(out, " [%g]", q->otherwise);
+        }
+        ev_str_append(out, " |\n");
+    }
+    ev_str_char(out, '\n');
+}
+
+static void print_shapes(ev_str *out) {
+    ev_str_append(out, "## Shapes\n\n| name | values | from |\n|---|---|---|\n");
+    for (size_t i = 0; i < corpus_shape_count(); i++) {
+        const corpus_shape *s = corpus_shape_at(i);
+        ev_str_printf(out, "| `%s` | ", s->name);
+        for (size_t k = 0; k < s->count; k++)
+            ev_str_printf(out, "%s%s %lld", k ? ", " : "", s->keys[k], (long long)s->values[k]);
+        ev_str_printf(out, " | %s |\n", s->paper);
+    }
+}
+
+void task_print_schema(ev_str *out) {
+    static const task_table *const tables[] = {
+        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_START,
+        &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_TOLERANCE,
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        print_table(tables[i], out);
+    print_generators(out);
+    print_shapes(out);
+}
