@@ -1,0 +1,16 @@
+/* Bundle: writes a kernel set as a folder (bundle/content.h says what is in it). */
+#ifndef BUNDLE_BUNDLE_H
+#define BUNDLE_BUNDLE_H
+
+#include "base/status.h"
+#include "bundle/content.h"
+
+/* EV_BAD when nothing could be written to `path`, so that it can be asked before a long run: its
+ * parent is no folder one may write to, or something else than a bundle is there already. */
+ev_status bundle_check_target(const char *path, ev_error *err) EV_CHECKED;
+
+/* Writes the bundle beside `path` and puts it in place when it is whole; an older bundle there is
+ * replaced. EV_BAD as above; EV_INFRA: disk full. Nothing is left behind on failure. */
+ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,111 @@
+/* What a bundle holds, as plain values: the writer takes them, the reader gives them.
+ *
+ * A bundle is a folder:
+ *   manifest.json           everything below, and the SHA-256 of every other file
+ *   kernels/<sha256>.ptx    the variants and the baselines
+ *   tasks/<kernel>/...      task.json, sources, header and oracle, so that it can be checked alone
+ * Equal content gives equal bytes: no dates, no paths, sorted keys and rows. Times are nanoseconds.
+ */
+#ifndef BUNDLE_CONTENT_H
+#define BUNDLE_CONTENT_H
+
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUNDLE_SCHEMA "evoke-bundle"
+#define BUNDLE_VERSION 1
+
+/* A shape's or macro's number. Whole numbers are exact up to 2^53. */
+typedef struct bundle_number {
+    const char *name;
+    bool is_real;
+    double value;
+} bundle_number;
+
+/* Where a name of the shape may lie for a variant to be used: from low to high and, for whole
+ * numbers, a multiple of `multiple`, the largest number that divides all values it was validated
+ * at. */
+typedef struct bundle_range {
+    const char *name;
+    bool is_real;
+    double low, high;
+    int64_t multiple; /* 0 for reals */
+} bundle_range;
+
+/* A case the variant was validated at. */
+typedef struct bundle_case {
+    const char *name, *split;
+    const bundle_number *shape;
+    size_t shape_count;
+    double ns, low_ns, high_ns; /* 0: not timed */
+    double baseline_ns;         /* 0: not known */
+    double error;               /* relative L2; negative: the records do not say */
+} bundle_case;
+
+/* Grid, block and dynamic shared memory are expressions (kernels/expr.h) over the shape, the scalar
+ * arguments and the macros. */
+typedef struct bundle_launch {
+    const char *grid[3], *block[3], *shared;
+    const bundle_number *macros; /* all of the start, with the values this variant was built with */
+    size_t macro_count;
+} bundle_launch;
+
+typedef struct bundle_variant {
+    const char *ptx; /* text */
+    size_t ptx_bytes;
+    ev_sha256 sha256; /* of the PTX; the writer computes it */
+    const char *entry, *start;
+    bundle_launch launch;
+    const char *gpu_id, *gpu_name; /* "h200", "NVIDIA H200 SXM 141GB" */
+    int sm;                        /* compute capability x 10 */
+    uint32_t registers, shared_bytes, local_bytes, max_threads;
+    bool modelled;           /* times and registers are modelled, not measured */
+    double error, tolerance; /* worst relative L2 over the cases, and its limit */
+    const bundle_case *cases;
+    size_t case_count;
+    const bundle_range *ranges; /* the writer computes them from the cases */
+    size_t range_count;
+    const char *genome; /* JSON */
+    const char *genome_sha256;
+    const char *const *edits; /* in words */
+    size_t edit_count;
+    uint64_t seed;
+    const char *versions; /* JSON */
+} bundle_variant;
+
+typedef struct bundle_argument {
+    const char *name, *kind, *type; /* kind: "in", "out", "inout" or "scalar" */
+    const char *expression;         /* elements of a buffer, value of a scalar */
+} bundle_argument;
+
+typedef struct bundle_kernel {
+    const char *name, *family, *doc;
+    const char *task; /* "tasks/NAME/task.json" */
+    const char *task_sha256;
+    const bundle_argument *arguments;
+    size_t argument_count;
+    const bundle_variant *baselines; /* untuned, at most one a compute capability */
+    size_t baseline_count;
+    const bundle_variant *variants;
+    size_t variant_count;
+} bundle_kernel;
+
+/* A file to go along, such as a task's source. */
+typedef struct bundle_file {
+    const char *path; /* in the bundle, with '/' */
+    const char *data;
+    size_t bytes;
+} bundle_file;
+
+typedef struct bundle_content {
+    const char *version; /* of Evoke */
+    const bundle_kernel *kernels;
+    size_t kernel_count;
+    const bundle_file *files;
+    size_t file_count;
+} bundle_content;
+
+#endif

@@ -1,0 +1,301 @@
+/* Makes manifest.json from plain values. */
+#include "bundle/manifest.h"
+
+#include "base/str.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    manifest_object object;
+    ev_json_key key;
+} key_rows[] = {
+#define MANIFEST_OBJECT(id)
+#define MANIFEST_KEY(object, name, kind, required, doc)                                            \
+    {MANIFEST_##object, {name, EV_JSON_##kind, required, doc}},
+#include "bundle/manifest.def"
+#undef MANIFEST_OBJECT
+#undef MANIFEST_KEY
+};
+
+#define ROW_COUNT (sizeof key_rows / sizeof key_rows[0])
+
+ev_status manifest_check(const ev_json *doc, manifest_object kind, const json_t *object,
+                         const char *where, ev_error *err) {
+    ev_json_key keys[ROW_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (key_rows[i].object == kind)
+            keys[count++] = key_rows[i].key;
+    }
+    return ev_json_check(doc, object, where, keys, count, err);
+}
+
+/* ---- small parts ---- */
+
+static json_t *number_json(bool is_real, double value) {
+    return is_real ? json_real(value) : json_integer((json_int_t)value);
+}
+
+static json_t *numbers_json(const bundle_number *numbers, size_t count) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < count; i++)
+        (void)json_object_set_new(object, numbers[i].name,
+                                  number_json(numbers[i].is_real, numbers[i].value));
+    return object;
+}
+
+static json_t *texts_json(const char *const *texts, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, json_string(texts[i]));
+    return array;
+}
+
+static json_t *launch_json(const bundle_launch *l) {
+    return json_pack("{s:o, s:o, s:s, s:o}", "grid", texts_json(l->grid, 3), "block",
+                     texts_json(l->block, 3), "shared", l->shared, "macros",
+                     numbers_json(l->macros, l->macro_count));
+}
+
+/* ---- cases and ranges ---- */
+
+static json_t *case_json(const bundle_case *c) {
+    json_t *object = json_pack("{s:s, s:s, s:o}", "case", c->name, "split", c->split, "shape",
+                               numbers_json(c->shape, c->shape_count));
+    if (c->ns > 0) {
+        (void)json_object_set_new(object, "ns", json_real(c->ns));
+        (void)json_object_set_new(object, "low_ns", json_real(c->low_ns));
+        (void)json_object_set_new(object, "high_ns", json_real(c->high_ns));
+    }
+    if (c->baseline_ns > 0)
+        (void)json_object_set_new(object, "baseline_ns", json_real(c->baseline_ns));
+    if (c->error >= 0)
+        (void)json_object_set_new(object, "error", json_real(c->error));
+    return object;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+static const bundle_number *find_number(const bundle_case *c, const char *name) {
+    for (size_t i = 0; i < c->shape_count; i++) {
+        if (strcmp(c->shape[i].name, name) == 0)
+            return &c->shape[i];
+    }
+    return NULL;
+}
+
+/* Over all cases that have the name. */
+static bundle_range range_of(const bundle_variant *v, const bundle_number *first) {
+    bundle_range range = {first->name, false, first->value, first->value, 0};
+    for (size_t i = 0; i < v->case_count; i++) {
+        const bundle_number *n = find_number(&v->cases[i], first->name);
+        if (n == NULL)
+            continue;
+        range.low = fmin(range.low, n->value);
+        range.high = fmax(range.high, n->value);
+        range.is_real = range.is_real || n->is_real;
+        if (!n->is_real)
+            range.multiple = common_divisor(range.multiple, (int64_t)n->value);
+    }
+    return range;
+}
+
+static json_t *range_json(const bundle_range *r) {
+    json_t *object =
+        json_pack("{s:s, s:o, s:o}", "name", r->name, "low", number_json(r->is_real, r->low),
+                  "high", number_json(r->is_real, r->high));
+    if (!r->is_real)
+        (void)json_object_set_new(object, "multiple", json_integer(r->multiple));
+    return object;
+}
+
+/* Names in the order of the first case; all cases of a task have the same. */
+static json_t *ranges_json(const bundle_variant *v) {
+    json_t *array = json_array();
+    for (size_t i = 0; v->case_count > 0 && i < v->cases[0].shape_count; i++) {
+        bundle_range range = range_of(v, &v->cases[0].shape[i]);
+        (void)json_array_append_new(array, range_json(&range));
+    }
+    return array;
+}
+
+/* ---- variants and kernels ---- */
+
+static ev_status text_json(const char *what, const char *text, json_t **out, ev_error *err) {
+    json_error_t problem;
+    json_t *value = json_loads(text, 0, &problem);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return ev_fail(err, EV_BAD, "the %s of a variant is no JSON object: %.80s", what, text);
+    }
+    *out = value;
+    return EV_OK;
+}
+
+static ev_status provenance_json(const bundle_variant *v, json_t **out, ev_error *err) {
+    json_t *genome = NULL, *versions = NULL;
+    EV_TRY(text_json("genome", v->genome, &genome, err));
+    ev_status status = text_json("versions", v->versions, &versions, err);
+    if (status != EV_OK) {
+        json_decref(genome);
+        return status;
+    }
+    *out = json_pack("{s:o, s:s, s:o, s:I, s:o}", "genome", genome, "genome_sha256",
+                     v->genome_sha256, "edits", texts_json(v->edits, v->edit_count), "seed",
+                     (json_int_t)v->seed, "versions", versions);
+    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
+}
+
+static json_t *resources_json(const bundle_variant *v) {
+    return json_pack("{s:I, s:I, s:I, s:I}", "registers", (json_int_t)v->registers, "shared_bytes",
+                     (json_int_t)v->shared_bytes, "local_bytes", (json_int_t)v->local_bytes,
+                     "max_threads", (json_int_t)v->max_threads);
+}
+
+static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *err) {
+    json_t *provenance = NULL, *cases = json_array();
+    ev_status status = provenance_json(v, &provenance, err);
+    if (status != EV_OK) {
+        json_decref(cases);
+        return status;
+    }
+    for (size_t i = 0; i < v->case_count; i++)
+        (void)json_array_append_new(cases, case_json(&v->cases[i]));
+    ev_sha256 sha256 = ev_sha256_of(v->ptx, v->ptx_bytes);
+    *out = json_pack(
+        "{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}", "sha256",
+        sha256.hex, "entry", v->entry, "start", v->start, "launch", launch_json(&v->launch), "gpu",
+        "id", v->gpu_id, "name", v->gpu_name, "sm", v->sm, "resources", resources_json(v),
+        "time_kind", v->modelled ? "modelled" : "measured", "error", v->error, "tolerance",
+        v->tolerance, "cases", cases, "ranges", ranges_json(v), "provenance", provenance);
+    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
+}
+
+/* The order of rows: GPU, then hash. */
+static int compare_variants(const void *a, const void *b) {
+    const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
+    int order = strcmp(ev_json_text(json_object_get(left, "gpu"), "id", ""),
+                       ev_json_text(json_object_get(right, "gpu"), "id", ""));
+    return order != 0 ? order
+                      : strcmp(ev_json_text(left, "sha256", ""), ev_json_text(right, "sha256", ""));
+}
+
+static int compare_kernels(const void *a, const void *b) {
+    return strcmp(ev_json_text(*(json_t *const *)a, "kernel", ""),
+                  ev_json_text(*(json_t *const *)b, "kernel", ""));
+}
+
+/* An array of the values, sorted; takes their references, and the list's memory, over. */
+static json_t *sorted_array(json_t **values, size_t count,
+                            int (*order)(const void *, const void *)) {
+    json_t *array = json_array();
+    if (count > 0)
+        qsort(values, count, sizeof(json_t *), order);
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, values[i]);
+    free(values);
+    return array;
+}
+
+static ev_status variants_json(const bundle_variant *variants, size_t count, json_t **out,
+                               ev_error *err) {
+    json_t **values = calloc(count + 1, sizeof(json_t *));
+    ev_status status = values != NULL ? EV_OK : ev_fail_memory(err, count * sizeof(json_t *));
+    size_t made = 0;
+    for (; made < count && status == EV_OK; made += status == EV_OK)
+        status = variant_json(&variants[made], &values[made], err);
+    json_t *array = sorted_array(values, made, compare_variants);
+    if (status == EV_OK)
+        *out = array;
+    else
+        json_decref(array);
+    return status;
+}
+
+static json_t *arguments_json(const bundle_kernel *k) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < k->argument_count; i++) {
+        const bundle_argument *a = &k->arguments[i];
+        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s}", "name", a->name,
+                                                     "kind", a->kind, "type", a->type, "expression",
+                                                     a->expression));
+    }
+    return array;
+}
+
+static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err) {
+    json_t *baselines = NULL, *variants = NULL;
+    EV_TRY(variants_json(k->baselines, k->baseline_count, &baselines, err));
+    ev_status status = variants_json(k->variants, k->variant_count, &variants, err);
+    if (status != EV_OK) {
+        json_decref(baselines);
+        return status;
+    }
+    *out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "kernel", k->name, "family",
+                     k->family, "doc", k->doc, "task", k->task, "task_sha256", k->task_sha256,
+                     "arguments", arguments_json(k), "baselines", baselines, "variants", variants);
+    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
+}
+
+static ev_status kernels_json(const bundle_content *content, json_t **out, ev_error *err) {
+    json_t **values = calloc(content->kernel_count + 1, sizeof(json_t *));
+    ev_status status = values != NULL ? EV_OK : ev_fail_memory(err, 1);
+    size_t made = 0;
+    for (; made < content->kernel_count && status == EV_OK; made += status == EV_OK)
+        status = kernel_json(&content->kernels[made], &values[made], err);
+    json_t *array = sorted_array(values, made, compare_kernels);
+    if (status == EV_OK)
+        *out = array;
+    else
+        json_decref(array);
+    return status;
+}
+
+/* ---- files ---- */
+
+static void add_file(json_t *files, const char *path, const char *data, size_t bytes) {
+    ev_sha256 sha256 = ev_sha256_of(data, bytes);
+    (void)json_object_set_new(
+        files, path, json_pack("{s:s, s:I}", "sha256", sha256.hex, "bytes", (json_int_t)bytes));
+}
+
+static void add_ptx(json_t *files, const bundle_variant *variants, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        ev_str path = EV_STR_EMPTY;
+        ev_str_printf(&path, "kernels/%s.ptx",
+                      ev_sha256_of(variants[i].ptx, variants[i].ptx_bytes).hex);
+        add_file(files, ev_str_text(&path), variants[i].ptx, variants[i].ptx_bytes);
+        ev_str_free(&path);
+    }
+}
+
+static json_t *files_json(const bundle_content *content) {
+    json_t *files = json_object();
+    for (size_t i = 0; i < content->file_count; i++)
+        add_file(files, content->files[i].path, content->files[i].data, content->files[i].bytes);
+    for (size_t i = 0; i < content->kernel_count; i++) {
+        const bundle_kernel *k = &content->kernels[i];
+        add_ptx(files, k->baselines, k->baseline_count);
+        add_ptx(files, k->variants, k->variant_count);
+    }
+    return files;
+}
+
+ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) {
+    json_t *kernels = NULL;
+    EV_TRY(kernels_json(content, &kernels, err));
+    *out =
+        json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", BUNDLE_SCHEMA, "version", BUNDLE_VERSION,
+                  "evoke", content->version, "files", files_json(content), "kernels", kernels);
+    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
+}

@@ -1,0 +1,26 @@
+/* The keys of manifest.json, for the writer and the reader. */
+#ifndef BUNDLE_MANIFEST_H
+#define BUNDLE_MANIFEST_H
+
+#include "base/json.h"
+#include "bundle/content.h"
+
+/* Key tables: one a kind of object (bundle/manifest.def). */
+typedef enum manifest_object {
+#define MANIFEST_OBJECT(id) MANIFEST_##id,
+#define MANIFEST_KEY(object, name, kind, required, doc)
+#include "bundle/manifest.def"
+#undef MANIFEST_OBJECT
+#undef MANIFEST_KEY
+    MANIFEST_OBJECT_COUNT
+} manifest_object;
+
+/* Holds `object`, which stands at `where`, against its table. */
+ev_status manifest_check(const ev_json *doc, manifest_object kind, const json_t *object,
+                         const char *where, ev_error *err) EV_CHECKED;
+
+/* The whole manifest; new reference. `ranges` of the variants are computed here. EV_BAD: a genome
+ * or versions text that is no JSON. */
+ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) EV_CHECKED;
+
+#endif

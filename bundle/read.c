@@ -1,0 +1,410 @@
+/* Opens a bundle: holds the files against their hashes, then the manifest against its key tables,
+ * and turns it into plain values. */
+#include "bundle/read.h"
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "bundle/manifest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One walk over the manifest. Texts of the values are borrowed from the document. */
+typedef struct reading {
+    bundle *b;
+    const ev_json *doc;
+    ev_arena *arena;
+    ev_error *err;
+} reading;
+
+/* ---- files ---- */
+
+/* A path of the manifest must stay inside the bundle. */
+static bool is_inside(const char *path) {
+    if (path[0] == '\0' || path[0] == '/')
+        return false;
+    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 2 && strncmp(part, "..", 2) == 0))
+            return false;
+    }
+    return true;
+}
+
+static ev_status read_inside(const bundle *b, const char *path, char **data, size_t *bytes,
+                             ev_error *err) {
+    char *whole = ev_path_join(b->path, path);
+    if (whole == NULL)
+        return ev_fail_memory(err, strlen(path));
+    ev_status status = ev_file_read(whole, data, bytes, err);
+    free(whole);
+    return status;
+}
+
+static ev_status verify_file(const reading *r, const char *path, const json_t *facts) {
+    if (!is_inside(path))
+        return ev_json_fail(r->doc, "files", r->err, "the path '%s' leads out of the bundle", path);
+    ev_status status = manifest_check(r->doc, MANIFEST_FILE, facts, "files", r->err);
+    char *data = NULL;
+    size_t bytes = 0;
+    if (status == EV_OK)
+        status = read_inside(r->b, path, &data, &bytes, r->err);
+    if (status != EV_OK)
+        return ev_wrap(r->err, status, "the bundle %s is damaged", r->b->path);
+    ev_sha256 found = ev_sha256_of(data, bytes);
+    free(data);
+    if (strcmp(found.hex, ev_json_text(facts, "sha256", "")) == 0)
+        return EV_OK;
+    return ev_fail(
+        r->err, EV_BAD,
+        "the bundle %s is damaged: %s has the hash %.12s..., and the manifest says %.12s...; "
+        "export it again",
+        r->b->path, path, found.hex, ev_json_text(facts, "sha256", ""));
+}
+
+static ev_status verify_files(const reading *r) {
+    const char *path = NULL;
+    json_t *facts = NULL;
+    json_object_foreach(json_object_get(r->doc->root, "files"), path, facts) {
+        EV_TRY(verify_file(r, path, facts));
+    }
+    return EV_OK;
+}
+
+/* ---- values ---- */
+
+static json_t *get(const json_t *object, const char *key) {
+    return json_object_get(object, key);
+}
+
+static bundle_number number_of(const char *name, const json_t *value) {
+    return (bundle_number){name, !json_is_integer(value), json_number_value(value)};
+}
+
+/* The members of an object of numbers, by name. */
+static ev_status read_numbers(const reading *r, const json_t *object, const char *where,
+                              const bundle_number **out, size_t *count) {
+    bundle_number *numbers = EV_NEW_ARRAY(r->arena, bundle_number, json_object_size(object) + 1);
+    if (numbers == NULL)
+        return ev_fail_memory(r->err, json_object_size(object) * sizeof *numbers);
+    *count = 0;
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)object, name, value) {
+        if (!json_is_number(value))
+            return ev_json_fail(r->doc, where, r->err, "'%s' must be a number", name);
+        numbers[(*count)++] = number_of(name, value);
+    }
+    *out = numbers;
+    return EV_OK;
+}
+
+/* An array of texts; `exactly` 0: any number. */
+static ev_status read_texts(const reading *r, const json_t *array, const char *where,
+                            size_t exactly, const char **out) {
+    if (exactly != 0 && json_array_size(array) != exactly)
+        return ev_json_fail(r->doc, where, r->err, "must have %zu members", exactly);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (!json_is_string(json_array_get(array, i)))
+            return ev_json_fail(r->doc, where, r->err, "must hold texts only");
+        out[i] = json_string_value(json_array_get(array, i));
+    }
+    return EV_OK;
+}
+
+static char *join(const reading *r, const char *where, const char *key) {
+    char *text = ev_arena_printf(r->arena, "%s.%s", where, key);
+    return text != NULL ? text : "";
+}
+
+static char *member(const reading *r, const char *where, const char *key, size_t index) {
+    char *text =
+        ev_arena_printf(r->arena, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
+    return text != NULL ? text : "";
+}
+
+/* The child object `key`, held against its table. */
+static ev_status checked(const reading *r, manifest_object kind, const json_t *object,
+                         const char *where, const char *key, const json_t **out) {
+    *out = get(object, key);
+    return manifest_check(r->doc, kind, *out, join(r, where, key), r->err);
+}
+
+static uint32_t word_of(const json_t *object, const char *key) {
+    json_int_t value = ev_json_integer(object, key, 0);
+    return value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
+}
+
+/* ---- variants ---- */
+
+static ev_status read_launch(const reading *r, const json_t *object, const char *where,
+                             bundle_launch *out) {
+    const json_t *l = NULL;
+    EV_TRY(checked(r, MANIFEST_LAUNCH, object, where, "launch", &l));
+    EV_TRY(read_texts(r, get(l, "grid"), join(r, where, "launch.grid"), 3, out->grid));
+    EV_TRY(read_texts(r, get(l, "block"), join(r, where, "launch.block"), 3, out->block));
+    out->shared = ev_json_text(l, "shared", "0");
+    return read_numbers(r, get(l, "macros"), join(r, where, "launch.macros"), &out->macros,
+                        &out->macro_count);
+}
+
+static ev_status read_case(const reading *r, const json_t *object, const char *where,
+                           bundle_case *out) {
+    EV_TRY(manifest_check(r->doc, MANIFEST_CASE, object, where, r->err));
+    out->name = ev_json_text(object, "case", "");
+    out->split = ev_json_text(object, "split", "");
+    out->ns = ev_json_number(object, "ns", 0);
+    out->low_ns = ev_json_number(object, "low_ns", 0);
+    out->high_ns = ev_json_number(object, "high_ns", 0);
+    out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
+    out->error = ev_json_number(object, "error", -1);
+    return read_numbers(r, get(object, "shape"), join(r, where, "shape"), &out->shape,
+                        &out->shape_count);
+}
+
+static ev_status read_range(const reading *r, const json_t *object, const char *where,
+                            bundle_range *out) {
+    EV_TRY(manifest_check(r->doc, MANIFEST_RANGE, object, where, r->err));
+    out->name = ev_json_text(object, "name", "");
+    out->low = ev_json_number(object, "low", 0);
+    out->high = ev_json_number(object, "high", 0);
+    out->is_real = get(object, "multiple") == NULL;
+    out->multiple = ev_json_integer(object, "multiple", 0);
+    return EV_OK;
+}
+
+static ev_status read_cases(const reading *r, const json_t *object, const char *where,
+                            bundle_variant *out) {
+    const json_t *cases = get(object, "cases"), *ranges = get(object, "ranges");
+    bundle_case *all = EV_NEW_ARRAY(r->arena, bundle_case, json_array_size(cases) + 1);
+    bundle_range *bounds = EV_NEW_ARRAY(r->arena, bundle_range, json_array_size(ranges) + 1);
+    if (all == NULL || bounds == NULL)
+        return ev_fail_memory(r->err, json_array_size(cases) * sizeof *all);
+    out->cases = all;
+    out->ranges = bounds;
+    for (size_t i = 0; i < json_array_size(cases); i++, out->case_count++)
+        EV_TRY(read_case(r, json_array_get(cases, i), member(r, where, "cases", i), &all[i]));
+    for (size_t i = 0; i < json_array_size(ranges); i++, out->range_count++)
+        EV_TRY(read_range(r, json_array_get(ranges, i), member(r, where, "ranges", i), &bounds[i]));
+    return EV_OK;
+}
+
+static ev_status read_text_of(const reading *r, const json_t *value, const char **out) {
+    char *text = ev_json_print(value, true);
+    *out = text != NULL ? ev_arena_strdup(r->arena, text) : NULL;
+    free(text);
+    return *out != NULL ? EV_OK : ev_fail_memory(r->err, 1);
+}
+
+static ev_status read_provenance(const reading *r, const json_t *object, const char *where,
+                                 bundle_variant *out) {
+    const json_t *p = NULL;
+    EV_TRY(checked(r, MANIFEST_PROVENANCE, object, where, "provenance", &p));
+    EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
+    EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
+    out->seed = (uint64_t)ev_json_integer(p, "seed", 0);
+    out->edit_count = json_array_size(get(p, "edits"));
+    const char **edits = EV_NEW_ARRAY(r->arena, const char *, out->edit_count + 1);
+    if (edits == NULL)
+        return ev_fail_memory(r->err, out->edit_count * sizeof *edits);
+    out->edits = edits;
+    return read_texts(r, get(p, "edits"), join(r, where, "provenance.edits"), 0, edits);
+}
+
+static ev_status read_machine(const reading *r, const json_t *object, const char *where,
+                              bundle_variant *out) {
+    const json_t *gpu = NULL, *resources = NULL;
+    EV_TRY(checked(r, MANIFEST_GPU, object, where, "gpu", &gpu));
+    EV_TRY(checked(r, MANIFEST_RESOURCES, object, where, "resources", &resources));
+    out->gpu_id = ev_json_text(gpu, "id", "");
+    out->gpu_name = ev_json_text(gpu, "name", "");
+    out->sm = (int)word_of(gpu, "sm");
+    out->registers = word_of(resources, "registers");
+    out->shared_bytes = word_of(resources, "shared_bytes");
+    out->local_bytes = word_of(resources, "local_bytes");
+    out->max_threads = word_of(resources, "max_threads");
+    return EV_OK;
+}
+
+/* The PTX, which must be one of the verified files. */
+static ev_status read_ptx(const reading *r, const json_t *object, const char *where,
+                          bundle_variant *out) {
+    const char *hash = ev_json_text(object, "sha256", "");
+    const char *path = ev_arena_printf(r->arena, "kernels/%s.ptx", hash);
+    if (path == NULL)
+        return ev_fail_memory(r->err, 1);
+    const json_t *facts = get(get(r->doc->root, "files"), path);
+    if (facts == NULL || strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
+        return ev_json_fail(r->doc, join(r, where, "sha256"), r->err,
+                            "the files of the bundle do not have this PTX");
+    char *data = NULL;
+    EV_TRY(read_inside(r->b, path, &data, &out->ptx_bytes, r->err));
+    out->ptx = ev_arena_strndup(r->arena, data, out->ptx_bytes);
+    out->sha256 = ev_sha256_of(data, out->ptx_bytes);
+    free(data);
+    if (out->ptx == NULL)
+        return ev_fail_memory(r->err, out->ptx_bytes);
+    /* It was read twice; what is handed out is what was checked. */
+    if (strcmp(out->sha256.hex, hash) != 0)
+        return ev_fail(r->err, EV_BAD, "the bundle %s changed while it was read: %s", r->b->path,
+                       path);
+    return EV_OK;
+}
+
+static ev_status read_variant(const reading *r, const json_t *object, const char *where,
+                              bundle_variant *out) {
+    EV_TRY(manifest_check(r->doc, MANIFEST_VARIANT, object, where, r->err));
+    out->entry = ev_json_text(object, "entry", "");
+    out->start = ev_json_text(object, "start", "");
+    out->modelled = strcmp(ev_json_text(object, "time_kind", ""), "measured") != 0;
+    out->error = ev_json_number(object, "error", 0);
+    out->tolerance = ev_json_number(object, "tolerance", 0);
+    EV_TRY(read_launch(r, object, where, &out->launch));
+    EV_TRY(read_machine(r, object, where, out));
+    EV_TRY(read_cases(r, object, where, out));
+    EV_TRY(read_provenance(r, object, where, out));
+    return read_ptx(r, object, where, out);
+}
+
+static ev_status read_variants(const reading *r, const json_t *kernel, const char *where,
+                               const char *key, const bundle_variant **out, size_t *count) {
+    const json_t *array = get(kernel, key);
+    bundle_variant *all = EV_NEW_ARRAY(r->arena, bundle_variant, json_array_size(array) + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, json_array_size(array) * sizeof *all);
+    *count = json_array_size(array);
+    *out = all;
+    for (size_t i = 0; i < *count; i++)
+        EV_TRY(read_variant(r, json_array_get(array, i), member(r, where, key, i), &all[i]));
+    return EV_OK;
+}
+
+/* ---- kernels ---- */
+
+static ev_status read_arguments(const reading *r, const json_t *kernel, const char *where,
+                                bundle_kernel *out) {
+    const json_t *array = get(kernel, "arguments");
+    out->argument_count = json_array_size(array);
+    bundle_argument *all = EV_NEW_ARRAY(r->arena, bundle_argument, out->argument_count + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, out->argument_count * sizeof *all);
+    out->arguments = all;
+    for (size_t i = 0; i < out->argument_count; i++) {
+        const json_t *a = json_array_get(array, i);
+        EV_TRY(
+            manifest_check(r->doc, MANIFEST_ARGUMENT, a, member(r, where, "arguments", i), r->err));
+        all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
+                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", "")};
+    }
+    return EV_OK;
+}
+
+static ev_status read_kernel(const reading *r, const json_t *object, const char *where,
+                             bundle_kernel *out) {
+    EV_TRY(manifest_check(r->doc, MANIFEST_KERNEL, object, where, r->err));
+    out->name = ev_json_text(object, "kernel", "");
+    out->family = ev_json_text(object, "family", "");
+    out->doc = ev_json_text(object, "doc", "");
+    out->task = ev_json_text(object, "task", "");
+    out->task_sha256 = ev_json_text(object, "task_sha256", "");
+    if (get(get(r->doc->root, "files"), out->task) == NULL)
+        return ev_json_fail(r->doc, join(r, where, "task"), r->err,
+                            "the files of the bundle do not have '%s'", out->task);
+    EV_TRY(read_arguments(r, object, where, out));
+    EV_TRY(read_variants(r, object, where, "baselines", &out->baselines, &out->baseline_count));
+    return read_variants(r, object, where, "variants", &out->variants, &out->variant_count);
+}
+
+/* The version comes first: another one may have other keys. */
+static ev_status check_version(const reading *r) {
+    const json_t *root = r->doc->root;
+    if (strcmp(ev_json_text(root, "schema", ""), BUNDLE_SCHEMA) != 0)
+        return ev_json_fail(r->doc, "", r->err, "this is no manifest of a bundle (schema '%s')",
+                            BUNDLE_SCHEMA);
+    json_int_t version = ev_json_integer(root, "version", 0);
+    if (version != BUNDLE_VERSION)
+        return ev_json_fail(
+            r->doc, "version", r->err,
+            "this reader knows schema version %d, and the bundle has %" JSON_INTEGER_FORMAT
+            "; use the Evoke that wrote it, or export again",
+            BUNDLE_VERSION, version);
+    return manifest_check(r->doc, MANIFEST_ROOT, root, "", r->err);
+}
+
+static ev_status read_manifest(const reading *r) {
+    EV_TRY(check_version(r));
+    EV_TRY(verify_files(r));
+    const json_t *array = get(r->doc->root, "kernels");
+    r->b->kernel_count = json_array_size(array);
+    r->b->kernels = EV_NEW_ARRAY(r->arena, bundle_kernel, r->b->kernel_count + 1);
+    if (r->b->kernels == NULL)
+        return ev_fail_memory(r->err, r->b->kernel_count * sizeof(bundle_kernel));
+    for (size_t i = 0; i < r->b->kernel_count; i++)
+        EV_TRY(read_kernel(r, json_array_get(array, i), member(r, "", "kernels", i),
+                           &r->b->kernels[i]));
+    return EV_OK;
+}
+
+static ev_status load_manifest(bundle *b, ev_error *err) {
+    char *path = ev_path_join(b->path, "manifest.json");
+    if (path == NULL)
+        return ev_fail_memory(err, strlen(b->path));
+    ev_status status = EV_OK;
+    if (!ev_path_exists(path))
+        status = ev_fail(err, EV_BAD, "%s is no bundle: there is no manifest.json in it", b->path);
+    else
+        status = ev_json_load(path, &b->doc, err);
+    free(path);
+    return status;
+}
+
+ev_status bundle_open(const char *path, bundle **out, ev_error *err) {
+    bundle *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return ev_fail_memory(err, sizeof *b);
+    b->path = strdup(path);
+    b->arena = ev_arena_new();
+    ev_status status =
+        b->path == NULL || b->arena == NULL ? ev_fail_memory(err, strlen(path)) : EV_OK;
+    if (status == EV_OK)
+        status = load_manifest(b, err);
+    if (status == EV_OK)
+        status = read_manifest(&(reading){b, b->doc, b->arena, err});
+    if (status == EV_OK)
+        *out = b;
+    else
+        bundle_close(b);
+    return status;
+}
+
+void bundle_close(bundle *b) {
+    if (b == NULL)
+        return;
+    ev_json_free(b->doc);
+    ev_arena_free(b->arena);
+    free(b->path);
+    free(b);
+}
+
+const char *bundle_path(const bundle *b) {
+    return b->path;
+}
+
+size_t bundle_kernel_count(const bundle *b) {
+    return b->kernel_count;
+}
+
+const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index) {
+    return &b->kernels[index];
+}
+
+const bundle_kernel *bundle_find(const bundle *b, const char *kernel) {
+    for (size_t i = 0; i < b->kernel_count; i++) {
+        if (strcmp(b->kernels[i].name, kernel) == 0)
+            return &b->kernels[i];
+    }
+    return NULL;
+}

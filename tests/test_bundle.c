@@ -1,0 +1,343 @@
+/* Bundles: what is written is read back, equal content gives equal bytes, damage is named, and a
+ * variant is never picked outside the shapes it was validated for. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "bundle/bundle.h"
+#include "bundle/reader.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+
+static int make_folder(void **state) {
+    (void)state;
+    (void)strcpy(folder, "/tmp/evoke-test-bundle-XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return ev_dir_remove(folder, NULL) != EV_OK;
+}
+
+static const char *in_folder(const char *name) {
+    static char paths[4][160];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- a bundle with two kernels, variants for two GPUs, and a task's files ---- */
+
+#define PTX_H200 "// h200\n"
+#define PTX_A100 "// a100\n"
+#define PTX_BASE "// base\n"
+
+static const bundle_number shape_small[] = {{"N", false, 64}, {"density", true, 0.1}};
+static const bundle_number shape_large[] = {{"N", false, 256}, {"density", true, 0.5}};
+static const bundle_case cases[] = {
+    {"small", "search", shape_small, 2, 100, 90, 110, 200, 1e-7},
+    {"large", "held-out", shape_large, 2, 0, 0, 0, 0, -1},
+};
+static const bundle_number macros[] = {{"TILE", false, 16}};
+static const char *const edits[] = {"deletes a barrier (line 12)", "swaps two loads"};
+
+static bundle_variant variant_of(const char *ptx, const char *gpu, const char *name, int sm) {
+    return (bundle_variant){
+        .ptx = ptx,
+        .ptx_bytes = strlen(ptx),
+        .entry = "kernel",
+        .start = "textbook",
+        .launch = {{"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0", macros, 1},
+        .gpu_id = gpu,
+        .gpu_name = name,
+        .sm = sm,
+        .registers = 32,
+        .shared_bytes = 1024,
+        .max_threads = 256,
+        .modelled = true,
+        .error = 1e-7,
+        .tolerance = 1e-5,
+        .cases = cases,
+        .case_count = 2,
+        .genome = "{\"edits\":[],\"start\":\"textbook\"}",
+        .genome_sha256 = "00",
+        .edits = edits,
+        .edit_count = 2,
+        .seed = 7,
+        .versions = "{\"evoke\":\"0.1.0\"}",
+    };
+}
+
+static ev_status write_sample(const char *path, bool other_order, ev_error *err) {
+    bundle_variant h200 = variant_of(PTX_H200, "h200", "NVIDIA H200", 90);
+    bundle_variant a100 = variant_of(PTX_A100, "a100", "NVIDIA A100", 80);
+    bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
+    bundle_variant variants[2] = {other_order ? a100 : h200, other_order ? h200 : a100};
+    static const bundle_argument arguments[] = {{"x", "in", "f32", "N"},
+                                                {"n", "scalar", "u32", "N"}};
+    bundle_kernel two[2] = {
+        {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2},
+        {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0},
+    };
+    if (other_order) {
+        bundle_kernel first = two[0];
+        two[0] = two[1];
+        two[1] = first;
+    }
+    static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3},
+                                        {"tasks/add/add.cu", "// cu\n", 6}};
+    bundle_content content = {"0.1.0", two, 2, files, 2};
+    return bundle_write(path, &content, err);
+}
+
+static void write_ok(const char *path, bool other_order) {
+    ev_error err = {0};
+    ev_status status = write_sample(path, other_order, &err);
+    if (status != EV_OK)
+        fail_msg("%s", err.text);
+}
+
+static bundle *open_ok(const char *path) {
+    bundle *b = NULL;
+    ev_error err = {0};
+    if (bundle_open(path, &b, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return b;
+}
+
+static void open_fails(const char *path, const char *words) {
+    bundle *b = NULL;
+    ev_error err = {0};
+    assert_int_equal(bundle_open(path, &b, &err), EV_BAD);
+    if (strstr(err.text, words) == NULL)
+        fail_msg("'%s' is not in: %s", words, err.text);
+}
+
+static char *read_text(const char *path) {
+    char *text = NULL;
+    size_t bytes = 0;
+    ev_error err = {0};
+    if (ev_file_read(path, &text, &bytes, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+/* The manifest with one text changed to another. */
+static void edit_manifest(const char *bundle_dir, const char *from, const char *to) {
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/manifest.json", bundle_dir);
+    char *text = read_text(path);
+    char *at = strstr(text, from);
+    assert_non_null(at);
+    ev_str changed = EV_STR_EMPTY;
+    ev_str_append_n(&changed, text, (size_t)(at - text));
+    ev_str_append(&changed, to);
+    ev_str_append(&changed, at + strlen(from));
+    assert_int_equal(ev_file_write(path, changed.data, changed.length, NULL), EV_OK);
+    ev_str_free(&changed);
+    free(text);
+}
+
+/* ---- tests ---- */
+
+static void reads_what_was_written(void **state) {
+    (void)state;
+    write_ok(in_folder("b"), false);
+    bundle *b = open_ok(in_folder("b"));
+    assert_int_equal(bundle_kernel_count(b), 2);
+    const bundle_kernel *k = bundle_find(b, "add");
+    assert_non_null(k);
+    assert_string_equal(k->doc, "adds");
+    assert_string_equal(k->arguments[1].expression, "N");
+    assert_int_equal(k->variant_count, 2);
+    const bundle_variant *v = &k->variants[1]; /* after a100 */
+    assert_string_equal(v->gpu_id, "h200");
+    assert_string_equal(v->ptx, PTX_H200);
+    assert_string_equal(v->launch.grid[0], "N / TILE");
+    assert_int_equal(v->launch.macros[0].value, 16);
+    assert_int_equal(v->registers, 32);
+    assert_true(v->modelled);
+    assert_int_equal(v->case_count, 2);
+    assert_true(v->cases[0].ns == 100 && v->cases[0].baseline_ns == 200);
+    assert_true(v->cases[1].ns == 0 && v->cases[1].error < 0);
+    assert_string_equal(v->edits[1], "swaps two loads");
+    assert_int_equal(v->seed, 7);
+    assert_string_equal(v->genome, "{\"edits\":[],\"start\":\"textbook\"}");
+    assert_null(bundle_find(b, "sub"));
+    bundle_close(b);
+}
+
+static void ranges_cover_the_cases(void **state) {
+    (void)state;
+    bundle *b = open_ok(in_folder("b"));
+    const bundle_variant *v = &bundle_find(b, "add")->variants[0];
+    assert_int_equal(v->range_count, 2);
+    assert_string_equal(v->ranges[0].name, "N");
+    assert_true(v->ranges[0].low == 64 && v->ranges[0].high == 256);
+    assert_int_equal(v->ranges[0].multiple, 64);
+    assert_true(v->ranges[1].is_real && v->ranges[1].low == 0.1 && v->ranges[1].high == 0.5);
+    bundle_close(b);
+}
+
+static void equal_content_gives_equal_bytes(void **state) {
+    (void)state;
+    write_ok(in_folder("c"), true);
+    char *one = read_text(in_folder("b/manifest.json"));
+    char *two = read_text(in_folder("c/manifest.json"));
+    assert_string_equal(one, two);
+    free(one);
+    free(two);
+}
+
+static bundle_choice resolve_ok(const bundle *b, const char *gpu, int sm, double n,
+                                double density) {
+    bundle_number shape[] = {{"N", false, n}, {"density", true, density}};
+    bundle_request request = {"add", gpu, sm, shape, 2};
+    bundle_choice choice = {0};
+    ev_error err = {0};
+    if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return choice;
+}
+
+static void resolves_by_rungs(void **state) {
+    (void)state;
+    bundle *b = open_ok(in_folder("b"));
+    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_EXACT);
+    assert_string_equal(c.variant->ptx, PTX_H200);
+    c = resolve_ok(b, "NVIDIA A100", 80, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_EXACT);
+    assert_string_equal(c.variant->ptx, PTX_A100);
+    c = resolve_ok(b, "h100", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_CAPABILITY);
+    assert_string_equal(c.variant->ptx, PTX_H200);
+    c = resolve_ok(b, "rtx4090", 89, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
+    assert_string_equal(c.variant->ptx, PTX_A100);
+    assert_string_equal(bundle_rung_name(c.rung), "ptx");
+    bundle_close(b);
+}
+
+static void never_leaves_the_validated_shapes(void **state) {
+    (void)state;
+    bundle *b = open_ok(in_folder("b"));
+    static const double outside[][2] = {{32, 0.3},  {512, 0.3}, {96, 0.3},
+                                        {64, 0.05}, {64, 0.51}, {64.5, 0.3}};
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        bundle_choice c = resolve_ok(b, "h200", 90, outside[i][0], outside[i][1]);
+        assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+        assert_string_equal(c.variant->ptx, PTX_BASE);
+    }
+    bundle_close(b);
+}
+
+static void resolve_names_what_is_wrong(void **state) {
+    (void)state;
+    bundle *b = open_ok(in_folder("b"));
+    bundle_number shape[] = {{"N", false, 64}};
+    bundle_choice c = {0};
+    ev_error err = {0};
+    assert_int_equal(bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1}, &c, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, "it has add, mul"));
+    assert_int_equal(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1}, &c, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, "the shape lacks 'density'"));
+    assert_int_equal(bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1}, &c, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, "compute capability 6.0"));
+    bundle_close(b);
+}
+
+static void damage_is_named(void **state) {
+    (void)state;
+    write_ok(in_folder("d"), false);
+    assert_int_equal(ev_file_write(in_folder("d/tasks/add/add.cu"), "// CU\n", 6, NULL), EV_OK);
+    open_fails(in_folder("d"), "tasks/add/add.cu has the hash");
+    assert_int_equal(unlink(in_folder("d/tasks/add/add.cu")), 0);
+    open_fails(in_folder("d"), "tasks/add/add.cu");
+    write_ok(in_folder("d"), false); /* and a bundle is replaced by a new one */
+    bundle_close(open_ok(in_folder("d")));
+    char ptx[160];
+    (void)snprintf(ptx, sizeof ptx, "d/kernels/%s.ptx",
+                   ev_sha256_of(PTX_H200, strlen(PTX_H200)).hex);
+    assert_int_equal(ev_file_write(in_folder(ptx), "// evil\n", 8, NULL), EV_OK);
+    open_fails(in_folder("d"), ptx + 2);
+}
+
+static void bad_manifests_are_named(void **state) {
+    (void)state;
+    open_fails(in_folder("none"), "is no bundle");
+    write_ok(in_folder("e"), false);
+    edit_manifest(in_folder("e"), "\"version\": 1", "\"version\": 99");
+    open_fails(in_folder("e"), "has 99");
+    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 1,,");
+    open_fails(in_folder("e"), "manifest.json:");
+    write_ok(in_folder("f"), false);
+    edit_manifest(in_folder("f"), "\"family\"", "\"famly\"");
+    open_fails(in_folder("f"), "did you mean 'family'");
+    write_ok(in_folder("f"), false);
+    edit_manifest(in_folder("f"), "\"tasks/add/add.cu\"", "\"tasks/../../x\"");
+    open_fails(in_folder("f"), "leads out of the bundle");
+}
+
+static void does_not_write_over_other_things(void **state) {
+    (void)state;
+    ev_error err = {0};
+    assert_int_equal(ev_dir_make(in_folder("mine"), NULL), EV_OK);
+    assert_int_equal(ev_file_write(in_folder("mine/letter"), "dear", 4, NULL), EV_OK);
+    assert_int_equal(write_sample(in_folder("mine"), false, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "something else is there"));
+    assert_true(ev_path_exists(in_folder("mine/letter")));
+    assert_int_equal(write_sample(in_folder("mine/letter"), false, &err), EV_BAD);
+    assert_int_equal(write_sample(in_folder("no/where"), false, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "no folder can be made there"));
+    assert_int_equal(bundle_check_target("/proc/evoke", &err), EV_BAD);
+}
+
+/* A limit on file sizes stands for a full disk: the same errors come back. */
+static void a_full_disk_leaves_nothing(void **state) {
+    (void)state;
+    struct rlimit before, small = {0};
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){64, before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    ev_error err = {0};
+    ev_status status = write_sample(in_folder("full"), false, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, EV_INFRA);
+    assert_false(ev_path_exists(in_folder("full")));
+    char left[160];
+    (void)snprintf(left, sizeof left, "%s.new-%ld", in_folder("full"), (long)getpid());
+    assert_false(ev_path_exists(left));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(ranges_cover_the_cases),
+        cmocka_unit_test(equal_content_gives_equal_bytes),
+        cmocka_unit_test(resolves_by_rungs),
+        cmocka_unit_test(never_leaves_the_validated_shapes),
+        cmocka_unit_test(resolve_names_what_is_wrong),
+        cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(bad_manifests_are_named),
+        cmocka_unit_test(does_not_write_over_other_things),
+        cmocka_unit_test(a_full_disk_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
