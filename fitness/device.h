@@ -34,6 +34,10 @@ ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
 
+/* Ids of the devices there are: vm:MODEL for each GPU description. Free with device_list_free. */
+ev_status device_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
+void device_list_free(char **ids, size_t count);
+
 /* ---- buffers: the same address for the same sequence of calls
  * -------------------------------------- */
 
@@ -47,6 +51,9 @@ ev_status device_write(device *d, device_buffer buffer, uint64_t offset, const v
                        uint64_t bytes, ev_error *err) EV_CHECKED;
 ev_status device_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
                       ev_error *err) EV_CHECKED;
+/* The buffer's contents where the host can see them (the VM), to fill before and read after a
+ * launch; NULL on other devices. Valid until device_clear. */
+void *device_host(device *d, device_buffer buffer);
 /* Before each launch of a new candidate: OUT buffers poisoned, what counts as written forgotten. */
 ev_status device_reset(device *d, uint8_t poison, ev_error *err) EV_CHECKED;
 /* As vm_memory_written. On a device without shadow memory, an element counts as written when it
@@ -105,9 +112,17 @@ typedef struct device_timing {
     model_time model;       /* on the VM: where it went */
 } device_timing;
 
+/* EV_BAD: the launch does not fit the device (names the limit); says before it is run what
+ * device_run would say. */
+ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
+                       ev_error *err) EV_CHECKED;
+
 /* Runs and times. On the VM: one run of the launch (its sample), modelled. `timing` is set only
  * when out->ok. */
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+/* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
+ * until the next run. NULL, and 0, on a device that does not know. */
+const uint64_t *device_stored(const device *d, size_t *count);
 
 #endif

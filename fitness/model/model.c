@@ -57,6 +57,8 @@ struct model {
     size_t block_count, last_block;
     double weight_edge, weight_inner;
     model_sums sums;
+    uint64_t *stored; /* sectors */
+    size_t stored_count, stored_room;
     double *stalls; /* by pc: cycles, then shares */
     bool finished;
     bool failed; /* memory ran out in the observer */
@@ -218,12 +220,28 @@ static model_term read_sectors(model *m, block_state *b, const vm_event *e, cons
     return from;
 }
 
+static void note_stored(model *m, uint64_t sector) {
+    if (m->stored_count == m->stored_room) {
+        size_t room = m->stored_room == 0 ? 1024 : m->stored_room * 2;
+        uint64_t *more = realloc(m->stored, room * sizeof *more);
+        if (more == NULL) {
+            m->failed = true;
+            return;
+        }
+        m->stored = more;
+        m->stored_room = room;
+    }
+    m->stored[m->stored_count++] = sector;
+}
+
 static void write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors) {
     b->sums.l2_sectors += e->sectors;
     for (unsigned i = 0; i < e->sectors; i++) {
         uint64_t sector = sectors[e->first_sector + i];
-        if (model_touched_add(&b->touched, sector, true))
+        if (model_touched_add(&b->touched, sector, true)) {
             add_bytes(m, b->sums.written_bytes, sector);
+            note_stored(m, sector);
+        }
     }
 }
 
@@ -498,6 +516,7 @@ void model_free(model *m) {
         block_free(m->blocks[i]);
     free(m->blocks);
     model_rows_free(&m->rows);
+    free(m->stored);
     free(m->stalls);
     free(m);
 }
@@ -530,6 +549,11 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
 
 const double *model_stalls_by_pc(const model *m) {
     return m->finished ? m->stalls : NULL;
+}
+
+const uint64_t *model_stored(const model *m, size_t *count) {
+    *count = m->stored_count;
+    return m->stored;
 }
 
 size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample) {

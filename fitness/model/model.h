@@ -32,6 +32,7 @@ typedef struct model_occupancy {
     uint32_t shared_bytes;  /* a block, static + dynamic + reserved */
     uint32_t blocks_per_sm; /* 0: the block does not fit at all */
     uint32_t warps_per_sm;
+    uint32_t max_warps; /* that an SM of this GPU holds */
     model_limiter limiter;
 } model_occupancy;
 
@@ -86,6 +87,11 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out,
 /* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish.
  */
 const double *model_stalls_by_pc(const model *m);
+
+/* 32-byte sectors (address / 32) that were stored to, each once a block, in the order of the
+ * stores.
+ */
+const uint64_t *model_stored(const model *m, size_t *count);
 
 /* The blocks to execute of a grid of `blocks`, at most `limit`: first, last and evenly between,
  * ascending. Returns how many were written to `sample`. */

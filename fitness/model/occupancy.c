@@ -44,7 +44,9 @@ model_occupancy model_occupancy_of(const gpu *g, const vm_entry *entry, uint32_t
     uint64_t warps = round_up(threads, key(g, GPU_WARP_SIZE)) / key(g, GPU_WARP_SIZE);
     uint64_t asked = (uint64_t)entry->shared_bytes + dynamic_shared;
     uint64_t shared = round_up(asked + key(g, GPU_SHARED_RESERVED), key(g, GPU_SHARED_UNIT));
-    model_occupancy o = {.registers = registers, .shared_bytes = (uint32_t)shared};
+    model_occupancy o = {.registers = registers,
+                         .shared_bytes = (uint32_t)shared,
+                         .max_warps = key(g, GPU_MAX_WARPS)};
     if (threads == 0 || threads > key(g, GPU_MAX_THREADS) || asked > key(g, GPU_SHARED_BLOCK))
         return o;
     o.blocks_per_sm = key(g, GPU_MAX_BLOCKS);

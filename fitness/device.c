@@ -1,0 +1,177 @@
+/* Devices: finds the one that an id names, and calls it through its table. */
+#include "fitness/device_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ev_status fail_unknown(const char *id, ev_error *err) {
+    char **ids = NULL;
+    size_t count = 0;
+    EV_TRY(device_list(&ids, &count, err));
+    char known[600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof known; i++)
+        used +=
+            (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", ids[i]);
+    ev_status status =
+        ev_fail(err, EV_BAD, "no device '%s'; there are %s, or vm:FILE.json", id, known);
+    device_list_free(ids, count);
+    return status;
+}
+
+ev_status device_open(const char *id, device **out, ev_error *err) {
+    if (strncmp(id, "vm:", 3) == 0)
+        return device_vm_open(id + 3, out, err);
+    if (strncmp(id, "cuda:", 5) == 0)
+        return ev_fail(
+            err, EV_BAD,
+            "device '%s': this build has no CUDA device yet; use vm:MODEL (vm:h200, say) "
+            "for modelled times",
+            id);
+    return fail_unknown(id, err);
+}
+
+void device_close(device *d) {
+    if (d != NULL)
+        d->ops->close(d);
+}
+
+const device_properties *device_properties_of(const device *d) {
+    return &d->properties;
+}
+
+ev_status device_list(char ***ids, size_t *count, ev_error *err) {
+    char **models = NULL;
+    size_t number = 0;
+    EV_TRY(gpu_list(&models, &number, err));
+    for (size_t i = 0; i < number; i++) {
+        char *id = NULL;
+        if (asprintf(&id, "vm:%s", models[i]) < 0) {
+            gpu_list_free(models, number);
+            return ev_fail_memory(err, 8);
+        }
+        free(models[i]);
+        models[i] = id;
+    }
+    *ids = models;
+    *count = number;
+    return EV_OK;
+}
+
+void device_list_free(char **ids, size_t count) {
+    gpu_list_free(ids, count);
+}
+
+ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                       device_buffer *out, ev_error *err) {
+    return d->ops->alloc(d, bytes, kind, name, out, err);
+}
+
+void device_clear(device *d) {
+    d->ops->clear(d);
+}
+
+uint64_t device_address(const device *d, device_buffer buffer) {
+    return d->ops->address(d, buffer);
+}
+
+ev_status device_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                       uint64_t bytes, ev_error *err) {
+    return d->ops->write(d, buffer, offset, data, bytes, err);
+}
+
+ev_status device_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
+                      ev_error *err) {
+    return d->ops->read(d, buffer, offset, data, bytes, err);
+}
+
+void *device_host(device *d, device_buffer buffer) {
+    return d->ops->host(d, buffer);
+}
+
+ev_status device_reset(device *d, uint8_t poison, ev_error *err) {
+    return d->ops->reset(d, poison, err);
+}
+
+ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                         uint64_t count, uint8_t *written, uint64_t *how_many, ev_error *err) {
+    return d->ops->written(d, buffer, element_bytes, first, count, written, how_many, err);
+}
+
+/* ---- kernels ---- */
+
+static ev_status find_entry(device_kernel *kernel, const char *name, ev_error *err) {
+    kernel->entry = vm_module_find(kernel->module, name);
+    if (kernel->entry != NULL)
+        return EV_OK;
+    char known[400] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < vm_module_entry_count(kernel->module) && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+                                 vm_module_entry(kernel->module, i)->name);
+    return ev_fail(err, EV_BAD, "no entry '%s' in the PTX; it has: %s",
+                   name != NULL ? name : "(the only one)", used > 0 ? known : "none");
+}
+
+ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
+                      device_kernel **out, ev_error *err) {
+    device_kernel *kernel = calloc(1, sizeof *kernel);
+    if (kernel == NULL)
+        return ev_fail_memory(err, sizeof *kernel);
+    kernel->owner = d;
+    ev_status status = vm_module_load(ptx, bytes, "ptx", &kernel->module, err);
+    if (status == EV_OK)
+        status = find_entry(kernel, entry, err);
+    if (status == EV_OK)
+        status = d->ops->load(d, kernel, err);
+    if (status != EV_OK) {
+        vm_module_free(kernel->module);
+        free(kernel);
+        return status;
+    }
+    *out = kernel;
+    return EV_OK;
+}
+
+void device_unload(device_kernel *kernel) {
+    if (kernel == NULL)
+        return;
+    kernel->owner->ops->unload(kernel);
+    vm_module_free(kernel->module);
+    free(kernel);
+}
+
+device_resources device_kernel_resources(const device_kernel *kernel) {
+    return kernel->resources;
+}
+
+const vm_entry *device_kernel_entry(const device_kernel *kernel) {
+    return kernel->entry;
+}
+
+const vm_module *device_kernel_module(const device_kernel *kernel) {
+    return kernel->module;
+}
+
+ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
+                       ev_error *err) {
+    return d->ops->check(d, kernel, launch, err);
+}
+
+ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
+                     device_outcome *out, ev_error *err) {
+    EV_TRY(device_check(d, kernel, launch, err));
+    return d->ops->run(d, kernel, launch, out, err);
+}
+
+ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                      device_outcome *out, device_timing *timing, ev_error *err) {
+    EV_TRY(device_check(d, kernel, launch, err));
+    return d->ops->time(d, kernel, launch, out, timing, err);
+}
+
+const uint64_t *device_stored(const device *d, size_t *count) {
+    return d->ops->stored(d, count);
+}

@@ -1,0 +1,296 @@
+/* The device vm:MODEL: the PTX virtual machine for what a kernel does, the timing model for how
+ * long it takes. */
+#include "fitness/device_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct device_vm {
+    device base; /* first */
+    gpu *g;
+    vm_memory *memory;
+    model_buffer *buffers; /* by handle - 1 */
+    size_t count, room;
+    model *last; /* of the last timed run, for what it stored */
+} device_vm;
+
+static device_vm *vm_of(device *d) {
+    return (device_vm *)d;
+}
+static const device_vm *vm_of_const(const device *d) {
+    return (const device_vm *)d;
+}
+
+static void vm_close(device *d) {
+    device_vm *v = vm_of(d);
+    model_free(v->last);
+    vm_memory_free(v->memory);
+    gpu_free(v->g);
+    free(v->buffers);
+    free(v);
+}
+
+/* ---- buffers ---- */
+
+static ev_status vm_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                          device_buffer *out, ev_error *err) {
+    device_vm *v = vm_of(d);
+    if (v->count == v->room) {
+        size_t room = v->room == 0 ? 16 : v->room * 2;
+        model_buffer *more = realloc(v->buffers, room * sizeof *more);
+        if (more == NULL)
+            return ev_fail_memory(err, room * sizeof *more);
+        v->buffers = more;
+        v->room = room;
+    }
+    model_buffer made = {.bytes = bytes};
+    EV_TRY(vm_memory_alloc(v->memory, bytes, kind, name, &made.address, err));
+    v->buffers[v->count++] = made;
+    *out = (device_buffer)v->count;
+    return EV_OK;
+}
+
+static void vm_clear(device *d) {
+    device_vm *v = vm_of(d);
+    vm_memory_clear(v->memory);
+    v->count = 0;
+}
+
+static const model_buffer *buffer_at(const device *d, device_buffer buffer) {
+    const device_vm *v = vm_of_const(d);
+    assert(buffer > 0 && buffer <= v->count);
+    return &v->buffers[buffer - 1];
+}
+
+static uint64_t vm_address(const device *d, device_buffer buffer) {
+    return buffer_at(d, buffer)->address;
+}
+
+static void *vm_host(device *d, device_buffer buffer) {
+    return vm_memory_host(vm_of(d)->memory, buffer_at(d, buffer)->address);
+}
+
+static ev_status vm_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                          uint64_t bytes, ev_error *err) {
+    (void)err;
+    const model_buffer *at = buffer_at(d, buffer);
+    assert(offset <= at->bytes && bytes <= at->bytes - offset);
+    memcpy((char *)vm_host(d, buffer) + offset, data, bytes);
+    return EV_OK;
+}
+
+static ev_status vm_read(device *d, device_buffer buffer, uint64_t offset, void *data,
+                         uint64_t bytes, ev_error *err) {
+    (void)err;
+    const model_buffer *at = buffer_at(d, buffer);
+    assert(offset <= at->bytes && bytes <= at->bytes - offset);
+    memcpy(data, (const char *)vm_host(d, buffer) + offset, bytes);
+    return EV_OK;
+}
+
+static ev_status vm_reset(device *d, uint8_t poison, ev_error *err) {
+    (void)err;
+    vm_memory_reset(vm_of(d)->memory, poison);
+    return EV_OK;
+}
+
+static ev_status vm_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                            uint64_t count, uint8_t *written, uint64_t *how_many, ev_error *err) {
+    (void)err;
+    *how_many = vm_memory_written(vm_of(d)->memory, vm_address(d, buffer), element_bytes, first,
+                                  count, written);
+    return EV_OK;
+}
+
+/* ---- kernels ---- */
+
+static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
+    if (vm_module_sm(kernel->module) > d->properties.sm)
+        return ev_fail(err, EV_BAD,
+                       "the PTX is for sm_%d, and %s is sm_%d; compile for at most that",
+                       vm_module_sm(kernel->module), d->properties.id, d->properties.sm);
+    const vm_entry *entry = kernel->entry;
+    kernel->resources = (device_resources){.registers = model_registers(kernel->module, entry),
+                                           .shared_bytes = entry->shared_bytes,
+                                           .local_bytes = entry->local_bytes,
+                                           .max_threads = entry->max_threads};
+    return EV_OK;
+}
+
+static void vm_unload(device_kernel *kernel) {
+    (void)kernel;
+}
+
+#define GRID_X_MOST 2147483647u
+#define GRID_YZ_MOST 65535u
+#define BLOCK_Z_MOST 64u
+
+static ev_status check_geometry(const device *d, const device_kernel *k, const device_launch *l,
+                                ev_error *err) {
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    const uint32_t *grid = l->grid;
+    if (threads == 0 || (uint64_t)grid[0] * grid[1] * grid[2] == 0)
+        return ev_fail(err, EV_BAD, "the launch has no threads (grid %u,%u,%u block %u,%u,%u)",
+                       grid[0], grid[1], grid[2], l->block[0], l->block[1], l->block[2]);
+    if (threads > d->properties.max_threads_per_block || l->block[2] > BLOCK_Z_MOST)
+        return ev_fail(err, EV_BAD, "a block of %u,%u,%u threads; %s takes at most %u (z: %u)",
+                       l->block[0], l->block[1], l->block[2], d->properties.id,
+                       d->properties.max_threads_per_block, BLOCK_Z_MOST);
+    if (k->entry->max_threads > 0 && threads > k->entry->max_threads)
+        return ev_fail(err, EV_BAD, "a block of %llu threads; the kernel's own bound is %u",
+                       (unsigned long long)threads, k->entry->max_threads);
+    if (grid[0] > GRID_X_MOST || grid[1] > GRID_YZ_MOST || grid[2] > GRID_YZ_MOST)
+        return ev_fail(err, EV_BAD, "a grid of %u,%u,%u blocks; at most %u,%u,%u", grid[0], grid[1],
+                       grid[2], GRID_X_MOST, GRID_YZ_MOST, GRID_YZ_MOST);
+    return EV_OK;
+}
+
+static ev_status vm_check(const device *d, const device_kernel *k, const device_launch *l,
+                          ev_error *err) {
+    EV_TRY(check_geometry(d, k, l, err));
+    uint64_t shared = (uint64_t)k->entry->shared_bytes + l->dynamic_shared;
+    if (shared > d->properties.max_shared_per_block)
+        return ev_fail(err, EV_BAD, "a block needs %llu bytes of shared memory; %s has %u",
+                       (unsigned long long)shared, d->properties.id,
+                       d->properties.max_shared_per_block);
+    model_occupancy o = model_occupancy_of(vm_of_const(d)->g, k->entry, k->resources.registers,
+                                           l->grid, l->block, l->dynamic_shared);
+    if (o.blocks_per_sm == 0)
+        return ev_fail(err, EV_BAD,
+                       "a block does not fit an SM of %s: %u threads with about %u registers each, "
+                       "limited by %s; bound the registers or make the block smaller",
+                       d->properties.id, l->block[0] * l->block[1] * l->block[2], o.registers,
+                       model_limiter_name(o.limiter));
+    return EV_OK;
+}
+
+static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
+    vm_launch v = {.module = k->module,
+                   .entry = k->entry,
+                   .dynamic_shared = l->dynamic_shared,
+                   .params = l->params,
+                   .fuel = l->fuel,
+                   .checks = l->checks,
+                   .schedule_seed = l->schedule_seed,
+                   .sample = l->sample,
+                   .sample_count = l->sample_count,
+                   .executions = l->executions};
+    memcpy(v.grid, l->grid, sizeof v.grid);
+    memcpy(v.block, l->block, sizeof v.block);
+    return v;
+}
+
+static void set_outcome(const vm_result *result, device_outcome *out) {
+    *out = (device_outcome){.ok = result->ok, .counters = result->counters};
+    if (!result->ok)
+        out->fault = result->trap;
+}
+
+static ev_status vm_run_plain(device *d, const device_kernel *kernel, const device_launch *launch,
+                              device_outcome *out, ev_error *err) {
+    vm_launch v = launch_of(kernel, launch);
+    vm_result result;
+    EV_TRY(vm_run(vm_of(d)->memory, &v, &result, err));
+    set_outcome(&result, out);
+    return EV_OK;
+}
+
+/* The buffers that a pointer among the parameters leads to. */
+static size_t launch_buffers(const device_vm *v, const vm_entry *entry, const void *params,
+                             model_buffer *found, size_t room) {
+    size_t count = 0;
+    for (size_t p = 0; p < entry->param_count; p++) {
+        uint64_t value = 0;
+        if (entry->params[p].bytes != sizeof value)
+            continue;
+        memcpy(&value, (const char *)params + entry->params[p].offset, sizeof value);
+        for (size_t i = 0; i < v->count && count < room; i++) {
+            if (value - v->buffers[i].address < v->buffers[i].bytes)
+                found[count++] = v->buffers[i];
+        }
+    }
+    return count;
+}
+
+#define BUFFERS_MOST 32
+
+static ev_status vm_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                         device_outcome *out, device_timing *timing, ev_error *err) {
+    device_vm *v = vm_of(d);
+    vm_launch l = launch_of(kernel, launch);
+    model_free(v->last);
+    v->last = NULL;
+    EV_TRY(model_new(v->g, &l, &v->last, err));
+    model_buffer buffers[BUFFERS_MOST];
+    size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
+    model_set_buffers(v->last, buffers, count);
+    l.observer = model_observer(v->last);
+    vm_result result;
+    EV_TRY(vm_run(v->memory, &l, &result, err));
+    set_outcome(&result, out);
+    if (!out->ok)
+        return EV_OK;
+    EV_TRY(model_finish(v->last, &result, &timing->model, err));
+    timing->ns = timing->low_ns = timing->high_ns = timing->model.ns;
+    if (launch->stalls != NULL)
+        memcpy(launch->stalls, model_stalls_by_pc(v->last),
+               vm_module_insn_count(kernel->module) * sizeof *launch->stalls);
+    return EV_OK;
+}
+
+static const uint64_t *vm_stored(const device *d, size_t *count) {
+    *count = 0;
+    const model *last = vm_of_const(d)->last;
+    return last != NULL ? model_stored(last, count) : NULL;
+}
+
+static const device_ops VM_OPS = {
+    .close = vm_close,
+    .alloc = vm_alloc,
+    .clear = vm_clear,
+    .address = vm_address,
+    .write = vm_write,
+    .read = vm_read,
+    .host = vm_host,
+    .reset = vm_reset,
+    .written = vm_written,
+    .load = vm_load,
+    .unload = vm_unload,
+    .check = vm_check,
+    .run = vm_run_plain,
+    .time = vm_time,
+    .stored = vm_stored,
+};
+
+static void set_properties(device *d, const gpu *g, const char *id) {
+    device_properties *p = &d->properties;
+    (void)snprintf(p->id, sizeof p->id, "vm:%s", id);
+    (void)snprintf(p->name, sizeof p->name, "%s", g->name);
+    p->sm = g->sm;
+    p->modelled = true;
+    p->max_threads_per_block = (uint32_t)gpu_get(g, GPU_MAX_THREADS);
+    p->max_shared_per_block = (uint32_t)gpu_get(g, GPU_SHARED_BLOCK);
+    p->max_registers_per_thread = (uint32_t)gpu_get(g, GPU_MAX_REGISTERS);
+    p->memory_bytes = (uint64_t)(gpu_get(g, GPU_DRAM_GB) * 1e9);
+}
+
+ev_status device_vm_open(const char *model_id, device **out, ev_error *err) {
+    device_vm *v = calloc(1, sizeof *v);
+    if (v == NULL)
+        return ev_fail_memory(err, sizeof *v);
+    v->base.ops = &VM_OPS;
+    ev_status status = gpu_load(model_id, &v->g, err);
+    if (status == EV_OK) {
+        set_properties(&v->base, v->g, model_id);
+        status = vm_memory_new(v->base.properties.memory_bytes, &v->memory, err);
+    }
+    if (status != EV_OK) {
+        gpu_free(v->g);
+        free(v);
+        return status;
+    }
+    *out = &v->base;
+    return EV_OK;
+}

@@ -1,0 +1,195 @@
+/* The gates 2 to 5: one candidate up the ladder on the search cases, stopping at the first that
+ * fails. */
+#include "fitness/fitness_impl.h"
+
+#include "base/proc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fit_stop(score *s, gate at, const fit_result *result, const char *format, ...) {
+    s->stopped = at;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(s->reason, sizeof s->reason, format, args);
+    va_end(args);
+    for (char *c = s->reason; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    }
+    if (result != NULL && !result->ran)
+        (void)snprintf(s->trap, sizeof s->trap, "%s", vm_trap_name(result->run.outcome.fault.kind));
+}
+
+static void note_result(score *s, const fit_result *r) {
+    s->thread_instructions += r->run.outcome.counters.thread_instructions;
+    if (!r->ran)
+        return;
+    if (r->accuracy.relative_l2 > s->error)
+        s->error = r->accuracy.relative_l2;
+    if (r->accuracy.normalised > s->normalised)
+        s->normalised = r->accuracy.normalised;
+}
+
+double fit_occupancy(const model_time *t) {
+    return t->occupancy.max_warps > 0
+               ? (double)t->occupancy.warps_per_sm / (double)t->occupancy.max_warps
+               : 0;
+}
+
+void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
+    note_result(s, r);
+    if (!r->ran || s->case_count == SCORE_MAX_CASES)
+        return;
+    score_case *row = &s->cases[s->case_count++];
+    (void)snprintf(row->name, sizeof row->name, "%s", c->at->name);
+    row->ns = r->run.timing.ns;
+    row->low_ns = r->run.timing.low_ns;
+    row->high_ns = r->run.timing.high_ns;
+    row->error = r->accuracy.relative_l2;
+    row->normalised = r->accuracy.normalised;
+}
+
+double fit_mean_ns(const score *s) {
+    double logs = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (s->cases[i].ns > 0) {
+            logs += log(s->cases[i].ns);
+            count++;
+        }
+    }
+    return count > 0 ? exp(logs / (double)count) : 0;
+}
+
+/* ---- gate 2 ---- */
+
+ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, score *s,
+                   ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    double begin = ev_clock_now();
+    ev_status status = device_load(f->d, who->ptx, who->ptx_bytes, who->entry, kernel, &why);
+    f->cost.load += ev_clock_now() - begin;
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    if (status == EV_BAD)
+        fit_stop(s, GATE_EMIT, NULL, "%s", why.text);
+    else
+        s->registers = device_kernel_resources(*kernel).registers;
+    return EV_OK;
+}
+
+/* Whether the launch of one case fits the device; no buffers are needed to know. */
+static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
+                           ev_error *err) {
+    fit_case c = {.at = at};
+    task_launch l;
+    ev_error why = {.status = EV_OK};
+    ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
+    if (status == EV_OK) {
+        device_launch d = {.dynamic_shared = l.shared_bytes};
+        memcpy(d.grid, l.grid, sizeof d.grid);
+        memcpy(d.block, l.block, sizeof d.block);
+        status = device_check(f->d, trial->kernel, &d, &why);
+    }
+    if (status == EV_BAD)
+        fit_stop(s, GATE_EMIT, NULL, "case %s: %s", at->name, why.text);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
+static ev_status gate_emit(const fitness *f, const fit_trial *trial, unsigned splits, score *s,
+                           ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (splits & 1u << at->split)
+            EV_TRY(check_fit(f, at, trial, s, err));
+    }
+    return EV_OK;
+}
+
+/* ---- gates 3 to 5 ---- */
+
+/* A trap on the smallest case is gate 3's, a wrong answer there gate 4's. */
+static gate gate_for(const fit_case *c, gate at, const fit_result *r) {
+    return at == GATE_SAFE && c->at->use == TASK_SMOKE && r->ran ? GATE_ACCURATE : at;
+}
+
+static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate at, score *s,
+                           fit_result *r, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    EV_TRY(fit_need_baseline(f, c, err));
+    ev_status status = fit_try_case(f, c, trial, 0, r, &why);
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    if (status == EV_BAD) {
+        fit_stop(s, at, NULL, "case %s: %s", c->at->name, why.text);
+        return EV_OK;
+    }
+    if (s->occupancy == 0 && r->ran && c->at->use == TASK_TIME)
+        s->occupancy = fit_occupancy(&r->run.timing.model);
+    fit_note_case(s, c, r);
+    if (!r->ok)
+        fit_stop(s, gate_for(c, at, r), r, "%s", r->reason);
+    return EV_OK;
+}
+
+ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, const fit_trial *trial,
+                        gate at, score *s, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, which, fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = gate_case(f, c, trial, at, s, r, err);
+    free(r);
+    return status;
+}
+
+/* All search cases of one use, in the task's order. */
+static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_trial *trial,
+                            score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *which = &f->t->cases[i];
+        if (which->split == CORPUS_SEARCH && which->use == use)
+            EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+    }
+    return EV_OK;
+}
+
+/* A candidate with other parameters than the task's is the caller's mistake: nothing that is
+ * evolved changes them. */
+static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error *err) {
+    if (f->case_count == 0)
+        return EV_OK; /* the first case's launch says it */
+    void *params = NULL;
+    EV_TRY(fit_case_pack(f, f->cases[0], device_kernel_entry(kernel), &params, err));
+    free(params);
+    return EV_OK;
+}
+
+static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    EV_TRY(check_params(f, trial->kernel, err));
+    EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
+    EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
+    EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
+    EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        s->ns = fit_mean_ns(s);
+    return EV_OK;
+}
+
+ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    memset(out, 0, sizeof *out);
+    out->stopped = GATE_NONE;
+    fit_trial trial = {.who = c};
+    EV_TRY(fit_load(f, c, &trial.kernel, out, err));
+    if (out->stopped != GATE_NONE)
+        return EV_OK;
+    ev_status status = climb(f, &trial, out, err);
+    device_unload(trial.kernel);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* Gate 6: what a variant must stand before it is exported, and the check of one case. */
+#include "fitness/fitness_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Any seed but 0, the natural order. */
+#define OTHER_SCHEDULE 20240229u
+
+/* ---- other cases ---- */
+
+static ev_status try_cases(fitness *f, corpus_split split, task_case_use use, uint32_t fresh,
+                           const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *which = &f->t->cases[i];
+        if (which->split == split && which->use == use)
+            EV_TRY(fit_gate_case(f, which, fresh, trial, GATE_PROMOTED, s, err));
+    }
+    return EV_OK;
+}
+
+/* As try_cases, without rows of its own in the score. */
+static ev_status try_again(fitness *f, task_case_use use, uint32_t fresh, const fit_trial *trial,
+                           score *s, ev_error *err) {
+    size_t rows = s->case_count;
+    EV_TRY(try_cases(f, CORPUS_SEARCH, use, fresh, trial, s, err));
+    s->case_count = rows < s->case_count ? rows : s->case_count;
+    return EV_OK;
+}
+
+/* ---- other schedules ---- */
+
+static ev_status compare_schedules(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                                   fit_result *r, ev_error *err) {
+    const uint64_t seeds[] = {0, OTHER_SCHEDULE, OTHER_SCHEDULE + 1};
+    ev_sha256 first = {{0}};
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        EV_TRY(fit_try_bits(f, c, trial, seeds[i], r, err));
+        first = i == 0 ? r->bits : first;
+        s->thread_instructions += r->run.outcome.counters.thread_instructions;
+        if (!r->ok) {
+            fit_stop(s, GATE_PROMOTED, r, "schedule %zu: %s", i, r->reason);
+            return EV_OK;
+        }
+        if (!ev_sha256_equal(&first, &r->bits)) {
+            fit_stop(s, GATE_PROMOTED, r,
+                     "case %s: another order of its blocks and warps gives other bits: a race",
+                     c->at->name);
+            return EV_OK;
+        }
+    }
+    return EV_OK;
+}
+
+/* The smallest case, and the first to check of the held-out ones. */
+static bool is_for_schedules(const task_case *at, bool *had_check) {
+    if (at->use == TASK_SMOKE)
+        return true;
+    if (at->use != TASK_CHECK || at->split != CORPUS_HELD_OUT || *had_check)
+        return false;
+    *had_check = true;
+    return true;
+}
+
+static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    bool had_check = false;
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < f->t->case_count && status == EV_OK && s->stopped == GATE_NONE; i++) {
+        fit_case *c = NULL;
+        if (!is_for_schedules(&f->t->cases[i], &had_check))
+            continue;
+        status = fit_case_get(f, &f->t->cases[i], f->options.fresh, &c, err);
+        if (status == EV_OK)
+            status = compare_schedules(f, c, trial, s, r, err);
+    }
+    free(r);
+    return status;
+}
+
+/* ---- time ---- */
+
+/* The baseline's mean over the same cases. */
+static double baseline_mean(const fitness *f, const score *s) {
+    score base;
+    memset(&base, 0, sizeof base);
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (s->cases[i].ns > 0)
+            base.cases[base.case_count++].ns = fitness_baseline_ns(f, s->cases[i].name);
+    }
+    return fit_mean_ns(&base);
+}
+
+static void judge_time(const fitness *f, score *s) {
+    double base = baseline_mean(f, s);
+    s->ns = fit_mean_ns(s);
+    if (s->ns > 0 && s->ns >= base)
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "not faster than the baseline on the held-out cases: %.1f ns, baseline %.1f ns",
+                 s->ns, base);
+}
+
+/* A time that no GPU could reach means that the work was not done, or not seen. */
+static ev_status check_floor(fitness *f, const task_case *which, const fit_trial *trial, score *s,
+                             ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, which, f->options.fresh, &c, err));
+    fit_run_options options = {.timed = true, .checks = VM_CHECK_INIT};
+    fit_run *run = malloc(sizeof *run);
+    if (run == NULL)
+        return ev_fail_memory(err, sizeof *run);
+    ev_status status = fit_run_case(f, c, trial, &options, run, err);
+    if (status == EV_OK)
+        status = fit_restore_after(f, c, run, err);
+    if (status == EV_OK && run->outcome.ok && run->timing.ns < run->timing.model.floor_ns)
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "case %s: %.1f ns is below the speed-of-light floor of %.1f ns: an alarm",
+                 c->at->name, run->timing.ns, run->timing.model.floor_ns);
+    free(run);
+    return status;
+}
+
+static ev_status check_floors(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < s->case_count && s->stopped == GATE_NONE; i++) {
+        if (s->cases[i].ns > 0)
+            EV_TRY(check_floor(f, task_find_case(f->t, s->cases[i].name), trial, s, err));
+    }
+    return EV_OK;
+}
+
+static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_TIME, f->options.fresh, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(check_floors(f, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        judge_time(f, s);
+    return EV_OK;
+}
+
+/* ---- the gate ---- */
+
+static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    uint32_t fresh = f->options.fresh;
+    const corpus_split splits[] = {CORPUS_HELD_OUT, CORPUS_ADVERSARIAL};
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        EV_TRY(try_cases(f, splits[i], TASK_SMOKE, fresh, trial, s, err));
+        EV_TRY(try_cases(f, splits[i], TASK_CHECK, fresh, trial, s, err));
+    }
+    EV_TRY(try_again(f, TASK_SMOKE, fresh + 1, trial, s, err));
+    EV_TRY(try_again(f, TASK_CHECK, fresh + 1, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(try_schedules(f, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(try_time(f, trial, s, err));
+    return try_again(f, TASK_SMOKE, fresh, trial, s, err);
+}
+
+ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    memset(out, 0, sizeof *out);
+    out->stopped = GATE_NONE;
+    fit_trial trial = {.who = c};
+    EV_TRY(fit_load(f, c, &trial.kernel, out, err));
+    if (out->stopped != GATE_NONE)
+        return EV_OK;
+    ev_status status = stand(f, &trial, out, err);
+    device_unload(trial.kernel);
+    return status;
+}
+
+/* ---- one case ---- */
+
+static void fill_verdict(const fit_result *r, const fitness *f, fitness_verdict *out) {
+    *out = (fitness_verdict){.ok = r->ok,
+                             .error = r->accuracy.relative_l2,
+                             .normalised = r->accuracy.normalised,
+                             .tolerance = f->t->tolerance.relative_l2,
+                             .ns = r->run.timing.ns};
+    (void)snprintf(out->reason, sizeof out->reason, "%s", r->reason);
+}
+
+static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_case(f, c, trial, 0, r, err);
+    if (status == EV_OK)
+        fill_verdict(r, f, out);
+    free(r);
+    return status;
+}
+
+ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
+                        ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    score s;
+    memset(&s, 0, sizeof s);
+    s.stopped = GATE_NONE;
+    fit_trial trial = {.who = c};
+    EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
+    if (s.stopped != GATE_NONE) {
+        *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2};
+        (void)snprintf(out->reason, sizeof out->reason, "%s", s.reason);
+        return EV_OK;
+    }
+    ev_status status = check_loaded(f, &trial, at, out, err);
+    device_unload(trial.kernel);
+    return status;
+}

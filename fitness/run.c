@@ -1,0 +1,261 @@
+/* Runs: one kernel at one case, for checking or for its time, and what came of it. */
+#include "fitness/fitness_impl.h"
+
+#include "base/proc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bits of a quiet NaN in every float type, and an index out of every buffer. */
+#define POISON 0xff
+
+/* The baseline's own limit, thread instructions a case: minutes on the VM. */
+#define BASELINE_FUEL UINT64_C(40000000000)
+/* What a timed case of a task whose oracle is its baseline may cost: all blocks have to be run. */
+#define BASELINE_ORACLE_MOST 4e9
+/* So that a tiny kernel that does a little more is not out of fuel. */
+#define FUEL_LEAST UINT64_C(100000)
+
+/* A sampled run has to write this share of what the baseline's wrote for as many blocks' share: a
+ * sample of few blocks, with the grid's last among them, is not exact. */
+#define WRITTEN_SHARE 0.5
+
+#define SAMPLE_MOST 64
+
+static uint64_t blocks_of(const task_launch *l) {
+    return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
+    if (!c->baseline.done)
+        return BASELINE_FUEL;
+    double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
+    return (uint64_t)fuel + FUEL_LEAST;
+}
+
+static device_launch device_launch_of(const task_launch *l, const fit_run_options *options) {
+    device_launch d = {.dynamic_shared = l->shared_bytes,
+                       .checks = options->checks,
+                       .schedule_seed = options->seed,
+                       .executions = options->executions,
+                       .stalls = options->stalls};
+    memcpy(d.grid, l->grid, sizeof d.grid);
+    memcpy(d.block, l->block, sizeof d.block);
+    return d;
+}
+
+static ev_status launch(fitness *f, const fit_trial *trial, const device_launch *l, bool timed,
+                        fit_run *out, ev_error *err) {
+    EV_TRY(device_reset(f->d, POISON, err));
+    return timed ? device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err)
+                 : device_run(f->d, trial->kernel, l, &out->outcome, err);
+}
+
+ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
+                       const fit_run_options *options, fit_run *out, ev_error *err) {
+    memset(out, 0, sizeof *out);
+    out->share = 1;
+    EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
+    device_launch l = device_launch_of(&out->launch, options);
+    uint32_t sample[SAMPLE_MOST];
+    uint64_t blocks = blocks_of(&out->launch);
+    size_t limit = f->options.sample_blocks < SAMPLE_MOST ? f->options.sample_blocks : SAMPLE_MOST;
+    if (!fit_case_is_full(c) && !options->all_blocks && blocks > limit) {
+        l.sample = sample;
+        l.sample_count = model_sample_blocks(blocks, limit, sample);
+        out->share = (double)l.sample_count / (double)blocks;
+    }
+    l.fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
+    void *params = NULL;
+    EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
+    l.params = params;
+    ev_status status = launch(f, trial, &l, options->timed, out, err);
+    free(params);
+    return status;
+}
+
+ev_status fit_restore_after(fitness *f, fit_case *c, const fit_run *run, ev_error *err) {
+    size_t count = 0;
+    bool knows = run->share < 1 && run->outcome.ok;
+    const uint64_t *stored = knows ? device_stored(f->d, &count) : NULL;
+    return fit_case_restore(f, c, stored, count, err);
+}
+
+/* ---- one candidate at one case ---- */
+
+static void explain_trap(fit_result *r, const fit_case *c) {
+    const vm_trap *trap = &r->run.outcome.fault;
+    (void)snprintf(r->reason, sizeof r->reason, "case %s: %s at PTX line %u: %.480s", c->at->name,
+                   vm_trap_name(trap->kind), trap->line, trap->message);
+}
+
+static void explain_error(fit_result *r, const fit_case *c, const accuracy_limits *limits) {
+    ev_str text = EV_STR_EMPTY;
+    accuracy_explain(&r->accuracy, limits, &text);
+    (void)snprintf(r->reason, sizeof r->reason, "case %s%s: %s", c->at->name,
+                   c->fresh > 0 ? " (other inputs)" : "", ev_str_text(&text));
+    ev_str_free(&text);
+}
+
+/* Does the sampled run write as much of the outputs as the baseline's? */
+static bool writes_enough(const fit_case *c, fit_result *r) {
+    double wanted = c->baseline.written * r->run.share;
+    double share = r->run.share < 1 ? WRITTEN_SHARE : 1;
+    if (!c->baseline.done || (double)r->written >= share * wanted)
+        return true;
+    (void)snprintf(
+        r->reason, sizeof r->reason,
+        "case %s: it skips its work: the blocks that were run wrote %llu elements, where "
+        "the baseline's write about %.0f",
+        c->at->name, (unsigned long long)r->written, wanted);
+    return false;
+}
+
+static ev_status compare(fitness *f, fit_case *c, fit_result *r, ev_error *err) {
+    accuracy_limits limits = fit_limits(f, c);
+    bool full = fit_case_is_full(c);
+    if (full) {
+        EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
+    } else {
+        limits.baseline_factor = 0; /* a few elements say little about that */
+        EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written, err));
+    }
+    r->ok = r->accuracy.normalised <= 1;
+    if (!r->ok)
+        explain_error(r, c, &limits);
+    else if (!full)
+        r->ok = writes_enough(c, r);
+    return EV_OK;
+}
+
+static fit_run_options options_for(const fit_case *c, uint64_t seed) {
+    bool full = fit_case_is_full(c);
+    return (fit_run_options){
+        .timed = !full, .checks = full ? VM_CHECK_ALL : VM_CHECK_INIT, .seed = seed};
+}
+
+/* Seconds go to the gate that the case is for. */
+static double *cost_of(fitness *f, const fit_case *c) {
+    switch (c->at->use) {
+    case TASK_SMOKE:
+        return &f->cost.safe;
+    case TASK_CHECK:
+        return &f->cost.accurate;
+    case TASK_TIME:
+        break;
+    }
+    return &f->cost.timed;
+}
+
+static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial,
+                                 const fit_run_options *options, bool bits, fit_result *out,
+                                 ev_error *err) {
+    memset(out, 0, sizeof *out);
+    double begin = ev_clock_now(), oracle = f->cost.oracle;
+    EV_TRY(fit_run_case(f, c, trial, options, &out->run, err));
+    out->ran = out->run.outcome.ok;
+    ev_status status = EV_OK;
+    if (out->ran)
+        status = compare(f, c, out, err);
+    else
+        explain_trap(out, c);
+    if (status == EV_OK && bits && out->ran)
+        status = fit_hash_outputs(f, c, &out->bits, err);
+    if (status == EV_OK)
+        status = fit_restore_after(f, c, &out->run, err);
+    *cost_of(f, c) += ev_clock_now() - begin - (f->cost.oracle - oracle);
+    return status;
+}
+
+ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
+                       fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    fit_run_options options = options_for(c, seed);
+    return run_and_compare(f, c, trial, &options, false, out, err);
+}
+
+ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
+                       fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    fit_run_options options = options_for(c, seed);
+    return run_and_compare(f, c, trial, &options, true, out, err);
+}
+
+/* ---- the baseline ---- */
+
+/* Runs all blocks of the baseline and keeps what it writes as the answers. */
+static ev_status answer_by_baseline(fitness *f, fit_case *c, const fit_trial *trial,
+                                    ev_error *err) {
+    fit_run_options options = {.all_blocks = true, .checks = VM_CHECK_INIT, .fuel = BASELINE_FUEL};
+    fit_run run;
+    EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
+    if (!run.outcome.ok)
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the baseline is its own oracle, and it ends in %s: %s",
+                       f->t->name, c->at->name, vm_trap_name(run.outcome.fault.kind),
+                       run.outcome.fault.message);
+    EV_TRY(fit_keep_outputs(f, c, err));
+    return fit_case_restore(f, c, NULL, 0, err);
+}
+
+/* A sample tells what all blocks would cost. */
+static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_error *err) {
+    if (fit_case_is_full(c))
+        return EV_OK;
+    fit_run_options options = {.checks = VM_CHECK_NONE, .timed = true, .fuel = BASELINE_FUEL};
+    fit_run run;
+    EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
+    EV_TRY(fit_restore_after(f, c, &run, err));
+    double all = (double)run.outcome.counters.thread_instructions / run.share;
+    if (all <= BASELINE_ORACLE_MOST)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "task %s, case %s: the baseline is its own oracle and would have to execute "
+                   "about %.2g thread instructions, more than %.2g; make the case's shape smaller, "
+                   "or give the task an oracle in C",
+                   f->t->name, c->at->name, all, BASELINE_ORACLE_MOST);
+}
+
+static void note_baseline(fit_case *c, const fit_result *r) {
+    c->baseline = (fit_baseline){
+        .done = true,
+        .instructions = (double)r->run.outcome.counters.thread_instructions / r->run.share,
+        .written = (double)r->written / r->run.share,
+        .accuracy = r->accuracy,
+        .ns = r->run.timing.ns};
+}
+
+ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    fit_trial trial = {&f->baseline, f->baseline_kernel};
+    if (f->t->oracle_kind == TASK_ORACLE_BASELINE && c->outputs[0].want == NULL) {
+        EV_TRY(check_cost(f, c, &trial, err));
+        EV_TRY(answer_by_baseline(f, c, &trial, err));
+    }
+    c->baseline.done = false;
+    fit_run_options options = options_for(c, 0);
+    EV_TRY(run_and_compare(f, c, &trial, &options, false, out, err));
+    if (!out->ran)
+        return ev_fail(err, EV_BAD, "task %s: the baseline does not run: %s", f->t->name,
+                       out->reason);
+    if (!out->ok)
+        return ev_fail(err, EV_BAD,
+                       "task %s: the baseline disagrees with its oracle: %s (tolerance %g)",
+                       f->t->name, out->reason, f->t->tolerance.relative_l2);
+    note_baseline(c, out);
+    return EV_OK;
+}
+
+ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
+    if (c->baseline.done)
+        return EV_OK;
+    fit_result *result = malloc(sizeof *result);
+    if (result == NULL)
+        return ev_fail_memory(err, sizeof *result);
+    ev_status status = fit_baseline_case(f, c, result, err);
+    free(result);
+    return status;
+}
