@@ -1,9 +1,9 @@
-/* Bundle: writes a kernel set as a folder (bundle/content.h says what is in it). */
+/* Bundle: writes a kernel set as a folder (bundle/reader_types.h says what is in it). */
 #ifndef BUNDLE_BUNDLE_H
 #define BUNDLE_BUNDLE_H
 
 #include "base/status.h"
-#include "bundle/content.h"
+#include "bundle/reader_types.h"
 
 /* EV_BAD when nothing could be written to `path`, so that it can be asked before a long run: its
  * parent is no folder one may write to, or something else than a bundle is there already. */

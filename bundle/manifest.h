@@ -3,7 +3,7 @@
 #define BUNDLE_MANIFEST_H
 
 #include "base/json.h"
-#include "bundle/content.h"
+#include "bundle/reader_types.h"
 
 /* Key tables: one a kind of object (bundle/manifest.def). */
 typedef enum manifest_object {

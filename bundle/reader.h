@@ -6,7 +6,7 @@
 #define BUNDLE_READER_H
 
 #include "base/status.h"
-#include "bundle/content.h"
+#include "bundle/reader_types.h"
 
 typedef struct bundle bundle;
 
@@ -21,10 +21,11 @@ size_t bundle_kernel_count(const bundle *b);
 const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index);  /* by name, ascending */
 const bundle_kernel *bundle_find(const bundle *b, const char *kernel); /* NULL: none */
 
-/* How near to the asked-for GPU a choice is: one row each of bundle/rungs.def, best first. */
+/* How near to the asked-for GPU a choice is: one row each of bundle/reader_rungs.def, best first.
+ */
 typedef enum bundle_rung {
 #define BUNDLE_RUNG(id, name, meaning) BUNDLE_RUNG_##id,
-#include "bundle/rungs.def"
+#include "bundle/reader_rungs.def"
 #undef BUNDLE_RUNG
     BUNDLE_RUNG_COUNT
 } bundle_rung;

@@ -10,7 +10,7 @@ static const struct {
     const char *name, *meaning;
 } rungs[BUNDLE_RUNG_COUNT] = {
 #define BUNDLE_RUNG(id, name, meaning) {name, meaning},
-#include "bundle/rungs.def"
+#include "bundle/reader_rungs.def"
 #undef BUNDLE_RUNG
 };
 

@@ -6,8 +6,8 @@
  *   tasks/<kernel>/...      task.json, sources, header and oracle, so that it can be checked alone
  * Equal content gives equal bytes: no dates, no paths, sorted keys and rows. Times are nanoseconds.
  */
-#ifndef BUNDLE_CONTENT_H
-#define BUNDLE_CONTENT_H
+#ifndef BUNDLE_READER_TYPES_H
+#define BUNDLE_READER_TYPES_H
 
 #include "base/hash.h"
 
