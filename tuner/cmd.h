@@ -25,6 +25,4 @@ cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_prof
 /* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
 
-#define EVOKE_VERSION "0.1.0"
-
 #endif
