@@ -277,11 +277,5 @@ static bool draw_operand(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
     return edit->value.kind != IR_VALUE_NONE;
 }
 
-static void describe_operand(const ir_work *w, const ir_edit *edit, ev_str *out) {
-    ev_str_printf(out, "makes operand %u of ", edit->operand);
-    ir_describe_insn(w, &edit->at, out);
-    ev_str_append(out, " ");
-    ir_describe_value(w, &edit->value, out);
-}
-
-const ir_rule ir_rule_OPERAND = {operand_sites, draw_operand, ir_apply_operand, describe_operand};
+const ir_rule ir_rule_OPERAND = {operand_sites, draw_operand, ir_apply_operand,
+                                 ir_describe_operand};

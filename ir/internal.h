@@ -112,6 +112,7 @@ ev_status ir_work_need(const ir_work *work, const ir_name *name, const char *wha
 /* Registers an instruction that the edit inserted as its next part. */
 void ir_work_added(ir_work *work, LLVMValueRef value);
 void ir_work_doom(ir_work *work, uint32_t id);
+void ir_work_erase(ir_work *work, uint32_t id); /* at once: nothing uses it */
 void ir_work_move_before(ir_work *work, uint32_t id, uint32_t place);
 
 /* Whether instruction `def` may be used as operand `operand` of `user`. */
@@ -181,6 +182,8 @@ const ir_rule *ir_rule_of(ir_edit_kind kind);
 
 /* Sets operand `operand` of `at` to `value`: the apply of all edits that replace an operand. */
 ev_status ir_apply_operand(ir_work *work, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 
 /* ---- help for rules ---------------------------------------------------------------------------
  */

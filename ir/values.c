@@ -36,6 +36,10 @@ static bool call_operand_is_free(LLVMValueRef call, uint32_t operand) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     if (operand >= LLVMGetNumArgOperands(call)) /* the callee, bundles */
         return false;
+    /* Many nvvm intrinsics take literals alone, and not all of them say so by immarg. */
+    if (LLVMIsAConstantInt(LLVMGetOperand(call, operand)) &&
+        strncmp(ir_call_name(call), "llvm.nvvm.", 10) == 0)
+        return false;
     unsigned kind = LLVMGetEnumAttributeKindForName(immarg, sizeof immarg - 1);
     bool fixed = LLVMGetCallSiteEnumAttribute(call, operand + 1, kind) != NULL;
     if (LLVMIsAFunction(callee))

@@ -268,6 +268,11 @@ void ir_work_doom(ir_work *w, uint32_t id) {
     w->nodes[id].doomed = true;
 }
 
+void ir_work_erase(ir_work *w, uint32_t id) {
+    LLVMInstructionEraseFromParent(w->nodes[id].value);
+    w->nodes[id].value = NULL;
+}
+
 void ir_work_move_before(ir_work *w, uint32_t id, uint32_t place) {
     LLVMInstructionRemoveFromParent(w->nodes[id].value);
     LLVMPositionBuilderBefore(w->builder, w->nodes[place].value);

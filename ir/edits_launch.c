@@ -1,0 +1,228 @@
+/* Knobs: launch bounds as nvvm.annotations of the kernel, and the pass pipeline. */
+#include "ir/internal.h"
+
+#include <string.h>
+
+static void any_site(const ir_work *w, ir_sites *sites) {
+    (void)w;
+    ir_sites_add(sites, IR_NONE, 0);
+}
+
+static uint32_t block_threads(const ir_base *base) {
+    return base->block[0] * base->block[1] * base->block[2];
+}
+
+static void block_site(const ir_work *w, ir_sites *sites) {
+    if (block_threads(w->base) > 0)
+        any_site(w, sites);
+}
+
+/* ---- annotations ------------------------------------------------------------------------------
+ */
+
+enum { OPERANDS = 64, NODES = 256 };
+
+static LLVMMetadataRef i32_metadata(const ir_work *w, uint32_t value) {
+    return LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(w->context), value, false));
+}
+
+static bool names(LLVMValueRef operand, const char *name) {
+    unsigned length = 0;
+    const char *text = operand && LLVMIsAMDString(operand) ? LLVMGetMDString(operand, &length) : "";
+    return strlen(name) == length && memcmp(text, name, length) == 0;
+}
+
+/* The node and place of the entry's annotation `name`; NULL: it has none. */
+static LLVMValueRef find_annotation(const ir_work *w, const char *name, unsigned *place) {
+    LLVMValueRef entry = LLVMGetNamedFunction(w->module, w->base->entry);
+    unsigned count = LLVMGetNamedMetadataNumOperands(w->module, "nvvm.annotations");
+    LLVMValueRef nodes[NODES], operands[OPERANDS];
+    if (count > NODES)
+        return NULL;
+    LLVMGetNamedMetadataOperands(w->module, "nvvm.annotations", nodes);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned size = LLVMGetMDNodeNumOperands(nodes[i]);
+        if (size > OPERANDS)
+            continue;
+        LLVMGetMDNodeOperands(nodes[i], operands);
+        for (unsigned k = 1; k + 1 < size && operands[0] == entry; k += 2) {
+            if (names(operands[k], name)) {
+                *place = k + 1;
+                return nodes[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static void annotate(const ir_work *w, const char *name, uint32_t value) {
+    unsigned place;
+    LLVMValueRef node = find_annotation(w, name, &place);
+    if (node) {
+        LLVMReplaceMDNodeOperandWith(node, place, i32_metadata(w, value));
+        return;
+    }
+    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(LLVMGetNamedFunction(w->module, w->base->entry)),
+                               LLVMMDStringInContext2(w->context, name, strlen(name)),
+                               i32_metadata(w, value)};
+    LLVMMetadataRef made = LLVMMDNodeInContext2(w->context, parts, 3);
+    LLVMAddNamedMetadataOperand(w->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(w->context, made));
+}
+
+static bool has_annotation(const ir_work *w, const char *name) {
+    unsigned place;
+    return find_annotation(w, name, &place) != NULL;
+}
+
+static void draw_option(ir_edit *edit, int64_t option) {
+    edit->has_option = true;
+    edit->option = option;
+}
+
+static ev_status need_option(const ir_edit *edit, int64_t low, int64_t high, ev_error *err) {
+    if (!edit->has_option || edit->option < low || edit->option > high)
+        return ev_fail(err, EV_BAD, "\"option\" is missing or not from %lld to %lld",
+                       (long long)low, (long long)high);
+    return EV_OK;
+}
+
+/* ---- threads a block --------------------------------------------------------------------------
+ */
+
+/* The number stands in the edit, so that the genome says the same without the task. */
+static bool draw_max_threads(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    (void)site;
+    (void)rng;
+    draw_option(edit, block_threads(w->base));
+    return !has_annotation(w, "maxntidx");
+}
+
+static void annotate_threads(ir_work *w, uint32_t threads) {
+    bool known = block_threads(w->base) == threads;
+    annotate(w, "maxntidx", known ? w->base->block[0] : threads);
+    annotate(w, "maxntidy", known ? w->base->block[1] : 1);
+    annotate(w, "maxntidz", known ? w->base->block[2] : 1);
+}
+
+static ev_status apply_max_threads(ir_work *w, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_option(edit, 1, 1024, err));
+    if (block_threads(w->base) > (uint32_t)edit->option)
+        return ev_fail(err, EV_BAD, "launches have %u threads a block, more than the %lld told",
+                       block_threads(w->base), (long long)edit->option);
+    annotate_threads(w, (uint32_t)edit->option);
+    return EV_OK;
+}
+
+static void describe_max_threads(const ir_work *w, const ir_edit *edit, ev_str *out) {
+    (void)w;
+    ev_str_printf(out, "tells the compiler that a block has %lld threads", (long long)edit->option);
+}
+
+const ir_rule ir_rule_MAX_THREADS = {block_site, draw_max_threads, apply_max_threads,
+                                     describe_max_threads};
+
+/* ---- blocks an SM -----------------------------------------------------------------------------
+ */
+
+static bool draw_min_blocks(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    (void)site;
+    uint32_t most = 2048 / block_threads(w->base);
+    if (most == 0 || has_annotation(w, "maxnreg"))
+        return false;
+    draw_option(edit, 1 + ev_pcg_below(rng, most < 32 ? most : 32));
+    return true;
+}
+
+/* PTX ISA: .minnctapersm needs .maxntid, and goes with no .maxnreg. */
+static ev_status apply_min_blocks(ir_work *w, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_option(edit, 1, 32, err));
+    if (has_annotation(w, "maxnreg"))
+        return ev_fail(err, EV_BAD,
+                       "the kernel limits its registers; min-blocks cannot stand "
+                       "beside that");
+    if (!has_annotation(w, "maxntidx")) {
+        if (block_threads(w->base) == 0)
+            return ev_fail(err, EV_BAD, "min-blocks needs a block size that all launches have");
+        annotate_threads(w, block_threads(w->base));
+    }
+    annotate(w, "minctasm", (uint32_t)edit->option);
+    return EV_OK;
+}
+
+static void describe_min_blocks(const ir_work *w, const ir_edit *edit, ev_str *out) {
+    (void)w;
+    ev_str_printf(out, "asks for registers such that %lld blocks fit an SM",
+                  (long long)edit->option);
+}
+
+const ir_rule ir_rule_MIN_BLOCKS = {block_site, draw_min_blocks, apply_min_blocks,
+                                    describe_min_blocks};
+
+/* ---- registers a thread -----------------------------------------------------------------------
+ */
+
+static bool draw_max_registers(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    static const int64_t steps[] = {24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 168, 255};
+    (void)site;
+    draw_option(edit, steps[ev_pcg_below(rng, sizeof steps / sizeof steps[0])]);
+    return !has_annotation(w, "minctasm");
+}
+
+static ev_status apply_max_registers(ir_work *w, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_option(edit, 16, 255, err));
+    if (has_annotation(w, "minctasm"))
+        return ev_fail(err, EV_BAD,
+                       "the kernel asks for blocks an SM; max-registers cannot stand "
+                       "beside that");
+    annotate(w, "maxnreg", (uint32_t)edit->option);
+    return EV_OK;
+}
+
+static void describe_max_registers(const ir_work *w, const ir_edit *edit, ev_str *out) {
+    (void)w;
+    ev_str_printf(out, "limits a thread to %lld registers", (long long)edit->option);
+}
+
+const ir_rule ir_rule_MAX_REGISTERS = {any_site, draw_max_registers, apply_max_registers,
+                                       describe_max_registers};
+
+/* ---- pipeline ---------------------------------------------------------------------------------
+ */
+
+static const char *const pipelines[] = {
+#define IR_PIPELINE(id, passes) passes,
+#include "ir/pipelines.def"
+#undef IR_PIPELINE
+};
+enum { PIPELINES = sizeof pipelines / sizeof pipelines[0] };
+
+const char *ir_pipeline_of(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        if (edit->kind == IR_EDIT_PIPELINE && edit->option > 0 && edit->option < PIPELINES)
+            return pipelines[edit->option];
+    }
+    return pipelines[0];
+}
+
+static bool draw_pipeline(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    (void)w;
+    (void)site;
+    draw_option(edit, 1 + ev_pcg_below(rng, PIPELINES - 1));
+    return true;
+}
+
+/* The module stays as it is: the build asks the genome which passes to run. */
+static ev_status apply_pipeline(ir_work *w, const ir_edit *edit, ev_error *err) {
+    (void)w;
+    return need_option(edit, 0, PIPELINES - 1, err);
+}
+
+static void describe_pipeline(const ir_work *w, const ir_edit *edit, ev_str *out) {
+    (void)w;
+    bool known = edit->option >= 0 && edit->option < PIPELINES;
+    ev_str_printf(out, "runs the passes %s", known ? pipelines[edit->option] : "unknown");
+}
+
+const ir_rule ir_rule_PIPELINE = {any_site, draw_pipeline, apply_pipeline, describe_pipeline};

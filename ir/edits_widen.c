@@ -1,0 +1,187 @@
+/* The edit that joins adjacent loads or stores of a block into one vector access. */
+#include "ir/internal.h"
+
+#include <llvm-c/Target.h>
+
+/* An access as base address + constant offset. */
+typedef struct place {
+    LLVMValueRef base;
+    int64_t offset;
+} place;
+
+enum { MOST_LANES = 4, MOST_BYTES = 16, DEEPEST = 16 };
+
+static LLVMValueRef value_at(const ir_work *w, uint32_t id) {
+    return w->nodes[id].value;
+}
+
+static bool is_plain_access(LLVMValueRef insn) {
+    return (LLVMIsALoadInst(insn) || LLVMIsAStoreInst(insn)) && !LLVMGetVolatile(insn) &&
+           LLVMGetOrdering(insn) == LLVMAtomicOrderingNotAtomic;
+}
+
+static LLVMValueRef address_of(LLVMValueRef insn) {
+    return LLVMGetOperand(insn, LLVMIsAStoreInst(insn) ? 1 : 0);
+}
+
+static LLVMTypeRef type_of(LLVMValueRef insn) {
+    return LLVMIsAStoreInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 0)) : LLVMTypeOf(insn);
+}
+
+/* Takes off address arithmetic with one constant index. */
+static place place_of(const ir_work *w, LLVMValueRef address) {
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(w->module);
+    place found = {address, 0};
+    for (int depth = 0; depth < DEEPEST; depth++) {
+        LLVMValueRef gep = found.base;
+        if (!LLVMIsAGetElementPtrInst(gep) || LLVMGetNumOperands(gep) != 2 ||
+            !LLVMIsAConstantInt(LLVMGetOperand(gep, 1)))
+            break;
+        uint64_t size = LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(gep));
+        found.offset += LLVMConstIntGetSExtValue(LLVMGetOperand(gep, 1)) * (int64_t)size;
+        found.base = LLVMGetOperand(gep, 0);
+    }
+    return found;
+}
+
+static bool is_lane_type(LLVMTypeRef type) {
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMHalfTypeKind:
+    case LLVMFloatTypeKind:
+    case LLVMDoubleTypeKind:
+        return true;
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(type) >= 8 && LLVMGetIntTypeWidth(type) <= 64;
+    default:
+        return false;
+    }
+}
+
+/* The first access of the block like `first` at `offset` bytes behind it, IR_NONE if none. */
+static uint32_t find_partner(const ir_work *w, uint32_t first, place from, int64_t offset) {
+    LLVMValueRef like = value_at(w, first);
+    const ir_block *block = &w->blocks[w->nodes[first].block];
+    for (uint32_t i = block->first; i < block->last; i++) {
+        LLVMValueRef insn = value_at(w, w->sequence[i]);
+        if (!is_plain_access(insn) ||
+            LLVMGetInstructionOpcode(insn) != LLVMGetInstructionOpcode(like) ||
+            type_of(insn) != type_of(like))
+            continue;
+        place at = place_of(w, address_of(insn));
+        if (at.base == from.base && at.offset == from.offset + offset)
+            return w->sequence[i];
+    }
+    return IR_NONE;
+}
+
+typedef struct group {
+    uint32_t lanes[MOST_LANES]; /* by address */
+    uint32_t earliest, latest;  /* by order */
+    uint64_t bytes;             /* of one lane */
+} group;
+
+static bool find_group(const ir_work *w, uint32_t first, uint32_t count, group *out) {
+    LLVMValueRef insn = value_at(w, first);
+    if (!is_plain_access(insn) || !is_lane_type(type_of(insn)))
+        return false;
+    out->bytes = LLVMABISizeOfType(LLVMGetModuleDataLayout(w->module), type_of(insn));
+    if (out->bytes * count > MOST_BYTES)
+        return false;
+    place from = place_of(w, address_of(insn));
+    out->lanes[0] = out->earliest = out->latest = first;
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t id = find_partner(w, first, from, (int64_t)(out->bytes * i));
+        if (id == IR_NONE)
+            return false;
+        out->lanes[i] = id;
+        if (w->nodes[id].order < w->nodes[out->earliest].order)
+            out->earliest = id;
+        if (w->nodes[id].order > w->nodes[out->latest].order)
+            out->latest = id;
+    }
+    /* The lowest address must be known where the one access will stand. */
+    uint32_t address = ir_work_id(w, address_of(insn));
+    bool load = LLVMIsALoadInst(insn) != NULL;
+    return !load || address == IR_NONE || w->nodes[address].block != w->nodes[first].block ||
+           w->nodes[address].order < w->nodes[out->earliest].order;
+}
+
+static void widen_sites(const ir_work *w, ir_sites *sites) {
+    group unused;
+    for (uint32_t i = 0; i < w->sequence_count; i++) {
+        if (!is_plain_access(value_at(w, w->sequence[i])))
+            continue;
+        for (uint32_t lanes = 2; lanes <= MOST_LANES; lanes *= 2) {
+            if (find_group(w, w->sequence[i], lanes, &unused))
+                ir_sites_add(sites, w->sequence[i], lanes);
+        }
+    }
+}
+
+static bool draw_widen(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    (void)rng;
+    edit->at = ir_work_name(w, site.id);
+    edit->has_option = true;
+    edit->option = site.index;
+    return true;
+}
+
+static LLVMValueRef lane_index(const ir_work *w, uint32_t lane) {
+    return LLVMConstInt(LLVMInt32TypeInContext(w->context), lane, false);
+}
+
+static void widen_loads(ir_work *w, const group *g, uint32_t count) {
+    LLVMValueRef first = value_at(w, g->lanes[0]);
+    LLVMTypeRef type = LLVMVectorType(type_of(first), count);
+    LLVMPositionBuilderBefore(w->builder, value_at(w, g->earliest));
+    LLVMValueRef wide = LLVMBuildLoad2(w->builder, type, address_of(first), "");
+    LLVMSetAlignment(wide, (unsigned)(g->bytes * count));
+    ir_work_added(w, wide);
+    for (uint32_t i = 0; i < count; i++) {
+        LLVMValueRef lane = LLVMBuildExtractElement(w->builder, wide, lane_index(w, i), "");
+        ir_work_added(w, lane);
+        LLVMReplaceAllUsesWith(value_at(w, g->lanes[i]), lane);
+        ir_work_doom(w, g->lanes[i]);
+    }
+}
+
+/* A constant folds away in the builder and is no instruction to register. */
+static void widen_stores(ir_work *w, const group *g, uint32_t count) {
+    LLVMValueRef first = value_at(w, g->lanes[0]);
+    LLVMValueRef wide = LLVMGetPoison(LLVMVectorType(type_of(first), count));
+    LLVMPositionBuilderBefore(w->builder, value_at(w, g->latest));
+    for (uint32_t i = 0; i < count; i++) {
+        LLVMValueRef value = LLVMGetOperand(value_at(w, g->lanes[i]), 0);
+        wide = LLVMBuildInsertElement(w->builder, wide, value, lane_index(w, i), "");
+        if (LLVMIsAInstruction(wide))
+            ir_work_added(w, wide);
+        ir_work_doom(w, g->lanes[i]);
+    }
+    LLVMValueRef store = LLVMBuildStore(w->builder, wide, address_of(first));
+    LLVMSetAlignment(store, (unsigned)(g->bytes * count));
+    ir_work_added(w, store);
+}
+
+static ev_status apply_widen(ir_work *w, const ir_edit *edit, ev_error *err) {
+    uint32_t at;
+    group g;
+    EV_TRY(ir_work_need(w, &edit->at, "at", &at, err));
+    if (!edit->has_option || (edit->option != 2 && edit->option != 4))
+        return ev_fail(err, EV_BAD, "\"option\" is missing or neither 2 nor 4");
+    if (!find_group(w, at, (uint32_t)edit->option, &g))
+        return ev_fail(err, EV_BAD, "\"at\" has no %lld adjacent accesses in its block",
+                       (long long)edit->option);
+    if (LLVMIsALoadInst(value_at(w, at)))
+        widen_loads(w, &g, (uint32_t)edit->option);
+    else
+        widen_stores(w, &g, (uint32_t)edit->option);
+    return EV_OK;
+}
+
+static void describe_widen(const ir_work *w, const ir_edit *edit, ev_str *out) {
+    ev_str_printf(out, "joins %lld adjacent accesses from ", (long long)edit->option);
+    ir_describe_insn(w, &edit->at, out);
+    ev_str_append(out, " on into one");
+}
+
+const ir_rule ir_rule_WIDEN = {widen_sites, draw_widen, apply_widen, describe_widen};
