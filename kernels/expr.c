@@ -37,7 +37,7 @@ const expr_name *expr_scope_find(const expr_scope *scope, const char *name) {
 }
 
 static ev_status fail_at(reader *r, const char *at, const char *what) {
-    return ev_fail(r->err, EV_BAD, "expression \"%s\", column %d: %s", r->text,
+    return ev_fail(r->err, EV_BAD, "expression \"%.200s\", column %d: %s", r->text,
                    (int)(at - r->text) + 1, what);
 }
 
@@ -232,7 +232,7 @@ static ev_status fail_unknown(reader *r, const char *name, size_t length) {
     for (size_t i = 0; i < r->scope->count; i++)
         ev_str_printf(&known, "%s%s", i ? ", " : "", r->scope->names[i].name);
     ev_status status = ev_fail(
-        r->err, EV_BAD, "expression \"%s\", column %d: unknown name \"%.*s\"; known here: %s",
+        r->err, EV_BAD, "expression \"%.200s\", column %d: unknown name \"%.*s\"; known here: %s",
         r->text, (int)(name - r->text) + 1, (int)length, name,
         known.length ? ev_str_text(&known) : "none");
     ev_str_free(&known);
@@ -355,10 +355,10 @@ ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low
     expr_value value;
     EV_TRY(expr_eval(text, scope, &value, err));
     if (value.is_real)
-        return ev_fail(err, EV_BAD, "expression \"%s\" is %.17g; a whole number is needed", text,
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g; a whole number is needed", text,
                        value.real);
     if (value.whole < low || value.whole > high)
-        return ev_fail(err, EV_BAD, "expression \"%s\" is %lld; it must be in [%lld, %lld]", text,
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %lld; it must be in [%lld, %lld]", text,
                        (long long)value.whole, (long long)low, (long long)high);
     *out = value.whole;
     return EV_OK;

@@ -81,7 +81,7 @@ static ev_status scalar_value(const task_argument *argument, const expr_scope *s
     ev_type_set(argument->type, &held, 0, value.real);
     double rounded = ev_type_get(argument->type, &held, 0);
     if (!isfinite(rounded))
-        return ev_fail(err, EV_BAD, "expression \"%s\" is %.17g, which %s cannot hold",
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g, which %s cannot hold",
                        argument->value, value.real, ev_type_name(argument->type));
     *out = expr_of_real(rounded);
     return EV_OK;
@@ -194,7 +194,7 @@ ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error
     if (status == EV_OK)
         status = expr_eval(t->tolerance.depth, &room.scope, &value, err);
     if (status == EV_OK && value.real < 1)
-        status = ev_fail(err, EV_BAD, "expression \"%s\" is %.17g; it must be at least 1",
+        status = ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g; it must be at least 1",
                          t->tolerance.depth, value.real);
     if (status != EV_OK)
         return ev_wrap(err, status, "case %s, depth of the tolerance", c->name);

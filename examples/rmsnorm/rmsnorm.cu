@@ -9,7 +9,7 @@ extern "C" __global__ void rmsnorm(const float *x, const float *gain, float *y, 
         sum += row[i] * row[i];
     part[threadIdx.x] = sum;
     __syncthreads();
-    for (int half = 64; half > 0; half /= 2) {
+    for (unsigned int half = 64; half > 0; half /= 2) {
         if (threadIdx.x < half)
             part[threadIdx.x] += part[threadIdx.x + half];
         __syncthreads();
