@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "ir/ir.h"
+#include "tuner/tune.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -43,6 +43,7 @@ typedef enum statement {
     PUT_EVALUATION,
     MARK_SEEN,
     EACH_EVALUATION,
+    GET_EVALUATION,
     STATEMENT_COUNT
 } statement;
 
@@ -55,6 +56,7 @@ static const char *const statement_text[STATEMENT_COUNT] = {
     [MARK_SEEN] = "UPDATE evaluation SET gate = 'seen', reason = ?, score = ''"
                   " WHERE task = ? AND phase = 'search' AND number = ?",
     [EACH_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? ORDER BY number",
+    [GET_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? AND number = ?",
 };
 
 struct records {
@@ -502,13 +504,9 @@ static ev_status read_row(records *r, sqlite3_stmt *s, char hashes[3][EV_SHA256_
     return EV_OK;
 }
 
-ev_status records_each(records *r, size_t task, const char *phase,
-                       ev_status (*each)(void *context, const records_evaluation *evaluation,
-                                         ev_error *err),
-                       void *context, ev_error *err) {
-    sqlite3_stmt *s = r->statements[EACH_EVALUATION];
-    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
-    bind_text(s, 2, phase);
+/* Calls `each` for all rows of a bound statement, and makes it ready for its next use. */
+static ev_status read_rows(records *r, sqlite3_stmt *s, records_fn *each, void *context,
+                           size_t *count, ev_error *err) {
     ev_status status = EV_OK;
     int code = SQLITE_ROW;
     while (status == EV_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
@@ -519,11 +517,33 @@ ev_status records_each(records *r, size_t task, const char *phase,
         if (status == EV_OK)
             status = each(context, &e, err);
         json_decref(genome);
+        *count += 1;
     }
     if (status == EV_OK && code != SQLITE_DONE)
         status = fail_sqlite(r, "read", err);
     (void)sqlite3_reset(s);
     (void)sqlite3_clear_bindings(s);
+    return status;
+}
+
+ev_status records_each(records *r, size_t task, const char *phase, records_fn *each, void *context,
+                       ev_error *err) {
+    sqlite3_stmt *s = r->statements[EACH_EVALUATION];
+    size_t count = 0;
+    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
+    bind_text(s, 2, phase);
+    return read_rows(r, s, each, context, &count, err);
+}
+
+ev_status records_get(records *r, size_t task, const char *phase, uint64_t number, records_fn *each,
+                      void *context, bool *found, ev_error *err) {
+    sqlite3_stmt *s = r->statements[GET_EVALUATION];
+    size_t count = 0;
+    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
+    bind_text(s, 2, phase);
+    (void)sqlite3_bind_int64(s, 3, (int64_t)number);
+    ev_status status = read_rows(r, s, each, context, &count, err);
+    *found = count > 0;
     return status;
 }
 
@@ -535,8 +555,10 @@ ev_status records_each(records *r, size_t task, const char *phase,
     X(task_path)                                                                                   \
     X(task_sha256)                                                                                 \
     X(device)                                                                                      \
-    X(gpu_name) X(start) X(genome) X(genome_sha256) X(ptx) X(ptx_sha256) X(entry) X(baseline_ptx)  \
-        X(baseline_entry) X(rows) X(score) X(edits) X(versions)
+    X(gpu_name)                                                                                    \
+    X(start)                                                                                       \
+    X(genome) X(genome_sha256) X(ptx) X(ptx_sha256) X(entry) X(baseline_ptx) X(baseline_entry)     \
+        X(rows) X(score) X(edits) X(versions)
 
 static const char put_winner[] = "INSERT OR REPLACE INTO winner(task, finished, sm, seed, promoted"
 #define X(name) ", " #name

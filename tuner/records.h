@@ -77,11 +77,14 @@ ev_status records_put(records *r, const records_evaluation *evaluation, ev_error
 /* Turns a stored evaluation into a duplicate: the gate "seen" and whose code it has. */
 ev_status records_mark_seen(records *r, size_t task, uint64_t number, const char *reason,
                             ev_error *err) EV_CHECKED;
+typedef ev_status records_fn(void *context, const records_evaluation *evaluation, ev_error *err);
+
 /* Calls `each` for the evaluations of a task's phase in order of their numbers, until it fails. */
-ev_status records_each(records *r, size_t task, const char *phase,
-                       ev_status (*each)(void *context, const records_evaluation *evaluation,
-                                         ev_error *err),
-                       void *context, ev_error *err) EV_CHECKED;
+ev_status records_each(records *r, size_t task, const char *phase, records_fn *each, void *context,
+                       ev_error *err) EV_CHECKED;
+/* As records_each, for one number; *found says whether it is there. */
+ev_status records_get(records *r, size_t task, const char *phase, uint64_t number, records_fn *each,
+                      void *context, bool *found, ev_error *err) EV_CHECKED;
 
 /* Writes a task's winner; one that is there is replaced. `finished`: the search has had its whole
  * budget. */
