@@ -76,14 +76,15 @@ static uint32_t predecessors(const ir_work *w, uint32_t block) {
     return count;
 }
 
-/* A block that one branch leads to, that goes on to one block, and that could run any time. */
+/* A block that one branch leads to, that goes on to one block, and that could run any time, as far
+ * as LLVM is concerned; whether its loads may, the gates tell. */
 static bool is_side(const ir_work *w, uint32_t block, uint32_t *next) {
     LLVMBasicBlockRef at = w->blocks[block].block;
     LLVMValueRef last = LLVMGetBasicBlockTerminator(at);
     if (!LLVMIsABranchInst(last) || LLVMIsConditional(last) || predecessors(w, block) != 1)
         return false;
     for (LLVMValueRef i = LLVMGetFirstInstruction(at); i != last; i = LLVMGetNextInstruction(i)) {
-        if (LLVMIsAPHINode(i) || !ir_insn_is_pure(i))
+        if (!LLVMIsALoadInst(i) && !ir_insn_is_pure(i)) /* a PHI is not pure */
             return false;
     }
     *next = ir_work_block_of(w, LLVMGetSuccessor(last, 0));
@@ -176,7 +177,8 @@ static ev_status apply_branch(ir_work *w, const ir_edit *edit, ev_error *err) {
     diamond d;
     EV_TRY(ir_work_need(w, &edit->at, "at", &at, err));
     if (!find_diamond(w, at, &d))
-        return ev_fail(err, EV_BAD, "\"at\" is no branch around pure instructions to a join");
+        return ev_fail(err, EV_BAD,
+                       "\"at\" is no branch around loads and pure instructions to a join");
     LLVMValueRef branch = value_at(w, at);
     lift_side(w, d.side[0], at);
     lift_side(w, d.side[1], at);

@@ -143,7 +143,7 @@ static bool lay_out(ir_work *w, bool fresh) {
              i = LLVMGetNextInstruction(i)) {
             if (fresh && !add_node(w, (ir_node){.value = i, .number = w->count}))
                 return false;
-            uint32_t id = map_get(&w->map, i);
+            uint32_t id = ir_work_id(w, i);
             assert(id != IR_NONE);
             uint32_t *sequence =
                 list_reserve(w->arena, w->sequence, &w->sequence_capacity, w->sequence_count,
@@ -207,8 +207,10 @@ LLVMModuleRef ir_work_take_module(ir_work *w) {
 /* ---- names ------------------------------------------------------------------------------------
  */
 
+/* LLVM may give a new instruction the address of an erased one, which the map still knows. */
 uint32_t ir_work_id(const ir_work *w, LLVMValueRef value) {
-    return map_get(&w->map, value);
+    uint32_t id = map_get(&w->map, value);
+    return id != IR_NONE && w->nodes[id].value == value ? id : IR_NONE;
 }
 
 uint32_t ir_work_block_of(const ir_work *w, LLVMBasicBlockRef block) {
