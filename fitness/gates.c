@@ -40,11 +40,22 @@ double fit_occupancy(const model_time *t) {
                : 0;
 }
 
+/* A free row; a timed case gets that of a case without a time when all are taken. */
+static score_case *row_for(score *s, bool is_timed) {
+    if (s->case_count < SCORE_MAX_CASES)
+        return &s->cases[s->case_count++];
+    for (size_t i = SCORE_MAX_CASES; is_timed && i-- > 0;) {
+        if (s->cases[i].ns == 0)
+            return &s->cases[i];
+    }
+    return NULL;
+}
+
 void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
     note_result(s, r);
-    if (!r->ran || s->case_count == SCORE_MAX_CASES)
+    score_case *row = r->ran ? row_for(s, r->run.timing.ns > 0) : NULL;
+    if (row == NULL)
         return;
-    score_case *row = &s->cases[s->case_count++];
     (void)snprintf(row->name, sizeof row->name, "%s", c->at->name);
     row->ns = r->run.timing.ns;
     row->low_ns = r->run.timing.low_ns;

@@ -7,6 +7,7 @@
  * measured bandwidth against occupancy best; see docs/model.md. */
 #include "fitness/model/model_impl.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Between throughput and latency. */
@@ -16,6 +17,19 @@
 
 /* A spilled register is stored and loaded again about once in so many instructions. */
 #define SPILL_REUSE 8.0
+
+static const char *const TERM_NAMES[] = {
+#define MODEL_TERM(id, name, meaning) name,
+#include "fitness/model/terms.def"
+#undef MODEL_TERM
+};
+
+_Static_assert(sizeof TERM_NAMES / sizeof TERM_NAMES[0] == MODEL_TERM_COUNT, "one row a term");
+
+const char *model_term_name(model_term term) {
+    assert((unsigned)term < MODEL_TERM_COUNT);
+    return TERM_NAMES[term];
+}
 
 typedef struct wave {
     double term[MODEL_TERM_COUNT]; /* ns */
