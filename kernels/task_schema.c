@@ -63,11 +63,12 @@ static const ev_json_key CASE_KEYS[] = {
 };
 
 static const ev_json_key TOLERANCE_KEYS[] = {
-    {"relative_l2", EV_JSON_NUMBER, true, "||got - want|| / ||want||, at most"},
+    {"relative_l2", EV_JSON_NUMBER, true,
+     "L2 norm of the error over that of the oracle's answer, at most"},
     {"scaled_max", EV_JSON_NUMBER, false,
-     "max |got - want| / (u sqrt(depth) scale), at most, where the oracle gives a scale (the sum "
-     "of the terms' sizes); 0: off"},
-    {"max_abs", EV_JSON_NUMBER, false, "max |got - want|, at most; 0: off"},
+     "largest error / (u sqrt(depth) scale), at most, where the oracle gives a scale (the sum of "
+     "the terms' sizes) and u is the type's unit roundoff; 0: off"},
+    {"max_abs", EV_JSON_NUMBER, false, "largest error, at most; 0: off"},
     {"baseline_factor", EV_JSON_NUMBER, false,
      "no worse than this many times the baseline's own error; 0: off"},
     {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},
