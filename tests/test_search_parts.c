@@ -1,0 +1,310 @@
+/* The parts of the search that stand alone: bandit, population against brute force, known code,
+ * minimising. */
+#include "tuner/bandit.h"
+#include "tuner/known.h"
+#include "tuner/minimise.h"
+#include "tuner/population.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- bandit ---- */
+
+#define ARMS 10
+
+static void begin(bandit *b) {
+    bool open[ARMS];
+    for (unsigned i = 0; i < ARMS; i++)
+        open[i] = i != 4;
+    bandit_begin(b, open, ARMS);
+}
+
+static void test_bandit_shares(void **state) {
+    (void)state;
+    bandit b;
+    begin(&b);
+    for (int i = 0; i < 200; i++)
+        bandit_pay(&b, 3, 0.2);
+    for (int i = 0; i < 200; i++)
+        bandit_pay(&b, 5, 0);
+    double sum = 0;
+    for (unsigned i = 0; i < ARMS; i++)
+        sum += bandit_share(&b, i);
+    assert_true(fabs(sum - 1) < 1e-12);
+    assert_true(bandit_share(&b, 4) == 0);
+    assert_true(bandit_share(&b, 3) > 3 * bandit_share(&b, 0));
+    assert_true(bandit_share(&b, 5) < bandit_share(&b, 0));
+    assert_true(bandit_share(&b, 5) >= 0.3 / 9); /* the floor */
+}
+
+static void test_bandit_draws_its_shares(void **state) {
+    (void)state;
+    bandit b;
+    begin(&b);
+    for (int i = 0; i < 50; i++)
+        bandit_pay(&b, 7, 0.1);
+    ev_pcg rng = ev_pcg_seed(1, 2);
+    unsigned drawn[ARMS] = {0};
+    const unsigned draws = 200000;
+    for (unsigned i = 0; i < draws; i++)
+        drawn[bandit_draw(&b, NULL, &rng)]++;
+    for (unsigned i = 0; i < ARMS; i++) {
+        double share = bandit_share(&b, i);
+        double sigma = sqrt(share * (1 - share) / draws);
+        assert_true(fabs(drawn[i] / (double)draws - share) <= 5 * sigma + 1e-12);
+    }
+}
+
+static void test_bandit_skips(void **state) {
+    (void)state;
+    bandit b;
+    begin(&b);
+    bool skip[ARMS] = {false};
+    ev_pcg rng = ev_pcg_seed(3, 4);
+    for (unsigned left = ARMS - 1; left > 0; left--) {
+        unsigned arm = bandit_draw(&b, skip, &rng);
+        assert_true(arm < ARMS && arm != 4 && !skip[arm]);
+        skip[arm] = true;
+    }
+    assert_int_equal(bandit_draw(&b, skip, &rng), ARMS);
+}
+
+/* ---- population ---- */
+
+static bool beats(const member *a, const member *b) {
+    return a->ns <= b->ns && a->error <= b->error && (a->ns != b->ns || a->error != b->error);
+}
+
+/* The rank by its definition: one more than the highest rank among those that dominate it. */
+static unsigned brute_rank(const member *members, size_t count, size_t at) {
+    unsigned rank = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (beats(&members[i], &members[at])) {
+            unsigned above = brute_rank(members, count, i) + 1;
+            rank = above > rank ? above : rank;
+        }
+    }
+    return rank;
+}
+
+static void random_members(member *members, size_t count, ev_pcg *rng, uint32_t range) {
+    for (size_t i = 0; i < count; i++)
+        members[i] = (member){.child = i,
+                              .ns = 1 + ev_pcg_below(rng, range),
+                              .error = ev_pcg_below(rng, range) * 0.25};
+}
+
+static void test_ranks_are_those_of_brute_force(void **state) {
+    (void)state;
+    ev_pcg rng = ev_pcg_seed(5, 6);
+    for (int round = 0; round < 300; round++) {
+        member members[14];
+        size_t count = 1 + ev_pcg_below(&rng, 14);
+        random_members(members, count, &rng, 2 + ev_pcg_below(&rng, 8));
+        population_rank(members, count);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(members[i].rank, brute_rank(members, count, i));
+    }
+}
+
+static int by_ns(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* A front of distinct values, sorted: crowding is the gap between the neighbours. */
+static void test_crowding_is_the_gap_between_neighbours(void **state) {
+    (void)state;
+    enum { N = 9 };
+    ev_pcg rng = ev_pcg_seed(7, 8);
+    member members[N];
+    double ns = 10, error = 100;
+    for (int i = 0; i < N; i++) {
+        ns += 1 + ev_pcg_below(&rng, 9);
+        error -= 1 + ev_pcg_below(&rng, 9);
+        members[i] = (member){.child = (uint64_t)i, .ns = ns, .error = error};
+    }
+    for (int i = N - 1; i > 0; i--) { /* shuffled: order must not matter */
+        uint32_t j = ev_pcg_below(&rng, (uint32_t)i + 1);
+        member swap = members[i];
+        members[i] = members[j];
+        members[j] = swap;
+    }
+    population_rank(members, N);
+    qsort(members, N, sizeof *members, by_ns);
+    double spans[2] = {members[N - 1].ns - members[0].ns, members[0].error - members[N - 1].error};
+    assert_true(isinf(members[0].crowding) && isinf(members[N - 1].crowding));
+    for (int i = 1; i + 1 < N; i++) {
+        double want = (members[i + 1].ns - members[i - 1].ns) / spans[0] +
+                      (members[i - 1].error - members[i + 1].error) / spans[1];
+        assert_true(fabs(members[i].crowding - want) < 1e-12);
+    }
+}
+
+static void test_population_keeps_its_best(void **state) {
+    (void)state;
+    ev_error err;
+    population p;
+    assert_int_equal(population_begin(&p, 16, &err), EV_OK);
+    ev_pcg rng = ev_pcg_seed(9, 10);
+    double best = INFINITY;
+    for (uint64_t child = 0; child < 500; child++) {
+        json_t *genome = json_integer((json_int_t)child);
+        member m = {.child = child,
+                    .genome = genome,
+                    .ns = 100 + ev_pcg_below(&rng, 1000),
+                    .error = ev_pcg_below(&rng, 5)};
+        best = fmin(best, m.ns);
+        population_insert(&p, &m);
+        json_decref(genome);
+        assert_true(p.count <= 16);
+        assert_true(population_best(&p)->ns == best);
+        assert_non_null(population_select(&p, &rng));
+    }
+    population_restart(&p);
+    assert_int_equal(p.count, 1);
+    assert_true(population_best(&p)->ns == best);
+    population_end(&p);
+}
+
+static void test_population_keeps_few_equals(void **state) {
+    (void)state;
+    ev_error err;
+    population p;
+    assert_int_equal(population_begin(&p, 16, &err), EV_OK);
+    for (uint64_t child = 0; child < 40; child++) {
+        json_t *genome = json_integer((json_int_t)child);
+        member m = {.child = child, .genome = genome, .ns = child % 2 ? 10 : 20, .error = 1};
+        population_insert(&p, &m);
+        json_decref(genome);
+    }
+    assert_int_equal(p.count, 8); /* four of each: the slower ones were not crowded out */
+    assert_int_equal(p.members[p.count - 1].child, 39);
+    population_end(&p);
+}
+
+/* ---- known ---- */
+
+static ev_sha256 numbered(uint64_t i) {
+    return ev_sha256_of(&i, sizeof i);
+}
+
+static void test_known_finds_what_was_added(void **state) {
+    (void)state;
+    ev_error err;
+    known *k = known_new();
+    for (uint64_t i = 0; i < 5000; i++) {
+        ev_sha256 key = numbered(i);
+        assert_int_equal(known_add(k, &key, i, &err), EV_OK);
+        assert_int_equal(known_add(k, &key, i + 1, &err), EV_OK); /* the first stays */
+    }
+    for (uint64_t i = 0; i < 10000; i++) {
+        ev_sha256 key = numbered(i);
+        uint64_t child = 0;
+        assert_int_equal(known_find(k, &key, &child), i < 5000);
+        if (i < 5000)
+            assert_int_equal(child, i);
+    }
+    known_free(k);
+}
+
+/* ---- minimising ---- */
+
+/* Edits are whole numbers; the gain needs 3 and 7 together, 11 gives another part; 5 without 3 is
+ * lethal. */
+typedef struct landscape {
+    size_t trials;
+} landscape;
+
+static double time_of(const json_t *genome) {
+    bool has[16] = {false};
+    size_t at = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), at, edit) has[json_integer_value(edit)] =
+        true;
+    if (has[5] && !has[3])
+        return 0;
+    return 100 - (has[3] && has[7] ? 30 : 0) - (has[11] ? 10 : 0) - (has[2] ? 0.1 : 0);
+}
+
+static ev_status score_landscape(void *context, json_t *const *genomes, size_t count, double *ns,
+                                 ev_error *err) {
+    (void)err;
+    landscape *l = context;
+    l->trials += count;
+    for (size_t i = 0; i < count; i++)
+        ns[i] = time_of(genomes[i]);
+    return EV_OK;
+}
+
+static char *minimised(const char *edits, double keep, size_t budget, size_t *trials) {
+    ev_error err;
+    landscape l = {0};
+    json_t *genome = json_pack("{s:s,s:o}", "start", "a", "edits", json_loads(edits, 0, NULL));
+    json_t *small = NULL;
+    double ns = 0;
+    minimise_request request = {.genome = genome,
+                                .ns = time_of(genome),
+                                .reference_ns = 100,
+                                .keep = keep,
+                                .budget = budget,
+                                .score = score_landscape,
+                                .context = &l};
+    assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
+    assert_true(ns == time_of(small));
+    char *text = ev_json_print(json_object_get(small, "edits"), true);
+    json_decref(small);
+    json_decref(genome);
+    *trials = l.trials;
+    return text;
+}
+
+static void expect_minimised(const char *edits, double keep, size_t budget, const char *want) {
+    size_t trials = 0;
+    char *got = minimised(edits, keep, budget, &trials);
+    assert_string_equal(got, want);
+    assert_true(trials <= budget);
+    free(got);
+}
+
+static void test_minimise_keeps_what_pays(void **state) {
+    (void)state;
+    expect_minimised("[0,1,2,3,4,5,6,7,8,9,10,11,12]", 0.98, 300, "[3,7,11]");
+    expect_minimised("[0,1,2,3,4,5,6,7,8,9,10,11,12]", 1.0, 300, "[2,3,7,11]");
+    expect_minimised("[9,8,6,4]", 0.98, 300, "[]");
+    expect_minimised("[]", 0.98, 300, "[]");
+    expect_minimised("[3,7]", 0.98, 300, "[3,7]");
+}
+
+static void test_minimise_stays_in_its_budget(void **state) {
+    (void)state;
+    expect_minimised("[0,1,2,3,4,5,6,7,8,9,10,11,12]", 0.98, 0, "[0,1,2,3,4,5,6,7,8,9,10,11,12]");
+    size_t trials = 0;
+    char *got = minimised("[0,1,2,3,4,5,6,7,8,9,10,11,12]", 0.98, 10, &trials);
+    assert_true(trials <= 10);
+    free(got);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bandit_shares),
+        cmocka_unit_test(test_bandit_draws_its_shares),
+        cmocka_unit_test(test_bandit_skips),
+        cmocka_unit_test(test_ranks_are_those_of_brute_force),
+        cmocka_unit_test(test_crowding_is_the_gap_between_neighbours),
+        cmocka_unit_test(test_population_keeps_its_best),
+        cmocka_unit_test(test_population_keeps_few_equals),
+        cmocka_unit_test(test_known_finds_what_was_added),
+        cmocka_unit_test(test_minimise_keeps_what_pays),
+        cmocka_unit_test(test_minimise_stays_in_its_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

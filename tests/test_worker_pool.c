@@ -1,0 +1,673 @@
+/* A whole run against workers that only pretend to compile: order, duplicates, deaths, resume,
+ * promotion and stop, with no LLVM and no kernel.
+ *
+ * This program is its own worker: `test_worker_pool worker` draws a child as its parent with one
+ * more edit at a random number; what the numbers do is in `effects`. EVOKE_FAULT=KIND:CHILD lets
+ * the worker misbehave once, at that child; a file beside the records says that it has. */
+#include "tuner/draw.h"
+#include "tuner/protocol.h"
+#include "tuner/records.h"
+#include "tuner/tune.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "fitness/score.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TASK "bp_data_masked"
+#define NUMBERS 40
+
+/* ================================ the worker ====================================================
+ */
+
+enum { GAIN_A = 3, CHEAT = 7, PAIR_A = 9, PAIR_B = 11, ABORTS = 13, FAILS = 17, TRAPS = 23 };
+
+typedef struct fake {
+    channel line;
+    task *t;
+    bool has[NUMBERS];
+    char code[EV_SHA256_HEX]; /* stands for the IR and for the PTX */
+} fake;
+
+static void must(ev_status status, const ev_error *err) {
+    if (status == EV_OK)
+        return;
+    (void)fprintf(stderr, "fake worker: %s\n", err->text);
+    _exit(3);
+}
+
+static void say(fake *f, json_t *message) {
+    ev_error err;
+    must(channel_send(&f->line, message, &err), &err);
+}
+
+static json_t *hear(fake *f) {
+    ev_error err;
+    json_t *message = NULL;
+    must(channel_receive(&f->line, &message, &err), &err);
+    return message;
+}
+
+static bool ask(fake *f, json_t *question) {
+    say(f, question);
+    json_t *answer = hear(f);
+    if (!answer)
+        _exit(0);
+    bool go = message_kind_of(answer) == MESSAGE_GO;
+    json_decref(answer);
+    return go;
+}
+
+/* Whether the environment asks for `kind` at this child, for the first time. */
+static bool has_fault(const char *kind, json_int_t child) {
+    const char *fault = getenv("EVOKE_FAULT"), *marker = getenv("EVOKE_FAULT_MARKER");
+    char want[64];
+    (void)snprintf(want, sizeof want, "%s:%lld", kind, (long long)child);
+    if (!fault || strcmp(fault, want) != 0)
+        return false;
+    int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static void understand(fake *f, const json_t *genome) {
+    memset(f->has, 0, sizeof f->has);
+    size_t at = 0;
+    const json_t *edit = NULL;
+    char set[NUMBERS + 64];
+    json_array_foreach(json_object_get(genome, "edits"), at, edit)
+        f->has[atoi(ev_json_text(edit, "at", "i0") + 1)] = true;
+    for (int i = 0; i < NUMBERS; i++) /* the numbers from 30 on leave no trace in the code */
+        set[i] = f->has[i] && i < 30 ? '1' : '0';
+    (void)snprintf(set + NUMBERS, 64, "%.60s", ev_json_text(genome, "start", ""));
+    ev_sha256 sha = ev_sha256_of(set, strlen(set));
+    memcpy(f->code, sha.hex, sizeof f->code);
+}
+
+static double time_of(const fake *f, const json_t *genome) {
+    double ns = strcmp(ev_json_text(genome, "start", ""), f->t->starts[0].name) == 0 ? 1000 : 900;
+    ns -= f->has[GAIN_A] ? 100 : 0;
+    ns -= f->has[CHEAT] ? 300 : 0;
+    ns -= f->has[PAIR_A] && f->has[PAIR_B] ? 150 : 0;
+    for (int i = 24; i < 30; i++)
+        ns += f->has[i] ? i : 0;
+    return ns + 2 * (double)json_object_size(json_object_get(genome, "macros"));
+}
+
+static json_t *draw(const json_t *message, json_int_t child) {
+    json_t *parents = json_object_get(message, "parents");
+    json_t *genome = json_deep_copy(json_array_get(parents, 0));
+    json_t *edits = json_object_get(genome, "edits");
+    size_t at = 0;
+    json_t *edit = NULL;
+    json_array_foreach(json_object_get(json_array_get(parents, 1), "edits"), at, edit)(void)
+        json_array_append(edits, edit);
+    size_t steps = json_array_size(json_object_get(message, "steps"));
+    ev_pcg rng = ev_pcg_child(
+        (uint64_t)json_integer_value(json_array_get(json_object_get(message, "stream"), 0)), 1, 2,
+        (uint32_t)child);
+    for (size_t i = 0; i < steps; i++)
+        (void)json_array_append_new(
+            edits, json_pack("{s:s,s:o}", "kind", "copy", "at",
+                             json_sprintf("i%u", (unsigned)ev_pcg_below(&rng, NUMBERS))));
+    return genome;
+}
+
+static void stage_is(fake *f, const char *name) {
+    json_t *m = message_new(MESSAGE_STAGE);
+    (void)json_object_set_new(m, "stage", json_string(name));
+    say(f, m);
+}
+
+static json_t *with_text(message_kind kind, const char *key, const char *value) {
+    json_t *m = message_new(kind);
+    (void)json_object_set_new(m, key, json_string(value));
+    return m;
+}
+
+static void add_hashes(const fake *f, json_t *m, const json_t *genome) {
+    char *text = ev_json_print(genome, true);
+    ev_sha256 sha = ev_sha256_of(text, strlen(text));
+    free(text);
+    (void)json_object_set_new(m, "genome_sha256", json_string(sha.hex));
+    (void)json_object_set_new(m, "ir_sha256", json_string(f->code));
+    (void)json_object_set_new(m, "ptx_sha256", json_string(f->code));
+    (void)json_object_set_new(m, "ptx", json_string(f->code));
+    (void)json_object_set_new(m, "entry", json_string("fake"));
+    (void)json_object_set_new(m, "words", json_string("words\n"));
+}
+
+static void score_it(fake *f, const json_t *genome, bool promotes) {
+    score s = {.stopped = GATE_NONE, .ns = time_of(f, genome), .error = 1e-6};
+    if (f->has[TRAPS])
+        s = (score){.stopped = GATE_SAFE, .reason = "out-of-bounds", .trap = "out-of-bounds"};
+    if (promotes && f->has[CHEAT])
+        s = (score){.stopped = GATE_PROMOTED, .reason = "wrong at another shape"};
+    for (size_t i = 0; promotes && i < f->t->case_count; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
+            continue;
+        score_case *c = &s.cases[s.case_count++];
+        (void)snprintf(c->name, sizeof c->name, "%s", at->name);
+        c->ns = time_of(f, genome) * 2;
+    }
+    json_t *m = message_new(MESSAGE_DONE);
+    (void)json_object_set_new(m, "score", score_to_json(&s));
+    add_hashes(f, m, genome);
+    say(f, m);
+}
+
+static void evaluate(fake *f, json_t *genome, json_int_t child, bool asks) {
+    understand(f, genome);
+    stage_is(f, "emit");
+    if (f->has[FAILS]) {
+        json_t *m = with_text(MESSAGE_FAILED, "gate", "verify");
+        (void)json_object_set_new(m, "reason", json_string("edit 1 does not apply"));
+        say(f, m);
+        return;
+    }
+    if (f->has[ABORTS])
+        abort();
+    if (has_fault("kill-worker", child))
+        (void)kill(getpid(), SIGKILL);
+    if (has_fault("kill-coordinator", child)) {
+        (void)kill(getppid(), SIGKILL);
+        (void)pause();
+    }
+    if (has_fault("leave", child))
+        _exit(0);
+    if (has_fault("babble", child))
+        (void)!write(f->line.out, "hello there\n", 12);
+    bool go = ask(f, with_text(MESSAGE_IR, "sha256", f->code)) &&
+              ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
+    if (!go && asks) {
+        say(f, message_new(MESSAGE_DONE));
+        return;
+    }
+    score_it(f, genome, false);
+}
+
+static void do_child(fake *f, const json_t *message) {
+    json_int_t child = json_integer_value(json_array_get(json_object_get(message, "stream"), 3));
+    json_t *genome = draw(message, child);
+    bool opens = json_array_size(json_object_get(message, "steps")) == 0;
+    json_t *drawn = with_text(MESSAGE_DRAWN, "operators", opens ? "start" : "copy");
+    (void)json_object_set(drawn, "genome", genome);
+    (void)json_object_set_new(drawn, "genome_sha256", json_string(""));
+    if (ask(f, drawn))
+        evaluate(f, genome, child, true);
+    else
+        say(f, message_new(MESSAGE_DONE));
+    json_decref(genome);
+}
+
+static void do_check(fake *f, const json_t *genome) {
+    understand(f, genome);
+    json_t *cases = json_array();
+    for (size_t i = 0; i < f->t->case_count; i++)
+        (void)json_array_append_new(cases, json_pack("{s:s,s:b,s:f,s:f}", "name",
+                                                     f->t->cases[i].name, "ok", 1, "ns",
+                                                     time_of(f, genome) * 2, "error", 1e-6));
+    json_t *m = message_new(MESSAGE_DONE);
+    (void)json_object_set_new(m, "cases", cases);
+    add_hashes(f, m, genome);
+    say(f, m);
+}
+
+static void do_open(fake *f, const json_t *message) {
+    ev_error err;
+    if (getenv("EVOKE_BAD_BASELINE")) {
+        json_t *m = with_text(MESSAGE_ERROR, "status", "bad");
+        (void)json_object_set_new(m, "text", json_string("the baseline disagrees with its oracle"));
+        say(f, m);
+        return;
+    }
+    task_free(f->t);
+    f->t = NULL;
+    must(task_open(ev_json_text(message, "task", ""), &f->t, &err), &err);
+    json_t *starts = json_array(), *times = json_object();
+    for (size_t i = 0; i < f->t->start_count; i++) {
+        json_t *sites = json_array();
+        for (int k = 0; k < IR_EDIT_COUNT; k++)
+            (void)json_array_append_new(sites, json_integer(3));
+        (void)json_array_append_new(
+            starts, json_pack("{s:s,s:o}", "name", f->t->starts[i].name, "sites", sites));
+    }
+    for (size_t i = 0; i < f->t->case_count; i++)
+        (void)json_object_set_new(times, f->t->cases[i].name, json_real(2000));
+    json_t *m = message_new(MESSAGE_READY);
+    (void)json_object_set_new(m, "task_sha256", json_string(f->t->sha256.hex));
+    (void)json_object_set_new(m, "starts", starts);
+    (void)json_object_set_new(m, "modelled", json_true());
+    (void)json_object_set_new(m, "baseline", json_pack("{s:f}", "ns", 1000.0));
+    (void)json_object_set_new(m, "baseline_ns", times);
+    say(f, m);
+}
+
+static void do_hello(fake *f) {
+    json_t *m = message_new(MESSAGE_HELLO);
+    const char *version = getenv("EVOKE_OTHER_VERSION");
+    (void)json_object_set_new(m, "protocol", json_integer(PROTOCOL_VERSION));
+    (void)json_object_set_new(m, "evoke", json_string(version ? version : EVOKE_VERSION));
+    (void)json_object_set_new(m, "llvm", json_string(ir_llvm_version()));
+    if (getenv("EVOKE_ALWAYS_DIES"))
+        (void)kill(getpid(), SIGKILL);
+    say(f, m);
+}
+
+static int serve(void) {
+    fake f = {.line = {.in = 0, .out = 1}};
+    json_t *m = NULL;
+    while ((m = hear(&f)) != NULL) {
+        json_t *genome = json_object_get(m, "genome");
+        switch (message_kind_of(m)) {
+        case MESSAGE_HELLO:
+            do_hello(&f);
+            break;
+        case MESSAGE_OPEN:
+            do_open(&f, m);
+            break;
+        case MESSAGE_CHILD:
+            do_child(&f, m);
+            break;
+        case MESSAGE_SCORE:
+            evaluate(&f, genome, -1, false);
+            break;
+        case MESSAGE_PROMOTE:
+            understand(&f, genome);
+            score_it(&f, genome, true);
+            break;
+        default:
+            do_check(&f, genome);
+            break;
+        }
+        json_decref(m);
+    }
+    task_free(f.t);
+    channel_free(&f.line);
+    return 0;
+}
+
+/* ================================ the tests =====================================================
+ */
+
+static char scratch[64], self[512];
+
+static int make_scratch(void **state) {
+    (void)state;
+    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-pool-XXXXXX");
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    return mkdtemp(scratch) == NULL || length <= 0;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    return ev_dir_remove(scratch, NULL) != EV_OK;
+}
+
+static int clear_faults(void **state) {
+    (void)state;
+    const char *names[] = {"EVOKE_FAULT", "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
+                           "EVOKE_ALWAYS_DIES"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unsetenv(names[i]);
+    return 0;
+}
+
+static const char *in_scratch(const char *name) {
+    static char buffers[4][128];
+    static int turn;
+    turn = (turn + 1) % 4;
+    (void)snprintf(buffers[turn], sizeof buffers[turn], "%s/%s", scratch, name);
+    return buffers[turn];
+}
+
+static const char *const tasks[] = {TASK};
+
+static tune_options options_for(const char *records_path, unsigned workers) {
+    static const char *argv[3];
+    argv[0] = self;
+    argv[1] = "worker";
+    return (tune_options){.tasks = tasks,
+                          .task_count = 1,
+                          .device = "vm:h200",
+                          .evaluations = 400,
+                          .seed = 11,
+                          .workers = workers,
+                          .starts = "all",
+                          .records = records_path,
+                          .worker_argv = argv};
+}
+
+static void set_fault(const char *fault) {
+    assert_int_equal(setenv("EVOKE_FAULT", fault, 1), 0);
+    assert_int_equal(setenv("EVOKE_FAULT_MARKER", in_scratch("marker"), 1), 0);
+    (void)unlink(in_scratch("marker"));
+}
+
+static tune_report run(const tune_options *o) {
+    ev_error err = {0};
+    tune_report report;
+    if (tune_run(o, &report, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return report;
+}
+
+/* The winner's genome and rows; malloc'ed. */
+static char *winner_of(const char *records_path) {
+    ev_error err = {0};
+    records *r = NULL;
+    records_winner *list = NULL;
+    size_t count = 0;
+    if (records_open_read(records_path, &r, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(records_winners(r, &list, &count, &err), EV_OK);
+    assert_int_equal(count, 1);
+    size_t bytes = strlen(list[0].genome) + strlen(list[0].rows) + 2;
+    char *text = malloc(bytes);
+    (void)snprintf(text, bytes, "%s\n%s", list[0].genome, list[0].rows);
+    records_winners_free(list, count);
+    records_close(r);
+    return text;
+}
+
+static char *unbroken; /* the winner that all runs of these settings must find */
+
+static int find_unbroken(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    tune_report report = run(&o);
+    assert_int_equal(report.evaluations, 400);
+    assert_true(report.duplicates > 0);
+    assert_true(report.rejected[GATE_SAFE] > 0);
+    assert_true(report.rejected[GATE_VERIFY] > 0);
+    tune_report_free(&report);
+    unbroken = winner_of(in_scratch("unbroken"));
+    return clear_faults(state);
+}
+
+static void expect_unbroken(const char *records_path) {
+    char *winner = winner_of(records_path);
+    assert_string_equal(winner, unbroken);
+    free(winner);
+    assert_int_equal(unlink(records_path), 0);
+}
+
+/* Counts gates and reasons over all stored children. */
+typedef struct tally {
+    size_t all, aborted;
+    uint64_t next;
+} tally;
+
+static ev_status count_gates(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    tally *t = context;
+    assert_int_equal(e->number, t->next);
+    t->next++;
+    t->all++;
+    if (strcmp(e->gate, "emit") == 0 && strstr(e->reason, "abort") && strstr(e->reason, "emit")) {
+        assert_non_null(e->genome);
+        t->aborted++;
+    }
+    return EV_OK;
+}
+
+static void test_the_winner_is_minimal_and_does_not_cheat(void **state) {
+    (void)state;
+    /* The cheat is the fastest, and fails at promotion; the neutral edits are minimised away. */
+    assert_null(strstr(unbroken, "\"i7\""));
+    assert_non_null(strstr(unbroken, "\"i3\""));
+    assert_null(strstr(unbroken, "\"i1\""));
+    assert_non_null(strstr(unbroken, "\"promoted\":true"));
+    assert_non_null(strstr(unbroken, "\"time_kind\":\"modelled\""));
+}
+
+static void test_any_number_of_workers_finds_the_same(void **state) {
+    (void)state;
+    const unsigned counts[] = {2, 7};
+    for (size_t i = 0; i < 2; i++) {
+        tune_options o = options_for(in_scratch("many"), counts[i]);
+        tune_report report = run(&o);
+        assert_true(report.row_count > 0 && report.rows[0].promoted);
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("many"));
+    }
+}
+
+static ev_status take_genome(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    *(json_t **)context = json_incref((json_t *)e->genome);
+    return EV_OK;
+}
+
+static json_t *genome_of(const char *records_path, uint64_t number) {
+    ev_error err;
+    records *r = NULL;
+    json_t *genome = NULL;
+    bool found = false;
+    assert_int_equal(records_open_read(records_path, &r, &err), EV_OK);
+    assert_int_equal(records_get(r, 0, "search", number, take_genome, &genome, &found, &err),
+                     EV_OK);
+    assert_true(found);
+    records_close(r);
+    return genome;
+}
+
+static void test_another_seed_runs_another_course(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("seed"), 2);
+    o.seed = 12;
+    tune_report report = run(&o);
+    tune_report_free(&report);
+    json_t *a = genome_of(in_scratch("seed"), 300), *b = genome_of(in_scratch("unbroken"), 300);
+    assert_false(json_equal(a, b));
+    json_decref(a);
+    json_decref(b);
+    assert_int_equal(unlink(in_scratch("seed")), 0);
+}
+
+static void test_what_kills_a_worker_is_rejected_and_named(void **state) {
+    (void)state;
+    ev_error err;
+    records *r = NULL;
+    tally t = {0};
+    assert_int_equal(records_open_read(in_scratch("unbroken"), &r, &err), EV_OK);
+    assert_int_equal(records_each(r, 0, "search", count_gates, &t, &err), EV_OK);
+    records_close(r);
+    assert_int_equal(t.all, 400);
+    assert_true(t.aborted > 0);
+}
+
+static void test_a_killed_worker_costs_nothing(void **state) {
+    (void)state;
+    const char *faults[] = {"kill-worker:100", "leave:3", "babble:50"};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        set_fault(faults[i]);
+        tune_options o = options_for(in_scratch("killed"), 2);
+        tune_report report = run(&o);
+        assert_int_equal(report.evaluations, 400);
+        assert_true(report.failed_workers > 0);
+        assert_true(ev_path_exists(in_scratch("marker")));
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("killed"));
+    }
+}
+
+/* Runs in a process of its own, which is to be killed. */
+static void run_to_death(const tune_options *o) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        ev_error err;
+        tune_report report;
+        _exit(tune_run(o, &report, &err) == EV_OK ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void test_resume_after_kill(void **state) {
+    (void)state;
+    const char *at[] = {"kill-coordinator:0", "kill-coordinator:77", "kill-coordinator:380"};
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        set_fault(at[i]);
+        tune_options o = options_for(in_scratch("resumed"), 2);
+        run_to_death(&o);
+        o.resume = true;
+        o.workers = 3;
+        tune_report report = run(&o);
+        assert_int_equal(report.evaluations, 400);
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("resumed"));
+    }
+}
+
+static void test_resume_of_a_finished_run_gives_its_rows(void **state) {
+    (void)state;
+    setenv("EVOKE_ALWAYS_DIES", "1", 1); /* no worker is needed */
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    o.resume = true;
+    tune_report report = run(&o);
+    assert_true(report.row_count > 0);
+    assert_string_equal(report.rows[0].kernel, TASK);
+    assert_true(report.rows[0].modelled && report.rows[0].speedup > 1);
+    tune_report_free(&report);
+}
+
+static void expect_failure(const tune_options *o, ev_status want, const char *a, const char *b) {
+    ev_error err = {0};
+    tune_report report;
+    assert_int_equal(tune_run(o, &report, &err), want);
+    if (!strstr(err.text, a) || !strstr(err.text, b))
+        fail_msg("'%s' lacks '%s' or '%s'", err.text, a, b);
+}
+
+static void test_resume_of_another_run_is_refused(void **state) {
+    (void)state;
+    static const char *const others[] = {"ar_adam"};
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    expect_failure(&o, EV_BAD, "exist already", "--resume");
+    o.resume = true;
+    o.seed = 12;
+    expect_failure(&o, EV_BAD, "seed", "11");
+    o = options_for(in_scratch("unbroken"), 1);
+    o.resume = true;
+    o.tasks = others;
+    expect_failure(&o, EV_BAD, "tasks", TASK);
+    o = options_for(in_scratch("nothing"), 1);
+    o.resume = true;
+    expect_failure(&o, EV_BAD, "nothing", "--resume");
+}
+
+static void test_workers_that_keep_dying(void **state) {
+    (void)state;
+    setenv("EVOKE_ALWAYS_DIES", "1", 1);
+    tune_options o = options_for(in_scratch("dying"), 2);
+    expect_failure(&o, EV_INFRA, "in a row", "signal 9");
+    assert_false(ev_path_exists(in_scratch("dying")));
+}
+
+static void test_a_worker_of_another_version(void **state) {
+    (void)state;
+    setenv("EVOKE_OTHER_VERSION", "99.9", 1);
+    tune_options o = options_for(in_scratch("other"), 2);
+    expect_failure(&o, EV_BAD, "99.9", "same build");
+}
+
+static void test_a_bad_baseline_leaves_nothing_behind(void **state) {
+    (void)state;
+    setenv("EVOKE_BAD_BASELINE", "1", 1);
+    tune_options o = options_for(in_scratch("bad"), 2);
+    expect_failure(&o, EV_BAD, TASK, "disagrees with its oracle");
+    assert_false(ev_path_exists(in_scratch("bad")));
+}
+
+static void test_bad_options(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("bad"), 2);
+    o.starts = "nosuch";
+    expect_failure(&o, EV_BAD, "nosuch", "textbook");
+    o = options_for(in_scratch("bad"), 2);
+    o.evaluations = 0;
+    expect_failure(&o, EV_BAD, "--evaluations", "--seconds");
+    static const char *const missing[] = {"missing_program"};
+    o = options_for(in_scratch("bad"), 2);
+    o.worker_argv = (const char *const[]){"/nosuch/evoke", NULL};
+    expect_failure(&o, EV_BAD, "/nosuch/evoke", "not found");
+    o.tasks = missing;
+    expect_failure(&o, EV_BAD, "missing_program", TASK);
+}
+
+static volatile int stop;
+
+static void stop_later(void *context, const tune_progress *p) {
+    (void)context;
+    if (p->evaluations > 0)
+        stop = 1;
+}
+
+static void test_stop_ends_cleanly_and_resumes(void **state) {
+    (void)state;
+    stop = 0;
+    tune_options o = options_for(in_scratch("stopped"), 2);
+    o.stop = &stop;
+    o.progress = stop_later;
+    tune_report report = run(&o);
+    assert_true(report.stopped);
+    assert_true(report.evaluations < 400);
+    assert_true(report.row_count > 0);
+    tune_report_free(&report);
+    o = options_for(in_scratch("stopped"), 2);
+    o.resume = true;
+    report = run(&o);
+    assert_false(report.stopped);
+    assert_int_equal(report.evaluations, 400);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("stopped"));
+}
+
+static void test_seconds_end_the_search(void **state) {
+    (void)state;
+    tune_options o = options_for(NULL, 2);
+    o.evaluations = 0;
+    o.seconds = 0.3;
+    tune_report report = run(&o);
+    assert_true(report.evaluations > 0 && report.row_count > 0 && !report.stopped);
+    tune_report_free(&report);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return serve();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_the_winner_is_minimal_and_does_not_cheat, find_unbroken),
+        cmocka_unit_test_setup(test_any_number_of_workers_finds_the_same, clear_faults),
+        cmocka_unit_test_setup(test_another_seed_runs_another_course, clear_faults),
+        cmocka_unit_test_setup(test_what_kills_a_worker_is_rejected_and_named, clear_faults),
+        cmocka_unit_test_setup(test_a_killed_worker_costs_nothing, clear_faults),
+        cmocka_unit_test_setup(test_resume_after_kill, clear_faults),
+        cmocka_unit_test_setup(test_resume_of_a_finished_run_gives_its_rows, clear_faults),
+        cmocka_unit_test_setup(test_resume_of_another_run_is_refused, clear_faults),
+        cmocka_unit_test_setup(test_workers_that_keep_dying, clear_faults),
+        cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
+        cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
+        cmocka_unit_test_setup(test_bad_options, clear_faults),
+        cmocka_unit_test_setup(test_stop_ends_cleanly_and_resumes, clear_faults),
+        cmocka_unit_test_setup(test_seconds_end_the_search, clear_faults),
+    };
+    int failed = cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    free(unbroken);
+    return failed;
+}
