@@ -30,8 +30,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                const float *__restrict__ C, float *__restrict__ gates, float *__restrict__ C_out,
                float *__restrict__ H_out, int B, int H, int k, float scale) {
     __shared__ __align__(16) float x[BATCH][STRIDE];
-    __shared__ __align__(16) float w[COLUMNS][STRIDE];
-    __shared__ float gate[BATCH][COLUMNS + 1];
+    __shared__ union __align__(16) {
+        float w[COLUMNS][STRIDE];
+        float gate[BATCH][COLUMNS + 1]; /* after the last use of w */
+    } shared;
 
     const int column = threadIdx.x, ty = threadIdx.y, thread = ty * COLUMNS + column;
     const int first_unit = blockIdx.x * UNITS, first_row = blockIdx.y * BATCH;
@@ -47,12 +49,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             int r = i / CHUNK, c = i % CHUNK;
             int unit = first_unit + r % UNITS;
             bool inside = unit < H && n + c < k;
-            w[r][c] = inside ? W[((size_t)(r / UNITS) * H + unit) * H + kept[n + c]] : 0.0f;
+            shared.w[r][c] = inside ? W[((size_t)(r / UNITS) * H + unit) * H + kept[n + c]] : 0.0f;
         }
         __syncthreads();
 #pragma unroll
         for (int c = 0; c < CHUNK; c += 4) {
-            float4 v = *(const float4 *)&w[column][c];
+            float4 v = *(const float4 *)&shared.w[column][c];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 float4 u = *(const float4 *)&x[ty * ROWS + r][c];
@@ -66,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        gate[ty * ROWS + r][column] = sum[r];
+        shared.gate[ty * ROWS + r][column] = sum[r];
     __syncthreads();
 
     for (int n = thread; n < BATCH * UNITS; n += THREADS) {
@@ -75,10 +77,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (b < B && j < H) {
             const float *recurrent = G + (size_t)b * 4 * H + j;
             float *out = gates + (size_t)b * 4 * H + j;
-            float i = sigmoid(recurrent[0] + gate[r][u]);
-            float f = sigmoid(recurrent[H] + gate[r][UNITS + u]);
-            float g = tanhf(recurrent[2 * H] + gate[r][2 * UNITS + u]);
-            float o = sigmoid(recurrent[3 * H] + gate[r][3 * UNITS + u]);
+            float i = sigmoid(recurrent[0] + shared.gate[r][u]);
+            float f = sigmoid(recurrent[H] + shared.gate[r][UNITS + u]);
+            float g = tanhf(recurrent[2 * H] + shared.gate[r][2 * UNITS + u]);
+            float o = sigmoid(recurrent[3 * H] + shared.gate[r][3 * UNITS + u]);
             float c = f * C[(size_t)b * H + j] + i * g;
             out[0] = i;
             out[H] = f;
