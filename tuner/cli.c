@@ -33,7 +33,7 @@ static bool read_count(const char *text, uint64_t *out) {
     char *end = NULL;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > INT64_MAX)
         return false;
     *out = value;
     return true;
@@ -105,7 +105,7 @@ static bool value_fits(const cli_option_row *row, const char *value) {
 static const char *kind_wants(const cli_option_row *row) {
     switch (row->kind) {
     case CLI_IS_COUNT:
-        return "a whole number from 0 up";
+        return "a whole number from 0 to 2^63 - 1";
     case CLI_IS_REAL:
         return "a number from 0 up";
     case CLI_IS_SIZES:

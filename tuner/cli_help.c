@@ -28,12 +28,19 @@ static const exit_row exits[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* Takes the spaces at the end away. */
+static void trim(ev_str *out) {
+    while (out->length > 0 && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = '\0';
+}
+
 /* Appends `text`, broken between words at WIDTH, later lines indented; the first line has `used`
  * columns already. */
 static void print_wrapped(ev_str *out, const char *text, size_t used, size_t indent) {
     while (*text != '\0') {
         size_t word = strcspn(text, " ");
         if (used + word > WIDTH && used > indent) {
+            trim(out);
             ev_str_printf(out, "\n%*s", (int)indent, "");
             used = indent;
         }
@@ -46,8 +53,7 @@ static void print_wrapped(ev_str *out, const char *text, size_t used, size_t ind
             text++;
         }
     }
-    while (out->length > 0 && out->data[out->length - 1] == ' ')
-        out->data[--out->length] = '\0';
+    trim(out);
     ev_str_char(out, '\n');
 }
 

@@ -21,15 +21,10 @@ static void device_row(const device_properties *p, table *rows) {
     table_cell(rows, "%s", p->modelled ? "modelled" : "measured");
 }
 
-/* Adds "vm:ID" to whichever is there. */
-static ev_status add_device(const char *gpu_id, json_t *list, table *rows, ev_error *err) {
+/* Adds the device to whichever is there. */
+static ev_status add_device(const char *id, json_t *list, table *rows, ev_error *err) {
     device *d = NULL;
-    ev_str id = EV_STR_EMPTY;
-    ev_str_printf(&id, "vm:%s", gpu_id);
-    ev_status status = device_open(ev_str_text(&id), &d, err);
-    ev_str_free(&id);
-    if (status != EV_OK)
-        return status;
+    EV_TRY(device_open(id, &d, err));
     if (list != NULL)
         (void)json_array_append_new(list, device_json(device_properties_of(d)));
     else
@@ -41,11 +36,11 @@ static ev_status add_device(const char *gpu_id, json_t *list, table *rows, ev_er
 static ev_status add_all(json_t *list, table *rows, ev_error *err) {
     char **ids = NULL;
     size_t count = 0;
-    EV_TRY(gpu_list(&ids, &count, err));
+    EV_TRY(device_list(&ids, &count, err));
     ev_status status = EV_OK;
     for (size_t i = 0; i < count && status == EV_OK; i++)
         status = add_device(ids[i], list, rows, err);
-    gpu_list_free(ids, count);
+    device_list_free(ids, count);
     return status;
 }
 

@@ -1,0 +1,312 @@
+/* Checks candidates case by case; a bundle's with the sources and oracles that it carries. */
+#include "tuner/check.h"
+
+#include "bundle/reader.h"
+#include "fitness/fitness.h"
+#include "tuner/variant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_OF_TASKS "vm:h200"
+
+static const char *verdict_word(bool ok) {
+    return ok ? "pass" : "fail";
+}
+
+/* ---- one candidate over the cases ---- */
+
+typedef struct subject {
+    const task *t;
+    fitness *fitness;
+    const device_properties *device;
+    const char *role; /* "variant" or "baseline" of a bundle, "start" of a task */
+    const candidate *candidate;
+} subject;
+
+static void add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v) {
+    double base = fitness_baseline_ns(s->fitness, at->name);
+    json_t *row =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name, "role",
+                  s->role, "start", s->candidate->start->name, "device", s->device->id, "split",
+                  corpus_split_name(at->split), "case", at->name, "verdict", verdict_word(v->ok),
+                  "error", v->error, "tolerance", v->tolerance);
+    if (v->ns > 0) {
+        (void)json_object_set_new(row, "ns", json_real(v->ns));
+        (void)json_object_set_new(row, "baseline_ns", json_real(base));
+        (void)json_object_set_new(row, "time_kind",
+                                  json_string(s->device->modelled ? "modelled" : "measured"));
+    }
+    if (!v->ok)
+        (void)json_object_set_new(row, "reason", json_string(v->reason));
+    (void)json_array_append_new(c->rows, row);
+    c->failed = c->failed || !v->ok;
+}
+
+/* What makes a case impossible to judge (the baseline itself traps or is wrong there) is a finding
+ * about the kernel, and no wrong usage. */
+static ev_status check_case(check *c, const subject *s, const task_case *at, ev_error *err) {
+    fitness_verdict *verdict = calloc(1, sizeof *verdict);
+    if (verdict == NULL)
+        return ev_fail_memory(err, sizeof *verdict);
+    ev_error problem = {0};
+    ev_status status = fitness_check(s->fitness, s->candidate, at, verdict, &problem);
+    if (status == EV_BAD) {
+        *verdict = (fitness_verdict){.tolerance = s->t->tolerance.relative_l2};
+        (void)strncpy(verdict->reason, problem.text, sizeof verdict->reason - 1);
+        status = EV_OK;
+    }
+    if (status == EV_OK)
+        add_row(c, s, at, verdict);
+    else
+        *err = problem;
+    free(verdict);
+    return status;
+}
+
+static ev_status check_cases(check *c, const subject *s, ev_error *err) {
+    for (size_t i = 0; i < s->t->case_count; i++) {
+        if ((c->splits >> s->t->cases[i].split & 1u) != 0)
+            EV_TRY(check_case(c, s, &s->t->cases[i], err));
+    }
+    return EV_OK;
+}
+
+/* ---- a task on a device ---- */
+
+typedef struct stand {
+    device *device;
+    fitness *fitness;
+} stand;
+
+static void stand_close(stand *s) {
+    fitness_close(s->fitness);
+    device_close(s->device);
+    *s = (stand){0};
+}
+
+static ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) {
+    score *ignored = calloc(1, sizeof *ignored);
+    if (ignored == NULL)
+        return ev_fail_memory(err, sizeof *ignored);
+    ev_status status = fitness_open(t, s->device, NULL, &s->fitness, err);
+    /* No split here: each case is held against the oracle when its turn comes. */
+    if (status == EV_OK)
+        status = fitness_set_baseline(s->fitness, baseline, 0, ignored, err);
+    free(ignored);
+    return status;
+}
+
+static ev_status stand_open(const char *device_id, const task *t, const candidate *baseline,
+                            stand *out, ev_error *err) {
+    stand s = {0};
+    EV_TRY(device_open(device_id, &s.device, err));
+    ev_status status = stand_fill(&s, t, baseline, err);
+    if (status == EV_OK)
+        *out = s;
+    else
+        stand_close(&s);
+    return status;
+}
+
+/* ---- tasks ---- */
+
+static ev_status device_sm(const char *id, int *sm, ev_error *err) {
+    device *d = NULL;
+    EV_TRY(device_open(id, &d, err));
+    *sm = device_properties_of(d)->sm;
+    device_close(d);
+    return EV_OK;
+}
+
+static bool is_wanted(const check *c, const task_start *start) {
+    return strcmp(c->start, "all") == 0 || strcmp(c->start, start->name) == 0;
+}
+
+static candidate start_candidate(const task_start *start, const ev_str *ptx) {
+    return (candidate){
+        .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .entry = start->entry, .start = start};
+}
+
+static ev_status check_built(check *c, const task *t, const char *device_id, const ev_str *ptx,
+                             ev_error *err) {
+    stand st = {0};
+    candidate baseline = start_candidate(&t->starts[0], &ptx[0]);
+    EV_TRY(stand_open(device_id, t, &baseline, &st, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
+        candidate one = start_candidate(&t->starts[i], &ptx[i]);
+        subject s = {t, st.fitness, device_properties_of(st.device), "start", &one};
+        if (is_wanted(c, &t->starts[i]))
+            status = check_cases(c, &s, err);
+    }
+    stand_close(&st);
+    return status;
+}
+
+/* The first start is always built: the others are held against it. */
+static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
+    for (size_t i = 0; i < t->start_count; i++) {
+        if (i > 0 && !is_wanted(c, &t->starts[i]))
+            continue;
+        ev_status status = variant_build_start(t, &t->starts[i], sm, &ptx[i], err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "task %s, start %s", t->name, t->starts[i].name);
+    }
+    return EV_OK;
+}
+
+static ev_status check_starts(check *c, const task *t, ev_error *err) {
+    const char *device_id = c->device != NULL ? c->device : DEVICE_OF_TASKS;
+    int sm = 0;
+    if (strcmp(c->start, "all") != 0 && task_find_start(t, c->start) == NULL)
+        return ev_fail(err, EV_BAD, "task %s has no start '%s'; evoke list shows them", t->name,
+                       c->start);
+    EV_TRY(device_sm(device_id, &sm, err));
+    ev_str *ptx = calloc(t->start_count, sizeof *ptx);
+    if (ptx == NULL)
+        return ev_fail_memory(err, t->start_count * sizeof *ptx);
+    ev_status status = build_starts(c, t, sm, ptx, err);
+    if (status == EV_OK)
+        status = check_built(c, t, device_id, ptx, err);
+    for (size_t i = 0; i < t->start_count; i++)
+        ev_str_free(&ptx[i]);
+    free(ptx);
+    return status;
+}
+
+ev_status check_task(check *c, const char *name_or_path, ev_error *err) {
+    task *t = NULL;
+    EV_TRY(task_open(name_or_path, &t, err));
+    ev_status status = check_starts(c, t, err);
+    task_free(t);
+    return status;
+}
+
+/* ---- bundles ---- */
+
+/* What a shipped variant needs to be scored; borrows from the bundle and the task. */
+typedef struct shipped {
+    candidate candidate;
+    expr_name *macros;
+} shipped;
+
+static ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_error *err) {
+    const task_start *start = task_find_start(t, v->start);
+    if (start == NULL)
+        return ev_fail(err, EV_BAD, "task %s of the bundle has no start '%s'", t->name, v->start);
+    out->macros = calloc(v->launch.macro_count + 1, sizeof *out->macros);
+    if (out->macros == NULL)
+        return ev_fail_memory(err, v->launch.macro_count * sizeof *out->macros);
+    for (size_t i = 0; i < v->launch.macro_count; i++) {
+        const bundle_number *m = &v->launch.macros[i];
+        out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
+    }
+    out->candidate =
+        (candidate){v->ptx, v->ptx_bytes, v->entry, start, out->macros, v->launch.macro_count};
+    return EV_OK;
+}
+
+/* Builds the genome from the bundle's sources: the hash must be that of the shipped PTX. */
+static ev_status replay(check *c, const task *t, const bundle_variant *v, const char *role,
+                        ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_str ptx = EV_STR_EMPTY;
+    ev_error problem = {0};
+    ev_status status = variant_genome(v->genome, "the genome in the bundle", &genome, &problem);
+    if (status == EV_OK)
+        status = variant_build(t, genome, v->sm, &ptx, &problem);
+    ir_genome_free(genome);
+    if (status == EV_INFRA)
+        *err = problem;
+    ev_sha256 made = ev_sha256_of(ev_str_text(&ptx), ptx.length);
+    ev_str_free(&ptx);
+    if (status == EV_INFRA)
+        return status;
+    bool same = status == EV_OK && ev_sha256_equal(&made, &v->sha256);
+    const char *reason = status != EV_OK ? problem.text : "the replayed PTX is another";
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", t->name, "role", role,
+                            "start", v->start, "verdict", verdict_word(same), "ptx_sha256",
+                            v->sha256.hex, "replayed_sha256", status == EV_OK ? made.hex : "");
+    if (!same)
+        (void)json_object_set_new(row, "reason", json_string(reason));
+    (void)json_array_append_new(c->replays, row);
+    c->failed = c->failed || !same;
+    return EV_OK;
+}
+
+static ev_status check_shipped(check *c, const task *t, const bundle_variant *baseline,
+                               const bundle_variant *v, const char *role, ev_error *err) {
+    shipped base = {0}, one = {0};
+    stand st = {0};
+    ev_str device_id = EV_STR_EMPTY;
+    ev_str_printf(&device_id, "vm:%s", v->gpu_id);
+    ev_status status = shipped_make(t, baseline, &base, err);
+    if (status == EV_OK)
+        status = shipped_make(t, v, &one, err);
+    if (status == EV_OK)
+        status = stand_open(c->device != NULL ? c->device : ev_str_text(&device_id), t,
+                            &base.candidate, &st, err);
+    if (status == EV_OK) {
+        subject s = {t, st.fitness, device_properties_of(st.device), role, &one.candidate};
+        status = check_cases(c, &s, err);
+        stand_close(&st);
+    }
+    free(base.macros);
+    free(one.macros);
+    ev_str_free(&device_id);
+    return status;
+}
+
+/* The baseline that a variant was measured against. */
+static const bundle_variant *baseline_of(const bundle_kernel *k, const bundle_variant *v) {
+    for (size_t i = 0; i < k->baseline_count; i++) {
+        if (k->baselines[i].sm == v->sm)
+            return &k->baselines[i];
+    }
+    return NULL;
+}
+
+static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
+                               const bundle_variant *v, const char *role, ev_error *err) {
+    const bundle_variant *baseline = baseline_of(k, v);
+    if (baseline == NULL)
+        return ev_fail(err, EV_BAD, "the bundle has no baseline of %s for sm_%d", k->name, v->sm);
+    EV_TRY(replay(c, t, v, role, err));
+    return check_shipped(c, t, baseline, v, role, err);
+}
+
+/* A kernel without a variant ships its baseline alone. */
+static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
+    for (size_t i = 0; i < k->variant_count; i++)
+        EV_TRY(check_variant(c, t, k, &k->variants[i], "variant", err));
+    for (size_t i = 0; k->variant_count == 0 && i < k->baseline_count; i++)
+        EV_TRY(check_variant(c, t, k, &k->baselines[i], "baseline", err));
+    return EV_OK;
+}
+
+static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
+    ev_str path = EV_STR_EMPTY;
+    task *t = NULL;
+    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    ev_status status = task_load(ev_str_text(&path), &t, err);
+    ev_str_free(&path);
+    EV_TRY(status);
+    if (strcmp(t->sha256.hex, k->task_sha256) != 0)
+        status = ev_fail(err, EV_BAD, "the bundle %s: task %s is not the one that was tuned",
+                         bundle_path(b), t->name);
+    if (status == EV_OK)
+        status = check_loaded(c, t, k, err);
+    task_free(t);
+    return status;
+}
+
+ev_status check_bundle(check *c, const char *path, ev_error *err) {
+    bundle *b = NULL;
+    EV_TRY(bundle_open(path, &b, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK; i++)
+        status = check_kernel(c, b, bundle_kernel_at(b, i), err);
+    bundle_close(b);
+    return status;
+}
