@@ -123,11 +123,11 @@ static ev_status step_drop(drawing *d, ev_error *err) {
     return EV_OK;
 }
 
+/* An entry is a genome of one edit. */
 static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev_error *err) {
     ir_genome *from = NULL;
-    EV_TRY(ir_genome_from_json(json_object_get(entry, "genome"), &from, err));
-    size_t index = (size_t)ev_json_integer(entry, "edit", 0);
-    if (index < ir_genome_edit_count(from) && ir_genome_append_from(d->genome, from, index))
+    EV_TRY(ir_genome_from_json(entry, &from, err));
+    if (ir_genome_edit_count(from) == 1 && ir_genome_append_from(d->genome, from, 0))
         *changed = true;
     ir_genome_free(from);
     return EV_OK;

@@ -125,17 +125,39 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     d->single = d->single && count == 1;
 }
 
-/* Some of the stock that fits the first parent, from a random place on. */
+static bool any_step_takes(const json_t *steps, const char *name) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *arm = NULL;
+    json_array_foreach(steps, i, step) {
+        json_array_foreach(step, k, arm) {
+            if (strcmp(json_string_value(arm), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An edit of the stock as a genome of its own. */
+static json_t *alone(const stock_entry *e) {
+    json_t *genome = json_copy(e->genome);
+    json_t *edit = json_array_get(json_object_get(e->genome, "edits"), e->edit);
+    if (genome)
+        (void)json_object_set_new(genome, "edits", json_pack("[O]", edit));
+    return genome;
+}
+
+/* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
 static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
     json_t *stock = json_array();
     put(r, r->message, "stock", stock);
-    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
     size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
+    if (!any_step_takes(json_object_get(r->message, "steps"), arm_name(ARM_OF(COMBINE))))
+        return;
+    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
     for (size_t i = 0; i < is->stock_count && json_array_size(stock) < STOCK_SENT; i++) {
         const stock_entry *e = &is->stock[(from + i) % is->stock_count];
         if (genome_same_base(e->genome, parent))
-            append(r, stock,
-                   json_pack("{s:O,s:I}", "genome", e->genome, "edit", (json_int_t)e->edit));
+            append(r, stock, alone(e));
     }
 }
 
