@@ -193,6 +193,21 @@ EVOKE_FN int4 __ldg(const int4 *p) {
     return {v.x, v.y, v.z, v.w};
 }
 
+/* Loads and stores with the default cache policy, of a whole vector. Unlike `*p`, which clang takes
+ * apart into the members of the struct, they stay one instruction whatever the optimiser does. */
+EVOKE_FN float __ldca(const float *p) { return *p; }
+EVOKE_FN float2 __ldca(const float2 *p) {
+    evoke_f2 v = *(const evoke_f2 *)p;
+    return {v.x, v.y};
+}
+EVOKE_FN float4 __ldca(const float4 *p) {
+    evoke_f4 v = *(const evoke_f4 *)p;
+    return {v.x, v.y, v.z, v.w};
+}
+EVOKE_FN void __stwb(float *p, float v) { *p = v; }
+EVOKE_FN void __stwb(float2 *p, float2 v) { *(evoke_f2 *)p = evoke_f2{v.x, v.y}; }
+EVOKE_FN void __stwb(float4 *p, float4 v) { *(evoke_f4 *)p = evoke_f4{v.x, v.y, v.z, v.w}; }
+
 /* ---- atomics -----------------------------------------------------------------------------------
  */
 

@@ -33,24 +33,24 @@ static __device__ __forceinline__ void four(const float *__restrict__ gradient,
     float4 g = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
     for (int r = 0; r < count; r++) {
-        float4 t = *(const float4 *)(gradient + (size_t)r * n + i);
+        float4 t = __ldg((const float4 *)(gradient + (size_t)r * n + i));
         g.x += t.x;
         g.y += t.y;
         g.z += t.z;
         g.w += t.w;
     }
     const float share = 1.0f / count;
-    float4 p = *(const float4 *)(parameter + (size_t)rank * n + i);
-    float4 mi = *(const float4 *)(m + i), vi = *(const float4 *)(v + i);
+    float4 p = __ldca((const float4 *)(parameter + (size_t)rank * n + i));
+    float4 mi = __ldca((const float4 *)(m + i)), vi = __ldca((const float4 *)(v + i));
     p.x = adam_step(a, g.x * share, p.x, mi.x, vi.x);
     p.y = adam_step(a, g.y * share, p.y, mi.y, vi.y);
     p.z = adam_step(a, g.z * share, p.z, mi.z, vi.z);
     p.w = adam_step(a, g.w * share, p.w, mi.w, vi.w);
-    *(float4 *)(m + i) = mi;
-    *(float4 *)(v + i) = vi;
+    __stwb((float4 *)(m + i), mi);
+    __stwb((float4 *)(v + i), vi);
 #pragma unroll
     for (int r = 0; r < count; r++)
-        *(float4 *)(parameter + (size_t)r * n + i) = p;
+        __stwb((float4 *)(parameter + (size_t)r * n + i), p);
 }
 
 static __device__ __forceinline__ void one(const float *__restrict__ gradient,

@@ -85,7 +85,7 @@ static __device__ __forceinline__ void load_row(const float *__restrict__ row, i
         for (int k = 0; k < TILE; k += 4) {
             float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             if (left + k < width)
-                x = *(const float4 *)(row + left + k);
+                x = __ldg((const float4 *)(row + left + k));
             v[k] = make_float2(x.x, 0.0f);
             v[k + 1] = make_float2(x.y, 0.0f);
             v[k + 2] = make_float2(x.z, 0.0f);
@@ -95,6 +95,23 @@ static __device__ __forceinline__ void load_row(const float *__restrict__ row, i
 #pragma unroll
         for (int k = 0; k < TILE; k++)
             v[k] = make_float2(left + k < width ? row[left + k] : 0.0f, 0.0f);
+    }
+}
+
+static __device__ __forceinline__ void store_row(float *__restrict__ row, int left, int width,
+                                                 const float v[KEPT]) {
+    if ((width & 3) == 0) {
+#pragma unroll
+        for (int k = 0; k < KEPT; k += 4) {
+            if (left + k < width)
+                __stwb((float4 *)(row + left + k), make_float4(v[k], v[k + 1], v[k + 2], v[k + 3]));
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < KEPT; k++) {
+            if (left + k < width)
+                row[left + k] = v[k];
+        }
     }
 }
 
@@ -150,16 +167,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     transform_tile(sum, scratch[group], lane);
     if (lane < KEPT && y < out_height) {
         const float scale = 1.0f / (TILE * TILE);
-        float *a = Y + (((size_t)n * outputs + o) * out_height + y) * out_width + left;
-        float *b = a + (size_t)out_height * out_width;
+        float a[KEPT], b[KEPT];
 #pragma unroll
         for (int k = 0; k < KEPT; k++) {
-            if (left + k < out_width) {
-                if (o < outputs)
-                    a[k] = sum[k].y * scale;
-                if (o + 1 < outputs)
-                    b[k] = sum[k].x * scale;
-            }
+            a[k] = sum[k].y * scale;
+            b[k] = sum[k].x * scale;
         }
+        float *to = Y + (((size_t)n * outputs + o) * out_height + y) * out_width;
+        if (o < outputs)
+            store_row(to, left, out_width, a);
+        if (o + 1 < outputs)
+            store_row(to + (size_t)out_height * out_width, left, out_width, b);
     }
 }

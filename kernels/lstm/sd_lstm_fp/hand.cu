@@ -20,7 +20,7 @@
 #define COLUMNS (4 * UNITS) /* of the gate matrix, in a block */
 #define THREADS (4 * COLUMNS)
 #define BATCH (4 * ROWS) /* sequences a block */
-#define STRIDE (CHUNK + 4) /* keeps float4 aligned and neighbouring rows off each other's banks */
+#define STRIDE (CHUNK / 4 + 1) /* in float4; odd, so that neighbouring rows use different banks */
 
 static __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
@@ -29,9 +29,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                const float *__restrict__ W, const float *__restrict__ G,
                const float *__restrict__ C, float *__restrict__ gates, float *__restrict__ C_out,
                float *__restrict__ H_out, int B, int H, int k, float scale) {
-    __shared__ __align__(16) float x[BATCH][STRIDE];
-    __shared__ union __align__(16) {
-        float w[COLUMNS][STRIDE];
+    __shared__ float4 x[BATCH][STRIDE];
+    __shared__ union {
+        float4 w[COLUMNS][STRIDE];
         float gate[BATCH][COLUMNS + 1]; /* after the last use of w */
     } shared;
 
@@ -43,21 +43,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int i = thread; i < BATCH * CHUNK; i += THREADS) {
             int r = i / CHUNK, c = i % CHUNK;
             bool inside = first_row + r < B && n + c < k;
-            x[r][c] = inside ? scale * X[(size_t)(first_row + r) * H + kept[n + c]] : 0.0f;
+            ((float *)x[r])[c] = inside ? scale * X[(size_t)(first_row + r) * H + kept[n + c]] : 0.0f;
         }
         for (int i = thread; i < COLUMNS * CHUNK; i += THREADS) {
             int r = i / CHUNK, c = i % CHUNK;
             int unit = first_unit + r % UNITS;
             bool inside = unit < H && n + c < k;
-            shared.w[r][c] = inside ? W[((size_t)(r / UNITS) * H + unit) * H + kept[n + c]] : 0.0f;
+            ((float *)shared.w[r])[c] =
+                inside ? W[((size_t)(r / UNITS) * H + unit) * H + kept[n + c]] : 0.0f;
         }
         __syncthreads();
 #pragma unroll
-        for (int c = 0; c < CHUNK; c += 4) {
-            float4 v = *(const float4 *)&shared.w[column][c];
+        for (int c = 0; c < CHUNK / 4; c++) {
+            float4 v = shared.w[column][c];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                float4 u = *(const float4 *)&x[ty * ROWS + r][c];
+                float4 u = x[ty * ROWS + r][c];
                 sum[r] += u.x * v.x;
                 sum[r] += u.y * v.y;
                 sum[r] += u.z * v.z;

@@ -24,7 +24,7 @@
 static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column, int columns,
                                                bool vector) {
     if (vector)
-        return column < columns ? *(const float4 *)(row + column)
+        return column < columns ? __ldg((const float4 *)(row + column))
                                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     return make_float4(column < columns ? row[column] : 0.0f,
                        column + 1 < columns ? row[column + 1] : 0.0f,
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void store4(float *__restrict__ row, int colum
                                               bool vector, float4 v) {
     if (vector) {
         if (column < columns)
-            *(float4 *)(row + column) = v;
+            __stwb((float4 *)(row + column), v);
         return;
     }
     if (column < columns)
@@ -56,8 +56,8 @@ static __device__ __forceinline__ void store4(float *__restrict__ row, int colum
 extern "C" __global__ void __launch_bounds__(THREADS)
     bp_data_masked(const float *__restrict__ dY, const float *__restrict__ W,
                    const float *__restrict__ X, float *__restrict__ dX, int M, int N, int K) {
-    __shared__ __align__(16) float a[BK][BM + 4]; /* dY, transposed */
-    __shared__ __align__(16) float b[BK][BN];
+    __shared__ float4 a[BK][BM / 4 + 1]; /* dY, transposed */
+    __shared__ float4 b[BK][BN / 4];
 
     const int tx = threadIdx.x, ty = threadIdx.y, thread = ty * 16 + tx;
     const int row = blockIdx.y * BM, column = blockIdx.x * BN;
@@ -90,32 +90,36 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 if (row + r < M)
                     v = load4(dY + (size_t)(row + r) * K, k + c, K, k_vector);
-                a[c][r] = v.x;
-                a[c + 1][r] = v.y;
-                a[c + 2][r] = v.z;
-                a[c + 3][r] = v.w;
+                ((float *)a[c])[r] = v.x;
+                ((float *)a[c + 1])[r] = v.y;
+                ((float *)a[c + 2])[r] = v.z;
+                ((float *)a[c + 3])[r] = v.w;
             }
             for (int i = thread; i < BK * BN / 4; i += THREADS) {
                 int r = i / (BN / 4), c = i % (BN / 4) * 4;
                 float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 if (k + r < K)
                     v = load4(W + (size_t)(k + r) * N, column + c, N, n_vector);
-                *(float4 *)&b[r][c] = v;
+                b[r][c / 4] = v;
             }
             __syncthreads();
             if (warp_live) {
 #pragma unroll
                 for (int kk = 0; kk < BK; kk++) {
-                    float x[TM];
+                    float4 x[TM / 4];
 #pragma unroll
-                    for (int i = 0; i < TM; i++)
-                        x[i] = a[kk][ty * TM + i];
+                    for (int i = 0; i < TM / 4; i++)
+                        x[i] = a[kk][ty * (TM / 4) + i];
 #pragma unroll
                     for (int j = 0; j < TN; j++) {
-                        float4 y = *(const float4 *)&b[kk][j * 64 + tx * 4];
+                        float4 y = b[kk][j * 16 + tx];
 #pragma unroll
-                        for (int i = 0; i < TM; i++)
-                            sum[i][j] = axpy4(x[i], y, sum[i][j]);
+                        for (int i = 0; i < TM / 4; i++) {
+                            sum[4 * i][j] = axpy4(x[i].x, y, sum[4 * i][j]);
+                            sum[4 * i + 1][j] = axpy4(x[i].y, y, sum[4 * i + 1][j]);
+                            sum[4 * i + 2][j] = axpy4(x[i].z, y, sum[4 * i + 2][j]);
+                            sum[4 * i + 3][j] = axpy4(x[i].w, y, sum[4 * i + 3][j]);
+                        }
                     }
                 }
             }
