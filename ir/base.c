@@ -153,7 +153,11 @@ static ev_status parse_text(const ir_base *base, const char *data, size_t bytes,
     char *message = NULL;
     if (!LLVMParseIRInContext(base->context, buffer, out, &message)) /* takes the buffer */
         return EV_OK;
-    ev_status status = ev_fail(err, EV_BAD, "%s: %s", path, message ? message : "unreadable IR");
+    /* LLVM's words begin with the path and end in a blank line. */
+    size_t length = message ? strlen(message) : 0;
+    while (length > 0 && strchr("\n ^", message[length - 1]))
+        length--;
+    ev_status status = ev_fail(err, EV_BAD, "%.*s", (int)length, message ? message : "");
     LLVMDisposeMessage(message);
     return status;
 }
@@ -401,6 +405,20 @@ static ev_status note_constants(ir_base *base, const ir_source *source, ev_error
     return EV_OK;
 }
 
+static void strip_names(LLVMModuleRef module) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        for (unsigned i = 0; i < LLVMCountParams(f); i++)
+            LLVMSetValueName2(LLVMGetParam(f, i), "", 0);
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
+            LLVMSetValueName2(LLVMBasicBlockAsValue(b), "", 0);
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+                if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind)
+                    LLVMSetValueName2(i, "", 0);
+            }
+        }
+    }
+}
+
 static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err) {
     base->sm = source->sm;
     memcpy(base->block, source->block, sizeof base->block);
@@ -411,10 +429,11 @@ static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err
     EV_TRY(make_machine(base, err));
     base->options = LLVMCreatePassBuilderOptions();
     base->context = LLVMContextCreate();
-    /* Unnamed values make equal code equal text. */
-    LLVMContextSetDiscardValueNames(base->context, true);
     LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
     EV_TRY(read_module(base, source, &base->module, err));
+    /* Unnamed values make equal code equal text. Textual IR cannot be read without names. */
+    strip_names(base->module);
+    LLVMContextSetDiscardValueNames(base->context, true);
     return prepare_module(base, source, err);
 }
 

@@ -15,6 +15,27 @@ typedef struct text_lines {
     int32_t count;
 } text_lines;
 
+/* What says nothing of the code: declarations, their attributes, blank lines. */
+static bool is_noise(const char *line, size_t length) {
+    static const char *const starts[] = {"declare ", "attributes #", "; Function Attrs:"};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        size_t stem = strlen(starts[i]);
+        if (length >= stem && memcmp(line, starts[i], stem) == 0)
+            return true;
+    }
+    return length == 0;
+}
+
+/* The length without LLVM's comment on a block's predecessors, which follows from the branches. */
+static size_t without_comment(const char *line, size_t length) {
+    const char *comment = memmem(line, length, " ; ", 3);
+    if (comment)
+        length = (size_t)(comment - line);
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
+    return length;
+}
+
 static bool split_lines(ev_arena *arena, const char *text, text_lines *out) {
     size_t count = 0;
     for (const char *c = text; *c; c++)
@@ -25,8 +46,11 @@ static bool split_lines(ev_arena *arena, const char *text, text_lines *out) {
     if (!out->at || !out->length)
         return false;
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        size_t length = without_comment(text, (size_t)(end - text));
+        if (is_noise(text, length))
+            continue;
         out->at[out->count] = text;
-        out->length[out->count++] = (uint32_t)(end - text);
+        out->length[out->count++] = (uint32_t)length;
     }
     return true;
 }
@@ -177,14 +201,23 @@ static ev_status print_diff(const char *old_text, const char *new_text, ev_str *
 /* ---- names ------------------------------------------------------------------------------------
  */
 
-static void name_nodes(const ir_work *w, uint32_t from, size_t edit) {
-    for (uint32_t id = from; id < w->count; id++) {
+static size_t edit_of_tag(const ir_genome *genome, uint64_t tag) {
+    size_t i = 0;
+    while (i < ir_genome_edit_count(genome) && ir_genome_edit(genome, i)->tag != tag)
+        i++;
+    return i;
+}
+
+/* All anew after each edit, since an instruction that moves loses its name. */
+static void name_nodes(const ir_work *w, const ir_genome *genome) {
+    for (uint32_t id = 0; id < w->count; id++) {
         const ir_node *node = &w->nodes[id];
         if (!node->value || LLVMGetTypeKind(LLVMTypeOf(node->value)) == LLVMVoidTypeKind)
             continue;
         char name[64];
         if (node->added)
-            snprintf(name, sizeof name, "e%zu.%" PRIu32, edit, node->number);
+            snprintf(name, sizeof name, "e%zu.%" PRIu32, edit_of_tag(genome, node->tag),
+                     node->number);
         else
             snprintf(name, sizeof name, "i%" PRIu32, node->number);
         LLVMSetValueName2(node->value, name, strlen(name));
@@ -216,14 +249,13 @@ static void name_arguments(const ir_work *w) {
 
 static ev_status replay_named(ir_work *w, const ir_genome *genome, ev_error *err) {
     for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
-        uint32_t known = w->count;
         ev_status status = ir_work_replay(w, ir_genome_edit(genome, i), err);
         if (status != EV_OK)
             return ev_wrap(err, status, "edit %zu (%s)", i,
                            ir_edit_name(ir_genome_edit_kind(genome, i)));
         char stem[64];
         snprintf(stem, sizeof stem, "e%zu.b", i);
-        name_nodes(w, known, i);
+        name_nodes(w, genome);
         name_blocks(w, stem);
     }
     return EV_OK;
@@ -234,7 +266,7 @@ static ev_status diff_named(const ir_base *base, const ir_genome *genome, ev_str
     ir_work *w;
     EV_TRY(ir_work_open(base, &w, err));
     name_arguments(w);
-    name_nodes(w, 0, 0);
+    name_nodes(w, genome);
     name_blocks(w, "b");
     char *old_text = LLVMPrintModuleToString(w->module);
     ev_status status = replay_named(w, genome, err);

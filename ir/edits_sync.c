@@ -122,7 +122,7 @@ static ev_status apply_weaken_barrier(ir_work *w, const ir_edit *edit, ev_error 
 }
 
 static void describe_weaken_barrier(const ir_work *w, const ir_edit *edit, ev_str *out) {
-    describe(w, edit, "makes a warp's barrier of the block's barrier", out);
+    describe(w, edit, "narrows to the warp the barrier", out);
 }
 
 const ir_rule ir_rule_WEAKEN_BARRIER = {block_barrier_sites, draw_at, apply_weaken_barrier,

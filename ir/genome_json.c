@@ -290,6 +290,15 @@ static ev_status read_macros(const json_t *json, ir_genome *genome, ev_error *er
     return EV_OK;
 }
 
+/* The same edit, or another value of the same knob. */
+static bool stands_already(const ir_genome *genome, const ir_edit *edit) {
+    for (size_t i = 0; ir_edit_is_knob(edit->kind) && i < ir_genome_edit_count(genome); i++) {
+        if (ir_genome_edit_kind(genome, i) == edit->kind)
+            return true;
+    }
+    return ir_genome_holds(genome, &edit->key);
+}
+
 static ev_status read_edits(const json_t *json, ir_genome *genome, ev_error *err) {
     if (!json_is_array(json))
         return ev_fail(err, EV_BAD, "genome: \"edits\" is no list");
@@ -300,12 +309,13 @@ static ev_status read_edits(const json_t *json, ir_genome *genome, ev_error *err
         ev_status status = ir_edit_from_json(row, &edit, err);
         if (status != EV_OK)
             return ev_wrap(err, status, "genome: edits[%zu]", index);
-        size_t before = ir_genome_edit_count(genome);
-        if (!ir_genome_append(genome, edit))
-            return ev_fail_memory(err, sizeof edit);
-        if (ir_genome_edit_count(genome) == before)
+        if (stands_already(genome, &edit)) {
+            ir_edit_clear(&edit);
             return ev_fail(err, EV_BAD, "genome: edits[%zu]: \"%s\" stands there twice; keep one",
                            index, ir_edit_name(edit.kind));
+        }
+        if (!ir_genome_append(genome, edit))
+            return ev_fail_memory(err, sizeof edit);
     }
     return EV_OK;
 }

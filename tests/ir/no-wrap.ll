@@ -1,0 +1,14 @@
+; Signed, then unsigned.
+; EDIT {"kind":"no-wrap","at":"i0","option":1}
+; EDIT {"kind":"no-wrap","at":"i0","option":2}
+; SAYS asserts that the add i0 does not wrap (signed)
+; SAYS asserts that the add i0 does not wrap (unsigned)
+; DIFF -  %i0 = add i32 %a2, 5
+; DIFF +  %i0 = add nuw nsw i32 %a2, 5
+
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k(ptr %x, ptr %y, i32 %n, float %f) {
+  %a = add i32 %n, 5
+  store i32 %a, ptr %y, align 4
+  ret void
+}

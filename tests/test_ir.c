@@ -1,0 +1,572 @@
+/* Loading, building, mutation and what they refuse. */
+#include "base/file.h"
+#include "base/json.h"
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const ir_source everything = {.path = "tests/ir/everything.cu",
+                                     .entry = "everything",
+                                     .include = "kernels/include",
+                                     .sm = 90,
+                                     .block = {256, 1, 1}};
+
+static ir_base *load(const ir_source *source) {
+    ev_error err;
+    ir_base *base = NULL;
+    if (ir_base_load(source, &base, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return base;
+}
+
+static ir_genome *genome_of(const char *edits) {
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text, "{\"start\":\"textbook\",\"edits\":[%s]}", edits);
+    ev_json *doc = NULL;
+    ir_genome *genome = NULL;
+    ev_error err;
+    if (ev_json_parse(ev_str_text(&text), "test", &doc, &err) != EV_OK ||
+        ir_genome_from_json(doc->root, &genome, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    ev_json_free(doc);
+    ev_str_free(&text);
+    return genome;
+}
+
+/* Runs all stages; the first that fails is in *stage. */
+static ev_status build_all(const ir_base *base, const ir_genome *genome, ir_build **out,
+                           ir_stage *stage, ev_error *err) {
+    ir_build *build = NULL;
+    assert_int_equal(ir_build_new(base, genome, &build, err), EV_OK);
+    ev_status status = EV_OK;
+    for (int i = 0; status == EV_OK && i < IR_STAGE_COUNT; i++) {
+        *stage = (ir_stage)i;
+        status = ir_build_run(build, *stage, err);
+    }
+    if (status == EV_OK)
+        *out = build;
+    else
+        ir_build_free(build);
+    return status;
+}
+
+static ir_build *build(const ir_base *base, const ir_genome *genome) {
+    ir_build *made = NULL;
+    ir_stage stage;
+    ev_error err;
+    if (build_all(base, genome, &made, &stage, &err) != EV_OK)
+        fail_msg("%s: %s", ir_stage_name(stage), err.text);
+    return made;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------
+ */
+
+static char folder[] = "/tmp/evoke-test-ir-XXXXXX";
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    ev_error err;
+    return ev_dir_remove(folder, &err) == EV_OK ? 0 : -1;
+}
+
+/* A file of the test's folder; malloc'ed. */
+static char *write_file(const char *name, const char *text) {
+    ev_error err;
+    char *path = ev_path_join(folder, name);
+    if (ev_file_write(path, text, strlen(text), &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return path;
+}
+
+static void bad_sources_are_refused(void **state) {
+    (void)state;
+    static const char kernels[] =
+        "__attribute__((global)) void one() {}\n"
+        "extern \"C\" __attribute__((global)) void two(int *x) { *x = 1; }\n";
+    static const struct {
+        const char *name, *text, *entry;
+        int sm;
+        const char *message;
+    } rows[] = {
+        {"absent.cu", NULL, "k", 90, "no such file"},
+        {"kernel.txt", "x", "k", 90, "ends in .cu, .ll or .bc"},
+        {"typo.cu", "int f() { return nothing; }\n", "k", 90,
+         "use of undeclared identifier 'nothing'"},
+        {"two.cu", kernels, "three", 90, "no kernel \"three\"; it has: _Z3onev, two"},
+        {"syntax.ll", "define void @k( {\n", "k", 90, "syntax.ll:2:1: error: expected type"},
+        {"order.ll",
+         "define ptx_kernel void @k(ptr %p) {\n  store i32 %b, ptr %p\n  %b = add i32 1, 2\n"
+         "  ret void\n}\n",
+         "k", 90, "does not verify: Instruction does not dominate all uses"},
+        {"host.ll", "define void @k() {\n  ret void\n}\n", "k", 90,
+         "no kernel \"k\"; it has: none"},
+        {"garbage.bc", "not bitcode", "k", 90, "bitcode"},
+        {"two.cu", kernels, "two", 12, "sm_12: not one of"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *path = rows[i].text ? write_file(rows[i].name, rows[i].text)
+                                  : ev_path_join(folder, rows[i].name);
+        ir_source source = {.path = path, .entry = rows[i].entry, .sm = rows[i].sm};
+        ir_base *base = NULL;
+        ev_error err;
+        assert_int_equal(ir_base_load(&source, &base, &err), EV_BAD);
+        assert_null(base);
+        if (!strstr(err.text, rows[i].message))
+            fail_msg("%s says: %s", rows[i].name, err.text);
+        free(path);
+    }
+}
+
+static void macros_reach_the_source(void **state) {
+    (void)state;
+    char *path = write_file("macro.cu", "extern \"C\" __attribute__((global)) void k(int *x) {\n"
+                                        "  *x = VALUE;\n}\n");
+    ir_macro macro = {"VALUE", -4711};
+    ir_source source = {.path = path, .entry = "k", .sm = 70, .macros = &macro, .macro_count = 1};
+    ir_base *base = load(&source);
+    char *text = ir_base_insn_text(base, 0);
+    assert_non_null(strstr(text, "store i32 -4711"));
+    assert_int_equal(ir_base_insn_line(base, 0), 2);
+    free(text);
+    ir_base_free(base);
+    free(path);
+}
+
+static uint32_t find_insn(const ir_base *base, const char *part) {
+    for (uint32_t i = 0; i < ir_base_insn_count(base); i++) {
+        char *text = ir_base_insn_text(base, i);
+        bool found = strstr(text, part) != NULL;
+        free(text);
+        if (found)
+            return i;
+    }
+    fail_msg("no instruction with %s", part);
+    return 0;
+}
+
+/* Calls of functions of the included header have the line of the kernel that calls them. */
+static void lines_are_those_of_the_source(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    static const struct {
+        const char *insn, *source;
+    } rows[] = {{"@llvm.nvvm.barrier0", "__syncthreads"},
+                {"@llvm.nvvm.vote.ballot", "__ballot_sync"},
+                {"@llvm.nvvm.membar.sys", "__threadfence_system"}};
+    char *text;
+    size_t bytes;
+    ev_error err;
+    assert_int_equal(ev_file_read(everything.path, &text, &bytes, &err), EV_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t line = ir_base_insn_line(base, find_insn(base, rows[i].insn));
+        const char *at = text;
+        for (uint32_t skip = 1; skip < line; skip++)
+            at = strchr(at, '\n') + 1;
+        const char *found = strstr(at, rows[i].source);
+        assert_non_null(found);
+        assert_true(found < strchr(at, '\n'));
+    }
+    free(text);
+    ir_base_free(base);
+}
+
+/* Names of values, other kernels and debug info leave no trace in the canonical IR. */
+static void equal_code_has_equal_hashes(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "define ptx_kernel void @k(ptr %p) {\nin:\n  %a = load i32, ptr %p\n  %b = add i32 %a, 1\n"
+        "  store i32 %b, ptr %p\n  ret void\n}\n",
+        "define ptx_kernel void @k(ptr %0) {\n  %2 = load i32, ptr %0\n  %3 = add i32 %2, 1\n"
+        "  store i32 %3, ptr %0\n  ret void\n}\ndefine void @other() {\n  ret void\n}\n",
+        "define ptx_kernel void @k(ptr %p) {\n  %a = load i32, ptr %p\n  %b = add i32 %a, 2\n"
+        "  store i32 %b, ptr %p\n  ret void\n}\n"};
+    ev_sha256 sha[3];
+    for (int i = 0; i < 3; i++) {
+        char *path = write_file("hash.ll", texts[i]);
+        ir_source source = {.path = path, .entry = "k", .sm = 90};
+        ir_base *base = load(&source);
+        assert_int_equal(ir_base_insn_count(base), 4);
+        sha[i] = ir_base_sha256(base);
+        ir_base_free(base);
+        free(path);
+    }
+    assert_true(ev_sha256_equal(&sha[0], &sha[1]));
+    assert_false(ev_sha256_equal(&sha[0], &sha[2]));
+}
+
+/* ---- building ---------------------------------------------------------------------------------
+ */
+
+static void ptx_is_for_the_target_and_has_no_lines(void **state) {
+    (void)state;
+    static const int targets[] = {60, 70, 75, 80, 89, 90};
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        ir_source source = everything;
+        source.sm = targets[i];
+        ir_base *base = load(&source);
+        ir_genome *genome = ir_genome_new("textbook");
+        ir_build *made = build(base, genome);
+        size_t bytes;
+        const char *ptx = ir_build_ptx(made, &bytes);
+        char target[32];
+        snprintf(target, sizeof target, ".target sm_%d", targets[i]);
+        assert_int_equal(strlen(ptx), bytes);
+        assert_non_null(strstr(ptx, target));
+        assert_non_null(strstr(ptx, ".visible .entry everything("));
+        assert_null(strstr(ptx, ".loc"));
+        assert_null(strstr(ptx, ".file"));
+        ir_build_free(made);
+        ir_genome_free(genome);
+        ir_base_free(base);
+    }
+}
+
+static ir_genome *mutated(const ir_base *base, uint64_t seed, int edits) {
+    ir_genome *genome = ir_genome_new("textbook");
+    ev_pcg rng = ev_pcg_seed(seed, 9);
+    for (int i = 0; i < edits; i++) {
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(&rng, IR_EDIT_COUNT);
+        ir_genome *child;
+        ev_error err;
+        if (ir_mutate(base, genome, kind, &rng, &child, &err) != EV_OK)
+            continue;
+        ir_genome_free(genome);
+        genome = child;
+    }
+    return genome;
+}
+
+enum { GENOMES = 12 };
+
+typedef struct digest {
+    ev_sha256 genome, ir, ptx;
+} digest;
+
+/* From an own base, the genomes in the given direction. */
+static void digest_all(bool backwards, digest out[GENOMES]) {
+    ir_base *base = load(&everything);
+    for (int i = 0; i < GENOMES; i++) {
+        int at = backwards ? GENOMES - 1 - i : i;
+        ir_genome *genome = mutated(base, (uint64_t)at, 8);
+        json_t *json = ir_genome_to_json(genome);
+        ir_genome *read = NULL;
+        ev_error err;
+        assert_int_equal(ir_genome_from_json(json, &read, &err), EV_OK);
+        ir_build *made = build(base, read);
+        out[at] =
+            (digest){ir_genome_sha256(genome), ir_build_ir_sha256(made), ir_build_ptx_sha256(made)};
+        ir_build_free(made);
+        json_decref(json);
+        ir_genome_free(read);
+        ir_genome_free(genome);
+    }
+    ir_base_free(base);
+}
+
+/* What was built before, and in which process, must not show. */
+static void replay_is_the_same_in_every_process(void **state) {
+    (void)state;
+    digest mine[GENOMES], theirs[GENOMES];
+    memset(mine, 0, sizeof mine);
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        digest_all(true, mine);
+        ssize_t wrote = write(pipes[1], mine, sizeof mine);
+        _exit(wrote == (ssize_t)sizeof mine ? 0 : 1);
+    }
+    close(pipes[1]);
+    char *to = (char *)theirs;
+    for (ssize_t got;
+         (got = read(pipes[0], to, sizeof theirs - (size_t)(to - (char *)theirs))) > 0;)
+        to += got;
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_ptr_equal(to, (char *)(theirs + GENOMES));
+    digest_all(false, mine);
+    for (int i = 0; i < GENOMES; i++) {
+        assert_string_equal(mine[i].genome.hex, theirs[i].genome.hex);
+        assert_string_equal(mine[i].ir.hex, theirs[i].ir.hex);
+        assert_string_equal(mine[i].ptx.hex, theirs[i].ptx.hex);
+    }
+}
+
+static void hashes_tell_code_from_code(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    ir_genome *genomes[] = {genome_of(""), genome_of("{\"kind\":\"pipeline\",\"option\":0}"),
+                            genome_of("{\"kind\":\"max-registers\",\"option\":40}")};
+    ev_sha256 ir[3], ptx[3];
+    for (int i = 0; i < 3; i++) {
+        ir_build *made = build(base, genomes[i]);
+        ir[i] = ir_build_ir_sha256(made);
+        ptx[i] = ir_build_ptx_sha256(made);
+        ir_build_free(made);
+        ir_genome_free(genomes[i]);
+    }
+    assert_true(ev_sha256_equal(&ir[0], &ir[1]));
+    assert_true(ev_sha256_equal(&ptx[0], &ptx[1]));
+    assert_false(ev_sha256_equal(&ir[0], &ir[2]));
+    assert_false(ev_sha256_equal(&ptx[0], &ptx[2]));
+    ir_base_free(base);
+}
+
+static const char loop[] = "define ptx_kernel void @k(ptr %x, i32 %n) {\n" /* i0 br */
+                           "  br label %head\n"
+                           "head:\n"
+                           "  %i = phi i32 [ 0, %0 ], [ %j, %head ]\n" /* i1 */
+                           "  %a = mul i32 %i, 3\n"                    /* i2 */
+                           "  %b = add i32 %a, %n\n"                   /* i3 */
+                           "  store i32 %b, ptr %x\n"                  /* i4 */
+                           "  %j = add i32 %i, 1\n"                    /* i5 */
+                           "  %c = icmp slt i32 %j, %n\n"              /* i6 */
+                           "  br i1 %c, label %head, label %out\n"     /* i7 */
+                           "out:\n"
+                           "  ret void\n"
+                           "}\n";
+
+static ir_base *load_text(const char *text, int sm) {
+    char *path = write_file("text.ll", text);
+    ir_source source = {.path = path, .entry = "k", .sm = sm};
+    ir_base *base = load(&source);
+    free(path);
+    return base;
+}
+
+static void edits_that_do_not_fit_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *edits, *message;
+    } rows[] = {
+        {"{\"kind\":\"delete\"}", "edit 0 (delete): \"at\" is missing"},
+        {"{\"kind\":\"delete\",\"at\":\"i99\"}", "there is no instruction i99"},
+        {"{\"kind\":\"delete\",\"at\":\"i1\"}", "a terminator or PHI"},
+        {"{\"kind\":\"delete\",\"at\":\"t0000000000000001.0\"}", "there is no instruction t0"},
+        {"{\"kind\":\"delete\",\"at\":\"i2\"},{\"kind\":\"move\",\"at\":\"i2\",\"to\":\"i4\"}",
+         "edit 1 (move): \"at\": there is no instruction i2"},
+        {"{\"kind\":\"move\",\"at\":\"i2\",\"to\":\"i1\"}", "\"to\" is a PHI"},
+        {"{\"kind\":\"swap\",\"at\":\"i2\",\"to\":\"i2\"}", "\"at\" itself"},
+        {"{\"kind\":\"copy\",\"at\":\"i2\",\"to\":\"i3\",\"use\":[\"i4\",1]}", "\"use\""},
+        {"{\"kind\":\"operand\",\"at\":\"i3\",\"operand\":7,\"value\":1}", "\"operand\""},
+        {"{\"kind\":\"operand\",\"at\":\"i3\",\"operand\":1,\"value\":\"a0\"}", "another type"},
+        {"{\"kind\":\"operand\",\"at\":\"i3\",\"operand\":1,\"value\":\"i5\"}", "not dominate"},
+        {"{\"kind\":\"operand\",\"at\":\"i3\",\"operand\":1,\"value\":\"a9\"}", "\"value\""},
+        {"{\"kind\":\"constant\",\"at\":\"i3\",\"operand\":1,\"value\":\"a1\"}", "no number"},
+        {"{\"kind\":\"drop-barrier\",\"at\":\"i4\"}", "no barrier"},
+        {"{\"kind\":\"drop-store\",\"at\":\"i2\"}", "no store"},
+        {"{\"kind\":\"forward-value\",\"at\":\"i3\",\"value\":\"i5\"}", "come before"},
+        {"{\"kind\":\"cache-policy\",\"at\":\"i4\",\"option\":0}", "\"option\""},
+        {"{\"kind\":\"widen\",\"at\":\"i4\",\"option\":2}", "adjacent"},
+        {"{\"kind\":\"align\",\"at\":\"i4\",\"option\":12}", "power of two"},
+        {"{\"kind\":\"align-argument\",\"value\":\"a1\"}", "no pointer argument"},
+        {"{\"kind\":\"fast-math\",\"at\":\"i3\",\"option\":1}", "floating-point"},
+        {"{\"kind\":\"approx-math\",\"at\":\"i3\",\"option\":0}", "approximate"},
+        {"{\"kind\":\"narrow\",\"at\":\"i3\"}", "double"},
+        {"{\"kind\":\"no-wrap\",\"at\":\"i3\",\"option\":3}", "\"option\""},
+        {"{\"kind\":\"force-condition\",\"at\":\"i3\",\"option\":1}", "condition"},
+        {"{\"kind\":\"branch-to-select\",\"at\":\"i7\"}", "join"},
+        {"{\"kind\":\"select-to-branch\",\"at\":\"i7\",\"option\":0}", "select"},
+        {"{\"kind\":\"unroll\",\"at\":\"i0\",\"option\":4}", "closes a loop"},
+        {"{\"kind\":\"hoist\",\"at\":\"i2\"}", "loop"},
+        {"{\"kind\":\"sink\",\"at\":\"i2\"}", "one other block"},
+        {"{\"kind\":\"max-threads\",\"option\":4096}", "from 1 to 1024"},
+        {"{\"kind\":\"min-blocks\",\"option\":2}", "block size"},
+        {"{\"kind\":\"max-registers\",\"option\":4}", "from 16 to 255"},
+        {"{\"kind\":\"pipeline\",\"option\":99}", "\"option\""},
+    };
+    ir_base *base = load_text(loop, 90);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ir_genome *genome = genome_of(rows[i].edits);
+        ir_build *made = NULL;
+        ir_stage stage;
+        ev_error err;
+        assert_int_equal(build_all(base, genome, &made, &stage, &err), EV_BAD);
+        assert_int_equal(stage, IR_STAGE_EDIT);
+        if (!strstr(err.text, rows[i].message) || !strstr(err.text, "edit "))
+            fail_msg("%s says: %s", rows[i].edits, err.text);
+        ir_genome_free(genome);
+    }
+    ir_base_free(base);
+}
+
+static void check_diff(const ir_base *base, const char *edits, const char *line) {
+    ir_genome *genome = genome_of(edits);
+    ev_str diff = EV_STR_EMPTY;
+    ev_error err;
+    if (ir_diff(base, genome, &diff, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    if (!strstr(ev_str_text(&diff), line))
+        fail_msg("no \"%s\" in:\n%s", line, ev_str_text(&diff));
+    ev_str_free(&diff);
+    ir_genome_free(genome);
+}
+
+/* Where the stored value is not there, not of the type or not dominating, the nearest one is taken:
+ * an instruction before an argument, an argument before zero. */
+static void missing_repairs_fall_back(void **state) {
+    (void)state;
+    ir_base *base = load_text(loop, 90);
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i3\",\"repairs\":[[\"i4\",0,\"a1\"]]}",
+               "+  store i32 %a1, ptr %a0");
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i3\"}", "+  store i32 %i2, ptr %a0");
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i3\",\"repairs\":[[\"i4\",0,\"i5\"]]}",
+               "+  store i32 %i2, ptr %a0");
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i3\",\"repairs\":[[\"i4\",0,\"a0\"]]}",
+               "+  store i32 %i2, ptr %a0");
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i3\",\"repairs\":[[\"i4\",0,5]]}",
+               "+  store i32 5, ptr %a0");
+    check_diff(base, "{\"kind\":\"delete\",\"at\":\"i6\"}", "+  br i1 false, label %b1");
+    ir_base_free(base);
+}
+
+/* ---- what LLVM would not survive --------------------------------------------------------------
+ */
+
+static void fatal_ir_is_refused_at_verify(void **state) {
+    (void)state;
+    static const struct {
+        const char *declaration, *body, *message;
+    } rows[] = {
+        {"", "fence acq_rel", "fence"},
+        {"", "%a = load atomic i32, ptr %p acquire, align 4", "atomic load"},
+        {"", "store atomic i32 1, ptr %p release, align 4", "atomic store"},
+        {"declare float @llvm.sin.f32(float)", "%a = call afn float @llvm.sin.f32(float %x)",
+         "sin"},
+        {"declare float @llvm.pow.f32(float, float)",
+         "%a = call float @llvm.pow.f32(float %x, float %x)", "llvm.pow"},
+        {"declare float @llvm.exp2.f32(float)", "%a = call fast float @llvm.exp2.f32(float %x)",
+         "llvm.exp2"},
+        {"declare double @llvm.log2.f64(double)", "%a = call double @llvm.log2.f64(double 3.0)",
+         "llvm.log2"},
+        {"declare float @llvm.tanh.f32(float)", "%a = call float @llvm.tanh.f32(float %x)",
+         "llvm.tanh"},
+        {"declare void @llvm.nvvm.bar.sync(i32)", "call void @llvm.nvvm.bar.sync(i32 %n)",
+         "bar.sync"},
+        {"", "indirectbr ptr %p, [label %out]\nout:", "indirectbr"},
+    };
+    ir_genome *none = ir_genome_new("textbook");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ev_str text = EV_STR_EMPTY;
+        ev_str_printf(&text,
+                      "%s\ndefine ptx_kernel void @k(ptr %%p, float %%x, i32 %%n) {\n%s\n"
+                      "  ret void\n}\n",
+                      rows[i].declaration, rows[i].body);
+        ir_base *base = load_text(ev_str_text(&text), 90);
+        ir_build *made = NULL;
+        ir_stage stage;
+        ev_error err;
+        assert_int_equal(build_all(base, none, &made, &stage, &err), EV_BAD);
+        assert_int_equal(stage, IR_STAGE_VERIFY);
+        if (!strstr(err.text, rows[i].message))
+            fail_msg("%s says: %s", rows[i].body, err.text);
+        ir_base_free(base);
+        ev_str_free(&text);
+    }
+    ir_genome_free(none);
+}
+
+static void leave_with_a_number(const char *reason) {
+    _exit(strstr(reason, "select") ? 42 : 43);
+}
+
+/* An instruction that this target does not have: LLVM ends the process, and its words come first.
+ */
+static void the_fatal_handler_gets_the_last_words(void **state) {
+    (void)state;
+    static const char text[] = "declare i32 @llvm.nvvm.redux.sync.add(i32, i32)\n"
+                               "define ptx_kernel void @k(ptr %p, i32 %n) {\n"
+                               "  %a = call i32 @llvm.nvvm.redux.sync.add(i32 %n, i32 -1)\n"
+                               "  store i32 %a, ptr %p\n  ret void\n}\n";
+    pid_t child = fork();
+    if (child == 0) {
+        ir_set_fatal_handler(leave_with_a_number);
+        ir_base *base = load_text(text, 70);
+        ir_genome *none = ir_genome_new("textbook");
+        ir_build_free(build(base, none));
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+/* ---- mutation ---------------------------------------------------------------------------------
+ */
+
+static void mutation_depends_on_its_arguments_alone(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+        ir_genome *parent = mutated(base, (uint64_t)kind, 3);
+        ev_pcg one = ev_pcg_seed(7, (uint64_t)kind), two = one;
+        ir_genome *a = NULL, *b = NULL;
+        ev_error err;
+        ev_status status = ir_mutate(base, parent, (ir_edit_kind)kind, &one, &a, &err);
+        ir_genome_free(mutated(base, 99, 2));
+        assert_int_equal(ir_mutate(base, parent, (ir_edit_kind)kind, &two, &b, &err), status);
+        if (status == EV_OK) {
+            ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
+            assert_true(ev_sha256_equal(&x, &y));
+        }
+        ir_genome_free(a);
+        ir_genome_free(b);
+        ir_genome_free(parent);
+    }
+    ir_base_free(base);
+}
+
+static void a_kind_without_a_place_says_what_it_needs(void **state) {
+    (void)state;
+    ir_base *base = load_text(loop, 90);
+    ir_genome *parent = ir_genome_new("textbook");
+    ir_genome *child = NULL;
+    ev_pcg rng = ev_pcg_seed(1, 1);
+    ev_error err;
+    assert_int_equal(ir_mutate(base, parent, IR_EDIT_DROP_BARRIER, &rng, &child, &err), EV_BAD);
+    assert_null(child);
+    assert_string_equal(err.text, "drop-barrier: no place for it (it needs a barrier of the block "
+                                  "or the warp)");
+    ir_genome_free(parent);
+    ir_base_free(base);
+}
+
+static void the_version_is_llvms(void **state) {
+    (void)state;
+    assert_int_equal(strncmp(ir_llvm_version(), "19.", 3), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_sources_are_refused),
+        cmocka_unit_test(macros_reach_the_source),
+        cmocka_unit_test(lines_are_those_of_the_source),
+        cmocka_unit_test(equal_code_has_equal_hashes),
+        cmocka_unit_test(ptx_is_for_the_target_and_has_no_lines),
+        cmocka_unit_test(replay_is_the_same_in_every_process),
+        cmocka_unit_test(hashes_tell_code_from_code),
+        cmocka_unit_test(edits_that_do_not_fit_are_named),
+        cmocka_unit_test(missing_repairs_fall_back),
+        cmocka_unit_test(fatal_ir_is_refused_at_verify),
+        cmocka_unit_test(the_fatal_handler_gets_the_last_words),
+        cmocka_unit_test(mutation_depends_on_its_arguments_alone),
+        cmocka_unit_test(a_kind_without_a_place_says_what_it_needs),
+        cmocka_unit_test(the_version_is_llvms),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
