@@ -1,0 +1,359 @@
+/* Handlers of control flow, barriers and exchanges between the lanes of a warp.
+ *
+ * A run ends wherever the set of lanes may change; there its instructions are counted at once. A
+ * branch stays inside the executor as long as no other set of the warp waits at or before its
+ * target. */
+
+static inline uint32_t pc_of(const vm_warp *w, const ptx_insn *ip) {
+    return (uint32_t)(ip - w->code);
+}
+
+/* Counts [run_pc, end) as executed by the lanes of the set. */
+static inline void end_run(vm_warp *w, uint32_t end, unsigned uncounted) {
+    uint32_t n = end - w->run_pc;
+    if (!n)
+        return;
+    w->state->runs[w->run_pc]++;
+    w->state->runs[end]--;
+    n -= uncounted;
+    w->state->result->counters.thread_instructions +=
+        (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
+    w->budget -= n;
+}
+
+static inline const ptx_insn *leave(vm_warp *w, vm_stop stop, uint32_t pc) {
+    w->stop = stop;
+    w->pc = pc;
+    return NULL;
+}
+
+#define GO_TO(next)                                                                                \
+    do {                                                                                           \
+        uint32_t to = (next);                                                                      \
+        if (__builtin_expect(to >= w->stop_pc || w->budget <= 0, 0))                               \
+            return leave(w, VM_STOP_TURN, to);                                                     \
+        w->run_pc = w->event_pc = to;                                                              \
+        NEXT_AT(w->code + to);                                                                     \
+    } while (0)
+
+static inline uint32_t guarded(const ptx_insn *ip, const uint8_t *regs, uint32_t mask) {
+    if (ip->guard == PTX_NONE)
+        return mask;
+    uint32_t p = *CSLOT(uint32_t, ip->guard);
+    return mask & (ip->negate & 0x80 ? ~p : p);
+}
+
+/* Wraps every other guarded instruction. */
+static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
+    uint32_t on = guarded(ip, regs, mask);
+    if (on)
+        return ip->body(w, ip, regs, on);
+    if (__builtin_expect(w->observed, 0) && ip->site != PTX_NONE)
+        vm_event_push(w, pc_of(w, ip), 0, NULL, 0, 0);
+    NEXT;
+}
+
+HANDLER(BRA) {
+    uint32_t taken = guarded(ip, regs, mask), pc = pc_of(w, ip);
+    end_run(w, pc + 1, 0);
+    vm_counters *c = &w->state->result->counters;
+    c->branches++;
+    if (__builtin_expect(w->observed, 0))
+        vm_event_push(w, pc, taken, NULL, 0, 0);
+    if (taken == mask)
+        GO_TO(ip->target);
+    if (!taken)
+        GO_TO(pc + 1);
+    c->divergent_branches++;
+    vm_set_push(w, mask & ~taken, pc + 1, w->frame);
+    w->mask = taken;
+    return leave(w, VM_STOP_TURN, ip->target);
+}
+
+HANDLER(FALL) {
+    (void)regs, (void)mask;
+    uint32_t pc = pc_of(w, ip);
+    end_run(w, pc + 1, 1);
+    if (__builtin_expect(pc + 1 >= w->stop_pc || w->budget <= 0, 0)) {
+        if (w->observed)
+            vm_event_push(w, pc, mask, NULL, 0, 0);
+        return leave(w, VM_STOP_TURN, pc + 1);
+    }
+    w->run_pc = pc + 1;
+    NEXT;
+}
+
+/* The lanes of `gone` left this set for good; the others go on behind the instruction. */
+static inline const ptx_insn *without(vm_warp *w, uint32_t gone, uint32_t mask, uint32_t pc) {
+    if (gone == mask)
+        return leave(w, VM_STOP_GONE, pc);
+    w->mask = mask & ~gone;
+    return leave(w, VM_STOP_TURN, pc + 1);
+}
+
+static const ptx_insn *end_lanes(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                                 uint32_t mask) {
+    uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
+    end_run(w, pc + 1, 0);
+    if (__builtin_expect(w->observed, 0))
+        vm_event_push(w, pc, gone, NULL, 0, 0);
+    vm_lanes_exit(w, gone);
+    return without(w, gone, mask, pc);
+}
+HANDLER(EXIT) {
+    return end_lanes(w, ip, regs, mask);
+}
+HANDLER(RET) {
+    if (w->frame->depth == 0)
+        return end_lanes(w, ip, regs, mask);
+    uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
+    end_run(w, pc + 1, 0);
+    if (__builtin_expect(w->observed, 0))
+        vm_event_push(w, pc, gone, NULL, 0, 0);
+    if (!gone)
+        return leave(w, VM_STOP_TURN, pc + 1);
+    if (!vm_frame_return(w, ip, gone))
+        return stop_trap(w);
+    return without(w, gone, mask, pc);
+}
+HANDLER(CALL) {
+    uint32_t calling = guarded(ip, regs, mask), pc = pc_of(w, ip);
+    end_run(w, pc + 1, 0);
+    if (__builtin_expect(w->observed, 0))
+        vm_event_push(w, pc, calling, NULL, 0, 0);
+    if (calling != mask)
+        vm_set_push(w, mask & ~calling, pc + 1, w->frame);
+    if (!calling)
+        return leave(w, VM_STOP_GONE, pc + 1);
+    w->mask = calling;
+    if (!vm_frame_call(w, ip, calling))
+        return stop_trap(w);
+    return leave(w, VM_STOP_TURN, w->pc);
+}
+HANDLER(TRAP) {
+    (void)regs;
+    end_run(w, pc_of(w, ip) + 1, 0);
+    vm_trap_raise(w, ip, VM_TRAP_ILLEGAL_INSTRUCTION, (unsigned)__builtin_ctz(mask), NULL,
+                  "the kernel executed '%s'", ptx_op_get(ip->row)->name);
+    return stop_trap(w);
+}
+HANDLER(SLEEP) {
+    (void)regs, (void)mask;
+    w->budget = 0; /* the next branch gives the turn away */
+    NEXT;
+}
+HANDLER(NOTHING) {
+    (void)regs, (void)mask;
+    NEXT;
+}
+
+static __attribute__((noinline)) const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip,
+                                                                  unsigned lane) {
+    vm_trap_raise(w, ip, VM_TRAP_DIVISION_BY_ZERO, lane, NULL, "an integer divided by zero");
+    return stop_trap(w);
+}
+
+/* ---- meeting of lanes */
+
+static const ptx_insn *inactive(vm_warp *w, const ptx_insn *ip, unsigned lane, unsigned other) {
+    vm_trap_raise(w, ip, VM_TRAP_INACTIVE_LANE, lane, NULL,
+                  "lane %u takes part with lane %u, "
+                  "which does not execute this instruction or is not in its mask",
+                  lane, other);
+    return stop_trap(w);
+}
+
+/* Leaves the run before `ip`, until the lanes of `wanted` stand here too. */
+static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t wanted) {
+    end_run(w, pc_of(w, ip), 0);
+    w->wanted = wanted;
+    return leave(w, VM_STOP_SYNC, pc_of(w, ip));
+}
+
+/* Lanes that the active lanes' member masks name and that have not ended. A lane that is not in its
+ * own mask is PTX_NONE's business: *odd is set to it. */
+static inline uint32_t members(const vm_warp *w, const uint8_t *regs, uint32_t slot, uint32_t mask,
+                               unsigned *odd) {
+    const uint32_t *m = CSLOT(uint32_t, slot);
+    uint32_t all = 0;
+    *odd = 32;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        all |= m[i];
+        if (!(m[i] >> i & 1) && *odd == 32)
+            *odd = i;
+    }
+    return all & w->live;
+}
+#define MEET(slot)                                                                                 \
+    do {                                                                                           \
+        unsigned odd;                                                                              \
+        uint32_t all = members(w, regs, slot, mask, &odd);                                         \
+        if (odd < 32)                                                                              \
+            return inactive(w, ip, odd, odd);                                                      \
+        if (all & ~mask)                                                                           \
+            return wait_for(w, ip, all);                                                           \
+        race_sync_warp(w);                                                                         \
+    } while (0)
+
+#define EXCHANGED                                                                                  \
+    do {                                                                                           \
+        if (__builtin_expect(w->observed, 0))                                                      \
+            vm_event_push(w, pc_of(w, ip), mask, NULL, 0, 0);                                      \
+    } while (0)
+
+HANDLER(BARWARP) {
+    MEET(ip->a);
+    EXCHANGED;
+    NEXT;
+}
+
+/* Source lane of `lane`, or 32 + lane when it is out of range (PTX ISA, shfl). */
+static inline unsigned shuffle_source(uint8_t how, unsigned lane, uint32_t b, uint32_t c) {
+    int bval = (int)(b & 31), cval = (int)(c & 31), segment = (int)(c >> 8 & 31), l = (int)lane;
+    int most = (l & segment) | (cval & ~segment), least = l & segment, j;
+    bool in;
+    switch (how) {
+    case PTX_M_UP:
+        j = l - bval;
+        in = j >= most;
+        break;
+    case PTX_M_DOWN:
+        j = l + bval;
+        in = j <= most;
+        break;
+    case PTX_M_BFLY:
+        j = l ^ bval;
+        in = j <= most;
+        break;
+    default:
+        j = least | (bval & ~segment);
+        in = j <= most;
+    }
+    return in ? (unsigned)j : 32 + lane;
+}
+
+HANDLER(SHFL) {
+    if (ip->flags & PTX_F_SYNC)
+        MEET(ip->e);
+    SOURCES3(u32)
+    uint32_t result[32], in = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned from = shuffle_source(ip->op, i, pb[i], pc[i]);
+        in |= (uint32_t)(from < 32) << i;
+        from &= 31;
+        if (mask >> i & 1 && !(mask >> from & 1))
+            return inactive(w, ip, i, from);
+        result[i] = pa[from];
+    }
+    memcpy(w->tmp, result, sizeof result);
+    blend32(regs + ip->d, w->tmp, mask);
+    if (ip->d2 != PTX_NONE)
+        put_predicate(regs, ip->d2, in, mask);
+    EXCHANGED;
+    NEXT;
+}
+
+HANDLER(VOTE) {
+    uint32_t p = predicate(ip, regs, ip->a, 0);
+    if (ip->flags & PTX_F_SYNC)
+        MEET(ip->b);
+    uint32_t yes = p & mask;
+    if (ip->t == PTX_T_pred) {
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            uint32_t who = ip->flags & PTX_F_SYNC ? CSLOT(uint32_t, ip->b)[i] & mask : mask;
+            bool all = (yes & who) == who, none = (yes & who) == 0;
+            bool r = ip->op == PTX_M_ALL ? all : ip->op == PTX_M_ANY ? !none : all || none;
+            put_predicate(regs, ip->d, r ? VM_FULL : 0, 1u << i);
+        }
+    } else {
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            uint32_t who = ip->flags & PTX_F_SYNC ? CSLOT(uint32_t, ip->b)[i] : mask;
+            SLOT(uint32_t, ip->d)[i] = yes & who;
+        }
+    }
+    EXCHANGED;
+    NEXT;
+}
+
+#define H_MATCH(T, id, expr)                                                                       \
+    HANDLER(id##_##T) {                                                                            \
+        MEET(ip->b);                                                                               \
+        SOURCES1(T) const uint32_t *pb = CSLOT(uint32_t, ip->b);                                   \
+        uint32_t result[32];                                                                       \
+        for (unsigned i = 0; i < 32; i++) {                                                        \
+            uint32_t same = 0, who = pb[i] & mask;                                                 \
+            for (unsigned j = 0; j < 32; j++)                                                      \
+                same |= (uint32_t)(who >> j & 1 && pa[j] == pa[i]) << j;                           \
+            bool all = same == who;                                                                \
+            result[i] = ip->row == PTX_OP_MATCH_ANY ? same : all ? who : 0;                        \
+            if (ip->d2 != PTX_NONE && mask >> i & 1)                                               \
+                put_predicate(regs, ip->d2, all ? VM_FULL : 0, 1u << i);                           \
+        }                                                                                          \
+        memcpy(w->tmp, result, sizeof result);                                                     \
+        blend32(regs + ip->d, w->tmp, mask);                                                       \
+        EXCHANGED;                                                                                 \
+        NEXT;                                                                                      \
+    }
+#define H_REDUX(T, id, expr)                                                                       \
+    HANDLER(id##_##T) {                                                                            \
+        MEET(ip->b);                                                                               \
+        SOURCES1(T) const uint32_t *pb = CSLOT(uint32_t, ip->b);                                   \
+        uint32_t result[32] = {0};                                                                 \
+        for (uint32_t left = mask; left; left &= left - 1) {                                       \
+            unsigned i = (unsigned)__builtin_ctz(left);                                            \
+            uint32_t who = pb[i] & mask;                                                           \
+            CT_##T a = GET_##T(pa[__builtin_ctz(who)]);                                            \
+            for (who &= who - 1; who; who &= who - 1) {                                            \
+                CT_##T b = GET_##T(pa[__builtin_ctz(who)]);                                        \
+                a = (CT_##T)(expr);                                                                \
+            }                                                                                      \
+            result[i] = PUT_##T(a);                                                                \
+        }                                                                                          \
+        memcpy(w->tmp, result, sizeof result);                                                     \
+        blend32(regs + ip->d, w->tmp, mask);                                                       \
+        EXCHANGED;                                                                                 \
+        NEXT;                                                                                      \
+    }
+HANDLER(ELECT) {
+    MEET(ip->a);
+    const uint32_t *pa = CSLOT(uint32_t, ip->a);
+    uint32_t chosen = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned leader = pa[i] ? (unsigned)__builtin_ctz(pa[i]) : 0;
+        w->tmp[i] = leader;
+        chosen |= (uint32_t)(leader == i) << i;
+    }
+    blend32(regs + ip->d, w->tmp, mask);
+    put_predicate(regs, ip->d2, chosen, mask);
+    EXCHANGED;
+    NEXT;
+}
+HANDLER(ACTIVEMASK) {
+    LANES w->tmp[i] = mask;
+    blend32(regs + ip->d, w->tmp, mask);
+    NEXT;
+}
+
+/* ---- barriers of a block: the scheduler keeps them (vm_schedule.c) */
+
+HANDLER(BARSYNC) {
+    (void)regs, (void)mask;
+    if (mask != w->mask) { /* a guard that divides the set: divide it for good */
+        end_run(w, pc_of(w, ip), 0);
+        vm_set_push(w, w->mask & ~mask, pc_of(w, ip) + 1, w->frame);
+        w->mask = mask;
+        w->run_pc = pc_of(w, ip);
+    }
+    end_run(w, pc_of(w, ip) + 1, 0);
+    EXCHANGED;
+    return leave(w, VM_STOP_BARRIER, pc_of(w, ip) + 1);
+}
+HANDLER(FENCE) {
+    (void)regs;
+    race_fence(w);
+    EXCHANGED;
+    NEXT;
+}

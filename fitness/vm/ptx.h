@@ -1,0 +1,393 @@
+/* Inside of the virtual machine: tables, decoded instructions, modules. Nothing outside fitness/vm
+ * includes this, save its tests.
+ *
+ *   row      one line of ptx_ops.def; with types it names a handler of the executor
+ *   slot     byte offset of a register in a warp's frame: 32 lanes of 4 or 8 bytes, or a mask
+ *   frame    the registers, constants and call parameters of one function for one warp
+ */
+#ifndef FITNESS_VM_PTX_H
+#define FITNESS_VM_PTX_H
+
+#include "base/arena.h"
+#include "fitness/vm/vm.h"
+
+#define PTX_NONE UINT32_MAX
+
+typedef enum ptx_type {
+#define PTX_TYPE(id, bits, kind) PTX_T_##id,
+#include "fitness/vm/ptx_types.def"
+#undef PTX_TYPE
+    PTX_T_COUNT
+} ptx_type;
+
+typedef enum ptx_group {
+    PTX_G_rnd,
+    PTX_G_irnd,
+    PTX_G_ftz,
+    PTX_G_sat,
+    PTX_G_relu,
+    PTX_G_nan,
+    PTX_G_xorsign,
+    PTX_G_abs,
+    PTX_G_cc,
+    PTX_G_part,
+    PTX_G_prec,
+    PTX_G_cmp,
+    PTX_G_bool,
+    PTX_G_testp,
+    PTX_G_space,
+    PTX_G_to,
+    PTX_G_volatile,
+    PTX_G_sem,
+    PTX_G_scope,
+    PTX_G_barscope,
+    PTX_G_nc,
+    PTX_G_cop,
+    PTX_G_l1,
+    PTX_G_l2,
+    PTX_G_pre,
+    PTX_G_level,
+    PTX_G_vec,
+    PTX_G_op,
+    PTX_G_noftz,
+    PTX_G_sync,
+    PTX_G_shfl,
+    PTX_G_vote,
+    PTX_G_ballot,
+    PTX_G_match,
+    PTX_G_uniform,
+    PTX_G_aligned,
+    PTX_G_barred,
+    PTX_G_dir,
+    PTX_G_wrap,
+    PTX_G_shiftamt,
+    PTX_G_prmt,
+    PTX_G_COUNT
+} ptx_group;
+
+/* Modifiers; 0 is "not given". */
+typedef enum ptx_mod {
+    PTX_M_NONE = 0,
+#define PTX_MOD(group, id, text) PTX_M_##id,
+#include "fitness/vm/ptx_mods.def"
+#undef PTX_MOD
+    PTX_M_COUNT
+} ptx_mod;
+
+typedef enum ptx_sreg {
+#define PTX_SREG(id, text, bits, dynamic) PTX_SR_##id,
+#include "fitness/vm/ptx_sregs.def"
+#undef PTX_SREG
+    PTX_SR_COUNT
+} ptx_sreg;
+
+typedef enum ptx_row {
+#define PTX_OP(id, ...) PTX_OP_##id,
+#include "fitness/vm/ptx_ops.def"
+#undef PTX_OP
+    PTX_OP_COUNT
+} ptx_row;
+
+/* How the executor wraps a row's expression; also what the decoder must prepare. */
+typedef enum ptx_shape {
+    PTX_S_UN,
+    PTX_S_BIN,
+    PTX_S_BIN16X2,
+    PTX_S_TER,
+    PTX_S_WIDE,
+    PTX_S_WIDE3,
+    PTX_S_CARRY,
+    PTX_S_CARRY3,
+    PTX_S_DIVIDE,
+    PTX_S_COUNT,
+    PTX_S_EXTRACT,
+    PTX_S_INSERT,
+    PTX_S_MASKBITS,
+    PTX_S_EXTEND,
+    PTX_S_DP4A,
+    PTX_S_DP2A,
+    PTX_S_PREDICATE,
+    PTX_S_LOP3,
+    PTX_S_LOP3P,
+    PTX_S_SHIFT,
+    PTX_S_FUNNEL,
+    PTX_S_PRMTMODE,
+    PTX_S_FUN,
+    PTX_S_FBIN,
+    PTX_S_FTER,
+    PTX_S_FSIGN,
+    PTX_S_FMINMAX,
+    PTX_S_TESTP,
+    PTX_S_COPYSIGN,
+    PTX_S_SETP,
+    PTX_S_SET,
+    PTX_S_SELECT,
+    PTX_S_SLCT,
+    PTX_S_MOVE,
+    PTX_S_CVTA,
+    PTX_S_ISSPACEP,
+    PTX_S_CVT,
+    PTX_S_CVTPACK,
+    PTX_S_CVTTF32,
+    PTX_S_LD,
+    PTX_S_ST,
+    PTX_S_ATOM,
+    PTX_S_RED,
+    PTX_S_SHFL,
+    PTX_S_VOTE,
+    PTX_S_MATCH,
+    PTX_S_REDUX,
+    PTX_S_ELECT,
+    PTX_S_ACTIVEMASK,
+    PTX_S_BARWARP,
+    PTX_S_BARSYNC,
+    PTX_S_BARRED,
+    PTX_S_FENCE,
+    PTX_S_BRA,
+    PTX_S_CALL,
+    PTX_S_RET,
+    PTX_S_EXIT,
+    PTX_S_TRAP,
+    PTX_S_SLEEP,
+    PTX_S_NOTHING,
+    PTX_S_FALL,
+    PTX_S_SREG,
+    PTX_S_LOCALADDR,
+    PTX_S_PACK,
+    PTX_S_UNPACK,
+} ptx_shape;
+
+enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
+
+typedef struct ptx_op {
+    const char *name;
+    const char *format;
+    const char *pattern;
+    const char *meaning;
+    uint32_t types; /* bit t: type t may be T */
+    uint32_t types2;
+    uint8_t pipe;
+    uint8_t shape;
+} ptx_op;
+
+const ptx_op *ptx_op_get(unsigned row);
+const char *ptx_type_name(ptx_type t);
+unsigned ptx_type_bits(ptx_type t);
+char ptx_type_kind(ptx_type t); /* one letter, ptx_types.def */
+ptx_type ptx_type_find(const char *text, size_t length);
+const char *ptx_mod_text(ptx_mod m);
+ptx_group ptx_mod_group(ptx_mod m);
+const char *ptx_group_name(ptx_group g);
+bool ptx_group_find(const char *text, size_t length, ptx_group *out);
+/* The modifier of `group` spelled so, or PTX_M_NONE. */
+ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length);
+const char *ptx_sreg_text(ptx_sreg s);
+unsigned ptx_sreg_bits(ptx_sreg s);
+bool ptx_sreg_dynamic(ptx_sreg s);
+bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out);
+
+/* ---- decoded code */
+
+typedef struct ptx_insn ptx_insn;
+typedef struct vm_warp vm_warp;
+/* Executes `ip` for the lanes of `mask`; the next instruction, or NULL to leave the run. */
+typedef const ptx_insn *(*ptx_handler)(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                       uint32_t mask);
+
+struct ptx_insn {
+    ptx_handler fn;      /* the guard's wrapper, or the body itself */
+    ptx_handler body;    /* what the row and types name */
+    uint32_t d, d2;      /* destination slots */
+    uint32_t a, b, c, e; /* source slots */
+    uint32_t v[4];       /* elements of a vector operand */
+    int64_t imm;         /* address offset, lop3 table, local offset */
+    uint32_t target;     /* pc of a branch, index of a call, number of a special register */
+    uint32_t guard;      /* slot of the guard predicate, PTX_NONE */
+    uint16_t row;
+    uint8_t t, u;   /* types */
+    uint8_t bytes;  /* of one element of a memory access */
+    uint8_t count;  /* elements of a vector operand */
+    uint8_t space;  /* vm_space */
+    uint8_t negate; /* bit 0..3: source predicate a, b, c, e inverted; bit 7: the guard */
+    uint8_t rnd;    /* ptx_mod of the group, where the shape reads it */
+    uint8_t ftz, sat, relu;
+    uint8_t op;           /* cmp, shfl, vote, testp, wrap, prmt, barred, part: ptx_mod */
+    uint8_t bool_op;      /* and, or, xor: ptx_mod */
+    uint8_t wide;         /* destination or data register has 8 bytes a lane */
+    uint8_t strong;       /* volatile, relaxed or stronger, atomic */
+    uint8_t address_bits; /* of the base register: 32 or 64 */
+    uint8_t flags;        /* PTX_F_* */
+    uint32_t site;        /* number of the memory access, for the segment cache */
+};
+
+enum {
+    PTX_F_NAN = 1,     /* .NaN */
+    PTX_F_XORSIGN = 2, /* .xorsign.abs */
+    PTX_F_ABS = 4,
+    PTX_F_SIGNED = 8,  /* sign-extends a load */
+    PTX_F_SINK2 = 16,  /* second destination is `_` or absent */
+    PTX_F_ARRIVE = 32, /* bar.arrive: does not wait */
+    PTX_F_SYNC = 64,   /* has a member mask */
+    PTX_F_ALIGNED = 128,
+};
+
+typedef enum ptx_operand_kind {
+    PTX_O_NONE,
+    PTX_O_REG,
+    PTX_O_INT,
+    PTX_O_F32,
+    PTX_O_F64,
+    PTX_O_SREG,
+    PTX_O_SYMBOL,
+    PTX_O_ADDRESS,
+    PTX_O_VECTOR,
+    PTX_O_LABEL,
+    PTX_O_SINK,
+    PTX_O_CALL,
+} ptx_operand_kind;
+
+typedef struct ptx_var ptx_var;
+typedef struct ptx_operand ptx_operand;
+struct ptx_operand {
+    uint8_t kind;
+    bool negated;  /* !%p */
+    bool piped;    /* stands after a | */
+    uint8_t count; /* of a vector */
+    uint32_t reg;  /* also the base of an address; PTX_NONE: no register */
+    int64_t value; /* integer, float bits, offset of an address or symbol, special register */
+    const ptx_var *var;
+    const char *label;
+    uint32_t label_length;
+    ptx_operand *items; /* of a vector */
+    const char *at;     /* in the text, for messages */
+};
+
+/* What is needed of an instruction off the fast path. */
+typedef struct ptx_cold {
+    const char *name;
+    uint32_t line, source_line;
+    uint32_t guard_reg;
+    uint32_t func;
+    uint8_t operand_count;
+    ptx_operand *operands;
+} ptx_cold;
+
+typedef struct ptx_reg {
+    uint32_t slot;
+    uint8_t bits; /* 1, 16, 32, 64 */
+    const char *name;
+} ptx_reg;
+
+struct ptx_var {
+    const char *name;
+    uint8_t space; /* vm_space */
+    uint32_t bytes, align;
+    ptx_type type;
+    bool array;
+    bool dynamic;    /* .extern .shared, size given by the launch */
+    uint64_t offset; /* in its space; for .param of a call, the slot in the frame */
+    uint32_t stride; /* of a .param: bytes a lane */
+    uint8_t *init;   /* NULL: zero */
+};
+
+enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
+
+typedef struct ptx_const {
+    uint32_t slot;
+    uint8_t bits; /* 1, 32 or 64 */
+    uint8_t base; /* PTX_BASE_*: what to add when a frame is made */
+    uint64_t value;
+} ptx_const;
+
+typedef struct ptx_sreg_use {
+    uint32_t slot;
+    ptx_sreg sreg;
+} ptx_sreg_use;
+
+typedef struct ptx_func {
+    const char *name;
+    bool entry, defined;
+    vm_entry pub;
+    ptx_var *params;
+    size_t param_count;
+    ptx_var *rets;
+    size_t ret_count;
+    uint32_t frame_bytes;
+    ptx_const *consts;
+    size_t const_count;
+    ptx_sreg_use *sregs;
+    size_t sreg_count;
+    uint32_t local_bytes;
+    uint32_t first_reg, end_reg;
+} ptx_func;
+
+typedef struct ptx_copy {
+    uint32_t from, to; /* slots in caller's and callee's frame */
+    uint32_t from_stride, to_stride, bytes;
+} ptx_copy;
+
+typedef struct ptx_call {
+    uint32_t func;
+    ptx_copy *args;
+    size_t arg_count;
+    ptx_copy *rets; /* from: callee, to: caller */
+    size_t ret_count;
+} ptx_call;
+
+typedef struct ptx_reloc {
+    uint64_t offset; /* in the image of .global variables */
+    uint64_t value;  /* offset of the variable it points to */
+} ptx_reloc;
+
+struct vm_module {
+    ev_arena *arena;
+    char *text;
+    size_t text_bytes;
+    uint32_t *line_starts;
+    uint32_t line_count;
+    const char *name;
+    int sm, version;
+    uint64_t text_hash;
+    ptx_func *funcs;
+    size_t func_count;
+    uint32_t *entries; /* indices of funcs */
+    size_t entry_count;
+    ptx_insn *code; /* insn_count of them, and one more that is never reached */
+    ptx_cold *cold;
+    uint32_t insn_count;
+    uint32_t site_count;
+    ptx_reg *regs;
+    uint32_t reg_count;
+    ptx_call *calls;
+    size_t call_count;
+    uint8_t *global_image;
+    uint64_t global_bytes;
+    ptx_reloc *relocs;
+    size_t reloc_count;
+    uint8_t *const_image;
+    uint64_t const_bytes;
+    uint32_t dynamic_base; /* where dynamic shared memory begins in a block's */
+    unsigned isa;
+};
+
+/* Generic addresses: each space but global has a window; its upper bits name it. */
+#define VM_WINDOW_SHIFT 40
+#define VM_WINDOW(n) ((uint64_t)(n) << VM_WINDOW_SHIFT)
+#define VM_WINDOW_SHARED VM_WINDOW(1)
+#define VM_WINDOW_LOCAL VM_WINDOW(2)
+#define VM_WINDOW_CONST VM_WINDOW(3)
+#define VM_WINDOW_PARAM VM_WINDOW(4)
+
+/* ---- instruction sets: the executor is compiled once for each */
+enum { VM_ISA_BASELINE, VM_ISA_AVX2, VM_ISA_AVX512, VM_ISA_COUNT };
+unsigned vm_isa_best(void);
+bool vm_isa_supported(unsigned isa);
+/* Chooses another executor for this module (tests hold them against each other). */
+void vm_module_set_isa(vm_module *module, unsigned isa);
+ptx_handler vm_find_handler_baseline(unsigned row, unsigned t, unsigned x);
+ptx_handler vm_find_handler_avx2(unsigned row, unsigned t, unsigned x);
+ptx_handler vm_find_handler_avx512(unsigned row, unsigned t, unsigned x);
+/* The second index of a handler: comparison, source type, space or "has modifiers". */
+unsigned ptx_handler_variant(const ptx_insn *insn);
+
+#endif

@@ -1,0 +1,440 @@
+/* The decoder: holds operands against a row's pattern and turns them into slots. */
+#include "fitness/vm/ptx_load.h"
+
+#include <string.h>
+
+typedef struct decoding {
+    ptx_loader *L;
+    const ptx_match *m;
+    const ptx_op *op;
+    ptx_insn *insn;
+    unsigned sources; /* filled so far: a, b, c, e */
+    const char *at;   /* of the mnemonic */
+} decoding;
+
+static unsigned lane_bits(unsigned type_bits) {
+    return type_bits == 1 ? 1 : type_bits < 16 ? 16 : type_bits;
+}
+
+/* Loads, stores and conversions take registers wider than their type. */
+static bool may_be_wider(const decoding *d) {
+    return d->op->shape == PTX_S_LD || d->op->shape == PTX_S_ST || d->op->shape == PTX_S_CVT;
+}
+
+static bool check_register(decoding *d, const ptx_operand *o, unsigned bits) {
+    unsigned have = d->L->m->regs[o->reg].bits;
+    if (have == bits || (may_be_wider(d) && have > bits && bits != 1))
+        return true;
+    return ptx_fail_at(d->L, o->at, "found %s of %u bits; expected a register of %u bits",
+                       d->L->m->regs[o->reg].name, have, bits);
+}
+
+static bool is_float(ptx_type t) {
+    return ptx_type_kind(t) == 'F';
+}
+
+/* The bits of an immediate operand as type t; false with a message. */
+static bool immediate(decoding *d, const ptx_operand *o, ptx_type t, uint64_t *out) {
+    uint64_t v = (uint64_t)o->value;
+    double f;
+    if (o->kind == PTX_O_INT) {
+        if (is_float(t))
+            return ptx_fail_at(d->L, o->at, "found an integer; expected a floating-point number");
+    } else if (o->kind == PTX_O_F32) {
+        if (ptx_type_bits(t) == 64) {
+            float single;
+            memcpy(&single, &v, sizeof single);
+            f = (double)single;
+            memcpy(&v, &f, sizeof v);
+        }
+    } else if (t == PTX_T_f32) {
+        memcpy(&f, &v, sizeof f);
+        float single = (float)f;
+        v = 0;
+        memcpy(&v, &single, sizeof single);
+    } else if (ptx_type_bits(t) != 64) {
+        return ptx_fail_at(d->L, o->at, "found a floating-point number; expected one of %u bits",
+                           ptx_type_bits(t));
+    }
+    *out = v;
+    return true;
+}
+
+static bool is_literal(const ptx_operand *o) {
+    return o->kind == PTX_O_INT || o->kind == PTX_O_F32 || o->kind == PTX_O_F64;
+}
+
+static uint32_t symbol_slot(decoding *d, const ptx_operand *o, unsigned bits) {
+    ptx_loader *L = d->L;
+    const ptx_var *v = o->var;
+    if (v->space == VM_SPACE_LOCAL || (v->space == VM_SPACE_PARAM && !L->func->entry)) {
+        ptx_fail_at(L, o->at, "found the address of '%s'; expected it in a mov", v->name);
+        return PTX_NONE;
+    }
+    uint64_t value = v->offset + (uint64_t)o->value;
+    unsigned base = v->space == VM_SPACE_GLOBAL ? PTX_BASE_GLOBAL
+                    : v->dynamic                ? PTX_BASE_DYNAMIC
+                                                : PTX_BASE_NONE;
+    return ptx_slot_const(L, bits, value, base);
+}
+
+/* Slot of a source operand of type t. */
+static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
+    unsigned bits = lane_bits(ptx_type_bits(t));
+    if (o->kind == PTX_O_REG && !o->negated)
+        return check_register(d, o, bits) ? d->L->m->regs[o->reg].slot : PTX_NONE;
+    uint64_t value;
+    if (is_literal(o))
+        return immediate(d, o, t, &value) ? ptx_slot_const(d->L, bits, value, PTX_BASE_NONE)
+                                          : PTX_NONE;
+    if (o->kind == PTX_O_SREG && !ptx_sreg_dynamic((ptx_sreg)o->value) &&
+        (ptx_sreg_bits((ptx_sreg)o->value) == bits || may_be_wider(d)))
+        return ptx_slot_sreg(d->L, (ptx_sreg)o->value);
+    if (o->kind == PTX_O_SYMBOL && bits >= 32)
+        return symbol_slot(d, o, bits);
+    ptx_fail_at(d->L, o->at, "found this; expected a register or number of type %s",
+                ptx_type_name(t));
+    return PTX_NONE;
+}
+
+static bool put_source(decoding *d, uint32_t slot) {
+    uint32_t *place[4] = {&d->insn->a, &d->insn->b, &d->insn->c, &d->insn->e};
+    if (slot == PTX_NONE)
+        return false;
+    *place[d->sources++] = slot;
+    return true;
+}
+
+static bool put_predicate_source(decoding *d, const ptx_operand *o) {
+    if (o->kind == PTX_O_INT)
+        return put_source(d, ptx_slot_const(d->L, 1, o->value ? UINT32_MAX : 0, PTX_BASE_NONE));
+    if (o->kind != PTX_O_REG || d->L->m->regs[o->reg].bits != 1)
+        return ptx_fail_at(d->L, o->at, "found this; expected a predicate");
+    if (o->negated)
+        d->insn->negate |= (uint8_t)(1u << d->sources);
+    return put_source(d, d->L->m->regs[o->reg].slot);
+}
+
+static bool put_destination(decoding *d, const ptx_operand *o, unsigned bits, bool second) {
+    uint32_t *place = second ? &d->insn->d2 : &d->insn->d;
+    if (o->kind == PTX_O_SINK) {
+        *place = ptx_slot_new(d->L, bits);
+        return true;
+    }
+    if (o->kind != PTX_O_REG || o->negated)
+        return ptx_fail_at(d->L, o->at, "found this; expected a destination register");
+    if (!check_register(d, o, bits))
+        return false;
+    *place = d->L->m->regs[o->reg].slot;
+    if (!second)
+        d->insn->wide = d->L->m->regs[o->reg].bits == 64;
+    return true;
+}
+
+/* A register, literal or {vector} that a load fills or a store writes. */
+static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
+    ptx_insn *in = d->insn;
+    unsigned wanted = d->m->mod[PTX_G_vec] == PTX_M_V4   ? 4
+                      : d->m->mod[PTX_G_vec] == PTX_M_V2 ? 2
+                                                         : 1;
+    const ptx_operand *items = o->kind == PTX_O_VECTOR ? o->items : o;
+    unsigned have = o->kind == PTX_O_VECTOR ? o->count : 1;
+    if (have != wanted)
+        return ptx_fail_at(d->L, o->at, "found %u elements; expected %u", have, wanted);
+    in->count = (uint8_t)wanted;
+    for (unsigned i = 0; i < wanted; i++) {
+        const ptx_operand *item = &items[i];
+        unsigned bits = lane_bits(ptx_type_bits((ptx_type)d->m->t));
+        if (destination && item->kind == PTX_O_SINK) {
+            in->v[i] = ptx_slot_new(d->L, 64);
+            continue;
+        }
+        if (destination && item->kind != PTX_O_REG)
+            return ptx_fail_at(d->L, item->at, "found this; expected a destination register");
+        in->v[i] = source(d, item, (ptx_type)d->m->t);
+        if (in->v[i] == PTX_NONE)
+            return false;
+        unsigned width = item->kind == PTX_O_REG ? d->L->m->regs[item->reg].bits : bits;
+        bool wide = width == 64;
+        if (i && wide != in->wide)
+            return ptx_fail_at(d->L, item->at, "found registers of two widths; expected one");
+        in->wide = wide;
+    }
+    return true;
+}
+
+/* Static check of [parameter + offset]; sets the frame slot of a function's own parameters. */
+static bool put_param_address(decoding *d, const ptx_operand *o) {
+    const ptx_var *v = o->var;
+    ptx_insn *in = d->insn;
+    uint32_t bytes = ptx_type_bits((ptx_type)in->t) / 8 * (in->count ? in->count : 1);
+    if (o->value < 0 || (uint64_t)o->value + bytes > v->bytes)
+        return ptx_fail_at(d->L, o->at,
+                           "found offset %lld in '%s'; expected an access inside its %u bytes",
+                           (long long)o->value, v->name, v->bytes);
+    in->imm = o->value;
+    if (v->stride) { /* lives in the frame, one copy a lane */
+        in->a = (uint32_t)v->offset;
+        in->e = v->stride;
+        in->op = 1;
+    } else {
+        in->a = PTX_NONE;
+        in->imm += (int64_t)v->offset;
+    }
+    d->sources++;
+    return true;
+}
+
+static bool put_address(decoding *d, const ptx_operand *o) {
+    ptx_insn *in = d->insn;
+    if (o->kind != PTX_O_ADDRESS)
+        return ptx_fail_at(d->L, o->at, "found this; expected an address in [ ]");
+    in->site = d->L->m->site_count++;
+    in->address_bits = 64;
+    if (o->var && in->space == VM_SPACE_GENERIC) /* a bare [variable] means its own space */
+        in->space = o->var->space;
+    if (o->var && o->var->space != in->space)
+        return ptx_fail_at(d->L, o->at, "found '%s'; expected a variable of the same space",
+                           o->var->name);
+    if (in->space == VM_SPACE_PARAM) {
+        if (o->var)
+            return put_param_address(d, o);
+        if (!d->L->func->entry || d->op->shape != PTX_S_LD)
+            return ptx_fail_at(d->L, o->at, "found an address in a register; expected [parameter]");
+    }
+    in->imm = o->value;
+    if (o->reg != PTX_NONE) {
+        unsigned bits = d->L->m->regs[o->reg].bits;
+        if (bits != 32 && bits != 64)
+            return ptx_fail_at(d->L, o->at, "found a register of %u bits; expected 32 or 64", bits);
+        in->address_bits = (uint8_t)bits;
+        return put_source(d, d->L->m->regs[o->reg].slot);
+    }
+    if (!o->var) {
+        in->a = PTX_NONE;
+        d->sources++;
+        return true;
+    }
+    if (o->var->space == VM_SPACE_LOCAL) {
+        ptx_insn address = {.guard = PTX_NONE, .row = PTX_OP_MOV_LOCAL, .t = PTX_T_u64};
+        ptx_cold cold = {.name = "(mov local)",
+                         .line = d->L->lex.token.line,
+                         .source_line = d->L->source_line,
+                         .guard_reg = PTX_NONE,
+                         .func = d->L->func_index};
+        address.d = ptx_slot_new(d->L, 64);
+        address.imm = (int64_t)o->var->offset;
+        return ptx_emit(d->L, &address, &cold) != PTX_NONE && put_source(d, address.d);
+    }
+    ptx_operand symbol = *o;
+    symbol.value = 0;
+    return put_source(d, symbol_slot(d, &symbol, 64));
+}
+
+static bool put_label(decoding *d, const ptx_operand *o) {
+    ptx_loader *L = d->L;
+    if (o->kind != PTX_O_LABEL)
+        return ptx_fail_at(L, o->at, "found this; expected a label");
+    if (!ptx_grow(L, (void **)&L->fixups, &L->fixup_capacity, L->fixup_count, sizeof *L->fixups))
+        return false;
+    L->fixups[L->fixup_count++] = (ptx_fixup){
+        .insn = L->m->insn_count, .scope = L->scope, .name = o->label, .length = o->label_length};
+    return true;
+}
+
+static bool put_immediate(decoding *d, const ptx_operand *o) {
+    if (o->kind != PTX_O_INT)
+        return ptx_fail_at(d->L, o->at, "found this; expected an integer constant");
+    d->insn->imm = o->value;
+    return true;
+}
+
+static bool put_address_register(decoding *d, const ptx_operand *o) {
+    unsigned bits = o->kind == PTX_O_REG ? d->L->m->regs[o->reg].bits : 64;
+    d->insn->address_bits = (uint8_t)bits;
+    return put_source(d, source(d, o, bits == 32 ? PTX_T_b32 : PTX_T_b64));
+}
+
+static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
+    ptx_type t = (ptx_type)d->m->t, u = (ptx_type)d->m->u;
+    unsigned t_bits = lane_bits(ptx_type_bits(t));
+    switch (item.letter) {
+    case 'd':
+        return put_destination(d, o, t_bits, item.piped);
+    case 'D':
+        return put_destination(d, o, lane_bits(ptx_type_bits(u)), item.piped);
+    case 'w':
+        return put_destination(d, o, ptx_type_bits(t) * 2, item.piped);
+    case 'U':
+        return put_destination(d, o, 32, item.piped);
+    case 'p':
+        return put_destination(d, o, 1, item.piped);
+    case 's':
+        return put_source(d, source(d, o, t));
+    case 'S':
+        if (d->op->shape == PTX_S_CVT && o->kind == PTX_O_REG && ptx_type_bits(u) < 64 &&
+            d->L->m->regs[o->reg].bits == 64)
+            d->insn->count = 64; /* the source register is wider than its type */
+        return put_source(d, source(d, o, u));
+    case 'W':
+        return put_source(d, source(d, o, ptx_type_bits(t) == 32 ? PTX_T_b64 : PTX_T_b32));
+    case 'u':
+        return put_source(d, source(d, o, PTX_T_b32));
+    case 'q':
+        return put_predicate_source(d, o);
+    case 'm':
+        return put_address(d, o);
+    case 'v':
+        return put_vector(d, o, true);
+    case 'V':
+        return put_vector(d, o, false);
+    case 'i':
+        return put_immediate(d, o);
+    case 't':
+        return put_label(d, o);
+    default: /* 'g' */
+        return put_address_register(d, o);
+    }
+}
+
+static vm_space space_of(uint8_t mod) {
+    switch (mod) {
+    case PTX_M_GLOBAL:
+        return VM_SPACE_GLOBAL;
+    case PTX_M_SHARED:
+    case PTX_M_SHARED_CTA:
+        return VM_SPACE_SHARED;
+    case PTX_M_LOCAL:
+        return VM_SPACE_LOCAL;
+    case PTX_M_CONST:
+        return VM_SPACE_CONST;
+    case PTX_M_PARAM:
+    case PTX_M_PARAM_ENTRY:
+    case PTX_M_PARAM_FUNC:
+        return VM_SPACE_PARAM;
+    default:
+        return VM_SPACE_GENERIC;
+    }
+}
+
+static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
+    static const uint8_t op_groups[] = {PTX_G_cmp,  PTX_G_testp, PTX_G_shfl,
+                                        PTX_G_vote, PTX_G_wrap,  PTX_G_prmt};
+    in->row = m->row;
+    in->t = m->t;
+    in->u = m->u;
+    in->bytes = (uint8_t)(ptx_type_bits((ptx_type)m->t) / 8);
+    in->rnd = m->mod[PTX_G_irnd] ? m->mod[PTX_G_irnd] : m->mod[PTX_G_rnd];
+    in->ftz = m->mod[PTX_G_ftz] != 0;
+    in->sat = m->mod[PTX_G_sat] != 0;
+    in->relu = m->mod[PTX_G_relu] != 0;
+    in->bool_op = m->mod[PTX_G_bool];
+    in->space = (uint8_t)space_of(m->mod[PTX_G_space]);
+    for (size_t i = 0; i < sizeof op_groups; i++)
+        if (m->mod[op_groups[i]])
+            in->op = m->mod[op_groups[i]];
+    if (op->shape == PTX_S_DP2A)
+        in->op = m->mod[PTX_G_part];
+    if (op->shape == PTX_S_BARRED)
+        in->op = m->mod[PTX_G_barred];
+    if (op->shape == PTX_S_LD || op->shape == PTX_S_ST)
+        in->op = 0;
+    in->strong = m->mod[PTX_G_volatile] || m->mod[PTX_G_sem] > PTX_M_WEAK;
+    bool sync = strstr(op->format, ".sync") != NULL;
+    bool arrive = strstr(op->format, ".arrive") != NULL;
+    bool aligned = m->mod[PTX_G_aligned] || strcmp(op->name, "bar") == 0;
+    bool is_signed = ptx_type_kind((ptx_type)m->t) == 'S';
+    in->flags = (uint8_t)((m->mod[PTX_G_nan] ? PTX_F_NAN : 0) |
+                          (m->mod[PTX_G_xorsign] ? PTX_F_XORSIGN : 0) |
+                          (is_signed ? PTX_F_SIGNED : 0) | (sync ? PTX_F_SYNC : 0) |
+                          (arrive ? PTX_F_ARRIVE : 0) | (aligned ? PTX_F_ALIGNED : 0));
+}
+
+/* mov of what is no plain register: vectors, addresses, changing special registers. */
+static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
+    ptx_loader *L = d->L;
+    ptx_insn *in = d->insn;
+    unsigned bits = ptx_type_bits((ptx_type)d->m->t);
+    *done = true;
+    if (o[0].kind == PTX_O_VECTOR || o[1].kind == PTX_O_VECTOR) {
+        bool pack = o[1].kind == PTX_O_VECTOR;
+        ptx_operand *v = pack ? &o[1] : &o[0], *whole = pack ? &o[0] : &o[1];
+        if (whole->kind == PTX_O_VECTOR || (bits != 32 && bits != 64) ||
+            (v->count != 2 && v->count != 4))
+            return ptx_fail_at(L, v->at,
+                               "found a vector; expected a mov of .b32 or .b64 with two "
+                               "or four elements on one side");
+        ptx_type element = bits / v->count == 32   ? PTX_T_b32
+                           : bits / v->count == 16 ? PTX_T_b16
+                                                   : PTX_T_b8;
+        ptx_match part = *d->m;
+        part.t = (uint8_t)element;
+        part.mod[PTX_G_vec] = v->count == 4 ? PTX_M_V4 : PTX_M_V2;
+        in->bytes = (uint8_t)(ptx_type_bits(element) / 8);
+        const ptx_match *whole_match = d->m;
+        d->m = &part;
+        if (!put_vector(d, v, !pack))
+            return false;
+        d->m = whole_match;
+        in->row = pack ? PTX_OP_MOV_PACK : PTX_OP_MOV_UNPACK;
+        in->t = bits == 64 ? PTX_T_b64 : PTX_T_b32;
+        return pack ? put_destination(d, whole, bits, false)
+                    : put_source(d, source(d, whole, (ptx_type)in->t));
+    }
+    if (o[1].kind == PTX_O_SREG && ptx_sreg_dynamic((ptx_sreg)o[1].value)) {
+        if (ptx_sreg_bits((ptx_sreg)o[1].value) != bits)
+            return ptx_fail_at(L, o[1].at, "found a special register of %u bits; expected %u",
+                               ptx_sreg_bits((ptx_sreg)o[1].value), bits);
+        in->row = PTX_OP_MOV_SREG;
+        in->t = bits == 64 ? PTX_T_u64 : PTX_T_u32;
+        in->target = (uint32_t)o[1].value;
+        return put_destination(d, &o[0], bits, false);
+    }
+    if (o[1].kind == PTX_O_SYMBOL && o[1].var->space == VM_SPACE_LOCAL && bits >= 32) {
+        in->row = PTX_OP_MOV_LOCAL;
+        in->t = bits == 64 ? PTX_T_u64 : PTX_T_u32;
+        in->imm = (int64_t)o[1].var->offset + o[1].value;
+        return put_destination(d, &o[0], bits, false);
+    }
+    *done = false;
+    return true;
+}
+
+bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
+                const char *at, ptx_insn *insn) {
+    decoding d = {.L = L, .m = match, .op = ptx_op_get(match->row), .insn = insn, .at = at};
+    copy_modifiers(match, d.op, insn);
+    insn->b = insn->c = insn->e = insn->d2 = PTX_NONE;
+    insn->target = PTX_NONE;
+    if (match->row == PTX_OP_MOV) {
+        bool done;
+        if (!decode_special_mov(&d, operands, &done) || done)
+            return !L->failed && !L->oom;
+    }
+    if (d.op->shape == PTX_S_LD || d.op->shape == PTX_S_ST) /* data first: its count sizes checks */
+        insn->count = match->mod[PTX_G_vec] == PTX_M_V4   ? 4
+                      : match->mod[PTX_G_vec] == PTX_M_V2 ? 2
+                                                          : 1;
+    unsigned spare = count;
+    ptx_pattern_item item;
+    for (const char *p = ptx_pattern_next(d.op->pattern, &item); item.letter;
+         p = ptx_pattern_next(p, &item))
+        spare -= !item.optional;
+    unsigned next = 0;
+    for (const char *p = ptx_pattern_next(d.op->pattern, &item); item.letter;
+         p = ptx_pattern_next(p, &item)) {
+        if (item.optional && (!spare || next >= count || operands[next].piped != item.piped))
+            continue;
+        spare -= item.optional;
+        if (next >= count || operands[next].piped != item.piped)
+            return ptx_fail_at(L, next < count ? operands[next].at : at,
+                               "found other operands; expected them as in \"%s\"", d.op->pattern);
+        if (!put(&d, item, &operands[next]))
+            return false;
+        next++;
+    }
+    if (next != count)
+        return ptx_fail_at(L, operands[next].at,
+                           "found one operand too many; expected them as in \"%s\"", d.op->pattern);
+    return !L->failed && !L->oom;
+}

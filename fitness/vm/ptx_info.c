@@ -1,0 +1,218 @@
+/* What other floors ask of a loaded module: entries, lines, what an instruction reads and writes.
+ */
+#include "fitness/vm/ptx_load.h"
+#include "fitness/vm/vm_exec.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int vm_module_sm(const vm_module *m) {
+    return m->sm;
+}
+size_t vm_module_entry_count(const vm_module *m) {
+    return m->entry_count;
+}
+
+const vm_entry *vm_module_entry(const vm_module *m, size_t index) {
+    return index < m->entry_count ? &m->funcs[m->entries[index]].pub : NULL;
+}
+
+const vm_entry *vm_module_find(const vm_module *m, const char *name) {
+    if (!name)
+        return m->entry_count == 1 ? vm_module_entry(m, 0) : NULL;
+    for (size_t i = 0; i < m->entry_count; i++)
+        if (strcmp(m->funcs[m->entries[i]].name, name) == 0)
+            return vm_module_entry(m, i);
+    return NULL;
+}
+
+size_t vm_module_insn_count(const vm_module *m) {
+    return m->insn_count;
+}
+uint32_t vm_module_register_count(const vm_module *m) {
+    return m->reg_count;
+}
+
+unsigned vm_module_register_words(const vm_module *m, uint32_t reg) {
+    unsigned bits = m->regs[reg].bits;
+    return bits == 1 ? 0 : bits == 64 ? 2 : 1;
+}
+
+const char *vm_module_line(const vm_module *m, uint32_t line, size_t *bytes) {
+    if (line < 1 || line > m->line_count) {
+        *bytes = 0;
+        return "";
+    }
+    uint32_t start = m->line_starts[line - 1];
+    size_t end = line < m->line_count ? m->line_starts[line] - 1 : m->text_bytes;
+    *bytes = end - start;
+    return m->text + start;
+}
+
+vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc) {
+    const ptx_insn *in = &m->code[pc];
+    unsigned pipe = ptx_op_get(in->row)->pipe;
+    unsigned bits = ptx_type_bits((ptx_type)in->t), from = ptx_type_bits((ptx_type)in->u);
+    char kind = ptx_type_kind((ptx_type)in->t);
+    switch (pipe) {
+    case PTX_PIPE_FLOAT:
+        return kind == 'F' ? (bits == 64 ? VM_PIPE_FP64 : VM_PIPE_FP32) : VM_PIPE_FP16;
+    case PTX_PIPE_CONV:
+        return bits == 64 || from == 64 ? VM_PIPE_CVT64 : VM_PIPE_CVT;
+    case PTX_PIPE_MEMORY:
+        return in->space == VM_SPACE_SHARED                                 ? VM_PIPE_LSU_SHARED
+               : in->space == VM_SPACE_CONST || in->space == VM_SPACE_PARAM ? VM_PIPE_CONSTANT
+                                                                            : VM_PIPE_LSU_GLOBAL;
+    default:
+        return (vm_pipe)pipe;
+    }
+}
+
+static void add_use(vm_insn_info *info, uint32_t reg) {
+    if (reg != PTX_NONE && info->use_count < VM_MAX_REGS)
+        info->uses[info->use_count++] = (uint16_t)reg;
+}
+
+static void add_def(vm_insn_info *info, uint32_t reg) {
+    if (reg != PTX_NONE && info->def_count < VM_MAX_REGS)
+        info->defs[info->def_count++] = (uint16_t)reg;
+}
+
+static void add_operand(vm_insn_info *info, const ptx_operand *o, bool def) {
+    if (o->kind == PTX_O_VECTOR)
+        for (unsigned i = 0; i < o->count; i++)
+            add_operand(info, &o->items[i], def);
+    else if (o->kind == PTX_O_REG && def)
+        add_def(info, o->reg);
+    else if (o->kind == PTX_O_REG || o->kind == PTX_O_ADDRESS)
+        add_use(info, o->reg);
+}
+
+static bool is_destination(char letter) {
+    return letter && strchr("dDwUpv", letter) != NULL;
+}
+
+/* Which operands are written: as the pattern says; moves of vectors write their first. */
+static void add_operands(vm_insn_info *info, const ptx_insn *in, const ptx_cold *cold) {
+    const char *p = ptx_op_get(in->row)->pattern;
+    if (in->row == PTX_OP_MOV_PACK || in->row == PTX_OP_MOV_UNPACK || in->row == PTX_OP_MOV_SREG ||
+        in->row == PTX_OP_MOV_LOCAL)
+        p = "d,s";
+    ptx_pattern_item item;
+    p = ptx_pattern_next(p, &item);
+    for (unsigned i = 0; i < cold->operand_count; i++) {
+        const ptx_operand *o = &cold->operands[i];
+        while (item.letter && item.optional && item.piped != o->piped)
+            p = ptx_pattern_next(p, &item);
+        add_operand(info, o, is_destination(item.letter));
+        p = ptx_pattern_next(p, &item);
+    }
+}
+
+void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
+    const ptx_insn *in = &m->code[pc];
+    const ptx_cold *cold = &m->cold[pc];
+    uint8_t shape = ptx_op_get(in->row)->shape;
+    *info = (vm_insn_info){.name = cold->name,
+                           .pipe = ptx_insn_pipe(m, pc),
+                           .line = cold->line,
+                           .source_line = cold->source_line,
+                           .target = UINT32_MAX};
+    info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED;
+    info->is_load = shape == PTX_S_LD;
+    info->is_store = shape == PTX_S_ST;
+    if (info->is_atomic || info->is_load || info->is_store) {
+        info->space = (vm_space)in->space;
+        info->access_bytes = (uint8_t)(in->bytes * (in->count ? in->count : 1));
+    }
+    info->is_barrier = shape == PTX_S_BARSYNC || shape == PTX_S_BARRED;
+    info->is_branch = shape == PTX_S_BRA;
+    info->is_exit = shape == PTX_S_EXIT || (shape == PTX_S_RET && m->funcs[cold->func].entry);
+    info->conditional = in->guard != PTX_NONE;
+    if (shape == PTX_S_BRA)
+        info->target = in->target;
+    if (shape == PTX_S_CALL)
+        info->target = m->funcs[m->calls[in->target].func].pub.first_pc;
+    add_use(info, cold->guard_reg);
+    add_operands(info, in, cold);
+}
+
+/* ---- the instruction as text */
+
+static void print_operand(ev_str *s, const vm_module *m, const ptx_operand *o);
+
+static void print_offset(ev_str *s, int64_t value) {
+    if (value)
+        ev_str_printf(s, "%+lld", (long long)value);
+}
+
+static void print_vector(ev_str *s, const vm_module *m, const ptx_operand *o) {
+    ev_str_char(s, '{');
+    for (unsigned i = 0; i < o->count; i++) {
+        ev_str_append(s, i ? ", " : "");
+        print_operand(s, m, &o->items[i]);
+    }
+    ev_str_char(s, '}');
+}
+
+static void print_operand(ev_str *s, const vm_module *m, const ptx_operand *o) {
+    ev_str_append(s, o->negated ? "!" : "");
+    switch ((ptx_operand_kind)o->kind) {
+    case PTX_O_REG:
+        ev_str_append(s, m->regs[o->reg].name);
+        return;
+    case PTX_O_INT:
+        ev_str_printf(s, "%lld", (long long)o->value);
+        return;
+    case PTX_O_F32:
+        ev_str_printf(s, "0f%08llX", (unsigned long long)o->value);
+        return;
+    case PTX_O_F64:
+        ev_str_printf(s, "0d%016llX", (unsigned long long)o->value);
+        return;
+    case PTX_O_SREG:
+        ev_str_append(s, ptx_sreg_text((ptx_sreg)o->value));
+        return;
+    case PTX_O_SYMBOL:
+        ev_str_append(s, o->var->name);
+        print_offset(s, o->value);
+        return;
+    case PTX_O_ADDRESS:
+        ev_str_char(s, '[');
+        if (o->reg == PTX_NONE && !o->var)
+            ev_str_printf(s, "%lld", (long long)o->value);
+        else
+            ev_str_append(s, o->var ? o->var->name : m->regs[o->reg].name);
+        if (o->reg != PTX_NONE || o->var)
+            print_offset(s, o->value);
+        ev_str_char(s, ']');
+        return;
+    case PTX_O_VECTOR:
+        print_vector(s, m, o);
+        return;
+    case PTX_O_SINK:
+        ev_str_char(s, '_');
+        return;
+    default:
+        ev_str_append_n(s, o->label, o->label_length);
+    }
+}
+
+char *vm_module_disassemble(const vm_module *m, uint32_t pc) {
+    const ptx_insn *in = &m->code[pc];
+    const ptx_cold *cold = &m->cold[pc];
+    ev_str s = EV_STR_EMPTY;
+    if (cold->guard_reg != PTX_NONE)
+        ev_str_printf(&s, "@%s%s ", in->negate & 0x80 ? "!" : "", m->regs[cold->guard_reg].name);
+    ev_str_append(&s, cold->name);
+    for (unsigned i = 0; i < cold->operand_count; i++) {
+        ev_str_append(&s, i == 0 ? " " : cold->operands[i].piped ? "|" : ", ");
+        print_operand(&s, m, &cold->operands[i]);
+    }
+    if (in->row == PTX_OP_CALL)
+        ev_str_printf(&s, " %s", m->funcs[m->calls[in->target].func].name);
+    ev_str_char(&s, ';');
+    return ev_str_take(&s);
+}

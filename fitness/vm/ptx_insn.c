@@ -1,0 +1,324 @@
+/* Instruction statements: guard, mnemonic, operands; calls; then on to the decoder. */
+#include "fitness/vm/ptx_load.h"
+
+#include <string.h>
+
+const char *ptx_pattern_next(const char *p, ptx_pattern_item *item) {
+    *item = (ptx_pattern_item){0};
+    if (*p == ',')
+        p++;
+    if (*p == '|') {
+        item->piped = true;
+        p++;
+    }
+    if (!*p)
+        return p;
+    item->letter = *p++;
+    if (*p == '?') {
+        item->optional = true;
+        p++;
+    }
+    return p;
+}
+
+bool ptx_pattern_fits(const char *pattern, unsigned count) {
+    unsigned least = 0, most = 0;
+    ptx_pattern_item item;
+    for (pattern = ptx_pattern_next(pattern, &item); item.letter;
+         pattern = ptx_pattern_next(pattern, &item)) {
+        most++;
+        least += !item.optional;
+    }
+    return count >= least && count <= most;
+}
+
+bool ptx_parse_number(ptx_loader *L, int64_t *out) {
+    bool minus = false;
+    while (ptx_lex_is(&L->lex, '+') || ptx_lex_is(&L->lex, '-')) {
+        minus ^= ptx_lex_is(&L->lex, '-');
+        ptx_lex_next(&L->lex);
+    }
+    if (L->lex.token.kind != PTX_K_INT)
+        return ptx_fail_expected(L, "an integer");
+    uint64_t v = L->lex.token.value;
+    *out = (int64_t)(minus ? 0 - v : v);
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+/* A name: register, special register, variable (with an offset), or a label to be found later. */
+static bool parse_name(ptx_loader *L, ptx_operand *o) {
+    ptx_token t = L->lex.token;
+    ptx_lex_next(&L->lex);
+    o->label = t.at;
+    o->label_length = t.length;
+    o->reg = ptx_register_find(L, t.at, t.length);
+    if (o->reg != PTX_NONE) {
+        o->kind = PTX_O_REG;
+        return true;
+    }
+    ptx_symbol *s = ptx_symbol_find(L, t.at, t.length);
+    if (s && s->kind == PTX_Y_VAR) {
+        o->kind = PTX_O_SYMBOL;
+        o->var = s->var;
+        if (ptx_lex_is(&L->lex, '+') || ptx_lex_is(&L->lex, '-'))
+            return ptx_parse_number(L, &o->value);
+        return true;
+    }
+    ptx_sreg sreg;
+    if (*t.at == '%' && ptx_sreg_find(t.at, t.length, &sreg)) {
+        o->kind = PTX_O_SREG;
+        o->value = sreg;
+        return true;
+    }
+    if (t.length == 7 && memcmp(t.at, "WARP_SZ", 7) == 0) {
+        o->kind = PTX_O_INT;
+        o->value = 32;
+        return true;
+    }
+    if (*t.at == '%')
+        return L->failed ? false
+                         : ptx_fail_at(L, t.at, "found '%.*s'; expected a declared register",
+                                       (int)t.length, t.at);
+    o->kind = t.length == 1 && *t.at == '_' ? PTX_O_SINK : PTX_O_LABEL;
+    return true;
+}
+
+static bool parse_literal(ptx_loader *L, ptx_operand *o) {
+    bool minus = ptx_lex_is(&L->lex, '-');
+    if (minus)
+        ptx_lex_next(&L->lex);
+    const ptx_token *t = &L->lex.token;
+    uint64_t v = t->value;
+    switch (t->kind) {
+    case PTX_K_INT:
+        o->kind = PTX_O_INT;
+        v = minus ? 0 - v : v;
+        break;
+    case PTX_K_F32:
+        o->kind = PTX_O_F32;
+        v ^= minus ? 0x80000000u : 0;
+        break;
+    case PTX_K_F64:
+        o->kind = PTX_O_F64;
+        v ^= minus ? 1ull << 63 : 0;
+        break;
+    default:
+        return ptx_fail_expected(L, "an operand");
+    }
+    o->value = (int64_t)v;
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool parse_address(ptx_loader *L, ptx_operand *o) {
+    ptx_lex_next(&L->lex);
+    o->reg = PTX_NONE;
+    ptx_operand base = {0};
+    if (L->lex.token.kind == PTX_K_IDENT) {
+        if (!parse_name(L, &base))
+            return false;
+        if (base.kind != PTX_O_REG && base.kind != PTX_O_SYMBOL)
+            return ptx_fail_at(L, base.label, "found '%.*s'; expected a register or a variable",
+                               (int)base.label_length, base.label);
+    } else if (!ptx_parse_number(L, &base.value)) {
+        return false;
+    }
+    int64_t offset = 0;
+    if ((ptx_lex_is(&L->lex, '+') || ptx_lex_is(&L->lex, '-')) && !ptx_parse_number(L, &offset))
+        return false;
+    o->kind = PTX_O_ADDRESS;
+    o->var = base.kind == PTX_O_SYMBOL ? base.var : NULL;
+    o->reg = base.kind == PTX_O_REG ? base.reg : PTX_NONE;
+    o->value = (int64_t)((uint64_t)base.value + (uint64_t)offset);
+    return ptx_expect(L, ']');
+}
+
+static bool parse_operand(ptx_loader *L, ptx_operand *o);
+
+static bool parse_vector(ptx_loader *L, ptx_operand *o) {
+    ptx_lex_next(&L->lex);
+    o->kind = PTX_O_VECTOR;
+    o->items = EV_NEW_ARRAY(L->arena, ptx_operand, 4);
+    if (!o->items) {
+        L->oom = true;
+        return false;
+    }
+    do {
+        if (o->count == 4)
+            return ptx_fail_expected(L, "'}' after four elements");
+        ptx_operand *item = &o->items[o->count++];
+        if (ptx_lex_is(&L->lex, '{') || ptx_lex_is(&L->lex, '['))
+            return ptx_fail_expected(L, "an element");
+        if (!parse_operand(L, item))
+            return false;
+    } while (ptx_accept(L, ','));
+    return ptx_expect(L, '}');
+}
+
+static bool parse_operand(ptx_loader *L, ptx_operand *o) {
+    *o = (ptx_operand){.reg = PTX_NONE, .at = L->lex.token.at};
+    if (ptx_lex_is(&L->lex, '{'))
+        return parse_vector(L, o);
+    if (ptx_lex_is(&L->lex, '['))
+        return parse_address(L, o);
+    if (ptx_accept(L, '!')) {
+        o->negated = true;
+        if (L->lex.token.kind != PTX_K_IDENT)
+            return ptx_fail_expected(L, "a predicate after '!'");
+    }
+    if (L->lex.token.kind == PTX_K_IDENT)
+        return parse_name(L, o);
+    return parse_literal(L, o);
+}
+
+static bool parse_operands(ptx_loader *L, ptx_operand *list, unsigned *count) {
+    *count = 0;
+    if (ptx_accept(L, ';'))
+        return true;
+    bool piped = false;
+    do {
+        if (*count == PTX_MAX_OPERANDS)
+            return ptx_fail_expected(L, "';': no instruction has so many operands");
+        ptx_operand *o = &list[*count];
+        if (!parse_operand(L, o))
+            return false;
+        o->piped = piped;
+        ++*count;
+        piped = ptx_accept(L, '|');
+    } while (piped || ptx_accept(L, ','));
+    return ptx_expect(L, ';');
+}
+
+/* "(a, b)" of a call: names of .param variables. */
+static bool parse_call_list(ptx_loader *L, const ptx_var **list, size_t *count, size_t limit) {
+    *count = 0;
+    if (!ptx_expect(L, '('))
+        return false;
+    if (ptx_accept(L, ')'))
+        return true;
+    do {
+        const ptx_token *t = &L->lex.token;
+        ptx_symbol *s = t->kind == PTX_K_IDENT ? ptx_symbol_find(L, t->at, t->length) : NULL;
+        if (!s || s->kind != PTX_Y_VAR || s->var->space != VM_SPACE_PARAM)
+            return ptx_fail_expected(L, "a .param variable declared in this block");
+        if (*count == limit)
+            return ptx_fail_expected(L, "fewer arguments");
+        list[(*count)++] = s->var;
+        ptx_lex_next(&L->lex);
+    } while (ptx_accept(L, ','));
+    return ptx_expect(L, ')');
+}
+
+static ptx_copy *copies(ptx_loader *L, const ptx_var *const *mine, const ptx_var *theirs,
+                        size_t count, const char *at) {
+    ptx_copy *list = EV_NEW_ARRAY(L->arena, ptx_copy, count + 1);
+    for (size_t i = 0; list && i < count; i++) {
+        if (mine[i]->bytes != theirs[i].bytes) {
+            ptx_fail_at(L, at, "found '%s' of %u bytes for parameter '%s'; expected %u bytes",
+                        mine[i]->name, mine[i]->bytes, theirs[i].name, theirs[i].bytes);
+            return NULL;
+        }
+        list[i] = (ptx_copy){.from = (uint32_t)mine[i]->offset,
+                             .from_stride = mine[i]->stride,
+                             .bytes = mine[i]->bytes};
+    }
+    if (!list)
+        L->oom = true;
+    return list;
+}
+
+#define MAX_CALL_VALUES 64
+
+static bool parse_call(ptx_loader *L, ptx_insn *insn) {
+    vm_module *m = L->m;
+    const ptx_var *rets[MAX_CALL_VALUES], *args[MAX_CALL_VALUES];
+    size_t ret_count = 0, arg_count = 0;
+    if (ptx_lex_is(&L->lex, '(')) {
+        if (!parse_call_list(L, rets, &ret_count, MAX_CALL_VALUES) || !ptx_expect(L, ','))
+            return false;
+    }
+    ptx_token t = L->lex.token;
+    ptx_symbol *s = t.kind == PTX_K_IDENT ? ptx_symbol_find(L, t.at, t.length) : NULL;
+    if (!s || s->kind != PTX_Y_FUNC)
+        return ptx_fail_expected(L, "a declared function (indirect calls are not supported)");
+    ptx_lex_next(&L->lex);
+    if (ptx_accept(L, ',') && !parse_call_list(L, args, &arg_count, MAX_CALL_VALUES))
+        return false;
+    const ptx_func *callee = &m->funcs[s->index];
+    if (callee->entry || ret_count != callee->ret_count || arg_count != callee->param_count)
+        return ptx_fail_at(L, t.at,
+                           "found a call of '%s' with %zu results and %zu arguments; expected %zu "
+                           "and %zu of a function that is no entry",
+                           callee->name, ret_count, arg_count, callee->ret_count,
+                           callee->param_count);
+    if (!ptx_grow(L, (void **)&m->calls, &L->call_capacity, m->call_count, sizeof *m->calls))
+        return false;
+    ptx_call *call = &m->calls[m->call_count];
+    *call = (ptx_call){.func = s->index, .arg_count = arg_count, .ret_count = ret_count};
+    call->args = copies(L, args, callee->params, arg_count, t.at);
+    call->rets = copies(L, rets, callee->rets, ret_count, t.at);
+    if (!call->args || !call->rets)
+        return false;
+    insn->target = (uint32_t)m->call_count++;
+    return ptx_expect(L, ';');
+}
+
+static bool parse_guard(ptx_loader *L, ptx_insn *insn, ptx_cold *cold) {
+    insn->guard = cold->guard_reg = PTX_NONE;
+    if (!ptx_accept(L, '@'))
+        return true;
+    if (ptx_accept(L, '!'))
+        insn->negate |= 0x80;
+    const ptx_token *t = &L->lex.token;
+    uint32_t reg = t->kind == PTX_K_IDENT ? ptx_register_find(L, t->at, t->length) : PTX_NONE;
+    if (reg == PTX_NONE || L->m->regs[reg].bits != 1)
+        return ptx_fail_expected(L, "a predicate register after '@'");
+    cold->guard_reg = reg;
+    insn->guard = L->m->regs[reg].slot;
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+/* Of the rows that fit the mnemonic, the one whose pattern takes so many operands. */
+static const ptx_match *choose(ptx_loader *L, const ptx_mnemonic *k, unsigned count,
+                               const char *at) {
+    for (unsigned i = 0; i < k->count; i++)
+        if (ptx_pattern_fits(ptx_op_get(k->matches[i].row)->pattern, count))
+            return &k->matches[i];
+    ptx_fail_at(L, at, "found %u operands of '%s'; expected them as in \"%s\"", count, k->name,
+                ptx_op_get(k->matches[0].row)->pattern);
+    return NULL;
+}
+
+bool ptx_parse_instruction(ptx_loader *L) {
+    ptx_insn insn = {.site = PTX_NONE};
+    ptx_cold cold = {
+        .line = L->lex.token.line, .source_line = L->source_line, .func = L->func_index};
+    if (!parse_guard(L, &insn, &cold))
+        return false;
+    if (L->lex.token.kind != PTX_K_IDENT || *L->lex.token.at == '%')
+        return ptx_fail_expected(L, "an instruction");
+    ptx_lex_extend_mnemonic(&L->lex);
+    const char *at = L->lex.token.at;
+    const ptx_mnemonic *k = ptx_mnemonic_find(L);
+    if (!k)
+        return false;
+    ptx_lex_next(&L->lex);
+    cold.name = k->name;
+    insn.row = k->matches[0].row;
+    if (insn.row == PTX_OP_CALL)
+        return parse_call(L, &insn) && ptx_emit(L, &insn, &cold) != PTX_NONE;
+    ptx_operand list[PTX_MAX_OPERANDS] = {0};
+    unsigned count;
+    if (!parse_operands(L, list, &count))
+        return false;
+    const ptx_match *match = choose(L, k, count, at);
+    if (!match)
+        return false;
+    cold.operand_count = (uint8_t)count;
+    cold.operands = ev_arena_copy(L->arena, list, count ? count * sizeof *list : 1);
+    if (!ptx_decode(L, match, list, count, at, &insn))
+        return false;
+    return ptx_emit(L, &insn, &cold) != PTX_NONE;
+}

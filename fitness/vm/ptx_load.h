@@ -1,0 +1,132 @@
+/* Inside of the loader: what its files (ptx_parse.c, ptx_insn.c, ptx_decode.c) share. */
+#ifndef FITNESS_VM_PTX_LOAD_H
+#define FITNESS_VM_PTX_LOAD_H
+
+#include "fitness/vm/ptx.h"
+#include "fitness/vm/ptx_lex.h"
+
+#define PTX_MAX_OPERANDS 8
+#define PTX_MAX_PARTS 16
+#define PTX_MAX_FORMAT 12
+
+typedef enum ptx_symbol_kind {
+    PTX_Y_REG,   /* one register */
+    PTX_Y_RANGE, /* %r<12> */
+    PTX_Y_VAR,
+    PTX_Y_FUNC,
+    PTX_Y_LABEL,
+} ptx_symbol_kind;
+
+typedef struct ptx_symbol ptx_symbol;
+struct ptx_symbol {
+    ptx_symbol *next_in_bucket, *next_in_scope;
+    const char *name;
+    uint32_t length, hash;
+    uint8_t kind;
+    uint8_t bits;   /* of registers */
+    uint32_t scope; /* depth it was declared at */
+    uint32_t index; /* register, function, or pc of a label */
+    uint32_t count; /* of a range */
+    uint32_t *ids;  /* of a range: register of each number + 1, 0: not used yet */
+    ptx_var *var;
+};
+
+/* One row that a mnemonic's dot-parts fit. */
+typedef struct ptx_match {
+    uint16_t row;
+    uint8_t t, u;
+    uint8_t mod[PTX_G_COUNT];
+} ptx_match;
+
+#define PTX_MAX_MATCHES 4
+
+/* All rows a mnemonic fits; remembered, since a module has few different ones. */
+typedef struct ptx_mnemonic ptx_mnemonic;
+struct ptx_mnemonic {
+    ptx_mnemonic *next;
+    const char *name; /* NUL-terminated */
+    uint32_t length, hash;
+    unsigned count;
+    ptx_match matches[PTX_MAX_MATCHES];
+};
+
+typedef struct ptx_fixup {
+    uint32_t insn;
+    uint32_t scope;
+    const char *name;
+    uint32_t length;
+} ptx_fixup;
+
+#define PTX_BUCKETS 1024
+
+typedef struct ptx_loader {
+    ptx_lexer lex;
+    vm_module *m;
+    ev_arena *arena;
+    ev_error *err;
+    bool failed; /* a message stands in err */
+    bool oom;
+    ptx_symbol *buckets[PTX_BUCKETS];
+    ptx_symbol *scopes[64];
+    uint32_t scope;
+    ptx_mnemonic *mnemonics[PTX_BUCKETS];
+    uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
+    uint16_t next_row[PTX_OP_COUNT];
+    ptx_fixup *fixups;
+    size_t fixup_count, fixup_capacity;
+    size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
+    ptx_func *func; /* being read */
+    uint32_t func_index;
+    size_t const_capacity, sreg_capacity;
+    uint64_t shared_module; /* bytes of module-scope shared variables */
+    uint64_t shared_func; /* end of those of the function being read, and all of device functions */
+    uint32_t source_line;
+    bool after_control;            /* nothing falls from the last instruction into what follows */
+    uint32_t label_at_end;         /* pc of the newest label */
+    uint32_t pred_slot, pred_left; /* predicates share 64-byte blocks */
+} ptx_loader;
+
+/* Grows *array of `size`-byte elements so that index `count` exists; false when memory runs out. */
+bool ptx_grow(ptx_loader *L, void **array, size_t *capacity, size_t count, size_t size);
+/* Writes "NAME:LINE:COLUMN: " and the message; only the first failure is kept. Returns false. */
+bool ptx_fail_at(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
+/* "found ...; expected WHAT" at the current token. Returns false. */
+bool ptx_fail_expected(ptx_loader *L, const char *what);
+bool ptx_expect(ptx_loader *L, char punct);
+bool ptx_accept(ptx_loader *L, char punct);
+
+uint32_t ptx_hash(const char *text, size_t length);
+ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length);
+ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx_symbol_kind kind);
+bool ptx_scope_enter(ptx_loader *L);
+bool ptx_scope_leave(ptx_loader *L);
+/* The register a name stands for, or PTX_NONE. */
+uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
+
+/* Slots of the function being read. */
+uint32_t ptx_slot_new(ptx_loader *L, unsigned bits);
+uint32_t ptx_slot_const(ptx_loader *L, unsigned bits, uint64_t value, unsigned base);
+uint32_t ptx_slot_sreg(ptx_loader *L, ptx_sreg sreg);
+
+/* An instruction statement: guard, mnemonic, operands, semicolon. */
+bool ptx_parse_instruction(ptx_loader *L);
+bool ptx_parse_number(ptx_loader *L, int64_t *out);
+/* Rows that fit the mnemonic at the current token; NULL with a message. */
+const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* Appends an instruction; its pc, or PTX_NONE. */
+uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
+/* Checks operands against the match's pattern and fills slots. */
+bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
+                const char *at, ptx_insn *insn);
+/* Whether `count` operands can fit the row's pattern. */
+bool ptx_pattern_fits(const char *pattern, unsigned count);
+ev_status ptx_finish(ptx_loader *L);
+
+/* In ptx_insn.c, used by ptx_decode.c and ptx_info.c. */
+typedef struct ptx_pattern_item {
+    char letter; /* 0 at the end */
+    bool piped, optional;
+} ptx_pattern_item;
+const char *ptx_pattern_next(const char *pattern, ptx_pattern_item *item);
+
+#endif

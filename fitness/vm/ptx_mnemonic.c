@@ -1,0 +1,215 @@
+/* Mnemonics: which rows of the table the dot-parts of an instruction fit. */
+#include "fitness/vm/ptx_load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct parts {
+    unsigned count;
+    const char *at[PTX_MAX_PARTS];
+    uint32_t length[PTX_MAX_PARTS];
+} parts;
+
+static bool split(ptx_loader *L, parts *p) {
+    const char *text = L->lex.token.at;
+    uint32_t length = L->lex.token.length;
+    p->count = 0;
+    uint32_t start = 0;
+    for (uint32_t i = 0; i <= length; i++) {
+        if (i < length && text[i] != '.')
+            continue;
+        if (p->count == PTX_MAX_PARTS)
+            return ptx_fail_at(L, text + i, "found more than %d parts; expected an instruction",
+                               PTX_MAX_PARTS);
+        p->at[p->count] = text + start;
+        p->length[p->count++] = i - start;
+        start = i + 1;
+    }
+    return true;
+}
+
+static void set_literal(ptx_match *m, const char *text, size_t length) {
+    for (unsigned g = 0; g < PTX_G_COUNT; g++) {
+        ptx_mod mod = ptx_mod_find((ptx_group)g, text, length);
+        if (mod)
+            m->mod[g] = (uint8_t)mod;
+    }
+}
+
+/* One item of a format against one part; sets what it says in m. */
+static bool item_fits(const ptx_op *op, const char *item, size_t length, const char *part,
+                      uint32_t part_length, ptx_match *m) {
+    if (length == 1 && (*item == 'T' || *item == 'U')) {
+        ptx_type t = ptx_type_find(part, part_length);
+        uint32_t allowed = *item == 'T' ? op->types : op->types2;
+        if (t == PTX_T_none || !(allowed >> t & 1))
+            return false;
+        *(*item == 'T' ? &m->t : &m->u) = (uint8_t)t;
+        return true;
+    }
+    if (*item == '.') {
+        if (length - 1 != part_length || memcmp(item + 1, part, part_length) != 0)
+            return false;
+        set_literal(m, part, part_length);
+        return true;
+    }
+    ptx_group group;
+    if (!ptx_group_find(item, length, &group))
+        return false;
+    ptx_mod mod = ptx_mod_find(group, part, part_length);
+    if (mod)
+        m->mod[group] = (uint8_t)mod;
+    return mod != PTX_M_NONE;
+}
+
+/* The row's format against all parts. On failure *reached is the part that did not fit and *wanted
+ * what stood in the format there. */
+static bool row_fits(unsigned row, const parts *p, ptx_match *m, unsigned *reached,
+                     const char **wanted) {
+    const ptx_op *op = ptx_op_get(row);
+    *m = (ptx_match){.row = (uint16_t)row};
+    unsigned part = 1;
+    const char *item = op->format;
+    *wanted = item;
+    while (*item) {
+        size_t length = strcspn(item, " ");
+        const char *next = item + length + (item[length] == ' ');
+        bool optional = item[length - 1] == '?';
+        bool fits = part < p->count &&
+                    item_fits(op, item, length - optional, p->at[part], p->length[part], m);
+        if (fits) {
+            part++;
+            *wanted = next;
+        } else if (!optional) {
+            *reached = part;
+            return false;
+        }
+        item = next;
+    }
+    *reached = part;
+    return part == p->count;
+}
+
+static void add_word(char *out, size_t size, const char *word) {
+    size_t used = strlen(out);
+    if (used && used < size)
+        snprintf(out + used, size - used, ", %s", word);
+    else if (!used)
+        snprintf(out, size, "%s", word);
+}
+
+static void add_types(char *out, size_t size, uint32_t allowed) {
+    for (unsigned t = 1; t < PTX_T_COUNT; t++)
+        if (allowed >> t & 1) {
+            char word[16];
+            snprintf(word, sizeof word, ".%s", ptx_type_name((ptx_type)t));
+            add_word(out, size, word);
+        }
+}
+
+/* What may stand at `item` of a row's format: all optional items up to the first that must. */
+static void describe(const ptx_op *op, const char *item, char *out, size_t size) {
+    while (*item) {
+        size_t length = strcspn(item, " ");
+        bool optional = item[length - 1] == '?';
+        size_t bare = length - optional;
+        ptx_group group;
+        if (bare == 1 && (*item == 'T' || *item == 'U')) {
+            add_types(out, size, *item == 'T' ? op->types : op->types2);
+        } else if (*item == '.') {
+            char word[24];
+            snprintf(word, sizeof word, "%.*s", (int)bare, item);
+            add_word(out, size, word);
+        } else if (ptx_group_find(item, bare, &group)) {
+            for (unsigned m = 1; m < PTX_M_COUNT; m++)
+                if (ptx_mod_group((ptx_mod)m) == group) {
+                    char word[32];
+                    snprintf(word, sizeof word, ".%s", ptx_mod_text((ptx_mod)m));
+                    add_word(out, size, word);
+                }
+        }
+        if (!optional)
+            return;
+        item += length + (item[length] == ' ');
+    }
+    add_word(out, size, "no more parts");
+}
+
+static bool fail_mnemonic(ptx_loader *L, const parts *p, unsigned reached, const ptx_op *op,
+                          const char *wanted) {
+    char what[400] = "";
+    describe(op, wanted, what, sizeof what);
+    if (reached >= p->count)
+        return ptx_fail_at(L, L->lex.token.at, "found '%.*s'; expected it to go on with %s",
+                           (int)L->lex.token.length, L->lex.token.at, what);
+    return ptx_fail_at(L, p->at[reached], "found '.%.*s' in '%.*s'; expected %s",
+                       (int)p->length[reached], p->at[reached], (int)L->lex.token.length,
+                       L->lex.token.at, what);
+}
+
+static ptx_mnemonic *lookup(ptx_loader *L, uint32_t hash) {
+    const ptx_token *t = &L->lex.token;
+    for (ptx_mnemonic *k = L->mnemonics[hash % PTX_BUCKETS]; k; k = k->next)
+        if (k->hash == hash && k->length == t->length && memcmp(k->name, t->at, t->length) == 0)
+            return k;
+    return NULL;
+}
+
+static uint16_t first_row(const ptx_loader *L, const parts *p) {
+    uint32_t bucket = ptx_hash(p->at[0], p->length[0]) % PTX_OP_COUNT;
+    return L->first_row[bucket];
+}
+
+static bool row_named(unsigned row, const parts *p) {
+    const char *name = ptx_op_get(row)->name;
+    return strncmp(name, p->at[0], p->length[0]) == 0 && name[p->length[0]] == 0;
+}
+
+const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
+    const ptx_token *t = &L->lex.token;
+    uint32_t hash = ptx_hash(t->at, t->length);
+    ptx_mnemonic *known = lookup(L, hash);
+    if (known)
+        return known;
+    parts p;
+    if (!split(L, &p))
+        return NULL;
+    ptx_mnemonic *k = EV_NEW(L->arena, ptx_mnemonic);
+    if (!k) {
+        L->oom = true;
+        return NULL;
+    }
+    unsigned best_reached = 0;
+    const ptx_op *best = NULL;
+    const char *best_wanted = NULL;
+    for (unsigned row = first_row(L, &p); row; row = L->next_row[row - 1]) {
+        if (!row_named(row - 1, &p))
+            continue;
+        ptx_match m;
+        unsigned reached;
+        const char *wanted;
+        if (row_fits(row - 1, &p, &m, &reached, &wanted)) {
+            if (k->count < PTX_MAX_MATCHES)
+                k->matches[k->count++] = m;
+        } else if (!best || reached > best_reached) {
+            best = ptx_op_get(row - 1);
+            best_reached = reached;
+            best_wanted = wanted;
+        }
+    }
+    if (!best && !k->count) {
+        ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has",
+                    (int)t->length, t->at);
+        return NULL;
+    }
+    if (!k->count) {
+        fail_mnemonic(L, &p, best_reached, best, best_wanted);
+        return NULL;
+    }
+    k->name = ev_arena_strndup(L->arena, t->at, t->length);
+    k->length = t->length;
+    k->hash = hash;
+    k->next = L->mnemonics[hash % PTX_BUCKETS];
+    L->mnemonics[hash % PTX_BUCKETS] = k;
+    return k;
+}

@@ -1,0 +1,454 @@
+/* Modules: the top level of the text, functions, and what other floors ask of a loaded module. */
+#include "fitness/vm/ptx_load.h"
+#include "fitness/vm/ptx_parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool word(ptx_loader *L, const char *text) {
+    if (!ptx_lex_is_word(&L->lex, text))
+        return false;
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool skip_statement(ptx_loader *L) {
+    while (L->lex.token.kind != PTX_K_END && !ptx_lex_is(&L->lex, ';'))
+        ptx_lex_next(&L->lex);
+    return ptx_expect(L, ';');
+}
+
+/* ---- code */
+
+uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold) {
+    vm_module *m = L->m;
+    /* one spare: code[insn_count] is read as "the next" by handlers that then stop */
+    if (!ptx_grow(L, (void **)&m->code, &L->code_capacity, (size_t)m->insn_count + 1,
+                  sizeof *m->code) ||
+        !ptx_grow(L, (void **)&m->cold, &L->cold_capacity, m->insn_count, sizeof *m->cold))
+        return PTX_NONE;
+    if (!L->func) {
+        ptx_fail_at(L, L->lex.token.at,
+                    "found an instruction outside a function; expected it "
+                    "inside one");
+        return PTX_NONE;
+    }
+    m->code[m->insn_count] = *insn;
+    m->cold[m->insn_count] = *cold;
+    ptx_shape shape = (ptx_shape)ptx_op_get(insn->row)->shape;
+    L->after_control = insn->guard == PTX_NONE &&
+                       (shape == PTX_S_BRA || shape == PTX_S_RET || shape == PTX_S_EXIT);
+    return m->insn_count++;
+}
+
+/* ---- functions */
+
+static ptx_symbol *function_symbol(ptx_loader *L, const ptx_token *name, bool entry) {
+    vm_module *m = L->m;
+    ptx_symbol *s = ptx_symbol_find(L, name->at, name->length);
+    if (s && s->kind == PTX_Y_FUNC) {
+        if (!m->funcs[s->index].defined && m->funcs[s->index].entry == entry)
+            return s;
+        ptx_fail_at(L, name->at, "found a second '%.*s'; expected one definition",
+                    (int)name->length, name->at);
+        return NULL;
+    }
+    s = ptx_symbol_add(L, name->at, name->length, PTX_Y_FUNC);
+    if (!s || !ptx_grow(L, (void **)&m->funcs, &L->func_capacity, m->func_count, sizeof *m->funcs))
+        return NULL;
+    s->index = (uint32_t)m->func_count;
+    m->funcs[m->func_count++] =
+        (ptx_func){.name = ev_arena_strndup(L->arena, name->at, name->length), .entry = entry};
+    return s;
+}
+
+static bool parse_dimension_product(ptx_loader *L, uint32_t *product) {
+    uint64_t total = 1;
+    do {
+        if (L->lex.token.kind != PTX_K_INT || L->lex.token.value > 1u << 20)
+            return ptx_fail_expected(L, "a number up to 2^20");
+        total *= L->lex.token.value;
+        ptx_lex_next(&L->lex);
+    } while (total <= 1u << 30 && ptx_accept(L, ','));
+    *product = (uint32_t)(total > UINT32_MAX ? UINT32_MAX : total);
+    return true;
+}
+
+static bool parse_performance(ptx_loader *L, ptx_func *f) {
+    while (L->lex.token.kind == PTX_K_DIRECTIVE) {
+        uint32_t ignored;
+        uint32_t *place = NULL;
+        if (word(L, ".maxntid") || word(L, ".reqntid"))
+            place = &f->pub.max_threads;
+        else if (word(L, ".minnctapersm"))
+            place = &f->pub.min_blocks;
+        else if (word(L, ".maxnreg"))
+            place = &f->pub.max_registers;
+        else if (word(L, ".maxnctapersm"))
+            place = &ignored;
+        else if (word(L, ".noreturn"))
+            continue;
+        else if (word(L, ".pragma")) {
+            if (!skip_statement(L))
+                return false;
+            continue;
+        } else
+            return ptx_fail_expected(L, "'{', ';' or a performance directive");
+        if (!parse_dimension_product(L, place))
+            return false;
+    }
+    return true;
+}
+
+static bool begin_body(ptx_loader *L, ptx_func *f) {
+    L->func = f;
+    L->const_capacity = L->sreg_capacity = 0;
+    L->pred_left = 0;
+    L->after_control = false;
+    L->source_line = 0;
+    if (f->entry)
+        L->shared_func = L->shared_module;
+    f->defined = true;
+    f->pub.name = f->name;
+    f->pub.first_pc = L->m->insn_count;
+    f->first_reg = L->m->reg_count;
+    if (f->entry) {
+        ptx_entry_layout(f, L->arena);
+        return true;
+    }
+    for (size_t i = 0; i < f->param_count; i++)
+        if (!ptx_place_frame_param(L, &f->params[i]))
+            return false;
+    for (size_t i = 0; i < f->ret_count; i++)
+        if (!ptx_place_frame_param(L, &f->rets[i]))
+            return false;
+    return true;
+}
+
+static bool end_body(ptx_loader *L) {
+    ptx_func *f = L->func;
+    ptx_insn end = {.guard = PTX_NONE, .row = PTX_OP_RET};
+    ptx_cold cold = {.name = "ret",
+                     .line = L->lex.token.line,
+                     .source_line = L->source_line,
+                     .guard_reg = PTX_NONE,
+                     .func = L->func_index};
+    /* Falling off the end is a return; a label may stand at the very end. */
+    bool reachable = L->m->insn_count == f->pub.first_pc || !L->after_control ||
+                     L->label_at_end == L->m->insn_count;
+    if (reachable && ptx_emit(L, &end, &cold) == PTX_NONE)
+        return false;
+    f->pub.end_pc = L->m->insn_count;
+    f->end_reg = L->m->reg_count;
+    f->pub.local_bytes = f->local_bytes;
+    f->pub.shared_bytes = (uint32_t)L->shared_func;
+    if (!f->entry && L->shared_module < L->shared_func)
+        L->shared_module = L->shared_func;
+    f->frame_bytes = (f->frame_bytes + 63) & ~63u;
+    L->func = NULL;
+    return true;
+}
+
+static bool parse_function_body(ptx_loader *L, uint32_t index) {
+    ptx_func *f = &L->m->funcs[index];
+    if (!parse_performance(L, f))
+        return false;
+    if (ptx_accept(L, ';'))
+        return ptx_scope_leave(L);
+    if (!ptx_lex_is(&L->lex, '{'))
+        return ptx_fail_expected(L, "'{' or ';'");
+    ptx_lex_next(&L->lex);
+    L->func_index = index;
+    if (!begin_body(L, f))
+        return false;
+    return ptx_parse_body(L) && end_body(L);
+}
+
+static bool parse_function(ptx_loader *L, bool entry) {
+    vm_module *m = L->m;
+    ptx_var *rets = NULL, *params = NULL;
+    size_t ret_count = 0, param_count = 0;
+    /* Parameters live in the function's scope; its name in the module's. The result list comes
+     * first, so it is read in a scope that is then kept. */
+    if (!ptx_scope_enter(L))
+        return false;
+    if (!entry && ptx_accept(L, '(') && !ptx_parse_params(L, &rets, &ret_count))
+        return false;
+    ptx_token name = L->lex.token;
+    if (name.kind != PTX_K_IDENT || *name.at == '%')
+        return ptx_fail_expected(L, "the name of a function");
+    ptx_lex_next(&L->lex);
+    if (ptx_accept(L, '(') && !ptx_parse_params(L, &params, &param_count))
+        return false;
+    uint32_t inner = L->scope;
+    L->scope = 0;
+    ptx_symbol *s = function_symbol(L, &name, entry);
+    L->scope = inner;
+    if (!s)
+        return false;
+    ptx_func *f = &m->funcs[s->index];
+    f->params = params;
+    f->param_count = param_count;
+    f->rets = rets;
+    f->ret_count = ret_count;
+    return parse_function_body(L, s->index);
+}
+
+/* ---- the top level */
+
+static bool parse_version(ptx_loader *L) {
+    const ptx_token *t = &L->lex.token;
+    double version = 0;
+    if (t->kind == PTX_K_F64)
+        memcpy(&version, &t->value, sizeof version);
+    if (version < 1.0 || version > 20.0)
+        return ptx_fail_expected(L, "a version such as 8.5");
+    L->m->version = (int)(version * 10 + 0.5);
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool parse_target(ptx_loader *L) {
+    do {
+        const ptx_token *t = &L->lex.token;
+        if (t->kind != PTX_K_IDENT)
+            return ptx_fail_expected(L, "a target such as sm_90");
+        if (t->length > 3 && memcmp(t->at, "sm_", 3) == 0) {
+            int sm = atoi(t->at + 3);
+            if (sm < 20 || sm > 130)
+                return ptx_fail_expected(L, "a target from sm_20 to sm_120");
+            L->m->sm = sm;
+        } else if (!ptx_lex_is_word(&L->lex, "debug") &&
+                   !ptx_lex_is_word(&L->lex, "texmode_unified") &&
+                   !ptx_lex_is_word(&L->lex, "texmode_independent")) {
+            return ptx_fail_expected(L, "a target such as sm_90");
+        }
+        ptx_lex_next(&L->lex);
+    } while (ptx_accept(L, ','));
+    return true;
+}
+
+static bool parse_address_size(ptx_loader *L) {
+    if (L->lex.token.kind != PTX_K_INT || L->lex.token.value != 64)
+        return ptx_fail_expected(L, "64 (32-bit addresses are not supported)");
+    ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool parse_file(ptx_loader *L) {
+    ptx_lex_next(&L->lex); /* its number, then its name */
+    if (L->lex.token.kind != PTX_K_STRING)
+        return ptx_fail_expected(L, "a file name");
+    ptx_lex_next(&L->lex);
+    while (ptx_accept(L, ','))
+        ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool skip_section(ptx_loader *L) {
+    while (L->lex.token.kind != PTX_K_END && !ptx_lex_is(&L->lex, '{'))
+        ptx_lex_next(&L->lex);
+    unsigned depth = 0;
+    do {
+        depth += ptx_lex_is(&L->lex, '{');
+        depth -= ptx_lex_is(&L->lex, '}');
+        ptx_lex_next(&L->lex);
+    } while (depth && L->lex.token.kind != PTX_K_END);
+    return depth == 0 || ptx_fail_expected(L, "'}'");
+}
+
+static bool parse_linked(ptx_loader *L) {
+    bool is_extern = false;
+    for (;;) {
+        if (word(L, ".extern"))
+            is_extern = true;
+        else if (!word(L, ".visible") && !word(L, ".weak") && !word(L, ".common"))
+            break;
+    }
+    if (word(L, ".entry"))
+        return parse_function(L, true);
+    if (word(L, ".func"))
+        return word(L, ".noreturn"), parse_function(L, false);
+    if (word(L, ".global"))
+        return ptx_parse_variables(L, VM_SPACE_GLOBAL, is_extern);
+    if (word(L, ".const"))
+        return ptx_parse_variables(L, VM_SPACE_CONST, is_extern);
+    if (word(L, ".shared"))
+        return ptx_parse_variables(L, VM_SPACE_SHARED, is_extern);
+    return ptx_fail_expected(L, "a directive that the machine has: .entry, .func, .global, .const, "
+                                ".shared, .version, .target, .address_size, .file, .section");
+}
+
+static bool parse_top(ptx_loader *L) {
+    if (ptx_accept(L, ';'))
+        return true;
+    if (word(L, ".version"))
+        return parse_version(L);
+    if (word(L, ".target"))
+        return parse_target(L);
+    if (word(L, ".address_size"))
+        return parse_address_size(L);
+    if (word(L, ".file"))
+        return parse_file(L);
+    if (word(L, ".section"))
+        return skip_section(L);
+    if (word(L, ".pragma"))
+        return skip_statement(L);
+    return parse_linked(L);
+}
+
+/* ---- the end of loading */
+
+/* Now that all functions are read: slots of callees, shared totals, handlers. */
+static bool finish_calls(ptx_loader *L) {
+    vm_module *m = L->m;
+    for (uint32_t pc = 0; pc < m->insn_count; pc++) {
+        if (m->code[pc].row != PTX_OP_CALL)
+            continue;
+        ptx_call *call = &m->calls[m->code[pc].target];
+        const ptx_func *callee = &m->funcs[call->func];
+        if (!callee->defined) {
+            size_t ignored;
+            return ptx_fail_at(L, vm_module_line(m, m->cold[pc].line, &ignored),
+                               "found a call of '%s', which has no body; expected a function of "
+                               "this module",
+                               callee->name);
+        }
+        for (size_t i = 0; i < call->arg_count; i++) {
+            call->args[i].to = (uint32_t)callee->params[i].offset;
+            call->args[i].to_stride = callee->params[i].stride;
+        }
+        for (size_t i = 0; i < call->ret_count; i++) {
+            ptx_copy *c = &call->rets[i]; /* read as if it went down: now turn it round */
+            c->to = c->from;
+            c->to_stride = c->from_stride;
+            c->from = (uint32_t)callee->rets[i].offset;
+            c->from_stride = callee->rets[i].stride;
+        }
+    }
+    return true;
+}
+
+static bool finish_entries(ptx_loader *L) {
+    vm_module *m = L->m;
+    m->entries = EV_NEW_ARRAY(L->arena, uint32_t, m->func_count + 1);
+    if (!m->entries)
+        return !(L->oom = true);
+    uint32_t most = (uint32_t)L->shared_module;
+    for (uint32_t i = 0; i < m->func_count; i++) {
+        ptx_func *f = &m->funcs[i];
+        if (!f->entry || !f->defined)
+            continue;
+        if (f->pub.shared_bytes < L->shared_module)
+            f->pub.shared_bytes = (uint32_t)L->shared_module;
+        if (f->pub.shared_bytes > most)
+            most = f->pub.shared_bytes;
+        m->entries[m->entry_count++] = i;
+    }
+    m->dynamic_base = (most + 127) & ~127u;
+    return true;
+}
+
+static bool index_lines(vm_module *m) {
+    uint32_t lines = 1;
+    for (size_t i = 0; i < m->text_bytes; i++)
+        lines += m->text[i] == '\n';
+    m->line_starts = EV_NEW_ARRAY(m->arena, uint32_t, lines);
+    if (!m->line_starts)
+        return false;
+    m->line_count = 1;
+    for (size_t i = 0; i < m->text_bytes; i++)
+        if (m->text[i] == '\n')
+            m->line_starts[m->line_count++] = (uint32_t)i + 1;
+    return true;
+}
+
+static void index_rows(ptx_loader *L) {
+    for (unsigned row = PTX_OP_COUNT; row-- > 0;) {
+        const char *name = ptx_op_get(row)->name;
+        uint32_t bucket = ptx_hash(name, strlen(name)) % PTX_OP_COUNT;
+        L->next_row[row] = L->first_row[bucket];
+        L->first_row[bucket] = (uint16_t)(row + 1);
+    }
+}
+
+static bool load(ptx_loader *L) {
+    ptx_lex_start(&L->lex, L->m->text, L->m->text_bytes);
+    while (L->lex.token.kind != PTX_K_END)
+        if (!parse_top(L) || L->failed || L->oom)
+            return false;
+    if (!L->m->version || !L->m->sm)
+        return ptx_fail_expected(L, "a module that begins with .version and .target");
+    return finish_calls(L) && finish_entries(L);
+}
+
+static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,
+                            ev_error *err) {
+    vm_module *m = calloc(1, sizeof *m);
+    if (!m)
+        return ev_fail_memory(err, sizeof *m);
+    m->arena = ev_arena_new();
+    if (m->arena)
+        m->text = ev_arena_alloc(m->arena, bytes + 16);
+    if (!m->text || bytes > UINT32_MAX - 16) {
+        vm_module_free(m);
+        return ev_fail_memory(err, bytes);
+    }
+    memcpy(m->text, ptx, bytes);
+    m->text_bytes = bytes;
+    m->name = ev_arena_strdup(m->arena, name ? name : "ptx");
+    m->text_hash = 14695981039346656037u;
+    for (size_t i = 0; i < bytes; i++)
+        m->text_hash = (m->text_hash ^ (unsigned char)ptx[i]) * 1099511628211u;
+    if (!m->name || !index_lines(m)) {
+        vm_module_free(m);
+        return ev_fail_memory(err, bytes);
+    }
+    *out = m;
+    return EV_OK;
+}
+
+ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_module **out,
+                         ev_error *err) {
+    vm_module *m = NULL;
+    EV_TRY(new_module(ptx, bytes, name, &m, err));
+    ptx_loader *L = calloc(1, sizeof *L);
+    if (!L) {
+        vm_module_free(m);
+        return ev_fail_memory(err, sizeof *L);
+    }
+    L->m = m;
+    L->arena = m->arena;
+    L->err = err;
+    index_rows(L);
+    bool ok = load(L);
+    bool failed = L->failed;
+    free(L->fixups);
+    free(L);
+    if (!ok || ev_arena_failed(m->arena)) {
+        vm_module_free(m);
+        return failed ? EV_BAD : ev_fail_memory(err, bytes);
+    }
+    vm_module_set_isa(m, vm_isa_best());
+    *out = m;
+    return EV_OK;
+}
+
+void vm_module_free(vm_module *m) {
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->func_count; i++) {
+        free(m->funcs[i].consts);
+        free(m->funcs[i].sregs);
+    }
+    free(m->funcs);
+    free(m->code);
+    free(m->cold);
+    free(m->regs);
+    free(m->calls);
+    free(m->relocs);
+    free(m->global_image);
+    free(m->const_image);
+    ev_arena_free(m->arena);
+    free(m);
+}

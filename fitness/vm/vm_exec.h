@@ -1,0 +1,176 @@
+/* Inside of the virtual machine: a launch while it runs. Warps, their sets of lanes, blocks,
+ * frames.
+ *
+ *   set      lanes of a warp that stand at the same pc in the same frame
+ *   turn     what a warp executes until it waits, ends, or its budget is spent
+ *   run      a straight line of instructions without a change of set; counted as one at its end
+ */
+#ifndef FITNESS_VM_VM_EXEC_H
+#define FITNESS_VM_VM_EXEC_H
+
+#include "fitness/vm/ptx.h"
+#include "fitness/vm/vm_memory.h"
+
+#define VM_LANES 32
+#define VM_FULL UINT32_MAX
+#define VM_BARRIERS 16
+
+typedef struct vm_state vm_state; /* a launch while it runs */
+/* Executes the current set from w->pc until its run ends. */
+typedef void (*vm_run_fn)(vm_warp *w);
+void vm_run_set_baseline(vm_warp *w);
+void vm_run_set_avx2(vm_warp *w);
+void vm_run_set_avx512(vm_warp *w);
+vm_run_fn vm_isa_run(unsigned isa);
+typedef struct vm_block vm_block;
+
+typedef struct vm_frame vm_frame;
+struct vm_frame {
+    vm_frame *next;      /* in the pool of its function */
+    vm_frame *next_made; /* of all that the launch made */
+    uint32_t func;
+    uint32_t depth;
+    uint32_t lanes; /* that live in it or in what it called */
+    uint64_t local_base, local_top;
+    uint8_t *regs;
+    uint32_t ret_pc[VM_LANES];
+    vm_frame *parent[VM_LANES];
+};
+
+typedef enum vm_set_state {
+    VM_SET_READY,
+    VM_SET_SYNC,    /* waits for the lanes of `wanted` at the same pc */
+    VM_SET_BARRIER, /* arrived; waits for the block */
+    VM_SET_MEETING, /* at an aligned barrier; waits for the other lanes of its warp */
+} vm_set_state;
+
+typedef struct vm_set {
+    uint32_t mask;
+    uint32_t pc;
+    vm_frame *frame;
+    vm_set_state state;
+    uint32_t wanted;
+    uint32_t barrier;
+    uint64_t ran; /* tick of its last run */
+} vm_set;
+
+/* Why a run ended. */
+typedef enum vm_stop {
+    VM_STOP_TURN,    /* goes on at w->pc when chosen again */
+    VM_STOP_SYNC,    /* waits at w->pc for w->wanted */
+    VM_STOP_BARRIER, /* arrives at w->barrier; goes on at w->pc after it */
+    VM_STOP_GONE,    /* all lanes of the set ended or moved to other sets */
+    VM_STOP_TRAP,
+} vm_stop;
+
+struct vm_warp {
+    uint8_t *regs;    /* of the current frame */
+    uint32_t mask;    /* of the current set */
+    uint32_t stop_pc; /* branching there or beyond ends the run */
+    int64_t budget;   /* warp instructions left of the turn */
+    const ptx_insn *code;
+    uint32_t run_pc;   /* where the run began */
+    uint32_t event_pc; /* where the stretch for the observer began */
+    uint32_t cc;       /* carry flag of each lane */
+    bool observed;
+    bool check_init, check_races;
+    vm_state *state;
+    vm_block *block;
+    vm_frame *frame;
+    uint8_t *arena; /* global memory, host */
+    vm_segment *segments;
+    uint8_t *shared;
+    uint64_t shared_bytes;
+    uint64_t stamp; /* of the warp's present segment between syncs, for races */
+    /* ---- the current set, when a run ends */
+    vm_stop stop;
+    uint32_t pc;
+    uint32_t wanted;
+    uint32_t barrier;
+    /* ---- all else */
+    vm_set sets[VM_LANES];
+    unsigned set_count;
+    uint32_t live;    /* lanes that have not ended */
+    uint32_t index;   /* in the block */
+    uint32_t arrived; /* lanes waiting at a barrier */
+    uint8_t *local;   /* local_capacity bytes for each lane */
+    uint64_t *local_written;
+    uint64_t local_capacity;
+    uint64_t ticks;
+    uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
+};
+
+typedef struct vm_barrier {
+    uint32_t arrived;  /* threads */
+    uint32_t expected; /* given by the instruction; 0: all that live */
+    uint32_t count;    /* of true predicates, for bar.red */
+    bool some_false;
+} vm_barrier;
+
+struct vm_block {
+    uint32_t linear;
+    uint32_t id[3];
+    uint32_t warp_count;
+    uint32_t live_threads;
+    uint64_t instructions; /* executed so far, for clocks */
+    vm_warp *warps;
+    uint8_t *shared;
+    uint64_t *shared_written; /* bit a byte */
+    uint32_t *shared_races;   /* two words a 4-byte word: last write, last read */
+    uint64_t sync_stamp;      /* stamps below are ordered for the whole block */
+    vm_barrier barriers[VM_BARRIERS];
+    bool active;
+};
+
+struct vm_state {
+    const vm_module *module;
+    const ptx_func *entry;
+    vm_memory *memory;
+    const vm_launch *launch;
+    vm_result *result;
+    uint64_t fuel;
+    int64_t *runs; /* difference array over pcs: runs begun minus runs ended before it */
+    vm_segment *segments;
+    vm_frame **pools; /* a function */
+    vm_frame *frames; /* all that were made */
+    uint32_t threads;
+    uint64_t shared_used;  /* a block, dynamic included */
+    uint64_t shared_bytes; /* the same, rounded up for the host */
+    uint64_t globals;      /* address of the module's variables */
+    uint64_t last_change;  /* thread instructions when memory last changed */
+    uint64_t stamp;        /* races: the newest given out */
+    bool out_of_memory;
+    bool trapped;
+    /* ---- observer's batch */
+    vm_event *events;
+    size_t event_count, event_capacity;
+    uint64_t *sectors;
+    size_t sector_count, sector_capacity;
+    vm_run_fn run;
+};
+
+/* ---- called by handlers */
+
+/* Fills the launch's trap, once. `lane` is the lane that did it. */
+void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
+                   const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
+void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
+                   unsigned sector_count, unsigned passes);
+/* Splits off `mask` lanes of the current set to go on at `pc`. */
+void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
+/* A call or return of the lanes of `mask`; false: trap or out of memory. */
+bool vm_frame_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
+bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask);
+void vm_lanes_exit(vm_warp *w, uint32_t mask);
+uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg);
+bool vm_local_grow(vm_warp *w, uint64_t bytes);
+
+/* ---- races (vm_race.c): when accesses become ordered */
+bool vm_race_begin(vm_state *s);
+void vm_race_end(vm_state *s);
+void vm_race_block(vm_state *s, vm_block *b);
+void vm_race_warp(vm_warp *w);
+void vm_race_barrier(vm_block *b, unsigned id);
+vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);
+
+#endif

@@ -1,0 +1,23 @@
+/* Between the files of a launch: frames of functions. */
+#ifndef FITNESS_VM_VM_FRAME_H
+#define FITNESS_VM_VM_FRAME_H
+
+#include "fitness/vm/vm_exec.h"
+
+#define VM_SM_COUNT 132 /* what %nsmid says; blocks count as dealt out in turn */
+
+vm_frame *vm_frame_take(vm_warp *w, uint32_t func);
+void vm_frame_give(vm_state *s, vm_frame *frame);
+void vm_frame_leave(vm_state *s, vm_frame *frame, uint32_t mask);
+void vm_frames_free(vm_state *s);
+
+/* One turn of a warp: until all its sets wait or ended, or the budget is spent. False: trapped. */
+bool vm_warp_turn(vm_warp *w, int64_t budget);
+bool vm_warp_ready(const vm_warp *w);
+/* Lets go whoever waits at a barrier that is full now. */
+void vm_barriers_check(vm_block *b);
+/* Explains why nobody in the block can go on: divergent barrier or deadlock. */
+void vm_block_stuck(vm_block *b);
+void vm_batch_flush(vm_warp *w);
+
+#endif

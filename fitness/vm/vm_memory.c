@@ -1,0 +1,264 @@
+/* Global memory: one reserved range of addresses, its buffers with redzones, and their shadow. */
+#include "fitness/vm/vm_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void *reserve(uint64_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t to) {
+    return (value + to - 1) / to * to;
+}
+
+ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
+    if (limit_bytes > 1ull << 42)
+        return ev_fail(err, EV_BAD, "a device memory of %llu bytes: give at most 4 TiB",
+                       (unsigned long long)limit_bytes);
+    vm_memory *m = calloc(1, sizeof *m);
+    if (!m)
+        return ev_fail_memory(err, sizeof *m);
+    m->limit = round_up(limit_bytes + (1 << 20), 1 << 16);
+    m->reserved = m->limit + VM_MODULE_BYTES;
+    m->arena = reserve(m->reserved);
+    m->written = reserve(m->reserved / 8);
+    m->races = reserve(m->reserved * 2);
+    m->dirty = reserve(m->reserved >> VM_PAGE_SHIFT);
+    if (!m->arena || !m->written || !m->races || !m->dirty) {
+        vm_memory_free(m);
+        return ev_fail_errno(err, "reserve", "device memory");
+    }
+    m->used = VM_REDZONE;
+    *out = m;
+    return EV_OK;
+}
+
+static void release(void *p, uint64_t bytes) {
+    if (p)
+        munmap(p, bytes);
+}
+
+static void free_names(vm_memory *m) {
+    for (size_t i = 0; i < m->count; i++)
+        free(m->allocs[i].name);
+    m->count = 0;
+}
+
+void vm_memory_free(vm_memory *m) {
+    if (!m)
+        return;
+    free_names(m);
+    release(m->arena, m->reserved);
+    release(m->written, m->reserved / 8);
+    release(m->races, m->reserved * 2);
+    release(m->dirty, m->reserved >> VM_PAGE_SHIFT);
+    free(m->allocs);
+    free(m->dirty_pages);
+    free(m);
+}
+
+/* Inserts in order of address; buffers come in order, the module's variables stand above them. */
+static vm_alloc *insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
+                        const char *name) {
+    if (m->count == m->capacity) {
+        size_t wanted = m->capacity ? m->capacity * 2 : 16;
+        vm_alloc *bigger = realloc(m->allocs, wanted * sizeof *bigger);
+        if (!bigger)
+            return NULL;
+        m->allocs = bigger;
+        m->capacity = wanted;
+    }
+    char *copy = strdup(name);
+    if (!copy)
+        return NULL;
+    size_t at = m->count;
+    while (at && m->allocs[at - 1].offset > offset) {
+        m->allocs[at] = m->allocs[at - 1];
+        at--;
+    }
+    m->allocs[at] = (vm_alloc){.offset = offset, .bytes = bytes, .kind = kind, .name = copy};
+    m->count++;
+    return &m->allocs[at];
+}
+
+ev_status vm_memory_alloc(vm_memory *m, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                          uint64_t *address, ev_error *err) {
+    if (bytes > m->limit || m->used + bytes + VM_REDZONE > m->limit)
+        return ev_fail(err, EV_BAD,
+                       "buffer '%s' of %llu bytes: the device has %llu bytes left; choose a "
+                       "smaller shape or a bigger device",
+                       name, (unsigned long long)bytes, (unsigned long long)(m->limit - m->used));
+    vm_alloc *a = insert(m, m->used, bytes, kind, name ? name : "buffer");
+    if (!a)
+        return ev_fail_memory(err, sizeof *a);
+    *address = VM_GLOBAL_BASE + m->used;
+    m->used = round_up(m->used + bytes + VM_REDZONE, 256);
+    return EV_OK;
+}
+
+const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t bytes) {
+    uint64_t offset = address - VM_GLOBAL_BASE;
+    size_t lo = 0, hi = m->count;
+    while (lo < hi) { /* the last allocation that begins at or below */
+        size_t mid = (lo + hi) / 2;
+        if (m->allocs[mid].offset <= offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return NULL;
+    const vm_alloc *a = &m->allocs[lo - 1];
+    bool inside = offset - a->offset <= a->bytes && bytes <= a->bytes - (offset - a->offset);
+    return inside ? a : NULL;
+}
+
+static uint64_t distance(const vm_alloc *a, uint64_t offset) {
+    if (offset < a->offset)
+        return a->offset - offset;
+    return offset < a->offset + a->bytes ? 0 : offset - (a->offset + a->bytes);
+}
+
+const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address) {
+    uint64_t offset = address - VM_GLOBAL_BASE;
+    const vm_alloc *best = NULL;
+    for (size_t i = 0; i < m->count; i++)
+        if (!best || distance(&m->allocs[i], offset) < distance(best, offset))
+            best = &m->allocs[i];
+    return best;
+}
+
+static const vm_alloc *starting_at(const vm_memory *m, uint64_t address) {
+    const vm_alloc *a = vm_memory_find(m, address, 0);
+    return a && VM_GLOBAL_BASE + a->offset == address ? a : NULL;
+}
+
+void *vm_memory_host(vm_memory *m, uint64_t address) {
+    const vm_alloc *a = starting_at(m, address);
+    return a ? m->arena + a->offset : NULL;
+}
+
+uint64_t vm_memory_bytes(const vm_memory *m, uint64_t address) {
+    const vm_alloc *a = starting_at(m, address);
+    return a ? a->bytes : 0;
+}
+
+void vm_memory_mark_dirty(vm_memory *m, uint64_t offset, uint64_t bytes) {
+    for (uint64_t page = offset >> VM_PAGE_SHIFT; page <= (offset + bytes - 1) >> VM_PAGE_SHIFT;
+         page++) {
+        if (m->dirty[page])
+            continue;
+        if (m->dirty_count == m->dirty_capacity) {
+            size_t wanted = m->dirty_capacity ? m->dirty_capacity * 2 : 256;
+            uint32_t *bigger = realloc(m->dirty_pages, wanted * sizeof *bigger);
+            if (!bigger) {
+                m->out_of_memory = true;
+                return;
+            }
+            m->dirty_pages = bigger;
+            m->dirty_capacity = wanted;
+        }
+        m->dirty[page] = 1;
+        m->dirty_pages[m->dirty_count++] = (uint32_t)page;
+    }
+}
+
+static void poison_page(vm_memory *m, uint64_t page, uint8_t poison) {
+    uint64_t lo = page << VM_PAGE_SHIFT, hi = lo + (1 << VM_PAGE_SHIFT);
+    for (size_t i = 0; i < m->count; i++) {
+        const vm_alloc *a = &m->allocs[i];
+        uint64_t from = a->offset > lo ? a->offset : lo;
+        uint64_t to = a->offset + a->bytes < hi ? a->offset + a->bytes : hi;
+        if (from < to && (a->kind == VM_BUFFER_OUT || a->kind == VM_BUFFER_SCRATCH))
+            memset(m->arena + from, poison, to - from);
+    }
+}
+
+void vm_memory_reset(vm_memory *m, uint8_t poison) {
+    for (size_t i = 0; i < m->dirty_count; i++) {
+        uint64_t page = m->dirty_pages[i];
+        poison_page(m, page, poison);
+        memset((uint8_t *)m->written + (page << VM_PAGE_SHIFT) / 8, 0, (1 << VM_PAGE_SHIFT) / 8);
+        m->dirty[page] = 0;
+        if (page << VM_PAGE_SHIFT >= m->limit)
+            m->module_hash = 0; /* the next launch puts the variables back */
+    }
+    m->dirty_count = 0;
+}
+
+/* Takes the module's variables out of the list of allocations. */
+static void detach(vm_memory *m) {
+    while (m->count && m->allocs[m->count - 1].offset >= m->limit)
+        free(m->allocs[--m->count].name);
+    m->module_hash = 0;
+    m->module_bytes = 0;
+}
+
+void vm_memory_clear(vm_memory *m) {
+    vm_memory_reset(m, 0);
+    for (size_t i = 0; i < m->count; i++) { /* host writes leave no trace in the shadow */
+        uint64_t from = round_up(m->allocs[i].offset, 4096);
+        uint64_t to = (m->allocs[i].offset + m->allocs[i].bytes) / 4096 * 4096;
+        if (m->allocs[i].bytes < 1 << 16 || from >= to) {
+            memset(m->arena + m->allocs[i].offset, 0, m->allocs[i].bytes);
+            continue;
+        }
+        memset(m->arena + m->allocs[i].offset, 0, from - m->allocs[i].offset);
+        memset(m->arena + to, 0, m->allocs[i].offset + m->allocs[i].bytes - to);
+        madvise(m->arena + from, to - from, MADV_DONTNEED);
+    }
+    detach(m);
+    free_names(m);
+    m->used = VM_REDZONE;
+}
+
+static bool all_written(const vm_memory *m, uint64_t offset, size_t bytes) {
+    for (uint64_t i = offset; i < offset + bytes; i++)
+        if (!(m->written[i / 64] >> (i % 64) & 1))
+            return false;
+    return true;
+}
+
+uint64_t vm_memory_written(const vm_memory *m, uint64_t address, size_t element_bytes,
+                           uint64_t first, uint64_t count, uint8_t *written) {
+    uint64_t offset = address - VM_GLOBAL_BASE + first * element_bytes;
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        bool yes = all_written(m, offset + i * element_bytes, element_bytes);
+        if (written)
+            written[i] = yes;
+        total += yes;
+    }
+    return total;
+}
+
+ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
+                           ev_error *err) {
+    *address = VM_GLOBAL_BASE + m->limit;
+    if (m->module_hash == module->text_hash || (!module->global_bytes && !m->module_bytes)) {
+        m->module_hash = module->text_hash;
+        return EV_OK;
+    }
+    if (module->global_bytes > VM_MODULE_BYTES - VM_REDZONE)
+        return ev_fail(err, EV_BAD, "%s: %llu bytes of .global variables; give at most 256 MiB",
+                       module->name, (unsigned long long)module->global_bytes);
+    detach(m);
+    if (!module->global_bytes) {
+        m->module_hash = module->text_hash;
+        return EV_OK;
+    }
+    if (!insert(m, m->limit, module->global_bytes, VM_BUFFER_INOUT, ".global variables"))
+        return ev_fail_memory(err, sizeof(vm_alloc));
+    memcpy(m->arena + m->limit, module->global_image, module->global_bytes);
+    for (size_t i = 0; i < module->reloc_count; i++) {
+        uint64_t value = *address + module->relocs[i].value;
+        memcpy(m->arena + m->limit + module->relocs[i].offset, &value, sizeof value);
+    }
+    m->module_bytes = module->global_bytes;
+    m->module_hash = module->text_hash;
+    return EV_OK;
+}

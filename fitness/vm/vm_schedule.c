@@ -1,0 +1,296 @@
+/* The turn of a warp: which set of lanes runs, where sets part and meet, and the block's barriers.
+ *
+ * The set that stands deepest in calls, and among those at the lowest pc, runs: so lanes that
+ * parted meet again where their paths join. A set that spins would starve the lane it waits for;
+ * after SLICE instructions with others ready, the one that waited longest gets a slice of its own.
+ */
+#include "fitness/vm/vm_frame.h"
+
+#include <string.h>
+
+#define SLICE 512
+
+static bool satisfied(const vm_warp *w, const vm_set *s) {
+    return (s->wanted & w->live & ~s->mask) == 0;
+}
+
+static bool joinable(const vm_set *a, const vm_set *b) {
+    bool waits = a->state == VM_SET_BARRIER || b->state == VM_SET_BARRIER;
+    bool meets = (a->state == VM_SET_MEETING) == (b->state == VM_SET_MEETING);
+    return a->pc == b->pc && a->frame == b->frame && !waits && meets;
+}
+
+static vm_set *push(vm_warp *w, vm_set set) {
+    for (unsigned i = 0; i < w->set_count; i++) {
+        vm_set *s = &w->sets[i];
+        if (!joinable(s, &set))
+            continue;
+        s->mask |= set.mask;
+        s->wanted |= set.wanted;
+        s->state = set.state == VM_SET_READY ? s->state : set.state;
+        return s;
+    }
+    set.ran = w->ticks;
+    w->sets[w->set_count] = set;
+    return &w->sets[w->set_count++];
+}
+
+void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame) {
+    push(w, (vm_set){.mask = mask, .pc = pc, .frame = frame, .state = VM_SET_READY});
+}
+
+static bool ready(const vm_warp *w, const vm_set *s) {
+    return s->state == VM_SET_READY || (s->state == VM_SET_SYNC && satisfied(w, s));
+}
+
+bool vm_warp_ready(const vm_warp *w) {
+    for (unsigned i = 0; i < w->set_count; i++)
+        if (ready(w, &w->sets[i]))
+            return true;
+    return false;
+}
+
+static bool before(const vm_set *a, const vm_set *b) {
+    if (a->frame->depth != b->frame->depth)
+        return a->frame->depth > b->frame->depth;
+    return a->pc < b->pc;
+}
+
+/* The set to run, or -1. Forced: the one that waited longest. */
+static int choose(const vm_warp *w, bool forced) {
+    int best = -1;
+    for (unsigned i = 0; i < w->set_count; i++) {
+        const vm_set *s = &w->sets[i];
+        if (!ready(w, s))
+            continue;
+        if (best < 0 || (forced ? s->ran < w->sets[best].ran : before(s, &w->sets[best])))
+            best = (int)i;
+    }
+    return best;
+}
+
+/* The running set must look up at the next place where another one stands. */
+static uint32_t next_meeting(const vm_warp *w, const vm_set *running) {
+    uint32_t stop = UINT32_MAX;
+    for (unsigned i = 0; i < w->set_count; i++) {
+        const vm_set *s = &w->sets[i];
+        if (s->frame->depth == running->frame->depth && s->pc < stop && ready(w, s))
+            stop = s->pc;
+    }
+    return stop;
+}
+
+/* ---- barriers */
+
+static uint32_t operand(const vm_frame *f, uint32_t slot, unsigned lane) {
+    return ((const uint32_t *)(const void *)(f->regs + slot))[lane];
+}
+
+/* Which operands of a barrier instruction are its count and its predicate. */
+typedef struct barrier_shape {
+    uint32_t count, predicate;
+    bool negated;
+} barrier_shape;
+
+static barrier_shape shape_of(const ptx_insn *ip) {
+    bool reduces = ptx_op_get(ip->row)->shape == PTX_S_BARRED;
+    bool counted = ip->c != PTX_NONE;
+    if (!reduces)
+        return (barrier_shape){.count = ip->b, .predicate = PTX_NONE};
+    return (barrier_shape){.count = counted ? ip->b : PTX_NONE,
+                           .predicate = counted ? ip->c : ip->b,
+                           .negated = ip->negate >> (counted ? 2 : 1) & 1};
+}
+
+static void arrive(vm_warp *w, const ptx_insn *ip, vm_set *set) {
+    barrier_shape shape = shape_of(ip);
+    unsigned lane = (unsigned)__builtin_ctz(set->mask);
+    uint32_t id = operand(set->frame, ip->a, lane);
+    if (id >= VM_BARRIERS) {
+        vm_trap_raise(w, ip, VM_TRAP_ILLEGAL_INSTRUCTION, lane, NULL,
+                      "barrier %u: a block has 16, from 0 to 15", id);
+        return;
+    }
+    vm_barrier *b = &w->block->barriers[id];
+    uint32_t expected = shape.count == PTX_NONE ? 0 : operand(set->frame, shape.count, lane);
+    unsigned lanes = (unsigned)__builtin_popcount(set->mask);
+    b->expected = expected;
+    b->arrived += expected && ip->flags & PTX_F_ALIGNED ? VM_LANES : lanes;
+    if (shape.predicate != PTX_NONE) {
+        uint32_t p = *(const uint32_t *)(const void *)(set->frame->regs + shape.predicate);
+        p = (shape.negated ? ~p : p) & set->mask;
+        b->count += (uint32_t)__builtin_popcount(p);
+        b->some_false |= p != set->mask;
+    }
+    w->state->result->counters.barriers++;
+    set->state = ip->flags & PTX_F_ARRIVE ? VM_SET_READY : VM_SET_BARRIER;
+    set->barrier = id;
+}
+
+/* A set stands at a barrier: an aligned one takes all lanes of the warp at once. */
+static void stop_at_barrier(vm_warp *w, vm_set set) {
+    const ptx_insn *ip = &w->code[set.pc - 1];
+    set.state = VM_SET_MEETING;
+    vm_set *s = push(w, set);
+    if (!(ip->flags & PTX_F_ALIGNED) || s->mask == w->live)
+        arrive(w, ip, s);
+}
+
+static void give_result(const vm_warp *w, const vm_barrier *b, const vm_set *s) {
+    const ptx_insn *ip = &w->code[s->pc - 1];
+    if (ptx_op_get(ip->row)->shape != PTX_S_BARRED)
+        return;
+    uint8_t *slot = s->frame->regs + ip->d;
+    if (ip->t == PTX_T_pred) {
+        bool yes = ip->op == PTX_M_BRAND ? !b->some_false : b->count != 0;
+        uint32_t *p = (uint32_t *)(void *)slot;
+        *p = yes ? *p | s->mask : *p & ~s->mask;
+        return;
+    }
+    for (unsigned i = 0; i < VM_LANES; i++)
+        if (s->mask >> i & 1)
+            ((uint32_t *)(void *)slot)[i] = b->count;
+}
+
+static void release(vm_block *b, unsigned id) {
+    vm_barrier *barrier = &b->barriers[id];
+    for (uint32_t k = 0; k < b->warp_count; k++) {
+        vm_warp *w = &b->warps[k];
+        for (unsigned i = 0; i < w->set_count; i++) {
+            vm_set *s = &w->sets[i];
+            if (s->state != VM_SET_BARRIER || s->barrier != id)
+                continue;
+            give_result(w, barrier, s);
+            s->state = VM_SET_READY;
+        }
+    }
+    vm_race_barrier(b, id);
+    *barrier = (vm_barrier){0};
+}
+
+void vm_barriers_check(vm_block *b) {
+    for (unsigned id = 0; id < VM_BARRIERS; id++) {
+        const vm_barrier *barrier = &b->barriers[id];
+        uint32_t expected = barrier->expected ? barrier->expected : b->live_threads;
+        if (barrier->arrived && barrier->arrived >= expected)
+            release(b, id);
+    }
+}
+
+/* Lanes that ended lower what the others of their warp must wait for. */
+static void check_meetings(vm_warp *w) {
+    for (unsigned i = 0; i < w->set_count; i++) {
+        vm_set *s = &w->sets[i];
+        if (s->state == VM_SET_MEETING && s->mask == w->live)
+            arrive(w, &w->code[s->pc - 1], s);
+    }
+}
+
+/* ---- the turn */
+
+static void after_run(vm_warp *w, vm_set set) {
+    set.mask = w->mask;
+    set.pc = w->pc;
+    set.frame = w->frame;
+    set.ran = w->ticks;
+    set.wanted = 0;
+    switch (w->stop) {
+    case VM_STOP_TURN:
+        set.state = VM_SET_READY;
+        push(w, set);
+        break;
+    case VM_STOP_SYNC:
+        set.state = VM_SET_SYNC;
+        set.wanted = w->wanted;
+        push(w, set);
+        break;
+    case VM_STOP_BARRIER:
+        stop_at_barrier(w, set);
+        vm_barriers_check(w->block);
+        break;
+    case VM_STOP_GONE:
+        check_meetings(w);
+        vm_barriers_check(w->block);
+        break;
+    case VM_STOP_TRAP:
+        break;
+    }
+}
+
+bool vm_warp_turn(vm_warp *w, int64_t budget) {
+    vm_state *s = w->state;
+    bool forced = false;
+    while (budget > 0) {
+        int chosen = choose(w, forced);
+        if (chosen < 0)
+            break;
+        vm_set set = w->sets[chosen];
+        w->sets[chosen] = w->sets[--w->set_count];
+        int64_t slice = w->set_count && budget > SLICE ? SLICE : budget;
+        w->mask = set.mask;
+        w->pc = set.pc;
+        w->frame = set.frame;
+        w->regs = set.frame->regs;
+        w->stop_pc = forced ? UINT32_MAX : next_meeting(w, &set);
+        w->budget = slice;
+        w->ticks++;
+        s->run(w);
+        if (w->stop == VM_STOP_TRAP || s->out_of_memory)
+            return false;
+        int64_t used = slice - w->budget;
+        forced = w->budget <= 0 && w->set_count > 0;
+        budget -= used > 0 ? used : 1;
+        w->block->instructions += (uint64_t)(used > 0 ? used : 1);
+        after_run(w, set);
+        if (s->trapped)
+            return false;
+    }
+    if (w->observed)
+        vm_batch_flush(w);
+    return true;
+}
+
+/* ---- when nobody can go on */
+
+static const vm_warp *parted_warp(const vm_block *b) {
+    for (uint32_t k = 0; k < b->warp_count; k++) {
+        const vm_warp *w = &b->warps[k];
+        unsigned at_barriers = 0;
+        for (unsigned i = 0; i < w->set_count; i++)
+            at_barriers += w->sets[i].state != VM_SET_SYNC;
+        if (at_barriers > 1)
+            return w;
+    }
+    return NULL;
+}
+
+void vm_block_stuck(vm_block *b) {
+    const vm_warp *parted = parted_warp(b);
+    vm_warp *w = NULL;
+    for (uint32_t k = 0; k < b->warp_count && !w; k++)
+        if (b->warps[k].set_count && (!parted || &b->warps[k] == parted))
+            w = &b->warps[k];
+    if (!w)
+        return;
+    const vm_set *s = &w->sets[0];
+    bool sync = s->state == VM_SET_SYNC;
+    const ptx_insn *ip = &w->code[sync ? s->pc : s->pc - 1];
+    unsigned lane = (unsigned)__builtin_ctz(s->mask);
+    w->frame = s->frame;
+    if (parted) {
+        vm_trap_raise(w, ip, VM_TRAP_DIVERGENT_BARRIER, lane, NULL,
+                      "lanes %08x of a warp wait at this barrier while lanes %08x wait at line %u",
+                      s->mask, w->sets[1].mask, w->state->module->cold[w->sets[1].pc - 1].line);
+        return;
+    }
+    if (sync)
+        vm_trap_raise(w, ip, VM_TRAP_DEADLOCK, lane, NULL,
+                      "lanes %08x wait for lanes %08x, which wait elsewhere", s->mask,
+                      s->wanted & w->live & ~s->mask);
+    else
+        vm_trap_raise(
+            w, ip, VM_TRAP_DEADLOCK, lane, NULL,
+            "%u of %u unfinished threads of the block wait at barrier %u; the others wait "
+            "elsewhere or it expects more",
+            b->barriers[s->barrier].arrived, b->live_threads, s->barrier);
+}

@@ -1,0 +1,82 @@
+/* Traps: names, and the one line that says what happened where. */
+#include "fitness/vm/vm_exec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[VM_TRAP_COUNT] = {
+    [VM_TRAP_NONE] = "none",
+#define VM_TRAP(id, name, meaning) [VM_TRAP_##id] = name,
+#include "fitness/vm/traps.def"
+#undef VM_TRAP
+};
+
+const char *vm_trap_name(vm_trap_kind kind) {
+    return (unsigned)kind < VM_TRAP_COUNT ? names[kind] : "unknown";
+}
+
+static void append(char *text, size_t size, const char *format, ...) EV_PRINTF(3, 4);
+static void append(char *text, size_t size, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+static void append_place(vm_trap *t, const vm_memory *m) {
+    append(t->message, sizeof t->message, " at address 0x%llx", (unsigned long long)t->address);
+    if (t->address < VM_GLOBAL_BASE)
+        return;
+    const vm_alloc *a = vm_memory_nearest(m, t->address);
+    if (!a)
+        return;
+    uint64_t start = VM_GLOBAL_BASE + a->offset;
+    if (t->address < start)
+        append(t->message, sizeof t->message, ", %llu bytes before buffer '%s' of %llu bytes",
+               (unsigned long long)(start - t->address), a->name, (unsigned long long)a->bytes);
+    else if (t->address >= start + a->bytes)
+        append(t->message, sizeof t->message, ", offset %llu in buffer '%s' of %llu bytes",
+               (unsigned long long)(t->address - start), a->name, (unsigned long long)a->bytes);
+    else
+        append(t->message, sizeof t->message, ", offset %llu in buffer '%s'",
+               (unsigned long long)(t->address - start), a->name);
+}
+
+static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
+    const uint32_t *n = w->state->launch->block;
+    uint32_t thread = w->index * VM_LANES + lane;
+    memcpy(t->block, w->block->id, sizeof t->block);
+    t->thread[0] = thread % n[0];
+    t->thread[1] = thread / n[0] % n[1];
+    t->thread[2] = thread / n[0] / n[1];
+}
+
+void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
+                   const uint64_t *address, const char *format, ...) {
+    vm_state *s = w->state;
+    if (s->trapped)
+        return;
+    s->trapped = true;
+    const vm_module *m = s->module;
+    vm_trap *t = &s->result->trap;
+    const ptx_cold *cold = &m->cold[ip - m->code];
+    *t = (vm_trap){.kind = kind, .line = cold->line, .source_line = cold->source_line};
+    place_thread(t, w, lane);
+    snprintf(t->message, sizeof t->message, "%s:%u: %s: ", m->name, t->line, vm_trap_name(kind));
+    size_t used = strlen(t->message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->message + used, sizeof t->message - used, format, args);
+    va_end(args);
+    if (address) {
+        t->has_address = true;
+        t->address = *address;
+        append_place(t, s->memory);
+    }
+    append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
+           t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
+    if (t->source_line)
+        append(t->message, sizeof t->message, ", source line %u", t->source_line);
+}
