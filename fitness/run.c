@@ -16,8 +16,8 @@
 #define BASELINE_FUEL UINT64_C(40000000000)
 /* What a timed case of a task whose oracle is its baseline may cost: all blocks have to be run. */
 #define BASELINE_ORACLE_MOST 4e9
-/* So that a tiny kernel that does a little more is not out of fuel. */
-#define FUEL_LEAST UINT64_C(100000)
+/* So that a kernel of large tiles is not out of fuel where a case is tiny. */
+#define FUEL_LEAST UINT64_C(8000000)
 
 /* A sampled run has to write this share of what the baseline's wrote for as many blocks' share: a
  * sample of few blocks, with the grid's last among them, is not exact. */
