@@ -83,10 +83,10 @@ static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
 static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
-    double start = ev_clock_now();
+    double start = ev_clock_cpu();
     LLVMErrorRef failure =
         LLVMRunPasses(build->module, ir_pipeline_of(build->genome), base->machine, base->options);
-    *llvm = ev_clock_now() - start;
+    *llvm = ev_clock_cpu() - start;
     if (failure) {
         char *text = LLVMGetErrorMessage(failure);
         ev_status status = ev_fail(err, EV_BAD, "LLVM's passes: %s", text);
@@ -103,10 +103,10 @@ static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
     char *message = NULL;
-    double start = ev_clock_now();
+    double start = ev_clock_cpu();
     LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(base->machine, build->module,
                                                           LLVMAssemblyFile, &message, &build->ptx);
-    *llvm = ev_clock_now() - start;
+    *llvm = ev_clock_cpu() - start;
     if (failed || base->complaint) {
         const char *why = base->complaint ? base->complaint : message;
         ev_status status = ev_fail(err, EV_BAD, "LLVM's NVPTX: %s", why ? why : "no words");
@@ -122,9 +122,9 @@ ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) {
         stage_edit, stage_verify, stage_optimise, stage_emit};
     _Static_assert(sizeof stages / sizeof stages[0] == IR_STAGE_COUNT, "one function a stage");
     assert(stage == build->next && !build->failed);
-    double start = ev_clock_now();
+    double start = ev_clock_cpu();
     ev_status status = stages[stage](build, &build->cost.llvm[stage], err);
-    build->cost.own[stage] = ev_clock_now() - start - build->cost.llvm[stage];
+    build->cost.own[stage] = ev_clock_cpu() - start - build->cost.llvm[stage];
     build->next = (ir_stage)(stage + 1);
     build->failed = status != EV_OK;
     return status;

@@ -1,6 +1,7 @@
 /* Builds variants for check, export, profile and the benches. */
 #include "tuner/variant.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "ir/ir.h"
 #include "tuner/bases.h"
@@ -60,19 +61,28 @@ ev_status variant_build_start(const task *t, const task_start *start, int sm, ev
     return status;
 }
 
-ev_status variant_macros(const ir_genome *genome, expr_name **out, size_t *count, ev_error *err) {
-    size_t many = ir_genome_macro_count(genome);
-    expr_name *macros = calloc(many + 1, sizeof *macros);
-    if (macros == NULL)
-        return ev_fail_memory(err, many * sizeof *macros);
-    for (size_t i = 0; i < many; i++) {
-        int64_t value = ir_genome_macro_value(genome, i);
-        macros[i] =
-            (expr_name){ir_genome_macro_name(genome, i), {.whole = value, .real = (double)value}};
-    }
-    *out = macros;
-    *count = many;
-    return EV_OK;
+static ev_status file_work(void *context, ev_str *out, ev_error *err) {
+    ir_base *base = NULL;
+    ir_genome *genome = ir_genome_new("");
+    ev_status status = genome == NULL ? ev_fail_memory(err, 1) : ir_base_load(context, &base, err);
+    if (status == EV_OK)
+        status = emit(base, genome, out, err);
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return status;
+}
+
+ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
+                             ev_error *err) {
+    char *home = ev_path_home();
+    char *include = home != NULL ? ev_path_join(home, "kernels/include") : NULL;
+    ir_source source = {.path = path, .entry = entry, .include = include, .sm = sm};
+    ev_status status = include != NULL
+                           ? isolate_run(file_work, &source, BUILD_SECONDS, ptx, err)
+                           : ev_fail(err, EV_BAD, "kernels/ was not found; set EVOKE_HOME");
+    free(include);
+    free(home);
+    return status;
 }
 
 ev_status variant_genome(const char *text, const char *name, ir_genome **out, ev_error *err) {

@@ -15,10 +15,10 @@ ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;
 
-/* The genome's macros as the floors below take them; *out is malloc'ed, its names are borrowed from
- * the genome. */
-ev_status variant_macros(const ir_genome *genome, expr_name **out, size_t *count,
-                         ev_error *err) EV_CHECKED;
+/* A source of its own, without a task. */
+ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
+                             ev_error *err) EV_CHECKED;
+
 /* From a genome's JSON text. EV_BAD: it is none. */
 ev_status variant_genome(const char *text, const char *name, ir_genome **out,
                          ev_error *err) EV_CHECKED;

@@ -1,0 +1,22 @@
+/* Bench: Evoke's own speed, for `evoke bench`. */
+#ifndef TUNER_BENCH_H
+#define TUNER_BENCH_H
+
+#include "tuner/cmd.h"
+
+#include <stddef.h>
+
+/* Mutate, verify, optimise and emit random variants of every shipped task's first start: CPU
+ * milliseconds a variant, and our share beside LLVM's. */
+ev_status bench_compile(cmd_context *c, ev_error *err) EV_CHECKED;
+/* Thread instructions a second of the virtual machine, kernel by kernel. */
+ev_status bench_vm(cmd_context *c, ev_error *err) EV_CHECKED;
+/* Variants a second through a whole search over the shipped tasks. */
+ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
+
+/* Mean, and the value that a share of `count` values does not exceed; sorts them. */
+double bench_mean(const double *values, size_t count);
+double bench_quantile(double *values, size_t count, double share);
+double bench_deviation(const double *values, size_t count);
+
+#endif
