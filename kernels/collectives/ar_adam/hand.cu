@@ -2,7 +2,8 @@
  *
  * As the textbook's, with four neighbours a thread by float4, the loops over ranks unrolled for the
  * usual four and eight, and STEPS groups a thread so that enough loads are under way. Shards are
- * multiples of four; where n is no multiple of four, single elements are used. */
+ * multiples of four. Where n is no multiple of four, the rows of the ranks are not aligned, and single
+ * elements are used, neighbours by neighbouring threads. */
 #include "evoke_cuda.h"
 
 #ifndef BLOCK
@@ -58,12 +59,14 @@ static __device__ __forceinline__ void one(const float *__restrict__ gradient,
                                            float *__restrict__ v, int n, int ranks, int rank, int i,
                                            const adam &a) {
     float g = 0.0f;
+#pragma unroll 1
     for (int r = 0; r < ranks; r++)
         g += gradient[(size_t)r * n + i];
     float mi = m[i], vi = v[i];
     float p = adam_step(a, g / ranks, parameter[(size_t)rank * n + i], mi, vi);
     m[i] = mi;
     v[i] = vi;
+#pragma unroll 1
     for (int r = 0; r < ranks; r++)
         parameter[(size_t)r * n + i] = p;
 }
@@ -79,19 +82,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
-        int at = ((blockIdx.x * STEPS + s) * BLOCK + threadIdx.x) * 4;
+        int tile = (blockIdx.x * STEPS + s) * BLOCK * 4;
+        int at = tile + threadIdx.x * 4;
         int i = rank * shard + at;
-        if (at < shard && i < end) {
-            if ((n & 3) != 0) {
-                for (int e = i; e < min(i + 4, end); e++)
-                    one(gradient, parameter, m, v, n, ranks, rank, e, a);
-            } else if (ranks == 4) {
-                four<4>(gradient, parameter, m, v, n, ranks, rank, i, a);
-            } else if (ranks == 8) {
-                four<8>(gradient, parameter, m, v, n, ranks, rank, i, a);
-            } else {
-                four<0>(gradient, parameter, m, v, n, ranks, rank, i, a);
+        if ((n & 3) != 0) {
+#pragma unroll 1
+            for (int e = 0; e < 4; e++) {
+                at = tile + e * BLOCK + threadIdx.x;
+                i = rank * shard + at;
+                if (at < shard && i < end)
+                    one(gradient, parameter, m, v, n, ranks, rank, i, a);
             }
+        } else if (at < shard && i < end) {
+            if (ranks == 4)
+                four<4>(gradient, parameter, m, v, n, ranks, rank, i, a);
+            else if (ranks == 8)
+                four<8>(gradient, parameter, m, v, n, ranks, rank, i, a);
+            else
+                four<0>(gradient, parameter, m, v, n, ranks, rank, i, a);
         }
     }
 }
