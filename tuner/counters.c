@@ -87,13 +87,7 @@ static void print_source(const vm_module *module, uint32_t line, ev_str *out) {
 }
 
 void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out) {
-    ev_str_printf(out, "%s:%u: trap %s: %s\n", path, trap->line, vm_trap_name(trap->kind),
-                  trap->message);
+    ev_str_printf(out, "%s: trap: %s\n", path, trap->message);
     if (trap->line > 0 && module != NULL)
         print_source(module, trap->line, out);
-    ev_str_printf(out, "  block (%u,%u,%u), thread (%u,%u,%u)", trap->block[0], trap->block[1],
-                  trap->block[2], trap->thread[0], trap->thread[1], trap->thread[2]);
-    if (trap->has_address)
-        ev_str_printf(out, ", address 0x%" PRIx64, trap->address);
-    ev_str_char(out, '\n');
 }
