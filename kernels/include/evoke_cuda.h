@@ -8,10 +8,9 @@
  * What is here: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions,
  * atomics, bit functions, and float mathematics. Functions that have a correctly rounded or exact
  * PTX instruction use LLVM's generic intrinsics, so that the optimiser understands them. There is
- * no libdevice, so the others are written out below; their errors, in units in the last place,
- * found by running them in the virtual machine against double precision (tests/test_cuda_math.c
- * holds them to these bounds):
- *   expf, exp2f 3; logf, log2f 3; tanhf 3; sinf, cosf, sinpif, cospif 3, any finite argument.
+ * no libdevice, so the others are written out below. tests/test_cuda_math.c holds expf, exp2f, logf,
+ * log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double precision's
+ * result, at any finite argument, in the virtual machine.
  * The functions with two underscores (__expf, __sinf, ...) are the bare approximate instructions. */
 #ifndef EVOKE_CUDA_H
 #define EVOKE_CUDA_H
