@@ -237,7 +237,9 @@ ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *
     }
     c->baseline.done = false;
     fit_run_options options = options_for(c, 0);
-    EV_TRY(run_and_compare(f, c, &trial, &options, false, out, err));
+    ev_status status = run_and_compare(f, c, &trial, &options, false, out, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "task %s, case %s, the baseline", f->t->name, c->at->name);
     if (!out->ran)
         return ev_fail(err, EV_BAD, "task %s: the baseline does not run: %s", f->t->name,
                        out->reason);

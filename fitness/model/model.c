@@ -402,6 +402,7 @@ static void count_pipes(const model *m, block_state *b) {
         model_term term = model_pipe_term((vm_pipe)row->pipe);
         if (term != MODEL_TERM_COUNT)
             b->sums.cycles[term] += (double)runs * (double)row->pipe_cycles;
+        b->sums.cycles[MODEL_SPECIAL] += (double)runs * (double)row->special_cycles;
     }
 }
 

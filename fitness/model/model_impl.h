@@ -36,10 +36,11 @@ typedef struct model_row {
     uint8_t slots;        /* machine instructions */
     uint8_t access_bytes; /* a lane */
     bool bypasses_l1;
-    uint16_t latency;  /* cycles until a dependent instruction may issue */
-    uint16_t interval; /* cycles until the same warp may use the pipe again */
-    uint8_t reason;    /* model_term that a wait for the result counts as */
-    float pipe_cycles; /* of the pipe of an SM, a warp execution */
+    uint16_t latency;     /* cycles until a dependent instruction may issue */
+    uint16_t interval;    /* cycles until the same warp may use the pipe again */
+    uint8_t reason;       /* model_term that a wait for the result counts as */
+    float pipe_cycles;    /* of the pipe of an SM, a warp execution */
+    float special_cycles; /* of the special-function pipe beside it */
 } model_row;
 
 typedef struct model_rows {

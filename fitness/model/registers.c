@@ -26,6 +26,7 @@ typedef struct flow_insn {
     bool ends;     /* its block ends here */
     bool falls;    /* the next instruction may follow */
     bool indirect; /* any block may follow */
+    bool keeps;    /* under a predicate: what its results held before may live on */
     uint32_t target;
 } flow_insn;
 
@@ -104,6 +105,7 @@ static void flow_read(flow *f, uint8_t *known_free) {
         insn->use_count = info.use_count;
         insn->def_count = info.def_count;
         note_flow(f, insn, &info);
+        insn->keeps = info.conditional;
         memcpy(f->operands + used, info.uses, info.use_count * sizeof *info.uses);
         used += info.use_count;
         memcpy(f->operands + used, info.defs, info.def_count * sizeof *info.defs);
@@ -171,7 +173,7 @@ static void flow_live_out(const flow *f, uint32_t b, uint64_t *live) {
 static void flow_step(const flow *f, const flow_insn *insn, uint64_t *live) {
     const uint16_t *uses = f->operands + insn->operands;
     const uint16_t *defs = uses + insn->use_count;
-    for (unsigned i = 0; i < insn->def_count; i++)
+    for (unsigned i = 0; i < insn->def_count && !insn->keeps; i++)
         set_remove(live, defs[i]);
     for (unsigned i = 0; i < insn->use_count; i++)
         set_add(live, uses[i]);
@@ -210,7 +212,7 @@ static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
         const flow_insn *insn = &f->insns[i];
         const uint16_t *uses = f->operands + insn->operands, *defs = uses + insn->use_count;
         uint32_t unused = 0;
-        for (unsigned d = 0; d < insn->def_count; d++) {
+        for (unsigned d = 0; d < insn->def_count && !insn->keeps; d++) {
             if (set_has(live, defs[d]))
                 now -= f->words[defs[d]];
             else

@@ -23,14 +23,18 @@ _Static_assert(sizeof PIPES / sizeof PIPES[0] == VM_PIPE_COUNT, "one row a pipe"
 
 typedef struct cost_row {
     const char *first, *last;
-    double slots, latency;
+    double slots, own, special, latency;
 } cost_row;
 
 static const cost_row COSTS[] = {
-#define MODEL_COST(first, last, slots, latency) {first, last, slots, latency},
+#define MODEL_COST(first, last, slots, own, special, latency)                                      \
+    {first, last, slots, own, special, latency},
 #include "fitness/model/costs.def"
 #undef MODEL_COST
 };
+
+/* What no row matches. */
+static const cost_row ONE = {"", "", 1, 1, 0, 1};
 
 model_term model_pipe_term(vm_pipe pipe) {
     switch (pipe) {
@@ -70,7 +74,7 @@ static const cost_row *cost_of(const char *name) {
             memcmp(name + length - last, COSTS[i].last, last) == 0)
             return &COSTS[i];
     }
-    return NULL;
+    return &ONE;
 }
 
 /* A register copy: the assembler gives both the same register. */
@@ -173,20 +177,22 @@ static double latency_of(const gpu *g, const vm_insn_info *info, row_kind kind) 
 
 static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     const cost_row *cost = cost_of(info->name);
-    double slots = cost != NULL ? cost->slots : 1, stretch = cost != NULL ? cost->latency : 1;
     row->kind = (uint8_t)kind_of(info);
-    if (info->pipe == VM_PIPE_NONE || is_copy(info) || slots == 0)
+    if (info->pipe == VM_PIPE_NONE || is_copy(info) || cost->slots == 0)
         row->kind = ROW_FOLDED;
     row->pipe = (uint8_t)info->pipe;
-    row->slots = row->kind == ROW_FOLDED ? 0 : count8(slots);
     row->access_bytes = info->access_bytes;
     row->bypasses_l1 = bypasses(info->name);
-    row->latency = cycles16(latency_of(g, info, (row_kind)row->kind) * stretch);
-    double unit = unit_cycles(g, info, slots);
-    double each = is_per_scheduler(info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
-    row->interval = cycles16(fmax(each, slots));
-    row->pipe_cycles = row->kind == ROW_FOLDED ? 0 : (float)unit;
     row->reason = reason_of(row, info->pipe);
+    if (row->kind == ROW_FOLDED)
+        return;
+    row->slots = count8(cost->slots);
+    row->latency = cycles16(latency_of(g, info, (row_kind)row->kind) * cost->latency);
+    double unit = unit_cycles(g, info, cost->own);
+    double each = is_per_scheduler(info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
+    row->interval = cycles16(fmax(each, cost->slots));
+    row->pipe_cycles = (float)unit;
+    row->special_cycles = (float)(cost->special * gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_SFU));
 }
 
 ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out, ev_error *err) {
