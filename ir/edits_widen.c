@@ -3,13 +3,22 @@
 
 #include <llvm-c/Target.h>
 
-/* An access as base address + constant offset. */
+enum { MOST_LANES = 4, MOST_BYTES = 16, DEEPEST = 16, TERMS = 8 };
+
+/* A variable part of an address: a value, widened as `extension` says, times bytes. */
+typedef struct term {
+    LLVMValueRef value;
+    LLVMOpcode extension; /* LLVMSExt, LLVMZExt or 0 */
+    int64_t bytes;
+} term;
+
+/* An address as base + terms + constant offset in bytes. */
 typedef struct place {
     LLVMValueRef base;
     int64_t offset;
+    term terms[TERMS];
+    uint32_t count;
 } place;
-
-enum { MOST_LANES = 4, MOST_BYTES = 16, DEEPEST = 16 };
 
 static LLVMValueRef value_at(const ir_work *w, uint32_t id) {
     return w->nodes[id].value;
@@ -28,20 +37,77 @@ static LLVMTypeRef type_of(LLVMValueRef insn) {
     return LLVMIsAStoreInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 0)) : LLVMTypeOf(insn);
 }
 
-/* Takes off address arithmetic with one constant index. */
+/* An add of a constant that cannot wrap may be taken out of an extension. */
+static bool is_offset(LLVMValueRef value, bool is_signed) {
+    if (!LLVMIsABinaryOperator(value) || !LLVMIsAConstantInt(LLVMGetOperand(value, 1)))
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode == LLVMOr)
+        return LLVMGetIsDisjoint(value);
+    return opcode == LLVMAdd && (is_signed ? LLVMGetNSW(value) : LLVMGetNUW(value));
+}
+
+/* Adds `index` times `bytes`; false: too many terms. */
+static bool add_index(place *to, LLVMValueRef index, int64_t bytes) {
+    if (LLVMIsAConstantInt(index)) {
+        to->offset += LLVMConstIntGetSExtValue(index) * bytes;
+        return true;
+    }
+    term made = {index, (LLVMOpcode)0, bytes};
+    bool is_signed = true;
+    if (LLVMIsASExtInst(index) || LLVMIsAZExtInst(index)) {
+        made.extension = LLVMGetInstructionOpcode(index);
+        is_signed = made.extension == LLVMSExt;
+        made.value = LLVMGetOperand(index, 0);
+    }
+    if (is_offset(made.value, is_signed)) {
+        LLVMValueRef by = LLVMGetOperand(made.value, 1);
+        int64_t steps =
+            is_signed ? LLVMConstIntGetSExtValue(by) : (int64_t)LLVMConstIntGetZExtValue(by);
+        to->offset += steps * bytes;
+        made.value = LLVMGetOperand(made.value, 0);
+    }
+    if (to->count == TERMS)
+        return false;
+    to->terms[to->count++] = made;
+    return true;
+}
+
+/* Takes one address computation off; false: there is something in it that is not followed. */
+static bool take_off(LLVMTargetDataRef layout, place *at) {
+    LLVMValueRef gep = at->base;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    place to = *at;
+    to.base = LLVMGetOperand(gep, 0);
+    for (unsigned i = 1; i < (unsigned)LLVMGetNumOperands(gep); i++) {
+        if (i > 1) {
+            if (LLVMGetTypeKind(type) != LLVMArrayTypeKind)
+                return false;
+            type = LLVMGetElementType(type);
+        }
+        if (!add_index(&to, LLVMGetOperand(gep, i), (int64_t)LLVMABISizeOfType(layout, type)))
+            return false;
+    }
+    *at = to;
+    return true;
+}
+
 static place place_of(const ir_work *w, LLVMValueRef address) {
     LLVMTargetDataRef layout = LLVMGetModuleDataLayout(w->module);
-    place found = {address, 0};
-    for (int depth = 0; depth < DEEPEST; depth++) {
-        LLVMValueRef gep = found.base;
-        if (!LLVMIsAGetElementPtrInst(gep) || LLVMGetNumOperands(gep) != 2 ||
-            !LLVMIsAConstantInt(LLVMGetOperand(gep, 1)))
+    place found = {.base = address};
+    for (int depth = 0; depth < DEEPEST && LLVMIsAGetElementPtrInst(found.base); depth++) {
+        if (!take_off(layout, &found))
             break;
-        uint64_t size = LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(gep));
-        found.offset += LLVMConstIntGetSExtValue(LLVMGetOperand(gep, 1)) * (int64_t)size;
-        found.base = LLVMGetOperand(gep, 0);
     }
     return found;
+}
+
+static bool is_adjacent(const place *a, const place *b, int64_t offset) {
+    bool same = a->base == b->base && a->count == b->count && b->offset == a->offset + offset;
+    for (uint32_t i = 0; same && i < a->count; i++)
+        same = a->terms[i].value == b->terms[i].value && a->terms[i].bytes == b->terms[i].bytes &&
+               a->terms[i].extension == b->terms[i].extension;
+    return same;
 }
 
 static bool is_lane_type(LLVMTypeRef type) {
@@ -58,7 +124,7 @@ static bool is_lane_type(LLVMTypeRef type) {
 }
 
 /* The first access of the block like `first` at `offset` bytes behind it, IR_NONE if none. */
-static uint32_t find_partner(const ir_work *w, uint32_t first, place from, int64_t offset) {
+static uint32_t find_partner(const ir_work *w, uint32_t first, const place *from, int64_t offset) {
     LLVMValueRef like = value_at(w, first);
     const ir_block *block = &w->blocks[w->nodes[first].block];
     for (uint32_t i = block->first; i < block->last; i++) {
@@ -68,7 +134,7 @@ static uint32_t find_partner(const ir_work *w, uint32_t first, place from, int64
             type_of(insn) != type_of(like))
             continue;
         place at = place_of(w, address_of(insn));
-        if (at.base == from.base && at.offset == from.offset + offset)
+        if (is_adjacent(from, &at, offset))
             return w->sequence[i];
     }
     return IR_NONE;
@@ -90,7 +156,7 @@ static bool find_group(const ir_work *w, uint32_t first, uint32_t count, group *
     place from = place_of(w, address_of(insn));
     out->lanes[0] = out->earliest = out->latest = first;
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t id = find_partner(w, first, from, (int64_t)(out->bytes * i));
+        uint32_t id = find_partner(w, first, &from, (int64_t)(out->bytes * i));
         if (id == IR_NONE)
             return false;
         out->lanes[i] = id;
