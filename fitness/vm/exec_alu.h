@@ -399,7 +399,7 @@ static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
 
 #define FZ_f32(x) (ip->ftz ? flush_f32(x) : (x))
 #define FZ_f64(x) (x)
-#define FZ_f16(x) (x)
+#define FZ_f16(x) (ip->ftz && (x) < 0x1p-14 && (x) > -0x1p-14 ? __builtin_copysign(0.0, x) : (x))
 #define FZ_bf16(x) (x)
 #define FZ_u16(x) (x)
 #define FZ_s16(x) (x)

@@ -105,13 +105,22 @@ static inline uint32_t flush_f16(const ptx_insn *ip, uint32_t h) {
 #define SIGN_bf16 0x8000u
 #define SIGN_f16x2 0x80008000u
 #define SIGN_bf16x2 0x80008000u
+static inline uint32_t half_flushed(uint32_t h) {
+    return h & 0x7c00 ? h : h & 0x8000;
+}
+#define FLUSHED_f32(a) ((a) & 0x7f800000u ? (a) : (a) & 0x80000000u)
+#define FLUSHED_f64(a) (a)
+#define FLUSHED_f16(a) half_flushed(a)
+#define FLUSHED_bf16(a) (a)
+#define FLUSHED_f16x2(a) (half_flushed((a) & 0xffff) | half_flushed((a) >> 16) << 16)
+#define FLUSHED_bf16x2(a) (a)
 #define H_FSIGN(T, id, expr)                                                                       \
     HANDLER(id##_##T) {                                                                            \
         SOURCES1(T) LT(T) *out = OUT(LT(T)), sign = SIGN_##T;                                      \
-        bool flush = ip->ftz && ip->t == PTX_T_f32;                                                \
+        bool flush = ip->ftz;                                                                      \
         LANES {                                                                                    \
             LT(T) a = pa[i];                                                                       \
-            a = flush && (a & 0x7f800000u) == 0 ? a & sign : a;                                    \
+            a = flush ? FLUSHED_##T(a) : a;                                                        \
             out[i] = expr;                                                                         \
         }                                                                                          \
         FINISH(T);                                                                                 \
@@ -193,7 +202,7 @@ static inline uint32_t flush_f16(const ptx_insn *ip, uint32_t h) {
                 cond[i] = a > e;                                                                   \
                 break;                                                                             \
             case PTX_M_NORMAL:                                                                     \
-                cond[i] = a < e && a != 0 && !subnormal;                                           \
+                cond[i] = a < e && !subnormal; /* zero counts as normal */                         \
                 break;                                                                             \
             default:                                                                               \
                 cond[i] = subnormal;                                                               \
@@ -273,7 +282,8 @@ static inline double round_integral(uint8_t rnd, double x) {
 #define CVT_FI(T, S)                                                                               \
     LANES {                                                                                        \
         CT_##S a = GET_##S(pa[i]);                                                                 \
-        out[i] = OUT_##T(a == 0 ? 0 : (CT_##T)a);                                                  \
+        LT(T) r = OUT_##T((CT_##T)a);                                                              \
+        out[i] = a == 0 ? 0 : r; /* +0 when rounding down, too */                                  \
     }
 /* 64-bit integers keep a sticky bit, so that the way through double rounds once. */
 static inline double sticky_double(__int128 a) {
@@ -355,6 +365,19 @@ static inline void widen(uint8_t *regs, const ptx_insn *ip, const uint32_t *from
     }                                                                                              \
     FINISH(u32)
 #define LANES_END_64 FINISH(u64)
+/* Rounding by the processor's mode; the small floats are rounded by arithmetic instead. */
+#define HARD_u8 0
+#define HARD_s8 0
+#define HARD_u16 0
+#define HARD_s16 0
+#define HARD_u32 0
+#define HARD_s32 0
+#define HARD_u64 0
+#define HARD_s64 0
+#define HARD_f16 0
+#define HARD_bf16 0
+#define HARD_f32 1
+#define HARD_f64 1
 #define H_CVT(T, id, expr) PTX_LIST2_CVT(H_CVT_ONE, T)
 #define H_CVT_ONE(S, T)                                                                            \
     static __attribute__((noinline)) void convert_##T##_##S(const ptx_insn *ip, const LT(S) * pa,  \
@@ -362,7 +385,7 @@ static inline void widen(uint8_t *regs, const ptx_insn *ip, const uint32_t *from
         JOIN(CVT_, JOIN2(KIND_##T, KIND_##S))(T, S)} HANDLER(CVT_##T##_##S) {                      \
         uint32_t space[32];                                                                        \
         (void)space;                                                                               \
-        unsigned mode = ip->rnd >= PTX_M_RN && ip->rnd <= PTX_M_RP ? csr_mode(ip->rnd) : 0;        \
+        unsigned mode = HARD_##T && ip->rnd <= PTX_M_RP ? csr_mode(ip->rnd) : 0;                   \
         unsigned old = round_enter(mode);                                                          \
         convert_##T##_##S(ip, JOIN(SOURCE_, LB_##S), JOIN(LANES_OUT_, LB_##T));                    \
         round_leave(mode, old);                                                                    \

@@ -324,8 +324,11 @@ PTX_INLINE double sqrt_f64(double x) {
     return __builtin_sqrt(x);
 }
 #define ptx_sqrt(a) _Generic((a), float: sqrt_f32, double: sqrt_f64)(a)
+/* The .approx.ftz.f64 forms look at the upper half alone and give no subnormals. */
 PTX_INLINE double ptx_high_word(double x) {
-    return x != x ? PTX_NAN64 : f64_of_bits(bits_of_f64(x) & 0xffffffff00000000);
+    uint64_t u = bits_of_f64(x) & 0xffffffff00000000;
+    u = (u & 0x7ff0000000000000) == 0 ? u & 0x8000000000000000 : u;
+    return x != x ? PTX_NAN64 : f64_of_bits(u);
 }
 
 /* ---- rounding modes: MXCSR around the few instructions that ask for another than nearest. */

@@ -215,6 +215,7 @@ struct ptx_insn {
     uint8_t bool_op;      /* and, or, xor: ptx_mod */
     uint8_t wide;         /* destination or data register has 8 bytes a lane */
     uint8_t strong;       /* volatile, relaxed or stronger, atomic */
+    uint8_t releases;     /* release, acq_rel or sc */
     uint8_t address_bits; /* of the base register: 32 or 64 */
     uint8_t flags;        /* PTX_F_* */
     uint32_t site;        /* number of the memory access, for the segment cache */

@@ -340,6 +340,7 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
     if (op->shape == PTX_S_LD || op->shape == PTX_S_ST)
         in->op = 0;
     in->strong = m->mod[PTX_G_volatile] || m->mod[PTX_G_sem] > PTX_M_WEAK;
+    in->releases = m->mod[PTX_G_sem] >= PTX_M_RELEASE;
     bool sync = strstr(op->format, ".sync") != NULL;
     bool arrive = strstr(op->format, ".arrive") != NULL;
     bool aligned = m->mod[PTX_G_aligned] || strcmp(op->name, "bar") == 0;
@@ -397,6 +398,10 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
         return put_destination(d, &o[0], bits, false);
     }
     *done = false;
+    if (o[1].kind == PTX_O_SYMBOL && bits >= 32) {
+        in->row = PTX_OP_MOV_SYMBOL;
+        in->t = bits == 64 ? PTX_T_u64 : PTX_T_u32;
+    }
     return true;
 }
 

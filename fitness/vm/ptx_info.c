@@ -97,8 +97,7 @@ static bool is_destination(char letter) {
 /* Which operands are written: as the pattern says; moves of vectors write their first. */
 static void add_operands(vm_insn_info *info, const ptx_insn *in, const ptx_cold *cold) {
     const char *p = ptx_op_get(in->row)->pattern;
-    if (in->row == PTX_OP_MOV_PACK || in->row == PTX_OP_MOV_UNPACK || in->row == PTX_OP_MOV_SREG ||
-        in->row == PTX_OP_MOV_LOCAL)
+    if (!*p)
         p = "d,s";
     ptx_pattern_item item;
     p = ptx_pattern_next(p, &item);

@@ -78,16 +78,22 @@ uint32_t ptx_hash(const char *text, size_t length) {
     return h;
 }
 
-ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length) {
+/* A range %h<4> and a register %h are different names. */
+static ptx_symbol *find(ptx_loader *L, const char *name, uint32_t length, bool range) {
     uint32_t hash = ptx_hash(name, length);
     for (ptx_symbol *s = L->buckets[hash % PTX_BUCKETS]; s; s = s->next_in_bucket)
-        if (s->hash == hash && s->length == length && memcmp(s->name, name, length) == 0)
+        if (s->hash == hash && s->length == length && (s->kind == PTX_Y_RANGE) == range &&
+            memcmp(s->name, name, length) == 0)
             return s;
     return NULL;
 }
 
+ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length) {
+    return find(L, name, length, false);
+}
+
 ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx_symbol_kind kind) {
-    ptx_symbol *old = ptx_symbol_find(L, name, length);
+    ptx_symbol *old = find(L, name, length, kind == PTX_Y_RANGE);
     if (old && old->scope == L->scope) {
         ptx_fail_at(L, name, "found a second declaration of '%.*s'; expected a new name",
                     (int)length, name);
@@ -189,8 +195,8 @@ static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
         digits--;
     /* %r12 may belong to the range %r or to %r1: the longest prefix that is declared wins. */
     for (uint32_t prefix = length - 1; prefix >= digits && prefix > 0; prefix--) {
-        ptx_symbol *s = ptx_symbol_find(L, name, prefix);
-        if (!s || s->kind != PTX_Y_RANGE || length - prefix > 8)
+        ptx_symbol *s = find(L, name, prefix, true);
+        if (!s || length - prefix > 8)
             continue;
         if (name[prefix] == '0' && length - prefix > 1)
             continue;

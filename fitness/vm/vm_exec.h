@@ -81,7 +81,9 @@ struct vm_warp {
     vm_segment *segments;
     uint8_t *shared;
     uint64_t shared_bytes;
-    uint64_t stamp; /* of the warp's present segment between syncs, for races */
+    uint32_t stamp;    /* races: of the time since its last sync; 0: none given yet */
+    uint32_t acquired; /* races: stamps up to this one are ordered before the warp */
+    bool fenced;       /* races: it has executed a fence */
     /* ---- the current set, when a run ends */
     vm_stop stop;
     uint32_t pc;
@@ -117,7 +119,7 @@ struct vm_block {
     uint8_t *shared;
     uint64_t *shared_written; /* bit a byte */
     uint32_t *shared_races;   /* two words a 4-byte word: last write, last read */
-    uint64_t sync_stamp;      /* stamps below are ordered for the whole block */
+    uint32_t sync_stamp;      /* the block's stamps up to this one are before its last barrier */
     vm_barrier barriers[VM_BARRIERS];
     bool active;
 };
@@ -138,7 +140,12 @@ struct vm_state {
     uint64_t shared_bytes; /* the same, rounded up for the host */
     uint64_t globals;      /* address of the module's variables */
     uint64_t last_change;  /* thread instructions when memory last changed */
-    uint64_t stamp;        /* races: the newest given out */
+    uint32_t stamp;        /* races: the newest given out */
+    uint32_t first_stamp;  /* the newest before the launch */
+    uint64_t *owners;      /* block << 5 | warp, of the stamps after first_stamp */
+    size_t owner_capacity;
+    vm_block *blocks; /* alive together */
+    uint32_t block_count;
     bool out_of_memory;
     bool trapped;
     /* ---- observer's batch */
@@ -169,6 +176,10 @@ bool vm_local_grow(vm_warp *w, uint64_t bytes);
 bool vm_race_begin(vm_state *s);
 void vm_race_end(vm_state *s);
 void vm_race_block(vm_state *s, vm_block *b);
+void vm_race_stamp(vm_warp *w);   /* gives the warp a new stamp */
+void vm_race_acquire(vm_warp *w); /* all until now is ordered before the warp */
+uint64_t vm_race_owner(const vm_state *s, uint32_t stamp); /* UINT64_MAX: an earlier launch */
+uint64_t vm_race_self(const vm_warp *w);
 void vm_race_warp(vm_warp *w);
 void vm_race_barrier(vm_block *b, unsigned id);
 vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);

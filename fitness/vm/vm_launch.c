@@ -322,6 +322,8 @@ static bool run_blocks(vm_state *s) {
     order_blocks(&v, l->schedule_seed);
     v.places = calloc(v.count, sizeof *v.places);
     v.order = calloc(32, sizeof *v.order);
+    s->blocks = v.places;
+    s->block_count = v.places ? v.count : 0;
     bool ok = v.places && v.order;
     s->out_of_memory |= !ok;
     ok = ok && run_wave(s, &v);

@@ -35,7 +35,7 @@ struct vm_memory {
     size_t dirty_count, dirty_capacity;
     uint64_t module_hash; /* whose variables stand at `limit`; 0: nobody's */
     uint64_t module_bytes;
-    uint64_t stamp; /* races: the newest given out by any launch */
+    uint32_t stamp; /* races: the newest given out by any launch */
     bool out_of_memory;
 };
 
