@@ -76,8 +76,9 @@ void ir_build_free(ir_build *build);
 ev_sha256 ir_build_ir_sha256(const ir_build *build);
 ev_sha256 ir_build_ptx_sha256(const ir_build *build);
 const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
-/* CPU seconds each stage took in this process, hashing and messages within their stage: `llvm` is the
- * part inside LLVM's passes and emission, `own` all the rest. For `evoke bench compile` only. */
+/* CPU seconds each stage took in this process, hashing and messages within their stage: `llvm` is
+ * the part inside LLVM's passes and emission, `own` all the rest. For `evoke bench compile` only.
+ */
 typedef struct ir_build_cost {
     double llvm[IR_STAGE_COUNT];
     double own[IR_STAGE_COUNT];

@@ -434,6 +434,35 @@ static void missing_repairs_fall_back(void **state) {
     ir_base_free(base);
 }
 
+/* Addresses that share a variable index are adjacent where the index's add cannot wrap. */
+static void adjacent_accesses_are_found_behind_indices(void **state) {
+    (void)state;
+    static const char text[] =
+        "define ptx_kernel void @k(ptr %%x, ptr %%y, i32 %%n) {\n"
+        "  %%m = add%s i32 %%n, 1\n"
+        "  %%i = sext i32 %%n to i64\n"
+        "  %%j = sext i32 %%m to i64\n"
+        "  %%p = getelementptr [8 x [4 x float]], ptr %%x, i64 0, i64 %%i, i64 2\n"
+        "  %%q = getelementptr [4 x float], ptr %%x, i64 %%j, i64 -1\n"
+        "  %%a = load float, ptr %%p\n"
+        "  %%b = load float, ptr %%q\n"
+        "  %%s = fadd float %%a, %%b\n"
+        "  store float %%s, ptr %%y\n  ret void\n}\n";
+    static const char *const flags[] = {" nsw", ""};
+    for (int i = 0; i < 2; i++) {
+        char printed[1024];
+        snprintf(printed, sizeof printed, text, flags[i]);
+        ir_base *base = load_text(printed, 90);
+        size_t sites[IR_EDIT_COUNT];
+        ir_base_sites(base, sites);
+        assert_int_equal(sites[IR_EDIT_WIDEN], i == 0);
+        if (i == 0)
+            check_diff(base, "{\"kind\":\"widen\",\"at\":\"i5\",\"option\":2}",
+                       "+  %e0.0 = load <2 x float>, ptr %i3, align 8");
+        ir_base_free(base);
+    }
+}
+
 /* ---- what LLVM would not survive --------------------------------------------------------------
  */
 
@@ -562,6 +591,7 @@ int main(void) {
         cmocka_unit_test(hashes_tell_code_from_code),
         cmocka_unit_test(edits_that_do_not_fit_are_named),
         cmocka_unit_test(missing_repairs_fall_back),
+        cmocka_unit_test(adjacent_accesses_are_found_behind_indices),
         cmocka_unit_test(fatal_ir_is_refused_at_verify),
         cmocka_unit_test(the_fatal_handler_gets_the_last_words),
         cmocka_unit_test(mutation_depends_on_its_arguments_alone),
