@@ -14,6 +14,9 @@ ev_status bench_vm(cmd_context *c, ev_error *err) EV_CHECKED;
 /* Variants a second through a whole search over the shipped tasks. */
 ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
 
+/* The tasks a bench works on: that of --only, else all that ship; task_list_free. */
+ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) EV_CHECKED;
+
 /* Mean, and the value that a share of `count` values does not exceed; sorts them. */
 double bench_mean(const double *values, size_t count);
 double bench_quantile(double *values, size_t count, double share);

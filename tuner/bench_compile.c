@@ -250,7 +250,7 @@ static ev_status bench_task(const cli_args *args, compile_bench *b, compile_repo
 static ev_status bench_path(const cli_args *args, const char *path, uint32_t kernel, int sm,
                             compile_report *report, ev_error *err) {
     task *t = NULL;
-    EV_TRY(task_load(path, &t, err));
+    EV_TRY(task_open(path, &t, err));
     compile_bench b = {.t = t,
                        .sm = sm,
                        .seed = cli_count(args, CLI_OPT_SEED, 1),
@@ -272,7 +272,7 @@ static ev_status bench_path(const cli_args *args, const char *path, uint32_t ker
 static ev_status bench_paths(cmd_context *c, int sm, compile_report *report, ev_error *err) {
     char **paths = NULL;
     size_t count = 0;
-    EV_TRY(task_list_shipped(&paths, &count, err));
+    EV_TRY(bench_tasks(c->args, &paths, &count, err));
     ev_status status = EV_OK;
     for (size_t i = 0; i < count && status == EV_OK; i++)
         status = bench_path(c->args, paths[i], (uint32_t)i, sm, report, err);

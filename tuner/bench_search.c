@@ -81,7 +81,7 @@ static ev_status run_search(cmd_context *c, char **paths, size_t count, ev_error
 ev_status bench_search(cmd_context *c, ev_error *err) {
     char **paths = NULL;
     size_t count = 0;
-    EV_TRY(task_list_shipped(&paths, &count, err));
+    EV_TRY(bench_tasks(c->args, &paths, &count, err));
     ev_status status = run_search(c, paths, count, err);
     task_list_free(paths, count);
     return status;

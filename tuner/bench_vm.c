@@ -176,15 +176,33 @@ static ev_status bench_rig(rig *r, const bench_kernel *k, const char *only, vm_r
     return EV_OK;
 }
 
-static ev_status bench_kernels(device *d, const char *only, vm_report *report, ev_error *err) {
+static ev_status check_only(const char *only, ev_error *err) {
+    ev_str known = EV_STR_EMPTY;
+    bool found = only == NULL;
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        found = found || strcmp(only, kernels[i].name) == 0;
+        ev_str_printf(&known, "%s%s", i > 0 ? ", " : "", kernels[i].name);
+    }
+    ev_status status = found ? EV_OK
+                             : ev_fail(err, EV_BAD, "bench vm has no kernel '%s'; it has %s", only,
+                                       ev_str_text(&known));
+    ev_str_free(&known);
+    return status;
+}
+
+static ev_status bench_kernels(device *d, const cli_args *args, vm_report *report, ev_error *err) {
+    const char *only = cli_text(args, CLI_OPT_ONLY);
+    EV_TRY(check_only(only, err));
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        if (only != NULL && strcmp(only, kernels[i].name) != 0)
+            continue;
         ev_str ptx = EV_STR_EMPTY;
         rig r = {.device = d};
         ev_status status = build_kernel(&kernels[i], device_properties_of(d)->sm, &ptx, err);
         if (status == EV_OK)
             status = rig_fill(&r, &kernels[i], &ptx, err);
         if (status == EV_OK)
-            status = bench_rig(&r, &kernels[i], only, report, err);
+            status = bench_rig(&r, &kernels[i], cli_text(args, CLI_OPT_BENCH_CHECKS), report, err);
         rig_clear(&r);
         ev_str_free(&ptx);
         EV_TRY(status);
@@ -214,7 +232,7 @@ ev_status bench_vm(cmd_context *c, ev_error *err) {
     vm_report report = {json_array(), table_new(columns)};
     ev_status status = report.rows == NULL ? ev_fail_memory(err, 1) : EV_OK;
     if (status == EV_OK)
-        status = bench_kernels(d, cli_text(c->args, CLI_OPT_BENCH_CHECKS), &report, err);
+        status = bench_kernels(d, c->args, &report, err);
     if (status == EV_OK)
         status = print_report(c, &report, err);
     json_decref(report.list);

@@ -1,6 +1,8 @@
 /* evoke bench: chooses the bench; and the statistics that they share. */
 #include "tuner/bench.h"
 
+#include "kernels/task.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,22 @@ double bench_quantile(double *values, size_t count, double share) {
     qsort(values, count, sizeof *values, compare_doubles);
     size_t at = (size_t)ceil(share * (double)count);
     return values[at > 0 ? at - 1 : 0];
+}
+
+ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) {
+    const char *only = cli_text(args, CLI_OPT_ONLY);
+    if (only == NULL)
+        return task_list_shipped(paths, count, err);
+    char **one = calloc(1, sizeof *one);
+    if (one != NULL)
+        one[0] = strdup(only);
+    if (one == NULL || one[0] == NULL) {
+        free(one);
+        return ev_fail_memory(err, strlen(only));
+    }
+    *paths = one;
+    *count = 1;
+    return EV_OK;
 }
 
 ev_status cmd_bench(cmd_context *c, ev_error *err) {

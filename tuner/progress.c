@@ -112,6 +112,13 @@ void progress_line(const tune_progress *now, const progress_view *view, ev_str *
     }
 }
 
+/* "[1/4] kernel: note" */
+static void print_note(const tune_progress *now, ev_str *out) {
+    if (now->note != NULL)
+        ev_str_printf(out, "[%zu/%zu] %s: %s\n", now->task_index + 1, now->task_count, now->kernel,
+                      now->note);
+}
+
 /* One write a line: lines of several processes do not mix. Nothing can be done when it fails. */
 static void put(const progress *p, const ev_str *text) {
     ssize_t done = write(p->view.fd, ev_str_text(text), text->length);
@@ -123,8 +130,7 @@ static void show_bar(progress *p, const tune_progress *now) {
     double eta = done > 0.005 ? now->seconds * (1 - done) / done : -1;
     ev_str text = EV_STR_EMPTY;
     ev_str_append(&text, CLEAR);
-    if (now->note != NULL)
-        ev_str_printf(&text, "%s\n", now->note);
+    print_note(now, &text);
     progress_bar(now, done, eta, &p->view, &text);
     put(p, &text);
     ev_str_free(&text);
@@ -134,8 +140,7 @@ static void show_bar(progress *p, const tune_progress *now) {
 static void show_line(progress *p, const tune_progress *now, bool new_task) {
     bool due = new_task || now->seconds - p->last_line >= p->view.line_seconds;
     ev_str text = EV_STR_EMPTY;
-    if (now->note != NULL)
-        ev_str_printf(&text, "%s\n", now->note);
+    print_note(now, &text);
     if (due) {
         progress_line(now, &p->view, &text);
         ev_str_char(&text, '\n');
