@@ -355,11 +355,11 @@ ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low
     expr_value value;
     EV_TRY(expr_eval(text, scope, &value, err));
     if (value.is_real)
-        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g; a whole number is needed", text,
-                       value.real);
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g; a whole number is needed",
+                       text, value.real);
     if (value.whole < low || value.whole > high)
-        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %lld; it must be in [%lld, %lld]", text,
-                       (long long)value.whole, (long long)low, (long long)high);
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %lld; it must be in [%lld, %lld]",
+                       text, (long long)value.whole, (long long)low, (long long)high);
     *out = value.whole;
     return EV_OK;
 }

@@ -8,10 +8,10 @@
  * What is here: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions,
  * atomics, bit functions, and float mathematics. Functions that have a correctly rounded or exact
  * PTX instruction use LLVM's generic intrinsics, so that the optimiser understands them. There is
- * no libdevice, so the others are written out below. tests/test_cuda_math.c holds expf, exp2f, logf,
- * log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double precision's
- * result, at any finite argument, in the virtual machine.
- * The functions with two underscores (__expf, __sinf, ...) are the bare approximate instructions. */
+ * no libdevice, so the others are written out below. tests/test_cuda_math.c holds expf, exp2f,
+ * logf, log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double
+ * precision's result, at any finite argument, in the virtual machine. The functions with two
+ * underscores (__expf, __sinf, ...) are the bare approximate instructions. */
 #ifndef EVOKE_CUDA_H
 #define EVOKE_CUDA_H
 
@@ -122,13 +122,27 @@ extern const __device__ __attribute__((weak)) evoke_grid_size gridDim;
  */
 
 /* __syncthreads() itself is a builtin of clang. */
-EVOKE_FN int __syncthreads_or(int predicate) { return __nvvm_bar0_or(predicate); }
-EVOKE_FN int __syncthreads_and(int predicate) { return __nvvm_bar0_and(predicate); }
-EVOKE_FN int __syncthreads_count(int predicate) { return __nvvm_bar0_popc(predicate); }
-EVOKE_FN void __syncwarp(unsigned int mask = 0xffffffffu) { __nvvm_bar_warp_sync(mask); }
-EVOKE_FN void __threadfence_block(void) { __nvvm_membar_cta(); }
-EVOKE_FN void __threadfence(void) { __nvvm_membar_gl(); }
-EVOKE_FN void __threadfence_system(void) { __nvvm_membar_sys(); }
+EVOKE_FN int __syncthreads_or(int predicate) {
+    return __nvvm_bar0_or(predicate);
+}
+EVOKE_FN int __syncthreads_and(int predicate) {
+    return __nvvm_bar0_and(predicate);
+}
+EVOKE_FN int __syncthreads_count(int predicate) {
+    return __nvvm_bar0_popc(predicate);
+}
+EVOKE_FN void __syncwarp(unsigned int mask = 0xffffffffu) {
+    __nvvm_bar_warp_sync(mask);
+}
+EVOKE_FN void __threadfence_block(void) {
+    __nvvm_membar_cta();
+}
+EVOKE_FN void __threadfence(void) {
+    __nvvm_membar_gl();
+}
+EVOKE_FN void __threadfence_system(void) {
+    __nvvm_membar_sys();
+}
 
 /* ---- warp functions ----------------------------------------------------------------------------
  */
@@ -160,8 +174,12 @@ EVOKE_FN int __any_sync(unsigned int mask, int predicate) {
 EVOKE_FN int __all_sync(unsigned int mask, int predicate) {
     return __nvvm_vote_all_sync(mask, predicate != 0);
 }
-EVOKE_FN unsigned int __activemask(void) { return __nvvm_activemask(); }
-EVOKE_FN unsigned int evoke_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
+EVOKE_FN unsigned int __activemask(void) {
+    return __nvvm_activemask();
+}
+EVOKE_FN unsigned int evoke_lane(void) {
+    return __nvvm_read_ptx_sreg_laneid();
+}
 
 /* ---- memory ------------------------------------------------------------------------------------
  */
@@ -171,10 +189,18 @@ typedef float evoke_f2 __attribute__((ext_vector_type(2)));
 typedef float evoke_f4 __attribute__((ext_vector_type(4)));
 typedef int evoke_i2 __attribute__((ext_vector_type(2)));
 typedef int evoke_i4 __attribute__((ext_vector_type(4)));
-EVOKE_FN float __ldg(const float *p) { return __nvvm_ldg_f(p); }
-EVOKE_FN double __ldg(const double *p) { return __nvvm_ldg_d(p); }
-EVOKE_FN int __ldg(const int *p) { return __nvvm_ldg_i(p); }
-EVOKE_FN unsigned int __ldg(const unsigned int *p) { return __nvvm_ldg_ui(p); }
+EVOKE_FN float __ldg(const float *p) {
+    return __nvvm_ldg_f(p);
+}
+EVOKE_FN double __ldg(const double *p) {
+    return __nvvm_ldg_d(p);
+}
+EVOKE_FN int __ldg(const int *p) {
+    return __nvvm_ldg_i(p);
+}
+EVOKE_FN unsigned int __ldg(const unsigned int *p) {
+    return __nvvm_ldg_ui(p);
+}
 EVOKE_FN float2 __ldg(const float2 *p) {
     evoke_f2 v = __nvvm_ldg_f2((const evoke_f2 *)p);
     return {v.x, v.y};
@@ -194,7 +220,9 @@ EVOKE_FN int4 __ldg(const int4 *p) {
 
 /* Loads and stores with the default cache policy, of a whole vector. Unlike `*p`, which clang takes
  * apart into the members of the struct, they stay one instruction whatever the optimiser does. */
-EVOKE_FN float __ldca(const float *p) { return *p; }
+EVOKE_FN float __ldca(const float *p) {
+    return *p;
+}
 EVOKE_FN float2 __ldca(const float2 *p) {
     evoke_f2 v = *(const evoke_f2 *)p;
     return {v.x, v.y};
@@ -203,35 +231,61 @@ EVOKE_FN float4 __ldca(const float4 *p) {
     evoke_f4 v = *(const evoke_f4 *)p;
     return {v.x, v.y, v.z, v.w};
 }
-EVOKE_FN void __stwb(float *p, float v) { *p = v; }
-EVOKE_FN void __stwb(float2 *p, float2 v) { *(evoke_f2 *)p = evoke_f2{v.x, v.y}; }
-EVOKE_FN void __stwb(float4 *p, float4 v) { *(evoke_f4 *)p = evoke_f4{v.x, v.y, v.z, v.w}; }
+EVOKE_FN void __stwb(float *p, float v) {
+    *p = v;
+}
+EVOKE_FN void __stwb(float2 *p, float2 v) {
+    *(evoke_f2 *)p = evoke_f2{v.x, v.y};
+}
+EVOKE_FN void __stwb(float4 *p, float4 v) {
+    *(evoke_f4 *)p = evoke_f4{v.x, v.y, v.z, v.w};
+}
 
 /* ---- atomics -----------------------------------------------------------------------------------
  */
 
-EVOKE_FN int atomicAdd(int *p, int v) { return __nvvm_atom_add_gen_i(p, v); }
+EVOKE_FN int atomicAdd(int *p, int v) {
+    return __nvvm_atom_add_gen_i(p, v);
+}
 EVOKE_FN unsigned int atomicAdd(unsigned int *p, unsigned int v) {
     return (unsigned int)__nvvm_atom_add_gen_i((int *)p, (int)v);
 }
 EVOKE_FN unsigned long long atomicAdd(unsigned long long *p, unsigned long long v) {
     return (unsigned long long)__nvvm_atom_add_gen_ll((long long *)p, (long long)v);
 }
-EVOKE_FN float atomicAdd(float *p, float v) { return __nvvm_atom_add_gen_f(p, v); }
-EVOKE_FN double atomicAdd(double *p, double v) { return __nvvm_atom_add_gen_d(p, v); }
-EVOKE_FN int atomicSub(int *p, int v) { return __nvvm_atom_sub_gen_i(p, v); }
-EVOKE_FN int atomicMin(int *p, int v) { return __nvvm_atom_min_gen_i(p, v); }
-EVOKE_FN int atomicMax(int *p, int v) { return __nvvm_atom_max_gen_i(p, v); }
+EVOKE_FN float atomicAdd(float *p, float v) {
+    return __nvvm_atom_add_gen_f(p, v);
+}
+EVOKE_FN double atomicAdd(double *p, double v) {
+    return __nvvm_atom_add_gen_d(p, v);
+}
+EVOKE_FN int atomicSub(int *p, int v) {
+    return __nvvm_atom_sub_gen_i(p, v);
+}
+EVOKE_FN int atomicMin(int *p, int v) {
+    return __nvvm_atom_min_gen_i(p, v);
+}
+EVOKE_FN int atomicMax(int *p, int v) {
+    return __nvvm_atom_max_gen_i(p, v);
+}
 EVOKE_FN unsigned int atomicMin(unsigned int *p, unsigned int v) {
     return __nvvm_atom_min_gen_ui(p, v);
 }
 EVOKE_FN unsigned int atomicMax(unsigned int *p, unsigned int v) {
     return __nvvm_atom_max_gen_ui(p, v);
 }
-EVOKE_FN int atomicAnd(int *p, int v) { return __nvvm_atom_and_gen_i(p, v); }
-EVOKE_FN int atomicOr(int *p, int v) { return __nvvm_atom_or_gen_i(p, v); }
-EVOKE_FN int atomicXor(int *p, int v) { return __nvvm_atom_xor_gen_i(p, v); }
-EVOKE_FN int atomicExch(int *p, int v) { return __nvvm_atom_xchg_gen_i(p, v); }
+EVOKE_FN int atomicAnd(int *p, int v) {
+    return __nvvm_atom_and_gen_i(p, v);
+}
+EVOKE_FN int atomicOr(int *p, int v) {
+    return __nvvm_atom_or_gen_i(p, v);
+}
+EVOKE_FN int atomicXor(int *p, int v) {
+    return __nvvm_atom_xor_gen_i(p, v);
+}
+EVOKE_FN int atomicExch(int *p, int v) {
+    return __nvvm_atom_xchg_gen_i(p, v);
+}
 EVOKE_FN int atomicCAS(int *p, int expected, int v) {
     return __nvvm_atom_cas_gen_i(p, expected, v);
 }
@@ -248,87 +302,195 @@ EVOKE_FN unsigned int atomicDec(unsigned int *p, unsigned int limit) {
 /* ---- bits and conversions ----------------------------------------------------------------------
  */
 
-EVOKE_FN int __popc(unsigned int x) { return __builtin_popcount(x); }
-EVOKE_FN int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-EVOKE_FN int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }
-EVOKE_FN int __ffs(int x) { return __builtin_ffs(x); }
-EVOKE_FN unsigned int __brev(unsigned int x) { return __builtin_bitreverse32(x); }
+EVOKE_FN int __popc(unsigned int x) {
+    return __builtin_popcount(x);
+}
+EVOKE_FN int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
+EVOKE_FN int __clz(int x) {
+    return x ? __builtin_clz((unsigned int)x) : 32;
+}
+EVOKE_FN int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+EVOKE_FN unsigned int __brev(unsigned int x) {
+    return __builtin_bitreverse32(x);
+}
 EVOKE_FN unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int s) {
     return __nvvm_prmt(a, b, s);
 }
 EVOKE_FN unsigned int __umulhi(unsigned int a, unsigned int b) {
     return (unsigned int)(((unsigned long long)a * b) >> 32);
 }
-EVOKE_FN int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-EVOKE_FN unsigned int __float_as_uint(float x) { return __builtin_bit_cast(unsigned int, x); }
-EVOKE_FN float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-EVOKE_FN float __uint_as_float(unsigned int x) { return __builtin_bit_cast(float, x); }
-EVOKE_FN int __float2int_rn(float x) { return __nvvm_f2i_rn(x); }
-EVOKE_FN int __float2int_rz(float x) { return __nvvm_f2i_rz(x); }
-EVOKE_FN float __int2float_rn(int x) { return (float)x; }
+EVOKE_FN int __float_as_int(float x) {
+    return __builtin_bit_cast(int, x);
+}
+EVOKE_FN unsigned int __float_as_uint(float x) {
+    return __builtin_bit_cast(unsigned int, x);
+}
+EVOKE_FN float __int_as_float(int x) {
+    return __builtin_bit_cast(float, x);
+}
+EVOKE_FN float __uint_as_float(unsigned int x) {
+    return __builtin_bit_cast(float, x);
+}
+EVOKE_FN int __float2int_rn(float x) {
+    return __nvvm_f2i_rn(x);
+}
+EVOKE_FN int __float2int_rz(float x) {
+    return __nvvm_f2i_rz(x);
+}
+EVOKE_FN float __int2float_rn(int x) {
+    return (float)x;
+}
 
 /* ---- minimum, maximum, absolute value ----------------------------------------------------------
  */
 
-EVOKE_FN int min(int a, int b) { return a < b ? a : b; }
-EVOKE_FN int max(int a, int b) { return a > b ? a : b; }
-EVOKE_FN unsigned int min(unsigned int a, unsigned int b) { return a < b ? a : b; }
-EVOKE_FN unsigned int max(unsigned int a, unsigned int b) { return a > b ? a : b; }
-EVOKE_FN long long min(long long a, long long b) { return a < b ? a : b; }
-EVOKE_FN long long max(long long a, long long b) { return a > b ? a : b; }
-EVOKE_FN float min(float a, float b) { return __builtin_fminf(a, b); }
-EVOKE_FN float max(float a, float b) { return __builtin_fmaxf(a, b); }
-EVOKE_FN int abs(int a) { return a < 0 ? -a : a; }
-EVOKE_FN float fminf(float a, float b) { return __builtin_fminf(a, b); }
-EVOKE_FN float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
-EVOKE_FN double fmin(double a, double b) { return __builtin_fmin(a, b); }
-EVOKE_FN double fmax(double a, double b) { return __builtin_fmax(a, b); }
-EVOKE_FN float fabsf(float x) { return __builtin_fabsf(x); }
-EVOKE_FN double fabs(double x) { return __builtin_fabs(x); }
-EVOKE_FN float copysignf(float x, float sign) { return __builtin_copysignf(x, sign); }
+EVOKE_FN int min(int a, int b) {
+    return a < b ? a : b;
+}
+EVOKE_FN int max(int a, int b) {
+    return a > b ? a : b;
+}
+EVOKE_FN unsigned int min(unsigned int a, unsigned int b) {
+    return a < b ? a : b;
+}
+EVOKE_FN unsigned int max(unsigned int a, unsigned int b) {
+    return a > b ? a : b;
+}
+EVOKE_FN long long min(long long a, long long b) {
+    return a < b ? a : b;
+}
+EVOKE_FN long long max(long long a, long long b) {
+    return a > b ? a : b;
+}
+EVOKE_FN float min(float a, float b) {
+    return __builtin_fminf(a, b);
+}
+EVOKE_FN float max(float a, float b) {
+    return __builtin_fmaxf(a, b);
+}
+EVOKE_FN int abs(int a) {
+    return a < 0 ? -a : a;
+}
+EVOKE_FN float fminf(float a, float b) {
+    return __builtin_fminf(a, b);
+}
+EVOKE_FN float fmaxf(float a, float b) {
+    return __builtin_fmaxf(a, b);
+}
+EVOKE_FN double fmin(double a, double b) {
+    return __builtin_fmin(a, b);
+}
+EVOKE_FN double fmax(double a, double b) {
+    return __builtin_fmax(a, b);
+}
+EVOKE_FN float fabsf(float x) {
+    return __builtin_fabsf(x);
+}
+EVOKE_FN double fabs(double x) {
+    return __builtin_fabs(x);
+}
+EVOKE_FN float copysignf(float x, float sign) {
+    return __builtin_copysignf(x, sign);
+}
 
 /* ---- exact and correctly rounded ---------------------------------------------------------------
  */
 
-EVOKE_FN float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-EVOKE_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-EVOKE_FN float sqrtf(float x) { return __builtin_sqrtf(x); }
-EVOKE_FN double sqrt(double x) { return __builtin_sqrt(x); }
-EVOKE_FN float floorf(float x) { return __builtin_floorf(x); }
-EVOKE_FN float ceilf(float x) { return __builtin_ceilf(x); }
-EVOKE_FN float truncf(float x) { return __builtin_truncf(x); }
-EVOKE_FN float rintf(float x) { return __builtin_rintf(x); }
-EVOKE_FN float __fadd_rn(float a, float b) { return __nvvm_add_rn_f(a, b); }
-EVOKE_FN float __fmul_rn(float a, float b) { return __nvvm_mul_rn_f(a, b); }
-EVOKE_FN float __fmaf_rn(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
-EVOKE_FN float __fdiv_rn(float a, float b) { return __nvvm_div_rn_f(a, b); }
-EVOKE_FN float __frcp_rn(float a) { return __nvvm_rcp_rn_f(a); }
-EVOKE_FN float __fsqrt_rn(float a) { return __nvvm_sqrt_rn_f(a); }
+EVOKE_FN float fmaf(float a, float b, float c) {
+    return __builtin_fmaf(a, b, c);
+}
+EVOKE_FN double fma(double a, double b, double c) {
+    return __builtin_fma(a, b, c);
+}
+EVOKE_FN float sqrtf(float x) {
+    return __builtin_sqrtf(x);
+}
+EVOKE_FN double sqrt(double x) {
+    return __builtin_sqrt(x);
+}
+EVOKE_FN float floorf(float x) {
+    return __builtin_floorf(x);
+}
+EVOKE_FN float ceilf(float x) {
+    return __builtin_ceilf(x);
+}
+EVOKE_FN float truncf(float x) {
+    return __builtin_truncf(x);
+}
+EVOKE_FN float rintf(float x) {
+    return __builtin_rintf(x);
+}
+EVOKE_FN float __fadd_rn(float a, float b) {
+    return __nvvm_add_rn_f(a, b);
+}
+EVOKE_FN float __fmul_rn(float a, float b) {
+    return __nvvm_mul_rn_f(a, b);
+}
+EVOKE_FN float __fmaf_rn(float a, float b, float c) {
+    return __nvvm_fma_rn_f(a, b, c);
+}
+EVOKE_FN float __fdiv_rn(float a, float b) {
+    return __nvvm_div_rn_f(a, b);
+}
+EVOKE_FN float __frcp_rn(float a) {
+    return __nvvm_rcp_rn_f(a);
+}
+EVOKE_FN float __fsqrt_rn(float a) {
+    return __nvvm_sqrt_rn_f(a);
+}
 
 /* ---- bare approximate instructions -------------------------------------------------------------
  */
 
-EVOKE_FN float rsqrtf(float x) { return __nvvm_rsqrt_approx_f(x); }
-EVOKE_FN float __fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
-EVOKE_FN float __expf(float x) { return __nvvm_ex2_approx_f(x * 1.44269504f); }
-EVOKE_FN float __exp10f(float x) { return __nvvm_ex2_approx_f(x * 3.32192809f); }
-EVOKE_FN float __log2f(float x) { return __nvvm_lg2_approx_f(x); }
-EVOKE_FN float __logf(float x) { return __nvvm_lg2_approx_f(x) * 0.693147181f; }
-EVOKE_FN float __log10f(float x) { return __nvvm_lg2_approx_f(x) * 0.301029996f; }
+EVOKE_FN float rsqrtf(float x) {
+    return __nvvm_rsqrt_approx_f(x);
+}
+EVOKE_FN float __fdividef(float a, float b) {
+    return __nvvm_div_approx_f(a, b);
+}
+EVOKE_FN float __expf(float x) {
+    return __nvvm_ex2_approx_f(x * 1.44269504f);
+}
+EVOKE_FN float __exp10f(float x) {
+    return __nvvm_ex2_approx_f(x * 3.32192809f);
+}
+EVOKE_FN float __log2f(float x) {
+    return __nvvm_lg2_approx_f(x);
+}
+EVOKE_FN float __logf(float x) {
+    return __nvvm_lg2_approx_f(x) * 0.693147181f;
+}
+EVOKE_FN float __log10f(float x) {
+    return __nvvm_lg2_approx_f(x) * 0.301029996f;
+}
 EVOKE_FN float __powf(float x, float y) {
     return __nvvm_ex2_approx_f(y * __nvvm_lg2_approx_f(x));
 }
-EVOKE_FN float __sinf(float x) { return __nvvm_sin_approx_f(x); }
-EVOKE_FN float __cosf(float x) { return __nvvm_cos_approx_f(x); }
-EVOKE_FN float __tanf(float x) { return __nvvm_div_approx_f(__sinf(x), __cosf(x)); }
+EVOKE_FN float __sinf(float x) {
+    return __nvvm_sin_approx_f(x);
+}
+EVOKE_FN float __cosf(float x) {
+    return __nvvm_cos_approx_f(x);
+}
+EVOKE_FN float __tanf(float x) {
+    return __nvvm_div_approx_f(__sinf(x), __cosf(x));
+}
 
 /* ---- exponentials ------------------------------------------------------------------------------
  */
 
 /* 2^n for n in [-126, 127], exactly. */
-EVOKE_FN float evoke_power_of_two(int n) { return __int_as_float((n + 127) << 23); }
+EVOKE_FN float evoke_power_of_two(int n) {
+    return __int_as_float((n + 127) << 23);
+}
 
-EVOKE_FN float exp2f(float x) { return __nvvm_ex2_approx_f(x); }
+EVOKE_FN float exp2f(float x) {
+    return __nvvm_ex2_approx_f(x);
+}
 
 /* exp(x) = 2^n exp(r), r = x - n ln 2 in two steps (Cody and Waite), with exp(r) by ex2; 2^n is
  * applied in two halves, so that results down to the smallest subnormal come out. */
@@ -403,14 +565,14 @@ EVOKE_FN float log2f(float x) {
 /* sin and cos on [-pi/4, pi/4] by their series. */
 EVOKE_FN float evoke_sin_core(float r) {
     float z = r * r;
-    float p = fmaf(z, fmaf(z, fmaf(z, 2.75573192e-6f, -1.98412698e-4f), 8.33333333e-3f),
-                   -0.166666667f);
+    float p =
+        fmaf(z, fmaf(z, fmaf(z, 2.75573192e-6f, -1.98412698e-4f), 8.33333333e-3f), -0.166666667f);
     return fmaf(r * z, p, r);
 }
 EVOKE_FN float evoke_cos_core(float r) {
     float z = r * r;
-    float p = fmaf(z, fmaf(z, fmaf(z, -2.75573192e-7f, 2.48015873e-5f), -1.38888889e-3f),
-                   4.16666667e-2f);
+    float p =
+        fmaf(z, fmaf(z, fmaf(z, -2.75573192e-7f, 2.48015873e-5f), -1.38888889e-3f), 4.16666667e-2f);
     return fmaf(z, fmaf(z, p, -0.5f), 1.0f);
 }
 EVOKE_FN float evoke_sin_quadrant(float r, int quadrant) {

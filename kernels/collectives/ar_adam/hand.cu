@@ -2,8 +2,8 @@
  *
  * As the textbook's, with four neighbours a thread by float4, the loops over ranks unrolled for the
  * usual four and eight, and STEPS groups a thread so that enough loads are under way. Shards are
- * multiples of four. Where n is no multiple of four, the rows of the ranks are not aligned, and single
- * elements are used, neighbours by neighbouring threads. */
+ * multiples of four. Where n is no multiple of four, the rows of the ranks are not aligned, and
+ * single elements are used, neighbours by neighbouring threads. */
 #include "evoke_cuda.h"
 
 #ifndef BLOCK
@@ -26,10 +26,9 @@ static __device__ __forceinline__ float adam_step(const adam &a, float g, float 
 
 /* RANKS is the number of ranks where it is known when compiling, else 0. */
 template <int RANKS>
-static __device__ __forceinline__ void four(const float *__restrict__ gradient,
-                                            float *__restrict__ parameter, float *__restrict__ m,
-                                            float *__restrict__ v, int n, int ranks, int rank, int i,
-                                            const adam &a) {
+static __device__ __forceinline__ void
+four(const float *__restrict__ gradient, float *__restrict__ parameter, float *__restrict__ m,
+     float *__restrict__ v, int n, int ranks, int rank, int i, const adam &a) {
     const int count = RANKS ? RANKS : ranks;
     float4 g = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll

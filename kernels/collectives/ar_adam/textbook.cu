@@ -1,8 +1,8 @@
 /* Reduce-scatter, Adam and all-gather in one kernel, over the buffers of several ranks.
  *
- * Rank r owns shard r of the n parameters: it adds up that shard of every rank's gradient, takes one
- * step of Adam on it with its part of the moments m and v, and writes the new parameters into every
- * rank's copy. One thread owns one element. The buffers of all ranks stand in one memory:
+ * Rank r owns shard r of the n parameters: it adds up that shard of every rank's gradient, takes
+ * one step of Adam on it with its part of the moments m and v, and writes the new parameters into
+ * every rank's copy. One thread owns one element. The buffers of all ranks stand in one memory:
  * gradient[ranks][n] and parameter[ranks][n]. correction1 and correction2 are 1 - beta^step. */
 #include "evoke_cuda.h"
 
@@ -10,9 +10,9 @@
 #define BLOCK 256
 #endif
 
-extern "C" __global__ void ar_adam(const float *gradient, float *parameter, float *m, float *v, int n,
-                                   int ranks, float rate, float beta1, float beta2, float epsilon,
-                                   float correction1, float correction2) {
+extern "C" __global__ void ar_adam(const float *gradient, float *parameter, float *m, float *v,
+                                   int n, int ranks, float rate, float beta1, float beta2,
+                                   float epsilon, float correction1, float correction2) {
     int shard = (n + ranks - 1) / ranks;
     int rank = blockIdx.y;
     int at = blockIdx.x * BLOCK + threadIdx.x;

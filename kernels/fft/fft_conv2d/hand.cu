@@ -37,7 +37,9 @@ static __device__ __forceinline__ void radix4(float2 &a, float2 &b, float2 &c, f
 }
 
 /* Sixteen points: element k of the result stands in v[order(k)]. */
-static __device__ __forceinline__ int order(int k) { return (k & 3) * 4 + (k >> 2); }
+static __device__ __forceinline__ int order(int k) {
+    return (k & 3) * 4 + (k >> 2);
+}
 
 static __device__ __forceinline__ void transform16(float2 v[16]) {
     const float c1 = 0.923879533f, s1 = 0.382683432f, h = 0.707106781f;
@@ -160,7 +162,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 
     /* The inverse is the transform with real and imaginary parts exchanged before and after. It
-     * begins with the columns and so ends with rows: sum[k] is element k of the tile's row `lane`. */
+     * begins with the columns and so ends with rows: sum[k] is element k of the tile's row `lane`.
+     */
 #pragma unroll
     for (int k = 0; k < TILE; k++)
         sum[k] = make_float2(sum[k].y, sum[k].x);

@@ -17,10 +17,12 @@ static __constant__ float twiddle_im[8] = {0.0f,  -0.382683432f, -0.707106781f, 
                                            -1.0f, -0.923879533f, -0.707106781f, -0.382683432f};
 
 /* Where element `i` of 16 stands before a transform: its four bits in the opposite order. */
-static __device__ int reversed(int i) { return __brev(i) >> 28; }
+static __device__ int reversed(int i) {
+    return __brev(i) >> 28;
+}
 
-/* Transforms the tile in place: four stages along x, then four along y. `sign` is -1 for the inverse,
- * which is left unscaled. The tile comes in reversed order in both directions. */
+/* Transforms the tile in place: four stages along x, then four along y. `sign` is -1 for the
+ * inverse, which is left unscaled. The tile comes in reversed order in both directions. */
 static __device__ void transform(float *re, float *im, float sign) {
     int i = threadIdx.y * TILE + threadIdx.x;
 #pragma unroll 1

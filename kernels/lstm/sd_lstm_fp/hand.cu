@@ -19,10 +19,12 @@
 
 #define COLUMNS (4 * UNITS) /* of the gate matrix, in a block */
 #define THREADS (4 * COLUMNS)
-#define BATCH (4 * ROWS) /* sequences a block */
+#define BATCH (4 * ROWS)       /* sequences a block */
 #define STRIDE (CHUNK / 4 + 1) /* in float4; odd, so that neighbouring rows use different banks */
 
-static __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+static __device__ __forceinline__ float sigmoid(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     sd_lstm_fp(const float *__restrict__ X, const int *__restrict__ kept,
@@ -43,7 +45,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int i = thread; i < BATCH * CHUNK; i += THREADS) {
             int r = i / CHUNK, c = i % CHUNK;
             bool inside = first_row + r < B && n + c < k;
-            ((float *)x[r])[c] = inside ? scale * X[(size_t)(first_row + r) * H + kept[n + c]] : 0.0f;
+            ((float *)x[r])[c] =
+                inside ? scale * X[(size_t)(first_row + r) * H + kept[n + c]] : 0.0f;
         }
         for (int i = thread; i < COLUMNS * CHUNK; i += THREADS) {
             int r = i / CHUNK, c = i % CHUNK;

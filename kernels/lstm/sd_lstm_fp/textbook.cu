@@ -13,11 +13,13 @@
 #define BLOCK_Y 4
 #endif
 
-static __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+static __device__ float sigmoid(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
 
-extern "C" __global__ void sd_lstm_fp(const float *X, const int *kept, const float *W, const float *G,
-                                      const float *C, float *gates, float *C_out, float *H_out,
-                                      int B, int H, int k, float scale) {
+extern "C" __global__ void sd_lstm_fp(const float *X, const int *kept, const float *W,
+                                      const float *G, const float *C, float *gates, float *C_out,
+                                      float *H_out, int B, int H, int k, float scale) {
     int j = blockIdx.x * BLOCK_X + threadIdx.x;
     int b = blockIdx.y * BLOCK_Y + threadIdx.y;
     if (j >= H || b >= B)

@@ -21,8 +21,8 @@
 #define TN (BN / 64) /* in groups of four */
 
 /* Four elements of a row from `column`, zeros from `columns` on. */
-static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column, int columns,
-                                               bool vector) {
+static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column,
+                                               int columns, bool vector) {
     if (vector)
         return column < columns ? __ldg((const float4 *)(row + column))
                                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);

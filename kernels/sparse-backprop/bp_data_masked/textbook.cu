@@ -11,8 +11,8 @@
 #define BLOCK_Y 16
 #endif
 
-extern "C" __global__ void bp_data_masked(const float *dY, const float *W, const float *X, float *dX,
-                                          int M, int N, int K) {
+extern "C" __global__ void bp_data_masked(const float *dY, const float *W, const float *X,
+                                          float *dX, int M, int N, int K) {
     int n = blockIdx.x * BLOCK_X + threadIdx.x;
     int m = blockIdx.y * BLOCK_Y + threadIdx.y;
     if (m >= M || n >= N)
