@@ -3,7 +3,12 @@
  * A genome prints to one JSON text and parses back to the same value; its SHA-256 is that of the
  * compact text. An edit names instructions of the numbered base module by number, and what earlier
  * edits of the same genome inserted by the edit's own tag, so that replaying it gives the same
- * module everywhere. */
+ * module everywhere: ir/edit.h has the JSON of an edit. Its repairs are part of it; where a
+ * crossover or a removed edit leaves a use without a valid one, replay takes the nearest dominating
+ * instruction of the type, else the last such argument, else zero. An edit whose instruction is
+ * gone makes the genome EV_BAD when it is built.
+ *
+ * Edits of the family "launch" are knobs: a genome has at most one of each kind. */
 #ifndef IR_GENOME_H
 #define IR_GENOME_H
 
@@ -49,7 +54,8 @@ ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index);
 /* The SHA-256 of one edit's JSON: equal edits have equal keys in all genomes. */
 ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index);
 void ir_genome_remove(ir_genome *genome, size_t index);
-/* Appends a copy of `from`'s edit; a duplicate of one already there is left out (false). */
+/* Appends a copy of `from`'s edit; a duplicate of one already there is left out (false). A knob
+ * takes the place of the one of its kind. */
 bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index);
 
 json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out of memory */
@@ -57,7 +63,8 @@ ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err
 ev_sha256 ir_genome_sha256(const ir_genome *genome);
 
 /* One child of two parents of the same start: the edits they share, in order; of each one's others,
- * a random part, kept in its parent's order. Knobs come from either. NULL: out of memory. */
+ * a random part, kept in its parent's order. Knobs come from either. What one edit inserted for
+ * another to work on comes along or neither does. NULL: out of memory. */
 ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng);
 
 #endif
