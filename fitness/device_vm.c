@@ -75,8 +75,8 @@ static void *vm_host(device *d, device_buffer buffer) {
 static ev_status vm_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
                           uint64_t bytes, ev_error *err) {
     (void)err;
-    const model_buffer *at = buffer_at(d, buffer);
-    assert(offset <= at->bytes && bytes <= at->bytes - offset);
+    assert(offset <= buffer_at(d, buffer)->bytes);
+    assert(bytes <= buffer_at(d, buffer)->bytes - offset);
     memcpy((char *)vm_host(d, buffer) + offset, data, bytes);
     return EV_OK;
 }
@@ -84,8 +84,8 @@ static ev_status vm_write(device *d, device_buffer buffer, uint64_t offset, cons
 static ev_status vm_read(device *d, device_buffer buffer, uint64_t offset, void *data,
                          uint64_t bytes, ev_error *err) {
     (void)err;
-    const model_buffer *at = buffer_at(d, buffer);
-    assert(offset <= at->bytes && bytes <= at->bytes - offset);
+    assert(offset <= buffer_at(d, buffer)->bytes);
+    assert(bytes <= buffer_at(d, buffer)->bytes - offset);
     memcpy(data, (const char *)vm_host(d, buffer) + offset, bytes);
     return EV_OK;
 }

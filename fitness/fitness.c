@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE_BLOCKS 3
+#define SAMPLE_BLOCKS 2
 #define SPOT_ELEMENTS 64
 #define FUEL_FACTOR 8
 

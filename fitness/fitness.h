@@ -17,7 +17,8 @@
 typedef struct fitness fitness;
 
 typedef struct fitness_options {
-    size_t sample_blocks; /* blocks a timed run executes; 0: 3 */
+    size_t
+        sample_blocks; /* blocks a timed run executes on search cases; 0: 2. At least 4 on others */
     size_t spot_elements; /* outputs of a timed run that are held against the oracle; 0: 64 */
     uint64_t fuel_factor; /* fuel = factor x the baseline's own thread instructions; 0: 8 */
     uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */

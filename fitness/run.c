@@ -24,9 +24,18 @@
 #define WRITTEN_SHARE 0.5
 
 #define SAMPLE_MOST 64
+/* Cases that a promotion rests on are run seldom, and so with more blocks. */
+#define SAMPLE_PROMOTION 4
 
 static uint64_t blocks_of(const task_launch *l) {
     return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+static size_t sample_limit(const fitness *f, const fit_case *c) {
+    size_t limit = f->options.sample_blocks;
+    if (c->at->split != CORPUS_SEARCH && limit < SAMPLE_PROMOTION)
+        limit = SAMPLE_PROMOTION;
+    return limit < SAMPLE_MOST ? limit : SAMPLE_MOST;
 }
 
 static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
@@ -62,7 +71,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     device_launch l = device_launch_of(&out->launch, options);
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
-    size_t limit = f->options.sample_blocks < SAMPLE_MOST ? f->options.sample_blocks : SAMPLE_MOST;
+    size_t limit = sample_limit(f, c);
     if (!fit_case_is_full(c) && !options->all_blocks && blocks > limit) {
         l.sample = sample;
         l.sample_count = model_sample_blocks(blocks, limit, sample);

@@ -25,7 +25,9 @@ typedef struct warp_state {
     uint64_t clock; /* cycle of the last issue, plus one */
     uint64_t wait;
     uint64_t pipe_free[VM_PIPE_COUNT];
-    uint32_t epoch; /* barriers passed */
+    uint32_t epoch;   /* barriers that all its lanes arrived at */
+    uint32_t live;    /* lanes that have not ended */
+    uint32_t arrived; /* lanes that are at the barrier, while others are on their way */
     bool at_barrier;
 } warp_state;
 
@@ -118,6 +120,15 @@ static block_state *block_new(model *m) {
     return b;
 }
 
+static void set_lanes(const model *m, block_state *b) {
+    const uint32_t *size = m->launch->block;
+    uint32_t threads = size[0] * size[1] * size[2];
+    for (uint32_t i = 0; i < b->warps; i++) {
+        uint32_t lanes = threads > i * 32 ? threads - i * 32 : 0;
+        b->warp[i].live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
+    }
+}
+
 static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps) {
     size_t ready = (size_t)warps * (m->rows.register_count + 1);
     if (b->warp_room < warps || b->ready_room < ready) {
@@ -141,6 +152,7 @@ static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps
     b->warps = warps;
     b->epoch_seen = 0;
     b->used = true;
+    set_lanes(m, b);
     return true;
 }
 
@@ -311,7 +323,11 @@ static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) 
     w->wait = b->arrived_wait[slot];
 }
 
+/* Divergent lanes of a warp come to a barrier in parts; the last one makes the arrival. */
 static void arrive_barrier(block_state *b, warp_state *w) {
+    if (w->arrived == 0 || (w->live & ~w->arrived) != 0)
+        return;
+    w->arrived = 0;
     w->epoch++;
     w->at_barrier = true;
     unsigned slot = w->epoch & 1;
@@ -369,10 +385,14 @@ static void on_event(model *m, block_state *b, warp_state *w, uint64_t *ready, c
              (uint64_t)rows[pc].latency << REASON_BITS | rows[pc].reason);
     const model_row *row = &rows[last];
     uint64_t memory = (uint64_t)row->latency << REASON_BITS | row->reason;
-    if (row->kind != ROW_PLAIN && row->kind != ROW_FOLDED && e->active != 0)
+    if (row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC && e->active != 0)
         memory = access_memory(m, b, e, row, sectors);
     step(m, b, w, ready, last, row, memory);
     if (row->kind == ROW_BARRIER)
+        w->arrived |= e->active;
+    else if (row->kind == ROW_EXIT)
+        w->live &= ~e->active;
+    if (row->kind == ROW_BARRIER || row->kind == ROW_EXIT)
         arrive_barrier(b, w);
 }
 
@@ -568,7 +588,8 @@ size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample) {
         sample[0] = (uint32_t)(blocks / 2);
         return 1;
     }
+    uint64_t last = limit == 2 ? blocks / 2 : blocks - 1;
     for (size_t i = 0; i < limit; i++)
-        sample[i] = (uint32_t)((blocks - 1) * i / (limit - 1));
+        sample[i] = (uint32_t)(last * i / (limit - 1));
     return limit;
 }

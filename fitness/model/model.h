@@ -93,8 +93,9 @@ const double *model_stalls_by_pc(const model *m);
  */
 const uint64_t *model_stored(const model *m, size_t *count);
 
-/* The blocks to execute of a grid of `blocks`, at most `limit`: first, last and evenly between,
- * ascending. Returns how many were written to `sample`. */
+/* The blocks to execute of a grid of `blocks`, at most `limit`, ascending: one is the middle, two
+ * the first and the middle, more the first, the last and evenly between. Returns how many were
+ * written to `sample`. */
 size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample);
 
 #endif

@@ -25,7 +25,8 @@ typedef enum row_kind {
     ROW_LOCAL,   /* load or store of local memory */
     ROW_SHARED,  /* load or store of shared memory */
     ROW_ATOMIC,  /* global */
-    ROW_BARRIER, /* of the block */
+    ROW_BARRIER, /* of the block, and waited for */
+    ROW_EXIT,    /* lanes end */
 } row_kind;
 
 typedef struct model_row {

@@ -91,7 +91,9 @@ static bool is_special_read(const vm_insn_info *info) {
 static row_kind kind_of(const vm_insn_info *info) {
     bool is_memory = info->is_load || info->is_store || info->is_atomic;
     if (info->is_barrier)
-        return strncmp(info->name, "bar.warp", 8) == 0 ? ROW_PLAIN : ROW_BARRIER;
+        return strstr(info->name, ".arrive") != NULL ? ROW_PLAIN : ROW_BARRIER;
+    if (info->is_exit)
+        return ROW_EXIT;
     if (!is_memory)
         return ROW_PLAIN;
     switch (info->space) {
