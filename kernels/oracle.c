@@ -7,10 +7,12 @@
 #include "kernels/oracles/oracles.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COMPILE_SECONDS 120.0
@@ -31,11 +33,31 @@ static const oracle_row ORACLES[] = {
 /* ---- from source -------------------------------------------------------------------------------
  */
 
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
+}
+
+/* Removes what processes that were killed while they compiled have left: libraries so old that no
+ * compiler can still be at work on them. */
+static void remove_stale(void) {
+    char pattern[4096];
+    glob_t found;
+    (void)snprintf(pattern, sizeof pattern, "%s/evoke-oracle-*.so", temporary_folder());
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct stat info;
+        if (stat(found.gl_pathv[i], &info) == 0 &&
+            difftime(time(NULL), info.st_mtime) > 2 * COMPILE_SECONDS)
+            (void)unlink(found.gl_pathv[i]); /* another user's stays */
+    }
+    globfree(&found);
+}
+
 /* An empty file with a name of its own in $TMPDIR or /tmp. */
 static ev_status make_library_name(char *path, size_t size, ev_error *err) {
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0')
-        folder = "/tmp";
+    const char *folder = temporary_folder();
     int length = snprintf(path, size, "%s/evoke-oracle-XXXXXX.so", folder);
     if (length < 0 || (size_t)length >= size)
         return ev_fail(err, EV_BAD, "TMPDIR is too long: %s", folder);
@@ -80,7 +102,8 @@ static ev_status load_library(task_box *box, const char *library, ev_error *err)
     return EV_OK;
 }
 
-/* The library is unlinked as soon as it is loaded: nothing is left behind, however Evoke ends. */
+/* The library is unlinked as soon as it is loaded; only a process killed before that leaves it, for
+ * the next one to remove. */
 static ev_status set_source(task_box *box, const char *source, const ev_json *doc, ev_error *err) {
     char *path = ev_path_join(box->public.folder, source);
     if (path == NULL)
@@ -96,6 +119,7 @@ static ev_status set_source(task_box *box, const char *source, const ev_json *do
                             "file",
                             box->public.oracle_name);
     char library[4096];
+    remove_stale();
     EV_TRY(make_library_name(library, sizeof library, err));
     ev_status status = compile(box->public.oracle_name, library, err);
     if (status == EV_OK)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "kernels/task.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
