@@ -94,12 +94,17 @@ static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip,
     return false;
 }
 
-/* A strong read takes the message of a strong write that came after a fence. */
-static inline void take_message(vm_warp *w, uint32_t e) {
-    if ((e & (RACE_STRONG | RACE_RELEASED)) == (RACE_STRONG | RACE_RELEASED) &&
-        e >> RACE_SHIFT > w->acquired &&
-        vm_race_owner(w->state, e >> RACE_SHIFT) != vm_race_self(w))
+/* A strong read takes the message of a strong write that came after a fence, be it of another lane
+ * of its own warp. */
+static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
+    if ((e & (RACE_STRONG | RACE_RELEASED)) != (RACE_STRONG | RACE_RELEASED))
+        return;
+    if (vm_race_owner(w->state, e >> RACE_SHIFT) == vm_race_self(w)) {
+        if ((e & RACE_LANE) != lane)
+            w->stamp = 0;
+    } else if (e >> RACE_SHIFT > w->acquired) {
         vm_race_acquire(w);
+    }
 }
 
 static inline uint32_t merged_read(const vm_warp *w, uint32_t old, uint32_t mine, unsigned lane,
@@ -124,17 +129,26 @@ static inline unsigned words_of(const vm_access *x) {
 
 /* ---- loads */
 
-static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn *ip,
-                                                      const vm_access *x, uint32_t mask,
-                                                      uint32_t mine, uint32_t horizon) {
+static void take_messages(vm_warp *w, const vm_access *x, uint32_t mask) {
     race_planes p = planes_of(w, x->space);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        for (unsigned k = 0; k < words_of(x); k++)
+            take_message(w, p.writes[lane_offset(x, i) / 4 + k], i);
+    }
+}
+
+static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn *ip,
+                                                      const vm_access *x, uint32_t mask) {
+    race_planes p = planes_of(w, x->space);
+    if (ip->strong)
+        take_messages(w, x, mask);
+    uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t word = lane_offset(x, i) / 4;
         for (unsigned k = 0; k < words_of(x); k++) {
             uint32_t e = p.writes[word + k];
-            if (ip->strong)
-                take_message(w, e);
             if (e > horizon && conflicts(w, e, mine, i))
                 return race_found(w, ip, x, i, e, "a read of what was written");
             p.reads[word + k] = merged_read(w, p.reads[word + k], mine, i, horizon);
@@ -201,7 +215,7 @@ static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                load_words_fast(w, x, mine, horizon)) {
         return true;
     }
-    return load_lanes_race(w, ip, x, mask, mine, horizon);
+    return load_lanes_race(w, ip, x, mask);
 }
 
 /* ---- stores */
@@ -284,22 +298,24 @@ static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *reg
     return store_lanes_race(w, ip, regs, x, mask, mine, horizon);
 }
 
-/* An atomic reads and writes, strongly; lanes of one instruction take turns. */
+/* An atomic reads and writes, strongly; lanes of one instruction take turns. What it overwrites
+ * passes its message on (a release sequence). */
 static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
+    take_messages(w, x, mask);
     uint32_t mine = own_entry(w, x, true), horizon = horizon_of(w, x->space);
     race_planes p = planes_of(w, x->space);
     uint32_t released = w->fenced || ip->releases ? RACE_RELEASED : 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t word = lane_offset(x, i) / 4;
-        for (unsigned k = 0; k < words_of(x); k++)
-            take_message(w, p.writes[word + k]);
         if (!check_lane_write(w, ip, x, i, mine, horizon))
             return false;
-        for (unsigned k = 0; k < words_of(x); k++)
-            p.writes[word + k] = mine | released | i;
+        for (unsigned k = 0; k < words_of(x); k++) {
+            uint32_t e = p.writes[word + k], passed = e & RACE_STRONG ? e & RACE_RELEASED : 0;
+            p.writes[word + k] = mine | released | passed | i;
+        }
     }
     return true;
 }

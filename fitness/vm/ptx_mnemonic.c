@@ -90,12 +90,13 @@ static bool row_fits(unsigned row, const parts *p, ptx_match *m, unsigned *reach
     return part == p->count;
 }
 
+/* Adds to a list of words what does not stand in it yet. */
 static void add_word(char *out, size_t size, const char *word) {
-    size_t used = strlen(out);
-    if (used && used < size)
-        snprintf(out + used, size - used, ", %s", word);
-    else if (!used)
-        snprintf(out, size, "%s", word);
+    size_t used = strlen(out), length = strlen(word);
+    for (const char *at = strstr(out, word); at; at = strstr(at + 1, word))
+        if (at[length] == 0 || at[length] == ',')
+            return;
+    snprintf(out + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
 static void add_types(char *out, size_t size, uint32_t allowed) {
@@ -135,16 +136,35 @@ static void describe(const ptx_op *op, const char *item, char *out, size_t size)
     add_word(out, size, "no more parts");
 }
 
-static bool fail_mnemonic(ptx_loader *L, const parts *p, unsigned reached, const ptx_op *op,
-                          const char *wanted) {
-    char what[400] = "";
-    describe(op, wanted, what, sizeof what);
-    if (reached >= p->count)
-        return ptx_fail_at(L, L->lex.token.at, "found '%.*s'; expected it to go on with %s",
-                           (int)L->lex.token.length, L->lex.token.at, what);
-    return ptx_fail_at(L, p->at[reached], "found '.%.*s' in '%.*s'; expected %s",
-                       (int)p->length[reached], p->at[reached], (int)L->lex.token.length,
-                       L->lex.token.at, what);
+/* How far the rows of a name got with the parts, and what they wanted there. */
+typedef struct attempt {
+    bool any;
+    unsigned reached;
+    char wanted[400];
+} attempt;
+
+static void note_attempt(attempt *a, unsigned row, unsigned reached, const char *wanted) {
+    if (a->any && reached < a->reached)
+        return;
+    if (!a->any || reached > a->reached)
+        a->wanted[0] = 0;
+    a->any = true;
+    a->reached = reached;
+    describe(ptx_op_get(row), wanted, a->wanted, sizeof a->wanted);
+}
+
+static void fail_mnemonic(ptx_loader *L, const parts *p, const attempt *a) {
+    const ptx_token *t = &L->lex.token;
+    int length = (int)t->length;
+    if (!a->any)
+        ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has", length,
+                    t->at);
+    else if (a->reached >= p->count)
+        ptx_fail_at(L, t->at, "found '%.*s'; expected it to go on with %s", length, t->at,
+                    a->wanted);
+    else
+        ptx_fail_at(L, p->at[a->reached], "found '.%.*s' in '%.*s'; expected %s",
+                    (int)p->length[a->reached], p->at[a->reached], length, t->at, a->wanted);
 }
 
 static ptx_mnemonic *lookup(ptx_loader *L, uint32_t hash) {
@@ -179,31 +199,20 @@ const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
         L->oom = true;
         return NULL;
     }
-    unsigned best_reached = 0;
-    const ptx_op *best = NULL;
-    const char *best_wanted = NULL;
+    attempt tried = {0};
     for (unsigned row = first_row(L, &p); row; row = L->next_row[row - 1]) {
         if (!row_named(row - 1, &p))
             continue;
         ptx_match m;
         unsigned reached;
         const char *wanted;
-        if (row_fits(row - 1, &p, &m, &reached, &wanted)) {
-            if (k->count < PTX_MAX_MATCHES)
-                k->matches[k->count++] = m;
-        } else if (!best || reached > best_reached) {
-            best = ptx_op_get(row - 1);
-            best_reached = reached;
-            best_wanted = wanted;
-        }
-    }
-    if (!best && !k->count) {
-        ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has",
-                    (int)t->length, t->at);
-        return NULL;
+        if (!row_fits(row - 1, &p, &m, &reached, &wanted))
+            note_attempt(&tried, row - 1, reached, wanted);
+        else if (k->count < PTX_MAX_MATCHES)
+            k->matches[k->count++] = m;
     }
     if (!k->count) {
-        fail_mnemonic(L, &p, best_reached, best, best_wanted);
+        fail_mnemonic(L, &p, &tried);
         return NULL;
     }
     k->name = ev_arena_strndup(L->arena, t->at, t->length);

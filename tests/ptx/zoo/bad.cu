@@ -27,7 +27,7 @@ KERNEL local_past_end(ARGS) {
 KERNEL misaligned_word(ARGS) { out[I] = *(const int *)((const char *)in + 1); }
 KERNEL misaligned_vector(ARGS) {
     int4 v = *(const int4 *)(in + 1);
-    out[I] = v.x + v.w;
+    ((int4 *)out)[I] = v;
 }
 KERNEL uninitialised_global(ARGS) { out[I] = out[63 - I] + 1; }
 KERNEL uninitialised_shared(ARGS) {
@@ -37,7 +37,7 @@ KERNEL uninitialised_shared(ARGS) {
     out[I] = s[T + 1];
 }
 KERNEL uninitialised_local(ARGS) {
-    int a[8];
+    volatile int a[8];
     a[in[T] & 3] = 1;
     out[I] = a[4 + (in[T] & 3)];
 }
@@ -111,14 +111,13 @@ KERNEL loop_for_ever(ARGS) {
         *(volatile int *)(out + I) = k;
 }
 KERNEL wait_for_later_block(ARGS) {
-    if (blockIdx.x == 0)
-        while (*(volatile int *)both == 0)
-            ;
-    else
-        *(volatile int *)both = 1;
+    volatile int *flags = both;
+    flags[blockIdx.x] = 1;
+    while (flags[1 - blockIdx.x] == 0)
+        ;
 }
-KERNEL divide_by_zero(ARGS) { out[I] = n / (in[I] - in[I]); }
-KERNEL remainder_by_zero(ARGS) { out[I] = n % (in[I] & 0); }
+KERNEL divide_by_zero(ARGS) { out[I] = n / both[I]; }
+KERNEL remainder_by_zero(ARGS) { out[I] = n % both[I]; }
 __device__ __noinline__ int deep(int n) { return n == 0 ? 0 : deep(n - 1) * 3 + n; }
 KERNEL endless_recursion(ARGS) { out[I] = deep(n * 100000); }
 KERNEL shuffle_from_nobody(ARGS) {

@@ -229,7 +229,8 @@ KERNEL named_barriers(ARGS) {
     }
 }
 KERNEL same_value(ARGS) {
-    both[0] = 7;
+    if (I < 32)
+        both[0] = 7;
     out[I] = 0;
 }
 KERNEL float_maximum(ARGS) {
