@@ -526,8 +526,9 @@ static void check_file(void **state, const char *name) {
 #define FAMILIES(M)                                                                                \
     M(integer)                                                                                     \
     M(bits)                                                                                        \
-    M(logic) M(float) M(function) M(half) M(compare) M(select) M(convert) M(memory) M(atomic)      \
-        M(warp) M(control)
+    M(logic)                                                                                       \
+    M(float) M(function) M(half) M(compare) M(select) M(convert) M(memory) M(atomic) M(warp)       \
+        M(control)
 
 #define FAMILY_TEST(name)                                                                          \
     static void test_##name(void **state) {                                                        \
