@@ -527,8 +527,16 @@ static void check_file(void **state, const char *name) {
     M(integer)                                                                                     \
     M(bits)                                                                                        \
     M(logic)                                                                                       \
-    M(float) M(function) M(half) M(compare) M(select) M(convert) M(memory) M(atomic) M(warp)       \
-        M(control)
+    M(float)                                                                                       \
+    M(function)                                                                                    \
+    M(half)                                                                                        \
+    M(compare)                                                                                     \
+    M(select)                                                                                      \
+    M(convert)                                                                                     \
+    M(memory)                                                                                      \
+    M(atomic)                                                                                      \
+    M(warp)                                                                                        \
+    M(control)
 
 #define FAMILY_TEST(name)                                                                          \
     static void test_##name(void **state) {                                                        \
