@@ -343,7 +343,7 @@ static tune_options options_for(const char *records_path, unsigned workers) {
     return (tune_options){.tasks = tasks,
                           .task_count = 1,
                           .device = "vm:h200",
-                          .evaluations = 400,
+                          .evaluations = 150,
                           .seed = 11,
                           .workers = workers,
                           .starts = "all",
@@ -389,7 +389,7 @@ static int find_unbroken(void **state) {
     (void)state;
     tune_options o = options_for(in_scratch("unbroken"), 1);
     tune_report report = run(&o);
-    assert_int_equal(report.evaluations, 400);
+    assert_int_equal(report.evaluations, 150);
     assert_true(report.duplicates > 0);
     assert_true(report.rejected[GATE_SAFE] > 0);
     assert_true(report.rejected[GATE_VERIFY] > 0);
@@ -471,7 +471,7 @@ static void test_another_seed_runs_another_course(void **state) {
     o.seed = 12;
     tune_report report = run(&o);
     tune_report_free(&report);
-    json_t *a = genome_of(in_scratch("seed"), 300), *b = genome_of(in_scratch("unbroken"), 300);
+    json_t *a = genome_of(in_scratch("seed"), 120), *b = genome_of(in_scratch("unbroken"), 120);
     assert_false(json_equal(a, b));
     json_decref(a);
     json_decref(b);
@@ -486,7 +486,7 @@ static void test_what_kills_a_worker_is_rejected_and_named(void **state) {
     assert_int_equal(records_open_read(in_scratch("unbroken"), &r, &err), EV_OK);
     assert_int_equal(records_each(r, 0, "search", count_gates, &t, &err), EV_OK);
     records_close(r);
-    assert_int_equal(t.all, 400);
+    assert_int_equal(t.all, 150);
     assert_true(t.aborted > 0);
 }
 
@@ -497,7 +497,7 @@ static void test_a_killed_worker_costs_nothing(void **state) {
         set_fault(faults[i]);
         tune_options o = options_for(in_scratch("killed"), 2);
         tune_report report = run(&o);
-        assert_int_equal(report.evaluations, 400);
+        assert_int_equal(report.evaluations, 150);
         assert_true(report.failed_workers > 0);
         assert_true(ev_path_exists(in_scratch("marker")));
         tune_report_free(&report);
@@ -520,7 +520,7 @@ static void run_to_death(const tune_options *o) {
 
 static void test_resume_after_kill(void **state) {
     (void)state;
-    const char *at[] = {"kill-coordinator:0", "kill-coordinator:77", "kill-coordinator:380"};
+    const char *at[] = {"kill-coordinator:0", "kill-coordinator:77", "kill-coordinator:140"};
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         set_fault(at[i]);
         tune_options o = options_for(in_scratch("resumed"), 2);
@@ -528,7 +528,7 @@ static void test_resume_after_kill(void **state) {
         o.resume = true;
         o.workers = 3;
         tune_report report = run(&o);
-        assert_int_equal(report.evaluations, 400);
+        assert_int_equal(report.evaluations, 150);
         tune_report_free(&report);
         expect_unbroken(in_scratch("resumed"));
     }
@@ -626,14 +626,14 @@ static void test_stop_ends_cleanly_and_resumes(void **state) {
     o.progress = stop_later;
     tune_report report = run(&o);
     assert_true(report.stopped);
-    assert_true(report.evaluations < 400);
+    assert_true(report.evaluations < 150);
     assert_true(report.row_count > 0);
     tune_report_free(&report);
     o = options_for(in_scratch("stopped"), 2);
     o.resume = true;
     report = run(&o);
     assert_false(report.stopped);
-    assert_int_equal(report.evaluations, 400);
+    assert_int_equal(report.evaluations, 150);
     tune_report_free(&report);
     expect_unbroken(in_scratch("stopped"));
 }

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define CROSSOVER_TRIES 6
+
 /* ---- arms ---- */
 
 static const struct {
@@ -211,20 +213,39 @@ static ev_pcg stream_of(const json_t *message) {
                         stream_word(stream, 3));
 }
 
+static bool is_same(const ir_genome *a, const ir_genome *b) {
+    ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
+    return ev_sha256_equal(&x, &y);
+}
+
+/* A child that is neither parent, if some tries find one. */
+static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
+    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+        ir_genome *child = ir_genome_crossover(a, b, &d->rng);
+        if (!child)
+            return ev_fail_memory(err, 0);
+        take(d, child);
+        if (!is_same(child, a) && !is_same(child, b))
+            return EV_OK;
+    }
+    return EV_OK;
+}
+
 static ev_status begin(drawing *d, const json_t *parents, ev_str *operators, ev_error *err) {
     ir_genome *a = NULL, *b = NULL;
     EV_TRY(ir_genome_from_json(json_array_get(parents, 0), &a, err));
-    d->genome = a;
-    if (json_array_size(parents) < 2)
+    if (json_array_size(parents) < 2) {
+        d->genome = a;
         return EV_OK;
-    EV_TRY(ir_genome_from_json(json_array_get(parents, 1), &b, err));
-    ir_genome *child = ir_genome_crossover(a, b, &d->rng);
+    }
+    ev_status status = ir_genome_from_json(json_array_get(parents, 1), &b, err);
+    if (status == EV_OK)
+        status = cross(d, a, b, err);
+    if (status == EV_OK)
+        note(operators, ARM_OF(CROSSOVER));
+    ir_genome_free(a);
     ir_genome_free(b);
-    if (!child)
-        return ev_fail_memory(err, 0);
-    take(d, child);
-    note(operators, ARM_OF(CROSSOVER));
-    return EV_OK;
+    return status;
 }
 
 static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {

@@ -57,15 +57,46 @@ static const member *choose_parent(const population *p, ev_pcg *rng) {
     return take_best ? population_best(p) : other;
 }
 
-/* One to cross with: another member of the same base, with edits in one of the two. */
+static bool lacks_an_edit(const json_t *genome, const json_t *of) {
+    size_t i = 0, k = 0;
+    const json_t *edit = NULL, *other = NULL;
+    json_array_foreach(json_object_get(of, "edits"), i, edit) {
+        bool has = false;
+        json_array_foreach(json_object_get(genome, "edits"), k, other) has =
+            has || json_equal(edit, other);
+        if (!has)
+            return true;
+    }
+    return false;
+}
+
+/* Macros that the two set differently; one that is not set has its default. */
+static size_t macro_differences(const json_t *a, const json_t *b) {
+    size_t count = 0;
+    const char *name = NULL;
+    json_t *value = NULL;
+    const json_t *x = json_object_get(a, "macros"), *y = json_object_get(b, "macros");
+    json_object_foreach((json_t *)x, name, value) count +=
+        !json_equal(value, json_object_get(y, name));
+    json_object_foreach((json_t *)y, name, value) count += json_object_get(x, name) == NULL;
+    return count;
+}
+
+/* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
+ * or, without edits, which would make no sense on another base, they differ in several macros. */
+static bool can_cross(const member *a, const member *b) {
+    if (genome_same_base(a->genome, b->genome))
+        return lacks_an_edit(a->genome, b->genome) && lacks_an_edit(b->genome, a->genome);
+    return a->edits == 0 && b->edits == 0 && macro_differences(a->genome, b->genome) > 1;
+}
+
+/* One to cross with; NULL: this child has one parent. */
 static const member *choose_mate(const population *p, const member *first, ev_pcg *rng) {
-    if (ev_pcg_unit(rng) >= CROSSOVER)
-        return NULL;
+    bool alone = ev_pcg_unit(rng) >= CROSSOVER;
     size_t from = ev_pcg_below(rng, (uint32_t)p->count);
-    for (size_t i = 0; i < p->count; i++) {
+    for (size_t i = 0; !alone && i < p->count; i++) {
         const member *other = &p->members[(from + i) % p->count];
-        if (other != first && genome_same_base(other->genome, first->genome) && other->edits > 0 &&
-            !json_equal(other->genome, first->genome))
+        if (can_cross(first, other))
             return other;
     }
     return NULL;
@@ -113,7 +144,7 @@ static size_t choose_step_count(bool crossed, ev_pcg *rng) {
     double at = ev_pcg_unit(rng);
     if (crossed)
         return at < 0.5 ? 0 : 1;
-    return at < 0.6 ? 1 : at < 0.85 ? 2 : 3;
+    return at < 0.75 ? 1 : at < 0.93 ? 2 : 3;
 }
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
