@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MOST_EDITS 8      /* a lineage is begun anew after so many */
-#define CHILD_SECONDS 600 /* CPU time */
-#define DRAWS 64          /* kinds tried before a variant is given up */
+#define MOST_EDITS 8 /* a lineage is begun anew after so many */
+#define CHILD_SECONDS 3600
+#define DRAWS 64 /* kinds tried before a variant is given up */
 
 typedef enum fate { NOT_REACHED, BEGUN, BUILT, REJECTED } fate;
 

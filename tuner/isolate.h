@@ -11,9 +11,9 @@
 typedef ev_status isolate_work(void *context, ev_str *out, ev_error *err);
 
 /* The child's status, its message and its text. A child that dies is EV_BAD, with LLVM's words or
- * the signal; one that takes longer than `seconds` of CPU time is EV_BAD too. EV_INFRA: no child
+ * the signal; one that takes longer than `seconds` is killed: EV_BAD too. EV_INFRA: no child
  * could be made. */
-ev_status isolate_run(isolate_work *work, void *context, unsigned seconds, ev_str *out,
+ev_status isolate_run(isolate_work *work, void *context, double seconds, ev_str *out,
                       ev_error *err) EV_CHECKED;
 
 #endif

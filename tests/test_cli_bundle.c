@@ -1,0 +1,171 @@
+/* From a task to a checked bundle, through the binary. */
+#include "tests/cli_run.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const json_t *row_of(const json_t *json, size_t index) {
+    return json_array_get(json_object_get(json, "rows"), index);
+}
+
+/* The task's second barrier is of no use: deleting it is a win that any search finds. */
+static void tunes_and_exports(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed", "3",
+                         "--records", cli_path("r.sqlite"), "--out", cli_path("out"), "--json"),
+                 0);
+    cli_keys(json, "seed:i rows:a");
+    assert_int_equal(ev_json_integer(json, "seed", 0), 3);
+    assert_int_equal(json_array_size(json_object_get(json, "rows")), 1);
+    const json_t *row = row_of(json, 0);
+    cli_keys(row, "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
+                  "tolerance:n promoted:b genome_sha256:s ptx_sha256:s");
+    assert_string_equal(ev_json_text(row, "kernel", ""), "scale");
+    assert_string_equal(ev_json_text(row, "case", ""), "later");
+    assert_string_equal(ev_json_text(row, "time_kind", ""), "modelled");
+    assert_true(ev_json_flag(row, "promoted", false));
+    assert_true(ev_json_number(row, "speedup", 0) > 1);
+    json_decref(json);
+}
+
+static void checks_the_bundle(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("check", cli_path("out"), "--json"), 0);
+    assert_string_equal(ev_json_text(json, "verdict", ""), "pass");
+    assert_int_equal(json_array_size(json_object_get(json, "rows")), 6);
+    const json_t *replay = json_array_get(json_object_get(json, "replays"), 0);
+    assert_string_equal(ev_json_text(replay, "verdict", ""), "pass");
+    assert_string_equal(ev_json_text(replay, "ptx_sha256", "a"),
+                        ev_json_text(replay, "replayed_sha256", "b"));
+    json_decref(json);
+}
+
+/* The bundle alone is enough: its task, sources and oracle are copies. */
+static void needs_nothing_but_the_bundle(void **state) {
+    (void)state;
+    assert_int_equal(rename(cli_path("task.json"), cli_path("away.json")), 0);
+    assert_int_equal(rename(cli_path("scale.cu"), cli_path("away.cu")), 0);
+    assert_int_equal(rename(cli_path("out"), cli_path("elsewhere")), 0);
+    ev_proc_result r = CLI_RUN("check", cli_path("elsewhere"));
+    assert_int_equal(rename(cli_path("elsewhere"), cli_path("out")), 0);
+    assert_int_equal(rename(cli_path("away.cu"), cli_path("scale.cu")), 0);
+    assert_int_equal(rename(cli_path("away.json"), cli_path("task.json")), 0);
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "replay of scale (plain): the same PTX\n"));
+    assert_non_null(strstr(ev_str_text(&r.out), "verdict: pass\n"));
+    ev_proc_result_free(&r);
+}
+
+static void exports_the_same_bytes(void **state) {
+    (void)state;
+    json_t *json = cli_json(
+        CLI_RUN("export", "--records", cli_path("r.sqlite"), "--out", cli_path("again"), "--json"),
+        0);
+    cli_keys(json, "bundle:s kernels:i variants:i");
+    assert_int_equal(ev_json_integer(json, "variants", 0), 1);
+    json_decref(json);
+    char *one = cli_read("out/manifest.json"), *two = cli_read("again/manifest.json");
+    assert_string_equal(one, two);
+    free(one);
+    free(two);
+}
+
+static void resumes_to_the_same_end(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed",
+                                    "3", "--records", cli_path("r.sqlite"), "--resume", "--json"),
+                            0);
+    char *manifest = cli_read("out/manifest.json");
+    const char *sha256 = ev_json_text(row_of(json, 0), "ptx_sha256", "none");
+    assert_non_null(strstr(manifest, sha256));
+    free(manifest);
+    json_decref(json);
+}
+
+/* A wrong kernel in the bundle, with hashes that fit, is found by running it. */
+static void finds_a_wrong_kernel(void **state) {
+    (void)state;
+    char *manifest = cli_read("out/manifest.json");
+    json_t *json = json_loads(manifest, 0, NULL);
+    const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+    const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+    const char *sha256 = ev_json_text(variant, "sha256", "");
+    char name[160];
+    (void)snprintf(name, sizeof name, "out/kernels/%s.ptx", sha256);
+    char *ptx = cli_read(name);
+    /* The store becomes a comment: nothing is written. */
+    ev_str changed = EV_STR_EMPTY;
+    char *store = strstr(ptx, "st.global");
+    assert_non_null(store);
+    ev_str_append_n(&changed, ptx, (size_t)(store - ptx));
+    ev_str_append(&changed, "// ");
+    ev_str_append(&changed, store);
+    ev_sha256 other = ev_sha256_of(ev_str_text(&changed), changed.length);
+    (void)snprintf(name, sizeof name, "out/kernels/%s.ptx", other.hex);
+    cli_write(name, ev_str_text(&changed));
+    ev_str_free(&changed);
+    for (const char *place = strstr(manifest, sha256); place != NULL; place = strstr(place, sha256))
+        memcpy(manifest + (place - manifest), other.hex, 64);
+    cli_write("out/manifest.json", manifest);
+    ev_proc_result r = CLI_RUN("check", cli_path("out"));
+    cli_expect(&r, 1);
+    assert_non_null(strstr(ev_str_text(&r.out), "verdict: fail\n"));
+    assert_non_null(strstr(ev_str_text(&r.out), "the replayed PTX is another"));
+    ev_proc_result_free(&r);
+    json_decref(json);
+    free(ptx);
+    free(manifest);
+}
+
+static void names_a_damaged_file(void **state) {
+    (void)state;
+    cli_write("again/tasks/scale/scale.cu", "// other\n");
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "tasks/scale/scale.cu");
+    assert_int_equal(unlink(cli_path("again/tasks/scale/scale.cu")), 0);
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "tasks/scale/scale.cu");
+    cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\",\n \"version\": }");
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "manifest.json:2:");
+    cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\", \"version\": 7}");
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "schema version 1");
+}
+
+/* One SIGINT ends the run cleanly: what is known is told, and the exit code is 0. */
+static void stops_cleanly(void **state) {
+    (void)state;
+    ev_str line = EV_STR_EMPTY;
+    ev_str_printf(&line,
+                  "\"$EVOKE\" tune %s --seconds 600 --json & child=$!; sleep 3; "
+                  "kill -INT $child; wait $child",
+                  cli_path("task.json"));
+    json_t *json = cli_json(cli_shell(ev_str_text(&line)), 0);
+    assert_true(ev_json_flag(json, "stopped", false));
+    json_decref(json);
+    ev_str_free(&line);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tunes_and_exports),
+        cmocka_unit_test(checks_the_bundle),
+        cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(exports_the_same_bytes),
+        cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(finds_a_wrong_kernel),
+        cmocka_unit_test(names_a_damaged_file),
+        cmocka_unit_test(stops_cleanly),
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}

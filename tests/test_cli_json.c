@@ -1,0 +1,233 @@
+/* What programs read: the JSON of every command, key by key, and what it says. */
+#include "tests/cli_run.h"
+
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const json_t *get(const json_t *object, const char *key) {
+    return json_object_get(object, key);
+}
+
+static const char *text(const json_t *object, const char *key) {
+    return ev_json_text(object, key, "");
+}
+
+static double number(const json_t *object, const char *key) {
+    return ev_json_number(object, key, -1);
+}
+
+static void lists_the_tasks(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("list", "--json"), 0);
+    const json_t *tasks = get(json, "tasks");
+    assert_true(json_array_size(tasks) >= 4);
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        const json_t *t = json_array_get(tasks, i);
+        cli_keys(t, "kernel:s family:s doc:s path:s task_sha256:s starts:a cases:a");
+        assert_true(json_array_size(get(t, "starts")) >= 2);
+        assert_true(json_array_size(get(t, "cases")) > 0);
+        cli_keys(json_array_get(get(t, "cases"), 0), "case:s split:s use:s shape:o");
+    }
+    json_decref(json);
+}
+
+static void lists_the_devices(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("devices", "--json"), 0);
+    const json_t *devices = get(json, "devices");
+    assert_int_equal(json_array_size(devices), 7);
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *d = json_array_get(devices, i);
+        cli_keys(d, "device:s name:s sm:i time_kind:s memory_bytes:i max_threads_per_block:i "
+                    "max_shared_per_block:i max_registers_per_thread:i");
+        assert_string_equal(text(d, "time_kind"), "modelled");
+        found = found || strcmp(text(d, "device"), "vm:h200") == 0;
+    }
+    assert_true(found);
+    json_decref(json);
+}
+
+static void runs_a_kernel(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("run", cli_path("add.ptx"), "--block", "2", "--arg", "in:0000803f00000040",
+                         "--arg", "out:8", "--arg", "u32:2", "--json"),
+                 0);
+    cli_keys(json, "status:s outputs:a counters:o");
+    assert_string_equal(text(json, "status"), "ok");
+    assert_int_equal(json_array_size(get(json, "outputs")), 1);
+    assert_string_equal(json_string_value(json_array_get(get(json, "outputs"), 0)),
+                        "0000004000004040"); /* 2.0 and 3.0 */
+    cli_keys(get(json, "counters"),
+             "thread_instructions:i warp_instructions:i blocks:i "
+             "global_load_bytes:i shared_passes:i barriers:i warp_by_pipe:o");
+    assert_true(number(get(json, "counters"), "global_load_bytes") == 8);
+    json_decref(json);
+}
+
+/* Outputs are told in the order of out and inout arguments; in is none. */
+static void tells_outputs_in_order(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("run", cli_path("add.ptx"), "--arg", "inout:0000803f", "--arg",
+                                    "out:4", "--arg", "u32:1", "--json"),
+                            0);
+    assert_int_equal(json_array_size(get(json, "outputs")), 2);
+    assert_string_equal(json_string_value(json_array_get(get(json, "outputs"), 0)), "0000803f");
+    assert_string_equal(json_string_value(json_array_get(get(json, "outputs"), 1)), "00000040");
+    json_decref(json);
+}
+
+static void tells_a_trap(void **state) {
+    (void)state;
+    const char *ptx = cli_path("add.ptx");
+    json_t *json = cli_json(CLI_RUN("run", ptx, "--block", "2", "--arg", "in:0000803f", "--arg",
+                                    "out:8", "--arg", "u32:2", "--json"),
+                            1);
+    cli_keys(json, "status:s trap:o");
+    assert_string_equal(text(json, "status"), "trap");
+    const json_t *trap = get(json, "trap");
+    cli_keys(trap, "kind:s line:i block:a thread:a address:i message:s");
+    assert_string_equal(text(trap, "kind"), "out-of-bounds");
+    assert_int_equal(number(trap, "line"), 15);
+    assert_int_equal(json_array_size(get(trap, "thread")), 3);
+    assert_int_equal(json_integer_value(json_array_get(get(trap, "thread"), 0)), 1);
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("run", ptx, "--block", "2", "--arg", "in:0000803f", "--arg", "out:8",
+                               "--arg", "u32:2");
+    cli_expect(&r, 1);
+    assert_non_null(strstr(ev_str_text(&r.err), "    15 | ld.global.f32 %f1, [%rd1];\n"));
+    ev_proc_result_free(&r);
+}
+
+static void profiles_a_task(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
+    cli_keys(json, "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
+                   "launch:o occupancy:o term_ns:o stall_share:o counters:o lines:a");
+    assert_string_equal(text(json, "case"), "time");
+    assert_string_equal(text(json, "time_kind"), "modelled");
+    assert_true(number(json, "ns") > number(json, "floor_ns"));
+    assert_int_equal(json_integer_value(json_array_get(get(get(json, "launch"), "grid"), 0)), 512);
+    cli_keys(get(json, "occupancy"),
+             "registers:i shared_bytes:i blocks_per_sm:i warps_per_sm:i limiter:s");
+    double sum = 0;
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)get(json, "stall_share"), key, value) {
+        sum += json_number_value(value);
+    }
+    assert_true(sum > 0.99 && sum < 1.01);
+    assert_true(json_array_size(get(json, "lines")) > 3);
+    cli_keys(json_array_get(get(json, "lines"), 0), "line:i stall_share:n executions:i text:s");
+    json_decref(json);
+}
+
+static void profiles_a_file(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("profile", cli_path("add.ptx"), "--device", "vm:t4", "--arg",
+                                    "in:0000803f", "--arg", "out:4", "--arg", "u32:1", "--lines",
+                                    "2", "--json"),
+                            0);
+    assert_string_equal(text(json, "kernel"), "add");
+    assert_string_equal(text(json, "device"), "vm:t4");
+    assert_int_equal(json_array_size(get(json, "lines")), 2);
+    json_decref(json);
+    json = cli_json(CLI_RUN("profile", cli_path("add.ptx"), "--block", "9", "--arg", "in:0000803f",
+                            "--arg", "out:4", "--arg", "u32:1", "--json"),
+                    1);
+    assert_string_equal(text(json, "status"), "trap");
+    json_decref(json);
+}
+
+static void checks_a_task(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("check", cli_path("task.json"), "--json"), 0);
+    cli_keys(json, "verdict:s rows:a");
+    assert_string_equal(text(json, "verdict"), "pass");
+    assert_int_equal(json_array_size(get(json, "rows")), 6);
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *row = json_array_get(get(json, "rows"), i);
+        cli_keys(row, "kernel:s split:s case:s verdict:s error:n tolerance:n");
+        assert_true(number(row, "error") <= number(row, "tolerance"));
+    }
+    json_decref(json);
+    json = cli_json(CLI_RUN("check", cli_path("task.json"), "--split", "held-out", "--json"), 0);
+    assert_int_equal(json_array_size(get(json, "rows")), 2);
+    json_decref(json);
+}
+
+static void finds_a_regression(void **state) {
+    (void)state;
+    cli_copy_changed("scale.cu", "worse.cu", "* 2.0f", "* 2.00001f");
+    cli_copy_changed("task.json", "worse.json", "\"plain\", \"source\": \"scale.cu\"",
+                     "\"plain\", \"source\": \"worse.cu\", \"entry\": \"scale\"");
+    json_t *json = cli_json(CLI_RUN("check", cli_path("worse.json"), "--json"), 1);
+    assert_string_equal(text(json, "verdict"), "fail");
+    const json_t *row = json_array_get(get(json, "rows"), 0);
+    assert_string_equal(text(row, "verdict"), "fail");
+    assert_non_null(strstr(text(row, "reason"), "disagrees"));
+    json_decref(json);
+}
+
+static void benches_compilation(void **state) {
+    (void)state;
+    json_t *json = cli_json(
+        CLI_RUN("bench", "compile", "--variants", "6", "--only", cli_path("task.json"), "--json"),
+        0);
+    cli_keys(json, "bench:s ms_mean:n own_share:n own_share_deviation:n rows:a");
+    assert_string_equal(text(json, "bench"), "compile");
+    const json_t *row = json_array_get(get(json, "rows"), 0);
+    cli_keys(row, "kernel:s variants:i ms_mean:n ms_p90:n own_share:n rejected:i aborted:i");
+    double all = number(row, "variants") + number(row, "rejected") + number(row, "aborted");
+    assert_true(all == 6);
+    assert_true(number(row, "ms_mean") > 0 && number(row, "own_share") > 0);
+    json_decref(json);
+}
+
+static void benches_the_machine(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("bench", "vm", "--only", "histogram", "--checks", "none", "--json"), 0);
+    cli_keys(json, "bench:s rows:a");
+    assert_int_equal(json_array_size(get(json, "rows")), 1);
+    const json_t *row = json_array_get(get(json, "rows"), 0);
+    cli_keys(row, "kernel:s checks:s thread_instructions:i seconds:n per_second:n");
+    assert_string_equal(text(row, "checks"), "none");
+    double product = number(row, "per_second") * number(row, "seconds");
+    double instructions = number(row, "thread_instructions");
+    assert_true(instructions > 1e6 && product > 0.999 * instructions &&
+                product < 1.001 * instructions);
+    json_decref(json);
+}
+
+static void benches_the_search(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("bench", "search", "--evaluations", "12", "--only",
+                                    cli_path("task.json"), "--json"),
+                            0);
+    cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o");
+    assert_true(number(json, "scored") + number(json, "duplicates") >= 12);
+    cli_keys(get(json, "rejected"), "verify:i emit:i safe:i accurate:i timed:i promoted:i");
+    cli_keys(get(json, "stage_seconds"), "build:n safe:n accurate:n timed:n promote:n");
+    json_decref(json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(profiles_a_task),
+        cmocka_unit_test(profiles_a_file),     cmocka_unit_test(checks_a_task),
+        cmocka_unit_test(finds_a_regression),  cmocka_unit_test(benches_compilation),
+        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_the_search),
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
