@@ -65,7 +65,7 @@ static void task_files(void **state) {
     refuse("\"tolerance\"", "\"tolerence\"", "bad.json:15:3");
     refuse("\"type\": \"f32\"", "\"type\": \"f33\"", "f33");
     refuse("\"normal\"", "\"nromal\"", "nromal");
-    refuse("ceil_div(n, 128)", "ceil_div(m, 128)", "'m'");
+    refuse("ceil_div(n, 128)", "ceil_div(m, 128)", "unknown name");
     refuse("ceil_div(n, 128)", "ceil_div(n, ", "bad.json:12:");
     refuse("\"block\": 128", "\"block\": 5000", "5000");
     refuse("\"source\": \"scale.cu\"", "\"source\": \"none.cu\"", "none.cu");
