@@ -267,6 +267,19 @@ static void test_bounds(void **state) {
     assert_true(fabs(stalls - 1) < 1e-9);
 }
 
+/* Even lanes come back to the barrier at once, odd ones after some work: each warp still arrives
+ * once a round, and as all warps are alike none waits long for another. */
+static void test_barrier_in_parts(void **state) {
+    (void)state;
+    timed t = {.gpu = "h200", .grid = 132, .block = 256, .sample = 2};
+    t.ptx = LOOP("100", "bar.sync 0;\nand.b32 %r10, %r1, -31;\nsetp.eq.u32 %p2, %r10, 0;\n"
+                        "setp.lt.s32 %p3, %r6, 98;\nand.pred %p4, %p2, %p3;\n"
+                        "@%p4 add.s32 %r6, %r6, 1;\n@%p4 bra L;\n"
+                        "fma.rn.f32 %f1, %f1, %f2, %f2;\n");
+    model_time time = model_of(&t, NULL);
+    assert_true(time.stall_share[MODEL_BARRIER] < 0.1);
+}
+
 /* What is read again comes from the L1. */
 static void test_l1(void **state) {
     (void)state;
@@ -371,12 +384,19 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_occupancy),       cmocka_unit_test(test_small_grid),
-        cmocka_unit_test(test_sample),          cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_parallel_chains), cmocka_unit_test(test_occupancy_helps),
-        cmocka_unit_test(test_bounds),          cmocka_unit_test(test_l1),
-        cmocka_unit_test(test_sampling),        cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_spills),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_small_grid),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_parallel_chains),
+        cmocka_unit_test(test_occupancy_helps),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_barrier_in_parts),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
