@@ -2,23 +2,30 @@
  * block has touched. */
 #include "fitness/model/model_impl.h"
 
-#include "base/hash.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #define SECTORS_PER_LINE 4
 #define CACHE_LINE_BYTES 128
 
+_Static_assert(sizeof(cache_line) * CACHE_WAYS == 64, "a set is a line of the host's cache");
+
+/* Multiplicative hashing (Knuth, TAOCP 3, 6.4); the upper half is well mixed. */
+static inline uint32_t hash_of(uint64_t line) {
+    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
     uint64_t lines = bytes / CACHE_LINE_BYTES;
     uint32_t sets = 1;
     while ((uint64_t)sets * 2 * CACHE_WAYS <= lines && sets < 1u << 20)
         sets *= 2;
-    cache_line *array = calloc((size_t)sets * CACHE_WAYS, sizeof *array);
+    size_t room = (size_t)sets * CACHE_WAYS * sizeof(cache_line);
+    cache_line *array = aligned_alloc(64, room);
     if (array == NULL)
-        return ev_fail_memory(err, (unsigned long long)sets * CACHE_WAYS * sizeof *array);
+        return ev_fail_memory(err, room);
     *out = (model_cache){.lines = array, .sets = sets};
+    model_cache_clear(out);
     return EV_OK;
 }
 
@@ -36,7 +43,7 @@ bool model_cache_read(model_cache *cache, uint64_t sector) {
     uint64_t line = sector / SECTORS_PER_LINE;
     uint32_t bit = 1u << (sector % SECTORS_PER_LINE);
     /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
-    cache_line *set = cache->lines + (ev_mix64(line) & (cache->sets - 1)) * CACHE_WAYS;
+    cache_line *set = cache->lines + (hash_of(line) & (cache->sets - 1)) * CACHE_WAYS;
     cache_line *oldest = set;
     cache->clock++;
     for (int way = 0; way < CACHE_WAYS; way++) {
@@ -63,7 +70,7 @@ static bool touched_grow(model_touched *t) {
     for (uint32_t i = 0; i < t->capacity; i++) {
         if (t->lines[i].tag == 0)
             continue;
-        uint32_t at = (uint32_t)ev_mix64(t->lines[i].tag) & (capacity - 1);
+        uint32_t at = hash_of(t->lines[i].tag) & (capacity - 1);
         while (lines[at].tag != 0)
             at = (at + 1) & (capacity - 1);
         lines[at] = t->lines[i];
@@ -78,7 +85,7 @@ bool model_touched_add(model_touched *t, uint64_t sector, bool is_store) {
     if (t->count * 2 >= t->capacity && !touched_grow(t))
         return true;
     uint64_t tag = sector / SECTORS_PER_LINE + 1;
-    uint32_t at = (uint32_t)ev_mix64(tag) & (t->capacity - 1);
+    uint32_t at = hash_of(tag) & (t->capacity - 1);
     while (t->lines[at].tag != 0 && t->lines[at].tag != tag)
         at = (at + 1) & (t->capacity - 1);
     if (t->lines[at].tag == 0) {

@@ -497,9 +497,9 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     s->live_registers = model_live_registers(launch->module, launch->entry);
     s->given_registers = model_register_cap(launch->entry);
-    s->occupancy =
-        model_occupancy_of(g, launch->entry, model_registers(launch->module, launch->entry),
-                           launch->grid, launch->block, launch->dynamic_shared);
+    uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
+    s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
+                                      launch->dynamic_shared);
     s->buffers = m->buffers;
     m->l1_bytes = l1_share(s);
     m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);

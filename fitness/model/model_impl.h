@@ -14,6 +14,8 @@
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
 /* The most that the kernel's own bounds (.maxnreg, .maxntid, .minnctapersm) leave a thread. */
 uint32_t model_register_cap(const vm_entry *entry);
+/* What the GPU allocates for them. */
+uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
 /* ---- rows.c: what the scoreboard needs of each instruction, made once a launch ---- */
 

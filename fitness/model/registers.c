@@ -290,9 +290,12 @@ uint32_t model_register_cap(const vm_entry *entry) {
     return cap < REGISTER_LEAST ? REGISTER_LEAST : cap;
 }
 
-uint32_t model_registers(const vm_module *module, const vm_entry *entry) {
-    uint32_t live = model_live_registers(module, entry), cap = model_register_cap(entry);
+uint32_t model_given_registers(uint32_t live, uint32_t cap) {
     uint32_t given = live < cap ? live : cap;
     given = (given + REGISTER_STEP - 1) / REGISTER_STEP * REGISTER_STEP;
     return given < REGISTER_MOST ? given : REGISTER_MOST;
+}
+
+uint32_t model_registers(const vm_module *module, const vm_entry *entry) {
+    return model_given_registers(model_live_registers(module, entry), model_register_cap(entry));
 }

@@ -23,18 +23,19 @@ _Static_assert(sizeof PIPES / sizeof PIPES[0] == VM_PIPE_COUNT, "one row a pipe"
 
 typedef struct cost_row {
     const char *first, *last;
+    size_t first_length, last_length;
     double slots, own, special, latency;
 } cost_row;
 
 static const cost_row COSTS[] = {
 #define MODEL_COST(first, last, slots, own, special, latency)                                      \
-    {first, last, slots, own, special, latency},
+    {first, last, sizeof first - 1, sizeof last - 1, slots, own, special, latency},
 #include "fitness/model/costs.def"
 #undef MODEL_COST
 };
 
 /* What no row matches. */
-static const cost_row ONE = {"", "", 1, 1, 0, 1};
+static const cost_row ONE = {"", "", 0, 0, 1, 1, 0, 1};
 
 model_term model_pipe_term(vm_pipe pipe) {
     switch (pipe) {
@@ -66,12 +67,16 @@ model_term model_pipe_term(vm_pipe pipe) {
     }
 }
 
+static bool cost_matches(const cost_row *row, const char *name, size_t length) {
+    return row->first[0] == name[0] && row->first_length + row->last_length <= length &&
+           memcmp(name, row->first, row->first_length) == 0 &&
+           memcmp(name + length - row->last_length, row->last, row->last_length) == 0;
+}
+
 static const cost_row *cost_of(const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof COSTS / sizeof COSTS[0]; i++) {
-        size_t first = strlen(COSTS[i].first), last = strlen(COSTS[i].last);
-        if (first + last <= length && memcmp(name, COSTS[i].first, first) == 0 &&
-            memcmp(name + length - last, COSTS[i].last, last) == 0)
+        if (cost_matches(&COSTS[i], name, length))
             return &COSTS[i];
     }
     return &ONE;
