@@ -72,7 +72,7 @@ void cli_print_markdown(ev_str *out);
 /* ---- the table, for the files of this unit ---- */
 
 #define CLI_MANY SIZE_MAX
-#define CLI_EFFORTS "quick 160, normal 1000, thorough 8000"
+#define CLI_EFFORTS "quick 1000, normal 5000, thorough 30000"
 
 typedef struct cli_command_row {
     const char *name, *operands;

@@ -109,7 +109,7 @@ static void add_row(table *rows, const tune_row *r) {
 
 static void print_counts(const tune_report *r, const char *device, ev_str *out) {
     ev_str_printf(out,
-                  "\n%s, seed %" PRIu64 ": %" PRIu64 " evaluations in %.0f s, %" PRIu64
+                  "%s, seed %" PRIu64 ": %" PRIu64 " evaluations in %.0f s, %" PRIu64
                   " duplicates; stopped at a gate:",
                   device, r->seed, r->evaluations, r->seconds, r->duplicates);
     for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
@@ -131,6 +131,9 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
         add_row(rows, &r->rows[i]);
     ev_status status = table_print(rows, c->out, err);
     table_free(rows);
+    ev_str_append(c->out, "\nspeed-up: the baseline (the task's first start, unchanged) over the "
+                          "best, at held-out cases; "
+                          "error: relative L2\n");
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
     return status;
 }

@@ -306,12 +306,12 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
 
 /* "vm:h200" is h200; a description of one's own is called as it calls itself. */
 static ev_status gpu_id_of(export *x, const char *device_id, const char **out) {
-    const char *model = strncmp(device_id, "vm:", 3) == 0 ? device_id + 3 : NULL;
+    const char *name = strncmp(device_id, "vm:", 3) == 0 ? device_id + 3 : NULL;
     gpu *g = NULL;
-    if (model == NULL) {
+    if (name == NULL) {
         *out = ev_arena_strdup(x->arena, device_id);
     } else {
-        EV_TRY(gpu_load(model, &g, x->err));
+        EV_TRY(gpu_load(name, &g, x->err));
         *out = ev_arena_strdup(x->arena, g->id);
         gpu_free(g);
     }

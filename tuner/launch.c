@@ -31,7 +31,19 @@ static int hex_digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* "@FILE": its bytes. */
+static ev_status read_contents(const char *path, ptx_argument *out, ev_error *err) {
+    char *data = NULL;
+    size_t bytes = 0;
+    EV_TRY(ev_file_read(path, &data, &bytes, err));
+    out->data = (unsigned char *)data;
+    out->bytes = bytes;
+    return bytes > 0 ? EV_OK : ev_fail(err, EV_BAD, "%s is empty; one byte is the least", path);
+}
+
 static ev_status read_hex(const char *spec, const char *hex, ptx_argument *out, ev_error *err) {
+    if (hex[0] == '@')
+        return read_contents(hex + 1, out, err);
     size_t digits = strlen(hex);
     if (digits == 0 || digits % 2 != 0)
         return ev_fail(err, EV_BAD,
@@ -169,6 +181,7 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
     l->launch.params = l->params;
     bool none = strcmp(args->values[CLI_OPT_CHECKS], "none") == 0;
     l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;
+    l->launch.fuel = cli_count(args, CLI_OPT_FUEL, 0);
     l->launch.schedule_seed = cli_count(args, CLI_OPT_SCHEDULE, 0);
     return EV_OK;
 }
