@@ -47,18 +47,19 @@ static const mod_row mods[PTX_M_COUNT] = {
 #undef PTX_MOD
 };
 
-static const char *const group_names[PTX_G_COUNT] = {
-#define PTX_MOD(group, id, text) [PTX_G_##group] = #group,
+/* Each modifier names its group again: the last one stands. */
 #pragma GCC diagnostic push
 #ifdef __clang__
 #pragma GCC diagnostic ignored "-Winitializer-overrides"
 #else
 #pragma GCC diagnostic ignored "-Woverride-init"
 #endif
+static const char *const group_names[PTX_G_COUNT] = {
+#define PTX_MOD(group, id, text) [PTX_G_##group] = #group,
 #include "fitness/vm/ptx_mods.def"
-#pragma GCC diagnostic pop
 #undef PTX_MOD
 };
+#pragma GCC diagnostic pop
 
 typedef struct sreg_row {
     const char *text;

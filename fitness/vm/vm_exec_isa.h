@@ -4,7 +4,12 @@
 #include "fitness/vm/ptx_lists.h"
 #include "fitness/vm/vm_exec.h"
 
-#if defined(__clang__) && !__has_feature(address_sanitizer)
+#ifdef __clang__
+#if !__has_feature(address_sanitizer)
+#define TAIL_CALLS 1
+#endif
+#endif
+#ifdef TAIL_CALLS
 #define NEXT_AT(at)                                                                                \
     do {                                                                                           \
         const ptx_insn *next_insn = (at);                                                          \
@@ -20,6 +25,11 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 #else
 #pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wfloat-conversion"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #endif
 
