@@ -172,7 +172,7 @@ static void score_it(fake *f, const json_t *genome, bool promotes) {
     say(f, m);
 }
 
-static void evaluate(fake *f, json_t *genome, json_int_t child, bool asks) {
+static void evaluate(fake *f, json_t *genome, bool asks) {
     understand(f, genome);
     stage_is(f, "emit");
     if (f->has[FAILS]) {
@@ -183,6 +183,16 @@ static void evaluate(fake *f, json_t *genome, json_int_t child, bool asks) {
     }
     if (f->has[ABORTS])
         abort();
+    bool go = ask(f, with_text(MESSAGE_IR, "sha256", f->code)) &&
+              ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
+    if (!go && asks) {
+        say(f, message_new(MESSAGE_DONE));
+        return;
+    }
+    score_it(f, genome, false);
+}
+
+static void misbehave(fake *f, json_int_t child) {
     if (has_fault("kill-worker", child))
         (void)kill(getpid(), SIGKILL);
     if (has_fault("kill-coordinator", child)) {
@@ -193,24 +203,20 @@ static void evaluate(fake *f, json_t *genome, json_int_t child, bool asks) {
         _exit(0);
     if (has_fault("babble", child))
         (void)!write(f->line.out, "hello there\n", 12);
-    bool go = ask(f, with_text(MESSAGE_IR, "sha256", f->code)) &&
-              ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
-    if (!go && asks) {
-        say(f, message_new(MESSAGE_DONE));
-        return;
-    }
-    score_it(f, genome, false);
 }
 
 static void do_child(fake *f, const json_t *message) {
     json_int_t child = json_integer_value(json_array_get(json_object_get(message, "stream"), 3));
+    misbehave(f, child);
+    if (getenv("EVOKE_SLOW"))
+        (void)usleep(4000);
     json_t *genome = draw(message, child);
     bool opens = json_array_size(json_object_get(message, "steps")) == 0;
     json_t *drawn = with_text(MESSAGE_DRAWN, "operators", opens ? "start" : "copy");
     (void)json_object_set(drawn, "genome", genome);
     (void)json_object_set_new(drawn, "genome_sha256", json_string(""));
     if (ask(f, drawn))
-        evaluate(f, genome, child, true);
+        evaluate(f, genome, true);
     else
         say(f, message_new(MESSAGE_DONE));
     json_decref(genome);
@@ -286,7 +292,7 @@ static int serve(void) {
             do_child(&f, m);
             break;
         case MESSAGE_SCORE:
-            evaluate(&f, genome, -1, false);
+            evaluate(&f, genome, false);
             break;
         case MESSAGE_PROMOTE:
             understand(&f, genome);
@@ -323,7 +329,7 @@ static int remove_scratch(void **state) {
 static int clear_faults(void **state) {
     (void)state;
     const char *names[] = {"EVOKE_FAULT", "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
-                           "EVOKE_ALWAYS_DIES"};
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return 0;
@@ -632,6 +638,7 @@ static void stop_later(void *context, const tune_progress *p) {
 static void test_stop_ends_cleanly_and_resumes(void **state) {
     (void)state;
     stop = 0;
+    setenv("EVOKE_SLOW", "1", 1);
     tune_options o = options_for(in_scratch("stopped"), 2);
     o.stop = &stop;
     o.progress = stop_later;

@@ -18,6 +18,7 @@
 #define MOST_PROMOTIONS 10
 #define KEEP_GAIN 0.98
 #define MINIMISE_BUDGET 240 /* trials for one candidate */
+#define MOST_PARTS 24       /* edits of a wrong genome that are looked at one by one */
 #define MOST_CANDIDATES (SEARCH_ARCHIVE + 256)
 
 typedef struct winner {
@@ -37,7 +38,8 @@ typedef struct finish {
     course *c;
     candidate_entry candidates[MOST_CANDIDATES];
     size_t candidate_count;
-    json_t *failed; /* genomes that were not promoted */
+    json_t *wrong; /* genomes that gate 6 found wrong: so is what holds all their edits */
+    json_t *slow;  /* that were right, and not faster */
     unsigned tried;
     winner winner;
 } finish;
@@ -78,11 +80,13 @@ static bool holds_failed(const json_t *genome, const json_t *failed) {
 
 static bool is_hopeless(const finish *f, const json_t *genome) {
     size_t at = 0;
-    const json_t *failed = NULL;
-    json_array_foreach(f->failed, at, failed) {
-        /* The bare start that is not faster says nothing about its descendants. */
-        bool bare = json_array_size(json_object_get(failed, "edits")) == 0;
-        if (bare ? json_equal(genome, failed) : holds_failed(genome, failed))
+    const json_t *other = NULL;
+    json_array_foreach(f->wrong, at, other) {
+        if (holds_failed(genome, other))
+            return true;
+    }
+    json_array_foreach(f->slow, at, other) {
+        if (json_equal(genome, other))
             return true;
     }
     return false;
@@ -140,54 +144,108 @@ static ev_status minimise(finish *f, const candidate_entry *e, json_t **out, dou
 
 /* ---- promoting ---- */
 
-/* *passed: the genome is the winner, and f->winner holds it. */
-static ev_status promote(finish *f, json_t *genome, bool *passed, ev_error *err) {
+typedef enum verdict { PROMOTED, WRONG, SLOW } verdict;
+
+/* Gate 6, and its record. Where it is PROMOTED, the job and its score are given out. */
+static ev_status promote(finish *f, json_t *genome, verdict *v, winner *out, ev_error *err) {
     pool_job *job = NULL;
-    f->tried++;
     EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
-    score s;
+    score s = {0};
     bool scored = job_score(job, &s);
     ev_status status =
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
-    *passed = status == EV_OK && scored && s.stopped == GATE_NONE;
-    if (*passed) {
-        f->winner = (winner){json_incref(genome), job, true, s};
+    /* It has a time only if all was right. */
+    *v = scored && s.stopped == GATE_NONE ? PROMOTED : scored && s.ns > 0 ? SLOW : WRONG;
+    if (status == EV_OK && *v == PROMOTED) {
+        *out = (winner){json_incref(genome), job, true, s};
         return EV_OK;
     }
     char note[300];
     snprintf(note, sizeof note, "not promoted: %.260s", scored ? s.reason : job->reason);
     course_display(f->c, note);
     pool_job_free(job);
-    if (status == EV_OK && json_array_append(f->failed, genome) != 0)
+    if (status == EV_OK && json_array_append(*v == SLOW ? f->slow : f->wrong, genome) != 0)
         status = ev_fail_memory(err, 0);
     return status;
 }
 
-/* What is left of a failed genome without one of its edits. */
-static ev_status add_reduced(finish *f, const json_t *genome, ev_error *err) {
-    size_t count = json_array_size(json_object_get(genome, "edits"));
-    if (count == 0)
-        return EV_OK;
+static void clear_winner(winner *w) {
+    json_decref(w->genome);
+    pool_job_free(w->job);
+    *w = (winner){0};
+}
+
+/* The genome with one edit alone (`keep`), or without that one; for each of its edits. A list;
+ * NULL: out of memory. */
+static json_t *parts_of(const json_t *genome, bool keep) {
     json_t *list = json_array();
-    json_t **genomes = calloc(count, sizeof(json_t *));
-    double *ns = calloc(count, sizeof *ns);
-    ev_status status = list && genomes && ns ? EV_OK : ev_fail_memory(err, 0);
-    for (size_t i = 0; status == EV_OK && i < count; i++) {
-        genomes[i] = json_deep_copy(genome);
-        if (!genomes[i] || json_array_append_new(list, genomes[i]) != 0)
-            status = ev_fail_memory(err, 0);
-        else
-            (void)json_array_remove(json_object_get(genomes[i], "edits"), i);
+    size_t count = json_array_size(json_object_get(genome, "edits"));
+    for (size_t i = 0; list && i < count; i++) {
+        json_t *part = json_deep_copy(genome);
+        json_t *edits = json_object_get(part, "edits");
+        for (size_t k = count; part && k-- > 0;) {
+            if ((k == i) != keep)
+                (void)json_array_remove(edits, k);
+        }
+        if (json_array_append_new(list, part) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
     }
-    if (status == EV_OK)
-        status = score_for_minimise(f->c, genomes, count, ns, err);
-    for (size_t i = 0; status == EV_OK && i < count; i++) {
+    return list;
+}
+
+/* Scores the parts of a wrong genome; `ns` [MOST_PARTS]; 0: stopped at a gate. */
+static ev_status score_parts(finish *f, json_t *list, double *ns, ev_error *err) {
+    json_t *genomes[MOST_PARTS];
+    size_t count = json_array_size(list);
+    assert(count <= MOST_PARTS);
+    for (size_t i = 0; i < count; i++)
+        genomes[i] = json_array_get(list, i);
+    return score_for_minimise(f->c, genomes, count, ns, err);
+}
+
+/* Which edits of a wrong genome are wrong by themselves: much of the archive may hold them. One
+ * that is right is a candidate like any other. */
+static ev_status blame_edits(finish *f, json_t *singles, ev_error *err) {
+    double ns[MOST_PARTS] = {0};
+    EV_TRY(score_parts(f, singles, ns, err));
+    for (size_t i = 0; i < json_array_size(singles); i++) {
+        json_t *single = json_array_get(singles, i);
+        verdict v = SLOW;
+        winner right = {0};
+        if (ns[i] > 0 && !is_hopeless(f, single))
+            EV_TRY(promote(f, single, &v, &right, err));
+        clear_winner(&right);
+        if (v == PROMOTED)
+            add_candidate(f, single, ns[i]);
+    }
+    return EV_OK;
+}
+
+/* What is left without any one edit may be right. */
+static ev_status add_reduced(finish *f, json_t *reduced, ev_error *err) {
+    double ns[MOST_PARTS] = {0};
+    EV_TRY(score_parts(f, reduced, ns, err));
+    for (size_t i = 0; i < json_array_size(reduced); i++) {
         if (ns[i] > 0 && ns[i] < f->c->baseline_ns)
-            add_candidate(f, genomes[i], ns[i]);
+            add_candidate(f, json_array_get(reduced, i), ns[i]);
     }
-    json_decref(list);
-    free(genomes);
-    free(ns);
+    return EV_OK;
+}
+
+static ev_status learn_from(finish *f, const json_t *wrong, ev_error *err) {
+    size_t count = json_array_size(json_object_get(wrong, "edits"));
+    if (count < 2 || count > MOST_PARTS)
+        return EV_OK;
+    json_t *singles = parts_of(wrong, true), *reduced = parts_of(wrong, false);
+    ev_status status = singles && reduced ? EV_OK : ev_fail_memory(err, 0);
+    if (status == EV_OK)
+        status = blame_edits(f, singles, err);
+    if (status == EV_OK && count > 2) /* of two, what is left are the single ones */
+        status = add_reduced(f, reduced, err);
+    json_decref(singles);
+    json_decref(reduced);
     return status;
 }
 
@@ -196,11 +254,14 @@ static ev_status try_candidate(finish *f, const candidate_entry *e, bool *passed
     double ns = 0;
     EV_TRY(minimise(f, e, &small, &ns, err));
     ev_status status = EV_OK;
+    verdict v = SLOW;
     if (!is_hopeless(f, small)) {
-        status = promote(f, small, passed, err);
-        if (status == EV_OK && !*passed)
-            status = add_reduced(f, small, err);
+        f->tried++;
+        status = promote(f, small, &v, &f->winner, err);
+        if (status == EV_OK && v == WRONG)
+            status = learn_from(f, small, err);
     }
+    *passed = status == EV_OK && v == PROMOTED;
     json_decref(small);
     return status;
 }
@@ -249,7 +310,9 @@ static ev_status try_starts(finish *f, bool *passed, ev_error *err) {
         used[at] = true;
         json_t *genome = NULL;
         EV_TRY(start_genome(f->c->starts[at].start, &genome, err));
-        ev_status status = is_hopeless(f, genome) ? EV_OK : promote(f, genome, passed, err);
+        verdict v = SLOW;
+        ev_status status = is_hopeless(f, genome) ? EV_OK : promote(f, genome, &v, &f->winner, err);
+        *passed = status == EV_OK && v == PROMOTED;
         json_decref(genome);
         EV_TRY(status);
     }
@@ -411,7 +474,9 @@ static ev_status write_winner(finish *f, ev_error *err) {
 
 static ev_status find_winner(finish *f, ev_error *err) {
     bool passed = false;
-    if (!(f->failed = json_array()))
+    f->wrong = json_array();
+    f->slow = json_array();
+    if (!f->wrong || !f->slow)
         return ev_fail_memory(err, 0);
     EV_TRY(try_candidates(f, &passed, err));
     if (!passed)
@@ -430,9 +495,9 @@ ev_status course_finish(course *c, ev_error *err) {
         status = write_winner(f, err);
     for (size_t i = 0; i < f->candidate_count; i++)
         json_decref(f->candidates[i].genome);
-    json_decref(f->failed);
-    json_decref(f->winner.genome);
-    pool_job_free(f->winner.job);
+    json_decref(f->wrong);
+    json_decref(f->slow);
+    clear_winner(&f->winner);
     free(f);
     return status;
 }
