@@ -3,6 +3,7 @@
 
 #include "bundle/reader.h"
 #include "fitness/fitness.h"
+#include "ir/ir.h"
 #include "tuner/variant.h"
 
 #include <stdlib.h>
@@ -224,12 +225,15 @@ static ev_status replay(check *c, const task *t, const bundle_variant *v, const 
     if (status == EV_INFRA)
         return status;
     bool same = status == EV_OK && ev_sha256_equal(&made, &v->sha256);
-    const char *reason = status != EV_OK ? problem.text : "the replayed PTX is another";
+    if (status == EV_OK && !same)
+        (void)ev_fail(&problem, EV_BAD,
+                      "the replayed PTX is another (made with %s; this is LLVM %s)", v->versions,
+                      ir_llvm_version());
     json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", t->name, "role", role,
                             "start", v->start, "verdict", verdict_word(same), "ptx_sha256",
                             v->sha256.hex, "replayed_sha256", status == EV_OK ? made.hex : "");
     if (!same)
-        (void)json_object_set_new(row, "reason", json_string(reason));
+        (void)json_object_set_new(row, "reason", json_string(problem.text));
     (void)json_array_append_new(c->replays, row);
     c->failed = c->failed || !same;
     return EV_OK;

@@ -4,10 +4,6 @@
 #include "kernels/task.h"
 #include "tuner/table.h"
 
-static const char *use_name(task_case_use use) {
-    return use == TASK_TIME ? "time" : use == TASK_CHECK ? "check" : "smoke";
-}
-
 static json_t *value_json(const expr_value *value) {
     return value->is_real ? json_real(value->real) : json_integer(value->whole);
 }
@@ -17,7 +13,7 @@ static json_t *case_json(const task_case *c) {
     for (size_t i = 0; i < c->shape_count; i++)
         (void)json_object_set_new(shape, c->shape[i].name, value_json(&c->shape[i].value));
     return json_pack("{s:s, s:s, s:s, s:o}", "case", c->name, "split", corpus_split_name(c->split),
-                     "use", use_name(c->use), "shape", shape);
+                     "use", task_case_use_name(c->use), "shape", shape);
 }
 
 static json_t *task_json(const task *t) {
@@ -58,7 +54,7 @@ static ev_status print_task(const task *t, ev_str *out, ev_error *err) {
         print_shape(c, &shape);
         table_cell(rows, "  %s", c->name);
         table_cell(rows, "%s", corpus_split_name(c->split));
-        table_cell(rows, "%s", use_name(c->use));
+        table_cell(rows, "%s", task_case_use_name(c->use));
         table_cell(rows, "%s", ev_str_text(&shape));
         ev_str_free(&shape);
     }
