@@ -557,8 +557,17 @@ ev_status records_get(records *r, size_t task, const char *phase, uint64_t numbe
     X(device)                                                                                      \
     X(gpu_name)                                                                                    \
     X(start)                                                                                       \
-    X(genome) X(genome_sha256) X(ptx) X(ptx_sha256) X(entry) X(baseline_ptx) X(baseline_entry)     \
-        X(rows) X(score) X(edits) X(versions)
+    X(genome)                                                                                      \
+    X(genome_sha256)                                                                               \
+    X(ptx)                                                                                         \
+    X(ptx_sha256)                                                                                  \
+    X(entry)                                                                                       \
+    X(baseline_ptx)                                                                                \
+    X(baseline_entry)                                                                              \
+    X(rows)                                                                                        \
+    X(score)                                                                                       \
+    X(edits)                                                                                       \
+    X(versions)
 
 static const char put_winner[] = "INSERT OR REPLACE INTO winner(task, finished, sm, seed, promoted"
 #define X(name) ", " #name
