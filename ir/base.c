@@ -80,6 +80,8 @@ static bool clang_command(const ir_source *source, ev_arena *arena, const char *
                                  "-nocudainc",
                                  "-nocudalib",
                                  "-O3",
+                                 "-Xclang",
+                                 "-disable-llvm-passes",
                                  "-gline-tables-only",
                                  "-emit-llvm",
                                  "-c",
@@ -230,7 +232,9 @@ static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_erro
 }
 
 /* What the entry doesn't need goes: LLVM's own passes find out what that is, once all other
- * definitions are internal. */
+ * definitions are internal. CUDA C is optimised here too, but its loops stay rolled (save where a
+ * pragma unrolls them): an edit of a loop's body then means all its turns, and each variant's own
+ * pipeline unrolls afterwards. */
 static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
@@ -241,11 +245,14 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
         LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMSetVisibility(f, LLVMDefaultVisibility);
     }
-    LLVMErrorRef failure = LLVMRunPasses(base->module, "globaldce", base->machine, base->options);
+    const char *passes = has_suffix(source->path, ".cu") ? "default<O3>" : "globaldce";
+    LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 0);
+    LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
+    LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);
     if (!failure)
         return EV_OK;
     char *text = LLVMGetErrorMessage(failure);
-    ev_status status = ev_fail(err, EV_INFRA, "LLVM's globaldce: %s", text);
+    ev_status status = ev_fail(err, EV_INFRA, "LLVM's %s: %s", passes, text);
     LLVMDisposeErrorMessage(text);
     return status;
 }
