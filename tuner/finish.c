@@ -1,5 +1,8 @@
 /* Finish: after the search: minimises the best, promotes it, writes the winner.
  *
+ * The unmodified starts go through gate 6 first: what the search found has to be faster than the
+ * best of them on the held-out cases too, or it was fitted to the search's shapes.
+ *
  * A candidate that fails gate 6 stays in the records with the reason. What fails there is mostly
  * one edit that cheats where the search does not look, so candidates that hold all of a failed
  * one's edits are passed over, and what is left of the failed one without any one of its edits is
@@ -15,18 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PROMOTIONS 10
+#define MOST_PROMOTIONS 16
 #define KEEP_GAIN 0.98
+#define LEAST_GAIN 0.002    /* over the best unmodified start, for edits to be worth having */
 #define MINIMISE_BUDGET 240 /* trials for one candidate */
 #define MOST_PARTS 24       /* edits of a wrong genome that are looked at one by one */
 #define MOST_CANDIDATES (SEARCH_ARCHIVE + 256)
-
-typedef struct winner {
-    json_t *genome;
-    pool_job *job; /* its promotion or, when nothing was promoted, its check */
-    bool promoted;
-    score score; /* when promoted */
-} winner;
 
 typedef struct candidate_entry {
     json_t *genome;
@@ -38,9 +35,12 @@ typedef struct finish {
     course *c;
     candidate_entry candidates[MOST_CANDIDATES];
     size_t candidate_count;
-    json_t *wrong; /* genomes that gate 6 found wrong: so is what holds all their edits */
-    json_t *slow;  /* that were right, and not faster */
+    json_t *wrong;  /* genomes that gate 6 found wrong: so is what holds all their edits */
+    json_t *slow;   /* that were right, and not faster */
+    json_t *scored; /* times of trials by genome; 0: stopped at a gate */
     unsigned tried;
+    double bar_ns;   /* the best unmodified start on the held-out cases; 0: none was promoted */
+    double limit_ns; /* a candidate has to be below it on the search cases */
     winner winner;
 } finish;
 
@@ -105,16 +105,68 @@ static candidate_entry *next_candidate(finish *f) {
 
 /* ---- minimising ---- */
 
+/* Those of the genomes that have no time yet, with where they stand. */
+typedef struct unscored {
+    json_t **genomes;
+    char **keys;
+    size_t *at, count;
+} unscored;
+
+static void unscored_free(unscored *u) {
+    for (size_t i = 0; u->keys && i < u->count; i++)
+        free(u->keys[i]);
+    free(u->keys);
+    free(u->genomes);
+    free(u->at);
+}
+
+/* Fills in the times that are known. */
+static ev_status find_unscored(const finish *f, json_t *const *genomes, size_t count, double *ns,
+                               unscored *u, ev_error *err) {
+    *u = (unscored){.genomes = calloc(count + 1, sizeof(json_t *)),
+                    .keys = calloc(count + 1, sizeof(char *)),
+                    .at = calloc(count + 1, sizeof *u->at)};
+    if (!u->genomes || !u->keys || !u->at)
+        return ev_fail_memory(err, (count + 1) * sizeof *u->at);
+    for (size_t i = 0; i < count; i++) {
+        char *key = ev_json_print(genomes[i], true);
+        if (!key)
+            return ev_fail_memory(err, 0);
+        const json_t *known = json_object_get(f->scored, key);
+        if (known) {
+            ns[i] = json_real_value(known);
+            free(key);
+            continue;
+        }
+        u->genomes[u->count] = genomes[i];
+        u->keys[u->count] = key;
+        u->at[u->count++] = i;
+    }
+    return EV_OK;
+}
+
+static ev_status score_unscored(finish *f, const unscored *u, double *ns, ev_error *err) {
+    trial *trials = calloc(u->count + 1, sizeof *trials);
+    if (!trials)
+        return ev_fail_memory(err, (u->count + 1) * sizeof *trials);
+    ev_status status = course_score(f->c, u->genomes, u->count, trials, err);
+    for (size_t i = 0; status == EV_OK && i < u->count; i++) {
+        ns[u->at[i]] = trials[i].passed ? trials[i].ns : 0;
+        if (json_object_set_new(f->scored, u->keys[i], json_real(ns[u->at[i]])) != 0)
+            status = ev_fail_memory(err, 0);
+    }
+    free(trials);
+    return status;
+}
+
 static ev_status score_for_minimise(void *context, json_t *const *genomes, size_t count, double *ns,
                                     ev_error *err) {
-    course *c = context;
-    trial *trials = calloc(count, sizeof *trials);
-    if (!trials)
-        return ev_fail_memory(err, count * sizeof *trials);
-    ev_status status = course_score(c, genomes, count, trials, err);
-    for (size_t i = 0; i < count; i++)
-        ns[i] = trials[i].passed ? trials[i].ns : 0;
-    free(trials);
+    finish *f = context;
+    unscored u;
+    ev_status status = find_unscored(f, genomes, count, ns, &u, err);
+    if (status == EV_OK && u.count > 0)
+        status = score_unscored(f, &u, ns, err);
+    unscored_free(&u);
     return status;
 }
 
@@ -138,7 +190,7 @@ static ev_status minimise(finish *f, const candidate_entry *e, json_t **out, dou
                                 .keep = KEEP_GAIN,
                                 .budget = MINIMISE_BUDGET,
                                 .score = score_for_minimise,
-                                .context = f->c};
+                                .context = f};
     return minimise_genome(&request, out, ns, err);
 }
 
@@ -146,12 +198,25 @@ static ev_status minimise(finish *f, const candidate_entry *e, json_t **out, dou
 
 typedef enum verdict { PROMOTED, WRONG, SLOW } verdict;
 
+/* More edits than a start has want a gain over it, there where the search has not looked. */
+static void hold_against_bar(const finish *f, score *s) {
+    if (s->stopped != GATE_NONE || f->bar_ns == 0 || s->ns < f->bar_ns * (1 - LEAST_GAIN))
+        return;
+    s->stopped = GATE_PROMOTED;
+    snprintf(
+        s->reason, sizeof s->reason,
+        "not faster than the best unmodified start on the held-out cases: %.1f ns, start %.1f ns",
+        s->ns, f->bar_ns);
+}
+
 /* Gate 6, and its record. Where it is PROMOTED, the job and its score are given out. */
 static ev_status promote(finish *f, json_t *genome, verdict *v, winner *out, ev_error *err) {
     pool_job *job = NULL;
     EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
     score s = {0};
     bool scored = job_score(job, &s);
+    if (scored)
+        hold_against_bar(f, &s);
     ev_status status =
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
     /* It has a time only if all was right. */
@@ -202,7 +267,7 @@ static ev_status score_parts(finish *f, json_t *list, double *ns, ev_error *err)
     assert(count <= MOST_PARTS);
     for (size_t i = 0; i < count; i++)
         genomes[i] = json_array_get(list, i);
-    return score_for_minimise(f->c, genomes, count, ns, err);
+    return score_for_minimise(f, genomes, count, ns, err);
 }
 
 /* Which edits of a wrong genome are wrong by themselves: much of the archive may hold them. One
@@ -228,21 +293,23 @@ static ev_status add_reduced(finish *f, json_t *reduced, ev_error *err) {
     double ns[MOST_PARTS] = {0};
     EV_TRY(score_parts(f, reduced, ns, err));
     for (size_t i = 0; i < json_array_size(reduced); i++) {
-        if (ns[i] > 0 && ns[i] < f->c->baseline_ns)
+        if (ns[i] > 0 && ns[i] < f->limit_ns)
             add_candidate(f, json_array_get(reduced, i), ns[i]);
     }
     return EV_OK;
 }
 
-static ev_status learn_from(finish *f, const json_t *wrong, ev_error *err) {
-    size_t count = json_array_size(json_object_get(wrong, "edits"));
+/* One that is right and slow at other shapes may do without an edit; in a wrong one the edits that
+ * are wrong are looked for first. */
+static ev_status learn_from(finish *f, const json_t *genome, verdict v, ev_error *err) {
+    size_t count = json_array_size(json_object_get(genome, "edits"));
     if (count < 2 || count > MOST_PARTS)
         return EV_OK;
-    json_t *singles = parts_of(wrong, true), *reduced = parts_of(wrong, false);
+    json_t *singles = parts_of(genome, true), *reduced = parts_of(genome, false);
     ev_status status = singles && reduced ? EV_OK : ev_fail_memory(err, 0);
-    if (status == EV_OK)
+    if (status == EV_OK && v == WRONG)
         status = blame_edits(f, singles, err);
-    if (status == EV_OK && count > 2) /* of two, what is left are the single ones */
+    if (status == EV_OK)
         status = add_reduced(f, reduced, err);
     json_decref(singles);
     json_decref(reduced);
@@ -255,25 +322,36 @@ static ev_status try_candidate(finish *f, const candidate_entry *e, bool *passed
     EV_TRY(minimise(f, e, &small, &ns, err));
     ev_status status = EV_OK;
     verdict v = SLOW;
+    winner found = {0};
     if (!is_hopeless(f, small)) {
         f->tried++;
-        status = promote(f, small, &v, &f->winner, err);
-        if (status == EV_OK && v == WRONG)
-            status = learn_from(f, small, err);
+        status = promote(f, small, &v, &found, err);
+        if (status == EV_OK && v != PROMOTED)
+            status = learn_from(f, small, v, err);
     }
     *passed = status == EV_OK && v == PROMOTED;
+    if (*passed) {
+        clear_winner(&f->winner);
+        f->winner = found;
+    }
     json_decref(small);
     return status;
+}
+
+/* Trials after a search: a fixed number and a share of its own evaluations. */
+static bool may_try_more(const finish *f) {
+    uint64_t most = 2 * MINIMISE_BUDGET + search_committed(f->c->search) / 4;
+    return f->tried < MOST_PROMOTIONS && f->c->minimised < most;
 }
 
 static ev_status try_candidates(finish *f, bool *passed, ev_error *err) {
     const search_best *best = NULL;
     size_t count = search_archive(f->c->search, &best);
     for (size_t i = 0; i < count; i++) {
-        if (best[i].ns < f->c->baseline_ns)
+        if (best[i].ns < f->limit_ns)
             add_candidate(f, best[i].genome, best[i].ns);
     }
-    while (!*passed && f->tried < MOST_PROMOTIONS) {
+    while (!*passed && may_try_more(f)) {
         candidate_entry *e = next_candidate(f);
         if (!e)
             return EV_OK;
@@ -284,44 +362,48 @@ static ev_status try_candidates(finish *f, bool *passed, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status start_genome(const task_start *start, json_t **out, ev_error *err) {
-    ir_genome *genome = ir_genome_new(start->name);
-    json_t *json = genome ? ir_genome_to_json(genome) : NULL;
-    ir_genome_free(genome);
-    if (!json)
+/* An unmodified start; the best of them on the held-out cases is the winner until one is faster. */
+static ev_status try_start(finish *f, json_t *genome, ev_error *err) {
+    verdict v = SLOW;
+    winner found = {0};
+    EV_TRY(promote(f, genome, &v, &found, err));
+    if (v != PROMOTED)
+        return EV_OK;
+    if (json_array_append(f->slow, genome) != 0) /* not to be tried again */
         return ev_fail_memory(err, 0);
-    *out = json;
+    bool first = !f->winner.genome;
+    if (first || found.score.ns < f->winner.score.ns) {
+        clear_winner(&f->winner);
+        f->winner = found;
+    } else {
+        clear_winner(&found);
+    }
     return EV_OK;
 }
 
-/* Last resort: the unmodified starts, fastest first; the first start is the baseline itself. */
-static ev_status try_starts(finish *f, bool *passed, ev_error *err) {
-    bool used[64] = {false};
-    for (size_t round = 0; !*passed && round < f->c->start_count && round < 64; round++) {
-        size_t at = f->c->start_count;
-        for (size_t i = 0; i < f->c->start_count && i < 64; i++) {
-            double ns = search_start_ns(f->c->search, i);
-            bool faster = ns > 0 && ns < f->c->baseline_ns && !used[i];
-            if (faster && (at == f->c->start_count || ns < search_start_ns(f->c->search, at)))
-                at = i;
-        }
-        if (at == f->c->start_count)
-            return EV_OK;
-        used[at] = true;
+/* The task's first start is the baseline itself, and one that does not pass the search's gates is
+ * no use. */
+static ev_status try_starts(finish *f, ev_error *err) {
+    for (size_t i = 0; i < f->c->start_count; i++) {
+        if (f->c->starts[i].start == &f->c->t->starts[0] || search_start_ns(f->c->search, i) <= 0)
+            continue;
         json_t *genome = NULL;
-        EV_TRY(start_genome(f->c->starts[at].start, &genome, err));
-        verdict v = SLOW;
-        ev_status status = is_hopeless(f, genome) ? EV_OK : promote(f, genome, &v, &f->winner, err);
-        *passed = status == EV_OK && v == PROMOTED;
+        EV_TRY(winner_start_genome(f->c->starts[i].start, &genome, err));
+        ev_status status = try_start(f, genome, err);
         json_decref(genome);
         EV_TRY(status);
+    }
+    f->limit_ns = f->c->baseline_ns;
+    if (f->winner.genome) {
+        f->bar_ns = f->winner.score.ns;
+        f->limit_ns = reference_of(f, f->winner.genome) * (1 - LEAST_GAIN);
     }
     return EV_OK;
 }
 
 /* Nothing is better: the winner is the baseline, not promoted. */
 static ev_status keep_baseline(finish *f, ev_error *err) {
-    EV_TRY(start_genome(&f->c->t->starts[0], &f->winner.genome, err));
+    EV_TRY(winner_start_genome(&f->c->t->starts[0], &f->winner.genome, err));
     EV_TRY(course_do(f->c, MESSAGE_CHECK, f->winner.genome, &f->winner.job, err));
     if (!f->winner.job->reply)
         return ev_fail(err, EV_BAD, "the baseline of the task %s cannot be built again: %s",
@@ -329,159 +411,16 @@ static ev_status keep_baseline(finish *f, ev_error *err) {
     return EV_OK;
 }
 
-/* ---- the table ---- */
-
-/* Times and errors of a `check` reply, by case. */
-static const json_t *find_check(const pool_job *job, const char *name) {
-    size_t at = 0;
-    const json_t *row = NULL;
-    const json_t *list = job && job->reply ? json_object_get(job->reply, "cases") : NULL;
-    json_array_foreach(list, at, row) {
-        if (strcmp(ev_json_text(row, "name", ""), name) == 0)
-            return row;
-    }
-    return NULL;
-}
-
-static void fill_row(const finish *f, const task_case *at, const pool_job *hand, tune_row *row) {
-    const course *c = f->c;
-    const winner *w = &f->winner;
-    *row = (tune_row){.modelled = ev_json_flag(c->ready, "modelled", false),
-                      .tolerance = c->t->tolerance.relative_l2,
-                      .promoted = w->promoted};
-    snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
-    snprintf(row->start, sizeof row->start, "%s", ev_json_text(w->genome, "start", ""));
-    snprintf(row->at, sizeof row->at, "%s", at->name);
-    snprintf(row->device, sizeof row->device, "%s", c->run->options->device);
-    memcpy(row->genome_sha256, w->job->genome_sha256, sizeof row->genome_sha256);
-    memcpy(row->ptx_sha256, w->job->ptx_sha256, sizeof row->ptx_sha256);
-    row->baseline_ns = ev_json_number(json_object_get(c->ready, "baseline_ns"), at->name, 0);
-    row->best_ns = ev_json_number(find_check(w->job, at->name), "ns", 0);
-    row->error = ev_json_number(find_check(w->job, at->name), "error", 0);
-    row->hand_ns = ev_json_number(find_check(hand, at->name), "ns", 0);
-    for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
-        if (strcmp(w->score.cases[i].name, at->name) == 0)
-            row->best_ns = w->score.cases[i].ns;
-    }
-    if (w->promoted)
-        row->error = w->score.error;
-    row->speedup = row->best_ns > 0 ? row->baseline_ns / row->best_ns : 0;
-}
-
-/* The task's last start as it is, on the timed held-out cases; *out is NULL if it has only one. */
-static ev_status check_hand(finish *f, pool_job **out, ev_error *err) {
-    const task *t = f->c->t;
-    *out = NULL;
-    if (t->start_count < 2)
-        return EV_OK;
-    json_t *genome = NULL;
-    EV_TRY(start_genome(&t->starts[t->start_count - 1], &genome, err));
-    ev_status status = course_do(f->c, MESSAGE_CHECK, genome, out, err);
-    json_decref(genome);
-    return status;
-}
-
-static ev_status make_rows(finish *f, json_t **out, ev_error *err) {
-    tune_report *report = f->c->run->report;
-    size_t first = report->row_count;
-    pool_job *hand = NULL;
-    EV_TRY(check_hand(f, &hand, err));
-    ev_status status = EV_OK;
-    for (size_t i = 0; status == EV_OK && i < f->c->t->case_count; i++) {
-        const task_case *at = &f->c->t->cases[i];
-        tune_row row;
-        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
-            continue;
-        fill_row(f, at, hand, &row);
-        status = rows_append(report, &row, err);
-    }
-    pool_job_free(hand);
-    EV_TRY(status);
-    *out = rows_to_json(report->rows + first, report->row_count - first);
-    return *out ? EV_OK : ev_fail_memory(err, 0);
-}
-
-/* ---- the record ---- */
-
-typedef struct winner_texts {
-    char *genome, *rows, *score, *versions;
-} winner_texts;
-
-static char *print_and_drop(json_t *json) {
-    char *text = json ? ev_json_print(json, true) : NULL;
-    json_decref(json);
-    return text;
-}
-
-static ev_status put_winner(finish *f, const pool_job *baseline, const winner_texts *texts,
-                            ev_error *err) {
-    const course *c = f->c;
-    const json_t *reply = f->winner.job->reply;
-    records_winner w = {.kernel = c->t->name,
-                        .task_path = c->t->path,
-                        .task_sha256 = c->t->sha256.hex,
-                        .device = c->run->options->device,
-                        .gpu_name = ev_json_text(c->ready, "gpu_name", ""),
-                        .sm = (int)ev_json_integer(c->ready, "sm", 0),
-                        .start = ev_json_text(f->winner.genome, "start", ""),
-                        .genome = texts->genome,
-                        .genome_sha256 = f->winner.job->genome_sha256,
-                        .ptx = ev_json_text(reply, "ptx", ""),
-                        .ptx_sha256 = f->winner.job->ptx_sha256,
-                        .entry = ev_json_text(reply, "entry", ""),
-                        .baseline_ptx = ev_json_text(baseline->reply, "ptx", ""),
-                        .baseline_entry = ev_json_text(baseline->reply, "entry", ""),
-                        .rows = texts->rows,
-                        .score = texts->score,
-                        .edits = ev_json_text(reply, "words", ""),
-                        .versions = texts->versions,
-                        .seed = c->run->options->seed,
-                        .promoted = f->winner.promoted};
-    return records_put_winner(c->run->records, c->index, &w, course_finished(c), err);
-}
-
-static ev_status replay_baseline(finish *f, pool_job **out, ev_error *err) {
-    json_t *genome = NULL;
-    EV_TRY(start_genome(&f->c->t->starts[0], &genome, err));
-    ev_status status = course_do(f->c, MESSAGE_REPLAY, genome, out, err);
-    json_decref(genome);
-    if (status == EV_OK && !(*out)->reply)
-        return ev_fail(err, EV_INFRA, "the baseline cannot be built again: %s", (*out)->reason);
-    return status;
-}
-
-static ev_status write_winner(finish *f, ev_error *err) {
-    json_t *rows = NULL;
-    EV_TRY(make_rows(f, &rows, err));
-    winner_texts texts = {
-        .genome = ev_json_print(f->winner.genome, true),
-        .rows = print_and_drop(rows),
-        .score = f->winner.promoted ? print_and_drop(score_to_json(&f->winner.score)) : strdup(""),
-        .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
-                                             ir_llvm_version(), "records", RECORDS_VERSION))};
-    pool_job *baseline = NULL;
-    bool ok = texts.genome && texts.rows && texts.score && texts.versions;
-    ev_status status = ok ? replay_baseline(f, &baseline, err) : ev_fail_memory(err, 0);
-    if (status == EV_OK)
-        status = put_winner(f, baseline, &texts, err);
-    pool_job_free(baseline);
-    free(texts.genome);
-    free(texts.rows);
-    free(texts.score);
-    free(texts.versions);
-    return status;
-}
-
 static ev_status find_winner(finish *f, ev_error *err) {
     bool passed = false;
     f->wrong = json_array();
     f->slow = json_array();
-    if (!f->wrong || !f->slow)
+    f->scored = json_object();
+    if (!f->wrong || !f->slow || !f->scored)
         return ev_fail_memory(err, 0);
+    EV_TRY(try_starts(f, err));
     EV_TRY(try_candidates(f, &passed, err));
-    if (!passed)
-        EV_TRY(try_starts(f, &passed, err));
-    return passed ? EV_OK : keep_baseline(f, err);
+    return f->winner.genome ? EV_OK : keep_baseline(f, err);
 }
 
 ev_status course_finish(course *c, ev_error *err) {
@@ -492,11 +431,12 @@ ev_status course_finish(course *c, ev_error *err) {
     course_display(c, "minimising and promoting");
     ev_status status = find_winner(f, err);
     if (status == EV_OK)
-        status = write_winner(f, err);
+        status = winner_write(c, &f->winner, err);
     for (size_t i = 0; i < f->candidate_count; i++)
         json_decref(f->candidates[i].genome);
     json_decref(f->wrong);
     json_decref(f->slow);
+    json_decref(f->scored);
     clear_winner(&f->winner);
     free(f);
     return status;

@@ -84,6 +84,18 @@ ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
                         const score *s, ev_error *err) EV_CHECKED;
 
+/* winner.c: what a task's search ends with. */
+typedef struct winner {
+    json_t *genome;
+    pool_job *job; /* its promotion or, when nothing was promoted, its check */
+    bool promoted;
+    score score; /* when promoted */
+} winner;
+
+ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;
+/* The genome of an unmodified start; a new reference. */
+ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *err) EV_CHECKED;
+
 /* finish.c: minimise, promote, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
