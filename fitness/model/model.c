@@ -1,12 +1,14 @@
 /* The timing model's observer: follows each warp's stream through a scoreboard and an L1, and sums
  * up what the blocks cost.
  *
- * A warp issues in order. An instruction waits for its operands (one ready time a register), for
- * the pipe that its own warp keeps busy, and at a barrier for the block's slowest warp; nothing
- * else of the SM is simulated here: contention between warps is in the throughput terms. Times
- * carry in their low bits what they wait for, so that one maximum gives both. Loads of sectors that
- * the block had not touched are taken as DRAM's; `wait` counts the cycles that the path would be
- * shorter by if they hit the L2, and account.c gives back the share that does. */
+ * A warp issues in the order of the schedule (schedule.c): what it executed of a straight-line
+ * block is collected until the block is whole, then followed. An instruction waits for its operands
+ * (one ready time a register), for the pipe that its own warp keeps busy, and at a barrier for the
+ * block's slowest warp; nothing else of the SM is simulated here: contention between warps is in
+ * the throughput terms. Times carry in their low bits what they wait for, so that one maximum gives
+ * both. Loads of sectors that the block had not touched are taken as DRAM's; `wait` counts the
+ * cycles that the path would be shorter by if they hit the L2, and account.c gives back the share
+ * that does. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>
@@ -29,14 +31,16 @@ typedef struct warp_state {
     uint32_t live;    /* lanes that have not ended */
     uint32_t arrived; /* lanes that are at the barrier, while others are on their way */
     bool at_barrier;
+    uint32_t first, end; /* pcs executed and not followed yet: straight-line code */
 } warp_state;
 
 typedef struct block_state {
     bool used;
     uint32_t block, warps;
     warp_state *warp;
-    uint64_t *ready; /* [warp][register] */
-    size_t ready_room, warp_room;
+    uint64_t *ready;  /* [warp][register] */
+    uint64_t *memory; /* [warp][pc]: times of the accesses that are not followed yet */
+    size_t ready_room, memory_room, warp_room;
     model_cache l1;
     model_touched touched;
     uint32_t epoch_seen; /* the latest barrier that a warp arrived at */
@@ -49,6 +53,7 @@ struct model {
     model_shape shape;
     const vm_launch *launch;
     model_rows rows;
+    model_schedule schedule;
     vm_observer observer;
     model_buffer buffers[MODEL_MAX_BUFFERS];
     size_t last_buffer;
@@ -57,6 +62,7 @@ struct model {
     double l1_bytes_clk, lsu_cycles;
     block_state **blocks;
     size_t block_count, last_block;
+    uint32_t longest_block; /* instructions */
     double weight_edge, weight_inner;
     model_sums sums;
     uint64_t *stored; /* sectors */
@@ -97,6 +103,7 @@ static void block_free(block_state *b) {
         return;
     free(b->warp);
     free(b->ready);
+    free(b->memory);
     free(b->runs);
     model_cache_free(&b->l1);
     model_touched_free(&b->touched);
@@ -129,21 +136,34 @@ static void set_lanes(const model *m, block_state *b) {
     }
 }
 
-static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps) {
-    size_t ready = (size_t)warps * (m->rows.register_count + 1);
-    if (b->warp_room < warps || b->ready_room < ready) {
-        free(b->warp);
-        free(b->ready);
-        b->warp = calloc(warps, sizeof *b->warp);
-        b->ready = calloc(ready, sizeof *b->ready);
-        if (b->warp == NULL || b->ready == NULL)
-            return false;
-        b->warp_room = warps;
-        b->ready_room = ready;
-    } else {
-        memset(b->warp, 0, warps * sizeof *b->warp);
-        memset(b->ready, 0, ready * sizeof *b->ready);
+/* Zeroed room for `count` items of `size` bytes; the old is kept where it is large enough. */
+static bool make_room(void **items, size_t *room, size_t count, size_t size) {
+    if (*room >= count) {
+        memset(*items, 0, count * size);
+        return true;
     }
+    free(*items);
+    *items = calloc(count, size);
+    *room = *items == NULL ? 0 : count;
+    return *items != NULL;
+}
+
+static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
+    size_t ready = (size_t)warps * (m->rows.register_count + 1);
+    size_t memory = (size_t)warps * m->longest_block;
+    void *warp = b->warp, *times = b->ready, *accesses = b->memory;
+    bool made = make_room(&warp, &b->warp_room, warps, sizeof *b->warp);
+    made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
+    made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
+    b->warp = warp;
+    b->ready = times;
+    b->memory = accesses;
+    return made;
+}
+
+static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps) {
+    if (!make_rooms(m, b, warps))
+        return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->l1);
     model_touched_clear(&b->touched);
@@ -371,29 +391,82 @@ static inline void step(model *m, block_state *b, warp_state *w, uint64_t *ready
         ready[defs[i]] = result;
 }
 
-static void on_event(model *m, block_state *b, warp_state *w, uint64_t *ready, const vm_event *e,
-                     const uint64_t *sectors) {
+typedef struct follower {
+    model *m;
+    block_state *b;
+    warp_state *w;
+    uint64_t *ready, *memory;
+} follower;
+
+static follower follow(model *m, block_state *b, uint32_t warp) {
+    return (follower){m, b, &b->warp[warp], b->ready + (size_t)warp * (m->rows.register_count + 1),
+                      b->memory + (size_t)warp * m->longest_block};
+}
+
+static bool is_access(const model_row *row) {
+    return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
+}
+
+static inline void follow_one(const follower *f, uint32_t pc) {
+    const model_row *row = &f->m->rows.rows[pc];
+    uint64_t time = is_access(row) ? f->memory[pc - f->w->first]
+                                   : (uint64_t)row->latency << REASON_BITS | row->reason;
+    step(f->m, f->b, f->w, f->ready, pc, row, time);
+}
+
+/* What was collected, in the schedule's order where it is a whole block, else as it came. */
+static void follow_collected(const follower *f) {
+    uint32_t first = f->w->first, end = f->w->end;
+    const model_schedule *s = &f->m->schedule;
+    bool is_whole = first < end && s->block_end[first] == end;
+    for (uint32_t at = first; at < end; at++)
+        follow_one(f, is_whole ? s->order[at] : at);
+    f->w->first = f->w->end = 0;
+}
+
+/* Adds an event's instructions to what is collected; a gap, or the end of a block, first follows
+ * what is there. */
+static void collect(const follower *f, const vm_event *e, uint64_t memory) {
+    warp_state *w = f->w;
+    uint32_t last = e->pc + e->count - 1;
+    if (w->end != e->pc)
+        follow_collected(f);
+    for (uint32_t pc = e->pc; pc <= last; pc++) {
+        if (w->first == w->end || f->m->schedule.block_end[pc] != 0) {
+            follow_collected(f);
+            w->first = pc;
+        }
+        w->end = pc + 1;
+    }
+    if (is_access(&f->m->rows.rows[last]))
+        f->memory[last - w->first] = memory;
+    if (f->m->schedule.block_end[w->first] == w->end)
+        follow_collected(f);
+}
+
+static void on_event(const follower *f, const vm_event *e, const uint64_t *sectors) {
+    model *m = f->m;
+    block_state *b = f->b;
+    warp_state *w = f->w;
     uint32_t last = e->pc + e->count - 1;
     assert(e->count > 0 && last < m->rows.count);
     if (w->at_barrier)
         leave_barrier(m, b, w, e->pc);
     b->runs[e->pc]++;
     b->runs[last + 1]--;
-    const model_row *rows = m->rows.rows;
-    for (uint32_t pc = e->pc; pc < last; pc++)
-        step(m, b, w, ready, pc, &rows[pc],
-             (uint64_t)rows[pc].latency << REASON_BITS | rows[pc].reason);
-    const model_row *row = &rows[last];
+    const model_row *row = &m->rows.rows[last];
     uint64_t memory = (uint64_t)row->latency << REASON_BITS | row->reason;
-    if (row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC && e->active != 0)
+    if (is_access(row) && e->active != 0)
         memory = access_memory(m, b, e, row, sectors);
-    step(m, b, w, ready, last, row, memory);
+    collect(f, e, memory);
     if (row->kind == ROW_BARRIER)
         w->arrived |= e->active;
     else if (row->kind == ROW_EXIT)
         w->live &= ~e->active;
-    if (row->kind == ROW_BARRIER || row->kind == ROW_EXIT)
+    if (row->kind == ROW_BARRIER || row->kind == ROW_EXIT) {
+        follow_collected(f);
         arrive_barrier(b, w);
+    }
 }
 
 static void on_batch(void *context, const vm_batch *batch) {
@@ -402,10 +475,9 @@ static void on_batch(void *context, const vm_batch *batch) {
     if (m->failed || b == NULL)
         return;
     assert(batch->warp < b->warps);
-    warp_state *w = &b->warp[batch->warp];
-    uint64_t *ready = b->ready + (size_t)batch->warp * (m->rows.register_count + 1);
+    follower f = follow(m, b, batch->warp);
     for (size_t i = 0; i < batch->count; i++)
-        on_event(m, b, w, ready, &batch->events[i], batch->sectors);
+        on_event(&f, &batch->events[i], batch->sectors);
 }
 
 /* ---- the end of a block ---- */
@@ -468,6 +540,10 @@ static void on_block_end(void *context, uint32_t block) {
     block_state *b = find_block(m, block);
     if (m->failed || b == NULL)
         return;
+    for (uint32_t i = 0; i < b->warps; i++) {
+        follower f = follow(m, b, i);
+        follow_collected(&f);
+    }
     count_pipes(m, b);
     count_chains(b);
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
@@ -511,13 +587,25 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     set_weights(m);
 }
 
+static uint32_t longest_block(const model *m) {
+    uint32_t longest = 1;
+    for (uint32_t pc = 0; pc < m->rows.count; pc++) {
+        uint32_t end = m->schedule.block_end[pc];
+        longest = end > pc && end - pc > longest ? end - pc : longest;
+    }
+    return longest;
+}
+
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
     model *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ev_fail_memory(err, sizeof *m);
     set_up(m, g, launch);
     ev_status status = model_rows_make(g, launch->module, &m->rows, err);
+    if (status == EV_OK)
+        status = model_schedule_make(g, launch->module, &m->rows, &m->schedule, err);
     if (status == EV_OK) {
+        m->longest_block = longest_block(m);
         m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
         if (m->stalls == NULL)
             status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
@@ -537,6 +625,7 @@ void model_free(model *m) {
         block_free(m->blocks[i]);
     free(m->blocks);
     model_rows_free(&m->rows);
+    model_schedule_free(&m->schedule);
     free(m->stored);
     free(m->stalls);
     free(m);

@@ -59,6 +59,17 @@ void model_rows_free(model_rows *rows);
 /* The term that a pipe's throughput counts to; MODEL_TERM_COUNT: none of its own. */
 model_term model_pipe_term(vm_pipe pipe);
 
+/* ---- schedule.c: the order in which the assembler would put the instructions ---- */
+
+typedef struct model_schedule {
+    uint32_t *block_end; /* by pc: where a block begins, the pc after its last; elsewhere 0 */
+    uint32_t *order;     /* in [first, end) of a block: its pcs in the order of issue */
+} model_schedule;
+
+ev_status model_schedule_make(const gpu *g, const vm_module *module, const model_rows *rows,
+                              model_schedule *out, ev_error *err) EV_CHECKED;
+void model_schedule_free(model_schedule *schedule);
+
 /* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
 
 #define CACHE_WAYS 4
