@@ -1,9 +1,11 @@
 /* Handlers of loads, stores and atomics.
  *
  * An access is first located: where its lanes point, relative to their space, as one of three
- * patterns. Contiguous and uniform accesses are checked and moved as one piece; the rest lane by
- * lane. Bounds: the whole range against the segment that this instruction found last, then, if that
- * fails, each lane against the list of allocations. */
+ * patterns. Contiguous and uniform accesses are checked and moved as one piece. A scattered access
+ * of a whole warp may still be two groups of 16 lanes or four of 8, each contiguous or uniform
+ * (rows of a tile): then each group is one piece. The rest goes lane by lane. Bounds: the whole
+ * range against the segment that this instruction found last, then, if that fails, each lane
+ * against the list of allocations. */
 
 typedef enum pattern { UNIFORM, CONTIGUOUS, SCATTERED } pattern;
 
@@ -13,6 +15,8 @@ typedef struct vm_access {
     uint64_t lo, hi;      /* range of offsets touched by the active lanes */
     uint8_t *host;        /* of offset 0 */
     pattern how;
+    pattern group;  /* within a group of `lanes` lanes */
+    unsigned lanes; /* of a group; 0: not made of groups */
     unsigned bytes; /* of one lane: all elements of a vector */
     uint8_t space;
     bool lane_kinds; /* lanes are in different buffers */
@@ -39,12 +43,43 @@ static inline const uint64_t *addresses(const ptx_insn *ip, const uint8_t *regs,
     return space;
 }
 
+/* Is a whole warp's access made of groups of n lanes, each uniform or contiguous? If so, range too.
+ * The pattern within the groups must be the same, their distances are free. */
+static inline bool classify_groups(vm_access *x, unsigned n, uint64_t *low_bits) {
+    const uint64_t *addr = x->addr;
+    uint64_t bytes = x->bytes, differs = 0, strays = 0;
+    LANES {
+        uint64_t d = addr[i] - addr[i & ~(n - 1)];
+        differs |= d;
+        strays |= d - (i & (n - 1)) * bytes;
+    }
+    if (differs && strays)
+        return false;
+    uint64_t lo = UINT64_MAX, hi = 0, span = differs ? n * bytes : bytes;
+    *low_bits = 0;
+    for (unsigned i = 0; i < 32; i += n) {
+        uint64_t at = addr[i] + x->bias;
+        lo = at < lo ? at : lo;
+        hi = at > hi ? at : hi;
+        *low_bits |= at;
+    }
+    if (hi + span < hi) /* wraps: out of bounds, lane by lane */
+        return false;
+    x->lo = lo;
+    x->hi = hi + span;
+    x->how = SCATTERED;
+    x->group = differs ? CONTIGUOUS : UNIFORM;
+    x->lanes = n;
+    return true;
+}
+
 /* Pattern and range; the alignment of all active lanes is in the low bits of the result. */
 static inline uint64_t classify(vm_access *x, uint32_t mask) {
     const uint64_t *addr = x->addr;
     unsigned first = (unsigned)__builtin_ctz(mask);
     uint64_t base = addr[first], bytes = x->bytes;
     uint64_t differs = 0, strays = 0;
+    x->lanes = 0;
     if (mask == VM_FULL) {
         LANES {
             differs |= addr[i] ^ base;
@@ -56,6 +91,10 @@ static inline uint64_t classify(vm_access *x, uint32_t mask) {
             x->hi = x->lo + (differs ? 32 * bytes : bytes);
             return x->lo;
         }
+        uint64_t bits;
+        if (bytes >= 4 && x->space != VM_SPACE_LOCAL &&
+            (classify_groups(x, 16, &bits) || classify_groups(x, 8, &bits)))
+            return bits;
     }
     uint64_t lo = UINT64_MAX, hi = 0, low_bits = 0;
     for (unsigned i = 0; i < 32; i++) {
@@ -140,6 +179,7 @@ static __attribute__((noinline)) bool find_segment(vm_warp *w, const ptx_insn *i
         if (mask >> i & 1 && !vm_memory_find(m, VM_GLOBAL_BASE + lane_offset(x, i), x->bytes))
             return out_of_bounds(w, ip, x, i);
     x->how = SCATTERED;
+    x->lanes = 0;
     x->lane_kinds = true;
     return true;
 }
@@ -268,6 +308,12 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
         return x->bytes <= 4 ? 1 : groups;
     if (x->bytes <= 4 && x->hi - (x->lo & ~3ull) <= 128)
         return 1;
+    if (mask == VM_FULL && x->bytes <= 4) {
+        uint32_t banks = 0;
+        LANES banks |= 1u << (lane_offset(x, i) / 4 & 31);
+        if (banks == UINT32_MAX) /* each lane its own bank */
+            return 1;
+    }
     unsigned passes = 0, width = groups > 32 ? 1 : 32 / groups;
     for (unsigned from = 0; from < 32; from += width)
         passes += bank_passes(x, mask, from, from + width);
@@ -349,6 +395,28 @@ static inline void set_range(uint64_t *map, uint64_t lo, uint64_t hi) {
         map[i] = ~0ull;
 }
 
+/* Bytes of one group, and where it begins. */
+static inline uint64_t group_span(const vm_access *x) {
+    return x->group == UNIFORM ? x->bytes : (uint64_t)x->lanes * x->bytes;
+}
+static inline bool groups_set(const uint64_t *map, const vm_access *x) {
+    bool all = true;
+    for (unsigned i = 0; i < 32; i += x->lanes) {
+        uint64_t at = lane_offset(x, i);
+        all &= range_set(map, at, at + group_span(x));
+    }
+    return all;
+}
+/* Lanes that are off look where the first one does. */
+static inline bool lanes_set(const uint64_t *map, const vm_access *x, uint32_t mask) {
+    uint64_t first = x->addr[__builtin_ctz(mask)], want = low_mask(x->bytes), missing = 0;
+    LANES {
+        uint64_t at = (mask >> i & 1 ? x->addr[i] : first) + x->bias;
+        missing |= ~(map[at >> 6] >> (at & 63)) & want;
+    }
+    return !missing;
+}
+
 static inline uint64_t shadow_offset(const vm_warp *w, const vm_access *x, unsigned i) {
     return lane_offset(x, i) + (x->space == VM_SPACE_LOCAL ? i * w->local_capacity : 0);
 }
@@ -391,6 +459,10 @@ static inline bool check_initialised(vm_warp *w, const ptx_insn *ip, const vm_ac
     if (x->how != SCATTERED && x->space != VM_SPACE_LOCAL &&
         range_set(written_bits(w, x), x->lo, x->hi))
         return true;
+    if (x->lanes ? groups_set(written_bits(w, x), x)
+                 : x->how == SCATTERED && x->space != VM_SPACE_LOCAL && !x->lane_kinds &&
+                       lanes_set(written_bits(w, x), x, mask))
+        return true;
     return check_lanes_initialised(w, ip, x, mask);
 }
 
@@ -431,6 +503,13 @@ static inline bool note_write(vm_warp *w, const ptx_insn *ip, const vm_access *x
     uint64_t *map = written_bits(w, x);
     if (x->how != SCATTERED && x->space != VM_SPACE_LOCAL) {
         set_range(map, x->lo, x->hi);
+        return true;
+    }
+    if (x->lanes) {
+        for (unsigned i = 0; i < 32; i += x->lanes) {
+            uint64_t at = lane_offset(x, i);
+            set_range(map, at, at + group_span(x));
+        }
         return true;
     }
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -489,6 +568,26 @@ static void load_lanes(const vm_warp *w, const ptx_insn *ip, uint8_t *regs, cons
     }
 }
 
+/* Element k of groups of n lanes; contiguous ones have one element a lane. */
+static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_access *x, unsigned n,
+                               unsigned k) {
+    for (unsigned g = 0; g < 32; g += n) {
+        const uint8_t *from = x->host + lane_offset(x, g) + (size_t)k * ip->bytes;
+        uint8_t *to = regs + ip->v[k] + (size_t)g * ip->bytes;
+        if (x->group == CONTIGUOUS) {
+            memcpy(to, from, ip->bytes == 4 ? n * 4 : n * 8);
+        } else if (ip->bytes == 4) {
+            uint32_t v = LOAD_AS(uint32_t, from);
+            for (unsigned i = 0; i < n; i++)
+                ((uint32_t *)(void *)to)[i] = v;
+        } else {
+            uint64_t v = LOAD_AS(uint64_t, from);
+            for (unsigned i = 0; i < n; i++)
+                ((uint64_t *)(void *)to)[i] = v;
+        }
+    }
+}
+
 static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                              const vm_access *x, uint32_t mask) {
     const uint8_t *base = x->host + x->lo;
@@ -498,6 +597,14 @@ static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs
         return;
     }
     unsigned count = ip->count;
+    if (x->lanes && (x->group == UNIFORM || count == 1)) {
+        for (unsigned k = 0; k < count; k++)
+            if (x->lanes == 16)
+                load_groups(ip, regs, x, 16, k);
+            else
+                load_groups(ip, regs, x, 8, k);
+        return;
+    }
     for (unsigned k = 0; k < count; k++) {
         if (ip->bytes == 4) {
             uint32_t *d = SLOT(uint32_t, ip->v[k]);
@@ -531,6 +638,12 @@ static inline void store_data(const vm_warp *w, const ptx_insn *ip, const uint8_
     if (mask == VM_FULL && x->how == CONTIGUOUS && ip->count == 1 && x->space != VM_SPACE_LOCAL &&
         ip->bytes >= 4 && (ip->bytes == 8) == ip->wide) {
         memcpy(x->host + x->lo, regs + ip->v[0], ip->bytes == 4 ? 128 : 256);
+        return;
+    }
+    if (x->lanes && x->group == CONTIGUOUS && ip->count == 1 && (ip->bytes == 8) == ip->wide) {
+        size_t each = (size_t)x->lanes * ip->bytes;
+        for (unsigned g = 0; g < 32; g += x->lanes)
+            memcpy(x->host + lane_offset(x, g), regs + ip->v[0] + (size_t)g * ip->bytes, each);
         return;
     }
     for (uint32_t left = mask; left; left &= left - 1) {

@@ -157,64 +157,143 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
     return true;
 }
 
-/* All lanes, one word each: no earlier write beyond the horizon, no reads but old or own ones. */
-static inline bool load_words_fast(const vm_warp *w, const vm_access *x, uint32_t mine,
-                                   uint32_t horizon) {
-    race_planes p = planes_of(w, x->space);
-    uint32_t own = mine >> RACE_SHIFT, newest = 0, foreign = 0;
-    if (x->how == CONTIGUOUS) {
-        uint32_t *writes = p.writes + x->lo / 4, *reads = p.reads + x->lo / 4;
-        LANES {
-            uint32_t e = writes[i], r = reads[i];
-            newest = e > newest ? e : newest;
-            foreign |= (r > horizon) & ((r & ~RACE_LANE) != mine || (r & RACE_LANE) != i);
+/* What an earlier read leaves in the entry of a weak read of whole words: merged_read for `lane`,
+ * without what it always has. `others`: RACE_WARPS where the reads of other stamps are of other
+ * warps. */
+static inline uint32_t kept_of_read(uint32_t old, uint32_t own, uint32_t horizon, unsigned lane,
+                                    uint32_t others) {
+    uint32_t kept = old >> RACE_SHIFT == own ? (old & (RACE_MANY | RACE_WARPS)) |
+                                                   ((old & RACE_LANE) != lane ? RACE_MANY : 0)
+                                             : others | (old & RACE_WARPS);
+    return old > horizon ? kept : 0;
+}
+
+/* Of stamps seen beyond the horizon that are not the warp's own: least and greatest. */
+typedef struct stamp_range {
+    uint32_t lo, hi;
+} stamp_range;
+static inline void widen_stamps(stamp_range *s, uint32_t old, uint32_t own, uint32_t horizon) {
+    uint32_t stamp = old >> RACE_SHIFT;
+    bool other = (old > horizon) & (stamp != own);
+    s->lo = (other & (stamp < s->lo)) ? stamp : s->lo;
+    s->hi = (other & (stamp > s->hi)) ? stamp : s->hi;
+}
+/* False: the stamps are several, and so may be their warps. */
+static inline bool whose_stamps(const vm_warp *w, stamp_range s, uint32_t *others) {
+    *others = s.hi && vm_race_owner(w->state, s.hi) != vm_race_self(w) ? RACE_WARPS : 0;
+    return s.lo >= s.hi;
+}
+
+/* A weak read by a group of n lanes from `first`: contiguous, each lane `each` words. */
+static inline void read_row(const vm_warp *w, uint32_t *reads, unsigned first, unsigned n,
+                            unsigned each, uint32_t mine, uint32_t horizon) {
+    uint32_t own = mine >> RACE_SHIFT, others;
+    stamp_range seen = {UINT32_MAX, 0};
+    for (unsigned j = 0; j < n * each; j++)
+        widen_stamps(&seen, reads[j], own, horizon);
+    if (whose_stamps(w, seen, &others)) {
+        for (unsigned j = 0; j < n * each; j++) {
+            unsigned lane = first + j / each;
+            reads[j] = mine | lane | kept_of_read(reads[j], own, horizon, lane, others);
         }
-        if (newest > horizon || foreign)
+        return;
+    }
+    for (unsigned j = 0; j < n * each; j++)
+        reads[j] = merged_read(w, reads[j], mine, first + j / each, horizon);
+}
+
+/* The same words read by the lanes of `mask`. */
+static inline void read_same(const vm_warp *w, uint32_t *reads, unsigned words, uint32_t mask,
+                             uint32_t mine, uint32_t horizon) {
+    unsigned first = (unsigned)__builtin_ctz(mask), last = 31 - (unsigned)__builtin_clz(mask);
+    for (unsigned k = 0; k < words; k++) {
+        uint32_t e = merged_read(w, reads[k], mine, first, horizon);
+        reads[k] = first == last ? e : (e & ~RACE_LANE) | last | RACE_MANY;
+    }
+}
+
+static inline bool words_old(const uint32_t *entries, unsigned n, uint32_t horizon) {
+    uint32_t newest = 0;
+    for (unsigned j = 0; j < n; j++)
+        newest = entries[j] > newest ? entries[j] : newest;
+    return newest <= horizon;
+}
+
+/* Groups of n lanes, `each` words a lane; false: a write is not old, look closer. */
+static inline bool load_groups_race(const vm_warp *w, const vm_access *x, pattern how, unsigned n,
+                                    unsigned each, uint32_t mine, uint32_t horizon) {
+    race_planes p = planes_of(w, x->space);
+    unsigned words = how == UNIFORM ? each : n * each;
+    for (unsigned i = 0; i < 32; i += n)
+        if (!words_old(p.writes + lane_offset(x, i) / 4, words, horizon))
             return false;
-        LANES reads[i] = mine | i;
-        return true;
-    }
-    uint64_t word[32];
-    LANES word[i] = (x->addr[i] + x->bias) >> 2;
-    LANES {
-        uint32_t e = p.writes[word[i]], r = p.reads[word[i]];
-        newest = e > newest ? e : newest;
-        foreign |= (r > horizon) & (r >> RACE_SHIFT != own);
-        foreign |= (r > horizon) & ((r & (RACE_STRONG | RACE_WARPS | RACE_PARTIAL)) != 0);
-    }
-    if (newest > horizon || foreign)
-        return false;
-    uint32_t old[32];
-    LANES old[i] = p.reads[word[i]];
-    for (unsigned i = 0; i < 32; i++)
-        p.reads[word[i]] = mine | i;
-    for (unsigned i = 0; i < 32; i++) {
-        uint32_t now = p.reads[word[i]];
-        bool many = (now & RACE_LANE) != i || (old[i] > horizon && (old[i] & RACE_LANE) != i) ||
-                    (old[i] > horizon && old[i] & RACE_MANY);
-        if (many)
-            p.reads[word[i]] = now | RACE_MANY;
+    for (unsigned i = 0; i < 32; i += n) {
+        uint32_t *reads = p.reads + lane_offset(x, i) / 4;
+        if (how == UNIFORM)
+            read_same(w, reads, each, (uint32_t)low_mask(n) << i, mine, horizon);
+        else
+            read_row(w, reads, i, n, each, mine, horizon);
     }
     return true;
+}
+
+/* All lanes anywhere, one word each. */
+static inline bool load_words_race(const vm_warp *w, const vm_access *x, uint32_t mine,
+                                   uint32_t horizon) {
+    race_planes p = planes_of(w, x->space);
+    uint32_t own = mine >> RACE_SHIFT, newest = 0, others, old[32], extra[32], any = 0;
+    uint64_t word[32];
+    stamp_range seen = {UINT32_MAX, 0};
+    LANES word[i] = (x->addr[i] + x->bias) >> 2;
+    LANES {
+        uint32_t e = p.writes[word[i]];
+        newest = e > newest ? e : newest;
+        old[i] = p.reads[word[i]];
+    }
+    LANES widen_stamps(&seen, old[i], own, horizon);
+    if (newest > horizon || !whose_stamps(w, seen, &others))
+        return false;
+    for (unsigned i = 0; i < 32; i++)
+        p.reads[word[i]] = mine | i;
+    LANES {
+        extra[i] = kept_of_read(old[i], own, horizon, i, others) |
+                   ((p.reads[word[i]] & RACE_LANE) != i ? RACE_MANY : 0);
+        any |= extra[i];
+    }
+    for (unsigned i = 0; any && i < 32; i++)
+        p.reads[word[i]] |= extra[i];
+    return true;
+}
+
+static inline bool load_fast(const vm_warp *w, const vm_access *x, uint32_t mask, uint32_t mine,
+                             uint32_t horizon) {
+    race_planes p = planes_of(w, x->space);
+    unsigned each = words_of(x);
+    if (x->how == UNIFORM) {
+        if (!words_old(p.writes + x->lo / 4, each, horizon))
+            return false;
+        read_same(w, p.reads + x->lo / 4, each, mask, mine, horizon);
+        return true;
+    }
+    if (mask != VM_FULL)
+        return false;
+    if (x->how == CONTIGUOUS)
+        return each == 1 ? load_groups_race(w, x, CONTIGUOUS, 32, 1, mine, horizon)
+                         : load_groups_race(w, x, CONTIGUOUS, 32, each, mine, horizon);
+    if (x->lanes == 16 && each == 1)
+        return x->group == UNIFORM ? load_groups_race(w, x, UNIFORM, 16, 1, mine, horizon)
+                                   : load_groups_race(w, x, CONTIGUOUS, 16, 1, mine, horizon);
+    if (x->lanes)
+        return load_groups_race(w, x, x->group, x->lanes, each, mine, horizon);
+    return each == 1 && load_words_race(w, x, mine, horizon);
 }
 
 static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
     uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
-    if (x->how == UNIFORM && words_of(x) == 1) {
-        race_planes p = planes_of(w, x->space);
-        uint32_t *read = &p.reads[x->lo / 4];
-        bool several = (mask & (mask - 1)) != 0;
-        if (p.writes[x->lo / 4] <= horizon && !ip->strong &&
-            (*read <= horizon || *read == (mine | RACE_MANY))) {
-            *read = mine | (several ? RACE_MANY : (uint32_t)__builtin_ctz(mask));
-            return true;
-        }
-    } else if (mask == VM_FULL && x->bytes == 4 && !ip->strong &&
-               load_words_fast(w, x, mine, horizon)) {
+    if (x->bytes >= 4 && !ip->strong && load_fast(w, x, mask, mine, horizon))
         return true;
-    }
     return load_lanes_race(w, ip, x, mask);
 }
 
@@ -273,27 +352,51 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
     return true;
 }
 
+/* Groups of n lanes, contiguous within each, no word in two; false: an entry is not old. */
+static inline bool store_groups_race(const vm_warp *w, const vm_access *x, unsigned n,
+                                     uint32_t mine, uint32_t horizon) {
+    race_planes p = planes_of(w, x->space);
+    unsigned each = words_of(x), words = n * each;
+    for (unsigned g = 0; g < 32; g += n) {
+        uint64_t at = lane_offset(x, g) / 4;
+        if (!words_old(p.writes + at, words, horizon) || !words_old(p.reads + at, words, horizon))
+            return false;
+    }
+    for (unsigned g = 0; g < 32; g += n) {
+        uint32_t *writes = p.writes + lane_offset(x, g) / 4;
+        if (each == 1)
+            for (unsigned i = 0; i < n; i++)
+                writes[i] = mine | (g + i);
+        else
+            for (unsigned i = 0; i < words; i++)
+                writes[i] = mine | (g + i / each);
+    }
+    return true;
+}
+
+static inline bool groups_apart(const vm_access *x) {
+    if (!x->lanes || x->group != CONTIGUOUS)
+        return false;
+    uint64_t span = group_span(x);
+    for (unsigned i = 0; i < 32; i += x->lanes)
+        for (unsigned j = 0; j < i; j += x->lanes) {
+            uint64_t a = lane_offset(x, i), b = lane_offset(x, j);
+            if ((a > b ? a - b : b - a) < span)
+                return false;
+        }
+    return true;
+}
+
 static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
                               const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
     uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
-    if (mask == VM_FULL && x->how == CONTIGUOUS && x->bytes >= 4 && !ip->strong) {
-        race_planes p = planes_of(w, x->space);
-        uint32_t *writes = p.writes + x->lo / 4, *reads = p.reads + x->lo / 4, newest = 0;
-        unsigned n = x->bytes * 8, each = x->bytes / 4;
-        for (unsigned i = 0; i < n; i++) {
-            newest = writes[i] > newest ? writes[i] : newest;
-            newest = reads[i] > newest ? reads[i] : newest;
-        }
-        if (newest <= horizon) {
-            if (each == 1)
-                LANES writes[i] = mine | i;
-            else
-                for (unsigned i = 0; i < n; i++)
-                    writes[i] = mine | (i / each);
+    if (mask == VM_FULL && x->bytes >= 4 && !ip->strong) {
+        if (x->how == CONTIGUOUS
+                ? store_groups_race(w, x, 32, mine, horizon)
+                : groups_apart(x) && store_groups_race(w, x, x->lanes, mine, horizon))
             return true;
-        }
     }
     return store_lanes_race(w, ip, regs, x, mask, mine, horizon);
 }
