@@ -20,6 +20,9 @@
 #define RACE_PARTIAL 256u
 #define RACE_SHIFT 9
 
+/* The loops over entries are worth it only where their counts are constants. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 typedef struct race_planes {
     uint32_t *writes, *reads;
 } race_planes;
@@ -185,21 +188,22 @@ static inline bool whose_stamps(const vm_warp *w, stamp_range s, uint32_t *other
 }
 
 /* A weak read by a group of n lanes from `first`: contiguous, each lane `each` words. */
-static inline void read_row(const vm_warp *w, uint32_t *reads, unsigned first, unsigned n,
-                            unsigned each, uint32_t mine, uint32_t horizon) {
+static ALWAYS_INLINE void read_row(const vm_warp *w, uint32_t *reads, unsigned first, unsigned n,
+                                   unsigned each, uint32_t mine, uint32_t horizon) {
     uint32_t own = mine >> RACE_SHIFT, others;
+    unsigned shift = (unsigned)__builtin_ctz(each);
     stamp_range seen = {UINT32_MAX, 0};
-    for (unsigned j = 0; j < n * each; j++)
+    for (unsigned j = 0; j < n << shift; j++)
         widen_stamps(&seen, reads[j], own, horizon);
     if (whose_stamps(w, seen, &others)) {
-        for (unsigned j = 0; j < n * each; j++) {
-            unsigned lane = first + j / each;
+        for (unsigned j = 0; j < n << shift; j++) {
+            unsigned lane = first + (j >> shift);
             reads[j] = mine | lane | kept_of_read(reads[j], own, horizon, lane, others);
         }
         return;
     }
-    for (unsigned j = 0; j < n * each; j++)
-        reads[j] = merged_read(w, reads[j], mine, first + j / each, horizon);
+    for (unsigned j = 0; j < n << shift; j++)
+        reads[j] = merged_read(w, reads[j], mine, first + (j >> shift), horizon);
 }
 
 /* The same words read by the lanes of `mask`. */
@@ -212,7 +216,7 @@ static inline void read_same(const vm_warp *w, uint32_t *reads, unsigned words, 
     }
 }
 
-static inline bool words_old(const uint32_t *entries, unsigned n, uint32_t horizon) {
+static ALWAYS_INLINE bool words_old(const uint32_t *entries, unsigned n, uint32_t horizon) {
     uint32_t newest = 0;
     for (unsigned j = 0; j < n; j++)
         newest = entries[j] > newest ? entries[j] : newest;
@@ -220,8 +224,9 @@ static inline bool words_old(const uint32_t *entries, unsigned n, uint32_t horiz
 }
 
 /* Groups of n lanes, `each` words a lane; false: a write is not old, look closer. */
-static inline bool load_groups_race(const vm_warp *w, const vm_access *x, pattern how, unsigned n,
-                                    unsigned each, uint32_t mine, uint32_t horizon) {
+static ALWAYS_INLINE bool load_groups_race(const vm_warp *w, const vm_access *x, pattern how,
+                                           unsigned n, unsigned each, uint32_t mine,
+                                           uint32_t horizon) {
     race_planes p = planes_of(w, x->space);
     unsigned words = how == UNIFORM ? each : n * each;
     for (unsigned i = 0; i < 32; i += n)
@@ -283,8 +288,10 @@ static inline bool load_fast(const vm_warp *w, const vm_access *x, uint32_t mask
     if (x->lanes == 16 && each == 1)
         return x->group == UNIFORM ? load_groups_race(w, x, UNIFORM, 16, 1, mine, horizon)
                                    : load_groups_race(w, x, CONTIGUOUS, 16, 1, mine, horizon);
+    if (x->lanes && x->group == UNIFORM)
+        return load_groups_race(w, x, UNIFORM, x->lanes, each, mine, horizon);
     if (x->lanes)
-        return load_groups_race(w, x, x->group, x->lanes, each, mine, horizon);
+        return load_groups_race(w, x, CONTIGUOUS, x->lanes, each, mine, horizon);
     return each == 1 && load_words_race(w, x, mine, horizon);
 }
 
@@ -353,8 +360,8 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
 }
 
 /* Groups of n lanes, contiguous within each, no word in two; false: an entry is not old. */
-static inline bool store_groups_race(const vm_warp *w, const vm_access *x, unsigned n,
-                                     uint32_t mine, uint32_t horizon) {
+static ALWAYS_INLINE bool store_groups_race(const vm_warp *w, const vm_access *x, unsigned n,
+                                            uint32_t mine, uint32_t horizon) {
     race_planes p = planes_of(w, x->space);
     unsigned each = words_of(x), words = n * each;
     for (unsigned g = 0; g < 32; g += n) {
@@ -395,7 +402,8 @@ static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *reg
     if (mask == VM_FULL && x->bytes >= 4 && !ip->strong) {
         if (x->how == CONTIGUOUS
                 ? store_groups_race(w, x, 32, mine, horizon)
-                : groups_apart(x) && store_groups_race(w, x, x->lanes, mine, horizon))
+                : groups_apart(x) && (x->lanes == 16 ? store_groups_race(w, x, 16, mine, horizon)
+                                                     : store_groups_race(w, x, 8, mine, horizon)))
             return true;
     }
     return store_lanes_race(w, ip, regs, x, mask, mine, horizon);

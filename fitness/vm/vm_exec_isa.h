@@ -16,7 +16,8 @@
         __attribute__((musttail)) return next_insn->fn(w, next_insn, w->regs, w->mask);            \
     } while (0)
 #else
-#define NEXT_AT(at) return (at)
+#define NEXT_AT(at) return (void)w, (void)regs, (void)mask, (at) /* what the tail call passes on   \
+                                                                  */
 #endif
 #define NEXT NEXT_AT(ip + 1)
 
@@ -28,7 +29,6 @@
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wfloat-conversion"
-#pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #endif
