@@ -269,12 +269,51 @@ static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     return list_sectors(x, mask, out);
 }
 
+/* Greatest number of rows that have the same bit set; at most 63 rows. */
+static unsigned deepest_column(const uint32_t *rows, unsigned count) {
+    uint32_t digit[6] = {0};
+    for (unsigned r = 0; r < count; r++) {
+        uint32_t carry = rows[r];
+        for (unsigned k = 0; k < 6; k++) {
+            uint32_t both = digit[k] & carry;
+            digit[k] ^= carry;
+            carry = both;
+        }
+    }
+    uint32_t columns = UINT32_MAX;
+    unsigned most = 0;
+    for (unsigned k = 6; k-- > 0;)
+        if (columns & digit[k]) {
+            columns &= digit[k];
+            most |= 1u << k;
+        }
+    return most;
+}
+
+/* Passes of lanes [from, to) as below, where all words are in a few rows of banks. */
+static unsigned bank_passes_near(const vm_access *x, uint32_t mask, unsigned from, unsigned to,
+                                 unsigned count) {
+    uint32_t rows[63];
+    uint64_t origin = x->lo / 128 * 32;
+    memset(rows, 0, count * sizeof *rows);
+    unsigned each = (x->bytes + 3) / 4;
+    for (uint32_t left = mask & (uint32_t)(low_mask(to - from) << from); left; left &= left - 1) {
+        uint64_t word = lane_offset(x, (unsigned)__builtin_ctz(left)) / 4 - origin;
+        for (unsigned k = 0; k < each; k++)
+            rows[(word + k) / 32] |= 1u << ((word + k) & 31);
+    }
+    return deepest_column(rows, count);
+}
+
 /* Passes of lanes [from, to): how many different words the busiest bank must give. */
 static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, unsigned to) {
     uint64_t words[128];
     uint8_t count[32] = {0};
     uint64_t seen[32][4];
     unsigned most = 0, n = 0;
+    uint64_t span = (x->hi - 1) / 128 - x->lo / 128 + 1;
+    if (span <= 63)
+        return bank_passes_near(x, mask, from, to, (unsigned)span);
     for (unsigned i = from; i < to; i++)
         if (mask >> i & 1)
             for (unsigned k = 0; k < (x->bytes + 3) / 4; k++)
