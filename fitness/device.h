@@ -122,7 +122,7 @@ ev_status device_check(const device *d, const device_kernel *kernel, const devic
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
 /* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
- * until the next run. NULL, and 0, on a device that does not know. */
+ * until the next run. NULL, and 0, after a device_run and on a device that does not know. */
 const uint64_t *device_stored(const device *d, size_t *count);
 
 #endif

@@ -190,9 +190,12 @@ static void set_outcome(const vm_result *result, device_outcome *out) {
 
 static ev_status vm_run_plain(device *d, const device_kernel *kernel, const device_launch *launch,
                               device_outcome *out, ev_error *err) {
-    vm_launch v = launch_of(kernel, launch);
+    vm_launch l = launch_of(kernel, launch);
     vm_result result;
-    EV_TRY(vm_run(vm_of(d)->memory, &v, &result, err));
+    device_vm *v = vm_of(d);
+    model_free(v->last); /* what it stored is history */
+    v->last = NULL;
+    EV_TRY(vm_run(v->memory, &l, &result, err));
     set_outcome(&result, out);
     return EV_OK;
 }

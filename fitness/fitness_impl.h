@@ -42,6 +42,7 @@ typedef struct fit_baseline {
     bool done;
     double instructions; /* thread instructions of the whole grid, extrapolated */
     double written;      /* output elements, the same */
+    double covered;      /* the same, from all blocks or many (cover.c); 0: not known */
     accuracy accuracy;
     double ns;
 } fit_baseline;
@@ -112,7 +113,8 @@ typedef struct fit_trial {
 
 typedef struct fit_run_options {
     bool timed;
-    bool all_blocks; /* else a sample of them, where the case is for time */
+    bool all_blocks;     /* else a sample of them, where the case is for time */
+    double sample_share; /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
     vm_checks checks;
     uint64_t seed; /* of the schedule */
     uint64_t fuel; /* of the whole grid; 0: from the baseline */
@@ -150,9 +152,18 @@ ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t
 /* As fit_try_case, and result->bits is made from the outputs before they are restored. */
 ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
                        fit_result *out, ev_error *err) EV_CHECKED;
+/* As fit_try_case, run as the options say; the reason does not speak of what was left out. */
+ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
+                          const fit_run_options *options, fit_result *out,
+                          ev_error *err) EV_CHECKED;
 /* The baseline's run at a case, on the first call. EV_BAD: it traps or disagrees. */
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) EV_CHECKED;
 ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
+
+/* ---- coverage (cover.c) ---- */
+
+/* Gate 6: all outputs are written at the held-out timed cases, as far as blocks can be paid for. */
+ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 /* ---- gates (gates.c) ---- */
 

@@ -156,6 +156,8 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
         EV_TRY(try_schedules(f, trial, s, err));
     if (s->stopped == GATE_NONE)
         EV_TRY(try_time(f, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(fit_cover(f, trial, s, err));
     return try_again(f, TASK_SMOKE, fresh, trial, s, err);
 }
 

@@ -21,9 +21,9 @@
 
 /* A sampled run has to write this share of what the baseline's wrote for as many blocks' share: a
  * sample of few blocks, with the grid's last among them, is not exact. */
-#define WRITTEN_SHARE 0.5
+#define WRITTEN_SHARE 0.6
 
-#define SAMPLE_MOST 64
+#define SAMPLE_MOST 512
 /* Cases that a promotion rests on are run seldom, and so with more blocks. */
 #define SAMPLE_PROMOTION 4
 
@@ -31,8 +31,10 @@ static uint64_t blocks_of(const task_launch *l) {
     return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
-static size_t sample_limit(const fitness *f, const fit_case *c) {
+static size_t sample_limit(const fitness *f, const fit_case *c, double share, uint64_t blocks) {
     size_t limit = f->options.sample_blocks;
+    if (share > 0)
+        limit = (size_t)fmin(ceil(share * (double)blocks), SAMPLE_MOST);
     if (c->at->split != CORPUS_SEARCH && limit < SAMPLE_PROMOTION)
         limit = SAMPLE_PROMOTION;
     return limit < SAMPLE_MOST ? limit : SAMPLE_MOST;
@@ -71,7 +73,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     device_launch l = device_launch_of(&out->launch, options);
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
-    size_t limit = sample_limit(f, c);
+    size_t limit = sample_limit(f, c, options->sample_share, blocks);
     if (!fit_case_is_full(c) && !options->all_blocks && blocks > limit) {
         l.sample = sample;
         l.sample_count = model_sample_blocks(blocks, limit, sample);
@@ -111,8 +113,9 @@ static void explain_error(fit_result *r, const fit_case *c, const accuracy_limit
 
 /* Does the sampled run write as much of the outputs as the baseline's? */
 static bool writes_enough(const fit_case *c, fit_result *r) {
-    double wanted = c->baseline.written * r->run.share;
-    double share = r->run.share < 1 ? WRITTEN_SHARE : 1;
+    bool knows = c->baseline.covered > 0;
+    double wanted = (knows ? c->baseline.covered : c->baseline.written) * r->run.share;
+    double share = r->run.share < 1 || !knows ? WRITTEN_SHARE : 1;
     if (!c->baseline.done || (double)r->written >= share * wanted)
         return true;
     (void)snprintf(
@@ -184,6 +187,12 @@ ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t
     EV_TRY(fit_need_baseline(f, c, err));
     fit_run_options options = options_for(c, seed);
     return run_and_compare(f, c, trial, &options, false, out, err);
+}
+
+ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
+                          const fit_run_options *options, fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    return run_and_compare(f, c, trial, options, false, out, err);
 }
 
 ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
