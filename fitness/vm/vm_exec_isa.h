@@ -15,9 +15,8 @@
         const ptx_insn *next_insn = (at);                                                          \
         __attribute__((musttail)) return next_insn->fn(w, next_insn, w->regs, w->mask);            \
     } while (0)
-#else
-#define NEXT_AT(at) return (void)w, (void)regs, (void)mask, (at) /* what the tail call passes on   \
-                                                                  */
+#else /* uses what the tail call passes on */
+#define NEXT_AT(at) return (void)w, (void)regs, (void)mask, (at)
 #endif
 #define NEXT NEXT_AT(ip + 1)
 
