@@ -53,9 +53,9 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
 ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
 /* Gate 6: held-out and adversarial cases, other inputs, two schedules bit for bit, accuracy again
- * after timing, time against the baseline's on the held-out timed cases: out->cases holds them,
- * with out->stopped GATE_PROMOTED if it failed. A time under the speed-of-light floor is an alarm:
- * it fails. */
+ * after timing, time against the baseline's on the held-out timed cases, and all of the work done
+ * there (every block, or as many as can be paid for): out->cases holds them, with out->stopped
+ * GATE_PROMOTED if it failed. A time under the speed-of-light floor is an alarm: it fails. */
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
 /* One row of `evoke check`: the candidate at one case of any split, checked (and timed where the

@@ -167,6 +167,12 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
 
 /* ---- gates (gates.c) ---- */
 
+/* What a loaded candidate has to pass. */
+typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
+/* Gate 2's load, then the ladder; the score begins empty. */
+ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out,
+                    ev_error *err) EV_CHECKED;
+
 void fit_stop(score *s, gate at, const fit_result *result, const char *format, ...) EV_PRINTF(4, 5);
 /* Adds a case's row to the score. */
 void fit_note_case(score *s, const fit_case *c, const fit_result *result);

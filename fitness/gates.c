@@ -192,7 +192,7 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     return EV_OK;
 }
 
-ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) {
+ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out, ev_error *err) {
     assert(f->baseline_kernel != NULL);
     memset(out, 0, sizeof *out);
     out->stopped = GATE_NONE;
@@ -200,7 +200,11 @@ ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *er
     EV_TRY(fit_load(f, c, &trial.kernel, out, err));
     if (out->stopped != GATE_NONE)
         return EV_OK;
-    ev_status status = climb(f, &trial, out, err);
+    ev_status status = ladder(f, &trial, out, err);
     device_unload(trial.kernel);
     return status;
+}
+
+ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) {
+    return fit_judge(f, c, climb, out, err);
 }

@@ -162,16 +162,7 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
 }
 
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
-    assert(f->baseline_kernel != NULL);
-    memset(out, 0, sizeof *out);
-    out->stopped = GATE_NONE;
-    fit_trial trial = {.who = c};
-    EV_TRY(fit_load(f, c, &trial.kernel, out, err));
-    if (out->stopped != GATE_NONE)
-        return EV_OK;
-    ev_status status = stand(f, &trial, out, err);
-    device_unload(trial.kernel);
-    return status;
+    return fit_judge(f, c, stand, out, err);
 }
 
 /* ---- one case ---- */
