@@ -167,6 +167,8 @@ typedef struct ptx_op {
     uint32_t types; /* bit t: type t may be T */
     uint32_t types2;
     uint8_t pipe;
+    uint8_t version; /* the first PTX version that has it, times ten */
+    uint8_t sm;      /* the first target */
     uint8_t shape;
 } ptx_op;
 

@@ -10,7 +10,7 @@ static const ptx_op ops[PTX_OP_COUNT] = {
 #define VM_PIPE_FLOAT PTX_PIPE_FLOAT
 #define VM_PIPE_CONV PTX_PIPE_CONV
 #define VM_PIPE_MEMORY PTX_PIPE_MEMORY
-#define PTX_OP(id, name, format, types, types2, pattern, pipe, shape, expr)                        \
+#define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     [PTX_OP_##id] = {name,                                                                         \
                      format,                                                                       \
                      pattern,                                                                      \
@@ -18,6 +18,8 @@ static const ptx_op ops[PTX_OP_COUNT] = {
                      0 PTX_LIST_##types(BIT, 0),                                                   \
                      0 PTX_LIST_##types2(BIT, 0),                                                  \
                      VM_PIPE_##pipe,                                                               \
+                     ptx,                                                                          \
+                     sm,                                                                           \
                      PTX_S_##shape},
 #include "fitness/vm/ptx_ops.def"
 #undef PTX_OP

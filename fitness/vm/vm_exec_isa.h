@@ -63,7 +63,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define H_FALL(T, id, expr)
 
 /* All handlers of the table. */
-#define PTX_OP(id, name, format, types, types2, pattern, pipe, shape, expr)                        \
+#define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     PTX_LIST_##types(H_##shape, id, expr)
 #include "fitness/vm/ptx_ops.def"
 #undef PTX_OP
@@ -153,7 +153,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define C_NOTHING(T, id) CASE(T, 0, h_NOTHING)
 #define C_FALL(T, id) CASE(T, 0, h_FALL)
 
-#define PTX_OP(id, name, format, types, types2, pattern, pipe, shape, expr)                        \
+#define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     static ptx_handler find_##id(unsigned key) {                                                   \
         switch (key) { PTX_LIST_##types(C_##shape, id) default : return NULL; }                    \
     }
