@@ -226,7 +226,7 @@ static void add_bytes(model *m, double *by_buffer, uint64_t sector) {
 static double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
     double lanes = (double)__builtin_popcount(e->active);
     double bytes = fmin(lanes * row->access_bytes, 32.0 * e->sectors);
-    double cycles = fmax(bytes / m->l1_bytes_clk, e->passes / 4.0 + 0.8);
+    double cycles = fmax(bytes / m->l1_bytes_clk, e->lines / 4.0 + 0.8);
     return fmax(cycles, m->lsu_cycles);
 }
 

@@ -182,8 +182,12 @@ typedef struct vm_event {
     uint32_t count;
     uint32_t active;  /* lanes that executed the last instruction (its guard applied) */
     uint16_t sectors; /* global or local access: distinct 32-byte sectors, from `first_sector` */
-    uint16_t
-        passes; /* shared access: bank passes (1: no conflict); global: distinct 128-byte lines */
+    uint16_t lines;   /* global or local access: distinct 128-byte lines */
+    /* Global, local or shared access: turns that the data stage takes over its 32 banks of 4 bytes.
+     * In one turn each bank gives one word, to all lanes that ask for it (1: no conflict). Accesses
+     * of 8 bytes a lane go by half warps, of 16 by quarters, and their turns add up. Local memory
+     * is interleaved by lane, so that each lane has its own bank. 0: no access to these. */
+    uint16_t passes;
     uint32_t first_sector; /* index into the batch's sector list */
 } vm_event;
 

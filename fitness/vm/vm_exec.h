@@ -161,8 +161,9 @@ struct vm_state {
 /* Fills the launch's trap, once. `lane` is the lane that did it. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
-void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
-                   unsigned sector_count, unsigned passes);
+/* Ends the stretch for the observer at `pc`. Borrowed until the next one; NULL: out of memory. */
+vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
+                        unsigned sector_count, unsigned passes);
 /* Splits off `mask` lanes of the current set to go on at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */

@@ -40,6 +40,8 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec_memory.h"
 
+#include "fitness/vm/exec_atomic.h"
+
 #include "fitness/vm/exec_control.h"
 
 /* Shapes whose handlers do not depend on the row or type. */

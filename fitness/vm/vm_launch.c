@@ -86,24 +86,26 @@ static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
     return true;
 }
 
-void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
-                   unsigned sector_count, unsigned passes) {
+vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
+                        unsigned sector_count, unsigned passes) {
     vm_state *s = w->state;
     if (!grow((void **)&s->events, &s->event_capacity, s->event_count + 1, sizeof *s->events) ||
         !grow((void **)&s->sectors, &s->sector_capacity, s->sector_count + sector_count,
               sizeof *s->sectors)) {
         s->out_of_memory = true;
-        return;
+        return NULL;
     }
-    s->events[s->event_count++] = (vm_event){.pc = w->event_pc,
-                                             .count = pc - w->event_pc + 1,
-                                             .active = active,
-                                             .sectors = (uint16_t)sector_count,
-                                             .passes = (uint16_t)passes,
-                                             .first_sector = (uint32_t)s->sector_count};
+    vm_event *e = &s->events[s->event_count++];
+    *e = (vm_event){.pc = w->event_pc,
+                    .count = pc - w->event_pc + 1,
+                    .active = active,
+                    .sectors = (uint16_t)sector_count,
+                    .passes = (uint16_t)passes,
+                    .first_sector = (uint32_t)s->sector_count};
     for (unsigned i = 0; i < sector_count; i++)
         s->sectors[s->sector_count++] = sectors[i];
     w->event_pc = pc + 1;
+    return e;
 }
 
 /* ---- blocks */

@@ -1,0 +1,183 @@
+/* What an access costs: 32-byte sectors, 128-byte lines, passes over the 32 banks; counters and the
+ * observer's events. */
+
+static unsigned distinct(const uint64_t *values, unsigned count, unsigned shift, uint64_t *out) {
+    uint64_t table[64];
+    uint64_t used = 0;
+    unsigned n = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t v = values[i] >> shift;
+        unsigned at = (unsigned)(v ^ v >> 6) & 63;
+        while (used >> at & 1 && table[at] != v)
+            at = (at + 1) & 63;
+        if (used >> at & 1)
+            continue;
+        used |= 1ull << at;
+        table[at] = v;
+        out[n++] = v;
+    }
+    return n;
+}
+
+/* The sectors of an access to global memory, at most 32. */
+static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
+    uint64_t origin = x->space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : 0;
+    if (x->how != SCATTERED) {
+        unsigned n = 0;
+        for (uint64_t s = (origin + x->lo) / 32; s <= (origin + x->hi - 1) / 32; s++)
+            out[n++] = s;
+        return n;
+    }
+    uint64_t at[32];
+    unsigned n = 0;
+    for (uint32_t left = mask; left; left &= left - 1)
+        at[n++] = origin + lane_offset(x, (unsigned)__builtin_ctz(left));
+    return distinct(at, n, 5, out);
+}
+
+static unsigned count_sectors(const vm_access *x, uint32_t mask) {
+    if (x->how != SCATTERED)
+        return (unsigned)((x->hi - 1) / 32 - x->lo / 32 + 1);
+    if ((x->hi - 1) / 32 - x->lo / 32 < 64) {
+        uint64_t seen = 0;
+        for (uint32_t left = mask; left; left &= left - 1)
+            seen |= 1ull << (lane_offset(x, (unsigned)__builtin_ctz(left)) / 32 - x->lo / 32);
+        return (unsigned)__builtin_popcountll(seen);
+    }
+    uint64_t out[32];
+    return list_sectors(x, mask, out);
+}
+
+/* Greatest number of rows that have the same bit set; at most 63 rows. */
+static unsigned deepest_column(const uint32_t *rows, unsigned count) {
+    uint32_t digit[6] = {0};
+    for (unsigned r = 0; r < count; r++) {
+        uint32_t carry = rows[r];
+        for (unsigned k = 0; k < 6; k++) {
+            uint32_t both = digit[k] & carry;
+            digit[k] ^= carry;
+            carry = both;
+        }
+    }
+    uint32_t columns = UINT32_MAX;
+    unsigned most = 0;
+    for (unsigned k = 6; k-- > 0;)
+        if (columns & digit[k]) {
+            columns &= digit[k];
+            most |= 1u << k;
+        }
+    return most;
+}
+
+/* Passes of lanes [from, to) as below, where all words are in a few rows of banks. */
+static unsigned bank_passes_near(const vm_access *x, uint32_t mask, unsigned from, unsigned to,
+                                 unsigned count) {
+    uint32_t rows[63];
+    uint64_t origin = x->lo / 128 * 32;
+    memset(rows, 0, count * sizeof *rows);
+    unsigned each = (x->bytes + 3) / 4;
+    for (uint32_t left = mask & (uint32_t)(low_mask(to - from) << from); left; left &= left - 1) {
+        uint64_t word = lane_offset(x, (unsigned)__builtin_ctz(left)) / 4 - origin;
+        for (unsigned k = 0; k < each; k++)
+            rows[(word + k) / 32] |= 1u << ((word + k) & 31);
+    }
+    return deepest_column(rows, count);
+}
+
+/* Passes of lanes [from, to): how many different words the busiest bank must give. */
+static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, unsigned to) {
+    uint64_t words[128];
+    uint8_t count[32] = {0};
+    uint64_t seen[32][4];
+    unsigned most = 0, n = 0;
+    uint64_t span = (x->hi - 1) / 128 - x->lo / 128 + 1;
+    if (span <= 63)
+        return bank_passes_near(x, mask, from, to, (unsigned)span);
+    for (unsigned i = from; i < to; i++)
+        if (mask >> i & 1)
+            for (unsigned k = 0; k < (x->bytes + 3) / 4; k++)
+                words[n++] = lane_offset(x, i) / 4 + k;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned bank = words[i] & 31, have = count[bank];
+        bool known = false;
+        for (unsigned k = 0; k < have && k < 4; k++)
+            known |= seen[bank][k] == words[i];
+        if (known)
+            continue;
+        if (have < 4)
+            seen[bank][have] = words[i];
+        else { /* rare: look through all earlier words */
+            for (unsigned j = 0; j < i; j++)
+                known |= words[j] == words[i];
+            if (known)
+                continue;
+        }
+        count[bank]++;
+        most = count[bank] > most ? count[bank] : most;
+    }
+    return most;
+}
+
+static unsigned count_passes(const vm_access *x, uint32_t mask) {
+    unsigned groups = x->bytes <= 4 ? 1 : x->bytes / 4; /* 8 bytes: half warps, 16: quarters */
+    if (x->how == UNIFORM)
+        return 1;
+    if (x->how == CONTIGUOUS)
+        return x->bytes <= 4 ? 1 : groups;
+    if (x->bytes <= 4 && x->hi - (x->lo & ~3ull) <= 128)
+        return 1;
+    if (mask == VM_FULL && x->bytes <= 4) {
+        uint32_t banks = 0;
+        LANES banks |= 1u << (lane_offset(x, i) / 4 & 31);
+        if (banks == UINT32_MAX) /* each lane its own bank */
+            return 1;
+    }
+    unsigned passes = 0, width = groups > 32 ? 1 : 32 / groups;
+    for (unsigned from = 0; from < 32; from += width)
+        passes += bank_passes(x, mask, from, from + width);
+    return passes ? passes : 1;
+}
+
+static __attribute__((noinline)) void
+observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
+    uint64_t sectors[33], lines[33];
+    unsigned sector_count = 0, line_count = 0;
+    if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
+        sector_count = list_sectors(x, mask, sectors);
+        line_count = distinct(sectors, sector_count, 2, lines);
+        passes = x->space == VM_SPACE_GLOBAL ? count_passes(x, mask)
+                 : x->bytes > 4              ? x->bytes / 4
+                                             : 1;
+    }
+    vm_event *e = vm_event_push(w, (uint32_t)(ip - w->code), mask, sectors, sector_count, passes);
+    if (e)
+        e->lines = (uint16_t)line_count;
+}
+
+static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
+                                bool store) {
+    vm_counters *c = &w->state->result->counters;
+    unsigned passes = 0;
+    if (x->space == VM_SPACE_GLOBAL) {
+        unsigned sectors = count_sectors(x, mask);
+        uint64_t bytes = (uint64_t)__builtin_popcount(mask) * x->bytes;
+        if (store) {
+            c->global_store_requests++;
+            c->global_store_sectors += sectors;
+            c->global_store_bytes += bytes;
+        } else {
+            c->global_load_requests++;
+            c->global_load_sectors += sectors;
+            c->global_load_bytes += bytes;
+        }
+    } else if (x->space == VM_SPACE_SHARED) {
+        passes = count_passes(x, mask);
+        c->shared_requests++;
+        c->shared_passes += passes;
+    } else if (x->space == VM_SPACE_LOCAL) {
+        c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */
+        c->local_sectors += x->how == UNIFORM ? (x->bytes * 32 + 31) / 32 : count_sectors(x, mask);
+    }
+    if (__builtin_expect(w->observed, 0))
+        observe_access(w, ip, x, mask, passes);
+}
