@@ -287,10 +287,11 @@ struct ptx_var {
     uint32_t bytes, align;
     ptx_type type;
     bool array;
-    bool dynamic;    /* .extern .shared, size given by the launch */
-    uint64_t offset; /* in its space; for .param of a call, the slot in the frame */
-    uint32_t stride; /* of a .param: bytes a lane */
-    uint8_t *init;   /* NULL: zero */
+    bool dynamic;        /* .extern .shared, size given by the launch */
+    uint64_t offset;     /* in its space; for .param of a call, the slot in the frame */
+    uint32_t stride;     /* of a .param: bytes a lane */
+    uint8_t *init;       /* NULL: zero */
+    const ptx_var *next; /* of the module's .global and .const variables */
 };
 
 enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
@@ -363,6 +364,7 @@ struct vm_module {
     uint32_t reg_count;
     ptx_call *calls;
     size_t call_count;
+    const ptx_var *variables; /* .global and .const, the newest first */
     uint8_t *global_image;
     uint64_t global_bytes;
     ptx_reloc *relocs;

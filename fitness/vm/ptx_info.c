@@ -11,6 +11,39 @@
 int vm_module_sm(const vm_module *m) {
     return m->sm;
 }
+int vm_module_version(const vm_module *m) {
+    return m->version;
+}
+
+bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
+    for (const ptx_var *v = m->variables; v; v = v->next) {
+        if (strcmp(v->name, name) != 0)
+            continue;
+        *out = (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
+        return true;
+    }
+    return false;
+}
+
+uint64_t vm_module_global_bytes(const vm_module *m) {
+    return m->global_bytes;
+}
+
+void vm_module_place(const vm_module *m, uint64_t address, void *host) {
+    if (!m->global_bytes)
+        return;
+    memcpy(host, m->global_image, m->global_bytes);
+    for (size_t i = 0; i < m->reloc_count; i++) {
+        uint64_t value = address + m->relocs[i].value;
+        memcpy((char *)host + m->relocs[i].offset, &value, sizeof value);
+    }
+}
+
+void *vm_module_constants(vm_module *m, uint64_t *bytes) {
+    *bytes = m->const_bytes;
+    return m->const_image;
+}
+
 size_t vm_module_entry_count(const vm_module *m) {
     return m->entry_count;
 }

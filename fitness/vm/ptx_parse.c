@@ -301,6 +301,8 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
         return false;
     if (v->init)
         memcpy((global ? m->global_image : m->const_image) + v->offset, v->init, v->bytes);
+    v->next = m->variables;
+    m->variables = v;
     return true;
 }
 

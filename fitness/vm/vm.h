@@ -101,6 +101,23 @@ char *vm_module_disassemble(const vm_module *module, uint32_t pc);
 /* The text line `line` of the PTX source, borrowed, without its newline; length in *bytes. */
 const char *vm_module_line(const vm_module *module, uint32_t line, size_t *bytes);
 
+int vm_module_version(const vm_module *module); /* of .version, times ten: 85 */
+
+/* A variable of the module's own: where it stands in its space. */
+typedef struct vm_variable {
+    vm_space space; /* VM_SPACE_GLOBAL or VM_SPACE_CONST */
+    uint64_t offset, bytes;
+} vm_variable;
+
+bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
+/* What the .global variables need; 0: there are none. */
+uint64_t vm_module_global_bytes(const vm_module *module);
+/* Writes their first contents to `host`, for a buffer at `address` of the device: what
+ * vm_launch.globals then names. */
+void vm_module_place(const vm_module *module, uint64_t address, void *host);
+/* The .const variables, as every launch of the module reads them. */
+void *vm_module_constants(vm_module *module, uint64_t *bytes);
+
 /* ---- memory -----------------------------------------------------------------------------------
  */
 
@@ -117,10 +134,18 @@ typedef enum vm_buffer_kind {
 /* `limit_bytes`: what the device has; an allocation past it is EV_BAD. Pages are taken when
  * touched. */
 ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
+/* As vm_memory_new, and the host sees each buffer at the address that kernels know it by, if that
+ * part of the process's address space is free: vm_memory_is_unified says so. */
+ev_status vm_memory_new_unified(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
+bool vm_memory_is_unified(const vm_memory *memory);
 void vm_memory_free(vm_memory *memory);
 /* A buffer with redzones around it, aligned to 256 bytes; contents zero. */
 ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) EV_CHECKED;
+/* Gives one buffer back; later ones may take its place. False: no buffer starts at `address`. */
+bool vm_memory_release(vm_memory *memory, uint64_t address);
+/* While hidden, a buffer is out of bounds for kernels; false: no buffer starts at `address`. */
+bool vm_memory_hide(vm_memory *memory, uint64_t address, bool hidden);
 /* Gives every buffer back; the next allocations get the same addresses again. */
 void vm_memory_clear(vm_memory *memory);
 /* The buffer's contents for the host to fill before, and to read after, a launch; NULL if no buffer
@@ -228,6 +253,8 @@ typedef struct vm_launch {
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
     const uint32_t *sample;   /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
+    uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the
+                         machine keeps them */
     const vm_observer *observer; /* NULL: none */
     uint64_t
         *executions; /* NULL, or one count of warp executions per pc of the module (added to) */

@@ -376,7 +376,9 @@ ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result, 
             s.entry = &m->funcs[m->entries[i]];
     if (!s.entry)
         return ev_fail(err, EV_BAD, "%s: the entry belongs to another module", m->name);
-    EV_TRY(vm_memory_attach(memory, m, &s.globals, err));
+    s.globals = launch->globals;
+    if (!launch->globals)
+        EV_TRY(vm_memory_attach(memory, m, &s.globals, err));
     s.fuel = launch->fuel ? launch->fuel : DEFAULT_FUEL;
     s.threads = launch->block[0] * launch->block[1] * launch->block[2];
     s.shared_used = launch->dynamic_shared ? m->dynamic_base + launch->dynamic_shared

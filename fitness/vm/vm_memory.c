@@ -5,17 +5,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void *reserve(uint64_t bytes) {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
+static void *reserve_at(uint64_t wanted, uint64_t bytes) {
+    void *p = mmap((void *)(uintptr_t)wanted, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
+}
+
+static void *reserve(uint64_t bytes) {
+    return reserve_at(0, bytes);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t to) {
     return (value + to - 1) / to * to;
 }
 
-ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
+static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **out, ev_error *err) {
     if (limit_bytes > 1ull << 42)
         return ev_fail(err, EV_BAD, "a device memory of %llu bytes: give at most 4 TiB",
                        (unsigned long long)limit_bytes);
@@ -24,7 +28,7 @@ ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
         return ev_fail_memory(err, sizeof *m);
     m->limit = round_up(limit_bytes + (1 << 20), 1 << 16);
     m->reserved = m->limit + VM_MODULE_BYTES;
-    m->arena = reserve(m->reserved);
+    m->arena = reserve_at(wanted, m->reserved);
     m->written = reserve(m->reserved / 8);
     m->races = reserve(m->reserved * 2);
     m->dirty = reserve(m->reserved >> VM_PAGE_SHIFT);
@@ -35,6 +39,18 @@ ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
     m->used = VM_REDZONE;
     *out = m;
     return EV_OK;
+}
+
+ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
+    return memory_new(limit_bytes, 0, out, err);
+}
+
+ev_status vm_memory_new_unified(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
+    return memory_new(limit_bytes, VM_GLOBAL_BASE, out, err);
+}
+
+bool vm_memory_is_unified(const vm_memory *m) {
+    return (uintptr_t)m->arena == VM_GLOBAL_BASE;
 }
 
 static void release(void *p, uint64_t bytes) {
@@ -85,8 +101,31 @@ static vm_alloc *insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer
     return &m->allocs[at];
 }
 
+/* The first hole that takes `bytes` with redzones; 0: none. */
+static uint64_t find_hole(const vm_memory *m, uint64_t bytes) {
+    uint64_t from = VM_REDZONE;
+    for (size_t i = 0; i < m->count && m->allocs[i].offset < m->used; i++) {
+        const vm_alloc *a = &m->allocs[i];
+        if (a->offset >= from && a->offset - from >= bytes + VM_REDZONE)
+            return from;
+        from = round_up(a->offset + a->bytes + VM_REDZONE, 256);
+    }
+    return 0;
+}
+
+static ev_status alloc_in_hole(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
+                               const char *name, uint64_t *address, ev_error *err) {
+    if (!insert(m, offset, bytes, kind, name ? name : "buffer"))
+        return ev_fail_memory(err, sizeof(vm_alloc));
+    *address = VM_GLOBAL_BASE + offset;
+    return EV_OK;
+}
+
 ev_status vm_memory_alloc(vm_memory *m, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) {
+    uint64_t hole = m->holes && bytes <= m->limit ? find_hole(m, bytes) : 0;
+    if (hole)
+        return alloc_in_hole(m, hole, bytes, kind, name, address, err);
     if (bytes > m->limit || m->used + bytes + VM_REDZONE > m->limit)
         return ev_fail(err, EV_BAD,
                        "buffer '%s' of %llu bytes: the device has %llu bytes left; choose a "
@@ -114,7 +153,7 @@ const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t by
         return NULL;
     const vm_alloc *a = &m->allocs[lo - 1];
     bool inside = offset - a->offset <= a->bytes && bytes <= a->bytes - (offset - a->offset);
-    return inside ? a : NULL;
+    return inside && !a->hidden ? a : NULL;
 }
 
 static uint64_t distance(const vm_alloc *a, uint64_t offset) {
@@ -132,9 +171,29 @@ const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address) {
     return best;
 }
 
+/* By its first byte, hidden or not; m->count: none. */
+static size_t index_of(const vm_memory *m, uint64_t address) {
+    size_t lo = 0, hi = m->count;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (VM_GLOBAL_BASE + m->allocs[mid].offset < address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < m->count && VM_GLOBAL_BASE + m->allocs[lo].offset == address ? lo : m->count;
+}
+
 static const vm_alloc *starting_at(const vm_memory *m, uint64_t address) {
-    const vm_alloc *a = vm_memory_find(m, address, 0);
-    return a && VM_GLOBAL_BASE + a->offset == address ? a : NULL;
+    size_t i = index_of(m, address);
+    return i < m->count ? &m->allocs[i] : NULL;
+}
+
+bool vm_memory_hide(vm_memory *m, uint64_t address, bool hidden) {
+    size_t i = index_of(m, address);
+    if (i < m->count)
+        m->allocs[i].hidden = hidden;
+    return i < m->count;
 }
 
 void *vm_memory_host(vm_memory *m, uint64_t address) {
@@ -198,22 +257,49 @@ static void detach(vm_memory *m) {
     m->module_bytes = 0;
 }
 
+/* Host writes leave no trace in the shadow. */
+static void clear_contents(vm_memory *m, const vm_alloc *a) {
+    uint64_t from = round_up(a->offset, 4096);
+    uint64_t to = (a->offset + a->bytes) / 4096 * 4096;
+    if (a->bytes < 1 << 16 || from >= to) {
+        memset(m->arena + a->offset, 0, a->bytes);
+        return;
+    }
+    memset(m->arena + a->offset, 0, from - a->offset);
+    memset(m->arena + to, 0, a->offset + a->bytes - to);
+    madvise(m->arena + from, to - from, MADV_DONTNEED);
+}
+
 void vm_memory_clear(vm_memory *m) {
     vm_memory_reset(m, 0);
-    for (size_t i = 0; i < m->count; i++) { /* host writes leave no trace in the shadow */
-        uint64_t from = round_up(m->allocs[i].offset, 4096);
-        uint64_t to = (m->allocs[i].offset + m->allocs[i].bytes) / 4096 * 4096;
-        if (m->allocs[i].bytes < 1 << 16 || from >= to) {
-            memset(m->arena + m->allocs[i].offset, 0, m->allocs[i].bytes);
-            continue;
-        }
-        memset(m->arena + m->allocs[i].offset, 0, from - m->allocs[i].offset);
-        memset(m->arena + to, 0, m->allocs[i].offset + m->allocs[i].bytes - to);
-        madvise(m->arena + from, to - from, MADV_DONTNEED);
-    }
+    for (size_t i = 0; i < m->count; i++)
+        clear_contents(m, &m->allocs[i]);
     detach(m);
     free_names(m);
     m->used = VM_REDZONE;
+    m->holes = false;
+}
+
+bool vm_memory_release(vm_memory *m, uint64_t address) {
+    size_t at = index_of(m, address);
+    if (at == m->count || m->allocs[at].offset >= m->limit)
+        return false;
+    vm_alloc gone = m->allocs[at];
+    clear_contents(m, &gone);
+    uint64_t first = gone.offset / 64, last = (gone.offset + gone.bytes + 63) / 64;
+    for (uint64_t page = gone.offset >> VM_PAGE_SHIFT;
+         page <= (gone.offset + gone.bytes) >> VM_PAGE_SHIFT; page++) {
+        uint64_t lo = (page << VM_PAGE_SHIFT) / 64, hi = lo + (1 << VM_PAGE_SHIFT) / 64;
+        for (uint64_t w = lo > first ? lo : first; m->dirty[page] && w < hi && w < last; w++)
+            m->written[w] = 0;
+    }
+    free(gone.name);
+    memmove(&m->allocs[at], &m->allocs[at + 1], (m->count - at - 1) * sizeof gone);
+    m->count--;
+    bool top = round_up(gone.offset + gone.bytes + VM_REDZONE, 256) == m->used;
+    m->used = top ? gone.offset : m->used;
+    m->holes |= !top;
+    return true;
 }
 
 static bool all_written(const vm_memory *m, uint64_t offset, size_t bytes) {
@@ -253,11 +339,7 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
     }
     if (!insert(m, m->limit, module->global_bytes, VM_BUFFER_INOUT, ".global variables"))
         return ev_fail_memory(err, sizeof(vm_alloc));
-    memcpy(m->arena + m->limit, module->global_image, module->global_bytes);
-    for (size_t i = 0; i < module->reloc_count; i++) {
-        uint64_t value = *address + module->relocs[i].value;
-        memcpy(m->arena + m->limit + module->relocs[i].offset, &value, sizeof value);
-    }
+    vm_module_place(module, *address, m->arena + m->limit);
     m->module_bytes = module->global_bytes;
     m->module_hash = module->text_hash;
     return EV_OK;

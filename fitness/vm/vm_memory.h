@@ -12,6 +12,7 @@
 typedef struct vm_alloc {
     uint64_t offset, bytes; /* in the arena */
     vm_buffer_kind kind;
+    bool hidden;
     char *name;
 } vm_alloc;
 
@@ -26,6 +27,7 @@ struct vm_memory {
     uint64_t reserved; /* bytes of address space, the module's variables included */
     uint64_t limit;
     uint64_t used; /* offset of the next buffer */
+    bool holes;    /* below `used`, where buffers were given back */
     vm_alloc *allocs;
     size_t count, capacity;
     uint64_t *written; /* a bit a byte: written since the reset */
