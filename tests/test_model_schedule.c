@@ -105,7 +105,7 @@ static unsigned check_module(const char *text, size_t bytes) {
 
 static void test_zoo(void **state) {
     (void)state;
-    static const char *const files[] = {"tests/ptx/zoo/good.ptx", "tests/ptx/zoo/bad.ptx"};
+    static const char *const files[] = {"tests/ptx/zoo/good.ptx", "tests/ptx/zoo/bad_races.ptx"};
     for (size_t i = 0; i < 2; i++) {
         ev_error err = {.text = ""};
         char *text = NULL;

@@ -353,7 +353,7 @@ HANDLER(BARSYNC) {
 }
 HANDLER(FENCE) {
     (void)regs;
-    race_fence(w);
+    race_fence(w, ip);
     EXCHANGED;
     NEXT;
 }

@@ -3,11 +3,12 @@
  * Two planes of shadow, a 32-bit entry a word of memory: the last write and the last read. An entry
  * is a stamp and flags. A stamp names a warp between two of its syncs; stamps grow with time, and a
  * table tells whose each is. An earlier access is ordered before this one when
- *   - its stamp is at or below the horizon: of the last barrier of the block, of the last message
+ *   - its stamp is at or below the horizon: of the warp's last barrier, of the last message
  *     that the warp took (see below), or of the launch's begin;
  *   - or it is an earlier stamp of the same warp;
  *   - or the same stamp and the same lane.
- * Strong accesses (atomic, volatile, relaxed and up) do not race with each other. A strong read of
+ * Strong accesses (atomic, volatile, relaxed and up) do not race with each other where each is in
+ * the other's scope. A strong read of
  * a word that another warp wrote strongly after a fence takes its message: all that happened until
  * now counts as ordered before the reader. That is more than the memory model grants: it may miss a
  * race, it gives no false alarm. Accesses of less than a word do not race with each other. */
@@ -18,7 +19,9 @@
 #define RACE_RELEASED 128u /* a write behind a fence */
 #define RACE_WARPS 128u    /* reads: several warps */
 #define RACE_PARTIAL 256u
-#define RACE_SHIFT 9
+#define RACE_OF_BLOCK 512u  /* strong for its own block only: scope .cta */
+#define RACE_TO_BLOCK 1024u /* released to its own block only */
+#define RACE_SHIFT 11
 
 /* The loops over entries are worth it only where their counts are constants. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -42,25 +45,36 @@ static inline bool races_matter(const vm_warp *w, const vm_access *x) {
            (x->space == VM_SPACE_GLOBAL && (x->lane_kinds || x->kind != VM_BUFFER_IN));
 }
 
-static inline uint32_t own_entry(vm_warp *w, const vm_access *x, bool strong) {
+static inline uint32_t own_entry(vm_warp *w, const ptx_insn *ip, const vm_access *x, bool strong) {
     if (__builtin_expect(!w->stamp, 0))
         vm_race_stamp(w);
-    return w->stamp << RACE_SHIFT | (strong ? RACE_STRONG : 0) | (x->bytes < 4 ? RACE_PARTIAL : 0);
+    uint32_t strength = strong ? RACE_STRONG | (ip->of_block ? RACE_OF_BLOCK : 0) : 0;
+    return w->stamp << RACE_SHIFT | strength | (x->bytes < 4 ? RACE_PARTIAL : 0);
+}
+
+/* Whether an entry's stamp was given in the warp's own block. */
+static bool of_same_block(const vm_warp *w, uint32_t e) {
+    return vm_race_owner(w->state, e >> RACE_SHIFT) >> 5 == vm_race_self(w) >> 5;
+}
+
+/* Both strong, and each in the other's scope. */
+static bool both_strong(const vm_warp *w, uint32_t e, uint32_t mine) {
+    return (e & mine & RACE_STRONG) && (!((e | mine) & RACE_OF_BLOCK) || of_same_block(w, e));
 }
 
 /* Entries up to this one are ordered before the warp, whoever made them. Shared memory is the
  * block's own; in global memory the block's barrier orders only the block's accesses. */
 static inline uint32_t horizon_of(const vm_warp *w, uint8_t space) {
     uint32_t h = w->acquired;
-    if (space == VM_SPACE_SHARED && w->block->sync_stamp > h)
-        h = w->block->sync_stamp;
+    if (space == VM_SPACE_SHARED && w->sync_stamp > h)
+        h = w->sync_stamp;
     return ((h + 1) << RACE_SHIFT) - 1;
 }
 
 /* Does the earlier access `e` race with one by `lane` of this warp, entry `mine`? */
 static bool conflicts(const vm_warp *w, uint32_t e, uint32_t mine, unsigned lane) {
     uint32_t stamp = e >> RACE_SHIFT;
-    if ((e & RACE_STRONG) && (mine & RACE_STRONG))
+    if (both_strong(w, e, mine))
         return false;
     if ((e & RACE_PARTIAL) && (mine & RACE_PARTIAL))
         return false;
@@ -71,7 +85,7 @@ static bool conflicts(const vm_warp *w, uint32_t e, uint32_t mine, unsigned lane
     uint64_t owner = vm_race_owner(w->state, stamp), me = vm_race_self(w);
     if (owner == me)
         return false;
-    return owner >> 5 != me >> 5 || stamp > w->block->sync_stamp;
+    return owner >> 5 != me >> 5 || stamp > w->sync_stamp;
 }
 
 /* As conflicts, for the entry of reads, which may stand for several warps. */
@@ -79,12 +93,12 @@ static bool reads_conflict(const vm_warp *w, uint32_t e, uint32_t mine, unsigned
     if (!(e & RACE_WARPS))
         return conflicts(w, e, mine, lane);
     uint32_t stamp = e >> RACE_SHIFT;
-    bool strong = (e & RACE_STRONG) && (mine & RACE_STRONG);
+    bool strong = both_strong(w, e, mine);
     bool partial = (e & RACE_PARTIAL) && (mine & RACE_PARTIAL);
     if (strong || partial || stamp <= w->acquired)
         return false;
     uint64_t owner = vm_race_owner(w->state, stamp), me = vm_race_self(w);
-    return owner >> 5 != me >> 5 || stamp > w->block->sync_stamp;
+    return owner >> 5 != me >> 5 || stamp > w->sync_stamp;
 }
 
 static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip, const vm_access *x,
@@ -102,6 +116,8 @@ static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip,
 static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
     if ((e & (RACE_STRONG | RACE_RELEASED)) != (RACE_STRONG | RACE_RELEASED))
         return;
+    if (e & RACE_TO_BLOCK && !of_same_block(w, e))
+        return;
     if (vm_race_owner(w->state, e >> RACE_SHIFT) == vm_race_self(w)) {
         if ((e & RACE_LANE) != lane)
             w->stamp = 0;
@@ -116,7 +132,7 @@ static inline uint32_t merged_read(const vm_warp *w, uint32_t old, uint32_t mine
         return mine | lane;
     uint32_t stamp = old >> RACE_SHIFT;
     uint32_t weak = ~(old & mine) & RACE_STRONG ? 0 : RACE_STRONG;
-    uint32_t part = old & mine & RACE_PARTIAL;
+    uint32_t part = (old & mine & RACE_PARTIAL) | (old & RACE_OF_BLOCK);
     uint32_t base = (mine & ~(RACE_STRONG | RACE_PARTIAL | RACE_LANE)) | weak | part | lane;
     if (stamp == w->stamp)
         return base | (old & (RACE_MANY | RACE_WARPS)) |
@@ -146,7 +162,7 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
     race_planes p = planes_of(w, x->space);
     if (ip->strong)
         take_messages(w, x, mask);
-    uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
+    uint32_t mine = own_entry(w, ip, x, ip->strong), horizon = horizon_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t word = lane_offset(x, i) / 4;
@@ -298,7 +314,7 @@ static inline bool load_fast(const vm_warp *w, const vm_access *x, uint32_t mask
 static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
-    uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
+    uint32_t mine = own_entry(w, ip, x, ip->strong), horizon = horizon_of(w, x->space);
     if (x->bytes >= 4 && !ip->strong && load_fast(w, x, mask, mine, horizon))
         return true;
     return load_lanes_race(w, ip, x, mask);
@@ -313,6 +329,21 @@ static bool same_values(const ptx_insn *ip, const uint8_t *regs, unsigned i, uns
                      : CSLOT(uint32_t, ip->v[k])[i] != CSLOT(uint32_t, ip->v[k])[j])
             return false;
     return true;
+}
+
+/* Whom a strong write tells what its warp did before. */
+static inline uint32_t released_by(const vm_warp *w, const ptx_insn *ip) {
+    if (w->fenced == 2 || (ip->releases && !ip->of_block))
+        return RACE_RELEASED;
+    return w->fenced || ip->releases ? RACE_RELEASED | RACE_TO_BLOCK : 0;
+}
+
+/* `released`, and what the entry that an atomic overwrites had released. */
+static inline uint32_t passed_on(uint32_t e, uint32_t released) {
+    uint32_t old = e & RACE_STRONG ? e & (RACE_RELEASED | RACE_TO_BLOCK) : 0;
+    if (old == RACE_RELEASED || released == RACE_RELEASED)
+        return RACE_RELEASED;
+    return old | released;
 }
 
 static bool check_lane_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, unsigned lane,
@@ -337,7 +368,7 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
     for (uint32_t left = mask; left; left &= left - 1)
         if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), mine, horizon))
             return false;
-    uint32_t released = ip->strong && (w->fenced || ip->releases) ? RACE_RELEASED : 0;
+    uint32_t released = ip->strong ? released_by(w, ip) : 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t word = lane_offset(x, i) / 4;
@@ -398,7 +429,7 @@ static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *reg
                               const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
-    uint32_t mine = own_entry(w, x, ip->strong), horizon = horizon_of(w, x->space);
+    uint32_t mine = own_entry(w, ip, x, ip->strong), horizon = horizon_of(w, x->space);
     if (mask == VM_FULL && x->bytes >= 4 && !ip->strong) {
         if (x->how == CONTIGUOUS
                 ? store_groups_race(w, x, 32, mine, horizon)
@@ -415,17 +446,16 @@ static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *
     if (!races_matter(w, x))
         return true;
     take_messages(w, x, mask);
-    uint32_t mine = own_entry(w, x, true), horizon = horizon_of(w, x->space);
+    uint32_t mine = own_entry(w, ip, x, true), horizon = horizon_of(w, x->space);
     race_planes p = planes_of(w, x->space);
-    uint32_t released = w->fenced || ip->releases ? RACE_RELEASED : 0;
+    uint32_t released = released_by(w, ip);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t word = lane_offset(x, i) / 4;
         if (!check_lane_write(w, ip, x, i, mine, horizon))
             return false;
         for (unsigned k = 0; k < words_of(x); k++) {
-            uint32_t e = p.writes[word + k], passed = e & RACE_STRONG ? e & RACE_RELEASED : 0;
-            p.writes[word + k] = mine | released | passed | i;
+            p.writes[word + k] = mine | passed_on(p.writes[word + k], released) | i;
         }
     }
     return true;
@@ -436,6 +466,7 @@ static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *
 static inline void race_sync_warp(vm_warp *w) {
     w->stamp = 0;
 }
-static inline void race_fence(vm_warp *w) {
-    w->fenced = true;
+static inline void race_fence(vm_warp *w, const ptx_insn *ip) {
+    uint8_t reach = ip->of_block ? 1 : 2;
+    w->fenced = reach > w->fenced ? reach : w->fenced;
 }

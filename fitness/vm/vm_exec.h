@@ -81,9 +81,10 @@ struct vm_warp {
     vm_segment *segments;
     uint8_t *shared;
     uint64_t shared_bytes;
-    uint32_t stamp;    /* races: of the time since its last sync; 0: none given yet */
-    uint32_t acquired; /* races: stamps up to this one are ordered before the warp */
-    bool fenced;       /* races: it has executed a fence */
+    uint32_t stamp;      /* races: of the time since its last sync; 0: none given yet */
+    uint32_t acquired;   /* races: stamps up to this one are ordered before the warp */
+    uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
+    uint8_t fenced;      /* races: it has executed a fence; 1: for its block, 2: for all */
     /* ---- the current set, when a run ends */
     vm_stop stop;
     uint32_t pc;
@@ -119,7 +120,6 @@ struct vm_block {
     uint8_t *shared;
     uint64_t *shared_written; /* bit a byte */
     uint32_t *shared_races;   /* two words a 4-byte word: last write, last read */
-    uint32_t sync_stamp;      /* the block's stamps up to this one are before its last barrier */
     vm_barrier barriers[VM_BARRIERS];
     bool active;
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAX_STAMPS (1u << 22) /* of the 23 bits an entry has */
+#define MAX_STAMPS (1u << 20) /* of the 21 bits an entry has */
 
 bool vm_race_begin(vm_state *s) {
     s->stamp = s->first_stamp = s->memory->stamp;
@@ -37,10 +37,10 @@ static void start_over(vm_state *s) {
         if (!b->warps)
             continue;
         memset(b->shared_races, 0, s->shared_bytes * 2);
-        b->sync_stamp = 0;
         for (uint32_t k = 0; k < b->warp_count; k++) {
             b->warps[k].stamp = 0;
             b->warps[k].acquired = 0;
+            b->warps[k].sync_stamp = 0;
         }
     }
     s->stamp = s->first_stamp = 0;
@@ -72,30 +72,41 @@ void vm_race_acquire(vm_warp *w) {
 }
 
 void vm_race_block(vm_state *s, vm_block *b) {
-    b->sync_stamp = s->stamp;
+    for (uint32_t k = 0; k < b->warp_count; k++)
+        b->warps[k].sync_stamp = s->stamp;
 }
 
 void vm_race_warp(vm_warp *w) {
     w->stamp = 0;
     w->acquired = w->state->first_stamp;
-    w->fenced = false;
+    w->fenced = 0;
 }
 
-/* A barrier orders all its threads; what one of them knows, all know. */
+static bool waits_at(const vm_warp *w, unsigned id) {
+    for (unsigned i = 0; i < w->set_count; i++)
+        if (w->sets[i].state == VM_SET_BARRIER && w->sets[i].barrier == id)
+            return true;
+    return false;
+}
+
+/* A barrier orders those who wait at it after all that its block did before: who arrived without
+ * waiting, and who stayed away, are ordered after nothing. What one of its threads knows, all that
+ * wait know. */
 void vm_race_barrier(vm_block *b, unsigned id) {
-    (void)id;
-    uint32_t acquired = 0;
-    for (uint32_t k = 0; k < b->warp_count; k++)
-        if (b->warps[k].acquired > acquired)
-            acquired = b->warps[k].acquired;
-    bool fenced = false;
-    for (uint32_t k = 0; k < b->warp_count; k++)
-        fenced |= b->warps[k].fenced;
+    uint32_t acquired = 0, stamp = b->warps[0].state->stamp;
+    uint8_t fenced = 0;
+    for (uint32_t k = 0; k < b->warp_count; k++) {
+        const vm_warp *w = &b->warps[k];
+        acquired = w->acquired > acquired ? w->acquired : acquired;
+        fenced = w->fenced > fenced ? w->fenced : fenced;
+    }
     for (uint32_t k = 0; k < b->warp_count; k++) {
         vm_warp *w = &b->warps[k];
-        w->acquired = acquired;
-        w->fenced |= fenced;
         w->stamp = 0;
+        if (!waits_at(w, id))
+            continue;
+        w->acquired = acquired;
+        w->fenced = fenced;
+        w->sync_stamp = stamp;
     }
-    b->sync_stamp = b->warps[0].state->stamp;
 }

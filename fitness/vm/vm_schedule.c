@@ -154,6 +154,7 @@ static void give_result(const vm_warp *w, const vm_barrier *b, const vm_set *s) 
 
 static void release(vm_block *b, unsigned id) {
     vm_barrier *barrier = &b->barriers[id];
+    vm_race_barrier(b, id);
     for (uint32_t k = 0; k < b->warp_count; k++) {
         vm_warp *w = &b->warps[k];
         for (unsigned i = 0; i < w->set_count; i++) {
@@ -164,7 +165,6 @@ static void release(vm_block *b, unsigned id) {
             s->state = VM_SET_READY;
         }
     }
-    vm_race_barrier(b, id);
     *barrier = (vm_barrier){0};
 }
 
