@@ -216,7 +216,8 @@ static char *module_text(const plan *p) {
     assert_non_null(f);
     const char *body = p->insn->text;
     bool complete = body[strlen(body) - 1] == ':' || body[0] == '{';
-    fprintf(f, ".version 8.5\n.target sm_90\n.address_size 64\n%s", p->insn->module_text);
+    fprintf(f, "%s\n.address_size 64\n%s",
+            p->insn->head ? p->insn->head : ".version 8.5 .target sm_90", p->insn->module_text);
     fputs(".visible .entry golden(.param .u64 input, .param .u64 output, .param .u64 memory, "
           ".param .align 8 .b8 bytes[16])\n{\n",
           f);

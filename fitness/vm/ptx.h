@@ -75,7 +75,7 @@ typedef enum ptx_mod {
 } ptx_mod;
 
 typedef enum ptx_sreg {
-#define PTX_SREG(id, text, bits, dynamic) PTX_SR_##id,
+#define PTX_SREG(id, ...) PTX_SR_##id,
 #include "fitness/vm/ptx_sregs.def"
 #undef PTX_SREG
     PTX_SR_COUNT
@@ -159,6 +159,11 @@ typedef enum ptx_shape {
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
 
+/* The first PTX version, times ten, and the first target that have a thing. */
+typedef struct ptx_need {
+    uint8_t version, sm;
+} ptx_need;
+
 typedef struct ptx_op {
     const char *name;
     const char *format;
@@ -167,8 +172,7 @@ typedef struct ptx_op {
     uint32_t types; /* bit t: type t may be T */
     uint32_t types2;
     uint8_t pipe;
-    uint8_t version; /* the first PTX version that has it, times ten */
-    uint8_t sm;      /* the first target */
+    ptx_need need;
     uint8_t shape;
 } ptx_op;
 
@@ -186,7 +190,26 @@ ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length);
 const char *ptx_sreg_text(ptx_sreg s);
 unsigned ptx_sreg_bits(ptx_sreg s);
 bool ptx_sreg_dynamic(ptx_sreg s);
+ptx_need ptx_sreg_need(ptx_sreg s);
 bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out);
+
+/* What an instruction needs, given its row and its full name (ptx_since.def). */
+ptx_need ptx_since(const ptx_op *op, const char *mnemonic);
+/* One line of ptx_since.def; false behind the last. */
+typedef struct ptx_since_rule {
+    const char *names, *parts;
+    ptx_need need;
+} ptx_since_rule;
+bool ptx_since_get(size_t index, ptx_since_rule *out);
+
+/* A target of ptx_targets.def. */
+typedef struct ptx_target {
+    int sm;
+    char suffix;     /* 0, 'a' or 'f' */
+    uint8_t version; /* the first PTX version that has it, times ten */
+} ptx_target;
+/* "sm_90a"; false: there is no such target. */
+bool ptx_target_find(const char *text, size_t length, ptx_target *out);
 
 /* ---- decoded code */
 

@@ -69,7 +69,7 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
     if (*t.at == '%' && ptx_sreg_find(t.at, t.length, &sreg)) {
         o->kind = PTX_O_SREG;
         o->value = sreg;
-        return true;
+        return ptx_allowed(L, t.at, ptx_sreg_text(sreg), ptx_sreg_need(sreg));
     }
     if (t.length == 7 && memcmp(t.at, "WARP_SZ", 7) == 0) {
         o->kind = PTX_O_INT;
@@ -314,7 +314,7 @@ bool ptx_parse_instruction(ptx_loader *L) {
     if (!parse_operands(L, list, &count))
         return false;
     const ptx_match *match = choose(L, k, count, at);
-    if (!match)
+    if (!match || !ptx_instruction_allowed(L, at, k->name, match))
         return false;
     cold.operand_count = (uint8_t)count;
     cold.operands = ev_arena_copy(L->arena, list, count ? count * sizeof *list : 1);

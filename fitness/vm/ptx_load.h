@@ -36,6 +36,7 @@ typedef struct ptx_match {
     uint16_t row;
     uint8_t t, u;
     uint8_t mod[PTX_G_COUNT];
+    ptx_need need;
 } ptx_match;
 
 #define PTX_MAX_MATCHES 4
@@ -113,6 +114,9 @@ bool ptx_parse_instruction(ptx_loader *L);
 bool ptx_parse_number(ptx_loader *L, int64_t *out);
 /* Rows that fit the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* Whether the module's .version and .target have what `name` needs; false with a message. */
+bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
+bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);
 /* Appends an instruction; its pc, or PTX_NONE. */
 uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
 /* Checks operands against the match's pattern and fills slots. */

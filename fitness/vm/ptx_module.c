@@ -201,10 +201,25 @@ static bool parse_version(ptx_loader *L) {
     double version = 0;
     if (t->kind == PTX_K_F64)
         memcpy(&version, &t->value, sizeof version);
-    if (version < 1.0 || version > 20.0)
-        return ptx_fail_expected(L, "a version such as 8.5");
-    L->m->version = (int)(version * 10 + 0.5);
+    int tenths = (int)(version * 10 + 0.5);
+    if (t->kind != PTX_K_F64 || tenths < 30 || tenths > 99)
+        return ptx_fail_expected(L, "a version from 3.0 to 9.9, such as 8.5");
+    L->m->version = tenths;
     ptx_lex_next(&L->lex);
+    return true;
+}
+
+static bool set_target(ptx_loader *L, const ptx_token *t) {
+    ptx_target target;
+    if (!ptx_target_find(t->at, t->length, &target))
+        return ptx_fail_expected(L, "a target from sm_20 to sm_121, such as sm_90 or sm_90a");
+    if (!L->m->version)
+        return ptx_fail_expected(L, ".version before .target");
+    if (L->m->version < target.version)
+        return ptx_fail_at(L, t->at, "'%.*s' needs .version %d.%d or higher; the module says %d.%d",
+                           (int)t->length, t->at, target.version / 10, target.version % 10,
+                           L->m->version / 10, L->m->version % 10);
+    L->m->sm = target.sm;
     return true;
 }
 
@@ -214,10 +229,8 @@ static bool parse_target(ptx_loader *L) {
         if (t->kind != PTX_K_IDENT)
             return ptx_fail_expected(L, "a target such as sm_90");
         if (t->length > 3 && memcmp(t->at, "sm_", 3) == 0) {
-            int sm = atoi(t->at + 3);
-            if (sm < 20 || sm > 130)
-                return ptx_fail_expected(L, "a target from sm_20 to sm_120");
-            L->m->sm = sm;
+            if (!set_target(L, t))
+                return false;
         } else if (!ptx_lex_is_word(&L->lex, "debug") &&
                    !ptx_lex_is_word(&L->lex, "texmode_unified") &&
                    !ptx_lex_is_word(&L->lex, "texmode_independent")) {
@@ -294,6 +307,8 @@ static bool parse_top(ptx_loader *L) {
         return skip_section(L);
     if (word(L, ".pragma"))
         return skip_statement(L);
+    if (!L->m->version || !L->m->sm)
+        return ptx_fail_expected(L, ".version and .target before all else");
     return parse_linked(L);
 }
 

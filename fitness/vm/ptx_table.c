@@ -18,8 +18,7 @@ static const ptx_op ops[PTX_OP_COUNT] = {
                      0 PTX_LIST_##types(BIT, 0),                                                   \
                      0 PTX_LIST_##types2(BIT, 0),                                                  \
                      VM_PIPE_##pipe,                                                               \
-                     ptx,                                                                          \
-                     sm,                                                                           \
+                     {ptx, sm},                                                                    \
                      PTX_S_##shape},
 #include "fitness/vm/ptx_ops.def"
 #undef PTX_OP
@@ -67,10 +66,11 @@ typedef struct sreg_row {
     const char *text;
     uint8_t bits;
     bool dynamic;
+    ptx_need need;
 } sreg_row;
 
 static const sreg_row sregs[PTX_SR_COUNT] = {
-#define PTX_SREG(id, text, bits, dynamic) {text, bits, dynamic},
+#define PTX_SREG(id, text, bits, dynamic, ptx, sm) {text, bits, dynamic, {ptx, sm}},
 #include "fitness/vm/ptx_sregs.def"
 #undef PTX_SREG
 };
@@ -108,6 +108,9 @@ unsigned ptx_sreg_bits(ptx_sreg s) {
 }
 bool ptx_sreg_dynamic(ptx_sreg s) {
     return sregs[s].dynamic;
+}
+ptx_need ptx_sreg_need(ptx_sreg s) {
+    return sregs[s].need;
 }
 
 ptx_type ptx_type_find(const char *text, size_t length) {

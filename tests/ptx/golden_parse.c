@@ -10,7 +10,7 @@ typedef struct reader {
     ev_arena *arena;
     const char *path;
     unsigned line;
-    const char *row, *module_text;
+    const char *row, *module_text, *head;
     golden_file *file;
     size_t insn_room, case_room;
     ev_error *err;
@@ -223,8 +223,11 @@ static void parse_insn(reader *r, const char *text) {
     if (!f->insns)
         return;
     r->case_room = 0;
-    f->insns[f->count++] =
-        (golden_insn){.line = r->line, .row = r->row, .module_text = r->module_text, .text = text};
+    f->insns[f->count++] = (golden_insn){.line = r->line,
+                                         .row = r->row,
+                                         .head = r->head,
+                                         .module_text = r->module_text,
+                                         .text = text};
     if (!r->row)
         fail(r, text, "a row first");
 }
@@ -238,6 +241,9 @@ static void parse_line(reader *r, const char *text) {
     } else if (take(&at, "row ")) {
         r->row = at;
         r->module_text = "";
+        r->head = NULL;
+    } else if (take(&at, "head ")) {
+        r->head = at;
     } else if (take(&at, "module ")) {
         r->module_text = ev_arena_printf(r->arena, "%s%s\n", r->module_text, at);
         if (!r->module_text)

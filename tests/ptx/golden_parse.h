@@ -2,6 +2,7 @@
  *
  *   # comment                            to the end of the line
  *   module TEXT                          PTX at module scope, for the rest of the row
+ *   head TEXT                            .version and .target for the rest of the row
  *   row ID                               a row of ptx_ops.def; what follows must execute it
  *   INSTRUCTION; INSTRUCTION ...         PTX; `\` at the end continues it on the next line
  *       a=7fffffff b=00000001 -> d=80000000 ; a=... -> d=...
@@ -70,6 +71,7 @@ typedef struct golden_case {
 typedef struct golden_insn {
     unsigned line;
     const char *row;
+    const char *head; /* NULL: the usual one */
     const char *module_text;
     const char *text;
     golden_case *cases;

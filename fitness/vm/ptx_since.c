@@ -1,0 +1,118 @@
+/* Since when: which PTX version and target an instruction, a special register or a target needs. */
+#include "fitness/vm/ptx_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const ptx_since_rule rules[] = {
+#define PTX_SINCE(names, parts, ptx, sm) {names, parts, {ptx, sm}},
+#include "fitness/vm/ptx_since.def"
+#undef PTX_SINCE
+};
+
+bool ptx_since_get(size_t index, ptx_since_rule *out) {
+    if (index >= sizeof rules / sizeof *rules)
+        return false;
+    *out = rules[index];
+    return true;
+}
+
+/* Is the word one of those that spaces part? */
+static bool names_it(const char *names, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        if ((n == 1 && *at == '*') || (n == length && memcmp(at, word, n) == 0))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+/* Do whole dot-parts of the mnemonic read ".run"? */
+static bool has_run(const char *mnemonic, const char *run, size_t length) {
+    for (const char *at = strchr(mnemonic, '.'); at; at = strchr(at + 1, '.'))
+        if (strncmp(at, run, length) == 0 && (at[length] == 0 || at[length] == '.'))
+            return true;
+    return false;
+}
+
+static bool has_parts(const char *mnemonic, const char *parts) {
+    while (*parts) {
+        bool absent = *parts == '!';
+        parts += absent;
+        size_t n = strcspn(parts, " ");
+        if (has_run(mnemonic, parts, n) == absent)
+            return false;
+        parts += n;
+        parts += strspn(parts, " ");
+    }
+    return true;
+}
+
+ptx_need ptx_since(const ptx_op *op, const char *mnemonic) {
+    ptx_need need = op->need;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (!names_it(rules[i].names, op->name) || !has_parts(mnemonic, rules[i].parts))
+            continue;
+        need.version = rules[i].need.version > need.version ? rules[i].need.version : need.version;
+        need.sm = rules[i].need.sm > need.sm ? rules[i].need.sm : need.sm;
+    }
+    return need;
+}
+
+bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need) {
+    const vm_module *m = L->m;
+    if (m->sm < need.sm)
+        return ptx_fail_at(L, at, "'%s' needs .target sm_%d or higher; the module says sm_%d", name,
+                           need.sm, m->sm);
+    if (m->version < need.version)
+        return ptx_fail_at(L, at, "'%s' needs .version %d.%d or higher; the module says %d.%d",
+                           name, need.version / 10, need.version % 10, m->version / 10,
+                           m->version % 10);
+    return true;
+}
+
+/* Exchanges without .sync ended with Volta, whose lanes have program counters of their own. */
+static bool lost_since_volta(const ptx_match *m) {
+    return m->row == PTX_OP_SHFL || m->row == PTX_OP_VOTE || m->row == PTX_OP_BALLOT;
+}
+
+bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m) {
+    const char *base = ptx_op_get(m->row)->name;
+    if (lost_since_volta(m) && L->m->sm >= 70 && L->m->version >= 64)
+        return ptx_fail_at(L, at,
+                           "'%s' needs a target below sm_70 or a .version below 6.4; use "
+                           "%s.sync%s with a member mask",
+                           name, base, name + strlen(base));
+    return ptx_allowed(L, at, name, m->need);
+}
+
+typedef struct target_row {
+    int sm;
+    uint8_t plain, a, f;
+} target_row;
+
+static const target_row targets[] = {
+#define PTX_TARGET(sm, ptx, ptx_a, ptx_f) {sm, ptx, ptx_a, ptx_f},
+#include "fitness/vm/ptx_targets.def"
+#undef PTX_TARGET
+};
+
+bool ptx_target_find(const char *text, size_t length, ptx_target *out) {
+    if (length < 5 || length > 7 || memcmp(text, "sm_", 3) != 0)
+        return false;
+    char last = text[length - 1], digits[8] = {0}, *end;
+    *out = (ptx_target){.suffix = last == 'a' || last == 'f' ? last : '\0'};
+    memcpy(digits, text + 3, length - 3 - (out->suffix != 0));
+    out->sm = (int)strtol(digits, &end, 10);
+    if (*end)
+        return false;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (targets[i].sm == out->sm) {
+            const target_row *r = &targets[i];
+            out->version = out->suffix == 'a' ? r->a : out->suffix == 'f' ? r->f : r->plain;
+            return out->version != 0;
+        }
+    return false;
+}

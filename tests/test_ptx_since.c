@@ -1,0 +1,208 @@
+/* Which .version and .target the loader asks for, by the notes of the PTX ISA on each instruction.
+ */
+#include "base/status.h"
+#include "fitness/vm/vm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static ev_status load(const char *head, const char *insn, ev_error *err) {
+    char text[1000];
+    int n = snprintf(text, sizeof text,
+                     "%s\n.address_size 64\n.visible .entry k(.param .u64 input)\n{\n"
+                     ".reg .pred %%p<4>; .reg .b16 %%h<4>; .reg .b32 %%r<8>; .reg .b64 %%d<8>;\n"
+                     "%s;\nret;\n}\n",
+                     head, insn);
+    vm_module *m = NULL;
+    ev_status status = vm_module_load(text, (size_t)n, "t.ptx", &m, err);
+    vm_module_free(m);
+    return status;
+}
+
+/* An instruction, the first target and version that have it, and the last that do not. */
+typedef struct since_case {
+    const char *insn;
+    int sm;
+    const char *version;       /* or the first that has the target, where that is later */
+    int below_sm;              /* 0: all targets have it */
+    const char *below_version; /* "": no version before has the target */
+} since_case;
+
+static const since_case cases[] = {
+    {"add.u32 %r0, %r1, %r2", 20, "3.0", 0, ""},
+    {"add.s16x2 %r0, %r1, %r2", 90, "8.0", 89, "7.8"},
+    {"min.relu.s32 %r0, %r1, %r2", 90, "8.0", 80, "7.8"},
+    {"add.cc.u32 %r0, %r1, %r2", 20, "3.0", 0, ""},
+    {"add.cc.u64 %d0, %d1, %d2", 20, "4.3", 0, "4.2"},
+    {"addc.s64 %d0, %d1, %d2", 20, "4.3", 0, "4.2"},
+    {"shf.l.wrap.b32 %r0, %r1, %r2, %r3", 32, "4.0", 30, "3.0"},
+    {"lop3.b32 %r0, %r1, %r2, %r3, 1", 50, "4.3", 37, "4.2"},
+    {"dp4a.u32.u32 %r0, %r1, %r2, %r3", 61, "5.0", 60, ""},
+    {"bmsk.clamp.b32 %r0, %r1, %r2", 70, "7.6", 62, "7.5"},
+    {"fns.b32 %r0, %r1, %r2, %r3", 30, "6.0", 20, "5.0"},
+    {"add.f16 %h0, %h1, %h2", 53, "4.2", 52, ""},
+    {"add.bf16 %h0, %h1, %h2", 90, "7.8", 89, ""},
+    {"fma.rn.f16 %h0, %h1, %h2, %h3", 53, "4.2", 52, ""},
+    {"fma.rn.relu.f16 %h0, %h1, %h2, %h3", 80, "7.0", 75, ""},
+    {"fma.rn.bf16 %h0, %h1, %h2, %h3", 80, "7.0", 75, ""},
+    {"abs.f16 %h0, %h1", 53, "6.5", 52, "6.4"},
+    {"neg.f16 %h0, %h1", 53, "6.0", 52, "5.0"},
+    {"neg.bf16 %h0, %h1", 80, "7.0", 75, ""},
+    {"max.f16 %h0, %h1, %h2", 80, "7.0", 75, ""},
+    {"max.NaN.f32 %r0, %r1, %r2", 80, "7.0", 75, ""},
+    {"max.xorsign.abs.f32 %r0, %r1, %r2", 86, "7.2", 80, "7.1"},
+    {"tanh.approx.f32 %r0, %r1", 75, "7.0", 72, "6.5"},
+    {"ex2.approx.ftz.bf16 %h0, %h1", 90, "7.8", 80, ""},
+    {"rsqrt.approx.ftz.f64 %d0, %d1", 20, "4.0", 0, "3.2"},
+    {"setp.lt.f16 %p0, %h1, %h2", 53, "4.2", 52, ""},
+    {"setp.lt.bf16 %p0, %h1, %h2", 90, "7.8", 89, ""},
+    {"cvt.rn.f16.f32 %h0, %r1", 20, "3.0", 0, ""},
+    {"cvt.rn.bf16.f32 %h0, %r1", 80, "7.0", 75, ""},
+    {"cvt.f32.bf16 %r0, %h1", 80, "7.1", 75, "7.0"},
+    {"cvt.rn.bf16.s32 %h0, %r1", 90, "7.8", 89, ""},
+    {"cvt.rn.f16x2.f32 %r0, %r1, %r2", 80, "7.0", 75, ""},
+    {"cvt.rna.tf32.f32 %r0, %r1", 80, "7.0", 75, ""},
+    {"cvt.rz.tf32.f32 %r0, %r1", 90, "7.8", 86, ""},
+    {"isspacep.const %p0, %d0", 20, "3.1", 0, "3.0"},
+    {"cvta.param.u64 %d0, %d1", 70, "7.7", 62, "7.6"},
+    {"ld.global.nc.u32 %r0, [%d0]", 32, "4.0", 30, "3.0"},
+    {"ld.relaxed.gpu.global.u32 %r0, [%d0]", 70, "6.0", 62, ""},
+    {"ld.acquire.cluster.global.u32 %r0, [%d0]", 90, "7.8", 86, ""},
+    {"st.release.cta.shared.u32 [%r0], %r1", 70, "6.0", 62, ""},
+    {"ld.global.L1::no_allocate.u32 %r0, [%d0]", 70, "7.4", 62, "7.3"},
+    {"ld.global.L2::128B.u32 %r0, [%d0]", 75, "7.4", 72, "7.3"},
+    {"ld.global.L2::256B.u32 %r0, [%d0]", 80, "7.4", 75, "7.3"},
+    {"ld.shared::cta.u32 %r0, [%r1]", 20, "7.8", 0, "7.7"},
+    {"atom.global.add.u32 %r0, [%d0], %r1", 20, "3.0", 0, ""},
+    {"atom.shared.min.u64 %d0, [%r0], %d1", 32, "4.0", 30, "3.0"},
+    {"atom.gpu.global.add.u32 %r0, [%d0], %r1", 60, "5.0", 53, ""},
+    {"atom.acq_rel.gpu.global.add.u32 %r0, [%d0], %r1", 70, "6.0", 62, ""},
+    {"atom.global.add.f64 %d1, [%d0], %d2", 60, "5.0", 53, ""},
+    {"red.global.add.noftz.f16x2 [%d0], %r0", 60, "6.2", 53, "6.1"},
+    {"red.global.add.noftz.f16 [%d0], %h0", 70, "6.3", 62, "6.2"},
+    {"atom.global.add.noftz.bf16 %h0, [%d0], %h1", 90, "7.8", 89, ""},
+    {"atom.global.cas.b16 %h0, [%d0], %h1, %h2", 70, "6.3", 62, "6.2"},
+    {"shfl.idx.b32 %r0, %r1, %r2, %r3", 30, "3.0", 20, ""},
+    {"shfl.sync.idx.b32 %r0, %r1, %r2, %r3, -1", 30, "6.0", 20, "5.0"},
+    {"match.any.sync.b32 %r0, %r1, -1", 70, "6.0", 62, ""},
+    {"redux.sync.add.s32 %r0, %r1, -1", 80, "7.0", 75, ""},
+    {"elect.sync %r0|%p0, -1", 90, "8.0", 89, "7.8"},
+    {"activemask.b32 %r0", 30, "6.2", 20, "6.1"},
+    {"bar.warp.sync -1", 30, "6.0", 20, "5.0"},
+    {"bar.cta.sync 0", 20, "7.8", 0, "7.7"},
+    {"barrier.sync 0", 30, "6.0", 20, "5.0"},
+    {"fence.acq_rel.gpu", 70, "6.0", 62, ""},
+    {"fence.sc.cluster", 90, "7.8", 89, ""},
+    {"nanosleep.u32 10", 70, "6.2", 62, "6.1"},
+    {"mov.u32 %r0, %dynamic_smem_size", 20, "4.1", 0, "4.0"},
+    {"mov.u64 %d0, %globaltimer", 30, "3.1", 20, "3.0"},
+    {"mov.u32 %r0, %cluster_ctarank", 90, "7.8", 89, ""},
+};
+
+static void expect(const since_case *c, const char *version, int sm, const char *needs) {
+    char head[80];
+    snprintf(head, sizeof head, ".version %s\n.target sm_%d", version, sm);
+    ev_error err = {0};
+    ev_status status = load(head, c->insn, &err);
+    if ((status == EV_OK) != !needs || (needs && !strstr(err.text, needs)))
+        fail_msg("%s, %s: expected %s, got %s", c->insn, head, needs ? needs : "to load",
+                 status == EV_OK ? "none" : err.text);
+}
+
+static void test_first(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const since_case *c = &cases[i];
+        char needs[80];
+        expect(c, c->version, c->sm, NULL);
+        snprintf(needs, sizeof needs, "needs .target sm_%d or higher; the module says sm_%d", c->sm,
+                 c->below_sm);
+        if (c->below_sm)
+            expect(c, c->sm > 86 ? "8.5" : c->version[0] < '6' ? "6.3" : "7.8", c->below_sm, needs);
+        snprintf(needs, sizeof needs, "needs .version %s or higher; the module says %s", c->version,
+                 c->below_version);
+        if (*c->below_version)
+            expect(c, c->below_version, c->sm, needs);
+    }
+}
+
+static void test_message(void **state) {
+    (void)state;
+    ev_error err = {0};
+    assert_int_equal(load(".version 7.0 .target sm_70", "redux.sync.add.s32 %r0, %r1, -1", &err),
+                     EV_BAD);
+    assert_string_equal(err.text, "t.ptx:6:1: 'redux.sync.add.s32' needs .target sm_80 or higher; "
+                                  "the module says sm_70");
+}
+
+/* shfl and vote without .sync: gone with sm_70, but only since PTX 6.4. */
+static void test_gone(void **state) {
+    (void)state;
+    static const char *const insns[] = {"shfl.up.b32 %r0|%p0, %r1, %r2, %r3",
+                                        "vote.any.pred %p0, %p1", "vote.ballot.b32 %r0, %p1"};
+    static const char *const cures[] = {"use shfl.sync.up.b32", "use vote.sync.any.pred",
+                                        "use vote.sync.ballot.b32"};
+    for (size_t i = 0; i < sizeof insns / sizeof *insns; i++) {
+        ev_error err = {0};
+        assert_int_equal(load(".version 8.5 .target sm_62", insns[i], &err), EV_OK);
+        assert_int_equal(load(".version 6.3 .target sm_70", insns[i], &err), EV_OK);
+        assert_int_equal(load(".version 6.4 .target sm_70", insns[i], &err), EV_BAD);
+        assert_non_null(strstr(err.text, cures[i]));
+    }
+}
+
+/* Heads of modules: which pairs of version and target there are. */
+static void test_heads(void **state) {
+    (void)state;
+    static const struct {
+        const char *head, *wrong; /* NULL: loads */
+    } heads[] = {
+        {".version 3.0 .target sm_20", NULL},
+        {".version 9.0 .target sm_20", NULL},
+        {".version 8.5 .target sm_90a", NULL},
+        {".version 8.6 .target sm_100a", NULL},
+        {".version 8.8 .target sm_100f", NULL},
+        {".version 9.0 .target sm_110a", NULL},
+        {".version 8.7 .target sm_120", NULL},
+        {".version 8.8 .target sm_121f", NULL},
+        {".version 9.1 .target sm_120f", NULL},
+        {".version 8.5 .target sm_75, debug", NULL},
+        {".version 2.3 .target sm_20", "t.ptx:1:10: found '2.3'; expected a version from 3.0"},
+        {".version 10.0 .target sm_90", "expected a version from 3.0 to 9.9"},
+        {".version 8 .target sm_90", "expected a version from 3.0 to 9.9"},
+        {".version 8.5 .target sm_13", "t.ptx:1:22: found 'sm_13'; expected a target from sm_20"},
+        {".version 8.5 .target sm_85", "expected a target from sm_20"},
+        {".version 8.5 .target sm_130", "expected a target from sm_20"},
+        {".version 8.5 .target sm_80a", "expected a target from sm_20"},
+        {".version 8.5 .target sm_90f", "expected a target from sm_20"},
+        {".version 8.5 .target sm_", "expected a target"},
+        {".version 7.8 .target sm_90a", "'sm_90a' needs .version 8.0 or higher"},
+        {".version 8.5 .target sm_100", "'sm_100' needs .version 8.6 or higher"},
+        {".version 8.7 .target sm_120f", "'sm_120f' needs .version 8.8 or higher"},
+        {".target sm_80 .version 8.5", "expected .version before .target"},
+        {".version 8.5", "expected .version and .target before all else"},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        ev_error err = {0};
+        ev_status status = load(heads[i].head, "add.u32 %r0, %r1, %r2", &err);
+        if ((status == EV_OK) != !heads[i].wrong ||
+            (heads[i].wrong && !strstr(err.text, heads[i].wrong)))
+            fail_msg("%s: expected %s, got %s", heads[i].head,
+                     heads[i].wrong ? heads[i].wrong : "to load",
+                     status == EV_OK ? "none" : err.text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_message),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_heads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
