@@ -2,6 +2,7 @@
 #ifndef TUNER_BENCH_H
 #define TUNER_BENCH_H
 
+#include "fitness/device.h"
 #include "tuner/cmd.h"
 
 #include <stddef.h>
@@ -13,6 +14,20 @@ ev_status bench_compile(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_vm(cmd_context *c, ev_error *err) EV_CHECKED;
 /* Variants a second through a whole search over the shipped tasks. */
 ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
+
+/* CPU seconds of a launch of a kernel of bench vm: the machine alone, without shadow checks, and
+ * with the timing model listening; medians. At most BENCH_OVERHEAD_MOST kernels. */
+#define BENCH_OVERHEAD_MOST 16
+typedef struct bench_overhead {
+    const char *kernel;
+    double vm_seconds, model_seconds;
+    size_t runs; /* of each */
+} bench_overhead;
+ev_status bench_vm_overhead(device *d, bench_overhead out[BENCH_OVERHEAD_MOST], size_t *count,
+                            ev_error *err) EV_CHECKED;
+
+/* The timing model against measurements of real GPUs: error and rank correlation. */
+ev_status bench_model(cmd_context *c, ev_error *err) EV_CHECKED;
 
 /* The tasks a bench works on: that of --only, else all that ship; task_list_free. */
 ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) EV_CHECKED;

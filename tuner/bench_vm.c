@@ -103,15 +103,24 @@ static ev_status build_kernel(const bench_kernel *k, int sm, ev_str *ptx, ev_err
 
 /* ---- measuring ---- */
 
-static ev_status run_once(rig *r, const bench_kernel *k, vm_checks checks, measure *m,
+/* What a run does beside executing. */
+typedef struct bench_kind {
+    const char *name;
+    vm_checks checks;
+    bool modelled;
+} bench_kind;
+
+static ev_status run_once(rig *r, const bench_kernel *k, const bench_kind *kind, measure *m,
                           ev_error *err) {
-    device_launch launch = {.params = r->params, .checks = checks};
+    device_launch launch = {.params = r->params, .checks = kind->checks};
+    device_timing timing;
     memcpy(launch.grid, k->grid, sizeof launch.grid);
     memcpy(launch.block, k->block, sizeof launch.block);
     device_outcome outcome;
     EV_TRY(device_reset(r->device, 0, err));
     double begin = ev_clock_cpu();
-    EV_TRY(device_run(r->device, r->kernel, &launch, &outcome, err));
+    EV_TRY(kind->modelled ? device_time(r->device, r->kernel, &launch, &outcome, &timing, err)
+                          : device_run(r->device, r->kernel, &launch, &outcome, err));
     m->seconds[m->runs] = ev_clock_cpu() - begin;
     if (!outcome.ok)
         return ev_fail(err, EV_BAD, "%s traps at PTX line %u: %s", k->name, outcome.fault.line,
@@ -121,13 +130,13 @@ static ev_status run_once(rig *r, const bench_kernel *k, vm_checks checks, measu
     return EV_OK;
 }
 
-static ev_status measure_kernel(rig *r, const bench_kernel *k, vm_checks checks, measure *m,
+static ev_status measure_kernel(rig *r, const bench_kernel *k, const bench_kind *kind, measure *m,
                                 ev_error *err) {
     *m = (measure){0};
-    EV_TRY(run_once(r, k, checks, m, err)); /* touches the pages; its time does not count */
+    EV_TRY(run_once(r, k, kind, m, err)); /* touches the pages; its time does not count */
     double total = 0;
     for (m->runs = 0; m->runs < LEAST_RUNS || (total < SECONDS && m->runs < MOST_RUNS);) {
-        EV_TRY(run_once(r, k, checks, m, err));
+        EV_TRY(run_once(r, k, kind, m, err));
         total += m->seconds[m->runs - 1];
     }
     return EV_OK;
@@ -162,17 +171,38 @@ static void report_add(vm_report *report, const bench_kernel *k, const char *che
 
 static ev_status bench_rig(rig *r, const bench_kernel *k, const char *only, vm_report *report,
                            ev_error *err) {
-    static const struct {
-        const char *name;
-        vm_checks checks;
-    } kinds[] = {{"all", VM_CHECK_ALL}, {"none", VM_CHECK_NONE}};
+    static const bench_kind kinds[] = {{"all", VM_CHECK_ALL, false},
+                                       {"none", VM_CHECK_NONE, false}};
     for (size_t i = 0; i < 2; i++) {
         measure m;
         if (only != NULL && strcmp(only, kinds[i].name) != 0)
             continue;
-        EV_TRY(measure_kernel(r, k, kinds[i].checks, &m, err));
+        EV_TRY(measure_kernel(r, k, &kinds[i], &m, err));
         report_add(report, k, kinds[i].name, &m);
     }
+    return EV_OK;
+}
+
+/* Turns about, so that a machine that slows down in between slows both. */
+static ev_status measure_overhead(rig *r, const bench_kernel *k, bench_overhead *out,
+                                  ev_error *err) {
+    static const bench_kind kinds[] = {{"vm", VM_CHECK_NONE, false},
+                                       {"model", VM_CHECK_NONE, true}};
+    measure m[2] = {{.runs = 0}, {.runs = 0}};
+    double total = 0;
+    for (size_t i = 0; i < 2; i++)
+        EV_TRY(run_once(r, k, &kinds[i], &m[i], err));
+    for (m[0].runs = m[1].runs = 0;
+         m[0].runs < LEAST_RUNS || (total < SECONDS && m[0].runs < MOST_RUNS);) {
+        for (size_t i = 0; i < 2; i++) {
+            EV_TRY(run_once(r, k, &kinds[i], &m[i], err));
+            total += m[i].seconds[m[i].runs - 1];
+        }
+    }
+    *out = (bench_overhead){.kernel = k->name,
+                            .vm_seconds = bench_quantile(m[0].seconds, m[0].runs, 0.5),
+                            .model_seconds = bench_quantile(m[1].seconds, m[1].runs, 0.5),
+                            .runs = m[0].runs};
     return EV_OK;
 }
 
@@ -203,6 +233,23 @@ static ev_status bench_kernels(device *d, const cli_args *args, vm_report *repor
             status = rig_fill(&r, &kernels[i], &ptx, err);
         if (status == EV_OK)
             status = bench_rig(&r, &kernels[i], cli_text(args, CLI_OPT_BENCH_CHECKS), report, err);
+        rig_clear(&r);
+        ev_str_free(&ptx);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
+ev_status bench_vm_overhead(device *d, bench_overhead *out, size_t *count, ev_error *err) {
+    *count = 0;
+    for (size_t i = 0; i < KERNEL_COUNT && i < BENCH_OVERHEAD_MOST; i++) {
+        ev_str ptx = EV_STR_EMPTY;
+        rig r = {.device = d};
+        ev_status status = build_kernel(&kernels[i], device_properties_of(d)->sm, &ptx, err);
+        if (status == EV_OK)
+            status = rig_fill(&r, &kernels[i], &ptx, err);
+        if (status == EV_OK)
+            status = measure_overhead(&r, &kernels[i], &out[(*count)++], err);
         rig_clear(&r);
         ev_str_free(&ptx);
         EV_TRY(status);

@@ -2,18 +2,13 @@
  *
  * A grid runs in waves of as many blocks as the SMs hold. A wave takes the smooth maximum (a
  * p-norm) of its throughput terms and of its latency: the terms of one SM count the blocks that
- * share the SM, those of the chip the blocks of the wave. The last wave has the rest. That form, a
- * throughput and a latency bound joined by a p-norm with p from 2 to 3, is the one that fits
- * measured bandwidth against occupancy best; see docs/model.md. */
+ * share the SM, those of the chip the blocks of the wave. The last wave has the rest. In the latency
+ * is what loads wait in the memory's queues: with it, measured bandwidth against occupancy has the
+ * sharp knee of a high p; see docs/model.md. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>
 #include <math.h>
-
-/* Between throughput and latency. */
-#define SMOOTH_OUTER 2.5
-/* Among throughputs: units work side by side, so that the slowest hides the rest almost wholly. */
-#define SMOOTH_INNER 6.0
 
 /* A spilled register is stored and loaded again about once in so many instructions. */
 #define SPILL_REUSE 8.0
@@ -41,6 +36,7 @@ typedef struct account {
     double blocks, resident;
     double dram_bytes, l2_bytes; /* of an average block */
     double dram_share;           /* of the first reads: those that go to DRAM */
+    double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
     double ns_per_cycle;
 } account;
 
@@ -83,6 +79,7 @@ static void count_bytes(account *a) {
         first += a->sums.read_bytes[i] * a->blocks;
     }
     a->dram_bytes = (reads + writes) / a->blocks;
+    a->dram_mix = reads + writes > 0 ? 2 * fmin(reads, writes) / (reads + writes) : 0;
     a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR);
     a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
 }
@@ -99,6 +96,20 @@ static double chain_cycles(const account *a, double chain, double wait) {
     return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK);
 }
 
+/* A DRAM bus that changes between reads and writes idles meanwhile. */
+static double dram_ns(const account *a, double blocks) {
+    double lost = get(a, GPU_DRAM_TURN) * a->dram_mix;
+    return a->dram_bytes * blocks / get(a, GPU_DRAM_GBS) * (1 + lost);
+}
+
+/* Blocks ask for memory in bursts, so their loads queue long before the bandwidth is used up. What
+ * only stores does not wait: the share is of a load's whole wait for DRAM. */
+static double queue_ns(const account *a, double dram) {
+    double load = get(a, GPU_LAT_DRAM) - get(a, GPU_LAT_L2);
+    double share = load > 0 ? fmin(1, a->sums.chain_wait * a->dram_share / load) : 0;
+    return get(a, GPU_DRAM_QUEUE) * share * dram;
+}
+
 /* The terms of `blocks` running at once, at most `on_sm` of them on one SM. */
 static wave wave_of(const account *a, double blocks, double on_sm, double chain) {
     wave w = {{0}};
@@ -108,25 +119,26 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     double l2_chip = a->l2_bytes * blocks / get(a, GPU_L2_GBS);
     double l2_sm = a->l2_bytes * on_sm / get(a, GPU_L2_BYTES_CLK) * a->ns_per_cycle;
     w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
-    w.term[MODEL_DRAM] = a->dram_bytes * blocks / get(a, GPU_DRAM_GBS);
+    w.term[MODEL_DRAM] = dram_ns(a, blocks);
     w.term[MODEL_ATOMIC] =
         a->sums.atomic_sectors * blocks / get(a, GPU_ATOMICS_CLK) * a->ns_per_cycle;
-    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle;
+    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;
 }
 
-static double wave_ns(const wave *w) {
+/* Units work side by side, so that the slowest hides the rest almost wholly. */
+static double wave_ns(const account *a, const wave *w) {
     double throughput = 0;
     for (int i = 0; i < MODEL_LATENCY; i++)
-        throughput = smooth(throughput, w->term[i], SMOOTH_INNER);
-    return smooth(throughput, w->term[MODEL_LATENCY], SMOOTH_OUTER);
+        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
+    return smooth(throughput, w->term[MODEL_LATENCY], get(a, GPU_JOIN_POWER));
 }
 
 static void add_waves(const account *a, double count, double blocks, double on_sm, double chain,
                       model_time *out) {
     wave w = wave_of(a, blocks, on_sm, chain);
-    out->ns += count * wave_ns(&w);
+    out->ns += count * wave_ns(a, &w);
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         out->term_ns[i] += count * w.term[i];
 }

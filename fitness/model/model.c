@@ -59,7 +59,7 @@ struct model {
     size_t last_buffer;
     uint64_t l1_bytes; /* a block's share */
     uint64_t lat_l1, lat_l2, lat_dram;
-    double l1_bytes_clk, lsu_cycles;
+    double l1_pass_cycles, l1_bytes_clk, l1_tags_clk, l1_tags_start, lsu_cycles;
     block_state **blocks;
     size_t block_count, last_block;
     uint32_t longest_block; /* instructions */
@@ -221,13 +221,13 @@ static void add_bytes(model *m, double *by_buffer, uint64_t sector) {
     by_buffer[at == MODEL_MAX_BUFFERS ? find_buffer(m, address + 31) : at] += 32;
 }
 
-/* Cycles of the L1's data path for one request: it moves 128 bytes a cycle at best, and takes four
- * lines a cycle; fitted shape of measured strided loads (see docs/model.md). */
+/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
+ * words in passes, and what the lanes get, each its own copy, crosses a bus of so many bytes a
+ * cycle. Against measured strided loads: see docs/model.md. */
 static double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double lanes = (double)__builtin_popcount(e->active);
-    double bytes = fmin(lanes * row->access_bytes, 32.0 * e->sectors);
-    double cycles = fmax(bytes / m->l1_bytes_clk, e->lines / 4.0 + 0.8);
-    return fmax(cycles, m->lsu_cycles);
+    double tags = e->lines / m->l1_tags_clk + m->l1_tags_start;
+    double bus = __builtin_popcount(e->active) * row->access_bytes / m->l1_bytes_clk;
+    return fmax(fmax(tags, m->lsu_cycles), fmax(bus, e->passes * m->l1_pass_cycles));
 }
 
 /* Reads an event's sectors through the L1; the reason says how far the furthest had to come from.
@@ -581,7 +581,10 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);
     m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
     m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
+    m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
     m->l1_bytes_clk = gpu_get(g, GPU_L1_BYTES_CLK);
+    m->l1_tags_clk = gpu_get(g, GPU_L1_TAGS_CLK);
+    m->l1_tags_start = gpu_get(g, GPU_L1_TAGS_START);
     m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
     m->observer = (vm_observer){m, on_block_begin, on_batch, on_block_end};
     set_weights(m);

@@ -1,0 +1,239 @@
+/* evoke bench model: the timing model against measurements of real GPUs. */
+#include "tuner/bench_model.h"
+
+#include "base/file.h"
+#include "tuner/bench.h"
+#include "tuner/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDER "fitness/model/silicon"
+
+/* ---- points ---- */
+
+/* The shipped description that a GPU's name means: "A100-80" is a100. */
+static void description_id(const char *gpu_name, char id[40]) {
+    size_t length = strcspn(gpu_name, "-");
+    for (size_t i = 0; i < length; i++)
+        id[i] = (char)(gpu_name[i] >= 'A' && gpu_name[i] <= 'Z' ? gpu_name[i] + 32 : gpu_name[i]);
+    id[length] = '\0';
+}
+
+/* The points of the first GPU among `points`, which stand in a row. */
+static size_t same_gpu(const silicon_point *points, size_t count) {
+    size_t same = 0;
+    while (same < count && strcmp(points[same].gpu, points[0].gpu) == 0)
+        same++;
+    return same;
+}
+
+static ev_status run_points(const gpu *g, silicon_set set, silicon_point *points, size_t count,
+                            ev_error *err) {
+    model_rig *rig = NULL;
+    EV_TRY(model_rig_new(g, set, &rig, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < count && status == EV_OK; i++)
+        status = model_rig_run(rig, g, &points[i], err);
+    model_rig_free(rig);
+    return status;
+}
+
+/* ---- printing ---- */
+
+typedef struct model_report {
+    json_t *list;
+    table *rows;
+} model_report;
+
+static void report_kernels(model_report *r, const silicon_point *points, size_t count,
+                           const char *set) {
+    for (size_t first = 0; first < count;) {
+        size_t same = first;
+        while (same < count && strcmp(points[same].kernel, points[first].kernel) == 0)
+            same++;
+        table_cell(r->rows, "%s", points[first].gpu);
+        table_cell(r->rows, "%s", set);
+        table_cell(r->rows, "%s", points[first].kernel);
+        table_cell(r->rows, "%zu", same - first);
+        table_cell(r->rows, "%.1f %%", silicon_mape(points + first, same - first));
+        table_cell(r->rows, "%.3f", silicon_spearman(points + first, same - first));
+        first = same;
+    }
+}
+
+static void report_add(model_report *r, const silicon_point *points, size_t count,
+                       const char *set) {
+    double mape = silicon_mape(points, count), spearman = silicon_spearman(points, count);
+    (void)json_array_append_new(
+        r->list, json_pack("{s:s, s:s, s:I, s:f, s:f}", "gpu", points[0].gpu, "set", set, "points",
+                           (json_int_t)count, "mape", mape, "spearman", spearman));
+    table_cell(r->rows, "%s", points[0].gpu);
+    table_cell(r->rows, "%s", set);
+    table_cell(r->rows, "all");
+    table_cell(r->rows, "%zu", count);
+    table_cell(r->rows, "%.1f %%", mape);
+    table_cell(r->rows, "%.3f", spearman);
+}
+
+static ev_status print_report(cmd_context *c, const model_report *r, ev_error *err) {
+    if (cli_flag(c->args, CLI_OPT_JSON))
+        return cmd_print_json(c, json_pack("{s:s, s:O}", "bench", "model", "rows", r->list), err);
+    EV_TRY(table_print(r->rows, c->out, err));
+    ev_str_append(c->out, "\nmodelled against measured: mean absolute error, and Spearman's rank "
+                          "correlation; the\nmodel's numbers are those of the GPU's description "
+                          "alone.\n");
+    return EV_OK;
+}
+
+/* ---- files ---- */
+
+/* By GPU and then by kernel, in the file's order otherwise. */
+static int compare_points(const void *a, const void *b) {
+    const silicon_point *x = a, *y = b;
+    int by_gpu = strcmp(x->gpu, y->gpu), by_kernel = strcmp(x->kernel, y->kernel);
+    if (by_gpu != 0 || by_kernel != 0)
+        return by_gpu != 0 ? by_gpu : by_kernel;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static ev_status each_in_data(silicon_data *data, const char *description, bench_model_fn *fn,
+                              void *context, ev_error *err) {
+    qsort(data->points, data->count, sizeof *data->points, compare_points);
+    for (size_t first = 0, same; first < data->count; first += same) {
+        silicon_point *points = data->points + first;
+        same = same_gpu(points, data->count - first);
+        char id[40];
+        description_id(points->gpu, id);
+        gpu *g = NULL;
+        EV_TRY(gpu_load(description != NULL ? description : id, &g, err));
+        ev_status status = fn(context, g, data->set, points, same, err);
+        gpu_free(g);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
+static ev_status each_in_file(const char *path, const char *description, bench_model_fn *fn,
+                              void *context, ev_error *err) {
+    silicon_data data;
+    EV_TRY(silicon_read(path, &data, err));
+    ev_status status = each_in_data(&data, description, fn, context, err);
+    silicon_free(&data);
+    return status;
+}
+
+static ev_status each_shipped(bench_model_fn *fn, void *context, ev_error *err) {
+    static const char *const files[] = {"stream.csv", "strides.csv"};
+    char *home = ev_path_home();
+    if (home == NULL)
+        return ev_fail(err, EV_BAD, "the folder %s was not found; set EVOKE_HOME", FOLDER);
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && status == EV_OK; i++) {
+        ev_str path = EV_STR_EMPTY;
+        ev_str_printf(&path, "%s/" FOLDER "/%s", home, files[i]);
+        status = each_in_file(ev_str_text(&path), NULL, fn, context, err);
+        ev_str_free(&path);
+    }
+    free(home);
+    return status;
+}
+
+ev_status bench_model_each(const cli_args *args, bench_model_fn *fn, void *context, ev_error *err) {
+    const char *data = cli_text(args, CLI_OPT_DATA);
+    const char *description = cli_text(args, CLI_OPT_DESCRIPTION);
+    if (data == NULL && description != NULL)
+        return ev_fail(err, EV_BAD, "--description says which GPU --data is of; give both");
+    return data != NULL ? each_in_file(data, description, fn, context, err)
+                        : each_shipped(fn, context, err);
+}
+
+/* ---- agreement ---- */
+
+static ev_status score_gpu(void *context, gpu *g, silicon_set set, silicon_point *points,
+                           size_t count, ev_error *err) {
+    EV_TRY(run_points(g, set, points, count, err));
+    report_kernels(context, points, count, silicon_set_name(set));
+    report_add(context, points, count, silicon_set_name(set));
+    return EV_OK;
+}
+
+static ev_status silicon_part(cmd_context *c, ev_error *err) {
+    static const char *const columns[] = {"gpu",    "set",   "kernel", ">points",
+                                          ">error", ">rank", NULL};
+    model_report report = {json_array(), table_new(columns)};
+    ev_status status = report.list == NULL || report.rows == NULL ? ev_fail_memory(err, 1) : EV_OK;
+    if (status == EV_OK)
+        status = bench_model_each(c->args, score_gpu, &report, err);
+    if (status == EV_OK)
+        status = print_report(c, &report, err);
+    json_decref(report.list);
+    table_free(report.rows);
+    return status;
+}
+
+/* ---- what the model costs ---- */
+
+static ev_status print_overhead(cmd_context *c, const bench_overhead *rows, size_t count,
+                                ev_error *err) {
+    static const char *const columns[] = {"kernel", ">VM alone", ">with model",
+                                          ">more",  ">runs",     NULL};
+    table *shown = table_new(columns);
+    json_t *list = json_array();
+    if (shown == NULL || list == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < count; i++) {
+        double more = 100 * (rows[i].model_seconds / rows[i].vm_seconds - 1);
+        table_cell(shown, "%s", rows[i].kernel);
+        table_cell(shown, "%.2f ms", rows[i].vm_seconds * 1e3);
+        table_cell(shown, "%.2f ms", rows[i].model_seconds * 1e3);
+        table_cell(shown, "%.0f %%", more);
+        table_cell(shown, "%zu", rows[i].runs);
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:f, s:f, s:f, s:I}", "kernel", rows[i].kernel, "vm_seconds",
+                            rows[i].vm_seconds, "model_seconds", rows[i].model_seconds,
+                            "overhead_percent", more, "runs", (json_int_t)rows[i].runs));
+    }
+    ev_status status = EV_OK;
+    if (cli_flag(c->args, CLI_OPT_JSON))
+        status = cmd_print_json(
+            c, json_pack("{s:s, s:s, s:O}", "bench", "model", "part", "overhead", "rows", list),
+            err);
+    else
+        status = table_print(shown, c->out, err);
+    table_free(shown);
+    json_decref(list);
+    return status;
+}
+
+static ev_status overhead_part(cmd_context *c, ev_error *err) {
+    bench_overhead rows[BENCH_OVERHEAD_MOST];
+    size_t count = 0;
+    device *d = NULL;
+    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &d, err));
+    ev_status status = bench_vm_overhead(d, rows, &count, err);
+    device_close(d);
+    EV_TRY(status);
+    EV_TRY(print_overhead(c, rows, count, err));
+    if (!cli_flag(c->args, CLI_OPT_JSON))
+        ev_str_append(c->out,
+                      "\nCPU time of a launch, all blocks, without shadow checks: median.\n");
+    return EV_OK;
+}
+
+ev_status bench_model(cmd_context *c, ev_error *err) {
+    static const struct {
+        const char *name;
+        cmd_fn *run;
+    } parts[] = {
+        {"silicon", silicon_part},
+        {"overhead", overhead_part},
+    };
+    const char *only = cli_text(c->args, CLI_OPT_ONLY);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (only == NULL || strcmp(only, parts[i].name) == 0)
+            return parts[i].run(c, err);
+    }
+    return ev_fail(err, EV_BAD,
+                   "bench model has no part '%s'; it has silicon, overhead and sensitivity", only);
+}
