@@ -135,12 +135,17 @@ static uint64_t space_size(const vm_warp *w, uint8_t space) {
     case VM_SPACE_SHARED:
         return w->shared_bytes;
     case VM_SPACE_LOCAL:
-        return w->frame->local_top;
+        return w->frame->local_least;
     case VM_SPACE_CONST:
         return w->state->module->const_bytes;
     default:
         return w->state->entry->pub.param_bytes;
     }
+}
+
+/* Each lane has a stack of its own. */
+static uint64_t lane_size(const vm_warp *w, uint8_t space, unsigned lane) {
+    return space == VM_SPACE_LOCAL ? w->frame->local_top[lane] : space_size(w, space);
 }
 
 static __attribute__((noinline)) bool out_of_bounds(vm_warp *w, const ptx_insn *ip,
@@ -158,8 +163,8 @@ static __attribute__((noinline)) bool out_of_bounds(vm_warp *w, const ptx_insn *
     else
         vm_trap_raise(w, ip, VM_TRAP_OUT_OF_BOUNDS, lane, &address,
                       "an access of %u bytes at offset %lld of %llu bytes of %s memory", x->bytes,
-                      (long long)lane_offset(x, lane), (unsigned long long)space_size(w, x->space),
-                      names[x->space]);
+                      (long long)lane_offset(x, lane),
+                      (unsigned long long)lane_size(w, x->space, lane), names[x->space]);
     return false;
 }
 
@@ -199,6 +204,7 @@ static inline bool in_bounds(vm_warp *w, const ptx_insn *ip, vm_access *x, uint3
         return true;
     for (unsigned i = 0; i < 32; i++) {
         uint64_t at = lane_offset(x, i);
+        size = lane_size(w, x->space, i);
         if (mask >> i & 1 && (at >= size || x->bytes > size - at))
             return out_of_bounds(w, ip, x, i);
     }
@@ -214,7 +220,7 @@ static inline uint8_t *space_host(const vm_warp *w, uint8_t space) {
     case VM_SPACE_LOCAL:
         return w->local;
     case VM_SPACE_CONST:
-        return w->state->module->const_image;
+        return w->state->consts;
     default:
         return (uint8_t *)(uintptr_t)w->state->launch->params;
     }

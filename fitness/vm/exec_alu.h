@@ -491,8 +491,9 @@ static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
     }
 #define H_LOCALADDR(T, id, expr)                                                                   \
     HANDLER(id##_##T) {                                                                            \
-        LT(T) *out = OUT(LT(T)), value = (LT(T))(w->frame->local_base + (uint64_t)ip->imm);        \
-        LANES out[i] = value;                                                                      \
+        LT(T) *out = OUT(LT(T)), value = (LT(T))ip->imm;                                           \
+        const uint32_t *base = w->frame->local_base;                                               \
+        LANES out[i] = base[i] + value;                                                            \
         FINISH(T);                                                                                 \
     }
 /* Elements of 8, 16 or 32 bits; their registers have 32-bit lanes. */

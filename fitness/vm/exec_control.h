@@ -70,6 +70,51 @@ HANDLER(BRA) {
     return leave(w, VM_STOP_TURN, ip->target);
 }
 
+static __attribute__((noinline)) const ptx_insn *
+bad_branch(vm_warp *w, const ptx_insn *ip, unsigned lane, uint32_t index, uint32_t count) {
+    vm_trap_raise(w, ip, VM_TRAP_BAD_BRANCH, lane, NULL,
+                  "index %u in a table of %u targets; expected one below that", index, count);
+    return stop_trap(w);
+}
+
+/* Lanes part by where they go; the scheduler chooses who goes first. */
+HANDLER(BRX) {
+    uint32_t going = guarded(ip, regs, mask), pc = pc_of(w, ip);
+    const ptx_branches *table = &w->state->module->branches[ip->target];
+    const uint32_t *index = CSLOT(uint32_t, ip->a);
+    end_run(w, pc + 1, 0);
+    w->state->result->counters.branches++;
+    if (__builtin_expect(w->observed, 0))
+        vm_event_push(w, pc, going, NULL, 0, 0);
+    if (!going)
+        GO_TO(pc + 1);
+    for (uint32_t left = going; left; left &= left - 1)
+        if (index[__builtin_ctz(left)] >= table->count)
+            return bad_branch(w, ip, (unsigned)__builtin_ctz(left), index[__builtin_ctz(left)],
+                              table->count);
+    uint32_t target = table->pcs[index[__builtin_ctz(going)]], same = 0;
+    uint32_t rest = mask & ~going;
+    if (rest)
+        vm_set_push(w, rest, pc + 1, w->frame);
+    for (rest = going;;) {
+        same = 0;
+        for (uint32_t left = rest; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            same |= (uint32_t)(table->pcs[index[i]] == target) << i;
+        }
+        rest &= ~same;
+        if (!rest)
+            break;
+        vm_set_push(w, same, target, w->frame);
+        target = table->pcs[index[__builtin_ctz(rest)]];
+    }
+    if (same == mask)
+        GO_TO(target);
+    w->state->result->counters.divergent_branches++;
+    w->mask = same;
+    return leave(w, VM_STOP_TURN, target);
+}
+
 HANDLER(FALL) {
     (void)regs, (void)mask;
     uint32_t pc = pc_of(w, ip);
@@ -121,10 +166,15 @@ HANDLER(CALL) {
     end_run(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
         vm_event_push(w, pc, calling, NULL, 0, 0);
+    if (!calling)
+        return leave(w, VM_STOP_TURN, pc + 1);
+    if (w->state->module->calls[ip->target].system != PTX_SYS_NONE) {
+        if (!vm_system_call(w, ip, calling))
+            return stop_trap(w);
+        return leave(w, VM_STOP_TURN, pc + 1);
+    }
     if (calling != mask)
         vm_set_push(w, mask & ~calling, pc + 1, w->frame);
-    if (!calling)
-        return leave(w, VM_STOP_GONE, pc + 1);
     w->mask = calling;
     if (!vm_frame_call(w, ip, calling))
         return stop_trap(w);
@@ -151,6 +201,31 @@ static __attribute__((noinline)) const ptx_insn *division_by_zero(vm_warp *w, co
                                                                   unsigned lane) {
     vm_trap_raise(w, ip, VM_TRAP_DIVISION_BY_ZERO, lane, NULL, "an integer divided by zero");
     return stop_trap(w);
+}
+
+/* ---- the stack of a thread */
+
+HANDLER(ALLOCA) {
+    (void)regs;
+    if (!vm_frame_alloca(w, ip, mask))
+        return stop_trap(w);
+    NEXT;
+}
+HANDLER(STACKSAVE) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (ip->t == PTX_T_u64)
+            SLOT(uint64_t, ip->d)[i] = w->frame->local_top[i];
+        else
+            SLOT(uint32_t, ip->d)[i] = w->frame->local_top[i];
+    }
+    NEXT;
+}
+HANDLER(STACKRESTORE) {
+    (void)regs;
+    if (!vm_frame_stack_restore(w, ip, mask))
+        return stop_trap(w);
+    NEXT;
 }
 
 /* ---- meeting of lanes */

@@ -144,6 +144,7 @@ typedef enum ptx_shape {
     PTX_S_BARRED,
     PTX_S_FENCE,
     PTX_S_BRA,
+    PTX_S_BRX,
     PTX_S_CALL,
     PTX_S_RET,
     PTX_S_EXIT,
@@ -153,6 +154,9 @@ typedef enum ptx_shape {
     PTX_S_FALL,
     PTX_S_SREG,
     PTX_S_LOCALADDR,
+    PTX_S_ALLOCA,
+    PTX_S_STACKSAVE,
+    PTX_S_STACKRESTORE,
     PTX_S_PACK,
     PTX_S_UNPACK,
 } ptx_shape;
@@ -226,7 +230,7 @@ struct ptx_insn {
     uint32_t a, b, c, e; /* source slots */
     uint32_t v[4];       /* elements of a vector operand */
     int64_t imm;         /* address offset, lop3 table, local offset */
-    uint32_t target;     /* pc of a branch, index of a call, number of a special register */
+    uint32_t target;     /* pc of a branch; number of a call, table or special register */
     uint32_t guard;      /* slot of the guard predicate, PTX_NONE */
     uint16_t row;
     uint8_t t, u;   /* types */
@@ -271,6 +275,7 @@ typedef enum ptx_operand_kind {
     PTX_O_LABEL,
     PTX_O_SINK,
     PTX_O_CALL,
+    PTX_O_FUNC, /* value: its number */
 } ptx_operand_kind;
 
 typedef struct ptx_var ptx_var;
@@ -314,6 +319,7 @@ struct ptx_var {
     bool dynamic;        /* .extern .shared, size given by the launch */
     uint64_t offset;     /* in its space; for .param of a call, the slot in the frame */
     uint32_t stride;     /* of a .param: bytes a lane */
+    uint32_t local;      /* of a parameter whose address is taken: its copy in local memory, + 1 */
     uint8_t *init;       /* NULL: zero */
     const ptx_var *next; /* of the module's .global and .const variables */
 };
@@ -332,39 +338,69 @@ typedef struct ptx_sreg_use {
     ptx_sreg sreg;
 } ptx_sreg_use;
 
-typedef struct ptx_func {
-    const char *name;
-    bool entry, defined;
-    vm_entry pub;
+/* What a call must agree with. A parameter of space NONE is a register of the function. */
+typedef struct ptx_signature {
     ptx_var *params;
     size_t param_count;
     ptx_var *rets;
     size_t ret_count;
+} ptx_signature;
+
+typedef enum ptx_system {
+    PTX_SYS_NONE,
+#define PTX_SYSTEM(id, name, ret, args, meaning) PTX_SYS_##id,
+#include "fitness/vm/ptx_system.def"
+#undef PTX_SYSTEM
+} ptx_system;
+
+typedef struct ptx_func {
+    const char *name;
+    bool entry, defined;
+    uint32_t alias; /* PTX_NONE, or the function that it is another name of */
+    vm_entry pub;
+    ptx_signature sig;
     uint32_t frame_bytes;
     ptx_const *consts;
     size_t const_count;
     ptx_sreg_use *sregs;
     size_t sreg_count;
     uint32_t local_bytes;
+    uint32_t local_align; /* of its variables; 0: it has none */
     uint32_t first_reg, end_reg;
 } ptx_func;
 
-typedef struct ptx_copy {
-    uint32_t from, to; /* slots in caller's and callee's frame */
-    uint32_t from_stride, to_stride, bytes;
-} ptx_copy;
+/* An argument or a result in the caller's frame. */
+typedef struct ptx_value {
+    uint32_t slot; /* PTX_NONE: `_`, a result nobody wants */
+    uint32_t stride, bytes;
+    uint32_t reg; /* PTX_NONE: a .param variable or a number */
+} ptx_value;
 
 typedef struct ptx_call {
-    uint32_t func;
-    ptx_copy *args;
-    size_t arg_count;
-    ptx_copy *rets; /* from: callee, to: caller */
-    size_t ret_count;
+    uint32_t func;            /* PTX_NONE: through a register */
+    uint32_t pointer, reg;    /* slot and number of that register */
+    const ptx_signature *sig; /* that the function behind the register must have */
+    const uint32_t *targets;  /* of .calltargets; NULL: any function */
+    size_t target_count;
+    ptx_system system;
+    ptx_value *args, *rets; /* as many as the signature has */
+    size_t arg_count, ret_count;
+    const char *text; /* of the operands */
+    uint32_t text_bytes;
 } ptx_call;
 
+/* Where a brx.idx may go. */
+typedef struct ptx_branches {
+    uint32_t *pcs;
+    uint32_t count;
+} ptx_branches;
+
 typedef struct ptx_reloc {
-    uint64_t offset; /* in the image of .global variables */
-    uint64_t value;  /* offset of the variable it points to */
+    uint64_t offset; /* in the image of .global or .const variables */
+    uint64_t value;  /* offset of the .global variable it points to */
+    uint8_t shift;   /* of the address, in bits: what mask() selects */
+    uint8_t bytes;
+    bool in_const;
 } ptx_reloc;
 
 struct vm_module {
@@ -389,6 +425,8 @@ struct vm_module {
     ptx_call *calls;
     size_t call_count;
     const ptx_var *variables; /* .global and .const, the newest first */
+    ptx_branches *branches;
+    size_t branches_count;
     uint8_t *global_image;
     uint64_t global_bytes;
     ptx_reloc *relocs;
@@ -406,6 +444,29 @@ struct vm_module {
 #define VM_WINDOW_LOCAL VM_WINDOW(2)
 #define VM_WINDOW_CONST VM_WINDOW(3)
 #define VM_WINDOW_PARAM VM_WINDOW(4)
+#define VM_WINDOW_CODE VM_WINDOW(5) /* addresses of functions: nothing can be read there */
+#define VM_CODE_STEP 16u
+
+/* The address of a function, and back: PTX_NONE when there is none at the address. */
+static inline uint64_t ptx_func_address(uint32_t func) {
+    return VM_WINDOW_CODE + ((uint64_t)func + 1) * VM_CODE_STEP;
+}
+static inline uint32_t ptx_func_at(const vm_module *m, uint64_t address) {
+    uint64_t n = (address - VM_WINDOW_CODE) / VM_CODE_STEP;
+    bool fits = address % VM_CODE_STEP == 0 && n >= 1 && n <= m->func_count;
+    return fits ? (uint32_t)n - 1 : PTX_NONE;
+}
+/* The function itself where this one is another name. */
+static inline uint32_t ptx_func_resolve(const vm_module *m, uint32_t func) {
+    uint32_t alias = m->funcs[func].alias;
+    return alias == PTX_NONE ? func : alias;
+}
+/* Writes the addresses of .global variables, which begin at `globals`, into an image of the
+ * module's .global or .const variables. */
+void ptx_relocate(const vm_module *m, bool consts, uint64_t globals, uint8_t *image);
+const char *ptx_system_name(ptx_system which);
+/* The same number of parameters and results, of the same sizes. */
+bool ptx_signatures_agree(const ptx_signature *a, const ptx_signature *b);
 
 /* ---- instruction sets: the executor is compiled once for each */
 enum { VM_ISA_BASELINE, VM_ISA_AVX2, VM_ISA_AVX512, VM_ISA_COUNT };

@@ -33,13 +33,12 @@ static bool is_float(ptx_type t) {
     return ptx_type_kind(t) == 'F';
 }
 
-/* The bits of an immediate operand as type t; false with a message. */
-static bool immediate(decoding *d, const ptx_operand *o, ptx_type t, uint64_t *out) {
+bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t *out) {
     uint64_t v = (uint64_t)o->value;
     double f;
     if (o->kind == PTX_O_INT) {
         if (is_float(t))
-            return ptx_fail_at(d->L, o->at, "found an integer; expected a floating-point number");
+            return ptx_fail_at(L, o->at, "found an integer; expected a floating-point number");
     } else if (o->kind == PTX_O_F32) {
         if (ptx_type_bits(t) == 64) {
             float single;
@@ -53,7 +52,7 @@ static bool immediate(decoding *d, const ptx_operand *o, ptx_type t, uint64_t *o
         v = 0;
         memcpy(&v, &single, sizeof single);
     } else if (ptx_type_bits(t) != 64) {
-        return ptx_fail_at(d->L, o->at, "found a floating-point number; expected one of %u bits",
+        return ptx_fail_at(L, o->at, "found a floating-point number; expected one of %u bits",
                            ptx_type_bits(t));
     }
     *out = v;
@@ -85,13 +84,16 @@ static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
         return check_register(d, o, bits) ? d->L->m->regs[o->reg].slot : PTX_NONE;
     uint64_t value;
     if (is_literal(o))
-        return immediate(d, o, t, &value) ? ptx_slot_const(d->L, bits, value, PTX_BASE_NONE)
-                                          : PTX_NONE;
+        return ptx_literal_bits(d->L, o, t, &value)
+                   ? ptx_slot_const(d->L, bits, value, PTX_BASE_NONE)
+                   : PTX_NONE;
     if (o->kind == PTX_O_SREG && !ptx_sreg_dynamic((ptx_sreg)o->value) &&
         (ptx_sreg_bits((ptx_sreg)o->value) == bits || may_be_wider(d)))
         return ptx_slot_sreg(d->L, (ptx_sreg)o->value);
     if (o->kind == PTX_O_SYMBOL && bits >= 32)
         return symbol_slot(d, o, bits);
+    if (o->kind == PTX_O_FUNC && bits == 64)
+        return ptx_slot_const(d->L, bits, ptx_func_address((uint32_t)o->value), PTX_BASE_NONE);
     ptx_fail_at(d->L, o->at, "found this; expected a register or number of type %s",
                 ptx_type_name(t));
     return PTX_NONE;
@@ -231,14 +233,29 @@ static bool put_address(decoding *d, const ptx_operand *o) {
     return put_source(d, symbol_slot(d, &symbol, 64));
 }
 
-static bool put_label(decoding *d, const ptx_operand *o) {
-    ptx_loader *L = d->L;
-    if (o->kind != PTX_O_LABEL)
-        return ptx_fail_at(L, o->at, "found this; expected a label");
+bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place) {
     if (!ptx_grow(L, (void **)&L->fixups, &L->fixup_capacity, L->fixup_count, sizeof *L->fixups))
         return false;
-    L->fixups[L->fixup_count++] = (ptx_fixup){
-        .insn = L->m->insn_count, .scope = L->scope, .name = o->label, .length = o->label_length};
+    L->fixups[L->fixup_count++] = (ptx_fixup){.insn = L->m->insn_count,
+                                              .place = place,
+                                              .scope = L->scope,
+                                              .name = o->label,
+                                              .length = o->label_length};
+    return true;
+}
+
+static bool put_label(decoding *d, const ptx_operand *o) {
+    if (o->kind != PTX_O_LABEL && o->kind != PTX_O_FUNC)
+        return ptx_fail_at(d->L, o->at, "found this; expected a label");
+    return ptx_label_fixup(d->L, o, NULL);
+}
+
+static bool put_branches(decoding *d, const ptx_operand *o) {
+    ptx_symbol *s =
+        o->kind == PTX_O_LABEL ? ptx_symbol_find(d->L, o->label, o->label_length) : NULL;
+    if (!s || s->kind != PTX_Y_BRANCHES)
+        return ptx_fail_at(d->L, o->at, "found this; expected the name of .branchtargets");
+    d->insn->target = s->index;
     return true;
 }
 
@@ -292,6 +309,8 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
         return put_immediate(d, o);
     case 't':
         return put_label(d, o);
+    case 'b':
+        return put_branches(d, o);
     default: /* 'g' */
         return put_address_register(d, o);
     }
@@ -352,6 +371,26 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
                           (arrive ? PTX_F_ARRIVE : 0) | (aligned ? PTX_F_ALIGNED : 0));
 }
 
+static bool is_own_parameter(const ptx_loader *L, const ptx_operand *o) {
+    const ptx_signature *sig = &L->func->sig;
+    return o->kind == PTX_O_SYMBOL && !L->func->entry && o->var >= sig->params &&
+           o->var < sig->params + sig->param_count;
+}
+
+/* A parameter whose address is taken is copied to local memory by the call (PTX ISA, mov). */
+static uint32_t local_copy(ptx_loader *L, const ptx_operand *o) {
+    ptx_func *f = L->func;
+    ptx_var *v = &f->sig.params[o->var - f->sig.params];
+    uint32_t align = v->align > 8 ? v->align : 8;
+    if (!v->local) {
+        uint32_t at = (f->local_bytes + align - 1) / align * align;
+        v->local = at + 1;
+        f->local_bytes = at + v->bytes;
+        f->local_align = f->local_align < align ? align : f->local_align;
+    }
+    return v->local - 1;
+}
+
 /* mov of what is no plain register: vectors, addresses, changing special registers. */
 static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
     ptx_loader *L = d->L;
@@ -398,8 +437,14 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
         in->imm = (int64_t)o[1].var->offset + o[1].value;
         return put_destination(d, &o[0], bits, false);
     }
+    if (is_own_parameter(L, &o[1]) && bits >= 32) {
+        in->row = PTX_OP_MOV_LOCAL;
+        in->t = bits == 64 ? PTX_T_u64 : PTX_T_u32;
+        in->imm = (int64_t)local_copy(L, &o[1]) + o[1].value;
+        return put_destination(d, &o[0], bits, false);
+    }
     *done = false;
-    if (o[1].kind == PTX_O_SYMBOL && bits >= 32) {
+    if ((o[1].kind == PTX_O_SYMBOL && bits >= 32) || (o[1].kind == PTX_O_FUNC && bits == 64)) {
         in->row = PTX_OP_MOV_SYMBOL;
         in->t = bits == 64 ? PTX_T_u64 : PTX_T_u32;
     }

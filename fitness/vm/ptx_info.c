@@ -29,14 +29,21 @@ uint64_t vm_module_global_bytes(const vm_module *m) {
     return m->global_bytes;
 }
 
+/* Where the host has written something else since, that stays. */
+void ptx_relocate(const vm_module *m, bool consts, uint64_t globals, uint8_t *image) {
+    for (size_t i = 0; i < m->reloc_count; i++) {
+        const ptx_reloc *r = &m->relocs[i];
+        uint64_t value = (globals + r->value) >> r->shift, as_loaded = r->value >> r->shift;
+        if (r->in_const == consts && memcmp(image + r->offset, &as_loaded, r->bytes) == 0)
+            memcpy(image + r->offset, &value, r->bytes);
+    }
+}
+
 void vm_module_place(const vm_module *m, uint64_t address, void *host) {
     if (!m->global_bytes)
         return;
     memcpy(host, m->global_image, m->global_bytes);
-    for (size_t i = 0; i < m->reloc_count; i++) {
-        uint64_t value = address + m->relocs[i].value;
-        memcpy((char *)host + m->relocs[i].offset, &value, sizeof value);
-    }
+    ptx_relocate(m, false, address, host);
 }
 
 void *vm_module_constants(vm_module *m, uint64_t *bytes) {
@@ -143,6 +150,16 @@ static void add_operands(vm_insn_info *info, const ptx_insn *in, const ptx_cold 
     }
 }
 
+static void add_call(vm_insn_info *info, const vm_module *m, const ptx_call *call) {
+    if (call->func != PTX_NONE && m->funcs[call->func].defined)
+        info->target = m->funcs[call->func].pub.first_pc;
+    add_use(info, call->reg);
+    for (size_t i = 0; i < call->arg_count; i++)
+        add_use(info, call->args[i].reg);
+    for (size_t i = 0; i < call->ret_count; i++)
+        add_def(info, call->rets[i].reg);
+}
+
 void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
     const ptx_insn *in = &m->code[pc];
     const ptx_cold *cold = &m->cold[pc];
@@ -160,15 +177,16 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
         info->access_bytes = (uint8_t)(in->bytes * (in->count ? in->count : 1));
     }
     info->is_barrier = shape == PTX_S_BARSYNC || shape == PTX_S_BARRED;
-    info->is_branch = shape == PTX_S_BRA;
+    info->is_branch = shape == PTX_S_BRA || shape == PTX_S_BRX;
     info->is_exit = shape == PTX_S_EXIT || (shape == PTX_S_RET && m->funcs[cold->func].entry);
     info->conditional = in->guard != PTX_NONE;
     if (shape == PTX_S_BRA)
         info->target = in->target;
-    if (shape == PTX_S_CALL)
-        info->target = m->funcs[m->calls[in->target].func].pub.first_pc;
     add_use(info, cold->guard_reg);
-    add_operands(info, in, cold);
+    if (shape == PTX_S_CALL)
+        add_call(info, m, &m->calls[in->target]);
+    else
+        add_operands(info, in, cold);
 }
 
 /* ---- the instruction as text */
@@ -232,6 +250,21 @@ static void print_operand(ev_str *s, const vm_module *m, const ptx_operand *o) {
     }
 }
 
+/* The operands of a call as in the text, line ends and runs of blanks as one blank. */
+static void print_words(ev_str *s, const ptx_call *call) {
+    bool blank = true;
+    for (uint32_t i = 0; i < call->text_bytes; i++) {
+        char c = call->text[i];
+        bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        if (!is_blank) {
+            if (blank && c != ',')
+                ev_str_char(s, ' ');
+            ev_str_char(s, c);
+        }
+        blank = is_blank;
+    }
+}
+
 char *vm_module_disassemble(const vm_module *m, uint32_t pc) {
     const ptx_insn *in = &m->code[pc];
     const ptx_cold *cold = &m->cold[pc];
@@ -244,7 +277,7 @@ char *vm_module_disassemble(const vm_module *m, uint32_t pc) {
         print_operand(&s, m, &cold->operands[i]);
     }
     if (in->row == PTX_OP_CALL)
-        ev_str_printf(&s, " %s", m->funcs[m->calls[in->target].func].name);
+        print_words(&s, &m->calls[in->target]);
     ev_str_char(&s, ';');
     return ev_str_take(&s);
 }

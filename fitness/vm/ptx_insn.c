@@ -65,6 +65,11 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
             return ptx_parse_number(L, &o->value);
         return true;
     }
+    if (s && s->kind == PTX_Y_FUNC) {
+        o->kind = PTX_O_FUNC;
+        o->value = s->index;
+        return true;
+    }
     ptx_sreg sreg;
     if (*t.at == '%' && ptx_sreg_find(t.at, t.length, &sreg)) {
         o->kind = PTX_O_SREG;
@@ -134,8 +139,6 @@ static bool parse_address(ptx_loader *L, ptx_operand *o) {
     return ptx_expect(L, ']');
 }
 
-static bool parse_operand(ptx_loader *L, ptx_operand *o);
-
 static bool parse_vector(ptx_loader *L, ptx_operand *o) {
     ptx_lex_next(&L->lex);
     o->kind = PTX_O_VECTOR;
@@ -150,13 +153,13 @@ static bool parse_vector(ptx_loader *L, ptx_operand *o) {
         ptx_operand *item = &o->items[o->count++];
         if (ptx_lex_is(&L->lex, '{') || ptx_lex_is(&L->lex, '['))
             return ptx_fail_expected(L, "an element");
-        if (!parse_operand(L, item))
+        if (!ptx_parse_operand(L, item))
             return false;
     } while (ptx_accept(L, ','));
     return ptx_expect(L, '}');
 }
 
-static bool parse_operand(ptx_loader *L, ptx_operand *o) {
+bool ptx_parse_operand(ptx_loader *L, ptx_operand *o) {
     *o = (ptx_operand){.reg = PTX_NONE, .at = L->lex.token.at};
     if (ptx_lex_is(&L->lex, '{'))
         return parse_vector(L, o);
@@ -181,86 +184,12 @@ static bool parse_operands(ptx_loader *L, ptx_operand *list, unsigned *count) {
         if (*count == PTX_MAX_OPERANDS)
             return ptx_fail_expected(L, "';': no instruction has so many operands");
         ptx_operand *o = &list[*count];
-        if (!parse_operand(L, o))
+        if (!ptx_parse_operand(L, o))
             return false;
         o->piped = piped;
         ++*count;
         piped = ptx_accept(L, '|');
     } while (piped || ptx_accept(L, ','));
-    return ptx_expect(L, ';');
-}
-
-/* "(a, b)" of a call: names of .param variables. */
-static bool parse_call_list(ptx_loader *L, const ptx_var **list, size_t *count, size_t limit) {
-    *count = 0;
-    if (!ptx_expect(L, '('))
-        return false;
-    if (ptx_accept(L, ')'))
-        return true;
-    do {
-        const ptx_token *t = &L->lex.token;
-        ptx_symbol *s = t->kind == PTX_K_IDENT ? ptx_symbol_find(L, t->at, t->length) : NULL;
-        if (!s || s->kind != PTX_Y_VAR || s->var->space != VM_SPACE_PARAM)
-            return ptx_fail_expected(L, "a .param variable declared in this block");
-        if (*count == limit)
-            return ptx_fail_expected(L, "fewer arguments");
-        list[(*count)++] = s->var;
-        ptx_lex_next(&L->lex);
-    } while (ptx_accept(L, ','));
-    return ptx_expect(L, ')');
-}
-
-static ptx_copy *copies(ptx_loader *L, const ptx_var *const *mine, const ptx_var *theirs,
-                        size_t count, const char *at) {
-    ptx_copy *list = EV_NEW_ARRAY(L->arena, ptx_copy, count + 1);
-    for (size_t i = 0; list && i < count; i++) {
-        if (mine[i]->bytes != theirs[i].bytes) {
-            ptx_fail_at(L, at, "found '%s' of %u bytes for parameter '%s'; expected %u bytes",
-                        mine[i]->name, mine[i]->bytes, theirs[i].name, theirs[i].bytes);
-            return NULL;
-        }
-        list[i] = (ptx_copy){.from = (uint32_t)mine[i]->offset,
-                             .from_stride = mine[i]->stride,
-                             .bytes = mine[i]->bytes};
-    }
-    if (!list)
-        L->oom = true;
-    return list;
-}
-
-#define MAX_CALL_VALUES 64
-
-static bool parse_call(ptx_loader *L, ptx_insn *insn) {
-    vm_module *m = L->m;
-    const ptx_var *rets[MAX_CALL_VALUES], *args[MAX_CALL_VALUES];
-    size_t ret_count = 0, arg_count = 0;
-    if (ptx_lex_is(&L->lex, '(')) {
-        if (!parse_call_list(L, rets, &ret_count, MAX_CALL_VALUES) || !ptx_expect(L, ','))
-            return false;
-    }
-    ptx_token t = L->lex.token;
-    ptx_symbol *s = t.kind == PTX_K_IDENT ? ptx_symbol_find(L, t.at, t.length) : NULL;
-    if (!s || s->kind != PTX_Y_FUNC)
-        return ptx_fail_expected(L, "a declared function (indirect calls are not supported)");
-    ptx_lex_next(&L->lex);
-    if (ptx_accept(L, ',') && !parse_call_list(L, args, &arg_count, MAX_CALL_VALUES))
-        return false;
-    const ptx_func *callee = &m->funcs[s->index];
-    if (callee->entry || ret_count != callee->ret_count || arg_count != callee->param_count)
-        return ptx_fail_at(L, t.at,
-                           "found a call of '%s' with %zu results and %zu arguments; expected %zu "
-                           "and %zu of a function that is no entry",
-                           callee->name, ret_count, arg_count, callee->ret_count,
-                           callee->param_count);
-    if (!ptx_grow(L, (void **)&m->calls, &L->call_capacity, m->call_count, sizeof *m->calls))
-        return false;
-    ptx_call *call = &m->calls[m->call_count];
-    *call = (ptx_call){.func = s->index, .arg_count = arg_count, .ret_count = ret_count};
-    call->args = copies(L, args, callee->params, arg_count, t.at);
-    call->rets = copies(L, rets, callee->rets, ret_count, t.at);
-    if (!call->args || !call->rets)
-        return false;
-    insn->target = (uint32_t)m->call_count++;
     return ptx_expect(L, ';');
 }
 
@@ -308,7 +237,7 @@ bool ptx_parse_instruction(ptx_loader *L) {
     cold.name = k->name;
     insn.row = k->matches[0].row;
     if (insn.row == PTX_OP_CALL)
-        return parse_call(L, &insn) && ptx_emit(L, &insn, &cold) != PTX_NONE;
+        return ptx_parse_call(L, &insn) && ptx_emit(L, &insn, &cold) != PTX_NONE;
     ptx_operand list[PTX_MAX_OPERANDS] = {0};
     unsigned count;
     if (!parse_operands(L, list, &count))

@@ -15,6 +15,9 @@ typedef enum ptx_symbol_kind {
     PTX_Y_VAR,
     PTX_Y_FUNC,
     PTX_Y_LABEL,
+    PTX_Y_PROTOTYPE,
+    PTX_Y_TARGETS,  /* of calls */
+    PTX_Y_BRANCHES, /* targets of branches */
 } ptx_symbol_kind;
 
 typedef struct ptx_symbol ptx_symbol;
@@ -25,10 +28,13 @@ struct ptx_symbol {
     uint8_t kind;
     uint8_t bits;   /* of registers */
     uint32_t scope; /* depth it was declared at */
-    uint32_t index; /* register, function, or pc of a label */
-    uint32_t count; /* of a range */
-    uint32_t *ids;  /* of a range: register of each number + 1, 0: not used yet */
+    uint32_t index; /* register, function, table of branches, or pc of a label */
+    uint32_t count; /* of a range or table */
+    uint32_t
+        *ids; /* of a range: register of each number + 1, 0: not used yet; of targets: functions
+               */
     ptx_var *var;
+    const ptx_signature *sig; /* of a prototype or targets of calls */
 };
 
 /* One row that a mnemonic's dot-parts fit. */
@@ -53,6 +59,7 @@ struct ptx_mnemonic {
 
 typedef struct ptx_fixup {
     uint32_t insn;
+    uint32_t *place; /* NULL: the target of `insn` */
     uint32_t scope;
     const char *name;
     uint32_t length;
@@ -76,6 +83,7 @@ typedef struct ptx_loader {
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
+    size_t branches_capacity;
     ptx_func *func; /* being read */
     uint32_t func_index;
     size_t const_capacity, sreg_capacity;
@@ -112,6 +120,13 @@ uint32_t ptx_slot_sreg(ptx_loader *L, ptx_sreg sreg);
 /* An instruction statement: guard, mnemonic, operands, semicolon. */
 bool ptx_parse_instruction(ptx_loader *L);
 bool ptx_parse_number(ptx_loader *L, int64_t *out);
+bool ptx_parse_operand(ptx_loader *L, ptx_operand *out);
+/* The operands of a call, after its mnemonic. */
+bool ptx_parse_call(ptx_loader *L, ptx_insn *insn);
+/* The bits of a literal operand as type t; false with a message. */
+bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t *out);
+/* The pc of a label goes to *place, or into the next instruction (NULL), once it is known. */
+bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that fit the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
 /* Whether the module's .version and .target have what `name` needs; false with a message. */

@@ -36,8 +36,8 @@ uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold) {
     m->code[m->insn_count] = *insn;
     m->cold[m->insn_count] = *cold;
     ptx_shape shape = (ptx_shape)ptx_op_get(insn->row)->shape;
-    L->after_control = insn->guard == PTX_NONE &&
-                       (shape == PTX_S_BRA || shape == PTX_S_RET || shape == PTX_S_EXIT);
+    L->after_control = insn->guard == PTX_NONE && (shape == PTX_S_BRA || shape == PTX_S_BRX ||
+                                                   shape == PTX_S_RET || shape == PTX_S_EXIT);
     return m->insn_count++;
 }
 
@@ -58,7 +58,9 @@ static ptx_symbol *function_symbol(ptx_loader *L, const ptx_token *name, bool en
         return NULL;
     s->index = (uint32_t)m->func_count;
     m->funcs[m->func_count++] =
-        (ptx_func){.name = ev_arena_strndup(L->arena, name->at, name->length), .entry = entry};
+        (ptx_func){.name = ev_arena_strndup(L->arena, name->at, name->length),
+                   .entry = entry,
+                   .alias = PTX_NONE};
     return s;
 }
 
@@ -116,13 +118,7 @@ static bool begin_body(ptx_loader *L, ptx_func *f) {
         ptx_entry_layout(f, L->arena);
         return true;
     }
-    for (size_t i = 0; i < f->param_count; i++)
-        if (!ptx_place_frame_param(L, &f->params[i]))
-            return false;
-    for (size_t i = 0; i < f->ret_count; i++)
-        if (!ptx_place_frame_param(L, &f->rets[i]))
-            return false;
-    return true;
+    return ptx_place_signature(L, f);
 }
 
 static bool end_body(ptx_loader *L) {
@@ -166,31 +162,36 @@ static bool parse_function_body(ptx_loader *L, uint32_t index) {
 
 static bool parse_function(ptx_loader *L, bool entry) {
     vm_module *m = L->m;
-    ptx_var *rets = NULL, *params = NULL;
-    size_t ret_count = 0, param_count = 0;
+    ptx_signature sig = {0};
     /* Parameters live in the function's scope; its name in the module's. The result list comes
      * first, so it is read in a scope that is then kept. */
     if (!ptx_scope_enter(L))
         return false;
-    if (!entry && ptx_accept(L, '(') && !ptx_parse_params(L, &rets, &ret_count))
+    if (!entry && ptx_accept(L, '(') && !ptx_parse_params(L, &sig.rets, &sig.ret_count))
         return false;
     ptx_token name = L->lex.token;
     if (name.kind != PTX_K_IDENT || *name.at == '%')
         return ptx_fail_expected(L, "the name of a function");
     ptx_lex_next(&L->lex);
-    if (ptx_accept(L, '(') && !ptx_parse_params(L, &params, &param_count))
+    if (ptx_accept(L, '(') && !ptx_parse_params(L, &sig.params, &sig.param_count))
         return false;
     uint32_t inner = L->scope;
     L->scope = 0;
+    size_t known = m->func_count;
     ptx_symbol *s = function_symbol(L, &name, entry);
     L->scope = inner;
     if (!s)
         return false;
     ptx_func *f = &m->funcs[s->index];
-    f->params = params;
-    f->param_count = param_count;
-    f->rets = rets;
-    f->ret_count = ret_count;
+    if (s->index < known && !ptx_signatures_agree(&f->sig, &sig))
+        return ptx_fail_at(L, name.at,
+                           "found another list of parameters or results of '%s'; expected those of "
+                           "its declaration",
+                           f->name);
+    for (size_t i = 0; entry && i < sig.param_count; i++)
+        if (sig.params[i].space != VM_SPACE_PARAM)
+            return ptx_fail_at(L, name.at, "found a .reg parameter of an entry; expected .param");
+    f->sig = sig;
     return parse_function_body(L, s->index);
 }
 
@@ -307,42 +308,14 @@ static bool parse_top(ptx_loader *L) {
         return skip_section(L);
     if (word(L, ".pragma"))
         return skip_statement(L);
+    if (word(L, ".alias"))
+        return ptx_parse_alias(L);
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, ".version and .target before all else");
     return parse_linked(L);
 }
 
 /* ---- the end of loading */
-
-/* Now that all functions are read: slots of callees, shared totals, handlers. */
-static bool finish_calls(ptx_loader *L) {
-    vm_module *m = L->m;
-    for (uint32_t pc = 0; pc < m->insn_count; pc++) {
-        if (m->code[pc].row != PTX_OP_CALL)
-            continue;
-        ptx_call *call = &m->calls[m->code[pc].target];
-        const ptx_func *callee = &m->funcs[call->func];
-        if (!callee->defined) {
-            size_t ignored;
-            return ptx_fail_at(L, vm_module_line(m, m->cold[pc].line, &ignored),
-                               "found a call of '%s', which has no body; expected a function of "
-                               "this module",
-                               callee->name);
-        }
-        for (size_t i = 0; i < call->arg_count; i++) {
-            call->args[i].to = (uint32_t)callee->params[i].offset;
-            call->args[i].to_stride = callee->params[i].stride;
-        }
-        for (size_t i = 0; i < call->ret_count; i++) {
-            ptx_copy *c = &call->rets[i]; /* read as if it went down: now turn it round */
-            c->to = c->from;
-            c->to_stride = c->from_stride;
-            c->from = (uint32_t)callee->rets[i].offset;
-            c->from_stride = callee->rets[i].stride;
-        }
-    }
-    return true;
-}
 
 static bool finish_entries(ptx_loader *L) {
     vm_module *m = L->m;
@@ -394,7 +367,7 @@ static bool load(ptx_loader *L) {
             return false;
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
-    return finish_calls(L) && finish_entries(L);
+    return ptx_finish_calls(L) && finish_entries(L);
 }
 
 static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,
@@ -461,6 +434,7 @@ void vm_module_free(vm_module *m) {
     free(m->cold);
     free(m->regs);
     free(m->calls);
+    free(m->branches);
     free(m->relocs);
     free(m->global_image);
     free(m->const_image);

@@ -128,6 +128,8 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
     v->bytes = (uint32_t)(element * count);
     if (v->align < element && (v->align == 0))
         v->align = element;
+    if (length == 1 && *at == '_' && space == VM_SPACE_PARAM) /* of a prototype: nameless */
+        return v;
     ptx_symbol *s = ptx_symbol_add(L, at, length, PTX_Y_VAR);
     if (!s)
         return NULL;
@@ -144,41 +146,76 @@ static bool put_bytes(ptx_loader *L, ptx_var *v, uint64_t *at, uint64_t value) {
     return true;
 }
 
-static bool add_reloc(ptx_loader *L, ptx_var *v, uint64_t at, uint64_t value) {
+/* An address that stands in an initial value, and which part of it. */
+typedef struct initial_address {
+    uint64_t value;
+    bool relative; /* to where the .global variables begin */
+    uint8_t shift; /* bits */
+} initial_address;
+
+static bool add_reloc(ptx_loader *L, const ptx_var *v, uint64_t at, const initial_address *a) {
     vm_module *m = L->m;
-    if (v->space != VM_SPACE_GLOBAL)
-        return ptx_fail_expected(L, "a number: addresses may stand in .global variables only");
     if (!ptx_grow(L, (void **)&m->relocs, &L->reloc_capacity, m->reloc_count, sizeof *m->relocs))
         return false;
-    m->relocs[m->reloc_count++] = (ptx_reloc){.offset = v->offset + at, .value = value};
+    m->relocs[m->reloc_count++] = (ptx_reloc){.offset = v->offset + at,
+                                              .value = a->value,
+                                              .shift = a->shift,
+                                              .bytes = (uint8_t)(ptx_type_bits(v->type) / 8),
+                                              .in_const = v->space == VM_SPACE_CONST};
     return true;
 }
 
-/* The address of a variable as an initial value: "name", "name+4", "generic(name)". */
-static bool parse_initial_address(ptx_loader *L, ptx_var *v, uint64_t *at) {
+/* "name", "name+4", "generic(name)", "generic(name)+4"; a function or a variable. */
+static bool parse_named_address(ptx_loader *L, initial_address *out) {
     bool generic = word(L, "generic");
     if (generic && !ptx_expect(L, '('))
         return false;
     const ptx_token *t = &L->lex.token;
     ptx_symbol *s = t->kind == PTX_K_IDENT ? ptx_symbol_find(L, t->at, t->length) : NULL;
-    if (!s || s->kind != PTX_Y_VAR)
-        return ptx_fail_expected(L, "a value or the name of a variable");
+    if (!s || (s->kind != PTX_Y_VAR && s->kind != PTX_Y_FUNC))
+        return ptx_fail_expected(L, "a value or the name of a variable or function");
     ptx_lex_next(&L->lex);
-    if (generic && !ptx_expect(L, ')'))
-        return false;
     int64_t offset = 0;
     if (ptx_lex_is(&L->lex, '+') && !ptx_parse_number(L, &offset))
         return false;
+    if (generic && !ptx_expect(L, ')'))
+        return false;
+    if (ptx_lex_is(&L->lex, '+') && !ptx_parse_number(L, &offset))
+        return false;
+    if (s->kind == PTX_Y_FUNC) {
+        out->value = ptx_func_address(s->index);
+        return true;
+    }
+    out->value = s->var->offset + (uint64_t)offset;
+    out->relative = s->var->space == VM_SPACE_GLOBAL;
+    if (generic && !out->relative)
+        out->value += s->var->space == VM_SPACE_CONST ? VM_WINDOW_CONST : VM_WINDOW_SHARED;
+    return true;
+}
+
+static bool put_address(ptx_loader *L, ptx_var *v, uint64_t *at, const initial_address *a) {
+    if (a->relative && !add_reloc(L, v, *at, a))
+        return false;
+    return put_bytes(L, v, at, a->value >> a->shift);
+}
+
+/* The address of a variable or function as an initial value. */
+static bool parse_initial_address(ptx_loader *L, ptx_var *v, uint64_t *at) {
+    initial_address a = {0};
     if (ptx_type_bits(v->type) != 64)
         return ptx_fail_expected(L, "an address only where the type has 64 bits");
-    uint64_t value = s->var->offset + (uint64_t)offset;
-    if (s->var->space == VM_SPACE_GLOBAL) {
-        if (!add_reloc(L, v, *at, value))
-            return false;
-    } else if (generic) {
-        value += s->var->space == VM_SPACE_CONST ? VM_WINDOW_CONST : VM_WINDOW_SHARED;
-    }
-    return put_bytes(L, v, at, value);
+    return parse_named_address(L, &a) && put_address(L, v, at, &a);
+}
+
+/* One byte of an address: "0xff00(name)" (PTX ISA 5.4.4, mask()). */
+static bool parse_masked_address(ptx_loader *L, ptx_var *v, uint64_t *at, uint64_t mask) {
+    initial_address a = {0};
+    while (a.shift < 64 && mask >> a.shift != 0xff)
+        a.shift = (uint8_t)(a.shift + 8);
+    if (ptx_type_bits(v->type) != 8 || a.shift == 64)
+        return ptx_fail_expected(L, "a mask of one byte, in a variable of bytes");
+    return ptx_expect(L, '(') && parse_named_address(L, &a) && ptx_expect(L, ')') &&
+           put_address(L, v, at, &a);
 }
 
 static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
@@ -200,7 +237,10 @@ static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
     } else {
         return ptx_fail_expected(L, "an initial value");
     }
+    bool integer = t->kind == PTX_K_INT;
     ptx_lex_next(&L->lex);
+    if (integer && ptx_lex_is(&L->lex, '('))
+        return parse_masked_address(L, v, at, value);
     return put_bytes(L, v, at, value);
 }
 
@@ -282,6 +322,8 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
                                "found a .local variable outside a function; "
                                "expected it inside");
         v->offset = align_up(L->func->local_bytes, v->align);
+        if (L->func->local_align < v->align)
+            L->func->local_align = v->align;
         L->func->local_bytes = (uint32_t)(v->offset + v->bytes);
         if (L->func->local_bytes > MAX_VARIABLE)
             return ptx_fail_expected(L, "less local memory");
@@ -446,7 +488,8 @@ static bool parse_statement(ptx_loader *L) {
         if (p[0] == ':' && p[1] != ':') {
             ptx_lex_next(&L->lex);
             ptx_lex_next(&L->lex);
-            return define_label(L, t);
+            bool is_table;
+            return ptx_parse_table(L, &t, &is_table) && (is_table || define_label(L, t));
         }
     }
     if (ptx_accept(L, ';'))
@@ -478,6 +521,50 @@ bool ptx_parse_body(ptx_loader *L) {
 
 /* ---- parameters of functions */
 
+static ptx_var *parse_register_param(ptx_loader *L) {
+    ptx_var *v = EV_NEW(L->arena, ptx_var);
+    if (!v) {
+        L->oom = true;
+        return NULL;
+    }
+    if (!parse_type(L, &v->type))
+        return NULL;
+    unsigned bits = ptx_type_bits(v->type);
+    ptx_token t = L->lex.token;
+    if (bits < 8 || bits > 64 || t.kind != PTX_K_IDENT) {
+        ptx_fail_expected(L, bits < 8 ? "a parameter with bytes" : "the name of a register");
+        return NULL;
+    }
+    ptx_lex_next(&L->lex);
+    v->name = ev_arena_strndup(L->arena, t.at, t.length);
+    v->space = VM_SPACE_NONE;
+    v->bytes = v->align = bits / 8;
+    if (t.length == 1 && *t.at == '_')
+        return v;
+    ptx_symbol *s = ptx_symbol_add(L, t.at, t.length, PTX_Y_REG);
+    if (!s)
+        return NULL;
+    s->bits = (uint8_t)(bits == 8 ? 16 : bits);
+    s->index = PTX_NONE;
+    return v;
+}
+
+static ptx_var *parse_param(ptx_loader *L) {
+    ptx_var *v = NULL;
+    if (word(L, ".param"))
+        v = parse_variable(L, VM_SPACE_PARAM);
+    else if (word(L, ".reg"))
+        v = parse_register_param(L);
+    else
+        ptx_fail_expected(L, ".param or .reg");
+    if (v && !v->bytes) {
+        ptx_fail_expected(L, "a parameter of known size (functions of any number of arguments are "
+                             "not supported)");
+        return NULL;
+    }
+    return v;
+}
+
 bool ptx_parse_params(ptx_loader *L, ptx_var **list, size_t *count) {
     size_t capacity = 0;
     ptx_var *params = NULL;
@@ -486,34 +573,49 @@ bool ptx_parse_params(ptx_loader *L, ptx_var **list, size_t *count) {
     if (ptx_accept(L, ')'))
         return true;
     do {
-        ptx_var *v = NULL;
-        if (!word(L, ".param"))
-            ok = ptx_fail_expected(L, ".param");
-        else
-            v = parse_variable(L, VM_SPACE_PARAM);
-        ok = ok && v && ptx_grow(L, (void **)&params, &capacity, *count, sizeof *params);
-        if (ok) {
-            ptx_symbol *s = L->scopes[L->scope];
-            params[*count] = *v;
-            s->index = (uint32_t)(*count)++; /* its var pointer is set when the list stands still */
-        }
+        const ptx_var *v = parse_param(L);
+        ok = v && ptx_grow(L, (void **)&params, &capacity, *count, sizeof *params);
+        if (ok)
+            params[(*count)++] = *v;
     } while (ok && ptx_accept(L, ','));
     if (ok) {
         *list = ev_arena_copy(L->arena, params, *count * sizeof *params);
         L->oom |= !*list;
-        ptx_symbol *s = L->scopes[L->scope]; /* newest first: this list's come before all others */
-        for (size_t i = 0; *list && i < *count; i++, s = s->next_in_scope)
-            s->var = &(*list)[s->index];
     }
     free(params);
+    for (size_t i = 0; ok && !L->oom && i < *count; i++) { /* the list has its place now */
+        const char *name = (*list)[i].name;
+        ptx_symbol *s = ptx_symbol_find(L, name, (uint32_t)strlen(name));
+        if (s && s->kind == PTX_Y_VAR && s->scope == L->scope)
+            s->var = &(*list)[i];
+    }
     return ok && !L->oom && ptx_expect(L, ')');
 }
 
+static bool place_param(ptx_loader *L, ptx_var *v) {
+    if (v->space == VM_SPACE_PARAM)
+        return ptx_place_frame_param(L, v);
+    v->stride = v->bytes == 8 ? 8 : 4;
+    uint32_t reg = ptx_register_find(L, v->name, (uint32_t)strlen(v->name));
+    v->offset = reg == PTX_NONE ? ptx_slot_new(L, v->bytes * 8) : L->m->regs[reg].slot;
+    return !L->failed && !L->oom;
+}
+
+bool ptx_place_signature(ptx_loader *L, ptx_func *f) {
+    for (size_t i = 0; i < f->sig.param_count; i++)
+        if (!place_param(L, &f->sig.params[i]))
+            return false;
+    for (size_t i = 0; i < f->sig.ret_count; i++)
+        if (!place_param(L, &f->sig.rets[i]))
+            return false;
+    return true;
+}
+
 void ptx_entry_layout(ptx_func *f, ev_arena *arena) {
-    vm_param *list = EV_NEW_ARRAY(arena, vm_param, f->param_count + 1);
+    vm_param *list = EV_NEW_ARRAY(arena, vm_param, f->sig.param_count + 1);
     uint64_t at = 0;
-    for (size_t i = 0; list && i < f->param_count; i++) {
-        ptx_var *v = &f->params[i];
+    for (size_t i = 0; list && i < f->sig.param_count; i++) {
+        ptx_var *v = &f->sig.params[i];
         at = align_up(at, v->align);
         v->offset = at;
         list[i] = (vm_param){.name = v->name,
@@ -524,6 +626,6 @@ void ptx_entry_layout(ptx_func *f, ev_arena *arena) {
         at += v->bytes;
     }
     f->pub.params = list;
-    f->pub.param_count = f->param_count;
+    f->pub.param_count = f->sig.param_count;
     f->pub.param_bytes = (uint32_t)at;
 }

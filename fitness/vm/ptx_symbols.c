@@ -132,7 +132,7 @@ static bool resolve_labels(ptx_loader *L) {
         if (f->scope == L->scope) {
             ptx_symbol *s = ptx_symbol_find(L, f->name, f->length);
             if (s && s->kind == PTX_Y_LABEL && s->scope == L->scope) {
-                L->m->code[f->insn].target = s->index;
+                *(f->place ? f->place : &L->m->code[f->insn].target) = s->index;
                 continue;
             }
             if (L->scope <= 1)

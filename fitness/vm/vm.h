@@ -256,6 +256,10 @@ typedef struct vm_launch {
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the
                          machine keeps them */
     const vm_observer *observer; /* NULL: none */
+    /* What kernels print (printf of CUDA) goes here, a call of it at a time, in the order of
+     * execution; NULL: it is dropped. */
+    void (*print)(void *context, const char *text, size_t bytes);
+    void *print_context;
     uint64_t
         *executions; /* NULL, or one count of warp executions per pc of the module (added to) */
 } vm_launch;

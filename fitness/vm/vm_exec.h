@@ -26,12 +26,14 @@ typedef struct vm_block vm_block;
 
 typedef struct vm_frame vm_frame;
 struct vm_frame {
-    vm_frame *next;      /* in the pool of its function */
-    vm_frame *next_made; /* of all that the launch made */
+    vm_frame *next;       /* in the pool of its function */
+    vm_frame *next_made;  /* of all that the launch made */
+    vm_frame *next_level; /* of the warp's at the same depth */
     uint32_t func;
     uint32_t depth;
-    uint32_t lanes; /* that live in it or in what it called */
-    uint64_t local_base, local_top;
+    uint32_t lanes;       /* that live in it or in what it called */
+    uint32_t local_least; /* at most the least local_top of its lanes */
+    uint32_t local_base[VM_LANES], local_top[VM_LANES];
     uint8_t *regs;
     uint32_t ret_pc[VM_LANES];
     vm_frame *parent[VM_LANES];
@@ -99,6 +101,8 @@ struct vm_warp {
     uint8_t *local;   /* local_capacity bytes for each lane */
     uint64_t *local_written;
     uint64_t local_capacity;
+    vm_frame **levels; /* frames of called functions by depth, from 1: lanes share them */
+    size_t level_count;
     uint64_t ticks;
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
 };
@@ -139,6 +143,8 @@ struct vm_state {
     uint64_t shared_used;  /* a block, dynamic included */
     uint64_t shared_bytes; /* the same, rounded up for the host */
     uint64_t globals;      /* address of the module's variables */
+    uint8_t *consts;       /* the .const variables */
+    uint8_t *const_copy;   /* of the launch, where they hold addresses; or NULL */
     uint64_t last_change;  /* thread instructions when memory last changed */
     uint32_t stamp;        /* races: the newest given out */
     uint32_t first_stamp;  /* the newest before the launch */
@@ -168,6 +174,10 @@ vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */
 bool vm_frame_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
+bool vm_frame_alloca(vm_warp *w, const ptx_insn *ip, uint32_t mask);
+bool vm_frame_stack_restore(vm_warp *w, const ptx_insn *ip, uint32_t mask);
+/* A call of what the machine itself has, by all lanes of `mask` in order of the lanes. */
+bool vm_system_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 void vm_lanes_exit(vm_warp *w, uint32_t mask);
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg);

@@ -56,6 +56,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define H_BARRED(T, id, expr)
 #define H_FENCE(T, id, expr)
 #define H_BRA(T, id, expr)
+#define H_BRX(T, id, expr)
 #define H_CALL(T, id, expr)
 #define H_RET(T, id, expr)
 #define H_EXIT(T, id, expr)
@@ -63,6 +64,9 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define H_SLEEP(T, id, expr)
 #define H_NOTHING(T, id, expr)
 #define H_FALL(T, id, expr)
+#define H_ALLOCA(T, id, expr)
+#define H_STACKSAVE(T, id, expr)
+#define H_STACKRESTORE(T, id, expr)
 
 /* All handlers of the table. */
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
@@ -147,6 +151,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define C_BARRED(T, id) CASE(T, 0, h_BARSYNC)
 #define C_FENCE(T, id) CASE(T, 0, h_FENCE)
 #define C_BRA(T, id) CASE(T, 0, h_BRA)
+#define C_BRX(T, id) CASE(T, 0, h_BRX)
 #define C_CALL(T, id) CASE(T, 0, h_CALL)
 #define C_RET(T, id) CASE(T, 0, h_RET)
 #define C_EXIT(T, id) CASE(T, 0, h_EXIT)
@@ -154,6 +159,9 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define C_SLEEP(T, id) CASE(T, 0, h_SLEEP)
 #define C_NOTHING(T, id) CASE(T, 0, h_NOTHING)
 #define C_FALL(T, id) CASE(T, 0, h_FALL)
+#define C_ALLOCA(T, id) CASE(T, 0, h_ALLOCA)
+#define C_STACKSAVE(T, id) CASE(T, 0, h_STACKSAVE)
+#define C_STACKRESTORE(T, id) CASE(T, 0, h_STACKRESTORE)
 
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     static ptx_handler find_##id(unsigned key) {                                                   \

@@ -1,9 +1,12 @@
 /* Frames: registers, constants and call parameters of a function for one warp; calls and returns.
  *
- * Lanes of a frame may come from different callers, so each lane remembers where it returns to. A
- * frame is given back when its last lane has left. */
+ * Registers are arrays over the lanes, and a lane stands in one frame at a time. So all lanes of a
+ * warp that are in the same function at the same depth of calls share one frame, wherever they came
+ * from: each remembers where it returns to, and they run and meet as one set. A frame is given back
+ * when its last lane has left. */
 #include "fitness/vm/vm_frame.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,14 +161,12 @@ vm_frame *vm_frame_take(vm_warp *w, uint32_t func) {
     frame->func = func;
     frame->depth = 0;
     frame->lanes = 0;
-    frame->local_base = 0;
-    frame->local_top = f->local_bytes;
+    frame->local_least = f->local_bytes;
+    for (unsigned i = 0; i < VM_LANES; i++) {
+        frame->local_base[i] = 0;
+        frame->local_top[i] = f->local_bytes;
+    }
     return frame;
-}
-
-void vm_frame_give(vm_state *s, vm_frame *frame) {
-    frame->next = s->pools[frame->func];
-    s->pools[frame->func] = frame;
 }
 
 void vm_frames_free(vm_state *s) {
@@ -203,55 +204,267 @@ bool vm_local_grow(vm_warp *w, uint64_t bytes) {
     return true;
 }
 
-static void copy_values(const ptx_copy *list, size_t count, const uint8_t *from, uint8_t *to,
-                        uint32_t mask) {
-    for (size_t k = 0; k < count; k++)
+void vm_local_forget(vm_warp *w, unsigned lane, uint64_t at, uint64_t bytes) {
+    uint64_t b = lane * w->local_capacity + at, end = b + bytes;
+    while (b < end) {
+        uint64_t n = 64 - (b & 63) < end - b ? 64 - (b & 63) : end - b;
+        uint64_t bits = n == 64 ? UINT64_MAX : ((1ull << n) - 1) << (b & 63);
+        w->local_written[b >> 6] &= ~bits;
+        b += n;
+    }
+}
+
+/* Moves a value between a slot of one frame and a slot of another. */
+static void copy_value(const uint8_t *from, uint32_t from_stride, uint8_t *to, uint32_t to_stride,
+                       uint32_t bytes, uint32_t mask) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        const uint8_t *source = from + (size_t)i * from_stride;
+        uint8_t *place = to + (size_t)i * to_stride;
+        if (bytes == 4 && to_stride == 4) {
+            memcpy(place, source, 4);
+        } else if (bytes == 8) {
+            memcpy(place, source, 8);
+        } else {
+            if (to_stride <= 8) /* a register: no bits above the value */
+                memset(place, 0, to_stride);
+            memcpy(place, source, bytes);
+        }
+    }
+}
+
+static void give_args(const ptx_call *call, const ptx_func *f, const uint8_t *caller,
+                      uint8_t *callee, uint32_t mask) {
+    for (size_t i = 0; i < call->arg_count; i++) {
+        const ptx_value *v = &call->args[i];
+        const ptx_var *p = &f->sig.params[i];
+        copy_value(caller + v->slot, v->stride, callee + p->offset, p->stride, v->bytes, mask);
+    }
+}
+
+static void give_results(const ptx_call *call, const ptx_func *f, const uint8_t *callee,
+                         uint8_t *caller, uint32_t mask) {
+    for (size_t i = 0; i < call->ret_count; i++) {
+        const ptx_value *v = &call->rets[i];
+        const ptx_var *p = &f->sig.rets[i];
+        if (v->slot != PTX_NONE)
+            copy_value(callee + p->offset, p->stride, caller + v->slot, v->stride, v->bytes, mask);
+    }
+}
+
+/* Parameters whose address the function takes live in its local memory as well. */
+static void copy_to_local(vm_warp *w, const ptx_func *f, const vm_frame *frame, uint32_t mask) {
+    for (size_t k = 0; k < f->sig.param_count; k++) {
+        const ptx_var *p = &f->sig.params[k];
+        if (!p->local)
+            continue;
         for (uint32_t left = mask; left; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctz(left);
-            memcpy(to + list[k].to + i * list[k].to_stride,
-                   from + list[k].from + i * list[k].from_stride, list[k].bytes);
+            uint64_t at = i * w->local_capacity + frame->local_base[i] + p->local - 1;
+            memcpy(w->local + at, frame->regs + p->offset + (size_t)i * p->stride, p->bytes);
+            for (uint64_t b = at; b < at + p->bytes; b++)
+                w->local_written[b >> 6] |= 1ull << (b & 63);
         }
+    }
+}
+
+/* The warp's frame of the function at the depth: one that other lanes are in, or a new one. */
+static vm_frame *frame_at(vm_warp *w, uint32_t func, uint32_t depth) {
+    if (depth >= w->level_count) {
+        size_t wanted = depth + 8u;
+        vm_frame **bigger = realloc(w->levels, wanted * sizeof *bigger);
+        if (!bigger) {
+            w->state->out_of_memory = true;
+            return NULL;
+        }
+        memset(bigger + w->level_count, 0, (wanted - w->level_count) * sizeof *bigger);
+        w->levels = bigger;
+        w->level_count = wanted;
+    }
+    for (vm_frame *f = w->levels[depth]; f; f = f->next_level)
+        if (f->func == func)
+            return f;
+    vm_frame *frame = vm_frame_take(w, func);
+    if (!frame)
+        return NULL;
+    frame->depth = depth;
+    frame->local_least = UINT32_MAX;
+    frame->next_level = w->levels[depth];
+    w->levels[depth] = frame;
+    return frame;
+}
+
+static uint64_t stack_base(const vm_frame *caller, const ptx_func *f, unsigned lane) {
+    uint64_t align = f->local_align > 16 ? f->local_align : 16;
+    return (caller->local_top[lane] + align - 1) & ~(align - 1);
+}
+
+/* Room on the stacks of all lanes that enter; false: trap. */
+static bool stack_room(vm_warp *w, const ptx_insn *ip, const ptx_func *f, uint32_t mask) {
+    uint64_t most = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t base = stack_base(w->frame, f, i);
+        if (w->frame->depth + 1 >= MAX_DEPTH || base + f->local_bytes > MAX_LOCAL) {
+            vm_trap_raise(w, ip, VM_TRAP_STACK_OVERFLOW, i, NULL,
+                          "call of '%s' at depth %u with %llu bytes of local memory in use; a "
+                          "thread has %u calls and %u bytes",
+                          f->name, w->frame->depth + 1, (unsigned long long)base, MAX_DEPTH,
+                          MAX_LOCAL);
+            return false;
+        }
+        most = base + f->local_bytes > most ? base + f->local_bytes : most;
+    }
+    return vm_local_grow(w, most);
+}
+
+/* The lanes of `mask` go from the current frame into a function; NULL: trap or out of memory. */
+static vm_frame *enter(vm_warp *w, const ptx_insn *ip, uint32_t func, uint32_t mask) {
+    const vm_module *m = w->state->module;
+    const ptx_func *f = &m->funcs[func];
+    vm_frame *caller = w->frame;
+    if (!stack_room(w, ip, f, mask))
+        return NULL;
+    vm_frame *frame = frame_at(w, func, caller->depth + 1);
+    if (!frame)
+        return NULL;
+    frame->lanes |= mask;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint32_t base = (uint32_t)stack_base(caller, f, i);
+        frame->ret_pc[i] = (uint32_t)(ip - w->code) + 1;
+        frame->parent[i] = caller;
+        frame->local_base[i] = base;
+        frame->local_top[i] = base + f->local_bytes;
+        if (frame->local_top[i] < frame->local_least)
+            frame->local_least = frame->local_top[i];
+        vm_local_forget(w, i, base, f->local_bytes); /* what an earlier call left is not ours */
+    }
+    give_args(&m->calls[ip->target], f, caller->regs, frame->regs, mask);
+    copy_to_local(w, f, frame, mask);
+    return frame;
+}
+
+/* ---- calls through a register */
+
+static void describe_signature(const ptx_signature *sig, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "(");
+    for (size_t i = 0; i < sig->param_count && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%u", i ? ", " : "", sig->params[i].bytes);
+    if (used < size)
+        used += (size_t)snprintf(text + used, size - used, ") gives (");
+    for (size_t i = 0; i < sig->ret_count && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%u", i ? ", " : "", sig->rets[i].bytes);
+    if (used < size)
+        (void)snprintf(text + used, size - used, ")");
+}
+
+static bool refuse_call(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t value,
+                        uint32_t func) {
+    const vm_module *m = w->state->module;
+    const ptx_call *call = &m->calls[ip->target];
+    if (func == PTX_NONE) {
+        vm_trap_raise(w, ip, VM_TRAP_BAD_CALL, lane, NULL,
+                      "a call through 0x%llx, which is no function's address",
+                      (unsigned long long)value);
+        return false;
+    }
+    const ptx_func *f = &m->funcs[func];
+    char has[120], wants[120];
+    describe_signature(&f->sig, has, sizeof has);
+    describe_signature(call->sig, wants, sizeof wants);
+    if (f->entry || !f->defined)
+        vm_trap_raise(w, ip, VM_TRAP_BAD_CALL, lane, NULL, "a call of '%s', which %s", f->name,
+                      f->entry ? "is an entry" : "has no body");
+    else if (strcmp(has, wants) != 0)
+        vm_trap_raise(w, ip, VM_TRAP_BAD_CALL, lane, NULL,
+                      "a call of '%s' with bytes %s through a prototype with %s", f->name, has,
+                      wants);
+    else
+        vm_trap_raise(w, ip, VM_TRAP_BAD_CALL, lane, NULL,
+                      "a call of '%s', which is none of the %zu functions of .calltargets", f->name,
+                      call->target_count);
+    return false;
+}
+
+static bool may_call(const vm_module *m, const ptx_call *call, uint32_t func) {
+    if (func == PTX_NONE)
+        return false;
+    const ptx_func *f = &m->funcs[func];
+    if (f->entry || !f->defined || !ptx_signatures_agree(&f->sig, call->sig))
+        return false;
+    bool listed = !call->targets;
+    for (size_t i = 0; i < call->target_count; i++)
+        listed |= ptx_func_resolve(m, call->targets[i]) == func;
+    return listed;
+}
+
+static uint32_t pointed_at(const vm_module *m, uint64_t value) {
+    uint32_t func = ptx_func_at(m, value);
+    return func == PTX_NONE ? func : ptx_func_resolve(m, func);
+}
+
+/* Lanes part by the function they call; those of the last one stay the current set. */
+static bool call_indirect(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
+    const vm_module *m = w->state->module;
+    const ptx_call *call = &m->calls[ip->target];
+    vm_frame *caller = w->frame;
+    const uint64_t *pointers = (const uint64_t *)(const void *)(caller->regs + call->pointer);
+    while (mask) {
+        unsigned first = (unsigned)__builtin_ctz(mask);
+        uint64_t value = pointers[first];
+        uint32_t func = pointed_at(m, value), same = 0;
+        if (!may_call(m, call, func))
+            return refuse_call(w, ip, first, value, func);
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            same |= (uint32_t)(pointers[i] == value) << i;
+        }
+        w->frame = caller;
+        vm_frame *frame = enter(w, ip, func, same);
+        if (!frame)
+            return false;
+        mask &= ~same;
+        if (mask)
+            vm_set_push(w, same, m->funcs[func].pub.first_pc, frame);
+        w->frame = frame;
+        w->mask = same;
+        w->pc = m->funcs[func].pub.first_pc;
+    }
+    return true;
 }
 
 bool vm_frame_call(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
     const vm_module *m = w->state->module;
-    const ptx_call *call = &m->calls[ip->target];
-    const ptx_func *f = &m->funcs[call->func];
-    vm_frame *caller = w->frame;
-    uint64_t base = (caller->local_top + 15) & ~15ull;
-    if (caller->depth + 1 >= MAX_DEPTH || base + f->local_bytes > MAX_LOCAL) {
-        vm_trap_raise(w, ip, VM_TRAP_STACK_OVERFLOW, (unsigned)__builtin_ctz(mask), NULL,
-                      "call of '%s' at depth %u with %llu bytes of local memory in use", f->name,
-                      caller->depth + 1, (unsigned long long)base);
+    uint32_t func = m->calls[ip->target].func;
+    if (func == PTX_NONE)
+        return call_indirect(w, ip, mask);
+    vm_frame *frame = enter(w, ip, func, mask);
+    if (!frame)
         return false;
-    }
-    vm_frame *frame = vm_frame_take(w, call->func);
-    if (!frame || !vm_local_grow(w, base + f->local_bytes))
-        return false;
-    frame->depth = caller->depth + 1;
-    frame->lanes = mask;
-    frame->local_base = base;
-    frame->local_top = base + f->local_bytes;
-    for (uint32_t left = mask; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        frame->ret_pc[i] = (uint32_t)(ip - w->code) + 1;
-        frame->parent[i] = caller;
-        uint64_t at = i * w->local_capacity + base; /* what an earlier call left is not ours */
-        for (uint64_t b = at; b < at + f->local_bytes; b++)
-            w->local_written[b >> 6] &= ~(1ull << (b & 63));
-    }
-    copy_values(call->args, call->arg_count, caller->regs, frame->regs, mask);
     w->frame = frame;
-    w->regs = frame->regs;
-    w->pc = f->pub.first_pc;
+    w->pc = m->funcs[func].pub.first_pc;
     return true;
 }
 
-/* Lanes of `frame` are gone, here and in all frames below. */
-void vm_frame_leave(vm_state *s, vm_frame *frame, uint32_t mask) {
+static void unlink_level(vm_warp *w, vm_frame *frame) {
+    if (!frame->depth)
+        return;
+    vm_frame **link = &w->levels[frame->depth];
+    while (*link != frame)
+        link = &(*link)->next_level;
+    *link = frame->next_level;
+}
+
+void vm_frame_leave(vm_warp *w, vm_frame *frame, uint32_t mask) {
     frame->lanes &= ~mask;
-    if (!frame->lanes)
-        vm_frame_give(s, frame);
+    if (frame->lanes)
+        return;
+    unlink_level(w, frame);
+    frame->next = w->state->pools[frame->func];
+    w->state->pools[frame->func] = frame;
 }
 
 bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
@@ -267,11 +480,11 @@ bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
             same |= (uint32_t)(frame->parent[i] == parent && frame->ret_pc[i] == pc) << i;
         }
         const ptx_call *call = &w->state->module->calls[w->code[pc - 1].target];
-        copy_values(call->rets, call->ret_count, frame->regs, parent->regs, same);
+        give_results(call, &w->state->module->funcs[frame->func], frame->regs, parent->regs, same);
         vm_set_push(w, same, pc, parent);
         mask &= ~same;
     }
-    vm_frame_leave(w->state, frame, all);
+    vm_frame_leave(w, frame, all);
     return true;
 }
 
@@ -283,8 +496,70 @@ void vm_lanes_exit(vm_warp *w, uint32_t mask) {
         vm_frame *frame = w->frame;
         while (frame) {
             vm_frame *parent = frame->depth ? frame->parent[i] : NULL;
-            vm_frame_leave(w->state, frame, 1u << i);
+            vm_frame_leave(w, frame, 1u << i);
             frame = parent;
         }
     }
+}
+
+/* ---- the stack within a frame */
+
+static void measure_stack(vm_frame *frame) {
+    frame->local_least = UINT32_MAX;
+    for (uint32_t left = frame->lanes; left; left &= left - 1) {
+        uint32_t top = frame->local_top[__builtin_ctz(left)];
+        frame->local_least = top < frame->local_least ? top : frame->local_least;
+    }
+}
+
+static uint64_t lane_value(const vm_frame *frame, const ptx_insn *ip, unsigned lane) {
+    const uint8_t *slot = frame->regs + ip->a;
+    return ip->t == PTX_T_u64 ? ((const uint64_t *)(const void *)slot)[lane]
+                              : ((const uint32_t *)(const void *)slot)[lane];
+}
+
+bool vm_frame_alloca(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
+    vm_frame *frame = w->frame;
+    uint64_t align = ip->imm > 0 ? (uint64_t)ip->imm : 8;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t bytes = lane_value(frame, ip, i);
+        uint64_t at = align > MAX_LOCAL ? align : (frame->local_top[i] + align - 1) / align * align;
+        if (bytes > MAX_LOCAL || at + bytes > MAX_LOCAL) {
+            vm_trap_raise(w, ip, VM_TRAP_STACK_OVERFLOW, i, NULL,
+                          "alloca of %llu bytes with %u bytes of local memory in use; a thread has "
+                          "%u bytes",
+                          (unsigned long long)bytes, frame->local_top[i], MAX_LOCAL);
+            return false;
+        }
+        if (!vm_local_grow(w, at + bytes))
+            return false;
+        vm_local_forget(w, i, at, bytes);
+        frame->local_top[i] = (uint32_t)(at + bytes);
+        if (ip->t == PTX_T_u64)
+            ((uint64_t *)(void *)(frame->regs + ip->d))[i] = at;
+        else
+            ((uint32_t *)(void *)(frame->regs + ip->d))[i] = (uint32_t)at;
+    }
+    measure_stack(frame);
+    return true;
+}
+
+bool vm_frame_stack_restore(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
+    vm_frame *frame = w->frame;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t to = lane_value(frame, ip, i);
+        uint64_t least = frame->local_base[i] + w->state->module->funcs[frame->func].local_bytes;
+        if (to < least || to > frame->local_top[i]) {
+            vm_trap_raise(w, ip, VM_TRAP_OUT_OF_BOUNDS, i, &to,
+                          "a stack pointer that stacksave did not give to this function, whose "
+                          "stack is from %llu to %u",
+                          (unsigned long long)least, frame->local_top[i]);
+            return false;
+        }
+        frame->local_top[i] = (uint32_t)to;
+    }
+    measure_stack(frame);
+    return true;
 }

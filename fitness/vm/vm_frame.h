@@ -7,8 +7,10 @@
 #define VM_SM_COUNT 132 /* what %nsmid says; blocks count as dealt out in turn */
 
 vm_frame *vm_frame_take(vm_warp *w, uint32_t func);
-void vm_frame_give(vm_state *s, vm_frame *frame);
-void vm_frame_leave(vm_state *s, vm_frame *frame, uint32_t mask);
+/* Lanes of `frame` are gone, here and in all frames below. */
+void vm_frame_leave(vm_warp *w, vm_frame *frame, uint32_t mask);
+/* Forgets what was written to [at, at + bytes) of a lane's local memory. */
+void vm_local_forget(vm_warp *w, unsigned lane, uint64_t at, uint64_t bytes);
 void vm_frames_free(vm_state *s);
 
 /* One turn of a warp: until all its sets wait or ended, or the budget is spent. False: trapped. */

@@ -64,7 +64,8 @@ unsigned ptx_handler_variant(const ptx_insn *in) {
 
 /* Shapes that look at their guard themselves, since lanes may part there. */
 static bool guards_itself(uint8_t shape) {
-    return shape == PTX_S_BRA || shape == PTX_S_EXIT || shape == PTX_S_RET || shape == PTX_S_CALL;
+    return shape == PTX_S_BRA || shape == PTX_S_BRX || shape == PTX_S_EXIT || shape == PTX_S_RET ||
+           shape == PTX_S_CALL;
 }
 
 void vm_module_set_isa(vm_module *m, unsigned isa) {

@@ -168,6 +168,7 @@ static void free_block(vm_block *b) {
     for (uint32_t i = 0; b->warps && i < b->warp_count; i++) {
         free(b->warps[i].local);
         free(b->warps[i].local_written);
+        free(b->warps[i].levels);
     }
     free(b->warps);
     free(b->shared);
@@ -361,9 +362,28 @@ static void free_state(vm_state *s) {
     free(s->pools);
     free(s->runs);
     free(s->segments);
+    free(s->const_copy);
     free(s->events);
     free(s->sectors);
     vm_race_end(s);
+}
+
+/* The .const variables: the module's, or a copy with the addresses that this memory gives. */
+static bool take_consts(vm_state *s) {
+    const vm_module *m = s->module;
+    bool relative = false;
+    for (size_t i = 0; i < m->reloc_count; i++)
+        relative |= m->relocs[i].in_const;
+    s->consts = m->const_image;
+    if (!relative)
+        return true;
+    s->const_copy = malloc(m->const_bytes);
+    if (!s->const_copy)
+        return false;
+    memcpy(s->const_copy, m->const_image, m->const_bytes);
+    ptx_relocate(m, true, s->globals, s->const_copy);
+    s->consts = s->const_copy;
+    return true;
 }
 
 ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result, ev_error *err) {
@@ -379,6 +399,8 @@ ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result, 
     s.globals = launch->globals;
     if (!launch->globals)
         EV_TRY(vm_memory_attach(memory, m, &s.globals, err));
+    if (!take_consts(&s))
+        return ev_fail_memory(err, m->const_bytes);
     s.fuel = launch->fuel ? launch->fuel : DEFAULT_FUEL;
     s.threads = launch->block[0] * launch->block[1] * launch->block[2];
     s.shared_used = launch->dynamic_shared ? m->dynamic_base + launch->dynamic_shared

@@ -27,7 +27,7 @@ static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **o
     if (!m)
         return ev_fail_memory(err, sizeof *m);
     m->limit = round_up(limit_bytes + (1 << 20), 1 << 16);
-    m->reserved = m->limit + VM_MODULE_BYTES;
+    m->reserved = m->limit + VM_MODULE_BYTES + VM_HEAP_BYTES;
     m->arena = reserve_at(wanted, m->reserved);
     m->written = reserve(m->reserved / 8);
     m->races = reserve(m->reserved * 2);
@@ -78,8 +78,8 @@ void vm_memory_free(vm_memory *m) {
 }
 
 /* Inserts in order of address; buffers come in order, the module's variables stand above them. */
-static vm_alloc *insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
-                        const char *name) {
+vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
+                           const char *name) {
     if (m->count == m->capacity) {
         size_t wanted = m->capacity ? m->capacity * 2 : 16;
         vm_alloc *bigger = realloc(m->allocs, wanted * sizeof *bigger);
@@ -115,7 +115,7 @@ static uint64_t find_hole(const vm_memory *m, uint64_t bytes) {
 
 static ev_status alloc_in_hole(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
                                const char *name, uint64_t *address, ev_error *err) {
-    if (!insert(m, offset, bytes, kind, name ? name : "buffer"))
+    if (!vm_memory_insert(m, offset, bytes, kind, name ? name : "buffer"))
         return ev_fail_memory(err, sizeof(vm_alloc));
     *address = VM_GLOBAL_BASE + offset;
     return EV_OK;
@@ -131,7 +131,7 @@ ev_status vm_memory_alloc(vm_memory *m, uint64_t bytes, vm_buffer_kind kind, con
                        "buffer '%s' of %llu bytes: the device has %llu bytes left; choose a "
                        "smaller shape or a bigger device",
                        name, (unsigned long long)bytes, (unsigned long long)(m->limit - m->used));
-    vm_alloc *a = insert(m, m->used, bytes, kind, name ? name : "buffer");
+    vm_alloc *a = vm_memory_insert(m, m->used, bytes, kind, name ? name : "buffer");
     if (!a)
         return ev_fail_memory(err, sizeof *a);
     *address = VM_GLOBAL_BASE + m->used;
@@ -247,10 +247,12 @@ void vm_memory_reset(vm_memory *m, uint8_t poison) {
             m->module_hash = 0; /* the next launch puts the variables back */
     }
     m->dirty_count = 0;
+    vm_heap_reset(m);
 }
 
 /* Takes the module's variables out of the list of allocations. */
 static void detach(vm_memory *m) {
+    vm_heap_reset(m);
     while (m->count && m->allocs[m->count - 1].offset >= m->limit)
         free(m->allocs[--m->count].name);
     m->module_hash = 0;
@@ -337,7 +339,7 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
         m->module_hash = module->text_hash;
         return EV_OK;
     }
-    if (!insert(m, m->limit, module->global_bytes, VM_BUFFER_INOUT, ".global variables"))
+    if (!vm_memory_insert(m, m->limit, module->global_bytes, VM_BUFFER_INOUT, ".global variables"))
         return ev_fail_memory(err, sizeof(vm_alloc));
     vm_module_place(module, *address, m->arena + m->limit);
     m->module_bytes = module->global_bytes;

@@ -8,6 +8,7 @@
 #define VM_REDZONE 256
 #define VM_PAGE_SHIFT 12               /* what a reset costs is counted in these pages */
 #define VM_MODULE_BYTES (256ull << 20) /* for the .global variables of a module */
+#define VM_HEAP_BYTES (8ull << 20)     /* for malloc in kernels, above them; as on the chip */
 
 typedef struct vm_alloc {
     uint64_t offset, bytes; /* in the arena */
@@ -37,7 +38,8 @@ struct vm_memory {
     size_t dirty_count, dirty_capacity;
     uint64_t module_hash; /* whose variables stand at `limit`; 0: nobody's */
     uint64_t module_bytes;
-    uint32_t stamp; /* races: the newest given out by any launch */
+    uint64_t heap_used; /* offset in the heap behind its last block */
+    uint32_t stamp;     /* races: the newest given out by any launch */
     bool out_of_memory;
 };
 
@@ -49,5 +51,14 @@ const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address);
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
                            ev_error *err) EV_CHECKED;
 void vm_memory_mark_dirty(vm_memory *m, uint64_t offset, uint64_t bytes);
+
+/* ---- the heap of kernels (vm_heap.c): blocks with redzones, gone at a reset */
+/* 0 where there is no room. */
+uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes);
+bool vm_heap_free(vm_memory *m, uint64_t address); /* false: malloc did not give it */
+void vm_heap_reset(vm_memory *m);
+/* In order of address; NULL when memory runs out. */
+vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
+                           const char *name);
 
 #endif
