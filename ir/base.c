@@ -246,7 +246,7 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
         LLVMSetVisibility(f, LLVMDefaultVisibility);
     }
     const char *passes = has_suffix(source->path, ".cu") ? "default<O3>" : "globaldce";
-    LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 0);
+    LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);
     if (!failure)
@@ -428,6 +428,7 @@ static void strip_names(LLVMModuleRef module) {
 
 static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err) {
     base->sm = source->sm;
+    base->optimised = source->optimised;
     memcpy(base->block, source->block, sizeof base->block);
     base->entry = strdup(source->entry);
     if (!base->entry)

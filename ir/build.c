@@ -29,6 +29,7 @@ const char *ir_stage_name(ir_stage stage) {
 
 ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **out,
                        ev_error *err) {
+    assert(ir_genome_is_optimised(genome) == base->optimised);
     ir_build *build = calloc(1, sizeof *build);
     if (!build)
         return ev_fail_memory(err, sizeof *build);
@@ -84,8 +85,9 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
     double start = ev_clock_cpu();
+    const char *passes = ir_pipeline_of(build->genome);
     LLVMErrorRef failure =
-        LLVMRunPasses(build->module, ir_pipeline_of(build->genome), base->machine, base->options);
+        passes ? LLVMRunPasses(build->module, passes, base->machine, base->options) : NULL;
     *llvm = ev_clock_cpu() - start;
     if (failure) {
         char *text = LLVMGetErrorMessage(failure);

@@ -203,7 +203,7 @@ const char *ir_pipeline_of(const ir_genome *genome) {
         if (edit->kind == IR_EDIT_PIPELINE && edit->option > 0 && edit->option < PIPELINES)
             return pipelines[edit->option];
     }
-    return pipelines[0];
+    return ir_genome_is_optimised(genome) ? NULL : pipelines[0];
 }
 
 static bool draw_pipeline(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {

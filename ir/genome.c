@@ -17,6 +17,7 @@ struct ir_genome {
     char *start;
     ir_gene *macros; /* sorted by name */
     size_t macro_count;
+    bool optimised;
     ir_edit *edits;
     size_t edit_count;
 };
@@ -152,6 +153,7 @@ ir_genome *ir_genome_clone(const ir_genome *genome) {
     ir_genome *copy = ir_genome_new(genome->start);
     if (!copy)
         return NULL;
+    copy->optimised = genome->optimised;
     bool ok = true;
     for (size_t i = 0; ok && i < genome->macro_count; i++)
         ok = ir_genome_set_macro(copy, genome->macros[i].name, genome->macros[i].value, NULL) ==
@@ -168,6 +170,13 @@ ir_genome *ir_genome_clone(const ir_genome *genome) {
 
 const char *ir_genome_start(const ir_genome *genome) {
     return genome->start;
+}
+bool ir_genome_is_optimised(const ir_genome *genome) {
+    return genome->optimised;
+}
+void ir_genome_set_optimised(ir_genome *genome, bool optimised) {
+    assert(genome->edit_count == 0);
+    genome->optimised = optimised;
 }
 size_t ir_genome_macro_count(const ir_genome *genome) {
     return genome->macro_count;
@@ -348,10 +357,11 @@ static bool cross_macros(ir_genome *child, const ir_genome *from, const ir_genom
 }
 
 ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng) {
-    assert(strcmp(a->start, b->start) == 0);
+    assert(strcmp(a->start, b->start) == 0 && a->optimised == b->optimised);
     ir_genome *child = ir_genome_new(a->start);
     if (!child)
         return NULL;
+    child->optimised = a->optimised;
     if (cross_macros(child, a, b, true, rng) && cross_macros(child, b, a, false, rng) &&
         cross_edits(child, a, b, true, rng) && cross_edits(child, b, a, false, rng))
         return child;

@@ -42,6 +42,11 @@ ir_genome *ir_genome_clone(const ir_genome *genome);
 void ir_genome_free(ir_genome *genome); /* NULL is fine */
 
 const char *ir_genome_start(const ir_genome *genome);
+/* Which base module the edits are of: false, the one whose loops stay rolled and which the pipeline
+ * optimises after the edits; true, the one that `default<O3>` is through with, and nothing but code
+ * generation comes after the edits (how GEVO does it). In JSON: "base": "optimised". */
+bool ir_genome_is_optimised(const ir_genome *genome);
+void ir_genome_set_optimised(ir_genome *genome, bool optimised); /* before it has edits */
 /* Knobs: the task's macros by name, in sorted order; a macro that is not set has its default. */
 ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value,
                               ev_error *err) EV_CHECKED;
@@ -62,9 +67,9 @@ json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out 
 ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) EV_CHECKED;
 ev_sha256 ir_genome_sha256(const ir_genome *genome);
 
-/* One child of two parents of the same start: the edits they share, in order; of each one's others,
- * a random part, kept in its parent's order. Knobs come from either. What one edit inserted for
- * another to work on comes along or neither does. NULL: out of memory. */
+/* One child of two parents of the same start and kind of base: the edits they share, in order; of
+ * each one's others, a random part, kept in its parent's order. Knobs come from either. What one
+ * edit inserted for another to work on comes along or neither does. NULL: out of memory. */
 ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng);
 
 #endif

@@ -102,6 +102,8 @@ json_t *ir_edit_to_json(const ir_edit *edit) {
     return NULL;
 }
 
+static const char OPTIMISED[] = "optimised";
+
 json_t *ir_genome_to_json(const ir_genome *genome) {
     json_t *json = json_object();
     json_t *macros = json_object();
@@ -114,6 +116,8 @@ json_t *ir_genome_to_json(const ir_genome *genome) {
         ok = json_array_append_new(edits, ir_edit_to_json(ir_genome_edit(genome, i))) == 0;
     ok = ok && json_object_set_new(json, "start", json_string(ir_genome_start(genome))) == 0 &&
          json_object_set(json, "macros", macros) == 0 && json_object_set(json, "edits", edits) == 0;
+    if (ir_genome_is_optimised(genome)) /* left out otherwise: older genomes keep their hash */
+        ok = ok && json_object_set_new(json, "base", json_string(OPTIMISED)) == 0;
     json_decref(macros);
     json_decref(edits);
     if (ok)
@@ -326,10 +330,15 @@ static ev_status check_keys(const json_t *json, ev_error *err) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)json, key, value) {
-        if (strcmp(key, "start") != 0 && strcmp(key, "macros") != 0 && strcmp(key, "edits") != 0)
-            return ev_fail(err, EV_BAD, "genome: unknown key \"%s\"; known: edits, macros, start",
-                           key);
+        if (strcmp(key, "start") != 0 && strcmp(key, "macros") != 0 && strcmp(key, "edits") != 0 &&
+            strcmp(key, "base") != 0)
+            return ev_fail(err, EV_BAD,
+                           "genome: unknown key \"%s\"; known: base, edits, macros, start", key);
     }
+    const json_t *base = json_object_get(json, "base");
+    if (base && (!json_is_string(base) || strcmp(json_string_value(base), OPTIMISED) != 0))
+        return ev_fail(err, EV_BAD, "genome: \"base\" is not \"%s\"; leave it out for the other",
+                       OPTIMISED);
     if (!json_is_string(json_object_get(json, "start")))
         return ev_fail(err, EV_BAD, "genome: \"start\" is missing or no string");
     return EV_OK;
@@ -340,6 +349,7 @@ ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err
     ir_genome *genome = ir_genome_new(json_string_value(json_object_get(json, "start")));
     if (!genome)
         return ev_fail_memory(err, 1);
+    ir_genome_set_optimised(genome, json_object_get(json, "base") != NULL);
     const json_t *macros = json_object_get(json, "macros");
     const json_t *edits = json_object_get(json, "edits");
     ev_status status = macros ? read_macros(macros, genome, err) : EV_OK;

@@ -19,6 +19,7 @@ struct ir_base {
     LLVMPassBuilderOptionsRef options;
     char *entry;
     int sm;
+    bool optimised;      /* as its genomes */
     LLVMValueRef *insns; /* by number */
     uint32_t *lines;     /* by number */
     uint32_t count;
@@ -36,7 +37,8 @@ ev_sha256 ir_module_sha256(LLVMModuleRef module);
 
 /* EV_BAD when the module holds what is known to make LLVM 19's NVPTX back end abort the process. */
 ev_status ir_refuse_fatal(LLVMModuleRef module, ev_error *err) EV_CHECKED;
-/* The pass pipeline that the genome's knob names, as LLVMRunPasses takes it. */
+/* The pass pipeline that the genome's knob names, as LLVMRunPasses takes it; the default's without
+ * one, and NULL, for none, where the base is optimised already. */
 const char *ir_pipeline_of(const ir_genome *genome);
 
 /* ---- the module being edited ------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "ir/genome.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,7 +34,8 @@ typedef struct ir_source {
     const char *include;    /* folder of evoke_cuda.h */
     const ir_macro *macros; /* -DNAME=VALUE for a .cu */
     size_t macro_count;
-    int sm; /* target, e.g. 90 */
+    int sm;         /* target, e.g. 90 */
+    bool optimised; /* the base of genomes for which ir_genome_is_optimised holds */
     /* What is known of the launches, for the edits that draw constants and for launch bounds. */
     const int64_t *constants; /* launch constants: sizes, strides; any order */
     size_t constant_count;

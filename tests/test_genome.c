@@ -62,6 +62,28 @@ static void json_comes_back_the_same(void **state) {
     ir_genome_free(genome);
 }
 
+/* The kind of base is part of the genome, comes back, and makes another genome. */
+static void the_kind_of_base_comes_back(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"base\":\"optimised\",\"edits\":[" EDIT_A "],\"macros\":{},\"start\":\"hand\"}";
+    ir_genome *genome = genome_of(text), *rolled = genome_of(GENOME("", EDIT_A));
+    assert_true(ir_genome_is_optimised(genome));
+    assert_false(ir_genome_is_optimised(rolled));
+    ir_genome *clone = ir_genome_clone(genome);
+    ev_pcg rng = ev_pcg_seed(1, 2);
+    ir_genome *child = ir_genome_crossover(genome, clone, &rng);
+    char *printed = text_of(child);
+    assert_string_equal(printed, text);
+    ev_sha256 a = ir_genome_sha256(genome), b = ir_genome_sha256(rolled);
+    assert_false(ev_sha256_equal(&a, &b));
+    free(printed);
+    ir_genome_free(child);
+    ir_genome_free(clone);
+    ir_genome_free(rolled);
+    ir_genome_free(genome);
+}
+
 static void bad_json_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -70,6 +92,7 @@ static void bad_json_is_refused(void **state) {
         {"[]", "not an object"},
         {"{\"edits\":[]}", "\"start\" is missing"},
         {"{\"start\":\"x\",\"edit\":[]}", "unknown key \"edit\""},
+        {"{\"start\":\"x\",\"base\":\"rolled\"}", "\"base\" is not \"optimised\""},
         {"{\"start\":\"x\",\"macros\":{\"A\":1.5}}", "macros.A is no integer"},
         {"{\"start\":\"x\",\"edits\":{}}", "\"edits\" is no list"},
         {"{\"start\":\"x\",\"edits\":[{\"at\":\"i1\"}]}", "edits[0]: the key \"kind\" is missing"},
@@ -213,6 +236,7 @@ static void crossover_keeps_what_is_needed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_comes_back_the_same),
+        cmocka_unit_test(the_kind_of_base_comes_back),
         cmocka_unit_test(bad_json_is_refused),
         cmocka_unit_test(keys_tell_edits_apart),
         cmocka_unit_test(a_knob_takes_the_place_of_its_kind),

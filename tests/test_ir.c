@@ -92,6 +92,43 @@ static char *write_file(const char *name, const char *text) {
     return path;
 }
 
+static size_t count_of(const ir_build *made, const char *word) {
+    size_t bytes = 0, count = 0;
+    const char *ptx = ir_build_ptx(made, &bytes), *end = ptx + bytes;
+    while ((ptx = memmem(ptx, (size_t)(end - ptx), word, strlen(word)))) {
+        count++;
+        ptx++;
+    }
+    return count;
+}
+
+/* An optimised base is unrolled before the edits and code is generated from it as it is; the rolled
+ * one is unrolled by the pipeline after them: without an edit both come to the same loads. */
+static void an_optimised_base_is_edited_after_the_passes(void **state) {
+    (void)state;
+    static const char text[] =
+        "extern \"C\" __attribute__((global)) void sum(float *out, const float *in, int n) {\n"
+        "  float s = 0;\n  for (int i = 0; i < n; i++) s += in[i * 3];\n  *out = s;\n}\n";
+    char *path = write_file("sum.cu", text);
+    ir_source source = {.path = path, .entry = "sum", .include = "kernels/include", .sm = 90};
+    ir_genome *plain = genome_of(""), *late = genome_of("");
+    ir_genome_set_optimised(late, true);
+    ir_base *rolled = load(&source);
+    source.optimised = true;
+    ir_base *optimised = load(&source);
+    assert_true(ir_base_insn_count(optimised) > 2 * ir_base_insn_count(rolled));
+    ir_build *a = build(rolled, plain), *b = build(optimised, late);
+    assert_true(count_of(a, "ld.global") > 2);
+    assert_int_equal(count_of(b, "ld.global"), count_of(a, "ld.global"));
+    ir_build_free(a);
+    ir_build_free(b);
+    ir_base_free(rolled);
+    ir_base_free(optimised);
+    ir_genome_free(plain);
+    ir_genome_free(late);
+    free(path);
+}
+
 static void bad_sources_are_refused(void **state) {
     (void)state;
     static const char kernels[] =
@@ -582,6 +619,7 @@ static void the_version_is_llvms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_optimised_base_is_edited_after_the_passes),
         cmocka_unit_test(bad_sources_are_refused),
         cmocka_unit_test(macros_reach_the_source),
         cmocka_unit_test(lines_are_those_of_the_source),

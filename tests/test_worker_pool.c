@@ -463,6 +463,31 @@ static void test_any_number_of_workers_finds_the_same(void **state) {
     }
 }
 
+/* Children are drawn from what was committed, in order: strategies with generations wait, and still
+ * every number of workers gives the same course. */
+static void test_every_strategy_runs_the_same_with_any_number_of_workers(void **state) {
+    (void)state;
+    char *winners[STRATEGY_COUNT] = {0};
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        for (unsigned workers = 1; workers <= 7; workers += 6) {
+            tune_options o = options_for(in_scratch("strategy"), workers);
+            o.strategy = (strategy)i;
+            tune_report report = run(&o);
+            assert_int_equal(report.evaluations, o.evaluations);
+            tune_report_free(&report);
+            char *winner = winner_of(in_scratch("strategy"));
+            if (winners[i])
+                assert_string_equal(winner, winners[i]);
+            free(winners[i]);
+            winners[i] = winner;
+            assert_int_equal(unlink(in_scratch("strategy")), 0);
+        }
+    }
+    assert_string_equal(winners[STRATEGY_EVOLVE], unbroken);
+    for (int i = 0; i < STRATEGY_COUNT; i++)
+        free(winners[i]);
+}
+
 static ev_status take_genome(void *context, const records_evaluation *e, ev_error *err) {
     (void)err;
     *(json_t **)context = json_incref((json_t *)e->genome);
@@ -672,6 +697,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_winner_is_minimal_and_does_not_cheat, find_unbroken),
         cmocka_unit_test_setup(test_any_number_of_workers_finds_the_same, clear_faults),
+        cmocka_unit_test_setup(test_every_strategy_runs_the_same_with_any_number_of_workers,
+                               clear_faults),
         cmocka_unit_test_setup(test_another_seed_runs_another_course, clear_faults),
         cmocka_unit_test_setup(test_what_kills_a_worker_is_rejected_and_named, clear_faults),
         cmocka_unit_test_setup(test_a_killed_worker_costs_nothing, clear_faults),

@@ -69,6 +69,8 @@ void bases_free(bases *b) {
 static char *key_of(const ir_genome *genome) {
     ev_str key = EV_STR_EMPTY;
     ev_str_append(&key, ir_genome_start(genome));
+    if (ir_genome_is_optimised(genome))
+        ev_str_char(&key, '\n'); /* no macro has an empty name */
     for (size_t i = 0; i < ir_genome_macro_count(genome); i++)
         ev_str_printf(&key, "\n%s=%" PRId64, ir_genome_macro_name(genome, i),
                       ir_genome_macro_value(genome, i));
@@ -146,6 +148,7 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .macros = macros.for_ir,
                             .macro_count = macros.count,
                             .sm = b->sm,
+                            .optimised = ir_genome_is_optimised(genome),
                             .constants = constants,
                             .constant_count = constants_of(b->t, constants)};
         block_of(b->t, start, macros.for_task, macros.count, source.block);

@@ -66,6 +66,7 @@ static tune_options options_of(const cli_args *args) {
         .resume = cli_flag(args, CLI_OPT_RESUME),
         .stop = &stop_flag,
     };
+    (void)strategy_find(args->values[CLI_OPT_STRATEGY], &o.strategy); /* the parser checked it */
     bool effort_counts = args->given[CLI_OPT_EFFORT] || o.seconds == 0;
     if (o.evaluations == 0 && effort_counts)
         o.evaluations = cli_effort(args->values[CLI_OPT_EFFORT]);

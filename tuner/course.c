@@ -108,7 +108,8 @@ static ev_status begin_search(course *c, ev_error *err) {
     search_settings settings = {.starts = c->starts,
                                 .start_count = c->start_count,
                                 .seed = o->seed,
-                                .evaluations = o->evaluations};
+                                .evaluations = o->evaluations,
+                                .strategy = o->strategy};
     return search_new(&settings, &c->search, err);
 }
 

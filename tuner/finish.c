@@ -31,10 +31,19 @@ typedef struct candidate_entry {
     bool used;
 } candidate_entry;
 
+/* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others
+ * are expected to lose too. */
+typedef struct transfer {
+    json_t *genome; /* any of the base */
+    double loss;    /* held-out time over the best start's there, by the same on the search cases */
+} transfer;
+
 typedef struct finish {
     course *c;
     candidate_entry candidates[MOST_CANDIDATES];
     size_t candidate_count;
+    transfer transfers[MOST_PROMOTIONS];
+    size_t transfer_count;
     json_t *wrong;  /* genomes that gate 6 found wrong: so is what holds all their edits */
     json_t *slow;   /* that were right, and not faster */
     json_t *scored; /* times of trials by genome; 0: stopped at a gate */
@@ -64,11 +73,8 @@ static bool holds_edit(const json_t *genome, const json_t *edit) {
 
 /* Whether the genome has all of a failed one's edits on the same base. */
 static bool holds_failed(const json_t *genome, const json_t *failed) {
-    const char *keys[] = {"start", "macros"};
-    for (size_t i = 0; i < 2; i++) {
-        if (!json_equal(json_object_get(genome, keys[i]), json_object_get(failed, keys[i])))
-            return false;
-    }
+    if (!genome_same_base(genome, failed))
+        return false;
     size_t at = 0;
     const json_t *edit = NULL;
     json_array_foreach(json_object_get(failed, "edits"), at, edit) {
@@ -92,15 +98,38 @@ static bool is_hopeless(const finish *f, const json_t *genome) {
     return false;
 }
 
-/* The fastest that was not used; the first added among equals. */
+static double expected_ns(const finish *f, const candidate_entry *e) {
+    for (size_t i = 0; i < f->transfer_count; i++) {
+        if (genome_same_base(f->transfers[i].genome, e->genome))
+            return e->ns * f->transfers[i].loss;
+    }
+    return e->ns;
+}
+
+/* The one not used that is expected to be the fastest; the first added among equals. */
 static candidate_entry *next_candidate(finish *f) {
     candidate_entry *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {
         candidate_entry *e = &f->candidates[i];
-        if (!e->used && (!best || e->ns < best->ns))
+        if (!e->used && (!best || expected_ns(f, e) < expected_ns(f, best)))
             best = e;
     }
     return best;
+}
+
+/* After a candidate that was right and slow: `ns` on the search cases, `held_out` there. */
+static void note_transfer(finish *f, const json_t *genome, double ns, double held_out) {
+    double loss = held_out / f->bar_ns * (f->limit_ns / ns);
+    if (f->bar_ns == 0 || !(loss > 1))
+        return;
+    for (size_t i = 0; i < f->transfer_count; i++) {
+        if (genome_same_base(f->transfers[i].genome, genome)) {
+            f->transfers[i].loss = loss;
+            return;
+        }
+    }
+    if (f->transfer_count < MOST_PROMOTIONS)
+        f->transfers[f->transfer_count++] = (transfer){json_incref((json_t *)genome), loss};
 }
 
 /* ---- minimising ---- */
@@ -209,8 +238,10 @@ static void hold_against_bar(const finish *f, score *s) {
         s->ns, f->bar_ns);
 }
 
-/* Gate 6, and its record. Where it is PROMOTED, the job and its score are given out. */
-static ev_status promote(finish *f, json_t *genome, verdict *v, winner *out, ev_error *err) {
+/* Gate 6, and its record. `ns`: on the search cases; 0: not of interest. Where it is PROMOTED, the
+ * job and its score are given out. */
+static ev_status promote(finish *f, json_t *genome, double ns, verdict *v, winner *out,
+                         ev_error *err) {
     pool_job *job = NULL;
     EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
     score s = {0};
@@ -225,6 +256,8 @@ static ev_status promote(finish *f, json_t *genome, verdict *v, winner *out, ev_
         *out = (winner){json_incref(genome), job, true, s};
         return EV_OK;
     }
+    if (*v == SLOW && ns > 0)
+        note_transfer(f, genome, ns, s.ns);
     char note[300];
     snprintf(note, sizeof note, "not promoted: %.260s", scored ? s.reason : job->reason);
     course_display(f->c, note);
@@ -280,7 +313,7 @@ static ev_status blame_edits(finish *f, json_t *singles, ev_error *err) {
         verdict v = SLOW;
         winner right = {0};
         if (ns[i] > 0 && !is_hopeless(f, single))
-            EV_TRY(promote(f, single, &v, &right, err));
+            EV_TRY(promote(f, single, ns[i], &v, &right, err));
         clear_winner(&right);
         if (v == PROMOTED)
             add_candidate(f, single, ns[i]);
@@ -325,7 +358,7 @@ static ev_status try_candidate(finish *f, const candidate_entry *e, bool *passed
     winner found = {0};
     if (!is_hopeless(f, small)) {
         f->tried++;
-        status = promote(f, small, &v, &found, err);
+        status = promote(f, small, ns, &v, &found, err);
         if (status == EV_OK && v != PROMOTED)
             status = learn_from(f, small, v, err);
     }
@@ -366,7 +399,7 @@ static ev_status try_candidates(finish *f, bool *passed, ev_error *err) {
 static ev_status try_start(finish *f, json_t *genome, ev_error *err) {
     verdict v = SLOW;
     winner found = {0};
-    EV_TRY(promote(f, genome, &v, &found, err));
+    EV_TRY(promote(f, genome, 0, &v, &found, err));
     if (v != PROMOTED)
         return EV_OK;
     if (json_array_append(f->slow, genome) != 0) /* not to be tried again */
@@ -434,6 +467,8 @@ ev_status course_finish(course *c, ev_error *err) {
         status = winner_write(c, &f->winner, err);
     for (size_t i = 0; i < f->candidate_count; i++)
         json_decref(f->candidates[i].genome);
+    for (size_t i = 0; i < f->transfer_count; i++)
+        json_decref(f->transfers[i].genome);
     json_decref(f->wrong);
     json_decref(f->slow);
     json_decref(f->scored);

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POPULATION 32
-#define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
-#define MOST_ISLANDS_A_START 4
 #define OPENING_SHARE 4 /* at most 1/4 of the evaluations go to the openings */
 #define MOST_OPENINGS 256
 
@@ -27,6 +24,7 @@ size_t genome_edit_count(const json_t *genome) {
 
 bool genome_same_base(const json_t *a, const json_t *b) {
     return json_equal(json_object_get(a, "start"), json_object_get(b, "start")) &&
+           (json_object_get(a, "base") != NULL) == (json_object_get(b, "base") != NULL) &&
            json_equal(json_object_get(a, "macros"), json_object_get(b, "macros"));
 }
 
@@ -71,6 +69,7 @@ static ev_status open_start(search *s, size_t start, bool macros, size_t limit, 
     ir_genome *genome = ir_genome_new(is->name);
     if (!genome)
         return ev_fail_memory(err, 0);
+    ir_genome_set_optimised(genome, s->rules->optimised);
     ev_status status = EV_OK;
     if (!macros)
         status = add_opening(s, genome, start, true, err);
@@ -86,58 +85,75 @@ static ev_status make_openings(search *s, uint64_t evaluations, ev_error *err) {
         limit = (size_t)(evaluations / OPENING_SHARE);
     for (size_t i = 0; i < s->start_count; i++)
         EV_TRY(open_start(s, i, false, limit, err));
-    for (size_t i = 0; i < s->start_count; i++)
+    for (size_t i = 0; s->rules->opens_macros && i < s->start_count; i++)
         EV_TRY(open_start(s, i, true, limit, err));
     return EV_OK;
 }
 
-/* ---- islands ---- */
+/* ---- strategies ---- */
 
-static void begin_arms(island *is, const search_start *start) {
+static const char *const strategy_names[] = {
+#define STRATEGY(id, name, meaning) name,
+#include "tuner/strategies.def"
+#undef STRATEGY
+};
+
+static const search_rules *const strategy_rules[STRATEGY_COUNT] = {
+    [STRATEGY_EVOLVE] = &search_rules_evolve,
+    [STRATEGY_RANDOM] = &search_rules_random,
+    [STRATEGY_HILL] = &search_rules_hill,
+    [STRATEGY_GEVO] = &search_rules_gevo,
+};
+
+const char *strategy_name(strategy s) {
+    return strategy_names[s];
+}
+
+bool strategy_find(const char *name, strategy *out) {
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        if (strcmp(strategy_names[i], name) == 0) {
+            *out = (strategy)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void search_open_arms(const search_start *start, const char *family, bandit *out) {
     bool open[ARM_COUNT] = {false};
     for (unsigned arm = 0; arm < IR_EDIT_COUNT; arm++)
-        open[arm] = start->sites[arm] > 0;
+        open[arm] = start->sites[arm] > 0 &&
+                    (!family || strcmp(ir_edit_family((ir_edit_kind)arm), family) == 0);
     bool has_macro = false;
     for (size_t i = 0; i < start->start->macro_count; i++)
         has_macro = has_macro || start->start->macros[i].value_count > 1;
-    open[ARM_OF(MACRO)] = has_macro;
-    open[ARM_OF(COMBINE)] = true;
-    open[ARM_OF(DROP)] = true;
-    bandit_begin(&is->arms, open, ARM_COUNT);
-}
-
-static ev_status make_islands(search *s, uint64_t evaluations, ev_error *err) {
-    size_t each = (size_t)(evaluations / EVALUATIONS_AN_ISLAND);
-    each = each < 1 ? 1 : each > MOST_ISLANDS_A_START ? MOST_ISLANDS_A_START : each;
-    s->islands = calloc(each * s->start_count, sizeof *s->islands);
-    if (!s->islands)
-        return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);
-    for (size_t i = 0; i < each * s->start_count; i++) {
-        island *is = &s->islands[i];
-        is->start = i % s->start_count;
-        EV_TRY(population_begin(&is->members, POPULATION, err));
-        s->island_count++;
-        begin_arms(is, &s->starts[is->start]);
-    }
-    return EV_OK;
+    open[ARM_OF(MACRO)] = has_macro && !family;
+    open[ARM_OF(COMBINE)] = !family;
+    open[ARM_OF(DROP)] = !family;
+    bandit_begin(out, open, ARM_COUNT);
 }
 
 /* ---- beginning and end ---- */
 
 static ev_status begin(search *s, const search_settings *settings, ev_error *err) {
     size_t count = settings->start_count;
-    *s = (search){.starts = settings->starts, .start_count = count, .seed = settings->seed};
+    *s = (search){.rules = strategy_rules[settings->strategy],
+                  .starts = settings->starts,
+                  .start_count = count,
+                  .seed = settings->seed,
+                  .evaluations = settings->evaluations};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_genomes = calloc(count, sizeof(json_t *));
     s->start_children = calloc(count, sizeof *s->start_children);
-    if (!s->start_ns || !s->start_genomes || !s->start_children)
+    s->even = calloc(count, sizeof *s->even);
+    if (!s->start_ns || !s->start_genomes || !s->start_children || !s->even)
         return ev_fail_memory(err, count * sizeof *s->start_ns);
     for (int i = 0; i < SEARCH_HASHES; i++) {
         if (!(s->known[i] = known_new()))
             return ev_fail_memory(err, 0);
     }
     EV_TRY(make_openings(s, settings->evaluations, err));
-    return make_islands(s, settings->evaluations, err);
+    return s->rules->begin(s, err);
 }
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) {
@@ -153,19 +169,12 @@ ev_status search_new(const search_settings *settings, search **out, ev_error *er
     return status;
 }
 
-static void free_islands(search *s) {
-    for (size_t i = 0; i < s->island_count; i++) {
-        population_end(&s->islands[i].members);
-        for (size_t k = 0; k < s->islands[i].stock_count; k++)
-            json_decref(s->islands[i].stock[k].genome);
-    }
-    free(s->islands);
-}
-
 void search_free(search *s) {
     if (!s)
         return;
-    free_islands(s);
+    if (s->rules)
+        s->rules->end(s);
+    free(s->even);
     for (size_t i = 0; s->start_genomes && i < s->start_count; i++)
         json_decref(s->start_genomes[i]);
     for (size_t i = 0; i < s->opening_count; i++)
@@ -189,9 +198,6 @@ uint64_t search_drawn(const search *s) {
 }
 uint64_t search_committed(const search *s) {
     return s->committed;
-}
-bool search_may_draw(const search *s) {
-    return s->drawn < s->committed + SEARCH_LAG;
 }
 
 size_t search_archive(const search *s, const search_best **out) {

@@ -27,6 +27,16 @@
 
 typedef struct search search;
 
+typedef enum strategy {
+#define STRATEGY(id, name, meaning) STRATEGY_##id,
+#include "tuner/strategies.def"
+#undef STRATEGY
+    STRATEGY_COUNT
+} strategy;
+
+const char *strategy_name(strategy s);
+bool strategy_find(const char *name, strategy *out);
+
 /* One start to grow from. All borrowed until the search is freed. */
 typedef struct search_start {
     const task_start *start;
@@ -38,10 +48,14 @@ typedef struct search_settings {
     size_t start_count;
     uint64_t seed;
     uint64_t evaluations; /* 0: not known beforehand */
+    strategy strategy;
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
 void search_free(search *s); /* NULL is fine */
+
+/* Whether the edits of one make sense in the other: same start, same macros, same kind of base. */
+bool genome_same_base(const json_t *a, const json_t *b);
 
 /* ---- drawing ---- */
 

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE 160  /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001 /* relative change of time that counts as none */
 #define MOST_GAIN 1.0 /* of one child, so that one leap does not own the bandit */
+#define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
 
 /* ---- duplicates ---- */
 
@@ -89,14 +88,36 @@ static bool goes_before(const search *s, size_t at, const search_best *b, size_t
     return false; /* the older first */
 }
 
+static void archive_remove(search *s, size_t at) {
+    json_decref((json_t *)s->archive[at].genome);
+    size_t behind = --s->archive_count - at;
+    memmove(&s->archive[at], &s->archive[at + 1], behind * sizeof *s->archive);
+    memmove(&s->archive_edits[at], &s->archive_edits[at + 1], behind * sizeof *s->archive_edits);
+}
+
+/* The one that makes room for a newcomer: the slowest of its own base where that has its share, the
+ * slowest of all where the archive is full; `archive_count`: there is room. */
+static size_t archive_victim(const search *s, const search_best *b) {
+    size_t same = 0, slowest = s->archive_count;
+    for (size_t i = 0; i < s->archive_count; i++) {
+        if (genome_same_base(s->archive[i].genome, b->genome)) {
+            same++;
+            slowest = i;
+        }
+    }
+    if (same >= ARCHIVE_OF_A_BASE)
+        return slowest;
+    return s->archive_count == SEARCH_ARCHIVE ? SEARCH_ARCHIVE - 1 : s->archive_count;
+}
+
 static void archive_insert(search *s, const search_best *b, size_t edits) {
-    size_t at = s->archive_count;
+    size_t at = s->archive_count, victim = archive_victim(s, b);
     while (at > 0 && goes_before(s, at - 1, b, edits))
         at--;
-    if (at == SEARCH_ARCHIVE)
+    if (at > victim || at == SEARCH_ARCHIVE)
         return;
-    if (s->archive_count == SEARCH_ARCHIVE)
-        json_decref((json_t *)s->archive[--s->archive_count].genome);
+    if (victim < s->archive_count)
+        archive_remove(s, victim);
     size_t behind = s->archive_count - at;
     memmove(&s->archive[at + 1], &s->archive[at], behind * sizeof *s->archive);
     memmove(&s->archive_edits[at + 1], &s->archive_edits[at], behind * sizeof *s->archive_edits);
@@ -108,96 +129,60 @@ static void archive_insert(search *s, const search_best *b, size_t edits) {
 
 /* ---- pay ---- */
 
-static void pay_arm(search *s, island *is, const char *name, double gain) {
-    unsigned arm = 0;
-    if (!arm_find(name, &arm))
-        return;
-    s->tries[arm]++;
-    s->paid[arm] += gain;
-    bandit_pay(&is->arms, arm, gain);
-}
-
 /* Each arm that had a part is paid the whole gain: which one earned it is not known. */
-static void pay_arms(search *s, island *is, const char *operators, double gain) {
+void search_each_arm(const char *operators, void (*pay)(void *context, unsigned arm, double gain),
+                     void *context, double gain) {
     char name[64];
     while (*operators) {
         size_t length = strcspn(operators, ",");
+        unsigned arm = 0;
         if (length < sizeof name) {
             memcpy(name, operators, length);
             name[length] = '\0';
-            pay_arm(s, is, name, gain);
+            if (arm_find(name, &arm))
+                pay(context, arm, gain);
         }
         operators += length + (operators[length] == ',');
     }
 }
 
-static double gain_of(const search *s, const draft *d, const search_verdict *v) {
-    double parent = d->parent_ns > 0 ? d->parent_ns : s->start_ns[s->islands[d->island].start];
-    if (v->seen || v->stopped != GATE_NONE || v->ns <= 0 || parent <= v->ns)
+bool search_passed(const search_verdict *v) {
+    return !v->seen && v->stopped == GATE_NONE;
+}
+
+double search_parent_ns(const search *s, const draft *d) {
+    return d->parent_ns > 0 ? d->parent_ns : s->start_ns[d->start];
+}
+
+double search_gain(const search *s, const draft *d, const search_verdict *v) {
+    double parent = search_parent_ns(s, d);
+    if (!search_passed(v) || v->ns <= 0 || parent <= v->ns)
         return 0;
     double gain = log(parent / v->ns);
     return gain < MOST_GAIN ? gain : MOST_GAIN;
 }
 
-/* ---- islands ---- */
-
-static void stock_add(island *is, json_t *genome) {
-    stock_entry *e = &is->stock[is->stock_next];
-    if (is->stock_count == STOCK_MOST)
-        json_decref(e->genome);
-    else
-        is->stock_count++;
-    *e = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
-    is->stock_next = (is->stock_next + 1) % STOCK_MOST;
+static void count_arm(void *context, unsigned arm, double gain) {
+    search *s = context;
+    s->tries[arm]++;
+    s->paid[arm] += gain;
 }
 
-/* One more edit that did no harm by itself. */
-static bool belongs_in_stock(const search *s, const draft *d, const search_result *r,
-                             const search_verdict *v) {
-    double parent = d->parent_ns > 0 ? d->parent_ns : s->start_ns[s->islands[d->island].start];
-    return d->single && genome_edit_count(r->genome) == d->parent_edits + 1 &&
-           v->ns <= parent * (1 + NEUTRAL);
-}
+/* ---- what is kept of all strategies ---- */
 
-static void join_island(island *is, const member *m) {
-    const member *best = population_best(&is->members);
-    if (!best || m->ns < best->ns)
-        is->idle = 0;
-    population_insert(&is->members, m);
-}
-
-/* Restarts from its best, and from the best of the other islands of the same start. */
-static void restart_island(search *s, island *is) {
-    is->generation++;
-    is->idle = 0;
-    population_restart(&is->members);
-    for (size_t i = 0; i < s->island_count; i++) {
-        const island *other = &s->islands[i];
-        const member *m = population_best(&other->members);
-        const member *own = population_best(&is->members);
-        if (other != is && other->start == is->start && m && !(own && own->child == m->child))
-            population_insert(&is->members, m);
-    }
-}
-
-static void settle(search *s, const draft *d, const search_result *r, const search_verdict *v) {
-    bool opens = s->committed < s->opening_count;
+member member_of(const search *s, const search_result *r, const search_verdict *v) {
     json_t *genome = (json_t *)r->genome;
-    member m = {.child = s->committed,
-                .genome = genome,
-                .edits = genome_edit_count(genome),
-                .ns = v->ns,
-                .error = v->error};
-    search_best b = {.child = s->committed, .genome = genome, .ns = v->ns, .error = v->error};
-    archive_insert(s, &b, m.edits);
-    if (belongs_in_stock(s, d, r, v))
-        stock_add(&s->islands[d->island], genome);
-    for (size_t i = 0; i < s->island_count; i++) {
-        bool at_home = i == d->island;
-        if (at_home || (opens && s->islands[i].start == s->islands[d->island].start))
-            join_island(&s->islands[i], &m);
-    }
-    const opening *o = opens ? &s->openings[s->committed] : NULL;
+    return (member){.child = s->committed,
+                    .genome = genome,
+                    .edits = genome_edit_count(genome),
+                    .ns = v->ns,
+                    .error = v->error};
+}
+
+static void keep_passed(search *s, const search_result *r, const search_verdict *v) {
+    search_best b = {.child = s->committed, .genome = r->genome, .ns = v->ns, .error = v->error};
+    archive_insert(s, &b, genome_edit_count(r->genome));
+    const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified)
         s->start_ns[o->start] = v->ns;
 }
@@ -220,19 +205,16 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
                         ev_error *err) {
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
-    island *is = &s->islands[d.island];
     judge(s, result, out);
     if (result->stopped == GATE_SEEN && !out->seen)
         return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
                        (unsigned long long)s->committed);
     EV_TRY(remember(s, result, out->seen ? out->same_as : s->committed, err));
     EV_TRY(store_outcome(s, out, err));
-    pay_arms(s, is, result->operators, gain_of(s, &d, out));
-    is->idle++;
-    if (!out->seen && out->stopped == GATE_NONE)
-        settle(s, &d, result, out);
+    search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
+    if (search_passed(out))
+        keep_passed(s, result, out);
+    s->rules->settle(s, &d, result, out);
     s->committed++;
-    if (is->idle > PATIENCE)
-        restart_island(s, is);
     return EV_OK;
 }

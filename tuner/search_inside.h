@@ -26,7 +26,8 @@ typedef struct island {
     size_t stock_count, stock_next;
 } island;
 
-/* How the search opens: unmodified starts, then their macros one at a time. */
+/* How the search opens: unmodified starts, then, where the strategy wants it, their macros one at a
+ * time. */
 typedef struct opening {
     json_t *genome;
     size_t start;
@@ -35,10 +36,12 @@ typedef struct opening {
 
 /* What is remembered of a child between its drawing and its commitment. */
 typedef struct draft {
-    uint32_t island;
+    uint32_t island; /* of `evolve`; else the start's number */
+    uint32_t start, generation;
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
     size_t parent_edits;
     bool single; /* one parent and one step */
+    size_t slot; /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */
@@ -47,7 +50,51 @@ typedef struct outcome {
     gate stopped;
 } outcome;
 
+/* Hill climbing from one start: where it stands. */
+typedef struct climber {
+    member now; /* without a genome: at the start */
+    uint64_t idle;
+    uint32_t restarts;
+} climber;
+
+/* Generations of GEVO. */
+typedef struct gevo {
+    size_t size; /* of the population */
+    member *parents,
+        *children; /* [2 * size]; generation 0: children[i] without a genome is a start */
+    size_t parent_count, child_count;
+    uint64_t first; /* child that the generation begins with */
+    uint32_t generation;
+} gevo;
+
+/* A message under construction; any failure to allocate shows in `ok`. */
+typedef struct recipe {
+    json_t *message;
+    bool ok;
+} recipe;
+
+/* How one strategy draws and learns. */
+typedef struct search_rules {
+    bool opens_macros; /* the opening tries each macro at each value */
+    bool optimised;    /* the base that its edits are of (ir/genome.h) */
+    ev_status (*begin)(search *s, ev_error *err);
+    void (*end)(search *s);
+    bool (*may_draw)(const search *s);
+    /* Puts "parents", "steps" and "stock" into the message, and fills the draft. */
+    void (*draw)(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+    /* Of each child in order, whatever became of it. */
+    void (*settle)(search *s, const draft *d, const search_result *r, const search_verdict *v);
+} search_rules;
+
+extern const search_rules search_rules_evolve, search_rules_random, search_rules_hill,
+    search_rules_gevo;
+
 struct search {
+    const search_rules *rules;
+    bandit *even;      /* [start_count]: all arms alike, for strategies that pay nothing */
+    climber *climbers; /* [start_count]; of `hill` */
+    gevo gevo;         /* of `gevo` */
+    uint64_t evaluations;
     const search_start *starts;
     size_t start_count;
     uint64_t seed;
@@ -71,7 +118,27 @@ struct search {
 };
 
 size_t genome_edit_count(const json_t *genome);
-/* Same start, same macros: edits of one make sense in the other. */
-bool genome_same_base(const json_t *a, const json_t *b);
+
+/* ---- for the rules ---- */
+
+void recipe_put(recipe *r, json_t *into, const char *key, json_t *value);
+void recipe_append(recipe *r, json_t *list, json_t *value);
+/* One parent, or two (`mate` may be NULL); their numbers go to `parents`. */
+void recipe_parents(recipe *r, const member *first, const member *mate, char parents[48]);
+/* A start, unmodified, as the only parent. */
+void recipe_start(recipe *r, const search *s, size_t start, char parents[48]);
+/* `count` steps, each an arm of the bandit and what to take where that has no place. */
+void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
+/* A bandit over the edits that have a place in the start, of one family or of all (NULL). */
+void search_open_arms(const search_start *start, const char *family, bandit *out);
+/* Borrows the genome. */
+member member_of(const search *s, const search_result *r, const search_verdict *v);
+bool search_passed(const search_verdict *v); /* new, and stopped by no gate */
+/* The faster parent's time; its start's where it has no other. */
+double search_parent_ns(const search *s, const draft *d);
+/* ln(parent's time / child's), within bounds; 0: none. */
+double search_gain(const search *s, const draft *d, const search_verdict *v);
+void search_each_arm(const char *operators, void (*pay)(void *context, unsigned arm, double gain),
+                     void *context, double gain);
 
 #endif

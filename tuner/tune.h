@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "fitness/score.h"
+#include "tuner/search.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +36,7 @@ typedef struct tune_options {
     uint64_t evaluations; /* a task; 0: by seconds alone */
     double seconds;       /* a task; 0: by evaluations alone */
     uint64_t seed;
+    strategy strategy;
     unsigned workers;    /* 0: one a core */
     const char *starts;  /* "all", or the name of one start */
     const char *records; /* SQLite file; NULL: a temporary one */

@@ -1,0 +1,267 @@
+/* Evolve: Evoke's own strategy: islands of a population on the front of time and error, a bandit
+ * over edits and operators, a stock of neutral edits, crossover. */
+#include "tuner/search_inside.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POPULATION 32
+#define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
+#define MOST_ISLANDS_A_START 4
+#define PATIENCE 160     /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001    /* relative change of time that counts as none */
+#define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
+#define BEST_PARENT 0.35 /* so often the parent is the island's fastest */
+#define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
+#define STOCK_SENT 8
+
+/* ---- islands and parents ---- */
+
+static size_t best_island(const search *s) {
+    size_t best = s->island_count;
+    double best_ns = 0;
+    for (size_t i = 0; i < s->island_count; i++) {
+        const member *m = population_best(&s->islands[i].members);
+        if (m && (best == s->island_count || m->ns < best_ns)) {
+            best = i;
+            best_ns = m->ns;
+        }
+    }
+    return best;
+}
+
+static size_t choose_island(const search *s, ev_pcg *rng) {
+    bool to_best = ev_pcg_unit(rng) < BEST_ISLAND;
+    size_t any = ev_pcg_below(rng, (uint32_t)s->island_count);
+    size_t best = best_island(s);
+    return to_best && best < s->island_count ? best : any;
+}
+
+static const member *choose_parent(const population *p, ev_pcg *rng) {
+    bool take_best = ev_pcg_unit(rng) < BEST_PARENT;
+    const member *other = population_select(p, rng);
+    return take_best ? population_best(p) : other;
+}
+
+static bool lacks_an_edit(const json_t *genome, const json_t *of) {
+    size_t i = 0, k = 0;
+    const json_t *edit = NULL, *other = NULL;
+    json_array_foreach(json_object_get(of, "edits"), i, edit) {
+        bool has = false;
+        json_array_foreach(json_object_get(genome, "edits"), k, other) has =
+            has || json_equal(edit, other);
+        if (!has)
+            return true;
+    }
+    return false;
+}
+
+/* Macros that the two set differently; one that is not set has its default. */
+static size_t macro_differences(const json_t *a, const json_t *b) {
+    size_t count = 0;
+    const char *name = NULL;
+    json_t *value = NULL;
+    const json_t *x = json_object_get(a, "macros"), *y = json_object_get(b, "macros");
+    json_object_foreach((json_t *)x, name, value) count +=
+        !json_equal(value, json_object_get(y, name));
+    json_object_foreach((json_t *)y, name, value) count += json_object_get(x, name) == NULL;
+    return count;
+}
+
+/* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
+ * or, without edits, which would make no sense on another base, they differ in several macros. */
+static bool can_cross(const member *a, const member *b) {
+    if (genome_same_base(a->genome, b->genome))
+        return lacks_an_edit(a->genome, b->genome) && lacks_an_edit(b->genome, a->genome);
+    return a->edits == 0 && b->edits == 0 && macro_differences(a->genome, b->genome) > 1;
+}
+
+/* One to cross with; NULL: this child has one parent. */
+static const member *choose_mate(const population *p, const member *first, ev_pcg *rng) {
+    bool alone = ev_pcg_unit(rng) >= CROSSOVER;
+    size_t from = ev_pcg_below(rng, (uint32_t)p->count);
+    for (size_t i = 0; !alone && i < p->count; i++) {
+        const member *other = &p->members[(from + i) % p->count];
+        if (can_cross(first, other))
+            return other;
+    }
+    return NULL;
+}
+
+static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
+                        ev_pcg *rng) {
+    const member *first = choose_parent(&is->members, rng);
+    if (!first) { /* nothing of this island is committed yet, or nothing passed */
+        recipe_start(r, s, is->start, parents);
+        d->single = true;
+        return;
+    }
+    const member *mate = choose_mate(&is->members, first, rng);
+    recipe_parents(r, first, mate, parents);
+    d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
+    d->parent_edits = first->edits;
+    d->single = mate == NULL;
+}
+
+/* ---- steps ---- */
+
+static size_t choose_step_count(bool crossed, ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    if (crossed)
+        return at < 0.5 ? 0 : 1;
+    return at < 0.75 ? 1 : at < 0.93 ? 2 : 3;
+}
+
+static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
+    size_t count = choose_step_count(!d->single, rng);
+    recipe_steps(r, &is->arms, count, rng);
+    d->single = d->single && count == 1;
+}
+
+static bool any_step_takes(const json_t *steps, const char *name) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *arm = NULL;
+    json_array_foreach(steps, i, step) {
+        json_array_foreach(step, k, arm) {
+            if (strcmp(json_string_value(arm), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An edit of the stock as a genome of its own. */
+static json_t *alone(const stock_entry *e) {
+    json_t *genome = json_copy(e->genome);
+    json_t *edit = json_array_get(json_object_get(e->genome, "edits"), e->edit);
+    if (genome)
+        (void)json_object_set_new(genome, "edits", json_pack("[O]", edit));
+    return genome;
+}
+
+/* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
+static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
+    json_t *stock = json_array();
+    recipe_put(r, r->message, "stock", stock);
+    size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
+    if (!any_step_takes(json_object_get(r->message, "steps"), arm_name(ARM_OF(COMBINE))))
+        return;
+    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
+    for (size_t i = 0; i < is->stock_count && json_array_size(stock) < STOCK_SENT; i++) {
+        const stock_entry *e = &is->stock[(from + i) % is->stock_count];
+        if (genome_same_base(e->genome, parent))
+            recipe_append(r, stock, alone(e));
+    }
+}
+
+static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
+    d->island = (uint32_t)choose_island(s, rng);
+    const island *is = &s->islands[d->island];
+    d->start = (uint32_t)is->start;
+    d->generation = is->generation;
+    put_parents(r, s, is, d, parents, rng);
+    put_steps(r, is, d, rng);
+    put_stock(r, is, rng);
+}
+
+/* ---- islands ---- */
+
+static void stock_add(island *is, json_t *genome) {
+    stock_entry *e = &is->stock[is->stock_next];
+    if (is->stock_count == STOCK_MOST)
+        json_decref(e->genome);
+    else
+        is->stock_count++;
+    *e = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
+    is->stock_next = (is->stock_next + 1) % STOCK_MOST;
+}
+
+/* One more edit that did no harm by itself. */
+static bool belongs_in_stock(const search *s, const draft *d, const search_result *r,
+                             const search_verdict *v) {
+    return d->single && genome_edit_count(r->genome) == d->parent_edits + 1 &&
+           v->ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
+}
+
+static void join_island(island *is, const member *m) {
+    const member *best = population_best(&is->members);
+    if (!best || m->ns < best->ns)
+        is->idle = 0;
+    population_insert(&is->members, m);
+}
+
+/* Restarts from its best, and from the best of the other islands of the same start. */
+static void restart_island(search *s, island *is) {
+    is->generation++;
+    is->idle = 0;
+    population_restart(&is->members);
+    for (size_t i = 0; i < s->island_count; i++) {
+        const island *other = &s->islands[i];
+        const member *m = population_best(&other->members);
+        const member *own = population_best(&is->members);
+        if (other != is && other->start == is->start && m && !(own && own->child == m->child))
+            population_insert(&is->members, m);
+    }
+}
+
+static void settle_passed(search *s, const draft *d, const search_result *r,
+                          const search_verdict *v) {
+    bool opens = s->committed < s->opening_count;
+    member m = member_of(s, r, v);
+    if (belongs_in_stock(s, d, r, v))
+        stock_add(&s->islands[d->island], m.genome);
+    for (size_t i = 0; i < s->island_count; i++) {
+        if (i == d->island || (opens && s->islands[i].start == d->start))
+            join_island(&s->islands[i], &m);
+    }
+}
+
+static void pay_arm(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain);
+}
+
+static void evolve_settle(search *s, const draft *d, const search_result *r,
+                          const search_verdict *v) {
+    island *is = &s->islands[d->island];
+    search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+    is->idle++;
+    if (search_passed(v))
+        settle_passed(s, d, r, v);
+    if (is->idle > PATIENCE)
+        restart_island(s, is);
+}
+
+/* ---- beginning and end ---- */
+
+static ev_status evolve_begin(search *s, ev_error *err) {
+    size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
+    each = each < 1 ? 1 : each > MOST_ISLANDS_A_START ? MOST_ISLANDS_A_START : each;
+    s->islands = calloc(each * s->start_count, sizeof *s->islands);
+    if (!s->islands)
+        return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);
+    for (size_t i = 0; i < each * s->start_count; i++) {
+        island *is = &s->islands[i];
+        is->start = i % s->start_count;
+        EV_TRY(population_begin(&is->members, POPULATION, err));
+        s->island_count++;
+        search_open_arms(&s->starts[is->start], NULL, &is->arms);
+    }
+    return EV_OK;
+}
+
+static void evolve_end(search *s) {
+    for (size_t i = 0; i < s->island_count; i++) {
+        population_end(&s->islands[i].members);
+        for (size_t k = 0; k < s->islands[i].stock_count; k++)
+            json_decref(s->islands[i].stock[k].genome);
+    }
+    free(s->islands);
+}
+
+const search_rules search_rules_evolve = {.opens_macros = true,
+                                          .begin = evolve_begin,
+                                          .end = evolve_end,
+                                          .draw = evolve_draw,
+                                          .settle = evolve_settle};
