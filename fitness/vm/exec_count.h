@@ -142,6 +142,11 @@ static __attribute__((noinline)) void
 observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
     uint64_t sectors[33], lines[33];
     unsigned sector_count = 0, line_count = 0;
+    if (w->state->poll) {
+        unsigned lane = (unsigned)__builtin_ctz(mask);
+        vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
+        return;
+    }
     if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
         sector_count = list_sectors(x, mask, sectors);
         line_count = distinct(sectors, sector_count, 2, lines);

@@ -122,11 +122,12 @@ static __attribute__((noinline)) bool refuse_write(vm_warp *w, const ptx_insn *i
 /* May these lanes write there? Marks the bytes written and their pages dirty. */
 static inline bool note_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     vm_memory *m = w->state->memory;
+    if (x->space != VM_SPACE_LOCAL)
+        w->state->last_change = w->state->result->counters.thread_instructions;
     if (x->space == VM_SPACE_GLOBAL) {
         if (__builtin_expect(w->check_init && (x->lane_kinds || x->kind == VM_BUFFER_IN), 0) &&
             !refuse_write(w, ip, x, mask))
             return false;
-        w->state->last_change = w->state->result->counters.thread_instructions;
         if (x->how != SCATTERED || (x->hi - 1) >> VM_PAGE_SHIFT == x->lo >> VM_PAGE_SHIFT) {
             uint64_t page = x->lo >> VM_PAGE_SHIFT;
             if (__builtin_expect(!m->dirty[page] || !m->dirty[(x->hi - 1) >> VM_PAGE_SHIFT], 0))

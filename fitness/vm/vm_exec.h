@@ -23,6 +23,8 @@ void vm_run_set_avx2(vm_warp *w);
 void vm_run_set_avx512(vm_warp *w);
 vm_run_fn vm_isa_run(unsigned isa);
 typedef struct vm_block vm_block;
+typedef struct vm_wave vm_wave;       /* the blocks of a launch that are alive together */
+typedef struct vm_session vm_session; /* launches that run side by side */
 
 typedef struct vm_frame vm_frame;
 struct vm_frame {
@@ -126,9 +128,23 @@ struct vm_block {
     uint32_t *shared_races;   /* two words a 4-byte word: last write, last read */
     vm_barrier barriers[VM_BARRIERS];
     bool active;
+    bool repeats;     /* came back to an earlier state while nothing changed */
+    uint64_t earlier; /* hash of that state (vm_still.c) */
 };
 
+/* A read of a warp that spins. */
+typedef struct vm_poll {
+    bool found;
+    bool strong; /* volatile, relaxed or stronger, atomic */
+    bool shared;
+    unsigned lane;
+    uint32_t pc;
+    uint64_t address;
+} vm_poll;
+
 struct vm_state {
+    vm_session *session;
+    vm_wave *wave;
     const vm_module *module;
     const ptx_func *entry;
     vm_memory *memory;
@@ -146,6 +162,8 @@ struct vm_state {
     uint8_t *consts;       /* the .const variables */
     uint8_t *const_copy;   /* of the launch, where they hold addresses; or NULL */
     uint64_t last_change;  /* thread instructions when memory last changed */
+    uint64_t happenings;   /* blocks begun and ended, clocks read, system calls */
+    vm_poll *poll;         /* NULL, or where reads are noted instead of observed */
     uint32_t stamp;        /* races: the newest given out */
     uint32_t first_stamp;  /* the newest before the launch */
     uint64_t *owners;      /* block << 5 | warp, of the stamps after first_stamp */
@@ -181,6 +199,7 @@ bool vm_system_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 void vm_lanes_exit(vm_warp *w, uint32_t mask);
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg);
+void vm_poll_note(vm_warp *w, const ptx_insn *ip, vm_space space, unsigned lane, uint64_t address);
 bool vm_local_grow(vm_warp *w, uint64_t bytes);
 
 /* ---- races (vm_race.c): when accesses become ordered */

@@ -122,13 +122,17 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
         return 1; /* no cluster launch: each block is a cluster of its own */
     case PTX_SR_CLOCK:
     case PTX_SR_CLOCK64:
+        w->state->happenings++;
         return cycles(w) + now;
     case PTX_SR_CLOCK_HI:
+        w->state->happenings++;
         return (cycles(w) + now) >> 32;
     case PTX_SR_GLOBALTIMER:
     case PTX_SR_GLOBALTIMER_LO:
+        w->state->happenings++;
         return now;
     case PTX_SR_GLOBALTIMER_HI:
+        w->state->happenings++;
         return now >> 32;
     default:
         return 0;

@@ -404,6 +404,7 @@ bool vm_system_call(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
                                                          [PTX_SYS_MALLOC] = call_malloc,
                                                          [PTX_SYS_FREE] = call_free};
     system_call c = {.w = w, .ip = ip, .call = &w->state->module->calls[ip->target]};
+    w->state->happenings++;
     for (uint32_t left = mask; left; left &= left - 1) {
         c.lane = (unsigned)__builtin_ctz(left);
         if (!calls[c.call->system](&c))

@@ -124,8 +124,8 @@ KERNEL race_flag_without_fence(ARGS) { // LAUNCH 2 32 fuel=3000000
     }
 }
 KERNEL spin_for_ever(ARGS) { // LAUNCH 1 32 fuel=3000000
-    while (*(volatile int *)(both + 1) == 0) // TRAP livelock
-        ; // TRAP livelock
+    while (*(volatile int *)(both + 1) == 0) // TRAP deadlock at both+4
+        ;
     out[I] = 1;
 }
 KERNEL loop_for_ever(ARGS) { // LAUNCH 1 32 fuel=3000000
@@ -135,7 +135,7 @@ KERNEL loop_for_ever(ARGS) { // LAUNCH 1 32 fuel=3000000
 KERNEL wait_for_later_block(ARGS) { // LAUNCH 2 32 resident=1 fuel=3000000
     volatile int *flags = both;
     flags[blockIdx.x] = 1;
-    while (flags[1 - blockIdx.x] == 0) // TRAP livelock
+    while (flags[1 - blockIdx.x] == 0) // TRAP deadlock
         ;
 }
 KERNEL divide_by_zero(ARGS) { // LAUNCH 1 32

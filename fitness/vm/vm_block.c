@@ -1,0 +1,155 @@
+/* Blocks and their warps from start to end, and what they tell the observer. */
+#include "fitness/vm/vm_wave.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the observer's batches */
+
+void vm_batch_flush(vm_warp *w) {
+    vm_state *s = w->state;
+    if (!s->event_count)
+        return;
+    vm_batch batch = {.block = w->block->linear,
+                      .warp = w->index,
+                      .events = s->events,
+                      .count = s->event_count,
+                      .sectors = s->sectors};
+    if (!s->poll)
+        s->launch->observer->batch(s->launch->observer->context, &batch);
+    s->event_count = s->sector_count = 0;
+}
+
+static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
+    if (needed <= *capacity)
+        return true;
+    size_t wanted = *capacity ? *capacity * 2 : 4096;
+    void *bigger = realloc(*array, wanted * size);
+    if (!bigger)
+        return false;
+    *array = bigger;
+    *capacity = wanted;
+    return true;
+}
+
+vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
+                        unsigned sector_count, unsigned passes) {
+    vm_state *s = w->state;
+    if (!grow((void **)&s->events, &s->event_capacity, s->event_count + 1, sizeof *s->events) ||
+        !grow((void **)&s->sectors, &s->sector_capacity, s->sector_count + sector_count,
+              sizeof *s->sectors)) {
+        s->out_of_memory = true;
+        return NULL;
+    }
+    vm_event *e = &s->events[s->event_count++];
+    *e = (vm_event){.pc = w->event_pc,
+                    .count = pc - w->event_pc + 1,
+                    .active = active,
+                    .sectors = (uint16_t)sector_count,
+                    .passes = (uint16_t)passes,
+                    .first_sector = (uint32_t)s->sector_count};
+    for (unsigned i = 0; i < sector_count; i++)
+        s->sectors[s->sector_count++] = sectors[i];
+    w->event_pc = pc + 1;
+    return e;
+}
+
+/* ---- blocks */
+
+static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
+    const uint32_t *g = s->launch->grid;
+    b->linear = linear;
+    b->id[0] = linear % g[0];
+    b->id[1] = linear / g[0] % g[1];
+    b->id[2] = linear / g[0] / g[1];
+    b->live_threads = s->threads;
+    b->instructions = 0;
+    memset(b->barriers, 0, sizeof b->barriers);
+    memset(b->shared, 0, s->shared_bytes);
+    memset(b->shared_written, 0, s->shared_bytes / 8);
+    vm_race_block(s, b);
+    b->active = true;
+    s->happenings++;
+}
+
+static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
+    vm_warp *w = &b->warps[index];
+    uint32_t left = s->threads - index * VM_LANES;
+    w->live = left >= VM_LANES ? VM_FULL : (1u << left) - 1;
+    w->cc = 0;
+    w->set_count = 0;
+    w->ticks = 0;
+    vm_race_warp(w);
+    uint64_t local = s->entry->local_bytes;
+    if (!vm_local_grow(w, local ? local : 64))
+        return false;
+    memset(w->local_written, 0, w->local_capacity / 8 * VM_LANES);
+    vm_frame *frame = vm_frame_take(w, (uint32_t)(s->entry - s->module->funcs));
+    if (!frame)
+        return false;
+    frame->lanes = w->live;
+    vm_set_push(w, w->live, s->entry->pub.first_pc, frame);
+    return true;
+}
+
+bool vm_block_start(vm_state *s, vm_block *b, uint32_t linear) {
+    place_block(s, b, linear);
+    for (uint32_t i = 0; i < b->warp_count; i++)
+        if (!start_warp(s, b, i))
+            return false;
+    const vm_observer *o = s->launch->observer;
+    if (o && o->block_begin)
+        o->block_begin(o->context, linear, b->warp_count);
+    return true;
+}
+
+void vm_block_end(vm_state *s, vm_block *b) {
+    const vm_observer *o = s->launch->observer;
+    if (o && o->block_end)
+        o->block_end(o->context, b->linear);
+    b->active = false;
+    s->happenings++;
+    s->result->counters.blocks++;
+}
+
+void vm_block_free(vm_block *b) {
+    for (uint32_t i = 0; b->warps && i < b->warp_count; i++) {
+        free(b->warps[i].local);
+        free(b->warps[i].local_written);
+        free(b->warps[i].levels);
+    }
+    free(b->warps);
+    free(b->shared);
+    free(b->shared_written);
+    free(b->shared_races);
+}
+
+bool vm_block_make(vm_state *s, vm_block *b) {
+    uint64_t bytes = s->shared_bytes;
+    b->warp_count = (s->threads + VM_LANES - 1) / VM_LANES;
+    size_t warp_bytes = (b->warp_count * sizeof *b->warps + 63) & ~(size_t)63;
+    b->warps = aligned_alloc(64, warp_bytes);
+    if (!b->warps)
+        return false;
+    memset(b->warps, 0, warp_bytes);
+    b->shared = aligned_alloc(64, bytes);
+    b->shared_written = malloc(bytes / 8);
+    b->shared_races = calloc(bytes / 4, 2 * sizeof *b->shared_races);
+    if (!b->shared || !b->shared_written || !b->shared_races)
+        return false;
+    for (uint32_t i = 0; i < b->warp_count; i++) {
+        vm_warp *w = &b->warps[i];
+        w->state = s;
+        w->block = b;
+        w->index = i;
+        w->code = s->module->code;
+        w->arena = s->memory->arena;
+        w->segments = s->segments;
+        w->shared = b->shared;
+        w->shared_bytes = s->shared_used;
+        w->observed = s->launch->observer != NULL;
+        w->check_init = s->launch->checks & VM_CHECK_INIT;
+        w->check_races = s->launch->checks & VM_CHECK_RACES;
+    }
+    return true;
+}

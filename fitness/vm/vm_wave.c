@@ -1,0 +1,182 @@
+/* The wave: blocks that are alive together take turns; where one ends, the next one starts. */
+#include "fitness/vm/vm_wave.h"
+
+#include <stdlib.h>
+
+#define QUANTUM (1 << 14)       /* warp instructions a turn */
+#define BLOCK_TURN (1ull << 18) /* warp instructions until the next block's turn */
+
+/* ---- fuel */
+
+static void raise_livelock(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t used) {
+    vm_poll poll;
+    char name[160];
+    bool polls = vm_still_trace(w, &poll);
+    if (polls)
+        vm_still_name(s, &poll, name, sizeof name);
+    vm_trap_raise(w, polls ? &w->code[poll.pc] : at, VM_TRAP_LIVELOCK,
+                  polls ? poll.lane : (unsigned)__builtin_ctz(w->sets[0].mask),
+                  polls ? &poll.address : NULL,
+                  "%llu thread instructions executed and no memory changed in the last half%s%s",
+                  (unsigned long long)used, polls ? "; the thread polls " : "", polls ? name : "");
+}
+
+static bool fuel_left(vm_state *s, vm_warp *w) {
+    uint64_t used = s->result->counters.thread_instructions;
+    if (used < s->fuel)
+        return true;
+    const ptx_insn *at = &w->code[w->sets[0].pc];
+    if (s->last_change >= s->fuel / 2)
+        vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
+                      "%llu thread instructions executed, more than the launch was given",
+                      (unsigned long long)used);
+    else if (!vm_still_out_of_fuel(s->session) && !s->out_of_memory)
+        raise_livelock(s, w, at, used);
+    return false;
+}
+
+static int64_t budget_for(const vm_state *s) {
+    uint64_t left = s->fuel - s->result->counters.thread_instructions;
+    return left / VM_LANES + 1 < QUANTUM ? (int64_t)(left / VM_LANES + 1) : QUANTUM;
+}
+
+/* ---- turns */
+
+static void shuffle(vm_wave *v, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        v->order[i] = i;
+    for (uint32_t i = count; i > 1 && v->step != 0 && v->rng.increment; i--) {
+        uint32_t j = ev_pcg_below(&v->rng, i), t = v->order[i - 1];
+        v->order[i - 1] = v->order[j];
+        v->order[j] = t;
+    }
+}
+
+/* One turn for each warp of the block that can run, again and again; false: trapped. */
+static bool run_block(vm_state *s, vm_block *b) {
+    uint64_t began = b->instructions;
+    for (;;) {
+        bool any = false;
+        shuffle(s->wave, b->warp_count);
+        for (uint32_t i = 0; i < b->warp_count; i++) {
+            vm_warp *w = &b->warps[s->wave->order[i]];
+            if (!vm_warp_ready(w))
+                continue;
+            any = true;
+            if (!fuel_left(s, w) || !vm_warp_turn(w, budget_for(s)))
+                return false;
+        }
+        if (!b->live_threads) {
+            vm_block_end(s, b);
+            return true;
+        }
+        if (!any) {
+            vm_block_stuck(b);
+            return false;
+        }
+        if (b->instructions - began > BLOCK_TURN)
+            return true;
+    }
+}
+
+uint32_t vm_wave_block(const vm_state *s, uint64_t i) {
+    const vm_wave *v = s->wave;
+    uint64_t k = (uint64_t)(((unsigned __int128)i * v->step + v->start) % v->total);
+    return s->launch->sample ? s->launch->sample[k] : (uint32_t)k;
+}
+
+/* Puts the next block into a place that is free; false: out of memory. */
+static bool fill_place(vm_state *s, vm_block *b) {
+    if (!b->warps && !vm_block_make(s, b))
+        return !(s->out_of_memory = true);
+    return vm_block_start(s, b, vm_wave_block(s, s->wave->next++));
+}
+
+/* A turn for each block. One that ends in its turn leaves its place to the next at once, so that as
+ * few places are used as there are blocks that take long. */
+static bool rotate(vm_state *s, bool *any) {
+    vm_wave *v = s->wave;
+    for (uint32_t i = 0; i < v->count; i++) {
+        vm_block *b = &v->places[i];
+        while (b->active || v->next < v->total) {
+            *any = true;
+            if (!b->active && !fill_place(s, b))
+                return false;
+            if (!run_block(s, b))
+                return false;
+            if (b->active)
+                break;
+        }
+    }
+    return true;
+}
+
+bool vm_session_run(vm_session *x) {
+    for (;;) {
+        bool any = false;
+        for (uint32_t r = 0; r < x->count; r++)
+            if (!rotate(&x->ranks[r], &any))
+                return false;
+        if (!any)
+            return true;
+        if (vm_still_rotation(x))
+            return false;
+    }
+}
+
+/* ---- order */
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+/* A seed permutes blocks by an affine map and warps by a shuffle a turn. */
+static void order_blocks(vm_wave *v, uint64_t seed) {
+    v->step = 1;
+    if (!seed)
+        return;
+    v->rng = ev_pcg_seed(seed, 1);
+    v->start = ev_pcg_next(&v->rng) % v->total;
+    v->step = ev_pcg_next(&v->rng) % v->total;
+    while (v->step == 0 || gcd(v->step, v->total) != 1)
+        v->step = v->step % v->total + 1;
+}
+
+bool vm_wave_begin(vm_state *s) {
+    const vm_launch *l = s->launch;
+    vm_wave *v = calloc(1, sizeof *v);
+    s->wave = v;
+    if (!v)
+        return !(s->out_of_memory = true);
+    v->total = l->sample ? l->sample_count : (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    if (!v->total)
+        return true;
+    uint64_t resident =
+        l->resident_blocks ? l->resident_blocks : (1024 + s->threads - 1) / s->threads;
+    v->count = (uint32_t)(resident < v->total ? resident : v->total);
+    order_blocks(v, l->schedule_seed);
+    v->places = calloc(v->count, sizeof *v->places);
+    v->order = calloc(VM_LANES, sizeof *v->order);
+    s->blocks = v->places;
+    s->block_count = v->places ? v->count : 0;
+    bool ok = v->places && v->order;
+    s->out_of_memory |= !ok;
+    return ok;
+}
+
+void vm_wave_end(vm_state *s) {
+    vm_wave *v = s->wave;
+    if (!v)
+        return;
+    for (uint32_t i = 0; v->places && i < v->count; i++)
+        vm_block_free(&v->places[i]);
+    free(v->places);
+    free(v->order);
+    free(v);
+    s->wave = NULL;
+}

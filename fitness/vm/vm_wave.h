@@ -1,0 +1,52 @@
+/* Between the files of a launch: blocks alive together, their turns, and when nothing goes on. */
+#ifndef FITNESS_VM_VM_WAVE_H
+#define FITNESS_VM_VM_WAVE_H
+
+#include "base/pcg.h"
+#include "fitness/vm/vm_frame.h"
+
+/* Blocks alive together; each place holds one block after another. */
+struct vm_wave {
+    vm_block *places;
+    uint32_t count;
+    uint64_t next; /* number in the order of blocks */
+    uint64_t total;
+    uint64_t step, start; /* order of blocks: (i * step + start) mod total */
+    ev_pcg rng;
+    uint32_t *order; /* of a block's warps */
+    /* ---- is anything going on? as of the last rotation's end */
+    uint64_t instructions_then, happenings_then;
+};
+
+/* Launches that run side by side. */
+struct vm_session {
+    vm_state *ranks;
+    uint32_t count;
+    uint64_t quiet; /* rotations since anything changed */
+};
+
+/* ---- blocks (vm_block.c) */
+bool vm_block_make(vm_state *s, vm_block *b);
+bool vm_block_start(vm_state *s, vm_block *b, uint32_t linear);
+void vm_block_end(vm_state *s, vm_block *b);
+void vm_block_free(vm_block *b);
+
+/* ---- waves (vm_wave.c); false: trapped or out of memory */
+bool vm_wave_begin(vm_state *s);
+void vm_wave_end(vm_state *s);
+/* The number of the i-th block in the order of blocks. */
+uint32_t vm_wave_block(const vm_state *s, uint64_t i);
+/* Runs all launches to their end. */
+bool vm_session_run(vm_session *x);
+
+/* ---- stillness (vm_still.c) */
+/* After each rotation. True: nothing will ever change any more, and a trap says why. */
+bool vm_still_rotation(vm_session *x);
+/* The fuel is gone and memory has not changed for long. True: trapped, with a better reason. */
+bool vm_still_out_of_fuel(vm_session *x);
+/* What a warp reads while it spins, found by running it for a while; false: nothing. */
+bool vm_still_trace(vm_warp *w, vm_poll *out);
+/* "'flags'+28" */
+void vm_still_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes);
+
+#endif
