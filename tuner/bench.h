@@ -14,6 +14,8 @@ ev_status bench_compile(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_vm(cmd_context *c, ev_error *err) EV_CHECKED;
 /* Variants a second through a whole search over the shipped tasks. */
 ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
+/* All strategies on the same budget, over tasks, starts and seeds. */
+ev_status bench_strategies(cmd_context *c, ev_error *err) EV_CHECKED;
 
 /* CPU seconds of a launch of a kernel of bench vm: the machine alone, without shadow checks, and
  * with the timing model listening; medians. At most BENCH_OVERHEAD_MOST kernels. */

@@ -79,6 +79,8 @@ static ev_status run_search(cmd_context *c, char **paths, size_t count, ev_error
 }
 
 ev_status bench_search(cmd_context *c, ev_error *err) {
+    if (cli_flag(c->args, CLI_OPT_STRATEGIES))
+        return bench_strategies(c, err);
     char **paths = NULL;
     size_t count = 0;
     EV_TRY(bench_tasks(c->args, &paths, &count, err));
