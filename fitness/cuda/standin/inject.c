@@ -1,0 +1,78 @@
+/* Errors on demand: EVOKE_STANDIN_FAIL="cuMemAlloc_v2:3=2;launch:5=timeout" makes the third call of
+ * cuMemAlloc answer 2, and the fifth kernel time out. "3+" means from the third on; a word stands
+ * for an error's number (see WORDS), or the error's own name does. */
+#include "fitness/cuda/standin/standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HANG 1000000 /* no number of the driver's: the kernel never ends */
+
+static const char *const NAMES[SD_FN_COUNT] = {
+#define CU_FN(symbol, name, since, scope, need, params, args) #symbol,
+#include "fitness/cuda/driver.def"
+#undef CU_FN
+    "launch",
+};
+
+typedef struct word {
+    const char *text;
+    int number;
+} word;
+
+static const word WORDS[] = {
+    {"memory", CUDA_ERROR_OUT_OF_MEMORY},    {"timeout", CUDA_ERROR_LAUNCH_TIMEOUT},
+    {"address", CUDA_ERROR_ILLEGAL_ADDRESS}, {"jit", CUDA_ERROR_INVALID_PTX},
+    {"lost", CUDA_ERROR_DEVICE_UNAVAILABLE}, {"hang", HANG},
+#define CU_ERROR(id, number, words) {#id, number},
+#include "fitness/cuda/errors.def"
+#undef CU_ERROR
+};
+
+static int number_of(const char *text, size_t length) {
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (strlen(WORDS[i].text) == length && memcmp(WORDS[i].text, text, length) == 0)
+            return WORDS[i].number;
+    }
+    return atoi(text);
+}
+
+/* Whether this rule ("NAME:COUNT[+]=ERROR", up to `end`) means call `count` of `fn`. */
+static int rule_means(const char *rule, const char *end, sd_fn fn, unsigned long count) {
+    size_t length = strlen(NAMES[fn]);
+    if ((size_t)(end - rule) <= length || memcmp(rule, NAMES[fn], length) != 0 ||
+        rule[length] != ':')
+        return 0;
+    char *after = NULL;
+    unsigned long wanted = strtoul(rule + length + 1, &after, 10);
+    bool on = *after == '+';
+    after += on;
+    if (*after != '=' || !(count == wanted || (on && count > wanted)))
+        return 0;
+    return number_of(after + 1, (size_t)(end - after - 1));
+}
+
+static bool hangs; /* the last launch is to; under the lock */
+
+bool sd_injected_hang(void) {
+    return hangs;
+}
+
+CUresult sd_injected(sd_fn fn) {
+    static unsigned long counts[SD_FN_COUNT]; /* under the lock */
+    unsigned long count = ++counts[fn];
+    const char *rules = getenv("EVOKE_STANDIN_FAIL");
+    int found = 0;
+    while (rules != NULL && *rules != '\0' && found == 0) {
+        const char *end = rules + strcspn(rules, ";");
+        found = rule_means(rules, end, fn, count);
+        rules = *end == ';' ? end + 1 : end;
+    }
+    if (fn == SD_FN_LAUNCH)
+        hangs = found == HANG;
+    if (found == HANG)
+        return CUDA_SUCCESS;
+    if (found == CUDA_ERROR_DEVICE_UNAVAILABLE)
+        sd_get()->lost = CUDA_ERROR_DEVICE_UNAVAILABLE; /* and never comes back */
+    return (CUresult)found;
+}

@@ -1,0 +1,352 @@
+/* Launches: what a function needs, whether a launch fits, its run in the virtual machine with its
+ * modelled time, and what a trap means in the driver's words. */
+#include "fitness/cuda/standin/standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- functions ---- */
+
+static int max_threads(const sd_function *f) {
+    const gpu *g = sd_device_of(f->base.context)->g;
+    int most = (int)gpu_get(g, GPU_MAX_THREADS);
+    if (f->entry->max_threads > 0 && (int)f->entry->max_threads < most)
+        most = (int)f->entry->max_threads;
+    int by_registers = (int)(gpu_get(g, GPU_REGISTERS_SM) / f->registers) / 32 * 32;
+    return by_registers < most ? by_registers : most;
+}
+
+CUresult sd_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
+    const sd_function *f = sd_find(function, SD_FUNCTION);
+    if (value == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    uint64_t constants = 0;
+    (void)vm_module_constants(f->module->code, &constants);
+    const int values[] = {
+        [CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = max_threads(f),
+        [CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = (int)f->entry->shared_bytes,
+        [CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = (int)constants,
+        [CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = (int)f->entry->local_bytes,
+        [CU_FUNC_ATTRIBUTE_NUM_REGS] = (int)f->registers,
+        [CU_FUNC_ATTRIBUTE_PTX_VERSION] = vm_module_sm(f->module->code),
+        [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = sd_device_of(f->base.context)->g->sm,
+        [CU_FUNC_ATTRIBUTE_CACHE_MODE_CA] = 0,
+        [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = (int)f->dynamic_most,
+        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = f->carveout,
+    };
+    if (attribute < 0 || attribute >= (int)(sizeof values / sizeof values[0]))
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = values[attribute];
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    sd_function *f = sd_find(function, SD_FUNCTION);
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    double most = gpu_get(sd_device_of(f->base.context)->g, GPU_SHARED_BLOCK);
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 &&
+        value <= 100) {
+        f->carveout = value;
+        return CUDA_SUCCESS;
+    }
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
+        (double)value + f->entry->shared_bytes > most)
+        return CUDA_ERROR_INVALID_VALUE;
+    f->dynamic_most = (uint32_t)value;
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+    if (sd_find(function, SD_FUNCTION) == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return config < 0 || config > 3 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncGetModule(CUmodule *module, CUfunction function) {
+    const sd_function *f = sd_find(function, SD_FUNCTION);
+    if (module == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *module = (CUmodule)f->module->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncGetName(const char **name, CUfunction function) {
+    const sd_function *f = sd_find(function, SD_FUNCTION);
+    if (name == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *name = f->entry->name;
+    return CUDA_SUCCESS;
+}
+
+/* ---- occupancy ---- */
+
+static model_occupancy occupancy_of(const sd_function *f, const uint32_t block[3],
+                                    uint32_t dynamic) {
+    const uint32_t grid[3] = {1u << 20, 1, 1}; /* never the limit */
+    return model_occupancy_of(sd_device_of(f->base.context)->g, f->entry, f->registers, grid, block,
+                              dynamic);
+}
+
+CUresult sd_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                        int block_size, size_t shared) {
+    const sd_function *f = sd_find(function, SD_FUNCTION);
+    if (blocks == NULL || block_size <= 0 || shared > UINT32_MAX / 2)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    const uint32_t block[3] = {(uint32_t)block_size, 1, 1};
+    bool fits = block_size <= max_threads(f);
+    *blocks = fits ? (int)occupancy_of(f, block, (uint32_t)shared).blocks_per_sm : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                                 int block_size, size_t shared,
+                                                                 unsigned flags) {
+    return flags > 1 ? CUDA_ERROR_INVALID_VALUE
+                     : sd_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size,
+                                                                      shared);
+}
+
+CUresult sd_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+                                             CUoccupancyB2DSize shared_of, size_t shared,
+                                             int limit) {
+    const sd_function *f = sd_find(function, SD_FUNCTION);
+    if (grid == NULL || block == NULL || limit < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    int most = limit > 0 && limit < max_threads(f) ? limit : max_threads(f), best = 0;
+    *grid = *block = 0;
+    for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
+        int blocks = 0;
+        size_t dynamic = shared_of != NULL ? shared_of(size) : shared;
+        (void)sd_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, size, dynamic);
+        if (blocks * size <= best)
+            continue;
+        best = blocks * size;
+        *block = size;
+        *grid = blocks * (int)gpu_get(sd_device_of(f->base.context)->g, GPU_SM_COUNT);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- giving a launch to the queue ---- */
+
+static CUresult check_launch(const sd_function *f, const uint32_t *grid, const uint32_t *block,
+                             uint32_t shared) {
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (threads == 0 || blocks == 0 || grid[0] > INT32_MAX || grid[1] > 65535 || grid[2] > 65535 ||
+        block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f->entry->max_threads > 0 && threads > f->entry->max_threads)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (shared > f->dynamic_most)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (blocks > UINT32_MAX) /* more than the machine counts */
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return occupancy_of(f, block, shared).blocks_per_sm == 0 ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+                                                             : CUDA_SUCCESS;
+}
+
+static CUresult pack_each(const vm_entry *e, void **params, char *block) {
+    for (size_t i = 0; i < e->param_count; i++) {
+        if (params == NULL || params[i] == NULL)
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(block + e->params[i].offset, params[i], e->params[i].bytes);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_extra(const vm_entry *e, void **extra, char *block) {
+    const void *buffer = NULL;
+    size_t bytes = 0;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1] != NULL)
+            memcpy(&bytes, extra[1], sizeof bytes);
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (buffer == NULL || bytes < e->param_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(block, buffer, e->param_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult push_launch(sd_function *f, const uint32_t *grid, const uint32_t *block,
+                            uint32_t shared, sd_stream *on, void *params) {
+    sd_entry *e = sd_entry_new(SD_DO_LAUNCH, on);
+    if (e == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    e->launch.function = f;
+    memcpy(e->launch.grid, grid, sizeof e->launch.grid);
+    memcpy(e->launch.block, block, sizeof e->launch.block);
+    e->launch.shared = shared;
+    e->launch.params = params;
+    e->launch.timed = sd_get()->timed_events > 0;
+    sd_push(e);
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                           unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                           void **params, void **extra) {
+    sd_function *f = sd_find(function, SD_FUNCTION);
+    sd_stream *on = sd_stream_of(stream);
+    if (f == NULL || on == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (f->base.context != sd_current() || on->base.context != sd_current())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (params != NULL && extra != NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    const uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    CUresult result = check_launch(f, grid, block, shared);
+    if (result != CUDA_SUCCESS)
+        return result;
+    char *packed = calloc(1, f->entry->param_bytes + 8);
+    if (packed == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result =
+        extra != NULL ? pack_extra(f->entry, extra, packed) : pack_each(f->entry, params, packed);
+    if (result == CUDA_SUCCESS)
+        result = push_launch(f, grid, block, shared, on, packed);
+    if (result != CUDA_SUCCESS)
+        free(packed);
+    return result;
+}
+
+CUresult sd_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
+                             void **extra) {
+    if (c == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (c->numAttrs > 0) /* clusters, cooperative launches, priorities */
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return sd_cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+                             c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, params,
+                             extra);
+}
+
+/* ---- a launch's turn ---- */
+
+static CUresult error_of(vm_trap_kind kind) {
+    switch (kind) {
+    case VM_TRAP_OUT_OF_BOUNDS:
+    case VM_TRAP_READ_ONLY_WRITE:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case VM_TRAP_MISALIGNED:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case VM_TRAP_DEADLOCK:
+    case VM_TRAP_LIVELOCK:
+    case VM_TRAP_FUEL:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case VM_TRAP_STACK_OVERFLOW:
+        return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case VM_TRAP_BAD_CALL:
+        return CUDA_ERROR_INVALID_PC;
+    case VM_TRAP_ILLEGAL_INSTRUCTION:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    default:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+/* Memory of other devices is there only for contexts that enabled their peer. */
+static void hide_peers(const sd_context *c, bool hidden) {
+    sd_state *s = sd_get();
+    for (size_t i = 0; s->device_count > 1 && i < s->buffer_count; i++) {
+        const sd_buffer *b = &s->buffers[i];
+        if (b->where == SD_ON_DEVICE && b->device != c->device && !(c->peers >> b->device & 1))
+            (void)vm_memory_hide(s->memory, b->address, hidden);
+    }
+}
+
+/* A grid that fits the device as a whole is alive as a whole: only then may blocks wait for each
+ * other. */
+static uint32_t resident_blocks(const sd_function *f, const vm_launch *l) {
+    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    double sms = gpu_get(sd_device_of(f->base.context)->g, GPU_SM_COUNT);
+    double most = sms * occupancy_of(f, l->block, l->dynamic_shared).blocks_per_sm;
+    return (double)blocks <= most ? (uint32_t)blocks : 0;
+}
+
+static void set_buffers(model *m, const vm_launch *l) {
+    model_buffer found[32];
+    size_t count = 0;
+    for (size_t p = 0; p < l->entry->param_count; p++) {
+        uint64_t value = 0;
+        if (l->entry->params[p].bytes != sizeof value)
+            continue;
+        memcpy(&value, (const char *)l->params + l->entry->params[p].offset, sizeof value);
+        const sd_buffer *b = sd_buffer_at(value, 0);
+        if (b != NULL && count < sizeof found / sizeof found[0])
+            found[count++] = (model_buffer){b->address, b->bytes};
+    }
+    model_set_buffers(m, found, count);
+}
+
+static ev_status run(const sd_entry *e, vm_launch *l, vm_result *result, double *ns,
+                     ev_error *err) {
+    const sd_function *f = e->launch.function;
+    sd_state *s = sd_get();
+    if (!e->launch.timed)
+        return vm_run(s->memory, l, result, err);
+    model *m = NULL;
+    model_time time;
+    EV_TRY(model_new(sd_device_of(f->base.context)->g, l, &m, err));
+    set_buffers(m, l);
+    l->observer = model_observer(m);
+    ev_status status = vm_run(s->memory, l, result, err);
+    if (status == EV_OK && result->ok)
+        status = model_finish(m, result, &time, err);
+    if (status == EV_OK && result->ok)
+        *ns = time.ns;
+    model_free(m);
+    return status;
+}
+
+static void copy_constants(const sd_module *m) {
+    uint64_t bytes = 0;
+    void *to = vm_module_constants(m->code, &bytes);
+    const sd_buffer *from = sd_buffer_at(m->constants, bytes);
+    if (bytes > 0 && from != NULL)
+        memcpy(to, from->host, bytes);
+}
+
+CUresult sd_run_launch(const sd_entry *e, double *ns) {
+    const sd_function *f = e->launch.function;
+    const sd_config *config = &sd_get()->config;
+    vm_launch l = {.module = f->module->code,
+                   .entry = f->entry,
+                   .dynamic_shared = e->launch.shared,
+                   .params = e->launch.params,
+                   .fuel = config->fuel,
+                   .checks = config->races ? VM_CHECK_RACES : VM_CHECK_NONE,
+                   .globals = f->module->globals};
+    memcpy(l.grid, e->launch.grid, sizeof l.grid);
+    memcpy(l.block, e->launch.block, sizeof l.block);
+    l.resident_blocks = resident_blocks(f, &l);
+    copy_constants(f->module);
+    vm_result result;
+    ev_error err;
+    hide_peers(f->base.context, true);
+    ev_status status = run(e, &l, &result, ns, &err);
+    hide_peers(f->base.context, false);
+    if (status != EV_OK) {
+        sd_say("%s: %s", f->entry->name, err.text);
+        return status == EV_BAD ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result.ok)
+        return CUDA_SUCCESS;
+    sd_say("device %d, %s: %s", f->base.context->device, f->entry->name, result.trap.message);
+    return error_of(result.trap.kind);
+}
