@@ -2,9 +2,10 @@
  * looks.
  *
  * At a timed case the gates run two or four blocks, and a variant that leaves out half of what a
- * block has to do at large shapes alone could pass. Before it is promoted, all blocks of the
- * held-out timed cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many
- * elements of the outputs as the baseline does, correct where they are looked at. */
+ * block has to do at large shapes alone could pass. Before it is promoted, all blocks of the timed
+ * cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many elements of the
+ * outputs as the baseline does, correct where they are looked at. Those of the search are among them:
+ * a case of its own may be the only one of its size. */
 #include "fitness/fitness_impl.h"
 
 #include <math.h>
@@ -80,7 +81,7 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
     for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
         const task_case *at = &f->t->cases[i];
         fit_case *c = NULL;
-        if (at->use != TASK_TIME || at->split != CORPUS_HELD_OUT)
+        if (at->use != TASK_TIME)
             continue;
         EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
         EV_TRY(cover_case(f, c, trial, s, err));

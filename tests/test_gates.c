@@ -113,7 +113,7 @@ static void check_all_files(const char *task_file) {
     set_baseline(&b, "baseline.ptx");
     struct dirent **names = NULL;
     int count = scandir(FOLDER, &names, is_ptx, alphasort);
-    assert_true(count > 20);
+    assert_true(count > 50);
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i]->d_name, "baseline.ptx") != 0)
             check_file(&b, names[i]->d_name);
