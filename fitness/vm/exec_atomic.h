@@ -13,7 +13,7 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
         return false;
     }
     uint64_t change = w->state->last_change;
-    if (!check_initialised(w, ip, x, mask) || !race_atomic(w, ip, x, mask) ||
+    if (!race_atomic(w, ip, x, mask) || !check_initialised(w, ip, x, mask) ||
         !note_write(w, ip, x, mask)) {
         stop_trap(w);
         return false;

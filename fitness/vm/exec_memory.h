@@ -5,11 +5,12 @@
  * the space. Then, in this order, each false after a trap, with w->stop set by the caller
  * (stop_trap) where the comment does not say otherwise:
  *   locate             pattern, alignment, bounds; sets w->stop itself
- *   check_initialised  before reading
  *   race_load, race_store or race_atomic
+ *   check_initialised  before reading
  *   note_write         before writing: marks bytes written and pages dirty
  *   count_access       counters and the observer's event; once a request
  *   load_data, store_data or lane_host: the bytes
+ * check_load is race_load with check_initialised, check_store is race_store with note_write.
  * each_space splits a generic access by space and calls an access_fn for the lanes of each. */
 
 #include "fitness/vm/exec_access.h"
@@ -26,7 +27,7 @@ static inline bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
                              vm_access *x) {
     if (!locate(w, ip, x, mask))
         return false;
-    if (!check_initialised(w, ip, x, mask) || !race_load(w, ip, x, mask)) {
+    if (!check_load(w, ip, x, mask)) {
         stop_trap(w);
         return false;
     }
@@ -38,7 +39,7 @@ static inline bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint3
                             vm_access *x) {
     if (!locate(w, ip, x, mask))
         return false;
-    if (!race_store(w, ip, regs, x, mask) || !note_write(w, ip, x, mask)) {
+    if (!check_store(w, ip, regs, x, mask)) {
         stop_trap(w);
         return false;
     }

@@ -1,63 +1,34 @@
-/* Shadow of what was written, a bit a byte: uninitialised reads, and writes outside the outputs. */
+/* Shadow of what was written: uninitialised reads, and writes outside the outputs.
+ *
+ * Of shared and global memory, each 4-byte word has an entry for its last write, and its low four
+ * bits say which of its bytes were written at all (vm_memory.h shows the entry). Local memory has a
+ * bit a byte. */
 
-static inline uint64_t *written_bits(const vm_warp *w, const vm_access *x) {
-    if (x->space == VM_SPACE_GLOBAL)
-        return w->state->memory->written;
-    return x->space == VM_SPACE_SHARED ? w->block->shared_written : w->local_written;
-}
+/* The loops over entries are worth it only where their counts are constants. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Bits [at, at + n) of a bitmap, n < 64, not across a word where at is a multiple of n. */
-static inline bool bits_set(const uint64_t *map, uint64_t at, unsigned n) {
-    uint64_t want = low_mask(n) << (at & 63);
-    return (map[at >> 6] & want) == want;
-}
-static inline bool range_set(const uint64_t *map, uint64_t lo, uint64_t hi) {
-    uint64_t first = lo >> 6, last = (hi - 1) >> 6;
-    uint64_t head = ~0ull << (lo & 63), tail = ~0ull >> (63 - ((hi - 1) & 63));
-    if (first == last)
-        return (~map[first] & head & tail) == 0;
-    uint64_t missing = (~map[first] & head) | (~map[last] & tail);
-    for (uint64_t i = first + 1; i < last; i++)
-        missing |= ~map[i];
-    return missing == 0;
-}
-static inline void set_range(uint64_t *map, uint64_t lo, uint64_t hi) {
-    uint64_t first = lo >> 6, last = (hi - 1) >> 6;
-    uint64_t head = ~0ull << (lo & 63), tail = ~0ull >> (63 - ((hi - 1) & 63));
-    if (first == last) {
-        map[first] |= head & tail;
-        return;
-    }
-    map[first] |= head;
-    map[last] |= tail;
-    for (uint64_t i = first + 1; i < last; i++)
-        map[i] = ~0ull;
+typedef struct race_planes {
+    uint32_t *writes, *reads;
+} race_planes;
+
+static inline race_planes planes_of(const vm_warp *w, uint8_t space) {
+    if (space == VM_SPACE_SHARED)
+        return (race_planes){w->block->shared_writes, w->block->shared_reads};
+    return (race_planes){w->state->memory->writes, w->state->memory->reads};
 }
 
-/* Bytes of one group, and where it begins. */
-static inline uint64_t group_span(const vm_access *x) {
-    return x->group == UNIFORM ? x->bytes : (uint64_t)x->lanes * x->bytes;
-}
-static inline bool groups_set(const uint64_t *map, const vm_access *x) {
-    bool all = true;
-    for (unsigned i = 0; i < 32; i += x->lanes) {
-        uint64_t at = lane_offset(x, i);
-        all &= range_set(map, at, at + group_span(x));
-    }
-    return all;
-}
-/* Lanes that are off look where the first one does. */
-static inline bool lanes_set(const uint64_t *map, const vm_access *x, uint32_t mask) {
-    uint64_t first = x->addr[__builtin_ctz(mask)], want = low_mask(x->bytes), missing = 0;
-    LANES {
-        uint64_t at = (mask >> i & 1 ? x->addr[i] : first) + x->bias;
-        missing |= ~(map[at >> 6] >> (at & 63)) & want;
-    }
-    return !missing;
+static inline unsigned words_of(const vm_access *x) {
+    return x->bytes < 4 ? 1 : x->bytes / 4;
 }
 
-static inline uint64_t shadow_offset(const vm_warp *w, const vm_access *x, unsigned i) {
-    return lane_offset(x, i) + (x->space == VM_SPACE_LOCAL ? i * w->local_capacity : 0);
+/* Bits of an entry for the bytes of one lane in the word of offset `at`. */
+static inline uint32_t bytes_bits(const vm_access *x, uint64_t at) {
+    return x->bytes < 4 ? ((1u << x->bytes) - 1) << (at & 3) : VM_RACE_WRITTEN;
+}
+
+/* Words of one group, a lane of which has `each`. */
+static inline unsigned group_words(const vm_access *x) {
+    return x->group == UNIFORM ? words_of(x) : x->lanes * words_of(x);
 }
 
 static vm_buffer_kind lane_kind(const vm_warp *w, const vm_access *x, unsigned i) {
@@ -72,38 +43,95 @@ static inline bool kind_needs_init(vm_buffer_kind kind) {
     return kind == VM_BUFFER_OUT || kind == VM_BUFFER_SCRATCH;
 }
 
+/* ---- reads */
+
+static bool lane_written(const vm_warp *w, const vm_access *x, unsigned i) {
+    uint64_t at = lane_offset(x, i);
+    if (x->space == VM_SPACE_LOCAL) {
+        uint64_t bit = at + i * w->local_capacity;
+        uint64_t want = low_mask(x->bytes) << (bit & 63);
+        return (w->local_written[bit >> 6] & want) == want;
+    }
+    const uint32_t *writes = planes_of(w, x->space).writes + at / 4;
+    uint32_t want = bytes_bits(x, at), have = VM_RACE_WRITTEN;
+    for (unsigned k = 0; k < words_of(x); k++)
+        have &= writes[k];
+    return (have & want) == want;
+}
+
 static __attribute__((noinline)) bool check_lanes_initialised(vm_warp *w, const ptx_insn *ip,
                                                               const vm_access *x, uint32_t mask) {
-    const uint64_t *map = written_bits(w, x);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         if (x->space == VM_SPACE_GLOBAL && !kind_needs_init(lane_kind(w, x, i)))
             continue;
-        if (bits_set(map, shadow_offset(w, x, i), x->bytes))
+        if (lane_written(w, x, i))
             continue;
         uint64_t address = x->addr[i] + (uint64_t)ip->imm;
-        vm_trap_raise(w, ip, VM_TRAP_UNINITIALISED, i, &address,
-                      "a read of %u bytes that nothing has written", x->bytes);
+        if (x->space == VM_SPACE_SHARED && w->check_races) {
+            vm_trap_defer(w, ip, i, address, lane_offset(x, i), x->bytes);
+            return !w->state->trapped;
+        }
+        vm_trap_raise(w, ip, VM_TRAP_UNINITIALISED, i, &address, VM_UNINITIALISED, x->bytes);
         return false;
     }
     return true;
 }
 
+static ALWAYS_INLINE bool needs_init(const vm_warp *w, const vm_access *x) {
+    if (!w->check_init || x->space == VM_SPACE_CONST || x->space == VM_SPACE_PARAM)
+        return false;
+    return x->space != VM_SPACE_GLOBAL || x->lane_kinds || kind_needs_init(x->kind);
+}
+
+/* Of n entries: the newest, and the written bits that all have. */
+typedef struct row_state {
+    uint32_t newest, written;
+} row_state;
+static ALWAYS_INLINE void look_at_row(row_state *s, const uint32_t *writes, unsigned n) {
+    uint32_t newest = s->newest, written = s->written;
+    for (unsigned j = 0; j < n; j++) {
+        newest = writes[j] > newest ? writes[j] : newest;
+        written &= writes[j];
+    }
+    *s = (row_state){newest, written};
+}
+
+/* The entries of an access of whole words; false: not in one of the patterns. */
+static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                  row_state *s) {
+    const uint32_t *writes = planes_of(w, x->space).writes;
+    if (x->how == UNIFORM)
+        look_at_row(s, writes + x->lo / 4, words_of(x));
+    else if (x->how == CONTIGUOUS)
+        look_at_row(s, writes + x->lo / 4, 32 * words_of(x));
+    else if (x->lanes)
+        for (unsigned i = 0; i < 32; i += x->lanes)
+            look_at_row(s, writes + lane_offset(x, i) / 4, group_words(x));
+    else if (mask == VM_FULL && x->bytes == 4)
+        LANES {
+            uint32_t e = writes[lane_offset(x, i) / 4];
+            s->newest = e > s->newest ? e : s->newest;
+            s->written &= e;
+        }
+    else
+        return false;
+    return true;
+}
+
+/* Were all bytes of the access written? Before it is read. */
 static inline bool check_initialised(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                      uint32_t mask) {
-    if (!w->check_init || x->space == VM_SPACE_CONST || x->space == VM_SPACE_PARAM)
+    if (!needs_init(w, x))
         return true;
-    if (x->space == VM_SPACE_GLOBAL && !x->lane_kinds && !kind_needs_init(x->kind))
-        return true;
-    if (x->how != SCATTERED && x->space != VM_SPACE_LOCAL &&
-        range_set(written_bits(w, x), x->lo, x->hi))
-        return true;
-    if (x->lanes ? groups_set(written_bits(w, x), x)
-                 : x->how == SCATTERED && x->space != VM_SPACE_LOCAL && !x->lane_kinds &&
-                       lanes_set(written_bits(w, x), x, mask))
+    row_state s = {0, VM_RACE_WRITTEN};
+    if (x->space != VM_SPACE_LOCAL && x->bytes >= 4 && !x->lane_kinds &&
+        look_at_writes(w, x, mask, &s) && s.written == VM_RACE_WRITTEN)
         return true;
     return check_lanes_initialised(w, ip, x, mask);
 }
+
+/* ---- writes */
 
 static __attribute__((noinline)) bool refuse_write(vm_warp *w, const ptx_insn *ip,
                                                    const vm_access *x, uint32_t mask) {
@@ -119,42 +147,71 @@ static __attribute__((noinline)) bool refuse_write(vm_warp *w, const ptx_insn *i
     return true;
 }
 
-/* May these lanes write there? Marks the bytes written and their pages dirty. */
-static inline bool note_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+static inline void mark_dirty(const vm_warp *w, const vm_access *x, uint32_t mask) {
     vm_memory *m = w->state->memory;
-    if (x->space != VM_SPACE_LOCAL)
-        w->state->last_change = w->state->result->counters.thread_instructions;
-    if (x->space == VM_SPACE_GLOBAL) {
-        if (__builtin_expect(w->check_init && (x->lane_kinds || x->kind == VM_BUFFER_IN), 0) &&
-            !refuse_write(w, ip, x, mask))
-            return false;
-        if (x->how != SCATTERED || (x->hi - 1) >> VM_PAGE_SHIFT == x->lo >> VM_PAGE_SHIFT) {
-            uint64_t page = x->lo >> VM_PAGE_SHIFT;
-            if (__builtin_expect(!m->dirty[page] || !m->dirty[(x->hi - 1) >> VM_PAGE_SHIFT], 0))
-                vm_memory_mark_dirty(m, x->lo, x->hi - x->lo);
-        } else {
-            for (uint32_t left = mask; left; left &= left - 1) {
-                uint64_t at = lane_offset(x, (unsigned)__builtin_ctz(left));
-                if (!m->dirty[at >> VM_PAGE_SHIFT])
-                    vm_memory_mark_dirty(m, at, x->bytes);
-            }
-        }
-    }
-    uint64_t *map = written_bits(w, x);
-    if (x->how != SCATTERED && x->space != VM_SPACE_LOCAL) {
-        set_range(map, x->lo, x->hi);
-        return true;
-    }
-    if (x->lanes) {
-        for (unsigned i = 0; i < 32; i += x->lanes) {
-            uint64_t at = lane_offset(x, i);
-            set_range(map, at, at + group_span(x));
-        }
-        return true;
+    if (x->how != SCATTERED || (x->hi - 1) >> VM_PAGE_SHIFT == x->lo >> VM_PAGE_SHIFT) {
+        uint64_t page = x->lo >> VM_PAGE_SHIFT;
+        if (__builtin_expect(!m->dirty[page] || !m->dirty[(x->hi - 1) >> VM_PAGE_SHIFT], 0))
+            vm_memory_mark_dirty(m, x->lo, x->hi - x->lo);
+        return;
     }
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint64_t at = shadow_offset(w, x, (unsigned)__builtin_ctz(left));
-        map[at >> 6] |= low_mask(x->bytes) << (at & 63);
+        uint64_t at = lane_offset(x, (unsigned)__builtin_ctz(left));
+        if (!m->dirty[at >> VM_PAGE_SHIFT])
+            vm_memory_mark_dirty(m, at, x->bytes);
     }
+}
+
+/* May these lanes write there? Marks their pages dirty. */
+static inline bool allow_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+    if (x->space == VM_SPACE_LOCAL)
+        return true;
+    w->state->last_change = w->state->result->counters.thread_instructions;
+    if (x->space != VM_SPACE_GLOBAL)
+        return true;
+    if (__builtin_expect(w->check_init && (x->lane_kinds || x->kind == VM_BUFFER_IN), 0) &&
+        !refuse_write(w, ip, x, mask))
+        return false;
+    mark_dirty(w, x, mask);
+    return true;
+}
+
+static void mark_local(const vm_warp *w, const vm_access *x, uint32_t mask) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) + i * w->local_capacity;
+        w->local_written[at >> 6] |= low_mask(x->bytes) << (at & 63);
+    }
+}
+
+static inline void mark_row(uint32_t *writes, unsigned n) {
+    for (unsigned j = 0; j < n; j++)
+        writes[j] |= VM_RACE_WRITTEN;
+}
+
+static inline void mark_written(const vm_warp *w, const vm_access *x, uint32_t mask) {
+    if (x->space == VM_SPACE_LOCAL) {
+        mark_local(w, x, mask);
+        return;
+    }
+    uint32_t *writes = planes_of(w, x->space).writes;
+    if (x->how != SCATTERED && x->bytes >= 4) {
+        mark_row(writes + x->lo / 4, (unsigned)(x->hi - x->lo) / 4);
+        return;
+    }
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t at = lane_offset(x, (unsigned)__builtin_ctz(left));
+        for (unsigned k = 0; k < words_of(x); k++)
+            writes[at / 4 + k] |= bytes_bits(x, at);
+    }
+}
+
+/* May these lanes write there? Marks the bytes written and their pages dirty. Nobody asks about
+ * shared and local memory where reads are not checked. */
+static inline bool note_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+    if (!allow_write(w, ip, x, mask))
+        return false;
+    if (w->check_init || x->space == VM_SPACE_GLOBAL)
+        mark_written(w, x, mask);
     return true;
 }

@@ -66,7 +66,7 @@ static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     b->instructions = 0;
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->shared, 0, s->shared_bytes);
-    memset(b->shared_written, 0, s->shared_bytes / 8);
+    memset(b->shared_writes, 0, s->shared_bytes);
     vm_race_block(s, b);
     b->active = true;
     s->happenings++;
@@ -104,6 +104,7 @@ bool vm_block_start(vm_state *s, vm_block *b, uint32_t linear) {
 }
 
 void vm_block_end(vm_state *s, vm_block *b) {
+    vm_trap_settle(s, b);
     const vm_observer *o = s->launch->observer;
     if (o && o->block_end)
         o->block_end(o->context, b->linear);
@@ -120,8 +121,8 @@ void vm_block_free(vm_block *b) {
     }
     free(b->warps);
     free(b->shared);
-    free(b->shared_written);
-    free(b->shared_races);
+    free(b->shared_writes);
+    free(b->shared_reads);
 }
 
 bool vm_block_make(vm_state *s, vm_block *b) {
@@ -133,9 +134,9 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         return false;
     memset(b->warps, 0, warp_bytes);
     b->shared = aligned_alloc(64, bytes);
-    b->shared_written = malloc(bytes / 8);
-    b->shared_races = calloc(bytes / 4, 2 * sizeof *b->shared_races);
-    if (!b->shared || !b->shared_written || !b->shared_races)
+    b->shared_writes = malloc(bytes);
+    b->shared_reads = calloc(bytes / 4, sizeof *b->shared_reads);
+    if (!b->shared || !b->shared_writes || !b->shared_reads)
         return false;
     for (uint32_t i = 0; i < b->warp_count; i++) {
         vm_warp *w = &b->warps[i];

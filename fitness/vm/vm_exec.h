@@ -88,7 +88,10 @@ struct vm_warp {
     uint32_t stamp;      /* races: of the time since its last sync; 0: none given yet */
     uint32_t acquired;   /* races: stamps up to this one are ordered before the warp */
     uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
-    uint8_t fenced;      /* races: it has executed a fence; 1: for its block, 2: for all */
+    /* Races: its first stamp since the block's barrier or the message, or since the message alone;
+     * 0: none given yet. */
+    uint32_t first_since_barrier, first_since_message;
+    uint8_t fenced; /* races: it has executed a fence; 1: for its block, 2: for all */
     /* ---- the current set, when a run ends */
     vm_stop stop;
     uint32_t pc;
@@ -124,8 +127,8 @@ struct vm_block {
     uint64_t instructions; /* executed so far, for clocks */
     vm_warp *warps;
     uint8_t *shared;
-    uint64_t *shared_written; /* bit a byte */
-    uint32_t *shared_races;   /* two words a 4-byte word: last write, last read */
+    uint32_t *shared_writes; /* shadow: an entry a word, vm_memory.h */
+    uint32_t *shared_reads;
     vm_barrier barriers[VM_BARRIERS];
     bool active;
     bool repeats;     /* came back to an earlier state while nothing changed */
@@ -141,6 +144,13 @@ typedef struct vm_poll {
     uint32_t pc;
     uint64_t address;
 } vm_poll;
+
+/* An uninitialised read of shared memory that may yet turn out to be a race. */
+typedef struct vm_deferred {
+    const vm_block *block; /* NULL: there is none */
+    uint64_t lo, hi;       /* offsets in its shared memory */
+    vm_trap trap;
+} vm_deferred;
 
 struct vm_state {
     vm_session *session;
@@ -168,6 +178,8 @@ struct vm_state {
     uint32_t first_stamp;  /* the newest before the launch */
     uint64_t *owners;      /* block << 5 | warp, of the stamps after first_stamp */
     size_t owner_capacity;
+    vm_race_word *race_words; /* VM_RACE_WORDS places, or NULL: not needed yet */
+    vm_deferred deferred;
     vm_block *blocks; /* alive together */
     uint32_t block_count;
     bool out_of_memory;
@@ -185,6 +197,15 @@ struct vm_state {
 /* Fills the launch's trap, once. `lane` is the lane that did it. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
+#define VM_UNINITIALISED "a read of %u bytes that nothing has written"
+/* An uninitialised read of `bytes` at `offset` of shared memory: becomes the launch's trap at the
+ * block's next barrier or end, unless a race on these bytes is found first. */
+void vm_trap_defer(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address, uint64_t offset,
+                   unsigned bytes);
+/* Before a race trap there: forgets the deferred one if it is about the same bytes. */
+void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes);
+/* The block's barrier or end: what was deferred is a trap now. */
+void vm_trap_settle(vm_state *s, const vm_block *b);
 /* Ends the stretch for the observer at `pc`. Borrowed until the next one; NULL: out of memory. */
 vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
                         unsigned sector_count, unsigned passes);
@@ -210,6 +231,10 @@ void vm_race_stamp(vm_warp *w);   /* gives the warp a new stamp */
 void vm_race_acquire(vm_warp *w); /* all until now is ordered before the warp */
 uint64_t vm_race_owner(const vm_state *s, uint32_t stamp); /* UINT64_MAX: an earlier launch */
 uint64_t vm_race_self(const vm_warp *w);
+/* The entries a byte of a word; makes them from the word's where it has none. Never NULL. */
+vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
+/* A word that has entries a byte gets one again if all is ordered before everybody; else false. */
+bool vm_race_join(vm_warp *w, uint8_t space, uint64_t word);
 void vm_race_warp(vm_warp *w);
 void vm_race_barrier(vm_block *b, unsigned id);
 vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);

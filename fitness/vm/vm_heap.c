@@ -43,11 +43,9 @@ static uint64_t find_gap(const vm_memory *m, uint64_t need) {
 
 /* A new block has never been written, and nobody has accessed it. */
 static void forget(vm_memory *m, uint64_t offset, uint64_t bytes) {
-    for (uint64_t b = offset; b < offset + bytes; b++)
-        m->written[b >> 6] &= ~(1ull << (b & 63));
-    size_t words = (bytes + 3) / 4 * sizeof *m->races;
-    memset(m->races + offset / 4, 0, words);
-    memset(m->races + m->reserved / 4 + offset / 4, 0, words);
+    uint64_t words = (bytes + 3) / 4;
+    memset(m->writes + offset / 4, 0, words * sizeof *m->writes);
+    memset(m->reads + offset / 4, 0, words * sizeof *m->reads);
 }
 
 uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes) {

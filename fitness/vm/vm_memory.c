@@ -29,10 +29,10 @@ static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **o
     m->limit = round_up(limit_bytes + (1 << 20), 1 << 16);
     m->reserved = m->limit + VM_MODULE_BYTES + VM_HEAP_BYTES;
     m->arena = reserve_at(wanted, m->reserved);
-    m->written = reserve(m->reserved / 8);
-    m->races = reserve(m->reserved * 2);
+    m->writes = reserve(m->reserved);
+    m->reads = reserve(m->reserved);
     m->dirty = reserve(m->reserved >> VM_PAGE_SHIFT);
-    if (!m->arena || !m->written || !m->races || !m->dirty) {
+    if (!m->arena || !m->writes || !m->reads || !m->dirty) {
         vm_memory_free(m);
         return ev_fail_errno(err, "reserve", "device memory");
     }
@@ -69,8 +69,8 @@ void vm_memory_free(vm_memory *m) {
         return;
     free_names(m);
     release(m->arena, m->reserved);
-    release(m->written, m->reserved / 8);
-    release(m->races, m->reserved * 2);
+    release(m->writes, m->reserved);
+    release(m->reads, m->reserved);
     release(m->dirty, m->reserved >> VM_PAGE_SHIFT);
     free(m->allocs);
     free(m->dirty_pages);
@@ -241,7 +241,7 @@ void vm_memory_reset(vm_memory *m, uint8_t poison) {
     for (size_t i = 0; i < m->dirty_count; i++) {
         uint64_t page = m->dirty_pages[i];
         poison_page(m, page, poison);
-        memset((uint8_t *)m->written + (page << VM_PAGE_SHIFT) / 8, 0, (1 << VM_PAGE_SHIFT) / 8);
+        memset(m->writes + (page << VM_PAGE_SHIFT) / 4, 0, 1 << VM_PAGE_SHIFT);
         m->dirty[page] = 0;
         if (page << VM_PAGE_SHIFT >= m->limit)
             m->module_hash = 0; /* the next launch puts the variables back */
@@ -288,12 +288,12 @@ bool vm_memory_release(vm_memory *m, uint64_t address) {
         return false;
     vm_alloc gone = m->allocs[at];
     clear_contents(m, &gone);
-    uint64_t first = gone.offset / 64, last = (gone.offset + gone.bytes + 63) / 64;
+    uint64_t first = gone.offset / 4, last = (gone.offset + gone.bytes + 3) / 4;
     for (uint64_t page = gone.offset >> VM_PAGE_SHIFT;
          page <= (gone.offset + gone.bytes) >> VM_PAGE_SHIFT; page++) {
-        uint64_t lo = (page << VM_PAGE_SHIFT) / 64, hi = lo + (1 << VM_PAGE_SHIFT) / 64;
+        uint64_t lo = (page << VM_PAGE_SHIFT) / 4, hi = lo + (1 << VM_PAGE_SHIFT) / 4;
         for (uint64_t w = lo > first ? lo : first; m->dirty[page] && w < hi && w < last; w++)
-            m->written[w] = 0;
+            m->writes[w] = 0;
     }
     free(gone.name);
     memmove(&m->allocs[at], &m->allocs[at + 1], (m->count - at - 1) * sizeof gone);
@@ -306,7 +306,7 @@ bool vm_memory_release(vm_memory *m, uint64_t address) {
 
 static bool all_written(const vm_memory *m, uint64_t offset, size_t bytes) {
     for (uint64_t i = offset; i < offset + bytes; i++)
-        if (!(m->written[i / 64] >> (i % 64) & 1))
+        if (!(m->writes[i / 4] >> (i % 4) & 1))
             return false;
     return true;
 }

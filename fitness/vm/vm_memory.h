@@ -1,4 +1,19 @@
-/* Inside of the virtual machine: global memory, its allocations and its shadow. */
+/* Inside of the virtual machine: global memory, its allocations and its shadow.
+ *
+ * Shadow: two planes, a 32-bit entry each for every 4-byte word of memory: its last write and its
+ * last read. That is 2 bytes a byte; the planes are reserved as address space and cost memory only
+ * where a launch touched them, in pages: the plane of writes where something was written or where
+ * reads were checked, the plane of reads where races were looked for. Buffers of kind IN have none.
+ * Beside it, a page of memory that was written has 5 bytes in lists for the reset.
+ *
+ *   entry of writes   stamp:20 how:3                    lane:5 written:4 (a bit a byte)
+ *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:2 block:1 some:1
+ *
+ * A word that lanes accessed in parts has an entry for each byte in a table of fixed size
+ * (vm_race.c, 640 KiB a launch at most); its stamp in the plane of writes is all ones. When
+ * the table's place is needed for another word, the word gets one entry again, which says no more
+ * than is sure: so races of parts may be missed where more than VM_RACE_WORDS words are accessed in
+ * parts between two syncs; there is no false alarm. */
 #ifndef FITNESS_VM_VM_MEMORY_H
 #define FITNESS_VM_VM_MEMORY_H
 
@@ -9,6 +24,50 @@
 #define VM_PAGE_SHIFT 12               /* what a reset costs is counted in these pages */
 #define VM_MODULE_BYTES (256ull << 20) /* for the .global variables of a module */
 #define VM_HEAP_BYTES (8ull << 20)     /* for malloc in kernels, above them; as on the chip */
+
+enum {
+    VM_RACE_LANE_SHIFT = 4,
+    VM_RACE_LANE = 31 << VM_RACE_LANE_SHIFT,
+    VM_RACE_SHIFT = 12,
+    VM_RACE_STAMPS = (1 << 20) - 2, /* the greatest stamp */
+    VM_RACE_WORDS = 1 << 14,        /* accessed in parts: places in the table */
+
+    /* ---- of writes */
+    VM_RACE_WRITTEN = 15, /* which bytes were ever written */
+    VM_RACE_HOW_SHIFT = 9,
+    VM_RACE_HOW = 7 << VM_RACE_HOW_SHIFT,
+
+    /* ---- of reads */
+    VM_RACE_SOME_READ = 1,    /* which lanes of the warp read which bytes is not known */
+    VM_RACE_OF_BLOCK = 2,     /* strong for the reader's block only */
+    VM_RACE_MANY = 1 << 9,    /* several lanes of that warp */
+    VM_RACE_STRONG = 1 << 10, /* atomic, volatile, relaxed or stronger */
+    VM_RACE_WARPS = 1 << 11,  /* several warps */
+    VM_RACE_KEPT = VM_RACE_MANY | VM_RACE_WARPS | VM_RACE_SOME_READ, /* by later reads */
+};
+
+/* How a word was written: weakly, or strongly for the writer's block or for all, and whom the write
+ * tells what its warp did before it (whom it released to). */
+typedef enum vm_race_how {
+    VM_RACE_WEAK,
+    VM_RACE_WEAK_MANY, /* several lanes of that warp */
+    VM_RACE_WEAK_SOME, /* which lanes wrote which bytes is not known */
+    VM_RACE_BLOCK,
+    VM_RACE_BLOCK_TOLD,
+    VM_RACE_ALL,
+    VM_RACE_ALL_TOLD_BLOCK,
+    VM_RACE_ALL_TOLD,
+} vm_race_how;
+
+#define VM_RACE_IN_BYTES                                                                           \
+    (~0u << VM_RACE_SHIFT) /* entries of writes from here on: see the table                        \
+                            */
+
+/* A word's entries a byte. */
+typedef struct vm_race_word {
+    uint64_t key; /* 0: nothing here */
+    uint32_t writes[4], reads[4];
+} vm_race_word;
 
 typedef struct vm_alloc {
     uint64_t offset, bytes; /* in the arena */
@@ -31,9 +90,8 @@ struct vm_memory {
     bool holes;    /* below `used`, where buffers were given back */
     vm_alloc *allocs;
     size_t count, capacity;
-    uint64_t *written; /* a bit a byte: written since the reset */
-    uint32_t *races;   /* two words a 4-byte word: last write, last read */
-    uint8_t *dirty;    /* a byte a page: stands in dirty_pages */
+    uint32_t *writes, *reads; /* shadow: entries of each word */
+    uint8_t *dirty;           /* a byte a page: stands in dirty_pages */
     uint32_t *dirty_pages;
     size_t dirty_count, dirty_capacity;
     uint64_t module_hash; /* whose variables stand at `limit`; 0: nobody's */

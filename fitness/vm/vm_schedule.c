@@ -155,6 +155,7 @@ static void give_result(const vm_warp *w, const vm_barrier *b, const vm_set *s) 
 static void release(vm_block *b, unsigned id) {
     vm_barrier *barrier = &b->barriers[id];
     vm_race_barrier(b, id);
+    vm_trap_settle(b->warps[0].state, b);
     for (uint32_t k = 0; k < b->warp_count; k++) {
         vm_warp *w = &b->warps[k];
         for (unsigned i = 0; i < w->set_count; i++) {

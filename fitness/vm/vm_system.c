@@ -38,8 +38,9 @@ static void give_result(const system_call *c, uint64_t value) {
 typedef struct stretch {
     const uint8_t *host;
     uint64_t bytes;
-    const uint64_t *written; /* a bit a byte from `first_bit`; NULL: all is */
-    uint64_t first_bit;
+    const uint64_t *written; /* a bit a byte from `first`; NULL: see words */
+    const uint32_t *words;   /* entries of writes; `first`: byte of them. Neither: all is written */
+    uint64_t first;
 } stretch;
 
 static stretch global_stretch(const vm_warp *w, uint64_t address) {
@@ -51,8 +52,8 @@ static stretch global_stretch(const vm_warp *w, uint64_t address) {
     bool needs = a->kind == VM_BUFFER_OUT || a->kind == VM_BUFFER_SCRATCH;
     return (stretch){.host = m->arena + offset,
                      .bytes = a->offset + a->bytes - offset,
-                     .written = needs ? m->written : NULL,
-                     .first_bit = offset};
+                     .words = needs ? m->writes : NULL,
+                     .first = offset};
 }
 
 /* What can be read from a generic address; no bytes where nothing can. */
@@ -61,11 +62,12 @@ static stretch reach(const system_call *c, uint64_t address) {
     uint64_t at = address & (VM_WINDOW(1) - 1), base = 0, size = 0;
     const uint8_t *host = NULL;
     const uint64_t *written = NULL;
+    const uint32_t *words = NULL;
     switch (address >> VM_WINDOW_SHIFT) {
     case 1:
         host = w->shared;
         size = w->shared_bytes;
-        written = w->block->shared_written;
+        words = w->block->shared_writes;
         break;
     case 2:
         base = c->lane * w->local_capacity;
@@ -86,13 +88,18 @@ static stretch reach(const system_call *c, uint64_t address) {
     }
     if (at >= size)
         return (stretch){0};
-    return (stretch){
-        .host = host + base + at, .bytes = size - at, .written = written, .first_bit = base + at};
+    return (stretch){.host = host + base + at,
+                     .bytes = size - at,
+                     .written = written,
+                     .words = words,
+                     .first = base + at};
 }
 
 static bool is_written(const system_call *c, const stretch *s, uint64_t i) {
-    uint64_t bit = s->first_bit + i;
-    return !s->written || !c->w->check_init || (s->written[bit >> 6] >> (bit & 63) & 1);
+    uint64_t at = s->first + i;
+    if (!c->w->check_init || (!s->written && !s->words))
+        return true;
+    return s->written ? s->written[at >> 6] >> (at & 63) & 1 : s->words[at >> 2] >> (at & 3) & 1;
 }
 
 static bool cannot_read(const system_call *c, vm_trap_kind kind, uint64_t address,

@@ -53,30 +53,74 @@ static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
     t->thread[2] = thread / n[0] / n[1];
 }
 
+static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
+                 const uint64_t *address, const char *format, va_list args) {
+    const vm_module *m = w->state->module;
+    const ptx_cold *cold = &m->cold[ip - m->code];
+    *t = (vm_trap){.kind = kind, .line = cold->line, .source_line = cold->source_line};
+    place_thread(t, w, lane);
+    snprintf(t->message, sizeof t->message, "%s:%u: %s: ", m->name, t->line, vm_trap_name(kind));
+    size_t used = strlen(t->message);
+    vsnprintf(t->message + used, sizeof t->message - used, format, args);
+    if (address) {
+        t->has_address = true;
+        t->address = *address;
+        append_place(t, w->state->memory);
+    }
+    append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
+           t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
+    if (t->source_line)
+        append(t->message, sizeof t->message, ", source line %u", t->source_line);
+}
+
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) {
     vm_state *s = w->state;
     if (s->trapped)
         return;
     s->trapped = true;
-    const vm_module *m = s->module;
-    vm_trap *t = &s->result->trap;
-    const ptx_cold *cold = &m->cold[ip - m->code];
-    *t = (vm_trap){.kind = kind, .line = cold->line, .source_line = cold->source_line};
-    place_thread(t, w, lane);
-    snprintf(t->message, sizeof t->message, "%s:%u: %s: ", m->name, t->line, vm_trap_name(kind));
-    size_t used = strlen(t->message);
+    if (s->deferred.block) { /* came first */
+        s->result->trap = s->deferred.trap;
+        return;
+    }
     va_list args;
     va_start(args, format);
-    vsnprintf(t->message + used, sizeof t->message - used, format, args);
+    fill(&s->result->trap, w, ip, kind, lane, address, format, args);
     va_end(args);
-    if (address) {
-        t->has_address = true;
-        t->address = *address;
-        append_place(t, s->memory);
-    }
-    append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
-           t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
-    if (t->source_line)
-        append(t->message, sizeof t->message, ", source line %u", t->source_line);
+}
+
+/* ---- deferred */
+
+static void fill_deferred(vm_warp *w, const ptx_insn *ip, unsigned lane, const uint64_t *address,
+                          const char *format, ...) EV_PRINTF(5, 6);
+static void fill_deferred(vm_warp *w, const ptx_insn *ip, unsigned lane, const uint64_t *address,
+                          const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fill(&w->state->deferred.trap, w, ip, VM_TRAP_UNINITIALISED, lane, address, format, args);
+    va_end(args);
+}
+
+void vm_trap_defer(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address, uint64_t offset,
+                   unsigned bytes) {
+    vm_deferred *d = &w->state->deferred;
+    if (d->block)
+        return;
+    d->block = w->block;
+    d->lo = offset;
+    d->hi = offset + bytes;
+    fill_deferred(w, ip, lane, &address, VM_UNINITIALISED, bytes);
+}
+
+void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes) {
+    vm_deferred *d = &w->state->deferred;
+    if (d->block == w->block && offset < d->hi && offset + bytes > d->lo)
+        d->block = NULL;
+}
+
+void vm_trap_settle(vm_state *s, const vm_block *b) {
+    if (s->trapped || s->deferred.block != b)
+        return;
+    s->trapped = true;
+    s->result->trap = s->deferred.trap;
 }

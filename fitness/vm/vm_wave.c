@@ -68,7 +68,7 @@ static bool run_block(vm_state *s, vm_block *b) {
         }
         if (!b->live_threads) {
             vm_block_end(s, b);
-            return true;
+            return !s->trapped;
         }
         if (!any) {
             vm_block_stuck(b);
