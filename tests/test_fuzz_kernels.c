@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #ifndef KERNELS
-#define KERNELS 1500
+#define KERNELS 500
 #endif
 #define BYTES 700
 

@@ -479,5 +479,7 @@ ptx_handler vm_find_handler_avx2(unsigned row, unsigned t, unsigned x);
 ptx_handler vm_find_handler_avx512(unsigned row, unsigned t, unsigned x);
 /* The second index of a handler: comparison, source type, space or "has modifiers". */
 unsigned ptx_handler_variant(const ptx_insn *insn);
+/* Whether the executor has a handler for the row with these types, comparison and space. */
+bool vm_isa_executes(const ptx_insn *insn);
 
 #endif

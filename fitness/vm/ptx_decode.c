@@ -175,6 +175,12 @@ static bool put_param_address(decoding *d, const ptx_operand *o) {
                            "found offset %lld in '%s'; expected an access inside its %u bytes",
                            (long long)o->value, v->name, v->bytes);
     in->imm = o->value;
+    uint64_t start = (uint64_t)o->value + (v->stride ? 0 : v->offset);
+    if (bytes && start % bytes)
+        return ptx_fail_at(d->L, o->at,
+                           "found offset %lld in '%s' for an access of %u bytes; expected a "
+                           "parameter and an offset that are aligned to it",
+                           (long long)o->value, v->name, bytes);
     if (v->stride) { /* lives in the frame, one copy a lane */
         in->a = (uint32_t)v->offset;
         in->e = v->stride;

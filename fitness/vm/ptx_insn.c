@@ -220,6 +220,29 @@ static const ptx_match *choose(ptx_loader *L, const ptx_mnemonic *k, unsigned co
     return NULL;
 }
 
+/* .ftz is of f32 and of the half formats; a literal part of the format says so itself. */
+static bool ftz_fits(const ptx_match *match) {
+    if (!match->mod[PTX_G_ftz] || strstr(ptx_op_get(match->row)->format, ".ftz"))
+        return true;
+    const char *flushed = "FHX";
+    return (match->t != PTX_T_f64 && strchr(flushed, ptx_type_kind((ptx_type)match->t))) ||
+           (match->u != PTX_T_f64 && strchr(flushed, ptx_type_kind((ptx_type)match->u)));
+}
+
+/* What the rows' columns do not say: which types go with .ftz, which comparisons and spaces with
+ * the type. */
+static bool check_combination(ptx_loader *L, const char *name, const char *at,
+                              const ptx_match *match, const ptx_insn *insn) {
+    if (!ftz_fits(match))
+        return ptx_fail_at(L, at, "found .ftz in '%s'; expected it with a type .f32, .f16 or .bf16",
+                           name);
+    return vm_isa_executes(insn) ||
+           ptx_fail_at(L, at,
+                       "found '%s'; expected a comparison and a space that this type and "
+                       "instruction can have",
+                       name);
+}
+
 bool ptx_parse_instruction(ptx_loader *L) {
     ptx_insn insn = {.site = PTX_NONE};
     ptx_cold cold = {
@@ -247,7 +270,8 @@ bool ptx_parse_instruction(ptx_loader *L) {
         return false;
     cold.operand_count = (uint8_t)count;
     cold.operands = ev_arena_copy(L->arena, list, count ? count * sizeof *list : 1);
-    if (!ptx_decode(L, match, list, count, at, &insn))
+    if (!ptx_decode(L, match, list, count, at, &insn) ||
+        !check_combination(L, k->name, at, match, &insn))
         return false;
     return ptx_emit(L, &insn, &cold) != PTX_NONE;
 }

@@ -131,7 +131,7 @@ bool ptx_group_find(const char *text, size_t length, ptx_group *out) {
 
 ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length) {
     for (unsigned m = 1; m < PTX_M_COUNT; m++)
-        if (mods[m].group == group && equal(mods[m].text, text, length))
+        if (mods[m].group == group && mods[m].text[0] == *text && equal(mods[m].text, text, length))
             return (ptx_mod)m;
     return PTX_M_NONE;
 }

@@ -62,6 +62,10 @@ unsigned ptx_handler_variant(const ptx_insn *in) {
     }
 }
 
+bool vm_isa_executes(const ptx_insn *in) {
+    return isas[VM_ISA_BASELINE].find(in->row, in->t, ptx_handler_variant(in)) != NULL;
+}
+
 /* Shapes that look at their guard themselves, since lanes may part there. */
 static bool guards_itself(uint8_t shape) {
     return shape == PTX_S_BRA || shape == PTX_S_BRX || shape == PTX_S_EXIT || shape == PTX_S_RET ||

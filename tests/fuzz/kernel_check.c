@@ -168,6 +168,7 @@ static bool machine_make(machine *x) {
 static void run(machine *x, const vm_module *m, uint64_t seed, outcome *o) {
     memset(o, 0, sizeof *o);
     vm_memory_reset(x->memory, 0xcd);
+    memset(x->out, 0xcd, KERNEL_BYTES);
     for (unsigned i = 0; i < KERNEL_BYTES; i++) {
         x->in[i] = (uint8_t)(i * 7 + i / 64);
         x->both[i] = (uint8_t)(i * 5);
