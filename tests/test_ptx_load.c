@@ -54,7 +54,7 @@ static const refusal refusals[] = {
     {KERNEL "setp.geu.s32 %p1, %r1, %r2;\n}\n", "t.ptx:10:1", "setp.geu.s32", "comparison"},
     {KERNEL "setp.eq.ftz.s32 %p1, %r1, %r2;\n}\n", "t.ptx:10:1", ".ftz", ".f32"},
     {KERNEL "st.const.u32 [%rd1], %r2;\n}\n", "t.ptx:10:1", "st.const.u32", "space"},
-    {KERNEL "ld.param.u32 %r1, [p+2];\n}\n", "t.ptx:10:20", "offset 2", "aligned"},
+    {KERNEL "ld.param.u32 %r1, [p+2];\n}\n", "t.ptx:10:19", "offset 2", "aligned"},
     {KERNEL ".reg .b32 %q<99999999>;\n}\n", "t.ptx:10:14", "99999999", "2^20"},
 };
 
