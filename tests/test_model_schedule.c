@@ -87,7 +87,9 @@ static unsigned check_module(const char *text, size_t bytes) {
         fail_msg("%s", err.text);
     assert_int_equal(gpu_load("h200", &g, &err), EV_OK);
     assert_int_equal(model_rows_make(g, module, &rows, &err), EV_OK);
-    assert_int_equal(model_schedule_make(g, module, &rows, &schedule, &err), EV_OK);
+    const model_schedule_options options = {.window = MODEL_WINDOW_MOST,
+                                            .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
+    assert_int_equal(model_schedule_make(&options, module, &rows, &schedule, &err), EV_OK);
     unsigned moved = 0;
     uint32_t first = 0;
     while (first < rows.count) {

@@ -228,12 +228,15 @@ ev_status bench_model(cmd_context *c, ev_error *err) {
     } parts[] = {
         {"silicon", silicon_part},
         {"overhead", overhead_part},
+        {"sensitivity", bench_model_sensitivity},
+        {"registers", bench_model_registers},
     };
     const char *only = cli_text(c->args, CLI_OPT_ONLY);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (only == NULL || strcmp(only, parts[i].name) == 0)
             return parts[i].run(c, err);
     }
-    return ev_fail(err, EV_BAD,
-                   "bench model has no part '%s'; it has silicon, overhead and sensitivity", only);
+    return ev_fail(
+        err, EV_BAD,
+        "bench model has no part '%s'; it has silicon, overhead, sensitivity and registers", only);
 }

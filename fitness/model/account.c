@@ -2,9 +2,9 @@
  *
  * A grid runs in waves of as many blocks as the SMs hold. A wave takes the smooth maximum (a
  * p-norm) of its throughput terms and of its latency: the terms of one SM count the blocks that
- * share the SM, those of the chip the blocks of the wave. The last wave has the rest. In the latency
- * is what loads wait in the memory's queues: with it, measured bandwidth against occupancy has the
- * sharp knee of a high p; see docs/model.md. */
+ * share the SM, those of the chip the blocks of the wave. The last wave has the rest. In the
+ * latency is what loads wait in the memory's queues: with it, measured bandwidth against occupancy
+ * has the sharp knee of a high p; see docs/model.md. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>

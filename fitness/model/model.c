@@ -604,9 +604,11 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
     if (m == NULL)
         return ev_fail_memory(err, sizeof *m);
     set_up(m, g, launch);
+    model_schedule_options options = {.window = MODEL_WINDOW_MOST,
+                                      .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
     ev_status status = model_rows_make(g, launch->module, &m->rows, err);
     if (status == EV_OK)
-        status = model_schedule_make(g, launch->module, &m->rows, &m->schedule, err);
+        status = model_schedule_make(&options, launch->module, &m->rows, &m->schedule, err);
     if (status == EV_OK) {
         m->longest_block = longest_block(m);
         m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);

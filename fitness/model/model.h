@@ -16,6 +16,10 @@
 /* Registers a thread needs, estimated from the liveness of the PTX's registers (32-bit words alive
  * at once, plus what the hardware reserves), rounded as the GPU allocates them. Deterministic. */
 uint32_t model_registers(const vm_module *module, const vm_entry *entry);
+/* The same before any cap and rounding: model_registers gives at most this, the rest is spilled. */
+uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
+/* The most that the kernel's own bounds (.maxnreg, .maxntid, .minnctapersm) leave a thread. */
+uint32_t model_register_cap(const vm_entry *entry);
 
 typedef enum model_limiter {
     MODEL_BY_WARPS,

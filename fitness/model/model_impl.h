@@ -7,13 +7,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ---- values.c: what each register of the PTX costs in a register file ---- */
+
+typedef struct model_values {
+    uint8_t *words; /* 32-bit registers; 0: none of its own */
+    uint16_t *home; /* the register that holds its value: mostly itself */
+} model_values;
+
+/* `infos`: of the `count` instructions of one entry. */
+ev_status model_values_make(const vm_module *module, const vm_insn_info *infos, uint32_t count,
+                            model_values *out, ev_error *err) EV_CHECKED;
+void model_values_free(model_values *values);
+
 /* ---- registers.c ---- */
 
-/* Registers a thread would like to have, before any cap; what `model_registers` gives is at most
- * this, and the difference is spilled. */
-uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
-/* The most that the kernel's own bounds (.maxnreg, .maxntid, .minnctapersm) leave a thread. */
-uint32_t model_register_cap(const vm_entry *entry);
 /* What the GPU allocates for them. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
@@ -53,6 +60,7 @@ typedef struct model_rows {
     uint32_t register_count;
 } model_rows;
 
+/* g NULL: latencies in round figures, and no throughputs. */
 ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out,
                           ev_error *err) EV_CHECKED;
 void model_rows_free(model_rows *rows);
@@ -66,8 +74,16 @@ typedef struct model_schedule {
     uint32_t *order;     /* in [first, end) of a block: its pcs in the order of issue */
 } model_schedule;
 
-ev_status model_schedule_make(const gpu *g, const vm_module *module, const model_rows *rows,
-                              model_schedule *out, ev_error *err) EV_CHECKED;
+#define MODEL_WINDOW_MOST 64
+
+typedef struct model_schedule_options {
+    uint32_t window;       /* instructions looked ahead; at most MODEL_WINDOW_MOST */
+    uint32_t load_latency; /* cycles that a load is taken to need */
+} model_schedule_options;
+
+ev_status model_schedule_make(const model_schedule_options *options, const vm_module *module,
+                              const model_rows *rows, model_schedule *out,
+                              ev_error *err) EV_CHECKED;
 void model_schedule_free(model_schedule *schedule);
 
 /* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */

@@ -2,8 +2,7 @@
  *
  * Blocks are cut at branches and their targets; liveness is the usual backward data flow over bit
  * sets (Aho et al., "Compilers", 9.2.5); the peak is then taken instruction by instruction.
- * Values that a real kernel reads from constant memory (parameters and their casts) take no
- * register. */
+ * values.c says which values take no register of their own. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>
@@ -15,14 +14,18 @@
 #define REGISTER_MOST 255u
 #define REGISTER_LEAST 16u
 
-/* What the assembler adds to the peak: the stack pointer and addresses under way, and a tenth for
- * loads that it moves ahead of their use. */
-#define REGISTERS_RESERVED 4u
-#define REGISTERS_SLACK(peak) ((peak) / 10u)
+/* What the assembler adds to the peak: the stack pointer and addresses under way. */
+#define REGISTERS_RESERVED 6u
+#define REGISTERS_SEQUENCE 8u /* a long division, at most */
+#define REGISTERS_LEAST 8u
+#define REGISTERS_OF_CALLS 24u /* the calling convention's own */
+#define REGISTERS_WINDOW 12u   /* instructions that a load moves ahead at most */
+#define REGISTERS_LOAD 200u    /* cycles, in round figures: which GPU is not known here */
 
 typedef struct flow_insn {
     uint32_t operands; /* uses, then defs */
     uint8_t use_count, def_count;
+    uint8_t own;   /* registers that its sequence of machine instructions needs while it runs */
     bool ends;     /* its block ends here */
     bool falls;    /* the next instruction may follow */
     bool indirect; /* any block may follow */
@@ -40,47 +43,26 @@ typedef struct flow {
     uint32_t first_pc, count;
     flow_insn *insns;
     uint16_t *operands;
-    uint8_t *words; /* by register */
+    model_values values;
     uint32_t register_count;
     uint32_t set_words; /* 64-bit words of a bit set */
     flow_block *blocks;
     uint32_t block_count;
     uint64_t *live_in; /* by block */
+    model_schedule schedule;
 } flow;
 
 static void flow_free(flow *f) {
     free(f->insns);
     free(f->operands);
-    free(f->words);
+    model_values_free(&f->values);
+    model_schedule_free(&f->schedule);
     free(f->blocks);
     free(f->live_in);
 }
 
 static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* Whether the result of `info` is a constant-memory operand: a parameter, or a cast or copy of one.
- */
-static bool is_free(const uint8_t *known_free, const vm_insn_info *info) {
-    if (starts_with(info->name, "ld.param"))
-        return true;
-    if (info->use_count == 0 ||
-        !(starts_with(info->name, "cvta") || starts_with(info->name, "mov.")))
-        return false;
-    for (unsigned i = 0; i < info->use_count; i++) {
-        if (known_free[info->uses[i]] != 1)
-            return false;
-    }
-    return true;
-}
-
-static void note_free(uint8_t *known_free, const vm_insn_info *info) {
-    bool free_now = is_free(known_free, info);
-    for (unsigned i = 0; i < info->def_count; i++) {
-        uint8_t *known = &known_free[info->defs[i]];
-        *known = free_now && *known != 2 ? 1 : 2; /* 2: holds something of its own */
-    }
 }
 
 /* A call comes back; what it calls has a frame of its own. */
@@ -94,26 +76,26 @@ static void note_flow(const flow *f, flow_insn *insn, const vm_insn_info *info) 
         insn->target = info->target - f->first_pc;
 }
 
-/* Reads the instructions; words[] becomes what each register costs. */
-static void flow_read(flow *f, uint8_t *known_free) {
+static void copy_operands(flow *f, uint32_t *used, const uint16_t *registers, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        f->operands[(*used)++] = f->values.home[registers[i]];
+}
+
+/* What becomes another's value is no definition of it: its own number stands there, at no cost. */
+static void flow_read(flow *f, const vm_insn_info *infos) {
     uint32_t used = 0;
-    vm_insn_info info;
     for (uint32_t i = 0; i < f->count; i++) {
-        vm_module_info(f->module, f->first_pc + i, &info);
+        const vm_insn_info *info = &infos[i];
         flow_insn *insn = &f->insns[i];
         insn->operands = used;
-        insn->use_count = info.use_count;
-        insn->def_count = info.def_count;
-        note_flow(f, insn, &info);
-        insn->keeps = info.conditional;
-        memcpy(f->operands + used, info.uses, info.use_count * sizeof *info.uses);
-        used += info.use_count;
-        memcpy(f->operands + used, info.defs, info.def_count * sizeof *info.defs);
-        used += info.def_count;
-        note_free(known_free, &info);
+        insn->use_count = info->use_count;
+        insn->def_count = info->def_count;
+        note_flow(f, insn, info);
+        insn->keeps = info->conditional;
+        copy_operands(f, &used, info->uses, info->use_count);
+        memcpy(f->operands + used, info->defs, info->def_count * sizeof *info->defs);
+        used += info->def_count;
     }
-    for (uint32_t r = 0; r < f->register_count; r++)
-        f->words[r] = known_free[r] == 1 ? 0 : (uint8_t)vm_module_register_words(f->module, r);
 }
 
 /* Numbers the blocks; block_of[] takes an instruction to its block. */
@@ -199,7 +181,7 @@ static uint32_t set_weight(const flow *f, const uint64_t *set) {
     uint32_t weight = 0;
     for (uint32_t i = 0; i < f->set_words; i++) {
         for (uint64_t rest = set[i]; rest != 0; rest &= rest - 1)
-            weight += f->words[i * 64 + (uint32_t)__builtin_ctzll(rest)];
+            weight += f->values.words[i * 64 + (uint32_t)__builtin_ctzll(rest)];
     }
     return weight;
 }
@@ -208,23 +190,24 @@ static uint32_t set_weight(const flow *f, const uint64_t *set) {
 static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
     flow_live_out(f, b, live);
     uint32_t now = set_weight(f, live), peak = now;
-    for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;) {
+    for (uint32_t at = f->blocks[b].end; at-- > f->blocks[b].first;) {
+        uint32_t i = f->schedule.order[at + f->first_pc] - f->first_pc;
         const flow_insn *insn = &f->insns[i];
         const uint16_t *uses = f->operands + insn->operands, *defs = uses + insn->use_count;
         uint32_t unused = 0;
         for (unsigned d = 0; d < insn->def_count && !insn->keeps; d++) {
             if (set_has(live, defs[d]))
-                now -= f->words[defs[d]];
+                now -= f->values.words[defs[d]];
             else
-                unused += f->words[defs[d]];
+                unused += f->values.words[defs[d]];
             set_remove(live, defs[d]);
         }
         for (unsigned u = 0; u < insn->use_count; u++) {
             if (!set_has(live, uses[u]))
-                now += f->words[uses[u]];
+                now += f->values.words[uses[u]];
             set_add(live, uses[u]);
         }
-        peak = now > peak ? now : peak;
+        peak = now + insn->own > peak ? now + insn->own : peak;
         peak = unused > peak ? unused : peak;
     }
     return peak;
@@ -233,15 +216,28 @@ static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
 static bool flow_alloc(flow *f) {
     f->insns = calloc(f->count, sizeof *f->insns);
     f->operands = calloc((size_t)f->count * 2 * VM_MAX_REGS, sizeof *f->operands);
-    f->words = calloc(f->register_count + 64, sizeof *f->words);
     f->blocks = calloc(f->count, sizeof *f->blocks);
     f->set_words = f->register_count / 64 + 1;
-    return f->insns != NULL && f->operands != NULL && f->words != NULL && f->blocks != NULL;
+    return f->insns != NULL && f->operands != NULL && f->blocks != NULL;
+}
+
+/* The assembler moves loads ahead of their uses, a little way: further, and registers run out. */
+static ev_status flow_schedule(flow *f) {
+    static const model_schedule_options options = {.window = REGISTERS_WINDOW,
+                                                   .load_latency = REGISTERS_LOAD};
+    model_rows rows;
+    EV_TRY(model_rows_make(NULL, f->module, &rows, NULL));
+    ev_status status = model_schedule_make(&options, f->module, &rows, &f->schedule, NULL);
+    for (uint32_t i = 0; i < f->count; i++) {
+        unsigned own = rows.rows[f->first_pc + i].slots / 2u;
+        f->insns[i].own = (uint8_t)(own < REGISTERS_SEQUENCE ? own : REGISTERS_SEQUENCE);
+    }
+    model_rows_free(&rows);
+    return status;
 }
 
 /* Words alive at once; 0 when memory ran out. */
-static uint32_t flow_peak(flow *f, uint8_t *known_free, uint32_t *block_of) {
-    flow_read(f, known_free);
+static uint32_t flow_peak(flow *f, uint32_t *block_of) {
     flow_cut(f, block_of);
     uint64_t *live = calloc(f->set_words, sizeof *live);
     f->live_in = calloc((size_t)f->block_count * f->set_words, sizeof *f->live_in);
@@ -257,23 +253,43 @@ static uint32_t flow_peak(flow *f, uint8_t *known_free, uint32_t *block_of) {
     return peak;
 }
 
+static bool has_calls(const flow *f, const vm_insn_info *infos) {
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (starts_with(infos[i].name, "call"))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t flow_registers(flow *f, vm_insn_info *infos, uint32_t *block_of) {
+    for (uint32_t i = 0; i < f->count; i++)
+        vm_module_info(f->module, f->first_pc + i, &infos[i]);
+    if (!flow_alloc(f) || flow_schedule(f) != EV_OK ||
+        model_values_make(f->module, infos, f->count, &f->values, NULL) != EV_OK)
+        return 0;
+    flow_read(f, infos);
+    uint32_t peak = flow_peak(f, block_of);
+    uint32_t least = has_calls(f, infos) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
+    uint32_t all = peak + REGISTERS_RESERVED;
+    return all < least ? least : all;
+}
+
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
     flow f = {.module = module,
               .first_pc = entry->first_pc,
               .count = entry->end_pc - entry->first_pc,
               .register_count = vm_module_register_count(module)};
     if (f.count == 0)
-        return REGISTER_LEAST;
-    uint8_t *known_free = calloc((size_t)f.register_count + 1, 1);
+        return REGISTERS_LEAST;
+    vm_insn_info *infos = calloc(f.count, sizeof *infos);
     uint32_t *block_of = calloc(f.count, sizeof *block_of);
-    uint32_t peak = 0;
-    if (flow_alloc(&f) && known_free != NULL && block_of != NULL)
-        peak = flow_peak(&f, known_free, block_of);
-    free(known_free);
+    uint32_t all = 0;
+    if (infos != NULL && block_of != NULL)
+        all = flow_registers(&f, infos, block_of);
+    free(infos);
     free(block_of);
     flow_free(&f);
-    uint32_t all = peak + REGISTERS_RESERVED + REGISTERS_SLACK(peak);
-    return all < REGISTER_LEAST ? REGISTER_LEAST : all;
+    return all;
 }
 
 uint32_t model_register_cap(const vm_entry *entry) {

@@ -182,6 +182,11 @@ static double latency_of(const gpu *g, const vm_insn_info *info, row_kind kind) 
     return pipe_number(g, PIPES[info->pipe].latency, gpu_get(g, GPU_LAT_ALU));
 }
 
+/* Where no GPU is named. */
+static double nominal_latency(row_kind kind) {
+    return kind == ROW_SHARED ? 25 : kind == ROW_ATOMIC ? 200 : 5;
+}
+
 static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     const cost_row *cost = cost_of(info->name);
     row->kind = (uint8_t)kind_of(info);
@@ -194,7 +199,11 @@ static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     if (row->kind == ROW_FOLDED)
         return;
     row->slots = count8(cost->slots);
-    row->latency = cycles16(latency_of(g, info, (row_kind)row->kind) * cost->latency);
+    row_kind kind = (row_kind)row->kind;
+    double latency = g != NULL ? latency_of(g, info, kind) : nominal_latency(kind);
+    row->latency = cycles16(latency * cost->latency);
+    if (g == NULL)
+        return;
     double unit = unit_cycles(g, info, cost->own);
     double each = is_per_scheduler(info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
     row->interval = cycles16(fmax(each, cost->slots));

@@ -4,8 +4,8 @@
  * PTX is not what a GPU runs: ptxas moves loads up and their uses down as far as it can, so a
  * scoreboard that followed the text would charge waits that no chip sees, and would pay for edits
  * that only move a load. List scheduling (Gibbons and Muchnick, 1986) within a block, looking at
- * most WINDOW instructions ahead, as registers are not free: of those whose operands are there,
- * the one with the longest chain behind it goes first; if none is, the one that waits least.
+ * most a window of instructions ahead, as registers are not free: of those whose operands are
+ * there, the one with the longest chain behind it goes first; if none is, the one that waits least.
  *
  * The order keeps every dependence by register (after a write, before a write) and by memory:
  * stores, atomics and volatile accesses keep their place among the accesses of a space that they
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 64
 #define NEAREST 63 /* bit of an instruction's mask that stands for the one right before it */
 
 typedef struct node {
@@ -92,7 +91,7 @@ static bool overlap(const uint16_t *a, unsigned a_count, const uint16_t *b, unsi
 typedef struct work {
     const model_rows *rows;
     node *nodes; /* by pc */
-    uint32_t first, end;
+    uint32_t first, end, window;
 } work;
 
 /* Whether `late` reads what `early` writes; and whether they must keep their order at all. */
@@ -117,7 +116,7 @@ static bool keeps_memory_order(const node *early, const node *late) {
 
 static void find_dependences(const work *w, uint32_t pc) {
     node *late = &w->nodes[pc];
-    for (uint32_t d = 1; d < WINDOW && pc - w->first >= d; d++) {
+    for (uint32_t d = 1; d < w->window && pc - w->first >= d; d++) {
         uint64_t bit = UINT64_C(1) << (NEAREST - d + 1);
         if (is_fed(w, pc - d, pc))
             late->feeds |= bit;
@@ -156,7 +155,7 @@ static bool is_better(const node *a, const node *b, uint64_t cycle) {
 
 static uint32_t choose(const work *w, uint32_t head, uint64_t cycle) {
     uint32_t best = head; /* the first that is left may always issue */
-    for (uint32_t pc = head + 1; pc < w->end && pc - head < WINDOW; pc++) {
+    for (uint32_t pc = head + 1; pc < w->end && pc - head < w->window; pc++) {
         if (!w->nodes[pc].is_done && is_better(&w->nodes[pc], &w->nodes[best], cycle) &&
             may_issue(w, pc))
             best = pc;
@@ -165,7 +164,7 @@ static uint32_t choose(const work *w, uint32_t head, uint64_t cycle) {
 }
 
 static void feed(const work *w, uint32_t from, uint64_t cycle) {
-    for (uint32_t pc = from + 1; pc < w->end && pc - from < WINDOW; pc++) {
+    for (uint32_t pc = from + 1; pc < w->end && pc - from < w->window; pc++) {
         node *n = &w->nodes[pc];
         uint64_t bit = UINT64_C(1) << (NEAREST + 1 - (pc - from));
         if ((n->feeds & bit) != 0 && n->ready < cycle + w->nodes[from].latency)
@@ -197,7 +196,7 @@ static bool ends_block(const vm_insn_info *info) {
 
 /* What ends a block stays at its end: all that was before it is issued before it. */
 static void hold_end(const work *w) {
-    for (uint32_t d = 1; d < WINDOW && w->end - 1 - w->first >= d; d++)
+    for (uint32_t d = 1; d < w->window && w->end - 1 - w->first >= d; d++)
         w->nodes[w->end - 1].before |= UINT64_C(1) << (NEAREST - d + 1);
 }
 
@@ -210,23 +209,23 @@ static void schedule_block(const work *w, bool has_end, uint32_t *order) {
     put_in_order(w, order);
 }
 
-static void fill_node(const gpu *g, const model_rows *rows, uint32_t pc, const vm_insn_info *info,
-                      node *n) {
+static void fill_node(uint32_t load_latency, const model_rows *rows, uint32_t pc,
+                      const vm_insn_info *info, node *n) {
     const model_row *row = &rows->rows[pc];
     const uint16_t *uses = rows->operands + row->operands;
     n->uses = signature(uses, row->use_count);
     n->defs = signature(uses + row->use_count, row->def_count);
-    n->latency = row->kind == ROW_LOAD ? (uint32_t)gpu_get(g, GPU_LAT_L2) : row->latency;
+    n->latency = row->kind == ROW_LOAD ? load_latency : row->latency;
     fill_memory(info, n);
 }
 
 /* Marks where blocks begin and end; fills the nodes. */
-static void find_blocks(const gpu *g, const vm_module *module, const model_rows *rows, node *nodes,
-                        uint8_t *begins, uint8_t *ends) {
+static void find_blocks(uint32_t load_latency, const vm_module *module, const model_rows *rows,
+                        node *nodes, uint8_t *begins, uint8_t *ends) {
     for (uint32_t pc = 0; pc < rows->count; pc++) {
         vm_insn_info info;
         vm_module_info(module, pc, &info);
-        fill_node(g, rows, pc, &info, &nodes[pc]);
+        fill_node(load_latency, rows, pc, &info, &nodes[pc]);
         if (info.target < rows->count)
             begins[info.target] = 1;
         ends[pc] = ends_block(&info);
@@ -236,8 +235,8 @@ static void find_blocks(const gpu *g, const vm_module *module, const model_rows 
         begins[vm_module_entry(module, i)->first_pc] = 1;
 }
 
-ev_status model_schedule_make(const gpu *g, const vm_module *module, const model_rows *rows,
-                              model_schedule *out, ev_error *err) {
+ev_status model_schedule_make(const model_schedule_options *options, const vm_module *module,
+                              const model_rows *rows, model_schedule *out, ev_error *err) {
     size_t count = (size_t)rows->count + 1;
     node *nodes = calloc(count, sizeof *nodes);
     uint8_t *marks = calloc(count * 2, 1);
@@ -250,12 +249,12 @@ ev_status model_schedule_make(const gpu *g, const vm_module *module, const model
         return ev_fail_memory(err, count * sizeof *nodes);
     }
     uint8_t *begins = marks, *ends = marks + count;
-    find_blocks(g, module, rows, nodes, begins, ends);
+    find_blocks(options->load_latency, module, rows, nodes, begins, ends);
     for (uint32_t first = 0, end; first < rows->count; first = end) {
         for (end = first + 1; end < rows->count && !begins[end]; end++) {
         }
         made.block_end[first] = end;
-        work w = {rows, nodes, first, end};
+        work w = {rows, nodes, first, end, options->window};
         schedule_block(&w, ends[end - 1] != 0, made.order);
     }
     free(nodes);

@@ -1,0 +1,205 @@
+/* Values: what each register of the PTX costs in a real register file.
+ *
+ * PTX names every value; the assembler does not keep every one. Parameters are operands in constant
+ * memory and literals are part of the instruction: no register. A value plus a literal that only
+ * serves as an address is the other value with an offset in the access; a zero-extended index is
+ * the index itself. 64-bit addresses that lead into shared, local or constant memory alone are kept
+ * as 32 bits. Read off what NVIDIA's assembler makes of the shipped kernels; `evoke bench model
+ * --only registers` says how well it fits. */
+#include "fitness/model/model_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum value_kind {
+    VALUE_UNSEEN,
+    VALUE_LITERAL,   /* known when the code is assembled */
+    VALUE_PARAMETER, /* an operand in constant memory */
+    VALUE_OWN,
+} value_kind;
+
+typedef struct value {
+    uint8_t kind;
+    bool is_single; /* written once, by an instruction without a guard */
+    bool is_wide;   /* 64 bits that are needed as such */
+    bool is_plain;  /* used for something else than an address */
+} value;
+
+typedef struct work {
+    const vm_module *module;
+    const vm_insn_info *infos;
+    uint32_t count;
+    value *values;
+    model_values *out;
+} work;
+
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* ---- kinds ---- */
+
+static value_kind kind_of(const work *w, const vm_insn_info *info) {
+    if (starts_with(info->name, "ld.param"))
+        return VALUE_PARAMETER;
+    bool is_move = starts_with(info->name, "mov.");
+    if (is_move && info->use_count == 0 && info->pipe != VM_PIPE_CONSTANT)
+        return VALUE_LITERAL;
+    if (!(is_move || starts_with(info->name, "cvta")) || info->use_count == 0)
+        return VALUE_OWN;
+    value_kind kind = VALUE_LITERAL;
+    for (unsigned i = 0; i < info->use_count; i++) {
+        value_kind used = (value_kind)w->values[info->uses[i]].kind;
+        kind = used == VALUE_UNSEEN || used > kind ? used : kind;
+    }
+    return kind == VALUE_UNSEEN ? VALUE_OWN : kind;
+}
+
+static void find_kinds(const work *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        const vm_insn_info *info = &w->infos[i];
+        value_kind kind = kind_of(w, info);
+        for (unsigned d = 0; d < info->def_count; d++) {
+            value *v = &w->values[info->defs[d]];
+            v->is_single = v->kind == VALUE_UNSEEN && !info->conditional;
+            v->kind = (uint8_t)(v->kind == VALUE_UNSEEN ? kind : VALUE_OWN);
+        }
+    }
+}
+
+/* ---- addresses ---- */
+
+static bool is_access(const vm_insn_info *info) {
+    return info->is_load || info->is_store || info->is_atomic;
+}
+
+/* Index of the address among an access's uses: the first that is no predicate. */
+static unsigned address_of(const work *w, const vm_insn_info *info) {
+    unsigned at = 0;
+    while (at < info->use_count && vm_module_register_words(w->module, info->uses[at]) == 0)
+        at++;
+    return at;
+}
+
+/* The one register that an addition works on beside literals; UINT32_MAX: it is no such. */
+static uint32_t offset_from(const work *w, const vm_insn_info *info) {
+    uint32_t from = UINT32_MAX;
+    if (!starts_with(info->name, "add.s64") && !starts_with(info->name, "add.u64") &&
+        !starts_with(info->name, "add.s32") && !starts_with(info->name, "add.u32"))
+        return UINT32_MAX;
+    for (unsigned i = 0; i < info->use_count; i++) {
+        uint16_t reg = info->uses[i];
+        if (w->values[reg].kind == VALUE_LITERAL)
+            continue;
+        if (from != UINT32_MAX)
+            return UINT32_MAX;
+        from = reg;
+    }
+    return from;
+}
+
+/* Marks values that are used for something else than the address of an access or, once more, a
+ * sum with a literal. Backwards, so that sums of sums are seen before what they are made of. */
+static void find_plain(const work *w) {
+    for (uint32_t i = w->count; i-- > 0;) {
+        const vm_insn_info *info = &w->infos[i];
+        unsigned address = is_access(info) ? address_of(w, info) : UINT32_MAX;
+        bool passes = offset_from(w, info) != UINT32_MAX && !w->values[info->defs[0]].is_plain;
+        for (unsigned u = 0; u < info->use_count; u++)
+            w->values[info->uses[u]].is_plain |= u != address && !passes;
+    }
+}
+
+static bool is_narrowable(const vm_insn_info *info) {
+    static const char *const names[] = {"add.s64", "add.u64", "sub.s64",  "shl.b64", "or.b64",
+                                        "and.b64", "mov.",    "mul.wide", "cvta",    "mad.wide"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (starts_with(info->name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool reads_low_half(const work *w, const vm_insn_info *info, unsigned use) {
+    if (is_access(info) && use == address_of(w, info))
+        return info->space == VM_SPACE_SHARED || info->space == VM_SPACE_LOCAL ||
+               info->space == VM_SPACE_CONST;
+    if (starts_with(info->name, "cvt.u32.u64"))
+        return true;
+    return is_narrowable(info) && info->def_count == 1 && !w->values[info->defs[0]].is_wide;
+}
+
+static void find_wide(const work *w) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = w->count; i-- > 0;) {
+            const vm_insn_info *info = &w->infos[i];
+            for (unsigned u = 0; u < info->use_count; u++) {
+                value *v = &w->values[info->uses[u]];
+                if (v->is_wide || reads_low_half(w, info, u))
+                    continue;
+                v->is_wide = changed = true;
+            }
+        }
+    }
+}
+
+/* ---- the result ---- */
+
+/* The register that holds the value of `info`'s result, where that is another's. */
+static uint32_t source_of(const work *w, const vm_insn_info *info) {
+    if (info->def_count != 1 || !w->values[info->defs[0]].is_single)
+        return UINT32_MAX;
+    uint32_t from = UINT32_MAX;
+    if (!w->values[info->defs[0]].is_plain)
+        from = offset_from(w, info);
+    if (starts_with(info->name, "cvt.u64.u32") && info->use_count == 1)
+        from = info->uses[0];
+    if (from == UINT32_MAX || !w->values[from].is_single)
+        return UINT32_MAX;
+    return from;
+}
+
+static void fill(const work *w, uint32_t registers) {
+    for (uint32_t r = 0; r < registers; r++) {
+        const value *v = &w->values[r];
+        unsigned words = vm_module_register_words(w->module, r);
+        w->out->home[r] = (uint16_t)r;
+        w->out->words[r] = (uint8_t)(words == 2 && !v->is_wide ? 1 : words);
+        if (v->kind == VALUE_LITERAL || v->kind == VALUE_PARAMETER)
+            w->out->words[r] = 0;
+    }
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint32_t from = source_of(w, &w->infos[i]);
+        if (from == UINT32_MAX)
+            continue;
+        w->out->home[w->infos[i].defs[0]] = w->out->home[from];
+        w->out->words[w->infos[i].defs[0]] = 0;
+    }
+}
+
+ev_status model_values_make(const vm_module *module, const vm_insn_info *infos, uint32_t count,
+                            model_values *out, ev_error *err) {
+    uint32_t registers = vm_module_register_count(module);
+    *out = (model_values){calloc((size_t)registers + 64, sizeof *out->words),
+                          calloc((size_t)registers + 64, sizeof *out->home)};
+    value *values = calloc((size_t)registers + 1, sizeof *values);
+    if (out->words == NULL || out->home == NULL || values == NULL) {
+        free(values);
+        model_values_free(out);
+        return ev_fail_memory(err, (size_t)registers * sizeof *values);
+    }
+    work w = {module, infos, count, values, out};
+    find_kinds(&w);
+    find_plain(&w);
+    find_wide(&w);
+    fill(&w, registers);
+    free(values);
+    return EV_OK;
+}
+
+void model_values_free(model_values *values) {
+    free(values->words);
+    free(values->home);
+    *values = (model_values){0};
+}
