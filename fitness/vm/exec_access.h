@@ -35,11 +35,13 @@ static inline uint8_t *lane_host(const vm_warp *w, const vm_access *x, unsigned 
 static inline const uint64_t *addresses(const ptx_insn *ip, const uint8_t *regs, uint64_t *space) {
     if (ip->a != PTX_NONE && ip->address_bits == 64)
         return CSLOT(uint64_t, ip->a);
-    if (ip->a == PTX_NONE)
+    if (ip->a == PTX_NONE) {
         memset(space, 0, 32 * sizeof *space);
-    else
-        for (unsigned i = 0; i < 32; i++)
-            space[i] = CSLOT(uint32_t, ip->a)[i];
+        return space;
+    }
+    uint32_t offset = (uint32_t)ip->imm; /* the sum has 32 bits; the offset is added again later */
+    for (unsigned i = 0; i < 32; i++)
+        space[i] = (uint64_t)(CSLOT(uint32_t, ip->a)[i] + offset) - (uint64_t)ip->imm;
     return space;
 }
 

@@ -207,8 +207,10 @@ static bool put_address(decoding *d, const ptx_operand *o) {
     if (in->space == VM_SPACE_PARAM) {
         if (o->var)
             return put_param_address(d, o);
-        if (!d->L->func->entry || d->op->shape != PTX_S_LD)
+        if (d->op->shape != PTX_S_LD)
             return ptx_fail_at(d->L, o->at, "found an address in a register; expected [parameter]");
+        if (!d->L->func->entry) /* a parameter whose address was taken stands in local memory */
+            in->space = VM_SPACE_LOCAL;
     }
     in->imm = o->value;
     if (o->reg != PTX_NONE) {

@@ -88,9 +88,19 @@ static bool parse_performance(ptx_loader *L, ptx_func *f) {
             place = &f->pub.max_registers;
         else if (word(L, ".maxnctapersm"))
             place = &ignored;
-        else if (word(L, ".noreturn"))
+        else if (word(L, ".maxclusterrank") || word(L, ".abi_preserve") ||
+                 word(L, ".abi_preserve_control"))
+            place = &ignored;
+        else if (word(L, ".noreturn") || word(L, ".explicitcluster"))
             continue;
-        else if (word(L, ".pragma")) {
+        else if (word(L, ".reqnctapercluster")) {
+            if (!parse_dimension_product(L, &ignored))
+                return false;
+            if (ignored > 1)
+                return ptx_fail_expected(L, "clusters of one block (.reqnctapercluster of more are "
+                                            "not supported)");
+            continue;
+        } else if (word(L, ".pragma")) {
             if (!skip_statement(L))
                 return false;
             continue;
@@ -271,6 +281,14 @@ static bool skip_section(ptx_loader *L) {
     return depth == 0 || ptx_fail_expected(L, "'}'");
 }
 
+/* What may stand between .func and its results. */
+static bool function_prefix(ptx_loader *L) {
+    if (word(L, ".attribute") && !ptx_parse_attributes(L))
+        return false;
+    (void)word(L, ".noreturn");
+    return true;
+}
+
 static bool parse_linked(ptx_loader *L) {
     bool is_extern = false;
     for (;;) {
@@ -282,7 +300,7 @@ static bool parse_linked(ptx_loader *L) {
     if (word(L, ".entry"))
         return parse_function(L, true);
     if (word(L, ".func"))
-        return word(L, ".noreturn"), parse_function(L, false);
+        return function_prefix(L) && parse_function(L, false);
     if (word(L, ".global"))
         return ptx_parse_variables(L, VM_SPACE_GLOBAL, is_extern);
     if (word(L, ".const"))

@@ -348,9 +348,26 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     return true;
 }
 
+/* (.managed) or (.unified(n, n)): every variable is within the reach of host and kernels here. */
+bool ptx_parse_attributes(ptx_loader *L) {
+    if (!ptx_expect(L, '('))
+        return false;
+    do {
+        if (word(L, ".unified")) {
+            int64_t ignored;
+            if (!ptx_expect(L, '(') || !ptx_parse_number(L, &ignored) || !ptx_expect(L, ',') ||
+                !ptx_parse_number(L, &ignored) || !ptx_expect(L, ')'))
+                return false;
+        } else if (!word(L, ".managed")) {
+            return ptx_fail_expected(L, ".managed or .unified");
+        }
+    } while (ptx_accept(L, ','));
+    return ptx_expect(L, ')');
+}
+
 bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern) {
-    if (word(L, ".attribute"))
-        return ptx_fail_expected(L, "a variable without attributes");
+    if (word(L, ".attribute") && !ptx_parse_attributes(L))
+        return false;
     do {
         ptx_var *v = parse_variable(L, space);
         if (!v || !place_variable(L, v, is_extern))

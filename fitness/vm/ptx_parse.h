@@ -4,6 +4,7 @@
 
 #include "fitness/vm/ptx_load.h"
 
+bool ptx_parse_attributes(ptx_loader *L); /* after .attribute */
 bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern);
 bool ptx_parse_body(ptx_loader *L); /* after its '{' */
 /* After its '('; the symbols' variables are set by the caller once the list has its place. */
