@@ -25,11 +25,7 @@ ev_status device_open(const char *id, device **out, ev_error *err) {
     if (strncmp(id, "vm:", 3) == 0)
         return device_vm_open(id + 3, out, err);
     if (strncmp(id, "cuda:", 5) == 0)
-        return ev_fail(
-            err, EV_BAD,
-            "device '%s': this build has no CUDA device yet; use vm:MODEL (vm:h200, say) "
-            "for modelled times",
-            id);
+        return device_cuda_open(id + 5, out, err);
     return fail_unknown(id, err);
 }
 
@@ -42,21 +38,41 @@ const device_properties *device_properties_of(const device *d) {
     return &d->properties;
 }
 
+uint64_t device_rebuilds(const device *d) {
+    return d->ops->rebuilds != NULL ? d->ops->rebuilds(d) : 0;
+}
+
+/* The GPUs' ids, then the models'; false: out of memory. */
+static bool list_ids(char **ids, size_t gpus, char *const *models, size_t number) {
+    for (size_t i = 0; i < gpus; i++) {
+        if (asprintf(&ids[i], "cuda:%zu", i) < 0) {
+            ids[i] = NULL;
+            return false;
+        }
+    }
+    for (size_t i = 0; i < number; i++) {
+        if (asprintf(&ids[gpus + i], "vm:%s", models[i]) < 0) {
+            ids[gpus + i] = NULL;
+            return false;
+        }
+    }
+    return true;
+}
+
 ev_status device_list(char ***ids, size_t *count, ev_error *err) {
     char **models = NULL;
-    size_t number = 0;
+    size_t number = 0, gpus = device_cuda_count();
     EV_TRY(gpu_list(&models, &number, err));
-    for (size_t i = 0; i < number; i++) {
-        char *id = NULL;
-        if (asprintf(&id, "vm:%s", models[i]) < 0) {
-            gpu_list_free(models, number);
-            return ev_fail_memory(err, 8);
-        }
-        free(models[i]);
-        models[i] = id;
+    char **made = calloc(gpus + number + 1, sizeof *made);
+    bool ok = made != NULL && list_ids(made, gpus, models, number);
+    gpu_list_free(models, number);
+    if (!ok) {
+        if (made != NULL)
+            device_list_free(made, gpus + number);
+        return ev_fail_memory(err, (gpus + number) * sizeof *made);
     }
-    *ids = models;
-    *count = number;
+    *ids = made;
+    *count = gpus + number;
     return EV_OK;
 }
 

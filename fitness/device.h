@@ -27,16 +27,25 @@ typedef struct device_properties {
     uint32_t max_shared_per_block;
     uint32_t max_registers_per_thread;
     uint64_t memory_bytes;
+    bool all_blocks; /* every launch runs its whole grid: samples are not heeded */
+    /* The virtual machine that a candidate has to pass before it may come here, "vm:h200"; "" where
+     * none is needed, since the device checks everything itself. */
+    char twin[64];
 } device_properties;
 
-/* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. */
+/* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
+ * no CUDA driver, or it fails. */
 ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
 
-/* Ids of the devices there are: vm:MODEL for each GPU description. Free with device_list_free. */
+/* Ids of the devices there are: cuda:N for each GPU that a driver knows, vm:MODEL for each GPU
+ * description. Free with device_list_free. */
 ev_status device_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
 void device_list_free(char **ids, size_t count);
+/* How often the device had to be made anew after a fault. Buffers, contents and kernels survive it,
+ * addresses may change; times measured before are to be measured again. 0 for ever on the VM. */
+uint64_t device_rebuilds(const device *d);
 
 /* ---- buffers: the same address for the same sequence of calls
  * -------------------------------------- */
@@ -74,6 +83,7 @@ typedef struct device_resources {
     uint32_t registers;    /* a thread; estimated on the VM */
     uint32_t shared_bytes; /* static, a block */
     uint32_t local_bytes;  /* a thread */
+    uint32_t spill_bytes;  /* stored a thread, where the driver's compiler says so */
     uint32_t max_threads;  /* a block, from the kernel's own bounds; 0: none */
 } device_resources;
 
@@ -108,7 +118,10 @@ ev_status device_run(device *d, const device_kernel *kernel, const device_launch
 
 typedef struct device_timing {
     double ns;              /* median; modelled on the VM */
-    double low_ns, high_ns; /* interval; equal to ns on the VM */
+    double low_ns, high_ns; /* interval of 95 %; equal to ns on the VM */
+    double warm_ns;         /* median with caches as the last run left them; 0: not measured */
+    uint32_t samples;       /* behind the median; 1 on the VM */
+    uint32_t discarded;     /* taken at a lowered clock, and thrown away */
     model_time model;       /* on the VM: where it went */
 } device_timing;
 

@@ -28,6 +28,7 @@ typedef struct device_ops {
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
+    uint64_t (*rebuilds)(const device *d); /* NULL: never */
 } device_ops;
 
 /* First in each device's own struct. */
@@ -41,9 +42,13 @@ struct device_kernel {
     vm_module *module;
     const vm_entry *entry;
     device_resources resources;
+    void *own; /* what the device keeps of it */
 };
 
 /* `model` is what stands behind "vm:". */
 ev_status device_vm_open(const char *model, device **out, ev_error *err) EV_CHECKED;
+/* `ordinal` is what stands behind "cuda:". */
+ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) EV_CHECKED;
+size_t device_cuda_count(void); /* 0 where there is no driver */
 
 #endif

@@ -32,6 +32,8 @@ static void test_ids(void **state) {
     assert_int_equal(device_list(&ids, &count, &err), EV_OK);
     assert_true(count >= 7);
     for (size_t i = 0; i < count; i++) {
+        if (strncmp(ids[i], "vm:", 3) != 0)
+            continue; /* a GPU of this machine */
         device *d = open_ok(ids[i]);
         const device_properties *p = device_properties_of(d);
         assert_string_equal(p->id, ids[i]);
@@ -42,7 +44,6 @@ static void test_ids(void **state) {
     device *own = open_ok("vm:fitness/model/gpus/t4.json");
     assert_int_equal(device_properties_of(own)->sm, 75);
     device_close(own);
-    refuse_id("cuda:0", "no CUDA device yet");
     refuse_id("vm:h300", "h200");
     refuse_id("gpu", "vm:h200");
     refuse_id("vm:none.json", "none.json");

@@ -1,4 +1,4 @@
-/* evoke devices: one virtual machine for each GPU description. */
+/* evoke devices: the GPUs of this machine, and one virtual machine for each GPU description. */
 #include "tuner/cmd.h"
 
 #include "fitness/device.h"
@@ -54,9 +54,9 @@ static ev_status print_devices(cmd_context *c, ev_error *err) {
     if (status == EV_OK)
         status = table_print(rows, c->out, err);
     table_free(rows);
-    ev_str_append(c->out,
-                  "\nvm:FILE.json takes a GPU description of one's own. This version drives no "
-                  "cuda:N yet.\n");
+    ev_str_append(
+        c->out, "\nvm:FILE.json takes a GPU description of one's own. cuda:N is there where a CUDA "
+                "driver is.\n");
     return status;
 }
 

@@ -15,6 +15,11 @@ int vm_module_version(const vm_module *m) {
     return m->version;
 }
 
+const char *vm_module_text(const vm_module *m, size_t *bytes) {
+    *bytes = m->text_bytes;
+    return m->text;
+}
+
 bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
     for (const ptx_var *v = m->variables; v; v = v->next) {
         if (strcmp(v->name, name) != 0)

@@ -109,6 +109,8 @@ typedef struct vm_variable {
     uint64_t offset, bytes;
 } vm_variable;
 
+/* The PTX text as it was loaded, NUL-terminated, borrowed. */
+const char *vm_module_text(const vm_module *module, size_t *bytes);
 bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
 /* What the .global variables need; 0: there are none. */
 uint64_t vm_module_global_bytes(const vm_module *module);

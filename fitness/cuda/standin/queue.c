@@ -38,7 +38,9 @@ static void do_copy(sd_state *s, const sd_entry *e) {
 
 static void do_fill(const sd_entry *e) {
     char *to = e->fill.to;
-    for (size_t i = 0; i < e->fill.count; i++)
+    if (e->fill.width == 1)
+        memset(to, (int)e->fill.value, e->fill.count);
+    for (size_t i = 0; e->fill.width > 1 && i < e->fill.count; i++)
         memcpy(to + i * e->fill.width, &e->fill.value, e->fill.width); /* little-endian */
     double gbs = gpu_get(sd_device_of(e->stream->base.context)->g, GPU_DRAM_GBS);
     e->stream->clock_ns += (double)e->fill.count * e->fill.width / gbs;

@@ -1,0 +1,127 @@
+/* Inside of the device cuda:N: one GPU through the driver.
+ *
+ * After a fault of a kernel the driver's context is of no use any more: it is made anew, buffers
+ * are allocated and filled again from the copies kept on the host, and kernels are loaded again
+ * when they are next wanted. A kernel that does not end cannot be stopped from within the process:
+ * the device gives up, and every later call fails as infrastructure, so that the worker is
+ * replaced. */
+#ifndef FITNESS_CUDA_CUDA_H
+#define FITNESS_CUDA_CUDA_H
+
+#include "fitness/cuda/driver.h"
+#include "fitness/cuda/nvml.h"
+#include "fitness/device_impl.h"
+
+#define CUDA_CANARY_BYTES 256
+
+typedef struct cuda_buffer {
+    CUdeviceptr base; /* of the allocation: a canary, the contents, a canary */
+    CUdeviceptr keep; /* of INOUT buffers, while times are taken: the contents as before; 0: none */
+    uint64_t bytes;
+    vm_buffer_kind kind;
+    char name[64];
+    uint8_t *before;  /* IN, INOUT: contents as the host wrote them */
+    uint8_t *mirror;  /* contents as last read; NULL: never */
+    bool is_mirrored; /* and nothing has run since */
+} cuda_buffer;
+
+typedef struct cuda_device {
+    device base; /* first */
+    cu_driver cu;
+    nvml *clocks;
+    CUdevice ordinal;
+    CUcontext context;
+    CUstream stream;
+    CUevent done;
+    CUmodule spin_module;
+    CUfunction spin; /* waits until the host writes to *flag */
+    volatile uint32_t *flag;
+    CUdeviceptr flag_seen; /* the same, as kernels know it */
+    CUdeviceptr flush;     /* written over before each cold sample */
+    uint64_t flush_bytes;
+    cuda_buffer *buffers; /* by handle - 1 */
+    size_t count, room;
+    uint8_t poison;
+    uint64_t rebuilds;
+    bool dead;           /* given up */
+    double watchdog;     /* seconds */
+    unsigned best_clock; /* MHz, the highest seen */
+} cuda_device;
+
+/* What is behind device_kernel.own. */
+typedef struct cuda_kernel {
+    CUmodule module;
+    CUfunction function;
+    uint64_t rebuilds; /* of the device when it was loaded */
+} cuda_kernel;
+
+static inline cuda_device *cuda_of(device *d) {
+    return (cuda_device *)d;
+}
+
+static inline const cuda_device *cuda_of_const(const device *d) {
+    return (const cuda_device *)d;
+}
+
+/* EV_INFRA with the driver's words, unless `result` is CUDA_SUCCESS. */
+ev_status cuda_check(const cuda_device *c, CUresult result, const char *what,
+                     ev_error *err) EV_CHECKED;
+/* The device is usable; makes its context the thread's. */
+ev_status cuda_enter(const cuda_device *c, ev_error *err) EV_CHECKED;
+/* Whether a kernel's own doing ended the context. */
+bool cuda_is_fault(CUresult result);
+
+/* ---- context (cuda_device.c) ---- */
+ev_status cuda_make_context(cuda_device *c, ev_error *err) EV_CHECKED;
+/* After a fault: the context anew, buffers with their contents. */
+ev_status cuda_rebuild(cuda_device *c, ev_error *err) EV_CHECKED;
+
+/* ---- buffers (cuda_buffers.c) ---- */
+ev_status cuda_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                     device_buffer *out, ev_error *err) EV_CHECKED;
+void cuda_clear(device *d);
+uint64_t cuda_address(const device *d, device_buffer buffer);
+ev_status cuda_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                     uint64_t bytes, ev_error *err) EV_CHECKED;
+ev_status cuda_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
+                    ev_error *err) EV_CHECKED;
+ev_status cuda_reset(device *d, uint8_t poison, ev_error *err) EV_CHECKED;
+ev_status cuda_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                       uint64_t count, uint8_t *written, uint64_t *how_many,
+                       ev_error *err) EV_CHECKED;
+void *cuda_host(device *d, device_buffer buffer); /* NULL */
+/* All buffers in a new context, with their contents. */
+ev_status cuda_restore_buffers(cuda_device *c, ev_error *err) EV_CHECKED;
+/* INOUT as before, OUT poisoned. */
+ev_status cuda_renew_contents(cuda_device *c, ev_error *err) EV_CHECKED;
+/* What a kernel must not have touched: canaries, and with `inputs` the inputs' contents. Sets
+ * `trap` where it has. */
+ev_status cuda_inspect(cuda_device *c, bool inputs, vm_trap *trap, ev_error *err) EV_CHECKED;
+
+/* ---- kernels (cuda_kernel.c) ---- */
+ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) EV_CHECKED;
+void cuda_unload(device_kernel *kernel);
+/* Loads it again if the context is another than it was loaded in. */
+ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) EV_CHECKED;
+CUresult cuda_load_spin(cuda_device *c);
+
+/* ---- launches (cuda_run.c) ---- */
+ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch *l,
+                    ev_error *err) EV_CHECKED;
+ev_status cuda_run(device *d, const device_kernel *kernel, const device_launch *launch,
+                   device_outcome *out, ev_error *err) EV_CHECKED;
+/* Gives one launch to the stream. */
+CUresult cuda_launch(const cuda_device *c, const device_kernel *kernel,
+                     const device_launch *launch);
+/* Until the stream is done, or the watchdog's time is over: CUDA_ERROR_NOT_READY. */
+CUresult cuda_wait(cuda_device *c);
+/* What `result` of a launch or of waiting for it means: EV_OK with out->ok false for the
+ * candidate's fault (the device is then made anew, or given up), else EV_INFRA. */
+ev_status cuda_judge(cuda_device *c, const device_kernel *kernel, CUresult result,
+                     device_outcome *out, ev_error *err) EV_CHECKED;
+
+/* ---- time (cuda_time.c) ---- */
+ev_status cuda_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                    device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,264 @@
+/* The device cuda:N: opening, properties, and its context, made anew after a fault. */
+#include "fitness/cuda/cuda.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds a launch may take: a kernel that is worth tuning ends well before. */
+#define WATCHDOG_SECONDS 10
+
+ev_status cuda_check(const cuda_device *c, CUresult result, const char *what, ev_error *err) {
+    char text[200];
+    if (result == CUDA_SUCCESS)
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "%s: %s: %s", c->base.properties.id, what,
+                   cu_error_text(&c->cu, result, text, sizeof text));
+}
+
+ev_status cuda_enter(const cuda_device *c, ev_error *err) {
+    if (c->dead)
+        return ev_fail(err, EV_INFRA,
+                       "%s was given up, since a kernel did not end or the driver failed; another "
+                       "process has to open it",
+                       c->base.properties.id);
+    return cuda_check(c, c->cu.cuCtxSetCurrent(c->context), "cuCtxSetCurrent", err);
+}
+
+bool cuda_is_fault(CUresult result) {
+    switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- the context ---- */
+
+static CUresult fill_context(cuda_device *c) {
+    const cu_driver *cu = &c->cu;
+    CUresult result = cu->cuStreamCreate(&c->stream, 0);
+    if (result == CUDA_SUCCESS)
+        result = cu->cuEventCreate(&c->done, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = cu->cuMemHostAlloc((void **)(uintptr_t)&c->flag, 64, CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result == CUDA_SUCCESS)
+        result = cu->cuMemHostGetDevicePointer_v2(&c->flag_seen, (void *)(uintptr_t)c->flag, 0);
+    return result == CUDA_SUCCESS ? cuda_load_spin(c) : result;
+}
+
+ev_status cuda_make_context(cuda_device *c, ev_error *err) {
+    EV_TRY(cuda_check(c, c->cu.cuCtxCreate_v2(&c->context, 0, c->ordinal), "cuCtxCreate", err));
+    ev_status status = cuda_check(c, fill_context(c), "setting up the context", err);
+    if (status != EV_OK) {
+        (void)c->cu.cuCtxDestroy_v2(c->context);
+        c->context = NULL;
+    }
+    return status;
+}
+
+ev_status cuda_rebuild(cuda_device *c, ev_error *err) {
+    c->rebuilds++;
+    (void)c->cu.cuCtxDestroy_v2(c->context); /* it may name the fault again */
+    c->context = NULL;
+    c->flush = 0;
+    ev_status status = cuda_make_context(c, err);
+    if (status == EV_OK)
+        status = cuda_restore_buffers(c, err);
+    c->dead = status != EV_OK;
+    return status;
+}
+
+static uint64_t cuda_rebuilds(const device *d) {
+    return cuda_of_const(d)->rebuilds;
+}
+
+/* A context with a kernel that does not end would not let go: the process does. */
+static void cuda_close(device *d) {
+    cuda_device *c = cuda_of(d);
+    cuda_clear(d);
+    if (c->context != NULL && !c->dead)
+        (void)c->cu.cuCtxDestroy_v2(c->context);
+    nvml_close(c->clocks);
+    if (!c->dead)
+        cu_driver_close(&c->cu);
+    free(c->buffers);
+    free(c);
+}
+
+static const uint64_t *cuda_stored(const device *d, size_t *count) {
+    (void)d;
+    *count = 0;
+    return NULL;
+}
+
+/* ---- the twin ---- */
+
+/* How far a description is from the device: a target that cannot be run is out, then the nearest
+ * target, then the nearest number of SMs; a description named as the device comes first. */
+static double distance(const gpu *g, int sm, int sm_count, const char *name) {
+    if (g->sm > sm)
+        return INFINITY;
+    if (strstr(name, g->name) != NULL)
+        return -1;
+    return (sm - g->sm) * 1e6 + fabs(gpu_get(g, GPU_SM_COUNT) - sm_count);
+}
+
+static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) {
+    char **ids = NULL;
+    size_t count = 0;
+    double best = INFINITY;
+    int sm = 0;
+    EV_TRY(gpu_list(&ids, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        gpu *g = NULL;
+        ev_error ignored;
+        if (gpu_load(ids[i], &g, &ignored) != EV_OK)
+            continue;
+        double off = distance(g, p->sm, sm_count, p->name);
+        if (off < best) {
+            best = off;
+            sm = g->sm;
+            (void)snprintf(p->twin, sizeof p->twin, "vm:%s", ids[i]);
+        }
+        gpu_free(g);
+    }
+    gpu_list_free(ids, count);
+    if (p->twin[0] == '\0')
+        return ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
+                       p->id, p->sm);
+    p->sm = sm; /* candidates are compiled for what both take */
+    return EV_OK;
+}
+
+/* ---- properties ---- */
+
+static CUresult attribute(const cuda_device *c, cu_device_attribute which, uint32_t *out) {
+    int value = 0;
+    CUresult result = c->cu.cuDeviceGetAttribute(&value, (int)which, c->ordinal);
+    *out = (uint32_t)value;
+    return result;
+}
+
+static CUresult read_properties(cuda_device *c, uint32_t *sm_count) {
+    device_properties *p = &c->base.properties;
+    uint32_t major = 0, minor = 0, l2 = 0;
+    size_t bytes = 0;
+    const struct {
+        cu_device_attribute which;
+        uint32_t *to;
+    } wanted[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &p->max_threads_per_block},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &p->max_shared_per_block},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, sm_count},
+    };
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && result == CUDA_SUCCESS; i++)
+        result = attribute(c, wanted[i].which, wanted[i].to);
+    if (result == CUDA_SUCCESS)
+        result = c->cu.cuDeviceGetName(p->name, sizeof p->name, c->ordinal);
+    if (result == CUDA_SUCCESS)
+        result = c->cu.cuDeviceTotalMem_v2(&bytes, c->ordinal);
+    p->sm = (int)(major * 10 + minor);
+    p->memory_bytes = bytes;
+    p->max_registers_per_thread = 255;
+    p->all_blocks = true;
+    p->modelled = strstr(p->name, "(modelled)") != NULL; /* so the stand-in calls its devices */
+    /* the stand-in has no cache that lasts from one launch to the next */
+    c->flush_bytes = p->modelled ? 4096 : 2 * (uint64_t)l2;
+    return result;
+}
+
+static ev_status describe(cuda_device *c, ev_error *err) {
+    uint32_t sm_count = 0;
+    char bus[32] = "";
+    EV_TRY(cuda_check(c, read_properties(c, &sm_count), "reading its properties", err));
+    if (c->cu.cuDeviceGetPCIBusId != NULL &&
+        c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS &&
+        !c->base.properties.modelled)
+        c->clocks = nvml_open(bus);
+    return choose_twin(&c->base.properties, (int)sm_count, err);
+}
+
+/* ---- opening ---- */
+
+static const device_ops CUDA_OPS = {
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .clear = cuda_clear,
+    .address = cuda_address,
+    .write = cuda_write,
+    .read = cuda_read,
+    .host = cuda_host,
+    .reset = cuda_reset,
+    .written = cuda_written,
+    .load = cuda_load,
+    .unload = cuda_unload,
+    .check = cuda_fits,
+    .run = cuda_run,
+    .time = cuda_time,
+    .stored = cuda_stored,
+    .rebuilds = cuda_rebuilds,
+};
+
+static double watchdog_seconds(void) {
+    const char *text = getenv("EVOKE_WATCHDOG");
+    double seconds = text != NULL ? atof(text) : 0;
+    return seconds > 0 ? seconds : WATCHDOG_SECONDS;
+}
+
+static ev_status open_ordinal(cuda_device *c, const char *ordinal, ev_error *err) {
+    char *end = NULL;
+    long number = strtol(ordinal, &end, 10);
+    int count = 0;
+    EV_TRY(cuda_check(c, c->cu.cuDeviceGetCount(&count), "cuDeviceGetCount", err));
+    if (end == ordinal || *end != '\0' || number < 0 || number >= count)
+        return ev_fail(err, EV_BAD, "no device 'cuda:%s'; the driver has %d, from cuda:0 on",
+                       ordinal, count);
+    EV_TRY(cuda_check(c, c->cu.cuDeviceGet(&c->ordinal, (int)number), "cuDeviceGet", err));
+    EV_TRY(describe(c, err));
+    return cuda_make_context(c, err);
+}
+
+ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) {
+    cuda_device *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return ev_fail_memory(err, sizeof *c);
+    c->base.ops = &CUDA_OPS;
+    c->watchdog = watchdog_seconds();
+    (void)snprintf(c->base.properties.id, sizeof c->base.properties.id, "cuda:%.40s", ordinal);
+    ev_status status = cu_driver_open(&c->cu, err);
+    if (status == EV_OK)
+        status = open_ordinal(c, ordinal, err);
+    if (status != EV_OK) {
+        cuda_close(&c->base);
+        return status;
+    }
+    *out = &c->base;
+    return EV_OK;
+}
+
+size_t device_cuda_count(void) {
+    cu_driver cu;
+    ev_error none;
+    int count = 0;
+    if (cu_driver_open(&cu, &none) != EV_OK)
+        return 0;
+    if (cu.cuDeviceGetCount(&count) != CUDA_SUCCESS)
+        count = 0;
+    cu_driver_close(&cu);
+    return (size_t)count;
+}

@@ -1,0 +1,156 @@
+/* Kernels of the device cuda:N: PTX through the driver's compiler, with what its log says. */
+#include "fitness/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES 8192
+
+typedef struct jit_log {
+    char info[LOG_BYTES], error[LOG_BYTES];
+} jit_log;
+
+static CUresult compile(const cuda_device *c, const char *ptx, CUmodule *out, jit_log *log) {
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_LOG_VERBOSE};
+    void *values[] = {log->info, (void *)(uintptr_t)sizeof log->info, log->error,
+                      (void *)(uintptr_t)sizeof log->error, (void *)1};
+    log->info[0] = log->error[0] = '\0';
+    return c->cu.cuModuleLoadDataEx(out, ptx, sizeof options / sizeof options[0], options, values);
+}
+
+/* What the text itself is to blame for. */
+static bool is_refusal(CUresult result) {
+    return result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_INVALID_IMAGE ||
+           result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           result == CUDA_ERROR_NOT_FOUND || result == CUDA_ERROR_INVALID_SOURCE;
+}
+
+static ev_status fail_compile(const cuda_device *c, CUresult result, const jit_log *log,
+                              ev_error *err) {
+    char text[200];
+    if (!is_refusal(result))
+        return cuda_check(c, result, "cuModuleLoadDataEx", err);
+    return ev_fail(err, EV_BAD, "%s refuses the PTX: %s%s%.1000s", c->base.properties.id,
+                   cu_error_text(&c->cu, result, text, sizeof text),
+                   log->error[0] != '\0' ? "; its compiler says: " : "", log->error);
+}
+
+static ev_status load_into(const cuda_device *c, const device_kernel *kernel, cuda_kernel *own,
+                           jit_log *log, ev_error *err) {
+    size_t bytes = 0;
+    const char *ptx = vm_module_text(kernel->module, &bytes);
+    CUmodule module = NULL;
+    CUresult result = compile(c, ptx, &module, log);
+    if (result != CUDA_SUCCESS)
+        return fail_compile(c, result, log, err);
+    /* blocks may ask for dynamic shared memory up to the device's limit */
+    result = c->cu.cuModuleGetFunction(&own->function, module, kernel->entry->name);
+    uint32_t fixed = kernel->entry->shared_bytes, most = c->base.properties.max_shared_per_block;
+    if (result == CUDA_SUCCESS && fixed < most)
+        result = c->cu.cuFuncSetAttribute(
+            own->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)(most - fixed));
+    if (result != CUDA_SUCCESS) {
+        (void)c->cu.cuModuleUnload(module);
+        return fail_compile(c, result, log, err);
+    }
+    own->module = module;
+    own->rebuilds = c->rebuilds;
+    return EV_OK;
+}
+
+/* Of "N bytes spill stores" after the entry's name; 0 where the log does not say. */
+static uint32_t spills_of(const char *log, const char *entry) {
+    char wanted[300];
+    (void)snprintf(wanted, sizeof wanted, "properties for %.200s\n", entry);
+    const char *at = strstr(log, wanted);
+    const char *stores = at != NULL ? strstr(at, " bytes spill stores") : NULL;
+    if (stores == NULL)
+        return 0;
+    const char *digits = stores;
+    while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    return (uint32_t)strtoul(digits, NULL, 10);
+}
+
+static CUresult read_resources(const cuda_device *c, const cuda_kernel *own, device_resources *r) {
+    const struct {
+        CUfunction_attribute which;
+        uint32_t *to;
+    } wanted[] = {{CU_FUNC_ATTRIBUTE_NUM_REGS, &r->registers},
+                  {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &r->shared_bytes},
+                  {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &r->local_bytes},
+                  {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &r->max_threads}};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        int value = 0;
+        CUresult result = c->cu.cuFuncGetAttribute(&value, wanted[i].which, own->function);
+        if (result != CUDA_SUCCESS)
+            return result;
+        *wanted[i].to = (uint32_t)value;
+    }
+    return CUDA_SUCCESS;
+}
+
+static ev_status load_first(cuda_device *c, device_kernel *kernel, cuda_kernel *own, jit_log *log,
+                            ev_error *err) {
+    EV_TRY(load_into(c, kernel, own, log, err));
+    device_resources *r = &kernel->resources;
+    EV_TRY(cuda_check(c, read_resources(c, own, r), "cuFuncGetAttribute", err));
+    r->spill_bytes = spills_of(log->info, kernel->entry->name);
+    return EV_OK;
+}
+
+ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) {
+    cuda_device *c = cuda_of(d);
+    EV_TRY(cuda_enter(c, err));
+    cuda_kernel *own = calloc(1, sizeof *own);
+    jit_log *log = malloc(sizeof *log);
+    ev_status status = own != NULL && log != NULL ? load_first(c, kernel, own, log, err)
+                                                  : ev_fail_memory(err, sizeof *log);
+    free(log);
+    if (status == EV_OK)
+        kernel->own = own;
+    else
+        free(own);
+    return status;
+}
+
+ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) {
+    cuda_kernel *own = kernel->own;
+    if (own->rebuilds == c->rebuilds)
+        return EV_OK;
+    jit_log *log = malloc(sizeof *log);
+    if (log == NULL)
+        return ev_fail_memory(err, sizeof *log);
+    ev_status status = load_into(c, kernel, own, log, err);
+    free(log);
+    return status;
+}
+
+void cuda_unload(device_kernel *kernel) {
+    cuda_device *c = cuda_of(kernel->owner);
+    cuda_kernel *own = kernel->own;
+    ev_error ignored;
+    if (own != NULL && own->rebuilds == c->rebuilds && cuda_enter(c, &ignored) == EV_OK)
+        (void)c->cu.cuModuleUnload(own->module);
+    free(own);
+}
+
+/* ---- the kernel that holds the stream ---- */
+
+/* One thread waits until the host writes to the flag; the stream fills meanwhile. */
+static const char SPIN[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+                           ".visible .entry evoke_hold(.param .u64 flag)\n{\n"
+                           ".reg .pred %p<2>;\n.reg .b32 %r<2>;\n.reg .b64 %rd<3>;\n"
+                           "ld.param.u64 %rd1, [flag];\ncvta.to.global.u64 %rd2, %rd1;\n"
+                           "AGAIN:\nld.volatile.global.u32 %r1, [%rd2];\n"
+                           "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra AGAIN;\nret;\n}\n";
+
+CUresult cuda_load_spin(cuda_device *c) {
+    CUresult result = c->cu.cuModuleLoadDataEx(&c->spin_module, SPIN, 0, NULL, NULL);
+    return result == CUDA_SUCCESS
+               ? c->cu.cuModuleGetFunction(&c->spin, c->spin_module, "evoke_hold")
+               : result;
+}

@@ -1,0 +1,330 @@
+/* The device cuda:N against the project's own stand-in for the driver: the same work as on the
+ * virtual machine, times, canaries, faults and what survives them, and injected errors. An argument
+ * chooses a case that leaves the driver unusable: "lost" or "hang". */
+#include "fitness/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static ev_error err;
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        if ((call) != EV_OK)                                                                       \
+            fail_msg("%s", err.text);                                                              \
+    } while (0)
+
+static device *open_ok(const char *id) {
+    device *d = NULL;
+    OK(device_open(id, &d, &err));
+    return d;
+}
+
+static void fails(ev_status status, ev_status wanted, const char *words) {
+    assert_int_equal(status, wanted);
+    if (strstr(err.text, words) == NULL)
+        fail_msg("'%s' lacks '%s'", err.text, words);
+}
+
+static void test_properties(void **state) {
+    (void)state;
+    char **ids = NULL;
+    size_t count = 0;
+    device *d = open_ok("cuda:1"), *none = NULL;
+    const device_properties *p = device_properties_of(d);
+    assert_string_equal(p->id, "cuda:1");
+    assert_string_equal(p->twin, "vm:a100");
+    assert_int_equal(p->sm, 80);
+    assert_int_equal(p->max_shared_per_block, 166912);
+    assert_true(p->modelled && p->all_blocks);
+    device_close(d);
+    d = open_ok("vm:h200");
+    assert_string_equal(device_properties_of(d)->twin, "");
+    device_close(d);
+    OK(device_list(&ids, &count, &err));
+    assert_string_equal(ids[0], "cuda:0");
+    assert_string_equal(ids[1], "cuda:1");
+    assert_string_equal(ids[2], "vm:a100");
+    device_list_free(ids, count);
+    fails(device_open("cuda:2", &none, &err), EV_BAD, "the driver has 2");
+    fails(device_open("cuda:", &none, &err), EV_BAD, "from cuda:0 on");
+}
+
+/* y[i] += x[i] for the first n elements; x is written with `how` 1, far away with `how` 2 */
+static const char ADD[] =
+    ".version 7.8\n.target sm_70\n.address_size 64\n"
+    ".visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 how)\n{\n"
+    ".reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n"
+    "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [y];\nld.param.u32 %r1, [n];\n"
+    "ld.param.u32 %r7, [how];\n"
+    "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
+    "mad.lo.s32 %r5, %r2, %r3, %r4;\nsetp.ge.u32 %p1, %r5, %r1;\n@%p1 bra DONE;\n"
+    "mul.wide.u32 %rd3, %r5, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+    "ld.global.u32 %r6, [%rd4];\nld.global.u32 %r2, [%rd5];\nadd.s32 %r6, %r6, %r2;\n"
+    "st.global.u32 [%rd5], %r6;\n"
+    "setp.eq.u32 %p2, %r7, 1;\n@%p2 st.global.u32 [%rd4], %r6;\n"
+    "setp.eq.u32 %p3, %r7, 2;\n@%p3 st.global.u32 [%rd5+1048576], %r6;\n"
+    "DONE:\nret;\n}\n";
+
+#define COUNT 1000
+
+typedef struct fixture {
+    device *d;
+    device_kernel *kernel;
+    device_buffer x, y;
+    struct {
+        uint64_t x, y;
+        uint32_t n, how;
+    } params;
+} fixture;
+
+static void set_up(fixture *s, const char *id) {
+    memset(s, 0, sizeof *s);
+    s->d = open_ok(id);
+    uint32_t values[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++)
+        values[i] = i * i;
+    OK(device_alloc(s->d, sizeof values, VM_BUFFER_IN, "x", &s->x, &err));
+    OK(device_alloc(s->d, sizeof values, VM_BUFFER_INOUT, "y", &s->y, &err));
+    OK(device_write(s->d, s->x, 0, values, sizeof values, &err));
+    OK(device_write(s->d, s->y, 0, values, sizeof values, &err));
+    OK(device_load(s->d, ADD, strlen(ADD), NULL, &s->kernel, &err));
+    s->params.n = COUNT;
+}
+
+static void tear_down(fixture *s) {
+    device_unload(s->kernel);
+    device_close(s->d);
+}
+
+static device_launch launch_of(fixture *s) {
+    s->params.x = device_address(s->d, s->x);
+    s->params.y = device_address(s->d, s->y);
+    return (device_launch){
+        .grid = {8, 1, 1}, .block = {128, 1, 1}, .params = &s->params, .checks = VM_CHECK_ALL};
+}
+
+static device_outcome run(fixture *s) {
+    device_launch l = launch_of(s);
+    device_outcome out;
+    OK(device_reset(s->d, 0xff, &err));
+    OK(device_run(s->d, s->kernel, &l, &out, &err));
+    return out;
+}
+
+/* y[i] is `times` additions away from its first contents. */
+static void expect(fixture *s, uint32_t times) {
+    uint32_t got[COUNT];
+    OK(device_read(s->d, s->y, 0, got, sizeof got, &err));
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(got[i], i * i * (1 + times));
+}
+
+static void test_run(void **state) {
+    (void)state;
+    const char *const ids[] = {"vm:h200", "cuda:0"};
+    for (size_t i = 0; i < 2; i++) {
+        fixture s;
+        uint64_t many = 0;
+        uint8_t written[COUNT];
+        set_up(&s, ids[i]);
+        assert_true(run(&s).ok);
+        expect(&s, 1);
+        OK(device_written(s.d, s.y, 4, 1, COUNT - 1, written, &many, &err));
+        assert_int_equal(many, COUNT - 1);
+        assert_true(run(&s).ok);
+        expect(&s, 2);
+        assert_int_equal(device_rebuilds(s.d), 0);
+        assert_true(device_kernel_resources(s.kernel).registers >= 8);
+        tear_down(&s);
+    }
+}
+
+static void test_out_buffers(void **state) {
+    (void)state;
+    device *d = open_ok("cuda:0");
+    device_buffer b = 0;
+    uint8_t written[16];
+    uint64_t many = 99;
+    OK(device_alloc(d, 64, VM_BUFFER_OUT, "out", &b, &err));
+    assert_null(device_host(d, b));
+    OK(device_reset(d, 0xee, &err));
+    OK(device_read(d, b, 8, written, 2, &err));
+    assert_int_equal(written[1], 0xee);
+    OK(device_written(d, b, 4, 0, 16, written, &many, &err));
+    assert_int_equal(many, 0);
+    fails(device_alloc(d, UINT64_C(1) << 50, VM_BUFFER_OUT, "huge", &b, &err), EV_BAD, "'huge'");
+    device_clear(d);
+    OK(device_alloc(d, 64, VM_BUFFER_OUT, "out", &b, &err));
+    assert_int_equal(b, 1);
+    device_close(d);
+}
+
+/* Many launches are behind a time, and what is left is the work of one. */
+static void test_time(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    device_outcome out;
+    device_timing t;
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
+    assert_true(out.ok);
+    assert_true(t.ns > 1000 && t.ns < 100000);
+    assert_true(t.low_ns > 0 && t.low_ns <= t.ns && t.ns <= t.high_ns && t.warm_ns > 0);
+    assert_true(t.samples >= 10 && t.discarded == 0);
+    expect(&s, 1);
+    tear_down(&s);
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    device_outcome out;
+    device_launch l = launch_of(&s);
+    l.block[0] = 1025;
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_BAD, "at most 1024");
+    l = launch_of(&s);
+    l.grid[0] = 0;
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_BAD, "no threads");
+    l = launch_of(&s);
+    l.dynamic_shared = 240000;
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_BAD, "shared memory; cuda:0 has");
+    l.dynamic_shared = 200000;
+    OK(device_run(s.d, s.kernel, &l, &out, &err));
+    assert_true(out.ok);
+    device_kernel *k = NULL;
+    fails(device_load(s.d, ADD, strlen(ADD), "sub", &k, &err), EV_BAD, "'sub'");
+    const char later[] = ".version 8.6\n.target sm_100\n.address_size 64\n.entry k() { ret; }\n";
+    fails(device_load(s.d, later, strlen(later), NULL, &k, &err), EV_BAD, "refuses the PTX");
+    assert_non_null(strstr(err.text, "sm_100"));
+    tear_down(&s);
+}
+
+/* ---- faults ---- */
+
+static void dies(fixture *s, vm_trap_kind kind, const char *words, uint64_t rebuilds) {
+    device_outcome out = run(s);
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, kind);
+    if (strstr(out.fault.message, words) == NULL)
+        fail_msg("'%s' lacks '%s'", out.fault.message, words);
+    assert_int_equal(device_rebuilds(s->d), rebuilds);
+    s->params.how = 0;
+    s->params.n = COUNT;
+}
+
+/* Buffers are as the host wrote them, and the kernel is there, without the caller's doing. */
+static void test_faults(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    s.params.how = 2;
+    dies(&s, VM_TRAP_OUT_OF_BOUNDS, "CUDA_ERROR_ILLEGAL_ADDRESS", 1);
+    assert_true(run(&s).ok);
+    expect(&s, 1);
+    s.params.n = COUNT + 1; /* one too far: no fault of the driver's */
+    dies(&s, VM_TRAP_OUT_OF_BOUNDS, "behind buffer 'y'", 2);
+    assert_true(run(&s).ok);
+    expect(&s, 1);
+    s.params.how = 1;
+    dies(&s, VM_TRAP_READ_ONLY_WRITE, "the input 'x' was changed", 2);
+    assert_true(run(&s).ok);
+    expect(&s, 3);
+    tear_down(&s);
+}
+
+/* ---- injected errors ---- */
+
+static void inject(const char *rules) {
+    (void)setenv("EVOKE_STANDIN_FAIL", rules, 1);
+}
+
+static void test_injected(void **state) {
+    (void)state;
+    fixture s;
+    device_outcome out;
+    device_timing t;
+    device_kernel *k = NULL;
+    device_buffer b = 0;
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    inject("cuMemAlloc_v2:0+=memory");
+    fails(device_alloc(s.d, 64, VM_BUFFER_OUT, "more", &b, &err), EV_INFRA, "'more'");
+    inject("cuModuleLoadDataEx:0+=jit");
+    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, "CUDA_ERROR_INVALID_PTX");
+    inject("cuModuleLoadDataEx:0+=memory");
+    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_INFRA, "OUT_OF_MEMORY");
+    inject("launch:0+=timeout");
+    OK(device_run(s.d, s.kernel, &l, &out, &err));
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, VM_TRAP_FUEL);
+    inject("launch:0+=address");
+    l = launch_of(&s);
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, VM_TRAP_OUT_OF_BOUNDS);
+    inject("");
+    assert_int_equal(device_rebuilds(s.d), 2);
+    l = launch_of(&s);
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
+    assert_true(out.ok);
+    expect(&s, 1);
+    tear_down(&s);
+    device *none = NULL;
+    inject("cuInit:0+=CUDA_ERROR_NO_DEVICE");
+    fails(device_open("cuda:0", &none, &err), EV_INFRA, "does not start");
+    inject("cuCtxCreate_v2:0+=memory");
+    fails(device_open("cuda:0", &none, &err), EV_INFRA, "cuCtxCreate");
+    inject("");
+}
+
+static void test_lost(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    device_outcome out;
+    inject("cuEventQuery:0+=lost");
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_INFRA, "CUDA_ERROR_DEVICE_UNAVAILABLE");
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_INFRA, "given up");
+    tear_down(&s);
+}
+
+/* The kernel is at fault, and the device of no use to this process any more. */
+static void test_hang(void **state) {
+    (void)state;
+    fixture s;
+    (void)setenv("EVOKE_WATCHDOG", "0.3", 1);
+    set_up(&s, "cuda:0");
+    inject("launch:0+=hang");
+    device_outcome out = run(&s);
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, VM_TRAP_FUEL);
+    assert_non_null(strstr(out.fault.message, "watchdog"));
+    uint32_t got = 0;
+    fails(device_read(s.d, s.y, 0, &got, sizeof got, &err), EV_INFRA, "another process");
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_properties),  cmocka_unit_test(test_run),
+        cmocka_unit_test(test_out_buffers), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_injected),
+    };
+    const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};
+    const struct CMUnitTest hang[] = {cmocka_unit_test(test_hang)};
+    if (argc > 1 && strcmp(argv[1], "lost") == 0)
+        return cmocka_run_group_tests(lost, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "hang") == 0)
+        return cmocka_run_group_tests(hang, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
