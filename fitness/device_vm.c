@@ -174,6 +174,7 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
                    .fuel = l->fuel,
                    .checks = l->checks,
                    .schedule_seed = l->schedule_seed,
+                   .jobs = l->jobs,
                    .sample = l->sample,
                    .sample_count = l->sample_count,
                    .executions = l->executions};

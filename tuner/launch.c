@@ -183,6 +183,8 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
     l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;
     l->launch.fuel = cli_count(args, CLI_OPT_FUEL, 0);
     l->launch.schedule_seed = cli_count(args, CLI_OPT_SCHEDULE, 0);
+    uint64_t jobs = cli_count(args, CLI_OPT_JOBS, 1);
+    l->launch.jobs = jobs < 256 ? (uint32_t)jobs : 256;
     return EV_OK;
 }
 

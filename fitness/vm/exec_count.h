@@ -159,6 +159,42 @@ observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
         e->lines = (uint16_t)line_count;
 }
 
+/* ---- jobs: what this one read and wrote, a bit a byte */
+
+static inline void track_range(uint64_t *map, uint64_t lo, uint64_t hi) {
+    uint64_t first = lo >> 6, last = (hi - 1) >> 6;
+    uint64_t head = ~0ull << (lo & 63), tail = ~0ull >> (63 - ((hi - 1) & 63));
+    if (first == last) {
+        map[first] |= head & tail;
+        return;
+    }
+    map[first] |= head;
+    map[last] |= tail;
+    for (uint64_t i = first + 1; i < last; i++)
+        map[i] = ~0ull;
+}
+
+/* Reads of inputs need no note: a write there ends the try. */
+static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *ip,
+                                                   const vm_access *x, uint32_t mask, bool store) {
+    uint8_t shape = ptx_op_get(ip->row)->shape;
+    bool may_be_input = x->lane_kinds || x->kind == VM_BUFFER_IN;
+    if (ip->strong || shape == PTX_S_ATOM || shape == PTX_S_RED || (store && may_be_input))
+        w->state->order_matters = true;
+    if (!store && !x->lane_kinds && x->kind == VM_BUFFER_IN)
+        return;
+    const vm_memory *m = w->state->memory;
+    uint64_t *map = store ? m->job_written : m->job_read;
+    if (x->how != SCATTERED) {
+        track_range(map, x->lo, x->hi);
+        return;
+    }
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t at = lane_offset(x, (unsigned)__builtin_ctz(left));
+        track_range(map, at, at + x->bytes);
+    }
+}
+
 static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                                 bool store) {
     vm_counters *c = &w->state->result->counters;
@@ -166,6 +202,8 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
     if (x->space == VM_SPACE_GLOBAL) {
         unsigned sectors = count_sectors(x, mask);
         uint64_t bytes = (uint64_t)__builtin_popcount(mask) * x->bytes;
+        if (__builtin_expect(w->tracked, 0))
+            track_access(w, ip, x, mask, store);
         if (store) {
             c->global_store_requests++;
             c->global_store_sectors += sectors;

@@ -253,6 +253,8 @@ typedef struct vm_launch {
     vm_checks checks;
     uint64_t schedule_seed;   /* 0: natural order; else warps and blocks are permuted by it */
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
+    uint32_t jobs; /* threads that share the blocks, where they have nothing to do with each other;
+                      0 and 1: one. Nothing but the time depends on it */
     const uint32_t *sample;   /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the

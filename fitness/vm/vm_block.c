@@ -83,6 +83,7 @@ static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
     uint64_t local = s->entry->local_bytes;
     if (!vm_local_grow(w, local ? local : 64))
         return false;
+    memset(w->local, 0, w->local_capacity * VM_LANES); /* no block sees what another left */
     memset(w->local_written, 0, w->local_capacity / 8 * VM_LANES);
     vm_frame *frame = vm_frame_take(w, (uint32_t)(s->entry - s->module->funcs));
     if (!frame)
@@ -149,6 +150,7 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->shared = b->shared;
         w->shared_bytes = s->shared_used;
         w->observed = s->launch->observer != NULL;
+        w->tracked = s->tracked;
         w->check_init = s->launch->checks & VM_CHECK_INIT;
         w->check_races = s->launch->checks & VM_CHECK_RACES;
     }

@@ -8,6 +8,7 @@
 #ifndef FITNESS_VM_VM_EXEC_H
 #define FITNESS_VM_VM_EXEC_H
 
+#include "base/pcg.h"
 #include "fitness/vm/ptx.h"
 #include "fitness/vm/vm_memory.h"
 
@@ -25,6 +26,7 @@ vm_run_fn vm_isa_run(unsigned isa);
 typedef struct vm_block vm_block;
 typedef struct vm_wave vm_wave;       /* the blocks of a launch that are alive together */
 typedef struct vm_session vm_session; /* launches that run side by side */
+typedef struct vm_chunks vm_chunks;   /* blocks to share out to jobs */
 
 typedef struct vm_frame vm_frame;
 struct vm_frame {
@@ -77,6 +79,7 @@ struct vm_warp {
     uint32_t event_pc; /* where the stretch for the observer began */
     uint32_t cc;       /* carry flag of each lane */
     bool observed;
+    bool tracked; /* of a job: vm_state */
     bool check_init, check_races;
     vm_state *state;
     vm_block *block;
@@ -133,6 +136,7 @@ struct vm_block {
     bool active;
     bool repeats;     /* came back to an earlier state while nothing changed */
     uint64_t earlier; /* hash of that state (vm_still.c) */
+    ev_pcg rng;       /* order of its warps */
 };
 
 /* A read of a warp that spins. */
@@ -184,6 +188,10 @@ struct vm_state {
     uint32_t block_count;
     bool out_of_memory;
     bool trapped;
+    /* ---- of a job (vm_jobs.c) */
+    bool tracked;       /* accesses to global memory are noted in the view's maps */
+    bool whole_turns;   /* order matters where a block does not end in its first turn */
+    bool order_matters; /* only one job gives the right result */
     /* ---- observer's batch */
     vm_event *events;
     size_t event_count, event_capacity;

@@ -1,5 +1,5 @@
 /* Launches: geometry, what a launch needs while it runs, and its counters at the end. */
-#include "fitness/vm/vm_wave.h"
+#include "fitness/vm/vm_jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,8 @@ static void count_pipes(vm_state *s) {
     }
 }
 
-static void free_state(vm_state *s) {
+void vm_state_free(vm_state *s) {
+    vm_race_end(s);
     vm_wave_end(s);
     if (s->pools)
         vm_frames_free(s);
@@ -94,12 +95,13 @@ static bool take_consts(vm_state *s) {
     return true;
 }
 
-static bool make_state(vm_state *s) {
+bool vm_state_make(vm_state *s) {
     const vm_module *m = s->module;
+    bool races = vm_race_begin(s);
     s->runs = calloc((size_t)m->insn_count + 1, sizeof *s->runs);
     s->segments = calloc((size_t)m->site_count + 1, sizeof *s->segments);
     s->pools = calloc(m->func_count + 1, sizeof *s->pools);
-    if (!s->runs || !s->segments || !s->pools || !take_consts(s))
+    if (!races || !s->runs || !s->segments || !s->pools || !take_consts(s))
         s->out_of_memory = true;
     return !s->out_of_memory && vm_wave_begin(s);
 }
@@ -127,19 +129,30 @@ static ev_status fill_state(vm_state *s, vm_memory *memory, const vm_launch *lau
     return EV_OK;
 }
 
-ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result, ev_error *err) {
+static ev_status run(vm_memory *memory, const vm_launch *launch, uint32_t jobs, vm_result *result,
+                     bool *spread, ev_error *err) {
     vm_state s;
     vm_session session = {.ranks = &s, .count = 1};
     EV_TRY(fill_state(&s, memory, launch, result, err));
     s.session = &session;
-    bool ok = vm_race_begin(&s) && make_state(&s);
-    result->ok = ok && vm_session_run(&session) && !s.trapped;
+    bool ok = vm_state_make(&s);
+    *spread = ok && vm_jobs_run(&s, jobs);
+    result->ok = *spread || (ok && vm_session_run(&session) && !s.trapped);
     if (s.runs)
         count_pipes(&s);
     bool memory_out = s.out_of_memory || memory->out_of_memory;
-    vm_race_end(&s);
-    free_state(&s);
+    vm_state_free(&s);
     if (memory_out && !s.trapped)
         return ev_fail(err, EV_INFRA, "%s: out of memory during the launch", launch->entry->name);
     return EV_OK;
+}
+
+ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result, ev_error *err) {
+    bool spread;
+    return run(memory, launch, launch->jobs, result, &spread, err);
+}
+
+ev_status vm_run_by_jobs(vm_memory *memory, const vm_launch *launch, uint32_t jobs,
+                         vm_result *result, bool *spread, ev_error *err) {
+    return run(memory, launch, jobs, result, spread, err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static void *reserve_at(uint64_t wanted, uint64_t bytes) {
     void *p = mmap((void *)(uintptr_t)wanted, bytes, PROT_READ | PROT_WRITE,
@@ -72,6 +73,8 @@ void vm_memory_free(vm_memory *m) {
     release(m->writes, m->reserved);
     release(m->reads, m->reserved);
     release(m->dirty, m->reserved >> VM_PAGE_SHIFT);
+    if (m->shared)
+        close(m->fd);
     free(m->allocs);
     free(m->dirty_pages);
     free(m);
@@ -269,7 +272,7 @@ static void clear_contents(vm_memory *m, const vm_alloc *a) {
     }
     memset(m->arena + a->offset, 0, from - a->offset);
     memset(m->arena + to, 0, a->offset + a->bytes - to);
-    madvise(m->arena + from, to - from, MADV_DONTNEED);
+    madvise(m->arena + from, to - from, m->shared ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 void vm_memory_clear(vm_memory *m) {

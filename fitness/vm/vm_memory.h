@@ -99,6 +99,10 @@ struct vm_memory {
     uint64_t heap_used; /* offset in the heap behind its last block */
     uint32_t stamp;     /* races: the newest given out by any launch */
     bool out_of_memory;
+    /* ---- views (vm_view.c) */
+    bool shared; /* arena and writes are mappings of `fd`, one behind the other */
+    int fd;
+    uint64_t *job_read, *job_written; /* of a view: a bit a byte; else NULL */
 };
 
 /* The allocation that holds [address, address + bytes), or NULL. */

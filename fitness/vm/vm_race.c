@@ -63,6 +63,11 @@ static void start_over(vm_state *s) {
 
 void vm_race_stamp(vm_warp *w) {
     vm_state *s = w->state;
+    if (s->stamp >= VM_RACE_STAMPS && s->tracked) { /* one job will do it all again */
+        s->order_matters = true;
+        w->stamp = s->stamp;
+        return;
+    }
     if (s->stamp >= VM_RACE_STAMPS)
         start_over(s);
     size_t index = s->stamp - s->first_stamp;

@@ -1,5 +1,5 @@
 /* The wave: blocks that are alive together take turns; where one ends, the next one starts. */
-#include "fitness/vm/vm_wave.h"
+#include "fitness/vm/vm_jobs.h"
 
 #include <stdlib.h>
 
@@ -42,11 +42,12 @@ static int64_t budget_for(const vm_state *s) {
 
 /* ---- turns */
 
-static void shuffle(vm_wave *v, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
+/* Each block has a stream of its own, so its warps' order does not depend on other blocks. */
+static void shuffle(const vm_wave *v, vm_block *b) {
+    for (uint32_t i = 0; i < b->warp_count; i++)
         v->order[i] = i;
-    for (uint32_t i = count; i > 1 && v->step != 0 && v->rng.increment; i--) {
-        uint32_t j = ev_pcg_below(&v->rng, i), t = v->order[i - 1];
+    for (uint32_t i = b->warp_count; i > 1 && v->seed; i--) {
+        uint32_t j = ev_pcg_below(&b->rng, i), t = v->order[i - 1];
         v->order[i - 1] = v->order[j];
         v->order[j] = t;
     }
@@ -57,7 +58,7 @@ static bool run_block(vm_state *s, vm_block *b) {
     uint64_t began = b->instructions;
     for (;;) {
         bool any = false;
-        shuffle(s->wave, b->warp_count);
+        shuffle(s->wave, b);
         for (uint32_t i = 0; i < b->warp_count; i++) {
             vm_warp *w = &b->warps[s->wave->order[i]];
             if (!vm_warp_ready(w))
@@ -89,7 +90,15 @@ uint32_t vm_wave_block(const vm_state *s, uint64_t i) {
 static bool fill_place(vm_state *s, vm_block *b) {
     if (!b->warps && !vm_block_make(s, b))
         return !(s->out_of_memory = true);
-    return vm_block_start(s, b, vm_wave_block(s, s->wave->next++));
+    uint32_t linear = vm_wave_block(s, s->wave->next++);
+    b->rng = ev_pcg_seed(s->wave->seed, 2 + (uint64_t)linear);
+    return vm_block_start(s, b, linear);
+}
+
+/* A job stops where order matters. */
+static bool stops(const vm_state *s, const vm_block *b) {
+    return s->wave->chunks && (s->order_matters || (b->active && s->whole_turns) ||
+                               atomic_load(&s->wave->chunks->abandon));
 }
 
 /* A turn for each block. One that ends in its turn leaves its place to the next at once, so that as
@@ -98,11 +107,11 @@ static bool rotate(vm_state *s, bool *any) {
     vm_wave *v = s->wave;
     for (uint32_t i = 0; i < v->count; i++) {
         vm_block *b = &v->places[i];
-        while (b->active || v->next < v->total) {
+        while (b->active || v->next < v->end || vm_chunk_take(v)) {
             *any = true;
             if (!b->active && !fill_place(s, b))
                 return false;
-            if (!run_block(s, b))
+            if (!run_block(s, b) || stops(s, b))
                 return false;
             if (b->active)
                 break;
@@ -138,11 +147,13 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
 /* A seed permutes blocks by an affine map and warps by a shuffle a turn. */
 static void order_blocks(vm_wave *v, uint64_t seed) {
     v->step = 1;
+    v->end = v->total;
+    v->seed = seed;
     if (!seed)
         return;
-    v->rng = ev_pcg_seed(seed, 1);
-    v->start = ev_pcg_next(&v->rng) % v->total;
-    v->step = ev_pcg_next(&v->rng) % v->total;
+    ev_pcg rng = ev_pcg_seed(seed, 1);
+    v->start = ev_pcg_next(&rng) % v->total;
+    v->step = ev_pcg_next(&rng) % v->total;
     while (v->step == 0 || gcd(v->step, v->total) != 1)
         v->step = v->step % v->total + 1;
 }

@@ -9,11 +9,12 @@
 struct vm_wave {
     vm_block *places;
     uint32_t count;
-    uint64_t next; /* number in the order of blocks */
+    uint64_t next, end; /* numbers in the order of blocks: those to start */
     uint64_t total;
     uint64_t step, start; /* order of blocks: (i * step + start) mod total */
-    ev_pcg rng;
-    uint32_t *order; /* of a block's warps */
+    uint64_t seed;        /* 0: warps in their natural order */
+    vm_chunks *chunks;    /* of a job: where more blocks come from; NULL: there are no more */
+    uint32_t *order;      /* of a block's warps */
     /* ---- is anything going on? as of the last rotation's end */
     uint64_t instructions_then, happenings_then;
 };
@@ -24,6 +25,10 @@ struct vm_session {
     uint32_t count;
     uint64_t quiet; /* rotations since anything changed */
 };
+
+/* ---- a launch's state (vm_launch.c) */
+bool vm_state_make(vm_state *s); /* after its first fields are set; false: out of memory */
+void vm_state_free(vm_state *s);
 
 /* ---- blocks (vm_block.c) */
 bool vm_block_make(vm_state *s, vm_block *b);
