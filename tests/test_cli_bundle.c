@@ -69,6 +69,50 @@ static void needs_nothing_but_the_bundle(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* The useless barrier is the winner's edit: it stands in the list with its share, and is gone from
+ * IR and PTX. Records and bundle tell the same. */
+static void explains_the_winner(void **state) {
+    (void)state;
+    ev_proc_result r = CLI_RUN("explain", cli_path("out"), "scale");
+    cli_expect(&r, 0);
+    const char *text = ev_str_text(&r.out);
+    assert_non_null(strstr(text, "scale for "));
+    assert_non_null(strstr(text, " % of the gain\n"));
+    assert_non_null(strstr(text, "\n-\tbar.sync"));
+    json_t *json = cli_json(CLI_RUN("explain", cli_path("r.sqlite"), "--json"), 0);
+    const json_t *one = json_array_get(json_object_get(json, "variants"), 0);
+    cli_keys(one, "kernel:s gpu:s sm:i start:s promoted:b edits:a ir_diff:s ptx_diff:s");
+    assert_non_null(strstr(text, ev_json_text(one, "ir_diff", "none")));
+    assert_non_null(strstr(text, ev_json_text(one, "ptx_diff", "none")));
+    json_decref(json);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("explain", cli_path("out"), "other");
+    cli_expect(&r, 2);
+    assert_non_null(strstr(ev_str_text(&r.err), "no tuned variant of 'other'"));
+    ev_proc_result_free(&r);
+}
+
+/* What was drawn adds up: every arm's valid children are some of its drawn ones. */
+static void counts_the_edits(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("edits", cli_path("r.sqlite"), "--json"), 0);
+    const json_t *list = json_object_get(json, "edits"), *row = NULL;
+    json_int_t drawn = 0, valid_ones = 0;
+    size_t at = 0;
+    assert_true(json_array_size(list) > 34);
+    json_array_foreach(list, at, row) {
+        json_int_t valid = ev_json_integer(row, "valid", -1);
+        drawn += ev_json_integer(row, "drawn", -1);
+        valid_ones += valid;
+        assert_true(valid >=
+                    ev_json_integer(row, "neutral", 0) + ev_json_integer(row, "better", 0));
+        assert_true(valid + ev_json_integer(row, "duplicates", -1) <=
+                    ev_json_integer(row, "drawn", -1));
+    }
+    assert_true(drawn >= 120 && valid_ones > 0);
+    json_decref(json);
+}
+
 static void exports_the_same_bytes(void **state) {
     (void)state;
     json_t *json = cli_json(
@@ -161,6 +205,8 @@ int main(void) {
         cmocka_unit_test(tunes_and_exports),
         cmocka_unit_test(checks_the_bundle),
         cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(explains_the_winner),
+        cmocka_unit_test(counts_the_edits),
         cmocka_unit_test(exports_the_same_bytes),
         cmocka_unit_test(resumes_to_the_same_end),
         cmocka_unit_test(finds_a_wrong_kernel),

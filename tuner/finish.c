@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "tuner/minimise.h"
+#include "tuner/shares.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -51,6 +52,7 @@ typedef struct finish {
     double bar_ns;   /* the best unmodified start on the held-out cases; 0: none was promoted */
     double limit_ns; /* a candidate has to be below it on the search cases */
     winner winner;
+    double winner_ns; /* on the search cases; 0: it is an unmodified start */
 } finish;
 
 /* ---- candidates ---- */
@@ -253,7 +255,7 @@ static ev_status promote(finish *f, json_t *genome, double ns, verdict *v, winne
     /* It has a time only if all was right. */
     *v = scored && s.stopped == GATE_NONE ? PROMOTED : scored && s.ns > 0 ? SLOW : WRONG;
     if (status == EV_OK && *v == PROMOTED) {
-        *out = (winner){json_incref(genome), job, true, s};
+        *out = (winner){.genome = json_incref(genome), .job = job, .promoted = true, .score = s};
         return EV_OK;
     }
     if (*v == SLOW && ns > 0)
@@ -270,6 +272,7 @@ static ev_status promote(finish *f, json_t *genome, double ns, verdict *v, winne
 static void clear_winner(winner *w) {
     json_decref(w->genome);
     pool_job_free(w->job);
+    free(w->words);
     *w = (winner){0};
 }
 
@@ -366,6 +369,7 @@ static ev_status try_candidate(finish *f, const candidate_entry *e, bool *passed
     if (*passed) {
         clear_winner(&f->winner);
         f->winner = found;
+        f->winner_ns = ns;
     }
     json_decref(small);
     return status;
@@ -456,6 +460,21 @@ static ev_status find_winner(finish *f, ev_error *err) {
     return f->winner.genome ? EV_OK : keep_baseline(f, err);
 }
 
+/* What each of the winner's edits and macros is worth. */
+static ev_status tell_shares(finish *f, ev_error *err) {
+    minimise_request request = {.genome = f->winner.genome,
+                                .ns = f->winner_ns,
+                                .reference_ns = reference_of(f, f->winner.genome),
+                                .score = score_for_minimise,
+                                .context = f};
+    json_t *shares = NULL;
+    EV_TRY(shares_measure(&request, &shares, err));
+    const char *words = ev_json_text(f->winner.job->reply, "words", "");
+    ev_status status = shares_tell(shares, f->winner.genome, words, &f->winner.words, err);
+    json_decref(shares);
+    return status;
+}
+
 ev_status course_finish(course *c, ev_error *err) {
     finish *f = calloc(1, sizeof *f);
     if (!f)
@@ -463,6 +482,8 @@ ev_status course_finish(course *c, ev_error *err) {
     f->c = c;
     course_display(c, "minimising and promoting");
     ev_status status = find_winner(f, err);
+    if (status == EV_OK && f->winner_ns > 0)
+        status = tell_shares(f, err);
     if (status == EV_OK)
         status = winner_write(c, &f->winner, err);
     for (size_t i = 0; i < f->candidate_count; i++)

@@ -90,6 +90,7 @@ typedef struct winner {
     pool_job *job; /* its promotion or, when nothing was promoted, its check */
     bool promoted;
     score score; /* when promoted */
+    char *words; /* its edits and macros in words, with their shares; NULL: not measured */
 } winner;
 
 ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;

@@ -119,7 +119,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .baseline_entry = ev_json_text(baseline->reply, "entry", ""),
                              .rows = texts->rows,
                              .score = texts->score,
-                             .edits = ev_json_text(reply, "words", ""),
+                             .edits = w->words ? w->words : ev_json_text(reply, "words", ""),
                              .versions = texts->versions,
                              .seed = c->run->options->seed,
                              .promoted = w->promoted};
