@@ -238,9 +238,14 @@ static const ptx_insn *inactive(vm_warp *w, const ptx_insn *ip, unsigned lane, u
     return stop_trap(w);
 }
 
-/* Leaves the run before `ip`, until the lanes of `wanted` stand here too. */
-static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t wanted) {
+/* Leaves the run before `ip`, until the lanes of `wanted` stand here too. Lanes that its guard
+ * leaves out go on: they do not take part. */
+static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, uint32_t wanted) {
     end_run(w, pc_of(w, ip), 0);
+    if (mask != w->mask) {
+        vm_set_push(w, w->mask & ~mask, pc_of(w, ip) + 1, w->frame);
+        w->mask = mask;
+    }
     w->wanted = wanted;
     return leave(w, VM_STOP_SYNC, pc_of(w, ip));
 }
@@ -267,7 +272,7 @@ static inline uint32_t members(const vm_warp *w, const uint8_t *regs, uint32_t s
         if (odd < 32)                                                                              \
             return inactive(w, ip, odd, odd);                                                      \
         if (all & ~mask)                                                                           \
-            return wait_for(w, ip, all);                                                           \
+            return wait_for(w, ip, mask, all);                                                     \
         race_sync_warp(w);                                                                         \
     } while (0)
 
