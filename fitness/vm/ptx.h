@@ -321,7 +321,8 @@ struct ptx_var {
     uint32_t stride;     /* of a .param: bytes a lane */
     uint32_t local;      /* of a parameter whose address is taken: its copy in local memory, + 1 */
     uint8_t *init;       /* NULL: zero */
-    const ptx_var *next; /* of the module's .global and .const variables */
+    const ptx_var *next; /* of the module's variables */
+    uint32_t func;       /* that declares it; PTX_NONE: the module */
 };
 
 enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
@@ -424,7 +425,7 @@ struct vm_module {
     uint32_t reg_count;
     ptx_call *calls;
     size_t call_count;
-    const ptx_var *variables; /* .global and .const, the newest first */
+    const ptx_var *variables; /* of all spaces, the newest first */
     ptx_branches *branches;
     size_t branches_count;
     uint8_t *global_image;

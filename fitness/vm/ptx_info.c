@@ -22,7 +22,7 @@ const char *vm_module_text(const vm_module *m, size_t *bytes) {
 
 bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
     for (const ptx_var *v = m->variables; v; v = v->next) {
-        if (strcmp(v->name, name) != 0)
+        if ((v->space != VM_SPACE_GLOBAL && v->space != VM_SPACE_CONST) || strcmp(v->name, name))
             continue;
         *out = (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
         return true;

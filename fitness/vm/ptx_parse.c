@@ -343,8 +343,6 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
         return false;
     if (v->init)
         memcpy((global ? m->global_image : m->const_image) + v->offset, v->init, v->bytes);
-    v->next = m->variables;
-    m->variables = v;
     return true;
 }
 
@@ -372,6 +370,10 @@ bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern) {
         ptx_var *v = parse_variable(L, space);
         if (!v || !place_variable(L, v, is_extern))
             return false;
+        bool own = L->func && (v->space == VM_SPACE_SHARED || v->space == VM_SPACE_LOCAL);
+        v->func = own ? L->func_index : PTX_NONE;
+        v->next = L->m->variables;
+        L->m->variables = v;
     } while (ptx_accept(L, ','));
     return ptx_expect(L, ';');
 }

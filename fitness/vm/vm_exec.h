@@ -205,6 +205,10 @@ struct vm_state {
 /* Fills the launch's trap, once. `lane` is the lane that did it. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
+/* Appends " at address A, offset O in WHAT 'NAME'" to a message: the nearest thing that has a name
+ * (buffer, variable, parameter), and for a generic address the window it fell into. */
+void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
+                     uint64_t address);
 #define VM_UNINITIALISED "a read of %u bytes that nothing has written"
 /* An uninitialised read of `bytes` at `offset` of shared memory: becomes the launch's trap at the
  * block's next barrier or end, unless a race on these bytes is found first. */

@@ -25,25 +25,6 @@ static void append(char *text, size_t size, const char *format, ...) {
     va_end(args);
 }
 
-static void append_place(vm_trap *t, const vm_memory *m) {
-    append(t->message, sizeof t->message, " at address 0x%llx", (unsigned long long)t->address);
-    if (t->address < VM_GLOBAL_BASE)
-        return;
-    const vm_alloc *a = vm_memory_nearest(m, t->address);
-    if (!a)
-        return;
-    uint64_t start = VM_GLOBAL_BASE + a->offset;
-    if (t->address < start)
-        append(t->message, sizeof t->message, ", %llu bytes before buffer '%s' of %llu bytes",
-               (unsigned long long)(start - t->address), a->name, (unsigned long long)a->bytes);
-    else if (t->address >= start + a->bytes)
-        append(t->message, sizeof t->message, ", offset %llu in buffer '%s' of %llu bytes",
-               (unsigned long long)(t->address - start), a->name, (unsigned long long)a->bytes);
-    else
-        append(t->message, sizeof t->message, ", offset %llu in buffer '%s'",
-               (unsigned long long)(t->address - start), a->name);
-}
-
 static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
     const uint32_t *n = w->state->launch->block;
     uint32_t thread = w->index * VM_LANES + lane;
@@ -65,7 +46,7 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
     if (address) {
         t->has_address = true;
         t->address = *address;
-        append_place(t, w->state->memory);
+        vm_place_append(t->message, sizeof t->message, w, ip, lane, *address);
     }
     append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
            t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);

@@ -1,0 +1,153 @@
+/* Places: which variable, buffer or parameter an address belongs to, for the messages of traps. */
+#include "fitness/vm/vm_exec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Something that has a name and stands in a space. */
+typedef struct place {
+    const char *what, *name; /* "buffer", its name; NULL: nameless */
+    uint64_t start, bytes;
+} place;
+
+static void append(char *text, size_t size, const char *format, ...) EV_PRINTF(3, 4);
+static void append(char *text, size_t size, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+/* Bytes between an address and a place; addresses below 0 are negative numbers. */
+static uint64_t distance(const place *p, int64_t at) {
+    int64_t start = (int64_t)p->start, end = start + (int64_t)p->bytes;
+    return at < start ? (uint64_t)(start - at) : at < end ? 0 : (uint64_t)(at - end) + 1;
+}
+
+static void keep_nearer(place *best, place p, int64_t at) {
+    if (!best->what || distance(&p, at) < distance(best, at))
+        *best = p;
+}
+
+/* Of the variables that the running function can see, the nearest; those that `func` declares are
+ * laid out from `base` on. */
+static void nearest_variable(place *best, const vm_module *m, vm_space space, uint32_t func,
+                             uint64_t base, const char *what, int64_t at) {
+    for (const ptx_var *v = m->variables; v; v = v->next)
+        if (v->space == space && !v->dynamic && v->func == func)
+            keep_nearer(best, (place){what, v->name, base + v->offset, v->bytes}, at);
+}
+
+static place shared_place(const vm_warp *w, uint32_t func, int64_t at) {
+    const vm_state *s = w->state;
+    uint32_t entry = (uint32_t)(s->entry - s->module->funcs);
+    place best = {0};
+    uint64_t dynamic = s->launch->dynamic_shared;
+    nearest_variable(&best, s->module, VM_SPACE_SHARED, PTX_NONE, 0, "shared variable", at);
+    nearest_variable(&best, s->module, VM_SPACE_SHARED, entry, 0, "shared variable", at);
+    if (func != entry)
+        nearest_variable(&best, s->module, VM_SPACE_SHARED, func, 0, "shared variable", at);
+    if (dynamic)
+        keep_nearer(&best, (place){"dynamic shared memory", NULL, s->module->dynamic_base, dynamic},
+                    at);
+    return best;
+}
+
+static place parameter_place(const vm_warp *w, int64_t at) {
+    const vm_entry *e = &w->state->entry->pub;
+    place best = {0};
+    for (size_t i = 0; i < e->param_count; i++)
+        keep_nearer(
+            &best, (place){"parameter", e->params[i].name, e->params[i].offset, e->params[i].bytes},
+            at);
+    return best;
+}
+
+static place global_place(const vm_warp *w, uint64_t address) {
+    const vm_state *s = w->state;
+    const vm_alloc *a = vm_memory_nearest(s->memory, address);
+    place best = {0};
+    if (!a)
+        return best;
+    if (s->module->global_bytes && VM_GLOBAL_BASE + a->offset == s->globals)
+        nearest_variable(&best, s->module, VM_SPACE_GLOBAL, PTX_NONE, s->globals, "global variable",
+                         (int64_t)address);
+    else
+        best = (place){"buffer", a->name, VM_GLOBAL_BASE + a->offset, a->bytes};
+    return best;
+}
+
+static vm_space space_of(const ptx_insn *ip, uint64_t address) {
+    switch (address >> VM_WINDOW_SHIFT) {
+    case 1:
+        return VM_SPACE_SHARED;
+    case 2:
+        return VM_SPACE_LOCAL;
+    case 3:
+        return VM_SPACE_CONST;
+    case 4:
+        return VM_SPACE_PARAM;
+    default:
+        return ip->space == VM_SPACE_NONE || ip->space == VM_SPACE_GENERIC ? VM_SPACE_GLOBAL
+                                                                           : (vm_space)ip->space;
+    }
+}
+
+static const char *const windows[] = {[VM_SPACE_GLOBAL] = "global",
+                                      [VM_SPACE_SHARED] = "shared",
+                                      [VM_SPACE_LOCAL] = "local",
+                                      [VM_SPACE_CONST] = "constant",
+                                      [VM_SPACE_PARAM] = "parameter"};
+
+static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, unsigned lane,
+                        uint64_t address) {
+    const vm_module *m = w->state->module;
+    bool window = address >> VM_WINDOW_SHIFT >= 1 && address >> VM_WINDOW_SHIFT <= 4;
+    int64_t at = (int64_t)(window ? address & (VM_WINDOW(1) - 1) : address);
+    uint32_t func = m->cold[ip - m->code].func;
+    place best = {0};
+    switch (space) {
+    case VM_SPACE_SHARED:
+        best = shared_place(w, func, at);
+        break;
+    case VM_SPACE_LOCAL:
+        nearest_variable(&best, m, VM_SPACE_LOCAL, func, w->frame->local_base[lane],
+                         "local variable", at);
+        break;
+    case VM_SPACE_CONST:
+        nearest_variable(&best, m, VM_SPACE_CONST, PTX_NONE, 0, "constant variable", at);
+        break;
+    case VM_SPACE_PARAM:
+        best = parameter_place(w, at);
+        break;
+    default:
+        return global_place(w, address);
+    }
+    best.start += window ? address - (uint64_t)at : 0;
+    return best;
+}
+
+void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
+                     uint64_t address) {
+    vm_space space = space_of(ip, address);
+    append(text, size, " at address 0x%llx", (unsigned long long)address);
+    bool known =
+        space != VM_SPACE_GLOBAL ||
+        (address >= VM_GLOBAL_BASE && address - VM_GLOBAL_BASE < w->state->memory->reserved);
+    if (ip->space == VM_SPACE_GENERIC)
+        append(text, size, known ? " in the window of %s memory" : " in no window of a memory",
+               windows[space]);
+    place p = find_place(w, ip, space, lane, address);
+    if (!known || !p.what)
+        return;
+    const char *before = p.name ? " '" : "", *after = p.name ? "'" : "", *name = p.name;
+    bool inside = distance(&p, (int64_t)address) == 0;
+    if ((int64_t)address < (int64_t)p.start)
+        append(text, size, ", %llu bytes before ", (unsigned long long)(p.start - address));
+    else
+        append(text, size, ", offset %llu in ", (unsigned long long)(address - p.start));
+    append(text, size, "%s%s%s%s", p.what, before, name ? name : "", after);
+    if (!inside)
+        append(text, size, " of %llu bytes", (unsigned long long)p.bytes);
+}
