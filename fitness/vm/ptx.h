@@ -62,6 +62,14 @@ typedef enum ptx_group {
     PTX_G_wrap,
     PTX_G_shiftamt,
     PTX_G_prmt,
+    PTX_G_tile,
+    PTX_G_matrix,
+    PTX_G_ab,
+    PTX_G_layout,
+    PTX_G_blayout,
+    PTX_G_satfinite,
+    PTX_G_number,
+    PTX_G_trans,
     PTX_G_COUNT
 } ptx_group;
 
@@ -159,6 +167,18 @@ typedef enum ptx_shape {
     PTX_S_STACKRESTORE,
     PTX_S_PACK,
     PTX_S_UNPACK,
+    PTX_S_MMA_QUADS,
+    PTX_S_MMA_F16,
+    PTX_S_MMA_BF16,
+    PTX_S_MMA_TF32,
+    PTX_S_MMA_F64,
+    PTX_S_MMA_INT,
+    PTX_S_MMA_BITS,
+    PTX_S_WMMA_LOAD,
+    PTX_S_WMMA_STORE,
+    PTX_S_LDMATRIX,
+    PTX_S_STMATRIX,
+    PTX_S_MOVMATRIX,
 } ptx_shape;
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
@@ -228,7 +248,8 @@ struct ptx_insn {
     ptx_handler body;    /* what the row and types name */
     uint32_t d, d2;      /* destination slots */
     uint32_t a, b, c, e; /* source slots */
-    uint32_t v[4];       /* elements of a vector operand */
+    uint32_t v[4];       /* elements of a vector operand; of mma: where d, a, b, c begin in the
+                            module's fragments */
     int64_t imm;         /* address offset, lop3 table, local offset */
     uint32_t target;     /* pc of a branch; number of a call, table or special register */
     uint32_t guard;      /* slot of the guard predicate, PTX_NONE */
@@ -261,6 +282,20 @@ enum {
     PTX_F_SYNC = 64,   /* has a member mask */
     PTX_F_ALIGNED = 128,
 };
+
+/* Matrix instructions: in `target`, which layout and which matrix; in `c`, registers of the
+ * fragment that a load fills or a store takes. */
+enum {
+    PTX_TENSOR_COL = 1,  /* of what is moved, or of a; .trans */
+    PTX_TENSOR_BCOL = 2, /* of b */
+    PTX_TENSOR_A = 4,    /* a wmma.load.a */
+    PTX_TENSOR_B = 8,    /* a wmma.load.b */
+};
+
+typedef struct ptx_tile { /* A is m x k, B is k x n, C and D are m x n */
+    uint16_t m, n, k;
+} ptx_tile;
+ptx_tile ptx_tile_of(ptx_mod mod); /* of the group `tile` */
 
 typedef enum ptx_operand_kind {
     PTX_O_NONE,
@@ -421,6 +456,8 @@ struct vm_module {
     ptx_cold *cold;
     uint32_t insn_count;
     uint32_t site_count;
+    uint32_t *fragments; /* slots of the registers of matrix operands, one operand after another */
+    size_t fragment_count;
     ptx_reg *regs;
     uint32_t reg_count;
     ptx_call *calls;

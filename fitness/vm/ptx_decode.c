@@ -165,6 +165,37 @@ static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
     return true;
 }
 
+static bool put_element(decoding *d, const ptx_operand *o, ptx_type t, bool destination,
+                        uint32_t *slot) {
+    if (destination && o->kind == PTX_O_SINK)
+        *slot = ptx_slot_new(d->L, ptx_type_bits(t));
+    else if (destination && o->kind != PTX_O_REG)
+        return ptx_fail_at(d->L, o->at, "found this; expected a destination register");
+    else
+        *slot = source(d, o, t);
+    return *slot != PTX_NONE;
+}
+
+/* The {registers} of a matrix operand: X is the result, the others are sources. */
+static bool put_fragment(decoding *d, const ptx_operand *o, char letter) {
+    vm_module *m = d->L->m;
+    ptx_fragment f = ptx_fragment_of(d->m, letter);
+    if (o->kind != PTX_O_VECTOR || o->count != f.count)
+        return ptx_fail_at(d->L, o->at, "found %u elements%s; expected %u in { }",
+                           o->kind == PTX_O_VECTOR ? o->count : 1,
+                           o->kind == PTX_O_VECTOR ? "" : " without { }", f.count);
+    d->insn->v[letter == 'X' ? 0 : letter - 'A' + 1] = (uint32_t)m->fragment_count;
+    for (unsigned i = 0; i < f.count; i++) {
+        uint32_t slot = PTX_NONE;
+        if (!put_element(d, &o->items[i], f.type, letter == 'X', &slot) ||
+            !ptx_grow(d->L, (void **)&m->fragments, &d->L->fragment_capacity, m->fragment_count,
+                      sizeof *m->fragments))
+            return false;
+        m->fragments[m->fragment_count++] = slot;
+    }
+    return true;
+}
+
 /* Static check of [parameter + offset]; sets the frame slot of a function's own parameters. */
 static bool put_param_address(decoding *d, const ptx_operand *o) {
     const ptx_var *v = o->var;
@@ -313,6 +344,11 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
         return put_vector(d, o, true);
     case 'V':
         return put_vector(d, o, false);
+    case 'X':
+    case 'A':
+    case 'B':
+    case 'C':
+        return put_fragment(d, o, item.letter);
     case 'i':
         return put_immediate(d, o);
     case 't':
@@ -474,6 +510,9 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
         insn->count = match->mod[PTX_G_vec] == PTX_M_V4   ? 4
                       : match->mod[PTX_G_vec] == PTX_M_V2 ? 2
                                                           : 1;
+    bool tensor = ptx_shape_is_tensor(d.op->shape);
+    if (tensor && !ptx_tensor_prepare(L, match, at, insn))
+        return false;
     unsigned spare = count;
     ptx_pattern_item item;
     for (const char *p = ptx_pattern_next(d.op->pattern, &item); item.letter;
@@ -495,5 +534,7 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
     if (next != count)
         return ptx_fail_at(L, operands[next].at,
                            "found one operand too many; expected them as in \"%s\"", d.op->pattern);
+    if (tensor && !ptx_tensor_finish(L, match, at, insn))
+        return false;
     return !L->failed && !L->oom;
 }

@@ -136,7 +136,7 @@ static void add_operand(vm_insn_info *info, const ptx_operand *o, bool def) {
 }
 
 static bool is_destination(char letter) {
-    return letter && strchr("dDwUpv", letter) != NULL;
+    return letter && strchr("dDwUpvX", letter) != NULL;
 }
 
 /* Which operands are written: as the pattern says; moves of vectors write their first. */
@@ -175,10 +175,11 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
                            .source_line = cold->source_line,
                            .target = UINT32_MAX};
     info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED;
-    info->is_load = shape == PTX_S_LD;
-    info->is_store = shape == PTX_S_ST;
+    bool rows = shape == PTX_S_LDMATRIX || shape == PTX_S_STMATRIX;
+    info->is_load = shape == PTX_S_LD || shape == PTX_S_WMMA_LOAD || shape == PTX_S_LDMATRIX;
+    info->is_store = shape == PTX_S_ST || shape == PTX_S_WMMA_STORE || shape == PTX_S_STMATRIX;
     if (info->is_atomic || info->is_load || info->is_store) {
-        info->space = (vm_space)in->space;
+        info->space = rows ? VM_SPACE_SHARED : (vm_space)in->space;
         info->access_bytes = (uint8_t)(in->bytes * (in->count ? in->count : 1));
     }
     info->is_barrier = shape == PTX_S_BARSYNC || shape == PTX_S_BARRED;

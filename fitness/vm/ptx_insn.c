@@ -142,14 +142,14 @@ static bool parse_address(ptx_loader *L, ptx_operand *o) {
 static bool parse_vector(ptx_loader *L, ptx_operand *o) {
     ptx_lex_next(&L->lex);
     o->kind = PTX_O_VECTOR;
-    o->items = EV_NEW_ARRAY(L->arena, ptx_operand, 4);
+    o->items = EV_NEW_ARRAY(L->arena, ptx_operand, PTX_MAX_ELEMENTS);
     if (!o->items) {
         L->oom = true;
         return false;
     }
     do {
-        if (o->count == 4)
-            return ptx_fail_expected(L, "'}' after four elements");
+        if (o->count == PTX_MAX_ELEMENTS)
+            return ptx_fail_expected(L, "'}' after eight elements");
         ptx_operand *item = &o->items[o->count++];
         if (ptx_lex_is(&L->lex, '{') || ptx_lex_is(&L->lex, '['))
             return ptx_fail_expected(L, "an element");

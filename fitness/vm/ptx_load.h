@@ -6,6 +6,7 @@
 #include "fitness/vm/ptx_lex.h"
 
 #define PTX_MAX_OPERANDS 8
+#define PTX_MAX_ELEMENTS 8 /* of a vector operand */
 #define PTX_MAX_PARTS 16
 #define PTX_MAX_FORMAT 12
 
@@ -84,6 +85,7 @@ typedef struct ptx_loader {
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
     size_t branches_capacity;
+    size_t fragment_capacity;
     ptx_func *func; /* being read */
     uint32_t func_index;
     size_t const_capacity, sreg_capacity;
@@ -137,6 +139,16 @@ uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
 /* Checks operands against the match's pattern and fills slots. */
 bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
                 const char *at, ptx_insn *insn);
+/* Matrix instructions (ptx_tensor.c): the registers of one operand, by its letter in the pattern;
+ * what is decoded before the operands (false with a message) and after them. */
+typedef struct ptx_fragment {
+    unsigned count;
+    ptx_type type; /* of a register: b32, s32, f32 or f64 */
+} ptx_fragment;
+bool ptx_shape_is_tensor(uint8_t shape);
+ptx_fragment ptx_fragment_of(const ptx_match *match, char letter);
+bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
+bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
 /* Whether `count` operands can fit the row's pattern. */
 bool ptx_pattern_fits(const char *pattern, unsigned count);
 ev_status ptx_finish(ptx_loader *L);

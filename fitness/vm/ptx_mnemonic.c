@@ -44,7 +44,10 @@ static bool item_fits(const ptx_op *op, const char *item, size_t length, const c
         uint32_t allowed = *item == 'T' ? op->types : op->types2;
         if (t == PTX_T_none || !(allowed >> t & 1))
             return false;
-        *(*item == 'T' ? &m->t : &m->u) = (uint8_t)t;
+        uint8_t *place = *item == 'T' ? &m->t : &m->u;
+        if (*place != PTX_T_none && *place != t) /* T again: the same type */
+            return false;
+        *place = (uint8_t)t;
         return true;
     }
     if (*item == '.') {

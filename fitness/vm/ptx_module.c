@@ -448,6 +448,7 @@ void vm_module_free(vm_module *m) {
         free(m->funcs[i].sregs);
     }
     free(m->funcs);
+    free(m->fragments);
     free(m->code);
     free(m->cold);
     free(m->regs);

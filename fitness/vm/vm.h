@@ -62,7 +62,7 @@ typedef enum vm_space {
     VM_SPACE_PARAM,
 } vm_space;
 
-#define VM_MAX_REGS 24 /* operands an instruction may touch: mma has the most */
+#define VM_MAX_REGS 26 /* operands an instruction may touch: mma has the most */
 
 /* What the timing model and the profiler need of one decoded instruction. Register numbers are
  * dense, per module; a 64-bit register is one number. */
@@ -203,7 +203,8 @@ typedef struct vm_counters {
 } vm_counters;
 
 /* One stretch of `count` instructions from `pc`, executed in order by the lanes of `active`; only
- * its last may access memory, synchronise or branch. */
+ * its last may access memory, synchronise or branch. A wmma.load or wmma.store of more than 512
+ * bytes is two requests: its second event has no other instruction. */
 typedef struct vm_event {
     uint32_t pc;
     uint32_t count;

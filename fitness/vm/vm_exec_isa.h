@@ -44,6 +44,10 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec_control.h"
 
+#include "fitness/vm/exec_tensor.h"
+
+#include "fitness/vm/exec_matrix.h"
+
 /* Shapes whose handlers do not depend on the row or type. */
 #define H_LD(T, id, expr)
 #define H_ST(T, id, expr)
@@ -67,6 +71,18 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define H_ALLOCA(T, id, expr)
 #define H_STACKSAVE(T, id, expr)
 #define H_STACKRESTORE(T, id, expr)
+#define H_MOVMATRIX(T, id, expr)
+#define H_STMATRIX(T, id, expr)
+#define H_LDMATRIX(T, id, expr)
+#define H_WMMA_STORE(T, id, expr)
+#define H_WMMA_LOAD(T, id, expr)
+#define H_MMA_BITS(T, id, expr)
+#define H_MMA_INT(T, id, expr)
+#define H_MMA_F64(T, id, expr)
+#define H_MMA_TF32(T, id, expr)
+#define H_MMA_BF16(T, id, expr)
+#define H_MMA_F16(T, id, expr)
+#define H_MMA_QUADS(T, id, expr)
 
 /* All handlers of the table. */
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
@@ -162,6 +178,18 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define C_ALLOCA(T, id) CASE(T, 0, h_ALLOCA)
 #define C_STACKSAVE(T, id) CASE(T, 0, h_STACKSAVE)
 #define C_STACKRESTORE(T, id) CASE(T, 0, h_STACKRESTORE)
+#define C_MOVMATRIX(T, id) CASE(T, 0, h_MOVMATRIX)
+#define C_STMATRIX(T, id) CASE(T, 0, h_STMATRIX)
+#define C_LDMATRIX(T, id) CASE(T, 0, h_LDMATRIX)
+#define C_WMMA_STORE(T, id) CASE(T, 0, h_WMMA_STORE)
+#define C_WMMA_LOAD(T, id) CASE(T, 0, h_WMMA_LOAD)
+#define C_MMA_BITS(T, id) CASE(T, 0, h_MMA_BITS)
+#define C_MMA_INT(T, id) CASE(T, 0, h_MMA_INT)
+#define C_MMA_F64(T, id) CASE(T, 0, h_MMA_F64)
+#define C_MMA_TF32(T, id) CASE(T, 0, h_MMA_TF32)
+#define C_MMA_BF16(T, id) CASE(T, 0, h_MMA_BF16)
+#define C_MMA_F16(T, id) CASE(T, 0, h_MMA_F16)
+#define C_MMA_QUADS(T, id) CASE(T, 0, h_MMA_QUADS)
 
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     static ptx_handler find_##id(unsigned key) {                                                   \
