@@ -33,9 +33,7 @@ static bool move_pieces(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t 
         return wrong_space(w, ip, x, mask);
     if (!locate(w, ip, x, mask))
         return false;
-    bool fine = m->store ? race_store(w, ip, regs, x, mask) && note_write(w, ip, x, mask)
-                         : check_initialised(w, ip, x, mask) && race_load(w, ip, x, mask);
-    if (!fine) {
+    if (m->store ? !check_store(w, ip, regs, x, mask) : !check_load(w, ip, x, mask)) {
         stop_trap(w);
         return false;
     }
