@@ -537,6 +537,7 @@ static void check_file(void **state, const char *name) {
     M(memory)                                                                                      \
     M(atomic)                                                                                      \
     M(warp)                                                                                        \
+    M(async)                                                                                       \
     M(control)
 
 #define FAMILY_TEST(name)                                                                          \

@@ -90,6 +90,8 @@ static inline vm_race_how how_of(uint32_t e) {
 static bool write_conflicts(const vm_warp *w, uint32_t e, const race_access *a, unsigned lane) {
     uint32_t stamp = e >> VM_RACE_SHIFT;
     vm_race_how how = how_of(e);
+    if (stamp > VM_RACE_STAMPS)
+        return true;
     bool of_block = how == VM_RACE_BLOCK || how == VM_RACE_BLOCK_TOLD;
     if (stamp <= w->acquired || both_strong(w, e, how >= VM_RACE_BLOCK, of_block, a))
         return false;
@@ -113,6 +115,13 @@ static bool read_conflicts(const vm_warp *w, uint32_t e, const race_access *a, u
 static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                                  unsigned lane, uint32_t e, const char *what) {
     uint64_t address = x->addr[lane] + (uint64_t)ip->imm;
+    if (e >> VM_RACE_SHIFT > VM_RACE_STAMPS) {
+        bool copy = e >> VM_RACE_SHIFT == VM_RACE_COPY;
+        vm_trap_raise(w, ip, VM_TRAP_RACE_SHARED, lane, &address, "%s",
+                      copy ? "cp.async not waited for: a copy may still be writing these bytes"
+                           : "an mbarrier stands here: only mbarrier instructions may touch it");
+        return false;
+    }
     uint64_t owner = vm_race_owner(w->state, e >> VM_RACE_SHIFT);
     if (x->space == VM_SPACE_SHARED)
         vm_trap_drop_deferred(w, lane_offset(x, lane), x->bytes);

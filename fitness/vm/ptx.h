@@ -70,6 +70,14 @@ typedef enum ptx_group {
     PTX_G_satfinite,
     PTX_G_number,
     PTX_G_trans,
+    PTX_G_copy,
+    PTX_G_smem,
+    PTX_G_noinc,
+    PTX_G_arrival,
+    PTX_G_waiting,
+    PTX_G_mbscope,
+    PTX_G_proxy,
+    PTX_G_proxyspace,
     PTX_G_COUNT
 } ptx_group;
 
@@ -151,6 +159,11 @@ typedef enum ptx_shape {
     PTX_S_BARSYNC,
     PTX_S_BARRED,
     PTX_S_FENCE,
+    PTX_S_CPASYNC,
+    PTX_S_CPCOMMIT,
+    PTX_S_CPWAIT,
+    PTX_S_MBARRIER,
+    PTX_S_MBPENDING,
     PTX_S_BRA,
     PTX_S_BRX,
     PTX_S_CALL,

@@ -305,6 +305,52 @@ static bool put_immediate(decoding *d, const ptx_operand *o) {
     return true;
 }
 
+/* [source] of an asynchronous copy: base register in v[0], offset in v[1], width in e. */
+static bool put_copy_source(decoding *d, const ptx_operand *o) {
+    ptx_insn *in = d->insn;
+    if (o->kind != PTX_O_ADDRESS)
+        return ptx_fail_at(d->L, o->at, "found this; expected an address in [ ]");
+    if (o->var && o->var->space != VM_SPACE_GLOBAL)
+        return ptx_fail_at(d->L, o->at, "found '%s'; expected a .global variable", o->var->name);
+    if (o->value != (int32_t)o->value)
+        return ptx_fail_at(d->L, o->at, "found an offset beyond 2^31; expected a smaller one");
+    ptx_operand symbol = *o;
+    symbol.value = 0;
+    unsigned bits = o->reg == PTX_NONE ? 64 : d->L->m->regs[o->reg].bits;
+    if (bits != 32 && bits != 64)
+        return ptx_fail_at(d->L, o->at, "found a register of %u bits; expected 32 or 64", bits);
+    in->space = VM_SPACE_GLOBAL;
+    in->e = bits;
+    in->v[0] = o->reg != PTX_NONE ? d->L->m->regs[o->reg].slot
+               : o->var           ? symbol_slot(d, &symbol, 64)
+                                  : ptx_slot_const(d->L, 64, 0, PTX_BASE_NONE);
+    in->v[1] = (uint32_t)(int32_t)o->value;
+    return in->v[0] != PTX_NONE;
+}
+
+static bool put_copy_bytes(decoding *d, const ptx_operand *o) {
+    bool whole = d->m->mod[PTX_G_copy] == PTX_M_COPY_CG;
+    if (o->kind != PTX_O_INT || (o->value != 16 && (whole || (o->value != 4 && o->value != 8))))
+        return ptx_fail_at(d->L, o->at, "found this; expected %s",
+                           whole ? "16, the only size of .cg" : "4, 8 or 16 bytes");
+    d->insn->bytes = (uint8_t)o->value;
+    d->insn->count = 1;
+    return true;
+}
+
+/* How many bytes to read, or a predicate: read none. */
+static bool put_copy_limit(decoding *d, const ptx_operand *o) {
+    if (o->kind == PTX_O_REG && d->L->m->regs[o->reg].bits == 1) {
+        d->insn->op = 1;
+        return ptx_allowed(d->L, o->at, "cp.async with a predicate", (ptx_need){75, 80}) &&
+               put_predicate_source(d, o);
+    }
+    if (o->kind == PTX_O_INT && (uint64_t)o->value > d->insn->bytes)
+        return ptx_fail_at(d->L, o->at, "found %lld bytes to read; expected at most %u",
+                           (long long)o->value, d->insn->bytes);
+    return put_source(d, source(d, o, PTX_T_b32));
+}
+
 static bool put_address_register(decoding *d, const ptx_operand *o) {
     unsigned bits = o->kind == PTX_O_REG ? d->L->m->regs[o->reg].bits : 64;
     d->insn->address_bits = (uint8_t)bits;
@@ -340,6 +386,18 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
         return put_predicate_source(d, o);
     case 'm':
         return put_address(d, o);
+    case 'M':
+        return put_copy_source(d, o);
+    case 'n':
+        return put_copy_bytes(d, o);
+    case 'z':
+        return put_copy_limit(d, o);
+    case 'x':
+        return put_source(d, source(d, o, PTX_T_b64));
+    case 'Y':
+        return put_destination(d, o, 64, item.piped);
+    case 'h':
+        return source(d, o, PTX_T_b64) != PTX_NONE;
     case 'v':
         return put_vector(d, o, true);
     case 'V':
@@ -381,8 +439,9 @@ static vm_space space_of(uint8_t mod) {
 }
 
 static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
-    static const uint8_t op_groups[] = {PTX_G_cmp,  PTX_G_testp, PTX_G_shfl,
-                                        PTX_G_vote, PTX_G_wrap,  PTX_G_prmt};
+    static const uint8_t op_groups[] = {PTX_G_cmp,   PTX_G_testp,   PTX_G_shfl,
+                                        PTX_G_vote,  PTX_G_wrap,    PTX_G_prmt,
+                                        PTX_G_noinc, PTX_G_arrival, PTX_G_waiting};
     in->row = m->row;
     in->t = m->t;
     in->u = m->u;
@@ -392,7 +451,7 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
     in->sat = m->mod[PTX_G_sat] != 0;
     in->relu = m->mod[PTX_G_relu] != 0;
     in->bool_op = m->mod[PTX_G_bool];
-    in->space = (uint8_t)space_of(m->mod[PTX_G_space]);
+    in->space = (uint8_t)(m->mod[PTX_G_smem] ? VM_SPACE_SHARED : space_of(m->mod[PTX_G_space]));
     for (size_t i = 0; i < sizeof op_groups; i++)
         if (m->mod[op_groups[i]])
             in->op = m->mod[op_groups[i]];

@@ -176,7 +176,8 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
                            .target = UINT32_MAX};
     info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED;
     bool rows = shape == PTX_S_LDMATRIX || shape == PTX_S_STMATRIX;
-    info->is_load = shape == PTX_S_LD || shape == PTX_S_WMMA_LOAD || shape == PTX_S_LDMATRIX;
+    info->is_load = shape == PTX_S_LD || shape == PTX_S_WMMA_LOAD || shape == PTX_S_LDMATRIX ||
+                    shape == PTX_S_CPASYNC;
     info->is_store = shape == PTX_S_ST || shape == PTX_S_WMMA_STORE || shape == PTX_S_STMATRIX;
     if (info->is_atomic || info->is_load || info->is_store) {
         info->space = rows ? VM_SPACE_SHARED : (vm_space)in->space;

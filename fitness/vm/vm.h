@@ -256,7 +256,7 @@ typedef struct vm_launch {
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
     uint32_t jobs; /* threads that share the blocks, where they have nothing to do with each other;
                       0 and 1: one. Nothing but the time depends on it */
-    const uint32_t *sample;   /* linear block numbers to run, ascending; NULL: all of the grid */
+    const uint32_t *sample; /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the
                          machine keeps them */

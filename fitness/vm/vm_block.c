@@ -67,6 +67,7 @@ static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->shared, 0, s->shared_bytes);
     memset(b->shared_writes, 0, s->shared_bytes);
+    vm_async_reset(b);
     vm_race_block(s, b);
     b->active = true;
     s->happenings++;
@@ -115,6 +116,7 @@ void vm_block_end(vm_state *s, vm_block *b) {
 }
 
 void vm_block_free(vm_block *b) {
+    vm_async_free(b);
     for (uint32_t i = 0; b->warps && i < b->warp_count; i++) {
         free(b->warps[i].local);
         free(b->warps[i].local_written);

@@ -69,6 +69,32 @@ typedef enum vm_stop {
     VM_STOP_TRAP,
 } vm_stop;
 
+/* ---- asynchronous copies and mbarriers (exec_async.h, vm_async.c) */
+
+/* One lane's cp.async until it is waited for. */
+typedef struct vm_copy {
+    const uint8_t *from; /* host */
+    uint32_t to;         /* offset in shared memory */
+    uint8_t bytes, read; /* written; of these read from the source, the rest are zeros */
+    uint8_t lane;
+    uint32_t group;    /* how many groups the lane had committed before */
+    uint32_t mbarrier; /* offset + 1 of the mbarrier that tells its end; 0: none. The bytes are
+                          there already, but marked until the phase ends */
+    uint32_t entry;    /* race entry for then */
+} vm_copy;
+
+typedef struct vm_async {
+    vm_copy *copies;
+    size_t count, capacity;
+    uint32_t committed[VM_LANES]; /* groups */
+} vm_async;
+
+typedef struct vm_mbarrier {
+    uint32_t offset; /* in shared memory */
+    uint32_t made;   /* race entry of its init */
+    uint32_t stamp;  /* races: the newest when its last phase ended */
+} vm_mbarrier;
+
 struct vm_warp {
     uint8_t *regs;    /* of the current frame */
     uint32_t mask;    /* of the current set */
@@ -112,6 +138,7 @@ struct vm_warp {
     vm_frame **levels; /* frames of called functions by depth, from 1: lanes share them */
     size_t level_count;
     uint64_t ticks;
+    vm_async *async;                               /* NULL: no cp.async yet */
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
 };
 
@@ -133,6 +160,8 @@ struct vm_block {
     uint32_t *shared_writes; /* shadow: an entry a word, vm_memory.h */
     uint32_t *shared_reads;
     vm_barrier barriers[VM_BARRIERS];
+    vm_mbarrier *mbarriers;
+    size_t mbarrier_count, mbarrier_capacity;
     bool active;
     bool repeats;     /* came back to an earlier state while nothing changed */
     uint64_t earlier; /* hash of that state (vm_still.c) */
@@ -234,6 +263,24 @@ void vm_lanes_exit(vm_warp *w, uint32_t mask);
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg);
 void vm_poll_note(vm_warp *w, const ptx_insn *ip, vm_space space, unsigned lane, uint64_t address);
 bool vm_local_grow(vm_warp *w, uint64_t bytes);
+
+/* ---- asynchronous copies and mbarriers (vm_async.c) */
+/* False: out of memory, which the launch then reports. */
+bool vm_copy_add(vm_warp *w, vm_copy copy);
+void vm_copies_commit(vm_warp *w, uint32_t lanes);
+/* Ends the lanes' copies that are not of their `but` newest groups; UINT32_MAX: all of them, those
+ * in no group too. `entry`: the race entry of the warp now, without its lane. */
+void vm_copies_wait(vm_warp *w, uint32_t lanes, uint32_t but, uint32_t entry);
+/* The lane's copies will be over when the mbarrier's phase ends. */
+void vm_copies_bind(vm_warp *w, unsigned lane, uint32_t mbarrier, uint32_t entry);
+/* A phase has ended: so have the copies bound to the mbarrier. */
+void vm_copies_release(vm_block *b, uint32_t mbarrier);
+vm_mbarrier *vm_mbarrier_find(const vm_block *b, uint32_t offset);
+vm_mbarrier *vm_mbarrier_add(vm_block *b, uint32_t offset); /* NULL: out of memory */
+void vm_mbarrier_remove(vm_block *b, vm_mbarrier *mbarrier);
+void vm_async_reset(vm_block *b); /* before another block takes the place */
+void vm_async_free(vm_block *b);
+void vm_async_forget(vm_block *b); /* all race stamps begin anew */
 
 /* ---- races (vm_race.c): when accesses become ordered */
 bool vm_race_begin(vm_state *s);

@@ -46,6 +46,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec_tensor.h"
 
+#include "fitness/vm/exec_async.h"
 #include "fitness/vm/exec_matrix.h"
 
 /* Shapes whose handlers do not depend on the row or type. */
@@ -83,6 +84,10 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define H_MMA_BF16(T, id, expr)
 #define H_MMA_F16(T, id, expr)
 #define H_MMA_QUADS(T, id, expr)
+#define H_CPASYNC(T, id, expr)
+#define H_CPCOMMIT(T, id, expr)
+#define H_CPWAIT(T, id, expr)
+#define H_MBPENDING(T, id, expr)
 
 /* All handlers of the table. */
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
@@ -190,6 +195,11 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define C_MMA_BF16(T, id) CASE(T, 0, h_MMA_BF16)
 #define C_MMA_F16(T, id) CASE(T, 0, h_MMA_F16)
 #define C_MMA_QUADS(T, id) CASE(T, 0, h_MMA_QUADS)
+#define C_CPASYNC(T, id) CASE(T, 0, h_CPASYNC)
+#define C_CPCOMMIT(T, id) CASE(T, 0, h_CPCOMMIT)
+#define C_CPWAIT(T, id) CASE(T, 0, h_CPWAIT)
+#define C_MBARRIER C_PLAIN
+#define C_MBPENDING(T, id) CASE(T, 0, h_MBPENDING)
 
 #define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
     static ptx_handler find_##id(unsigned key) {                                                   \

@@ -57,6 +57,7 @@ static void start_over(vm_state *s) {
         forget_entries(b->shared_writes, b->shared_reads, s->shared_bytes);
         for (uint32_t k = 0; k < b->warp_count; k++)
             forget_warp(&b->warps[k]);
+        vm_async_forget(b);
     }
     s->stamp = s->first_stamp = 0;
 }
