@@ -3,9 +3,9 @@
  *
  * At a timed case the gates run two or four blocks, and a variant that leaves out half of what a
  * block has to do at large shapes alone could pass. Before it is promoted, all blocks of the timed
- * cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many elements of the
- * outputs as the baseline does, correct where they are looked at. Those of the search are among them:
- * a case of its own may be the only one of its size. */
+ * cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many elements of
+ * the outputs as the baseline does, correct where they are looked at. Those of the search are among
+ * them: a case of its own may be the only one of its size. */
 #include "fitness/fitness_impl.h"
 
 #include <math.h>

@@ -32,9 +32,9 @@ typedef struct ptx_launch {
     device_launch launch;
 } ptx_launch;
 
-/* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg of the command
- * line and prepares everything up to the launch. EV_BAD: the file, the entry, an argument that does
- * not fit the kernel's parameter (with the parameter's name and size). */
+/* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg of the
+ * command line and prepares everything up to the launch. EV_BAD: the file, the entry, an argument
+ * that does not fit the kernel's parameter (with the parameter's name and size). */
 ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out,
                           ev_error *err) EV_CHECKED;
 void ptx_launch_close(ptx_launch *l);

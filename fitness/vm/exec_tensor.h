@@ -26,7 +26,7 @@ static __attribute__((noinline)) const ptx_insn *part_of_warp(vm_warp *w, const 
                                                               uint32_t mask) {
     uint32_t off = w->mask & ~mask;
     if (!off && w->live & ~mask)
-        return wait_for(w, ip, w->live);
+        return wait_for(w, ip, mask, w->live);
     return inactive(w, ip, (unsigned)__builtin_ctz(mask),
                     (unsigned)__builtin_ctz(off ? off : ~mask));
 }
