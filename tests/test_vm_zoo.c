@@ -63,8 +63,10 @@ static unsigned wrong_words(const zoo *z, const zoo_good *k) {
     for (int i = 0; i < ZOO_N; i++)
         out[i] = both[i] = ZOO_ANY;
     k->expect(out, both);
-    for (int i = 0; i < ZOO_N; i++)
-        wrong += !word_fits(out[i], z->out[i], k->tolerance) + !word_fits(both[i], z->both[i], 0);
+    for (int i = 0; i < ZOO_N; i++) {
+        wrong += word_fits(out[i], z->out[i], k->tolerance) ? 0u : 1u;
+        wrong += word_fits(both[i], z->both[i], 0) ? 0u : 1u;
+    }
     return wrong;
 }
 

@@ -8,6 +8,7 @@
 typedef struct place {
     const char *what, *name; /* "buffer", its name; NULL: nameless */
     uint64_t start, bytes;
+    int64_t at; /* the address, as `start` counts */
 } place;
 
 static void append(char *text, size_t size, const char *format, ...) EV_PRINTF(3, 4);
@@ -36,7 +37,7 @@ static void nearest_variable(place *best, const vm_module *m, vm_space space, ui
                              uint64_t base, const char *what, int64_t at) {
     for (const ptx_var *v = m->variables; v; v = v->next)
         if (v->space == space && !v->dynamic && v->func == func)
-            keep_nearer(best, (place){what, v->name, base + v->offset, v->bytes}, at);
+            keep_nearer(best, (place){what, v->name, base + v->offset, v->bytes, 0}, at);
 }
 
 static place shared_place(const vm_warp *w, uint32_t func, int64_t at) {
@@ -49,8 +50,8 @@ static place shared_place(const vm_warp *w, uint32_t func, int64_t at) {
     if (func != entry)
         nearest_variable(&best, s->module, VM_SPACE_SHARED, func, 0, "shared variable", at);
     if (dynamic)
-        keep_nearer(&best, (place){"dynamic shared memory", NULL, s->module->dynamic_base, dynamic},
-                    at);
+        keep_nearer(
+            &best, (place){"dynamic shared memory", NULL, s->module->dynamic_base, dynamic, 0}, at);
     return best;
 }
 
@@ -59,7 +60,8 @@ static place parameter_place(const vm_warp *w, int64_t at) {
     place best = {0};
     for (size_t i = 0; i < e->param_count; i++)
         keep_nearer(
-            &best, (place){"parameter", e->params[i].name, e->params[i].offset, e->params[i].bytes},
+            &best,
+            (place){"parameter", e->params[i].name, e->params[i].offset, e->params[i].bytes, 0},
             at);
     return best;
 }
@@ -74,7 +76,7 @@ static place global_place(const vm_warp *w, uint64_t address) {
         nearest_variable(&best, s->module, VM_SPACE_GLOBAL, PTX_NONE, s->globals, "global variable",
                          (int64_t)address);
     else
-        best = (place){"buffer", a->name, VM_GLOBAL_BASE + a->offset, a->bytes};
+        best = (place){"buffer", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0};
     return best;
 }
 
@@ -105,6 +107,8 @@ static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, un
     const vm_module *m = w->state->module;
     bool window = address >> VM_WINDOW_SHIFT >= 1 && address >> VM_WINDOW_SHIFT <= 4;
     int64_t at = (int64_t)(window ? address & (VM_WINDOW(1) - 1) : address);
+    if (!window && address <= UINT32_MAX) /* a 32-bit address just below 0 */
+        at = (int32_t)address;
     uint32_t func = m->cold[ip - m->code].func;
     place best = {0};
     switch (space) {
@@ -122,9 +126,10 @@ static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, un
         best = parameter_place(w, at);
         break;
     default:
-        return global_place(w, address);
+        best = global_place(w, address);
+        at = (int64_t)address;
     }
-    best.start += window ? address - (uint64_t)at : 0;
+    best.at = at;
     return best;
 }
 
@@ -142,12 +147,11 @@ void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *
     if (!known || !p.what)
         return;
     const char *before = p.name ? " '" : "", *after = p.name ? "'" : "", *name = p.name;
-    bool inside = distance(&p, (int64_t)address) == 0;
-    if ((int64_t)address < (int64_t)p.start)
-        append(text, size, ", %llu bytes before ", (unsigned long long)(p.start - address));
+    if (p.at < (int64_t)p.start)
+        append(text, size, ", %lld bytes before ", (long long)((int64_t)p.start - p.at));
     else
-        append(text, size, ", offset %llu in ", (unsigned long long)(address - p.start));
+        append(text, size, ", offset %lld in ", (long long)(p.at - (int64_t)p.start));
     append(text, size, "%s%s%s%s", p.what, before, name ? name : "", after);
-    if (!inside)
+    if (distance(&p, p.at) != 0)
         append(text, size, " of %llu bytes", (unsigned long long)p.bytes);
 }
