@@ -31,6 +31,7 @@ typedef struct device_properties {
     /* The virtual machine that a candidate has to pass before it may come here, "vm:h200"; "" where
      * none is needed, since the device checks everything itself. */
     char twin[64];
+    bool twin_is_same; /* the twin's description is of this very GPU model */
 } device_properties;
 
 /* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:

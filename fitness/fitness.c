@@ -25,6 +25,11 @@ ev_status fitness_open(const task *t, device *d, const fitness_options *options,
     if (f->options.fuel_factor == 0)
         f->options.fuel_factor = FUEL_FACTOR;
     device_clear(d);
+    ev_status status = fit_twin_open(f, err);
+    if (status != EV_OK) {
+        free(f);
+        return status;
+    }
     *out = f;
     return EV_OK;
 }
@@ -41,6 +46,7 @@ static void free_candidate(candidate *c) {
 void fitness_close(fitness *f) {
     if (f == NULL)
         return;
+    fit_twin_close(f);
     for (size_t i = 0; i < f->case_count; i++)
         fit_case_free(f, f->cases[i]);
     free(f->cases);
@@ -114,6 +120,7 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
     memset(out, 0, sizeof *out);
     out->stopped = GATE_NONE;
     EV_TRY(copy_candidate(baseline, &f->baseline, err));
+    EV_TRY(fit_twin_baseline(f, baseline, err));
     device_kernel *kernel = NULL;
     EV_TRY(fit_load(f, &f->baseline, &kernel, out, err));
     if (kernel == NULL)
@@ -183,6 +190,10 @@ static ev_status profile_kernel(fitness *f, const fit_trial *trial, const task_c
 ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
                           fitness_profile_data *out, ev_error *err) {
     fit_trial trial = {.who = c};
+    score s = {.stopped = GATE_NONE};
+    EV_TRY(fit_twin_pass(f, c, &s, err));
+    if (s.stopped != GATE_NONE)
+        return ev_fail(err, EV_BAD, "%s", s.reason);
     EV_TRY(device_load(f->d, c->ptx, c->ptx_bytes, c->entry, &trial.kernel, err));
     ev_status status = profile_kernel(f, &trial, at, out, err);
     device_unload(trial.kernel);

@@ -45,6 +45,7 @@ typedef struct fit_baseline {
     double covered;      /* the same, from all blocks or many (cover.c); 0: not known */
     accuracy accuracy;
     double ns;
+    uint64_t rebuilds; /* of the device when it was run */
 } fit_baseline;
 
 typedef struct fit_case {
@@ -71,6 +72,10 @@ struct fitness {
     candidate baseline;  /* a copy of its own; ptx NULL: not set */
     device_kernel *baseline_kernel;
     fitness_cost cost;
+    fitness *twin; /* in the virtual machine, before a real GPU; NULL: the device needs none */
+    device *twin_device;
+    bool has_passed; /* `passed` is of the last candidate that passed the twin */
+    ev_sha256 passed;
 };
 
 /* The case, made on the first call: buffers, inputs. */
@@ -165,14 +170,29 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* Gate 6: all outputs are written at the held-out timed cases, as far as blocks can be paid for. */
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
+/* ---- twins (twin.c) ---- */
+
+/* The same task on the virtual machine that the device names as its twin, if it does. */
+ev_status fit_twin_open(fitness *f, ev_error *err) EV_CHECKED;
+void fit_twin_close(fitness *f);
+ev_status fit_twin_baseline(fitness *f, const candidate *baseline, ev_error *err) EV_CHECKED;
+/* Gates 2 and 3 in the twin: `s` is stopped where the candidate fails there. Nothing to do without
+ * a twin, or when it was the last to pass. */
+ev_status fit_twin_pass(fitness *f, const candidate *who, score *s, ev_error *err) EV_CHECKED;
+/* The speed-of-light floor at a case, ns, by the twin's counters; 0: not known for this device. */
+ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *which, double *ns,
+                         ev_error *err) EV_CHECKED;
+
 /* ---- gates (gates.c) ---- */
 
 /* What a loaded candidate has to pass. */
 typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
-/* Gate 2's load, then the ladder; the score begins empty. */
+/* The twin's gates, gate 2's load, then the ladder; the score begins empty. */
 ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out,
                     ev_error *err) EV_CHECKED;
 
+/* Gates 2 and 3 alone: what a twin is asked. */
+ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 void fit_stop(score *s, gate at, const fit_result *result, const char *format, ...) EV_PRINTF(4, 5);
 /* Adds a case's row to the score. */
 void fit_note_case(score *s, const fit_case *c, const fit_result *result);

@@ -181,6 +181,21 @@ static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error 
     return EV_OK;
 }
 
+static bool has_smoke(const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].split == CORPUS_SEARCH && t->cases[i].use == TASK_SMOKE)
+            return true;
+    }
+    return false;
+}
+
+ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    task_case_use use = has_smoke(f->t) ? TASK_SMOKE : TASK_CHECK;
+    EV_TRY(check_params(f, trial->kernel, err));
+    EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
+    return gate_cases(f, use, GATE_SAFE, trial, s, err);
+}
+
 static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
@@ -197,7 +212,9 @@ ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *o
     memset(out, 0, sizeof *out);
     out->stopped = GATE_NONE;
     fit_trial trial = {.who = c};
-    EV_TRY(fit_load(f, c, &trial.kernel, out, err));
+    EV_TRY(fit_twin_pass(f, c, out, err));
+    if (out->stopped == GATE_NONE)
+        EV_TRY(fit_load(f, c, &trial.kernel, out, err));
     if (out->stopped != GATE_NONE)
         return EV_OK;
     ev_status status = ladder(f, &trial, out, err);

@@ -116,10 +116,13 @@ static ev_status check_floor(fitness *f, const task_case *which, const fit_trial
     ev_status status = fit_run_case(f, c, trial, &options, run, err);
     if (status == EV_OK)
         status = fit_restore_after(f, c, run, err);
-    if (status == EV_OK && run->outcome.ok && run->timing.ns < run->timing.model.floor_ns)
+    double floor_ns = run->timing.model.floor_ns;
+    if (status == EV_OK && f->twin != NULL)
+        status = fit_twin_floor(f, trial->who, which, &floor_ns, err);
+    if (status == EV_OK && run->outcome.ok && run->timing.ns < floor_ns)
         fit_stop(s, GATE_PROMOTED, NULL,
                  "case %s: %.1f ns is below the speed-of-light floor of %.1f ns: an alarm",
-                 c->at->name, run->timing.ns, run->timing.model.floor_ns);
+                 c->at->name, run->timing.ns, floor_ns);
     free(run);
     return status;
 }
@@ -161,7 +164,20 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
     return try_again(f, TASK_SMOKE, fresh, trial, s, err);
 }
 
+/* In the twin: what only a virtual machine can tell, at the smallest cases. */
+static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    uint32_t fresh = f->options.fresh;
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, fresh, trial, s, err));
+    EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, fresh, trial, s, err));
+    return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
+}
+
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
+    if (f->twin != NULL) {
+        EV_TRY(fit_judge(f->twin, c, stand_in_twin, out, err));
+        if (out->stopped != GATE_NONE)
+            return EV_OK;
+    }
     return fit_judge(f, c, stand, out, err);
 }
 
@@ -197,7 +213,9 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
     memset(&s, 0, sizeof s);
     s.stopped = GATE_NONE;
     fit_trial trial = {.who = c};
-    EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
+    EV_TRY(fit_twin_pass(f, c, &s, err));
+    if (s.stopped == GATE_NONE)
+        EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
     if (s.stopped != GATE_NONE) {
         *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2};
         (void)snprintf(out->reason, sizeof out->reason, "%s", s.reason);

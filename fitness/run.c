@@ -74,7 +74,8 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);
-    if (!fit_case_is_full(c) && !options->all_blocks && blocks > limit) {
+    bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
+    if (!fit_case_is_full(c) && samples && blocks > limit) {
         l.sample = sample;
         l.sample_count = model_sample_blocks(blocks, limit, sample);
         out->share = (double)l.sample_count / (double)blocks;
@@ -237,13 +238,14 @@ static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_
                    f->t->name, c->at->name, all, BASELINE_ORACLE_MOST);
 }
 
-static void note_baseline(fit_case *c, const fit_result *r) {
+static void note_baseline(const fitness *f, fit_case *c, const fit_result *r) {
     c->baseline = (fit_baseline){
         .done = true,
         .instructions = (double)r->run.outcome.counters.thread_instructions / r->run.share,
         .written = (double)r->written / r->run.share,
         .accuracy = r->accuracy,
-        .ns = r->run.timing.ns};
+        .ns = r->run.timing.ns,
+        .rebuilds = device_rebuilds(f->d)};
 }
 
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {
@@ -265,17 +267,24 @@ ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *
         return ev_fail(err, EV_BAD,
                        "task %s: the baseline disagrees with its oracle: %s (tolerance %g)",
                        f->t->name, out->reason, f->t->tolerance.relative_l2);
-    note_baseline(c, out);
+    note_baseline(f, c, out);
     return EV_OK;
 }
 
 ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
-    if (c->baseline.done)
+    /* what was measured before a fault is measured again */
+    if (c->baseline.done && c->baseline.rebuilds == device_rebuilds(f->d))
         return EV_OK;
     fit_result *result = malloc(sizeof *result);
     if (result == NULL)
         return ev_fail_memory(err, sizeof *result);
+    bool ran_before = c->baseline.done;
     ev_status status = fit_baseline_case(f, c, result, err);
     free(result);
-    return status;
+    if (status == EV_OK || !ran_before)
+        return status;
+    c->baseline.done = true; /* it was right once: the device is to blame */
+    if (err != NULL)
+        err->status = EV_INFRA;
+    return ev_wrap(err, EV_INFRA, "since a fault of %s", device_properties_of(f->d)->id);
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds a launch may take: a kernel that is worth tuning ends well before. */
+/* Seconds a launch may take: a kernel that is worth tuning ends well before. Where the GPU is the
+ * stand-in's, seconds are the virtual machine's. */
 #define WATCHDOG_SECONDS 10
+#define WATCHDOG_MODELLED 600
 
 ev_status cuda_check(const cuda_device *c, CUresult result, const char *what, ev_error *err) {
     char text[200];
@@ -104,14 +106,25 @@ static const uint64_t *cuda_stored(const device *d, size_t *count) {
 
 /* ---- the twin ---- */
 
-/* How far a description is from the device: a target that cannot be run is out, then the nearest
- * target, then the nearest number of SMs; a description named as the device comes first. */
-static double distance(const gpu *g, int sm, int sm_count, const char *name) {
-    if (g->sm > sm)
+/* "NVIDIA GeForce RTX 4090" is rtx4090. */
+static bool is_named(const char *name, const char *id) {
+    char plain[128] = "";
+    size_t length = 0;
+    for (; *name != '\0' && length + 1 < sizeof plain; name++) {
+        if (*name != ' ')
+            plain[length++] = *name;
+    }
+    return strcasestr(plain, id) != NULL;
+}
+
+/* How far a description is from the device: a target that cannot be run is out, one that is named
+ * as the device is comes first, then the nearest target, then the nearest number of SMs. */
+static double distance(const gpu *g, const device_properties *p, int sm_count) {
+    if (g->sm > p->sm)
         return INFINITY;
-    if (strstr(name, g->name) != NULL)
+    if (is_named(p->name, g->id))
         return -1;
-    return (sm - g->sm) * 1e6 + fabs(gpu_get(g, GPU_SM_COUNT) - sm_count);
+    return (p->sm - g->sm) * 1e6 + fabs(gpu_get(g, GPU_SM_COUNT) - sm_count);
 }
 
 static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) {
@@ -125,7 +138,7 @@ static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) 
         ev_error ignored;
         if (gpu_load(ids[i], &g, &ignored) != EV_OK)
             continue;
-        double off = distance(g, p->sm, sm_count, p->name);
+        double off = distance(g, p, sm_count);
         if (off < best) {
             best = off;
             sm = g->sm;
@@ -137,6 +150,7 @@ static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) 
     if (p->twin[0] == '\0')
         return ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
                        p->id, p->sm);
+    p->twin_is_same = best < 0;
     p->sm = sm; /* candidates are compiled for what both take */
     return EV_OK;
 }
@@ -214,10 +228,10 @@ static const device_ops CUDA_OPS = {
     .rebuilds = cuda_rebuilds,
 };
 
-static double watchdog_seconds(void) {
+static double watchdog_seconds(const device_properties *p) {
     const char *text = getenv("EVOKE_WATCHDOG");
     double seconds = text != NULL ? atof(text) : 0;
-    return seconds > 0 ? seconds : WATCHDOG_SECONDS;
+    return seconds > 0 ? seconds : p->modelled ? WATCHDOG_MODELLED : WATCHDOG_SECONDS;
 }
 
 static ev_status open_ordinal(cuda_device *c, const char *ordinal, ev_error *err) {
@@ -230,6 +244,7 @@ static ev_status open_ordinal(cuda_device *c, const char *ordinal, ev_error *err
                        ordinal, count);
     EV_TRY(cuda_check(c, c->cu.cuDeviceGet(&c->ordinal, (int)number), "cuDeviceGet", err));
     EV_TRY(describe(c, err));
+    c->watchdog = watchdog_seconds(&c->base.properties);
     return cuda_make_context(c, err);
 }
 
@@ -238,7 +253,6 @@ ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) {
     if (c == NULL)
         return ev_fail_memory(err, sizeof *c);
     c->base.ops = &CUDA_OPS;
-    c->watchdog = watchdog_seconds();
     (void)snprintf(c->base.properties.id, sizeof c->base.properties.id, "cuda:%.40s", ordinal);
     ev_status status = cu_driver_open(&c->cu, err);
     if (status == EV_OK)

@@ -7,11 +7,14 @@
  * interval of the median is narrow. Buffers that kernels update are put back before each launch. */
 #include "fitness/cuda/cuda.h"
 
+#include "base/proc.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 10
+#define BATCH 12 /* the first is not counted */
+#define SAMPLES_LEAST 10
 #define SAMPLES_MOST 60
 #define DISCARDED_MOST 40
 /* Wide enough to go on: the interval over the median. */
@@ -23,6 +26,7 @@ typedef struct sampling {
     const device_kernel *kernel;
     const device_launch *launch;
     CUevent begin[BATCH], end[BATCH];
+    uint32_t batch; /* launches queued at once: as many as the watchdog's time takes */
     double ns[SAMPLES_MOST];
     uint32_t count, discarded;
 } sampling;
@@ -74,7 +78,7 @@ static CUresult run_batch(const sampling *s, bool cold) {
     void *params[] = {&c->flag_seen};
     *c->flag = 0;
     CUresult result = c->cu.cuLaunchKernel(c->spin, 1, 1, 1, 1, 1, 1, 0, c->stream, params, NULL);
-    for (uint32_t i = 0; i < BATCH && result == CUDA_SUCCESS; i++)
+    for (uint32_t i = 0; i < s->batch && result == CUDA_SUCCESS; i++)
         result = queue_one(s, i, cold);
     *c->flag = 1; /* whatever happened */
     return result == CUDA_SUCCESS ? cuda_wait(c) : result;
@@ -82,7 +86,7 @@ static CUresult run_batch(const sampling *s, bool cold) {
 
 /* The first of a batch is a warm-up: instruction caches, and the caches of warm samples. */
 static CUresult read_batch(sampling *s) {
-    for (uint32_t i = 1; i < BATCH && s->count < SAMPLES_MOST; i++) {
+    for (uint32_t i = 1; i < s->batch && s->count < SAMPLES_MOST; i++) {
         float ms = 0;
         CUresult result = s->c->cu.cuEventElapsedTime(&ms, s->begin[i], s->end[i]);
         if (result != CUDA_SUCCESS)
@@ -126,14 +130,16 @@ static CUresult sample(sampling *s, bool cold, double *median, double *low, doub
         if (result != CUDA_SUCCESS)
             return result;
         if (clock_dropped(s->c) && s->discarded < DISCARDED_MOST) {
-            s->discarded += BATCH;
+            s->discarded += s->batch - 1;
             continue;
         }
         result = read_batch(s);
         if (result != CUDA_SUCCESS)
             return result;
         summarise(s, median, low, high);
-        bool enough = s->count >= BATCH && *high - *low <= SPREAD * *median;
+        bool enough = s->count >= SAMPLES_LEAST && *high - *low <= SPREAD * *median;
+        if (s->c->base.properties.modelled) /* all samples are the same */
+            return CUDA_SUCCESS;
         if (enough || s->count >= SAMPLES_MOST)
             return CUDA_SUCCESS;
     }
@@ -183,17 +189,26 @@ static CUresult take_times(sampling *s, device_timing *t) {
     return result;
 }
 
+/* The queue of a batch has to end within the watchdog's time; on the stand-in, whose samples are
+ * all the same, within a fraction of a second. `seconds`: of one run. */
+static uint32_t batch_for(const cuda_device *c, double seconds) {
+    double most = c->base.properties.modelled ? 0.1 : c->watchdog / 4;
+    return (uint32_t)fmin(BATCH, fmax(2, most / fmax(1e-6, seconds)));
+}
+
 ev_status cuda_time(device *d, const device_kernel *k, const device_launch *l, device_outcome *out,
                     device_timing *timing, ev_error *err) {
     cuda_device *c = cuda_of(d);
     /* Once alone: a kernel that fails is not given to a queue. */
+    double begin = ev_clock_now();
     EV_TRY(cuda_run(d, k, l, out, err));
     if (!out->ok)
         return EV_OK;
+    uint32_t batch = batch_for(c, ev_clock_now() - begin);
     sampling *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ev_fail_memory(err, sizeof *s);
-    *s = (sampling){.c = c, .kernel = k, .launch = l};
+    *s = (sampling){.c = c, .kernel = k, .launch = l, .batch = batch};
     CUresult result = take_times(s, timing);
     if (result == CUDA_SUCCESS)
         tidy(s);

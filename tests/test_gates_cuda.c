@@ -1,0 +1,182 @@
+/* The gates on the device cuda:0, which is the stand-in's: nothing gets there before the twin in
+ * the virtual machine passed it, faults of the driver stop a candidate at the gate where they
+ * happen and leave the next one alone, and `evoke check` goes the same way. */
+#include "base/file.h"
+#include "fitness/fitness.h"
+#include "tests/cli_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FOLDER "tests/gates/"
+
+static ev_error err;
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        if ((call) != EV_OK)                                                                       \
+            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
+    } while (0)
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *text;
+} bench;
+
+static candidate candidate_of(bench *b, const char *name) {
+    char path[256];
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, FOLDER "%s", name);
+    free(b->text);
+    OK(ev_file_read(path, &b->text, &bytes, &err));
+    return (candidate){
+        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+}
+
+/* The stand-in runs every block, so the timed cases are made smaller. */
+static void shrink(const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        task_case *c = (task_case *)(uintptr_t)&t->cases[i];
+        expr_name *n = (expr_name *)(uintptr_t)&c->shape[0];
+        if (c->use == TASK_TIME)
+            n->value.whole /= 50;
+    }
+}
+
+static void open_bench(bench *b) {
+    score s;
+    memset(b, 0, sizeof *b);
+    OK(task_load(FOLDER "task.json", &b->t, &err));
+    shrink(b->t);
+    OK(device_open("cuda:0", &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    candidate c = candidate_of(b, "baseline.ptx");
+    OK(fitness_set_baseline(b->f, &c, (1u << CORPUS_SPLIT_COUNT) - 1, &s, &err));
+    assert_true(s.ns > 0 && s.error < 1e-6);
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->text);
+}
+
+static void stops(bench *b, const char *name, gate at, const char *words) {
+    candidate c = candidate_of(b, name);
+    score s;
+    OK(fitness_score(b->f, &c, &s, &err));
+    if (s.stopped != at || strstr(s.reason, words) == NULL)
+        fail_msg("%s: %s, '%s'; expected %s, '%s'", name, gate_name(s.stopped), s.reason,
+                 gate_name(at), words);
+}
+
+static void inject(const char *rules) {
+    (void)setenv("EVOKE_STANDIN_FAIL", rules, 1);
+}
+
+static void test_twin_first(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    /* should one of these come to the device, the driver would say otherwise */
+    inject("launch:0+=timeout;cuModuleLoadDataEx:0+=jit");
+    stops(&b, "out_of_bounds.ptx", GATE_SAFE, "on vm:h200: case smoke: out-of-bounds");
+    stops(&b, "race.ptx", GATE_SAFE, "on vm:h200: case smoke: race-shared");
+    stops(&b, "uninitialised.ptx", GATE_SAFE, "on vm:h200: case smoke: uninitialised-read");
+    stops(&b, "loops.ptx", GATE_SAFE, "on vm:h200: case smoke: fuel");
+    stops(&b, "unknown_instruction.ptx", GATE_EMIT, "on vm:h200: ");
+    stops(&b, "negated.ptx", GATE_ACCURATE, "on vm:h200: case smoke: ");
+    inject("");
+    stops(&b, "wrong_last.ptx", GATE_TIMED, "case large");
+    stops(&b, "infinite.ptx", GATE_ACCURATE, "");
+    close_bench(&b);
+}
+
+static void test_good(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b);
+    candidate c = candidate_of(&b, "good.ptx");
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    assert_true(s.ns > 0 && s.registers >= 8 && s.cases[0].error < 1e-5);
+    OK(fitness_promote(b.f, &c, &s, &err));
+    if (s.stopped != GATE_NONE)
+        fail_msg("%s", s.reason);
+    c = candidate_of(&b, "half_of_the_blocks.ptx");
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_not_equal(s.stopped, GATE_NONE);
+    close_bench(&b);
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    inject("launch:0+=address");
+    stops(&b, "good.ptx", GATE_SAFE, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    score s;
+    candidate c = candidate_of(&b, "good.ptx");
+    /* the baseline is to be measured again, and fails where it did not before: the machine's fault
+     */
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("");
+    stops(&b, "good.ptx", GATE_NONE, "");
+    inject("launch:0+=timeout");
+    stops(&b, "good.ptx", GATE_SAFE, "CUDA_ERROR_LAUNCH_TIMEOUT");
+    inject("cuModuleLoadDataEx:0+=jit");
+    stops(&b, "good.ptx", GATE_EMIT, "cuda:0 refuses the PTX");
+    inject("");
+    assert_true(device_rebuilds(b.d) > 0);
+    stops(&b, "good.ptx", GATE_NONE, ""); /* and the baseline was measured again */
+    assert_true(fitness_baseline_ns(b.f, "large") > 0);
+    c = candidate_of(&b, "good.ptx");
+    inject("cuModuleLoadDataEx:0+=memory");
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("cuEventQuery:0+=lost");
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("");
+    close_bench(&b);
+}
+
+static void test_check_command(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("check", cli_path("task.json"), "--device", "cuda:0", "--json"), 0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 6);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+        assert_string_equal(json_string_value(json_object_get(row, "verdict")), "pass");
+        const json_t *kind = json_object_get(row, "time_kind");
+        assert_true(kind == NULL || strcmp(json_string_value(kind), "modelled") == 0);
+    }
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("devices");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "cuda:0"));
+    ev_proc_result_free(&r);
+    r = cli_shell("EVOKE_STANDIN= $EVOKE check --device cuda:0 ar_adam");
+    cli_expect_error(r, 3, "CUDA_ERROR_NO_DEVICE");
+    r = cli_shell("LD_LIBRARY_PATH=/nowhere $EVOKE check --device cuda:9 ar_adam");
+    assert_true(r.exit_code == 3 || r.exit_code == 2); /* 2: this machine has a driver */
+    ev_proc_result_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_check_command), cmocka_unit_test(test_twin_first),
+        cmocka_unit_test(test_good), cmocka_unit_test(test_faults), /* loses the device: the last */
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
