@@ -124,7 +124,6 @@ static void devices(void **state) {
     const char *task = cli_path("task.json");
     cli_expect_error(CLI_RUN("tune", task, "--device", "vm:z80"), 2, "h200");
     cli_expect_error(CLI_RUN("tune", task, "--device", "gpu"), 2, "gpu");
-    cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0"), 2, "vm:");
     cli_expect_error(CLI_RUN("check", task, "--device", "vm:z80"), 2, "h200");
     cli_expect_error(CLI_RUN("profile", task, "--device", "vm:z80"), 2, "h200");
     cli_expect_error(CLI_RUN("profile", task, "--start", "hand"), 2, "no start 'hand'");
