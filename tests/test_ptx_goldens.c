@@ -546,7 +546,7 @@ static void check_file(void **state, const char *name) {
     }
 FAMILIES(FAMILY_TEST)
 
-/* Rows of matrices have a test of their own, which asks the same: test_ptx_tensor.c. */
+/* Rows of matrices have tests of their own, which ask the same: test_ptx_tensor.c, _matrix.c. */
 static bool tested_elsewhere(const ptx_op *op) {
     return ptx_shape_is_tensor(op->shape) || op->shape == PTX_S_MOVMATRIX;
 }
