@@ -29,7 +29,8 @@ static void on_batch(void *context, const vm_batch *batch) {
             continue;
         assert_true(s->count < MOST_EVENTS);
         s->access[s->count++] = *e;
-        memcpy(s->sectors, batch->sectors + e->first_sector, e->sectors * sizeof *s->sectors);
+        if (e->sectors)
+            memcpy(s->sectors, batch->sectors + e->first_sector, e->sectors * sizeof *s->sectors);
     }
 }
 
