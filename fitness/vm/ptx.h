@@ -239,6 +239,14 @@ typedef struct ptx_since_rule {
 } ptx_since_rule;
 bool ptx_since_get(size_t index, ptx_since_rule *out);
 
+/* One line of ptx_absent.def: what PTX has and the machine has not; false behind the last. */
+typedef struct ptx_absent {
+    const char *name, *what, *cure;
+} ptx_absent;
+bool ptx_absent_get(size_t index, ptx_absent *out);
+/* The line that names an instruction, directive or special register; false: there is none. */
+bool ptx_absent_find(const char *text, size_t length, ptx_absent *out);
+
 /* A target of ptx_targets.def. */
 typedef struct ptx_target {
     int sm;

@@ -209,13 +209,11 @@ static bool parse_values(ptx_loader *L, value_list *list) {
 }
 
 static bool fail_value(ptx_loader *L, const ptx_operand *o, const ptx_var *v, bool result) {
-    return ptx_fail_at(L, o->at,
-                       "found this for '%s' of %u bytes; expected a .param variable of this "
-                       "function of that size%s",
-                       v->name, v->bytes,
-                       v->array ? ""
-                       : result ? " or a register"
-                                : ", a register or a number");
+    return ptx_fail_operand(L, o->at, "a .param variable of this function of %u bytes for '%s'%s",
+                            v->bytes, v->name,
+                            v->array ? ""
+                            : result ? " or a register"
+                                     : ", a register or a number");
 }
 
 static bool bind_register(ptx_loader *L, const ptx_operand *o, const ptx_var *v, ptx_value *out) {
@@ -379,9 +377,8 @@ bool ptx_finish_calls(ptx_loader *L) {
         if (f->defined)
             continue;
         call->system = find_system(f);
-        size_t ignored;
         if (call->system == PTX_SYS_NONE)
-            return ptx_fail_at(L, vm_module_line(m, m->cold[pc].line, &ignored),
+            return ptx_fail_at(L, call->text,
                                "found a call of '%s', which has no body; expected a function of "
                                "this module",
                                f->name);

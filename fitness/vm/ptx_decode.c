@@ -94,8 +94,7 @@ static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
         return symbol_slot(d, o, bits);
     if (o->kind == PTX_O_FUNC && bits == 64)
         return ptx_slot_const(d->L, bits, ptx_func_address((uint32_t)o->value), PTX_BASE_NONE);
-    ptx_fail_at(d->L, o->at, "found this; expected a register or number of type %s",
-                ptx_type_name(t));
+    ptx_fail_operand(d->L, o->at, "a register or number of type %s", ptx_type_name(t));
     return PTX_NONE;
 }
 
@@ -111,7 +110,7 @@ static bool put_predicate_source(decoding *d, const ptx_operand *o) {
     if (o->kind == PTX_O_INT)
         return put_source(d, ptx_slot_const(d->L, 1, o->value ? UINT32_MAX : 0, PTX_BASE_NONE));
     if (o->kind != PTX_O_REG || d->L->m->regs[o->reg].bits != 1)
-        return ptx_fail_at(d->L, o->at, "found this; expected a predicate");
+        return ptx_fail_operand(d->L, o->at, "a predicate");
     if (o->negated)
         d->insn->negate |= (uint8_t)(1u << d->sources);
     return put_source(d, d->L->m->regs[o->reg].slot);
@@ -124,7 +123,7 @@ static bool put_destination(decoding *d, const ptx_operand *o, unsigned bits, bo
         return true;
     }
     if (o->kind != PTX_O_REG || o->negated)
-        return ptx_fail_at(d->L, o->at, "found this; expected a destination register");
+        return ptx_fail_operand(d->L, o->at, "a destination register");
     if (!check_register(d, o, bits))
         return false;
     *place = d->L->m->regs[o->reg].slot;
@@ -152,7 +151,7 @@ static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
             continue;
         }
         if (destination && item->kind != PTX_O_REG)
-            return ptx_fail_at(d->L, item->at, "found this; expected a destination register");
+            return ptx_fail_operand(d->L, item->at, "a destination register");
         in->v[i] = source(d, item, (ptx_type)d->m->t);
         if (in->v[i] == PTX_NONE)
             return false;
@@ -170,7 +169,7 @@ static bool put_element(decoding *d, const ptx_operand *o, ptx_type t, bool dest
     if (destination && o->kind == PTX_O_SINK)
         *slot = ptx_slot_new(d->L, ptx_type_bits(t));
     else if (destination && o->kind != PTX_O_REG)
-        return ptx_fail_at(d->L, o->at, "found this; expected a destination register");
+        return ptx_fail_operand(d->L, o->at, "a destination register");
     else
         *slot = source(d, o, t);
     return *slot != PTX_NONE;
@@ -227,7 +226,7 @@ static bool put_param_address(decoding *d, const ptx_operand *o) {
 static bool put_address(decoding *d, const ptx_operand *o) {
     ptx_insn *in = d->insn;
     if (o->kind != PTX_O_ADDRESS)
-        return ptx_fail_at(d->L, o->at, "found this; expected an address in [ ]");
+        return ptx_fail_operand(d->L, o->at, "an address in [ ]");
     in->site = d->L->m->site_count++;
     in->address_bits = 64;
     if (o->var && in->space == VM_SPACE_GENERIC) /* a bare [variable] means its own space */
@@ -285,7 +284,7 @@ bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place) {
 
 static bool put_label(decoding *d, const ptx_operand *o) {
     if (o->kind != PTX_O_LABEL && o->kind != PTX_O_FUNC)
-        return ptx_fail_at(d->L, o->at, "found this; expected a label");
+        return ptx_fail_operand(d->L, o->at, "a label");
     return ptx_label_fixup(d->L, o, NULL);
 }
 
@@ -293,14 +292,14 @@ static bool put_branches(decoding *d, const ptx_operand *o) {
     ptx_symbol *s =
         o->kind == PTX_O_LABEL ? ptx_symbol_find(d->L, o->label, o->label_length) : NULL;
     if (!s || s->kind != PTX_Y_BRANCHES)
-        return ptx_fail_at(d->L, o->at, "found this; expected the name of .branchtargets");
+        return ptx_fail_operand(d->L, o->at, "the name of .branchtargets");
     d->insn->target = s->index;
     return true;
 }
 
 static bool put_immediate(decoding *d, const ptx_operand *o) {
     if (o->kind != PTX_O_INT)
-        return ptx_fail_at(d->L, o->at, "found this; expected an integer constant");
+        return ptx_fail_operand(d->L, o->at, "an integer constant");
     d->insn->imm = o->value;
     return true;
 }
@@ -309,7 +308,7 @@ static bool put_immediate(decoding *d, const ptx_operand *o) {
 static bool put_copy_source(decoding *d, const ptx_operand *o) {
     ptx_insn *in = d->insn;
     if (o->kind != PTX_O_ADDRESS)
-        return ptx_fail_at(d->L, o->at, "found this; expected an address in [ ]");
+        return ptx_fail_operand(d->L, o->at, "an address in [ ]");
     if (o->var && o->var->space != VM_SPACE_GLOBAL)
         return ptx_fail_at(d->L, o->at, "found '%s'; expected a .global variable", o->var->name);
     if (o->value != (int32_t)o->value)
@@ -331,8 +330,8 @@ static bool put_copy_source(decoding *d, const ptx_operand *o) {
 static bool put_copy_bytes(decoding *d, const ptx_operand *o) {
     bool whole = d->m->mod[PTX_G_copy] == PTX_M_COPY_CG;
     if (o->kind != PTX_O_INT || (o->value != 16 && (whole || (o->value != 4 && o->value != 8))))
-        return ptx_fail_at(d->L, o->at, "found this; expected %s",
-                           whole ? "16, the only size of .cg" : "4, 8 or 16 bytes");
+        return ptx_fail_operand(d->L, o->at, "%s",
+                                whole ? "16, the only size of .cg" : "4, 8 or 16 bytes");
     d->insn->bytes = (uint8_t)o->value;
     d->insn->count = 1;
     return true;

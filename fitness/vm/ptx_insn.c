@@ -82,9 +82,10 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
         return true;
     }
     if (*t.at == '%')
-        return L->failed ? false
-                         : ptx_fail_at(L, t.at, "found '%.*s'; expected a declared register",
-                                       (int)t.length, t.at);
+        return ptx_fail_absent(L, t.at, t.length)
+                   ? false
+                   : ptx_fail_at(L, t.at, "found '%.*s'; expected a declared register",
+                                 (int)t.length, t.at);
     o->kind = t.length == 1 && *t.at == '_' ? PTX_O_SINK : PTX_O_LABEL;
     return true;
 }

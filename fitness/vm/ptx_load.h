@@ -103,6 +103,10 @@ bool ptx_grow(ptx_loader *L, void **array, size_t *capacity, size_t count, size_
 bool ptx_fail_at(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
 /* "found ...; expected WHAT" at the current token. Returns false. */
 bool ptx_fail_expected(ptx_loader *L, const char *what);
+/* The same for the operand that stands at `at`. */
+bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
+/* Says so where `at` is something of ptx_absent.def; false: it is not, and nothing was said. */
+bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
 bool ptx_expect(ptx_loader *L, char punct);
 bool ptx_accept(ptx_loader *L, char punct);
 

@@ -159,6 +159,8 @@ static void note_attempt(attempt *a, unsigned row, unsigned reached, const char 
 static void fail_mnemonic(ptx_loader *L, const parts *p, const attempt *a) {
     const ptx_token *t = &L->lex.token;
     int length = (int)t->length;
+    if (ptx_fail_absent(L, t->at, t->length))
+        return;
     if (!a->any)
         ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has", length,
                     t->at);

@@ -93,12 +93,13 @@ static bool parse_performance(ptx_loader *L, ptx_func *f) {
             place = &ignored;
         else if (word(L, ".noreturn") || word(L, ".explicitcluster"))
             continue;
-        else if (word(L, ".reqnctapercluster")) {
+        else if (ptx_lex_is_word(&L->lex, ".reqnctapercluster")) {
+            const ptx_token directive = L->lex.token;
+            ptx_lex_next(&L->lex);
             if (!parse_dimension_product(L, &ignored))
                 return false;
-            if (ignored > 1)
-                return ptx_fail_expected(L, "clusters of one block (.reqnctapercluster of more are "
-                                            "not supported)");
+            if (ignored > 1 && ptx_fail_absent(L, directive.at, directive.length))
+                return false;
             continue;
         } else if (word(L, ".pragma")) {
             if (!skip_statement(L))

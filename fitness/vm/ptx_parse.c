@@ -70,7 +70,7 @@ static bool parse_dimensions(ptx_loader *L, uint64_t *count, bool *array) {
             return ptx_fail_expected(L, "a number of elements up to 2^28");
         *count *= t->value;
         if (*count > MAX_VARIABLE)
-            return ptx_fail_expected(L, "fewer elements");
+            return ptx_fail_expected(L, "at most 2^28 elements in all");
         ptx_lex_next(&L->lex);
         if (!ptx_expect(L, ']'))
             return false;
@@ -140,7 +140,7 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
 static bool put_bytes(ptx_loader *L, ptx_var *v, uint64_t *at, uint64_t value) {
     uint32_t bytes = ptx_type_bits(v->type) / 8;
     if (*at + bytes > v->bytes)
-        return ptx_fail_expected(L, "no more values than the variable has");
+        return ptx_fail_expected(L, "'}' or ';': the variable has no room for more values");
     memcpy(v->init + *at, &value, bytes);
     *at += bytes;
     return true;
@@ -203,7 +203,7 @@ static bool put_address(ptx_loader *L, ptx_var *v, uint64_t *at, const initial_a
 static bool parse_initial_address(ptx_loader *L, ptx_var *v, uint64_t *at) {
     initial_address a = {0};
     if (ptx_type_bits(v->type) != 64)
-        return ptx_fail_expected(L, "an address only where the type has 64 bits");
+        return ptx_fail_expected(L, "a number: only a type of 64 bits holds an address");
     return parse_named_address(L, &a) && put_address(L, v, at, &a);
 }
 
@@ -246,7 +246,7 @@ static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
 
 static bool parse_initial_list(ptx_loader *L, ptx_var *v, uint64_t *at, unsigned depth) {
     if (depth > 16)
-        return ptx_fail_expected(L, "fewer nested braces");
+        return ptx_fail_expected(L, "at most 17 nested braces");
     if (ptx_accept(L, '}'))
         return true;
     do {
@@ -326,7 +326,7 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
             L->func->local_align = v->align;
         L->func->local_bytes = (uint32_t)(v->offset + v->bytes);
         if (L->func->local_bytes > MAX_VARIABLE)
-            return ptx_fail_expected(L, "less local memory");
+            return ptx_fail_expected(L, "at most 2^28 bytes of local memory");
         return true;
     }
     if (is_extern)
@@ -422,7 +422,7 @@ bool ptx_place_frame_param(ptx_loader *L, ptx_var *v) {
     v->offset = L->func->frame_bytes;
     L->func->frame_bytes += (uint32_t)align_up((uint64_t)v->stride * 32, 64);
     if (L->func->frame_bytes > 1u << 26)
-        return ptx_fail_expected(L, "fewer parameters");
+        return ptx_fail_expected(L, "at most 64 MiB of registers and parameters");
     return true;
 }
 

@@ -48,6 +48,8 @@ bool ptx_fail_expected(ptx_loader *L, const char *what) {
     const ptx_token *t = &L->lex.token;
     if (t->kind == PTX_K_END)
         return ptx_fail_at(L, t->at, "found the end of the text; expected %s", what);
+    if (t->kind == PTX_K_DIRECTIVE && ptx_fail_absent(L, t->at, t->length))
+        return false;
     int length = t->length > 80 ? 80 : (int)t->length;
     if (t->kind == PTX_K_PUNCT && (*t->at < ' ' || *t->at > '~'))
         return ptx_fail_at(L, t->at, "found byte 0x%02x; expected %s", (unsigned char)*t->at, what);
@@ -55,6 +57,31 @@ bool ptx_fail_expected(ptx_loader *L, const char *what) {
         return ptx_fail_at(L, t->at, "found the malformed '%.*s'; expected %s", length, t->at,
                            what);
     return ptx_fail_at(L, t->at, "found '%.*s'; expected %s", length, t->at, what);
+}
+
+/* An operand goes to the next comma, bar or semicolon outside brackets; 40 bytes tell which it is.
+ */
+static int operand_length(const char *at) {
+    int length = 0, depth = 0;
+    for (; length < 40 && at[length] >= ' '; length++) {
+        char c = at[length];
+        depth += c == '{' || c == '[' || c == '(';
+        depth -= c == '}' || c == ']' || c == ')';
+        if (depth < 0 || (depth == 0 && (c == ',' || c == '|' || c == ';')))
+            break;
+    }
+    while (length > 1 && at[length - 1] == ' ')
+        length--;
+    return length;
+}
+
+bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) {
+    char text[300];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return ptx_fail_at(L, at, "found '%.*s'; expected %s", operand_length(at), at, text);
 }
 
 bool ptx_accept(ptx_loader *L, char punct) {
