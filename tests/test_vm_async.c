@@ -407,8 +407,8 @@ static void test_refused(void **state) {
         {"cp.async.ca.shared.global [%r1], [tile], 4;", "expected a .global variable"},
         {"cp.async.wait_group %r1;", "expected an integer constant"},
         {"cp.async.cs.shared.global [%r1], [%d0], 4;", "expected .ca, .cg"},
-        {"mbarrier.init.shared.b64 [%r1];", "expected them as in"},
-        {"mbarrier.arrive.noComplete.shared.b64 %d2, [%r2];", "expected them as in"},
+        {"mbarrier.init.shared.b64 [%r1];", "found 1 operands"},
+        {"mbarrier.arrive.noComplete.shared.b64 %d2, [%r2];", "found 2 operands"},
         {"mbarrier.arrive.shared.b32 %d2, [%r2];", "expected .b64"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {

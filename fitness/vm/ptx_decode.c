@@ -553,6 +553,12 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
     return true;
 }
 
+static bool fail_operands(const decoding *d, const char *at, const char *found) {
+    char wanted[80];
+    ptx_pattern_text(d->op->pattern, wanted, sizeof wanted);
+    return ptx_fail_at(d->L, at, "found %s; expected %s", found, wanted);
+}
+
 bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
                 const char *at, ptx_insn *insn) {
     decoding d = {.L = L, .m = match, .op = ptx_op_get(match->row), .insn = insn, .at = at};
@@ -583,15 +589,13 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
             continue;
         spare -= item.optional;
         if (next >= count || operands[next].piped != item.piped)
-            return ptx_fail_at(L, next < count ? operands[next].at : at,
-                               "found other operands; expected them as in \"%s\"", d.op->pattern);
+            return fail_operands(&d, next < count ? operands[next].at : at, "other operands");
         if (!put(&d, item, &operands[next]))
             return false;
         next++;
     }
     if (next != count)
-        return ptx_fail_at(L, operands[next].at,
-                           "found one operand too many; expected them as in \"%s\"", d.op->pattern);
+        return fail_operands(&d, operands[next].at, "one operand too many");
     if (tensor && !ptx_tensor_finish(L, match, at, insn))
         return false;
     return !L->failed && !L->oom;

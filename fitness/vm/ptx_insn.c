@@ -1,6 +1,7 @@
 /* Instruction statements: guard, mnemonic, operands; calls; then on to the decoder. */
 #include "fitness/vm/ptx_load.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *ptx_pattern_next(const char *p, ptx_pattern_item *item) {
@@ -30,6 +31,42 @@ bool ptx_pattern_fits(const char *pattern, unsigned count) {
         least += !item.optional;
     }
     return count >= least && count <= most;
+}
+
+/* How the ISA writes an operand of that letter; sources are a, b, c … in order. */
+static const char *operand_word(char letter, unsigned *source) {
+    static const char *const sources[] = {"a", "b", "c", "e", "f"};
+    static const char *const addresses[] = {"[a]", "[b]"};
+    static const struct {
+        const char *letters, *word;
+    } words[] = {{"dDwUYv", "d"}, {"p", "p"},       {"q", "{!}q"},  {"i", "constant"},
+                 {"t", "label"},  {"b", "table"},   {"X", "{d}"},   {"A", "{a}"},
+                 {"B", "{b}"},    {"C", "{c}"},     {"n", "bytes"}, {"z", "limit"},
+                 {"h", "policy"}, {"f", "function"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strchr(words[i].letters, letter))
+            return words[i].word;
+    if (letter == 'm' || letter == 'M')
+        return addresses[(*source)++ != 0];
+    return sources[(*source)++ % 5];
+}
+
+void ptx_pattern_text(const char *pattern, char *out, size_t size) {
+    unsigned source = 0;
+    size_t used = 0;
+    ptx_pattern_item item;
+    *out = 0;
+    for (pattern = ptx_pattern_next(pattern, &item); item.letter && used < size;
+         pattern = ptx_pattern_next(pattern, &item)) {
+        const char *before = item.piped ? "|" : used ? ", " : "";
+        const char *word = operand_word(item.letter, &source);
+        if (item.piped && *out == 'p')
+            word = "q";
+        used += (size_t)snprintf(out + used, size - used, item.optional ? "[%s%s]" : "%s%s", before,
+                                 word);
+    }
+    if (!*out)
+        snprintf(out, size, "none");
 }
 
 bool ptx_parse_number(ptx_loader *L, int64_t *out) {
@@ -216,8 +253,9 @@ static const ptx_match *choose(ptx_loader *L, const ptx_mnemonic *k, unsigned co
     for (unsigned i = 0; i < k->count; i++)
         if (ptx_pattern_fits(ptx_op_get(k->matches[i].row)->pattern, count))
             return &k->matches[i];
-    ptx_fail_at(L, at, "found %u operands of '%s'; expected them as in \"%s\"", count, k->name,
-                ptx_op_get(k->matches[0].row)->pattern);
+    char wanted[80];
+    ptx_pattern_text(ptx_op_get(k->matches[0].row)->pattern, wanted, sizeof wanted);
+    ptx_fail_at(L, at, "found %u operands of '%s'; expected %s", count, k->name, wanted);
     return NULL;
 }
 

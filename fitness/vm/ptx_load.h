@@ -162,6 +162,8 @@ typedef struct ptx_pattern_item {
     char letter; /* 0 at the end */
     bool piped, optional;
 } ptx_pattern_item;
+/* A pattern as the ISA writes operands: "d[|p], a, b". */
+void ptx_pattern_text(const char *pattern, char *out, size_t size);
 const char *ptx_pattern_next(const char *pattern, ptx_pattern_item *item);
 
 #endif

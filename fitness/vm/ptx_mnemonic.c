@@ -19,7 +19,7 @@ static bool split(ptx_loader *L, parts *p) {
         if (i < length && text[i] != '.')
             continue;
         if (p->count == PTX_MAX_PARTS)
-            return ptx_fail_at(L, text + i, "found more than %d parts; expected an instruction",
+            return ptx_fail_at(L, text + start, "found more than %d parts; expected an instruction",
                                PTX_MAX_PARTS);
         p->at[p->count] = text + start;
         p->length[p->count++] = i - start;

@@ -2,6 +2,7 @@
 #include "fitness/vm/ptx_load.h"
 #include "fitness/vm/ptx_parse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,7 @@ uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold) {
                   sizeof *m->code) ||
         !ptx_grow(L, (void **)&m->cold, &L->cold_capacity, m->insn_count, sizeof *m->cold))
         return PTX_NONE;
-    if (!L->func) {
-        ptx_fail_at(L, L->lex.token.at,
-                    "found an instruction outside a function; expected it "
-                    "inside one");
-        return PTX_NONE;
-    }
+    assert(L->func);
     m->code[m->insn_count] = *insn;
     m->cold[m->insn_count] = *cold;
     ptx_shape shape = (ptx_shape)ptx_op_get(insn->row)->shape;

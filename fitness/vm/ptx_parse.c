@@ -2,6 +2,7 @@
 #include "fitness/vm/ptx_parse.h"
 #include "fitness/vm/ptx_load.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,10 +138,13 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
     return v;
 }
 
-static bool put_bytes(ptx_loader *L, ptx_var *v, uint64_t *at, uint64_t value) {
+/* `place` is where the value stands in the text. */
+static bool put_bytes(ptx_loader *L, const char *place, ptx_var *v, uint64_t *at, uint64_t value) {
     uint32_t bytes = ptx_type_bits(v->type) / 8;
     if (*at + bytes > v->bytes)
-        return ptx_fail_expected(L, "'}' or ';': the variable has no room for more values");
+        return ptx_fail_at(L, place,
+                           "found more values for '%s'; expected at most %u bytes of them", v->name,
+                           v->bytes);
     memcpy(v->init + *at, &value, bytes);
     *at += bytes;
     return true;
@@ -193,33 +197,37 @@ static bool parse_named_address(ptx_loader *L, initial_address *out) {
     return true;
 }
 
-static bool put_address(ptx_loader *L, ptx_var *v, uint64_t *at, const initial_address *a) {
+static bool put_address(ptx_loader *L, const char *place, ptx_var *v, uint64_t *at,
+                        const initial_address *a) {
     if (a->relative && !add_reloc(L, v, *at, a))
         return false;
-    return put_bytes(L, v, at, a->value >> a->shift);
+    return put_bytes(L, place, v, at, a->value >> a->shift);
 }
 
 /* The address of a variable or function as an initial value. */
 static bool parse_initial_address(ptx_loader *L, ptx_var *v, uint64_t *at) {
     initial_address a = {0};
+    const char *place = L->lex.token.at;
     if (ptx_type_bits(v->type) != 64)
         return ptx_fail_expected(L, "a number: only a type of 64 bits holds an address");
-    return parse_named_address(L, &a) && put_address(L, v, at, &a);
+    return parse_named_address(L, &a) && put_address(L, place, v, at, &a);
 }
 
 /* One byte of an address: "0xff00(name)" (PTX ISA 5.4.4, mask()). */
 static bool parse_masked_address(ptx_loader *L, ptx_var *v, uint64_t *at, uint64_t mask) {
     initial_address a = {0};
+    const char *place = L->lex.token.at;
     while (a.shift < 64 && mask >> a.shift != 0xff)
         a.shift = (uint8_t)(a.shift + 8);
     if (ptx_type_bits(v->type) != 8 || a.shift == 64)
         return ptx_fail_expected(L, "a mask of one byte, in a variable of bytes");
     return ptx_expect(L, '(') && parse_named_address(L, &a) && ptx_expect(L, ')') &&
-           put_address(L, v, at, &a);
+           put_address(L, place, v, at, &a);
 }
 
 static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
     const ptx_token *t = &L->lex.token;
+    const char *place = t->at;
     bool minus = ptx_accept(L, '-');
     uint64_t value = t->value;
     if (t->kind == PTX_K_IDENT && !minus)
@@ -241,7 +249,7 @@ static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
     ptx_lex_next(&L->lex);
     if (integer && ptx_lex_is(&L->lex, '('))
         return parse_masked_address(L, v, at, value);
-    return put_bytes(L, v, at, value);
+    return put_bytes(L, place, v, at, value);
 }
 
 static bool parse_initial_list(ptx_loader *L, ptx_var *v, uint64_t *at, unsigned depth) {
@@ -298,6 +306,12 @@ static bool place_image(ptx_loader *L, ptx_var *v, uint8_t **image, uint64_t *us
     return true;
 }
 
+/* Where the text declares it. */
+static const char *place_of(ptx_loader *L, const ptx_var *v) {
+    const ptx_symbol *s = ptx_symbol_find(L, v->name, (uint32_t)strlen(v->name));
+    return s ? s->name : L->lex.token.at;
+}
+
 /* Gives a variable its address in its space, and reads what it holds at first. */
 static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     vm_module *m = L->m;
@@ -317,20 +331,20 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
         return true;
     }
     if (v->space == VM_SPACE_LOCAL) {
-        if (!L->func)
-            return ptx_fail_at(L, L->lex.token.at,
-                               "found a .local variable outside a function; "
-                               "expected it inside");
+        assert(L->func);
         v->offset = align_up(L->func->local_bytes, v->align);
         if (L->func->local_align < v->align)
             L->func->local_align = v->align;
         L->func->local_bytes = (uint32_t)(v->offset + v->bytes);
         if (L->func->local_bytes > MAX_VARIABLE)
-            return ptx_fail_expected(L, "at most 2^28 bytes of local memory");
+            return ptx_fail_at(
+                L, place_of(L, v),
+                "found '%s' of %u bytes; expected at most 2^28 bytes of local memory", v->name,
+                v->bytes);
         return true;
     }
     if (is_extern)
-        return ptx_fail_at(L, L->lex.token.at,
+        return ptx_fail_at(L, place_of(L, v),
                            "found an extern variable '%s'; expected one "
                            "defined in this module",
                            v->name);
@@ -418,11 +432,16 @@ static bool parse_registers(ptx_loader *L) {
 bool ptx_place_frame_param(ptx_loader *L, ptx_var *v) {
     v->stride = (uint32_t)align_up(v->bytes ? v->bytes : 8, 8);
     if (v->stride > 1u << 16)
-        return ptx_fail_expected(L, "a parameter of at most 64 KiB");
+        return ptx_fail_at(L, place_of(L, v),
+                           "found '%s' of %u bytes; expected a parameter of at most 64 KiB",
+                           v->name, v->bytes);
     v->offset = L->func->frame_bytes;
     L->func->frame_bytes += (uint32_t)align_up((uint64_t)v->stride * 32, 64);
     if (L->func->frame_bytes > 1u << 26)
-        return ptx_fail_expected(L, "at most 64 MiB of registers and parameters");
+        return ptx_fail_at(L, place_of(L, v),
+                           "found '%s' of %u bytes; expected at most 64 MiB of registers and "
+                           "parameters",
+                           v->name, v->bytes);
     return true;
 }
 
