@@ -1,7 +1,4 @@
-/* The loader: what it reads, and that broken text never hurts it. */
-#include "base/file.h"
-#include "base/pcg.h"
-#include "base/proc.h"
+/* The loader: what it reads; test_ptx_refusals and test_ptx_mutants hold what it refuses. */
 #include "fitness/vm/ptx.h"
 
 #include <setjmp.h>
@@ -15,7 +12,6 @@
 #define KERNEL                                                                                     \
     HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<4>;\n"              \
          ".reg .f32 %f<4>;\n.reg .b64 %rd<4>;\n"
-#define MUTATIONS 2000
 
 static ev_status load(const char *text, vm_module **m, ev_error *err) {
     return vm_module_load(text, strlen(text), "t.ptx", m, err);
@@ -125,82 +121,11 @@ static void test_disassembly(void **state) {
     vm_module_free(m);
 }
 
-/* ---- broken text */
-
-static void load_and_run(const char *text, size_t bytes) {
-    vm_module *m = NULL;
-    ev_error err = {0};
-    if (vm_module_load(text, bytes, "m.ptx", &m, &err) != EV_OK) {
-        assert_true(strstr(err.text, "expected") || strstr(err.text, "needs"));
-        return;
-    }
-    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++)
-        free(vm_module_disassemble(m, pc));
-    vm_memory *memory = NULL;
-    assert_int_equal(vm_memory_new(1 << 16, &memory, &err), EV_OK);
-    uint64_t params[64] = {0};
-    assert_int_equal(vm_memory_alloc(memory, 1024, VM_BUFFER_INOUT, "b", &params[0], &err), EV_OK);
-    params[1] = params[2] = params[0];
-    const vm_entry *entry = vm_module_entry(m, 0);
-    if (entry && entry->param_bytes <= sizeof params) {
-        vm_launch launch = {.module = m,
-                            .entry = entry,
-                            .grid = {2, 1, 1},
-                            .block = {40, 1, 1},
-                            .params = params,
-                            .checks = VM_CHECK_ALL,
-                            .fuel = 20000};
-        vm_result result;
-        (void)!vm_run(memory, &launch, &result, &err);
-    }
-    vm_memory_free(memory);
-    vm_module_free(m);
-}
-
-static void mutate(const char *text, size_t bytes, uint64_t seed, unsigned count) {
-    static const char alphabet[] = " \n.,;:{}[]()<>@!%+-|_$\"/*abcfprtux0123456789";
-    char *copy = malloc(bytes + 1);
-    assert_non_null(copy);
-    ev_pcg rng = ev_pcg_seed(seed, 7);
-    for (unsigned i = 0; i < count; i++) {
-        memcpy(copy, text, bytes);
-        uint32_t at = ev_pcg_below(&rng, (uint32_t)bytes);
-        size_t now = bytes;
-        uint32_t how = ev_pcg_below(&rng, 4);
-        if (how == 0)
-            copy[at] = (char)ev_pcg_below(&rng, 256);
-        else if (how == 1) {
-            memmove(copy + at, copy + at + 1, bytes - at - 1);
-            now--;
-        } else if (how == 2)
-            now = at; /* the text breaks off */
-        else
-            copy[at] = alphabet[ev_pcg_below(&rng, sizeof alphabet - 1)];
-        load_and_run(copy, now);
-    }
-    free(copy);
-}
-
-static void test_mutations(void **state) {
-    (void)state;
-    mutate(rich, sizeof rich - 1, 1, MUTATIONS);
-}
-
-static void test_mutated_zoo(void **state) {
-    (void)state;
-    char *text = NULL;
-    size_t bytes;
-    ev_error err;
-    assert_int_equal(ev_file_read("tests/ptx/zoo/good.ptx", &text, &bytes, &err), EV_OK);
-    mutate(text, bytes, 2, 100);
-    free(text);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declarations), cmocka_unit_test(test_global_variables),
-        cmocka_unit_test(test_disassembly),  cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_mutated_zoo),
+        cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_global_variables),
+        cmocka_unit_test(test_disassembly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

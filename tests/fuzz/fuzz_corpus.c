@@ -27,35 +27,6 @@ static ev_status write_text(const char *folder, const char *name, unsigned numbe
 
 /* ---- modules */
 
-static void add_register(ev_str *s, const golden_operand *o) {
-    unsigned bits = o->count ? o->values[0].bits : 0;
-    if (bits)
-        ev_str_printf(s, ".reg .%s%s %%%s;\n", bits == 1 ? "pred" : "b",
-                      bits == 1    ? ""
-                      : bits == 64 ? "64"
-                      : bits == 16 ? "16"
-                                   : "32",
-                      o->name);
-}
-
-static ev_str module_of(const golden_insn *insn) {
-    ev_str s = EV_STR_EMPTY, declared = EV_STR_EMPTY;
-    ev_str_printf(&s, "%s\n.address_size 64\n%s\n",
-                  insn->head ? insn->head : ".version 8.5\n.target sm_90",
-                  insn->module_text ? insn->module_text : "");
-    ev_str_append(&s, ".visible .entry k(.param .u64 m)\n{\n.reg .b32 %t<8>;\n.reg .b16 %h<4>;\n"
-                      ".reg .b64 %w<8>, %m;\n.reg .pred %z<4>;\n");
-    const golden_case *c = insn->case_count ? &insn->cases[0] : NULL;
-    for (size_t i = 0; c && i < c->in_count; i++)
-        add_register(&declared, &c->in[i]);
-    for (size_t i = 0; c && i < c->out_count; i++)
-        add_register(&declared, &c->out[i]);
-    ev_str_append(&s, ev_str_text(&declared));
-    ev_str_printf(&s, "ld.param.u64 %%m, [m];\n%s\nret;\n}\n", insn->text);
-    ev_str_free(&declared);
-    return s;
-}
-
 static ev_status write_goldens(const char *path, const char *folder, unsigned *number,
                                ev_error *err) {
     ev_arena *arena = ev_arena_new();
@@ -64,7 +35,7 @@ static ev_status write_goldens(const char *path, const char *folder, unsigned *n
         return ev_fail_memory(err, 1);
     ev_status status = golden_read(path, arena, &file, err);
     for (size_t i = 0; status == EV_OK && i < file.count; i++) {
-        ev_str s = module_of(&file.insns[i]);
+        ev_str s = golden_module(&file.insns[i]);
         status = write_text(folder, "golden", (*number)++, &s, err);
     }
     ev_arena_free(arena);

@@ -1,8 +1,10 @@
-/* Reads the goldens of the instruction table: a line at a time, no look-ahead. */
+/* Reads the goldens of the instruction table: a line at a time, no look-ahead; makes modules of
+ * them. */
 #include "tests/ptx/golden_parse.h"
 
 #include "base/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,4 +287,33 @@ ev_status golden_read(const char *path, ev_arena *arena, golden_file *out, ev_er
         text = next;
     }
     return r.failed ? EV_BAD : EV_OK;
+}
+
+static void declare(ev_str *s, const golden_operand *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        unsigned bits = list[i].count ? list[i].values[0].bits : 0;
+        const char *type = bits == 1 ? "pred" : bits == 64 ? "b64" : bits == 16 ? "b16" : "b32";
+        char line[80];
+        snprintf(line, sizeof line, ".reg .%s %%%s;\n", type, list[i].name);
+        if (bits && !strstr(ev_str_text(s), strchr(line, '%')))
+            ev_str_append(s, line);
+    }
+}
+
+ev_str golden_module(const golden_insn *insn) {
+    ev_str s = EV_STR_EMPTY;
+    char last = insn->text[strlen(insn->text) - 1];
+    bool complete = last == ':' || last == ';' || *insn->text == '{';
+    ev_str_printf(&s, "%s\n.address_size 64\n%s\n",
+                  insn->head ? insn->head : ".version 8.5\n.target sm_90",
+                  insn->module_text ? insn->module_text : "");
+    ev_str_append(&s, ".visible .entry k(.param .u64 m, .param .align 8 .b8 bytes[16])\n{\n"
+                      ".reg .b32 %t<8>;\n.reg .b16 %h<4>;\n"
+                      ".reg .b64 %w<8>, %m;\n.reg .pred %z<4>;\n");
+    for (size_t i = 0; i < insn->case_count; i++) {
+        declare(&s, insn->cases[i].in, insn->cases[i].in_count);
+        declare(&s, insn->cases[i].out, insn->cases[i].out_count);
+    }
+    ev_str_printf(&s, "ld.param.u64 %%m, [m];\n%s%s\nret;\n}\n", insn->text, complete ? "" : ";");
+    return s;
 }

@@ -25,6 +25,7 @@
 #define TESTS_PTX_GOLDEN_PARSE_H
 
 #include "base/arena.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +88,9 @@ typedef struct golden_file {
  */
 ev_status golden_read(const char *path, ev_arena *arena, golden_file *out,
                       ev_error *err) EV_CHECKED;
+
+/* The instructions in a kernel of their own, `k(.param .u64 m)`, which looks at no result: what
+ * broken text starts from. To be freed. */
+ev_str golden_module(const golden_insn *insn);
 
 #endif
