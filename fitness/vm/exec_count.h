@@ -19,9 +19,30 @@ static unsigned distinct(const uint64_t *values, unsigned count, unsigned shift,
     return n;
 }
 
-/* The sectors of an access to global memory, at most 32. */
+/* Of an access made of groups of lanes: each group is one range, and the ranges are few. */
+static unsigned list_groups(const vm_access *x, uint64_t origin, uint64_t *out) {
+    unsigned n = 0;
+    uint64_t span = x->group == CONTIGUOUS ? (uint64_t)x->lanes * x->bytes : x->bytes;
+    for (unsigned i = 0; i < 32; i += x->lanes) {
+        uint64_t lo = origin + lane_offset(x, i);
+        unsigned before = n;
+        for (uint64_t s = lo / 32; s <= (lo + span - 1) / 32; s++) {
+            bool known = false;
+            for (unsigned k = 0; k < before; k++)
+                known |= out[k] == s;
+            if (!known)
+                out[n++] = s;
+        }
+    }
+    return n;
+}
+
+/* The sectors of an access to global memory: at most 32, and one more for each range that does not
+ * begin at a sector. */
 static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
     uint64_t origin = x->space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : 0;
+    if (x->how == SCATTERED && x->lanes && mask == VM_FULL)
+        return list_groups(x, origin, out);
     if (x->how != SCATTERED) {
         unsigned n = 0;
         for (uint64_t s = (origin + x->lo) / 32; s <= (origin + x->hi - 1) / 32; s++)
@@ -30,14 +51,43 @@ static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
     }
     uint64_t at[32];
     unsigned n = 0;
-    for (uint32_t left = mask; left; left &= left - 1)
-        at[n++] = origin + lane_offset(x, (unsigned)__builtin_ctz(left));
-    return distinct(at, n, 5, out);
+    for (uint32_t left = mask; left; left &= left - 1) { /* neighbours are mostly alike */
+        uint64_t sector = (origin + lane_offset(x, (unsigned)__builtin_ctz(left))) / 32;
+        if (n == 0 || at[n - 1] != sector)
+            at[n++] = sector;
+    }
+    return distinct(at, n, 0, out);
+}
+
+static unsigned count_lines(const uint64_t *sectors, unsigned count) {
+    uint64_t lines[40];
+    unsigned changes = count > 0;
+    bool ascending = true;
+    for (unsigned i = 1; i < count; i++) {
+        ascending &= sectors[i] >= sectors[i - 1];
+        changes += sectors[i] / 4 != sectors[i - 1] / 4;
+    }
+    return ascending ? changes : distinct(sectors, count, 2, lines);
+}
+
+/* Whether no two sectors lie on the same banks: then no bank gives two words. */
+static bool has_banks_apart(const uint64_t *sectors, unsigned count) {
+    unsigned seen = 0, twice = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned bit = 1u << (sectors[i] & 3);
+        twice |= seen & bit;
+        seen |= bit;
+    }
+    return twice == 0;
 }
 
 static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     if (x->how != SCATTERED)
         return (unsigned)((x->hi - 1) / 32 - x->lo / 32 + 1);
+    if (x->lanes && mask == VM_FULL) {
+        uint64_t out[40];
+        return list_groups(x, 0, out);
+    }
     if ((x->hi - 1) / 32 - x->lo / 32 < 64) {
         uint64_t seen = 0;
         for (uint32_t left = mask; left; left &= left - 1)
@@ -140,7 +190,7 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
 
 static __attribute__((noinline)) void
 observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
-    uint64_t sectors[33], lines[33];
+    uint64_t sectors[40];
     unsigned sector_count = 0, line_count = 0;
     if (w->state->poll) {
         unsigned lane = (unsigned)__builtin_ctz(mask);
@@ -149,10 +199,12 @@ observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
     }
     if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
         sector_count = list_sectors(x, mask, sectors);
-        line_count = distinct(sectors, sector_count, 2, lines);
-        passes = x->space == VM_SPACE_GLOBAL ? count_passes(x, mask)
-                 : x->bytes > 4              ? x->bytes / 4
-                                             : 1;
+        line_count = count_lines(sectors, sector_count);
+        if (x->space == VM_SPACE_LOCAL)
+            passes = x->bytes > 4 ? x->bytes / 4 : 1;
+        else
+            passes =
+                x->bytes <= 4 && has_banks_apart(sectors, sector_count) ? 1 : count_passes(x, mask);
     }
     vm_event *e = vm_event_push(w, (uint32_t)(ip - w->code), mask, sectors, sector_count, passes);
     if (e)
