@@ -128,8 +128,10 @@ static double tensor_work(const char *name) {
     const char *at = strstr(name, ".m");
     unsigned m = 0, n = 0, k = 0;
     for (; at != NULL; at = strstr(at + 1, ".m")) {
-        if (sscanf(at, ".m%un%uk%u", &m, &n, &k) == 3)
-            return (double)m * n * k;
+        if (sscanf(at, ".m%un%uk%u", &m, &n, &k) != 3)
+            continue;
+        bool quads = m * n * k == 256 && strstr(name, ".f16") != NULL; /* four products at once */
+        return (double)m * n * k * (quads ? 4 : 1);
     }
     return 16 * 8 * 8;
 }
@@ -137,6 +139,19 @@ static double tensor_work(const char *name) {
 static double pipe_number(const gpu *g, const char *name, double otherwise) {
     gpu_key key;
     return gpu_key_find(name, &key) ? gpu_get(g, key) : otherwise;
+}
+
+/* Multiply-adds a clock and SM for the type of the factors, where the description tells it. Without
+ * a rate, the plain pipe does the work. */
+static double tensor_rate(const gpu *g, const char *name) {
+    double rate = gpu_get(g, GPU_TENSOR), plain = gpu_get(g, GPU_FP16) / 2;
+    if (has_part(name, ".f64")) {
+        rate = gpu_get(g, GPU_TENSOR_FP64);
+        plain = gpu_get(g, GPU_FP64);
+    } else if (has_part(name, ".tf32")) {
+        rate = gpu_get(g, GPU_TENSOR_TF32);
+    }
+    return fmax(rate, plain);
 }
 
 static uint16_t cycles16(double cycles) {
@@ -151,7 +166,7 @@ static uint8_t count8(double count) {
 static double unit_cycles(const gpu *g, const vm_insn_info *info, double slots) {
     double rate = pipe_number(g, PIPES[info->pipe].throughput, 0);
     if (info->pipe == VM_PIPE_TENSOR)
-        return tensor_work(info->name) / fmax(rate, gpu_get(g, GPU_FP16) / 2);
+        return tensor_work(info->name) / tensor_rate(g, info->name);
     return rate > 0 ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
 }
 
