@@ -45,69 +45,98 @@ static inline const uint64_t *addresses(const ptx_insn *ip, const uint8_t *regs,
     return space;
 }
 
-/* Is a whole warp's access made of groups of n lanes, each uniform or contiguous? If so, range too.
- * The pattern within the groups must be the same, their distances are free. */
-static inline bool classify_groups(vm_access *x, unsigned n, uint64_t *low_bits) {
-    const uint64_t *addr = x->addr;
-    uint64_t bytes = x->bytes, differs = 0, strays = 0;
-    LANES {
-        uint64_t d = addr[i] - addr[i & ~(n - 1)];
-        differs |= d;
-        strays |= d - (i & (n - 1)) * bytes;
-    }
-    if (differs && strays)
-        return false;
-    uint64_t lo = UINT64_MAX, hi = 0, span = differs ? n * bytes : bytes;
+/* Range of a whole warp's access whose groups of n lanes are each uniform or contiguous; returns
+ * the alignment of all lanes in its low bits. False: it wraps, so it is out of bounds. */
+static inline bool range_of_groups(vm_access *x, unsigned n, bool contiguous, uint64_t *low_bits) {
+    uint64_t lo = UINT64_MAX, hi = 0, span = contiguous ? (uint64_t)n * x->bytes : x->bytes;
     *low_bits = 0;
     for (unsigned i = 0; i < 32; i += n) {
-        uint64_t at = addr[i] + x->bias;
+        uint64_t at = x->addr[i] + x->bias;
         lo = at < lo ? at : lo;
         hi = at > hi ? at : hi;
         *low_bits |= at;
     }
-    if (hi + span < hi) /* wraps: out of bounds, lane by lane */
+    if (hi + span < hi)
         return false;
     x->lo = lo;
     x->hi = hi + span;
     x->how = SCATTERED;
-    x->group = differs ? CONTIGUOUS : UNIFORM;
+    x->group = contiguous ? CONTIGUOUS : UNIFORM;
     x->lanes = n;
     return true;
 }
 
+/* Eight lanes' addresses at once: the compiler cuts them to what the instruction set has. */
+typedef uint64_t lanes8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+static ALWAYS_INLINE bool any_bit(const lanes8 *v) {
+#if defined(__clang__)
+    return __builtin_reduce_or(*v != 0) != 0; /* a comparison becomes one test */
+#else
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 8; i++)
+        bits |= (*v)[i];
+    return bits != 0;
+#endif
+}
+
+/* How lanes stand to the first of their group of n, n a multiple of 8. */
+typedef struct group_look {
+    bool differ; /* one is elsewhere: not uniform */
+    bool stray;  /* one is not right behind the lane before it: not contiguous */
+} group_look;
+static ALWAYS_INLINE group_look look_at_groups(const uint64_t *addr, unsigned n, unsigned bytes) {
+    const lanes8 order = {0, 1, 2, 3, 4, 5, 6, 7};
+    unsigned shift = (unsigned)__builtin_ctz(bytes);
+    lanes8 differs = {0}, strays = {0};
+    for (unsigned i = 0; i < 32; i += 8) {
+        unsigned first = i & ~(n - 1);
+        lanes8 d = *(const lanes8 *)(const void *)(addr + i) - addr[first];
+        differs |= d;
+        strays |= d ^ ((order + (uint64_t)(i - first)) << shift);
+    }
+    return (group_look){any_bit(&differs), any_bit(&strays)};
+}
+
+/* Pattern and range of a whole warp, if it has one: of half warps first, since the warp's follows
+ * from theirs. False: go lane by lane. */
+static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
+    const uint64_t *addr = x->addr;
+    unsigned bytes = x->bytes;
+    uint64_t apart = addr[16] - addr[0];
+    group_look half = look_at_groups(addr, 16, bytes);
+    bool uniform = !half.differ && !apart;
+    if (uniform || (!half.stray && apart == 16ull * bytes)) {
+        x->how = uniform ? UNIFORM : CONTIGUOUS;
+        x->lo = addr[0] + x->bias;
+        x->hi = x->lo + (uniform ? bytes : 32ull * bytes);
+        *low_bits = x->lo;
+        return true;
+    }
+    if (bytes < 4 || x->space == VM_SPACE_LOCAL)
+        return false;
+    if (!half.differ || !half.stray)
+        return range_of_groups(x, 16, half.differ, low_bits);
+    group_look quarter = look_at_groups(addr, 8, bytes);
+    return (!quarter.differ || !quarter.stray) && range_of_groups(x, 8, quarter.differ, low_bits);
+}
+
 /* Pattern and range; the alignment of all active lanes is in the low bits of the result. */
 static inline uint64_t classify(vm_access *x, uint32_t mask) {
-    const uint64_t *addr = x->addr;
-    unsigned first = (unsigned)__builtin_ctz(mask);
-    uint64_t base = addr[first], bytes = x->bytes;
-    uint64_t differs = 0, strays = 0;
-    x->lanes = 0;
-    if (mask == VM_FULL) {
-        LANES {
-            differs |= addr[i] ^ base;
-            strays |= addr[i] - base - i * bytes;
-        }
-        x->lo = base + x->bias;
-        if (!differs || !strays) {
-            x->how = differs ? CONTIGUOUS : UNIFORM;
-            x->hi = x->lo + (differs ? 32 * bytes : bytes);
-            return x->lo;
-        }
-        uint64_t bits;
-        if (bytes >= 4 && x->space != VM_SPACE_LOCAL &&
-            (classify_groups(x, 16, &bits) || classify_groups(x, 8, &bits)))
-            return bits;
-    }
     uint64_t lo = UINT64_MAX, hi = 0, low_bits = 0;
+    x->lanes = 0;
+    if (mask == VM_FULL && classify_full(x, &low_bits))
+        return low_bits;
+    low_bits = 0;
     for (unsigned i = 0; i < 32; i++) {
-        uint64_t at = addr[i] + x->bias;
+        uint64_t at = x->addr[i] + x->bias;
         bool on = mask >> i & 1;
         lo = on && at < lo ? at : lo;
         hi = on && at > hi ? at : hi;
         low_bits |= on ? at : 0;
     }
     x->lo = lo;
-    x->hi = hi + bytes;
+    x->hi = hi + x->bytes;
     x->how = lo == hi ? UNIFORM : SCATTERED;
     return low_bits;
 }

@@ -54,7 +54,9 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
         const uint8_t *from = x->host + lane_offset(x, g) + (size_t)k * ip->bytes;
         uint8_t *to = regs + ip->v[k] + (size_t)g * ip->bytes;
         if (x->group == CONTIGUOUS) {
-            memcpy(to, from, ip->bytes == 4 ? n * 4 : n * 8);
+            memcpy(to, from, n * 4);
+            if (ip->bytes == 8)
+                memcpy(to + n * 4, from + n * 4, n * 4);
         } else if (ip->bytes == 4) {
             uint32_t v = LOAD_AS(uint32_t, from);
             for (unsigned i = 0; i < n; i++)

@@ -4,9 +4,6 @@
  * bits say which of its bytes were written at all (vm_memory.h shows the entry). Local memory has a
  * bit a byte. */
 
-/* The loops over entries are worth it only where their counts are constants. */
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
 typedef struct race_planes {
     uint32_t *writes, *reads;
 } race_planes;

@@ -32,6 +32,9 @@
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #endif
 
+/* For loops that are worth it only where their counts are constants. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned lane);
 
 #include "fitness/vm/exec_alu.h"
