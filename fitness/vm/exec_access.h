@@ -16,7 +16,7 @@ typedef struct vm_access {
     uint8_t *host;        /* of offset 0 */
     pattern how;
     pattern group;  /* within a group of `lanes` lanes */
-    unsigned lanes; /* of a group; 0: not made of groups */
+    unsigned lanes; /* of a group: 16, 8, 4 or 1; 0: not made of groups */
     unsigned bytes; /* of one lane: all elements of a vector */
     uint8_t space;
     bool lane_kinds; /* lanes are in different buffers */
@@ -80,7 +80,7 @@ static ALWAYS_INLINE bool any_bit(const lanes8 *v) {
 #endif
 }
 
-/* How lanes stand to the first of their group of n, n a multiple of 8. */
+/* How lanes stand to the first of their group of n. */
 typedef struct group_look {
     bool differ; /* one is elsewhere: not uniform */
     bool stray;  /* one is not right behind the lane before it: not contiguous */
@@ -91,9 +91,10 @@ static ALWAYS_INLINE group_look look_at_groups(const uint64_t *addr, unsigned n,
     lanes8 differs = {0}, strays = {0};
     for (unsigned i = 0; i < 32; i += 8) {
         unsigned first = i & ~(n - 1);
-        lanes8 d = *(const lanes8 *)(const void *)(addr + i) - addr[first];
+        uint64_t a = addr[first], b = addr[n == 4 ? i + 4 : first];
+        lanes8 d = *(const lanes8 *)(const void *)(addr + i) - (lanes8){a, a, a, a, b, b, b, b};
         differs |= d;
-        strays |= d ^ ((order + (uint64_t)(i - first)) << shift);
+        strays |= d ^ (((order & (uint64_t)(n - 1)) + (uint64_t)(i - first)) << shift);
     }
     return (group_look){any_bit(&differs), any_bit(&strays)};
 }
@@ -118,7 +119,13 @@ static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
     if (!half.differ || !half.stray)
         return range_of_groups(x, 16, half.differ, low_bits);
     group_look quarter = look_at_groups(addr, 8, bytes);
-    return (!quarter.differ || !quarter.stray) && range_of_groups(x, 8, quarter.differ, low_bits);
+    if (!quarter.differ || !quarter.stray)
+        return range_of_groups(x, 8, quarter.differ, low_bits);
+    if (bytes < 8)
+        return false;
+    if (!look_at_groups(addr, 4, bytes).stray)
+        return range_of_groups(x, 4, true, low_bits);
+    return bytes == 16 && range_of_groups(x, 1, true, low_bits);
 }
 
 /* Pattern and range; the alignment of all active lanes is in the low bits of the result. */

@@ -41,7 +41,7 @@ static unsigned list_groups(const vm_access *x, uint64_t origin, uint64_t *out) 
  * begin at a sector. */
 static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
     uint64_t origin = x->space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : 0;
-    if (x->how == SCATTERED && x->lanes && mask == VM_FULL)
+    if (x->how == SCATTERED && x->lanes > 1 && mask == VM_FULL)
         return list_groups(x, origin, out);
     if (x->how != SCATTERED) {
         unsigned n = 0;
@@ -84,7 +84,7 @@ static bool has_banks_apart(const uint64_t *sectors, unsigned count) {
 static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     if (x->how != SCATTERED)
         return (unsigned)((x->hi - 1) / 32 - x->lo / 32 + 1);
-    if (x->lanes && mask == VM_FULL) {
+    if (x->lanes > 1 && mask == VM_FULL) {
         uint64_t out[40];
         return list_groups(x, 0, out);
     }
@@ -168,6 +168,19 @@ static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, un
     return most;
 }
 
+/* Does each lane of a half warp (8 bytes a lane) or of a quarter (16) have its own banks? */
+static bool has_lanes_apart(const vm_access *x) {
+    unsigned places = 128 / x->bytes, shift = (unsigned)__builtin_ctz(x->bytes);
+    uint32_t all = UINT32_MAX;
+    for (unsigned from = 0; from < 32; from += places) {
+        uint32_t seen = 0;
+        for (unsigned i = from; i < from + places; i++)
+            seen |= 1u << (lane_offset(x, i) >> shift & (places - 1));
+        all &= seen;
+    }
+    return all == (uint32_t)low_mask(places);
+}
+
 static unsigned count_passes(const vm_access *x, uint32_t mask) {
     unsigned groups = x->bytes <= 4 ? 1 : x->bytes / 4; /* 8 bytes: half warps, 16: quarters */
     if (x->how == UNIFORM)
@@ -182,6 +195,8 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
         if (banks == UINT32_MAX) /* each lane its own bank */
             return 1;
     }
+    if (mask == VM_FULL && (x->bytes == 8 || x->bytes == 16) && has_lanes_apart(x))
+        return groups;
     unsigned passes = 0, width = groups > 32 ? 1 : 32 / groups;
     for (unsigned from = 0; from < 32; from += width)
         passes += bank_passes(x, mask, from, from + width);

@@ -41,7 +41,11 @@ static bool move_pieces(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t 
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint8_t *host = lane_host(w, x, i), *tile = m->tile + (size_t)i * x->bytes;
-        memcpy(m->store ? host : tile, m->store ? tile : host, x->bytes);
+        uint8_t *to = m->store ? host : tile, *from = m->store ? tile : host;
+        if (x->bytes == 16)
+            memcpy(to, from, 16);
+        else
+            memcpy(to, from, x->bytes);
     }
     return true;
 }

@@ -78,7 +78,7 @@ static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs
         return;
     }
     unsigned count = ip->count;
-    if (x->lanes && (x->group == UNIFORM || count == 1)) {
+    if (x->lanes >= 8 && (x->group == UNIFORM || count == 1)) {
         for (unsigned k = 0; k < count; k++)
             if (x->lanes == 16)
                 load_groups(ip, regs, x, 16, k);
@@ -121,7 +121,7 @@ static inline void store_data(const vm_warp *w, const ptx_insn *ip, const uint8_
         memcpy(x->host + x->lo, regs + ip->v[0], ip->bytes == 4 ? 128 : 256);
         return;
     }
-    if (x->lanes && x->group == CONTIGUOUS && ip->count == 1 && (ip->bytes == 8) == ip->wide) {
+    if (x->lanes >= 8 && x->group == CONTIGUOUS && ip->count == 1 && (ip->bytes == 8) == ip->wide) {
         size_t each = (size_t)x->lanes * ip->bytes;
         for (unsigned g = 0; g < 32; g += x->lanes)
             memcpy(x->host + lane_offset(x, g), regs + ip->v[0] + (size_t)g * ip->bytes, each);

@@ -349,6 +349,10 @@ static ALWAYS_INLINE bool read_pattern(const vm_warp *w, const vm_access *x, uin
         read_groups(w, x, UNIFORM, 16, 1, r);
     else if (x->lanes == 16 && each == 1)
         read_groups(w, x, CONTIGUOUS, 16, 1, r);
+    else if (x->lanes == 4 && each == 4)
+        read_groups(w, x, CONTIGUOUS, 4, 4, r);
+    else if (x->lanes == 1)
+        read_groups(w, x, CONTIGUOUS, 1, 4, r);
     else if (x->lanes && x->group == UNIFORM)
         read_groups(w, x, UNIFORM, x->lanes, each, r);
     else if (x->lanes)
@@ -486,7 +490,11 @@ static ALWAYS_INLINE bool store_groups_race(const vm_warp *w, const vm_access *x
 static inline bool groups_apart(const vm_access *x) {
     if (!x->lanes || x->group != CONTIGUOUS)
         return false;
-    uint64_t span = (uint64_t)x->lanes * x->bytes;
+    uint64_t span = (uint64_t)x->lanes * x->bytes, low = 0;
+    for (unsigned i = x->lanes; i < 32; i += x->lanes) /* mostly they ascend */
+        low |= lane_offset(x, i) < lane_offset(x, i - x->lanes) + span;
+    if (!low || x->lanes == 1)
+        return !low;
     for (unsigned i = 0; i < 32; i += x->lanes)
         for (unsigned j = 0; j < i; j += x->lanes) {
             uint64_t a = lane_offset(x, i), b = lane_offset(x, j);
@@ -504,6 +512,11 @@ static inline bool store_rows_race(const vm_warp *w, const vm_access *x, uint32_
                              : store_groups_race(w, x, 32, words_of(x), mine, horizon);
     if (!groups_apart(x))
         return false;
+    if (x->lanes == 1)
+        return store_groups_race(w, x, 1, 4, mine, horizon);
+    if (x->lanes == 4)
+        return x->bytes == 16 ? store_groups_race(w, x, 4, 4, mine, horizon)
+                              : store_groups_race(w, x, 4, 2, mine, horizon);
     return x->lanes == 16 ? store_groups_race(w, x, 16, words_of(x), mine, horizon)
                           : store_groups_race(w, x, 8, words_of(x), mine, horizon);
 }

@@ -102,6 +102,9 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
         look_at_row(s, writes + x->lo / 4, words_of(x));
     else if (x->how == CONTIGUOUS)
         look_at_row(s, writes + x->lo / 4, 32 * words_of(x));
+    else if (x->lanes == 1)
+        for (unsigned i = 0; i < 32; i++)
+            look_at_row(s, writes + lane_offset(x, i) / 4, 4);
     else if (x->lanes)
         for (unsigned i = 0; i < 32; i += x->lanes)
             look_at_row(s, writes + lane_offset(x, i) / 4, group_words(x));
