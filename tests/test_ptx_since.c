@@ -185,6 +185,8 @@ static void test_heads(void **state) {
         {".version 2.3 .target sm_20", "t.ptx:1:10: found '2.3'; expected a version from 3.0"},
         {".version 10.0 .target sm_90", "expected a version from 3.0 to 9.9"},
         {".version 8 .target sm_90", "expected a version from 3.0 to 9.9"},
+        {".version 822222222222222222222222222222.5 .target sm_90",
+         "expected a version from 3.0 to 9.9"},
         {".version 8.5 .target sm_13", "t.ptx:1:22: found 'sm_13'; expected a target from sm_20"},
         {".version 8.5 .target sm_85", "expected a target from sm_20"},
         {".version 8.5 .target sm_130", "expected a target from sm_20"},

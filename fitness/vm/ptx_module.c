@@ -209,10 +209,9 @@ static bool parse_version(ptx_loader *L) {
     double version = 0;
     if (t->kind == PTX_K_F64)
         memcpy(&version, &t->value, sizeof version);
-    int tenths = (int)(version * 10 + 0.5);
-    if (t->kind != PTX_K_F64 || tenths < 30 || tenths > 99)
+    if (!(version > 2.95 && version < 9.95)) /* in this range before it becomes an integer */
         return ptx_fail_expected(L, "a version from 3.0 to 9.9, such as 8.5");
-    L->m->version = tenths;
+    L->m->version = (int)(version * 10 + 0.5);
     ptx_lex_next(&L->lex);
     return true;
 }
