@@ -252,6 +252,8 @@ static const refusal refusals[] = {
      "found 'x'; expected a variable of the same space", NULL, 0},
     {KERNEL "st.param.u32 ~[%rd1], %r1;\n}\n",
      "found an address in a register; expected [parameter]", NULL, 0},
+    {KERNEL "ld.param.u32 %r1, ~[8];\n}\n", "found a number as the address; expected [parameter]",
+     NULL, 0},
     {KERNEL "ld.global.u32 %r1, ~[%p1];\n}\n", "found a register of 1 bits; expected 32 or 64",
      NULL, 0},
     {KERNEL "bra ~%r1;\n}\n", "found '%r1'; expected a label", NULL, 0},

@@ -237,8 +237,10 @@ static bool put_address(decoding *d, const ptx_operand *o) {
     if (in->space == VM_SPACE_PARAM) {
         if (o->var)
             return put_param_address(d, o);
-        if (d->op->shape != PTX_S_LD)
-            return ptx_fail_at(d->L, o->at, "found an address in a register; expected [parameter]");
+        if (d->op->shape != PTX_S_LD || o->reg == PTX_NONE)
+            return ptx_fail_at(d->L, o->at, "found %s; expected [parameter]",
+                               o->reg == PTX_NONE ? "a number as the address"
+                                                  : "an address in a register");
         if (!d->L->func->entry) /* a parameter whose address was taken stands in local memory */
             in->space = VM_SPACE_LOCAL;
     }
