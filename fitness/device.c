@@ -29,6 +29,16 @@ ev_status device_open(const char *id, device **out, ev_error *err) {
     return fail_unknown(id, err);
 }
 
+ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) {
+    assert(count > 0);
+    if (strncmp(id, "vm:", 3) == 0)
+        return device_vm_open_ranks(id + 3, count, out, err);
+    if (strncmp(id, "cuda:", 5) == 0)
+        return ev_fail(err, EV_BAD, "%s: %u ranks; a GPU runs one here: take vm:MODEL for several",
+                       id, count);
+    return fail_unknown(id, err);
+}
+
 void device_close(device *d) {
     if (d != NULL)
         d->ops->close(d);
@@ -180,6 +190,24 @@ ev_status device_run(device *d, const device_kernel *kernel, const device_launch
                      device_outcome *out, ev_error *err) {
     EV_TRY(device_check(d, kernel, launch, err));
     return d->ops->run(d, kernel, launch, out, err);
+}
+
+ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err) {
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const device *d = devices[i];
+        if (d->ops->run_ranks == NULL || d->ops != devices[0]->ops)
+            return ev_fail(err, EV_BAD,
+                           "rank %u on %s: ranks run side by side on devices of "
+                           "device_open_ranks, which are vm:MODEL",
+                           i, d->properties.id);
+        ev_status status = device_check(d, kernels[i], &launches[i], err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "rank %u", i);
+    }
+    return devices[0]->ops->run_ranks(devices, kernels, launches, count, out, err);
 }
 
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,

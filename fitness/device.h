@@ -37,6 +37,9 @@ typedef struct device_properties {
 /* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
  * no CUDA driver, or it fails. */
 ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
+/* As device_open, `count` times, to out[0..count): devices whose kernels reach each other's buffers
+ * by their addresses, for device_run_ranks. On vm:MODEL only; EV_BAD elsewhere. */
+ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
 
@@ -117,6 +120,15 @@ typedef struct device_outcome {
 /* EV_BAD: the launch does not fit the device (block too large, shared memory, registers). */
 ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
                      device_outcome *out, ev_error *err) EV_CHECKED;
+
+/* Several launches side by side, one on each of the devices that device_open_ranks made: rank i
+ * runs kernels[i], loaded on any of them, with launches[i], on devices[i]. Flags and .sys atomics
+ * in each other's buffers work as between GPUs with peer access; see vm_run_ranks for what is
+ * checked. A fault in one rank ends all: each outcome then has that fault, whose `rank` says where
+ * it was. */
+ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err) EV_CHECKED;
 
 typedef struct device_timing {
     double ns;              /* median; modelled on the VM */

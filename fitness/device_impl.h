@@ -25,6 +25,10 @@ typedef struct device_ops {
                        ev_error *err);
     ev_status (*run)(device *d, const device_kernel *kernel, const device_launch *launch,
                      device_outcome *out, ev_error *err);
+    /* All devices are of this table; NULL: one rank at a time. */
+    ev_status (*run_ranks)(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err);
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
@@ -47,6 +51,8 @@ struct device_kernel {
 
 /* `model` is what stands behind "vm:". */
 ev_status device_vm_open(const char *model, device **out, ev_error *err) EV_CHECKED;
+ev_status device_vm_open_ranks(const char *model, uint32_t count, device **out,
+                               ev_error *err) EV_CHECKED;
 /* `ordinal` is what stands behind "cuda:". */
 ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) EV_CHECKED;
 size_t device_cuda_count(void); /* 0 where there is no driver */

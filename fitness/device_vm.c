@@ -201,6 +201,31 @@ static ev_status vm_run_plain(device *d, const device_kernel *kernel, const devi
     return EV_OK;
 }
 
+static ev_status vm_run_side_by_side(device *const *devices, const device_kernel *const *kernels,
+                                     const device_launch *launches, uint32_t count,
+                                     device_outcome *out, ev_error *err) {
+    vm_launch *all = calloc(count, sizeof *all);
+    vm_rank *ranks = calloc(count, sizeof *ranks);
+    vm_result *results = calloc(count, sizeof *results);
+    bool made = all != NULL && ranks != NULL && results != NULL;
+    ev_status status = made ? EV_OK : ev_fail_memory(err, count * sizeof *results);
+    for (uint32_t i = 0; made && i < count; i++) {
+        device_vm *v = vm_of(devices[i]);
+        model_free(v->last);
+        v->last = NULL;
+        all[i] = launch_of(kernels[i], &launches[i]);
+        ranks[i] = (vm_rank){.memory = v->memory, .launch = &all[i]};
+    }
+    if (status == EV_OK)
+        status = vm_run_ranks(ranks, count, results, err);
+    for (uint32_t i = 0; status == EV_OK && i < count; i++)
+        set_outcome(&results[i], &out[i]);
+    free(all);
+    free(ranks);
+    free(results);
+    return status;
+}
+
 /* The buffers that a pointer among the parameters leads to. */
 static size_t launch_buffers(const device_vm *v, const vm_entry *entry, const void *params,
                              model_buffer *found, size_t room) {
@@ -265,6 +290,7 @@ static const device_ops VM_OPS = {
     .unload = vm_unload,
     .check = vm_check,
     .run = vm_run_plain,
+    .run_ranks = vm_run_side_by_side,
     .time = vm_time,
     .stored = vm_stored,
 };
@@ -281,21 +307,58 @@ static void set_properties(device *d, const gpu *g, const char *id) {
     p->memory_bytes = (uint64_t)(gpu_get(g, GPU_DRAM_GB) * 1e9);
 }
 
-ev_status device_vm_open(const char *model_id, device **out, ev_error *err) {
+/* Without its memory. */
+static ev_status open_model(const char *model_id, device_vm **out, ev_error *err) {
     device_vm *v = calloc(1, sizeof *v);
     if (v == NULL)
         return ev_fail_memory(err, sizeof *v);
     v->base.ops = &VM_OPS;
     ev_status status = gpu_load(model_id, &v->g, err);
-    if (status == EV_OK) {
-        set_properties(&v->base, v->g, model_id);
-        status = vm_memory_new(v->base.properties.memory_bytes, &v->memory, err);
-    }
     if (status != EV_OK) {
-        gpu_free(v->g);
         free(v);
         return status;
     }
-    *out = &v->base;
+    set_properties(&v->base, v->g, model_id);
+    *out = v;
     return EV_OK;
+}
+
+ev_status device_vm_open(const char *model_id, device **out, ev_error *err) {
+    device_vm *v = NULL;
+    EV_TRY(open_model(model_id, &v, err));
+    ev_status status = vm_memory_new(v->base.properties.memory_bytes, &v->memory, err);
+    if (status == EV_OK)
+        *out = &v->base;
+    else
+        vm_close(&v->base);
+    return status;
+}
+
+static ev_status take_memories(uint32_t count, device *const *devices, ev_error *err) {
+    vm_memory **memories = calloc(count, sizeof(vm_memory *));
+    if (memories == NULL)
+        return ev_fail_memory(err, count * sizeof(vm_memory *));
+    uint64_t bytes = devices[0]->properties.memory_bytes;
+    ev_status status = vm_memory_new_peers(bytes, count, memories, err);
+    for (uint32_t i = 0; status == EV_OK && i < count; i++)
+        vm_of(devices[i])->memory = memories[i];
+    free(memories);
+    return status;
+}
+
+ev_status device_vm_open_ranks(const char *model_id, uint32_t count, device **out, ev_error *err) {
+    ev_status status = EV_OK;
+    uint32_t made = 0;
+    for (; status == EV_OK && made < count; made++) {
+        device_vm *v = NULL;
+        status = open_model(model_id, &v, err);
+        out[made] = &v->base;
+    }
+    if (status == EV_OK)
+        status = take_memories(count, out, err);
+    for (uint32_t i = 0; status != EV_OK && i < made; i++) {
+        device_close(out[i]);
+        out[i] = NULL;
+    }
+    return status;
 }

@@ -217,7 +217,7 @@ static void mb_settle(vm_warp *w, vm_mbarrier *b, uint64_t *word, mb_state s) {
     if (s.pending == 0 && s.bytes == 0) {
         s.parity = !s.parity;
         s.pending = s.expected;
-        b->stamp = w->state->stamp;
+        b->stamp = w->state->races->stamp;
         vm_copies_release(w->block, b->offset);
     }
     *word = mb_pack(s);

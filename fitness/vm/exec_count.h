@@ -241,9 +241,36 @@ static inline void track_range(uint64_t *map, uint64_t lo, uint64_t hi) {
         map[i] = ~0ull;
 }
 
+/* ---- ranks: what of an access goes to peers */
+
+static void count_peers(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
+                        bool store) {
+    const vm_memory *m = w->state->memory;
+    vm_counters *c = &w->state->result->counters;
+    uint32_t peers = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        peers |= (uint32_t)(lane_offset(x, i) - m->first >= m->reserved) << i;
+    }
+    if (!peers)
+        return;
+    vm_access y = *x;
+    y.how = peers == mask ? x->how : SCATTERED;
+    unsigned sectors = count_sectors(&y, peers), lanes = (unsigned)__builtin_popcount(peers);
+    uint8_t shape = ptx_op_get(ip->row)->shape;
+    c->peer_atomics += shape == PTX_S_ATOM || shape == PTX_S_RED ? lanes : 0;
+    *(store ? &c->peer_store_requests : &c->peer_load_requests) += 1;
+    *(store ? &c->peer_store_sectors : &c->peer_load_sectors) += sectors;
+    *(store ? &c->peer_store_bytes : &c->peer_load_bytes) += (uint64_t)lanes * x->bytes;
+}
+
 /* Reads of inputs need no note: a write there ends the try. */
 static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *ip,
                                                    const vm_access *x, uint32_t mask, bool store) {
+    if (w->ranked) {
+        count_peers(w, ip, x, mask, store);
+        return;
+    }
     uint8_t shape = ptx_op_get(ip->row)->shape;
     bool may_be_input = x->lane_kinds || x->kind == VM_BUFFER_IN;
     if (ip->strong || shape == PTX_S_ATOM || shape == PTX_S_RED || (store && may_be_input))

@@ -79,7 +79,8 @@ static bool foreign(const vm_warp *w, uint32_t stamp, bool any_warp) {
 /* Both strong, and each in the other's scope. */
 static bool both_strong(const vm_warp *w, uint32_t e, bool strong, bool of_block,
                         const race_access *a) {
-    return strong && a->strong && (!(of_block || a->of_block) || of_same_block(w, e));
+    return strong && a->strong && (!(of_block || a->of_block) || of_same_block(w, e)) &&
+           (!w->ranked || vm_rank_meets(w, e >> VM_RACE_SHIFT));
 }
 
 static inline vm_race_how how_of(uint32_t e) {
@@ -122,12 +123,13 @@ static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip,
                            : "an mbarrier stands here: only mbarrier instructions may touch it");
         return false;
     }
-    uint64_t owner = vm_race_owner(w->state, e >> VM_RACE_SHIFT);
+    char owner[80];
+    bool far = vm_rank_name(w, e >> VM_RACE_SHIFT, owner, sizeof owner);
     if (x->space == VM_SPACE_SHARED)
         vm_trap_drop_deferred(w, lane_offset(x, lane), x->bytes);
     vm_trap_raise(w, ip, x->space == VM_SPACE_SHARED ? VM_TRAP_RACE_SHARED : VM_TRAP_RACE_GLOBAL,
-                  lane, &address, "%s by warp %u of block %u, which nothing orders", what,
-                  (unsigned)(owner & 31), (unsigned)(owner >> 5));
+                  lane, &address, "%s by %s, which nothing %sorders", what, owner,
+                  far ? "of scope .sys " : "");
     return false;
 }
 
@@ -163,6 +165,8 @@ static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
     if (how != VM_RACE_ALL_TOLD && !of_same_block(w, e))
         return;
     uint32_t stamp = e >> VM_RACE_SHIFT;
+    if (w->ranked && !vm_rank_tells(w, stamp))
+        return;
     if (vm_race_owner(w->state, stamp) == vm_race_self(w)) {
         if ((e & VM_RACE_LANE) != lane_bits(lane))
             w->stamp = 0;
@@ -181,6 +185,25 @@ static void take_messages(vm_warp *w, const vm_access *x, uint32_t mask) {
                 take_message(w, c.writes[b], i);
         }
     }
+}
+
+/* Before a strong access: where there are ranks, the warp's stamp must say how far it reaches, and
+ * still when messages gave it a new one. An atomic passes on what it overwrites tells other ranks.
+ */
+static __attribute__((noinline)) void
+reach_and_take(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, bool atomic) {
+    race_planes p = planes_of(w, x->space);
+    bool passes = false;
+    vm_rank_reach(w, ip, false);
+    for (uint32_t left = atomic ? mask : 0; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        for (unsigned k = 0; k < words_of(x); k++) {
+            uint32_t e = cells_of(w, x, p, i, k).writes[0];
+            passes |= how_of(e) == VM_RACE_ALL_TOLD && vm_rank_tells(w, e >> VM_RACE_SHIFT);
+        }
+    }
+    take_messages(w, x, mask);
+    vm_rank_reach(w, ip, passes);
 }
 
 static inline uint32_t merged_read(const vm_warp *w, uint32_t old, const race_access *a,
@@ -215,7 +238,9 @@ static bool load_cells_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, 
 static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn *ip,
                                                       const vm_access *x, uint32_t mask) {
     race_planes p = planes_of(w, x->space);
-    if (ip->strong)
+    if (ip->strong && w->ranked)
+        reach_and_take(w, ip, x, mask, false);
+    else if (ip->strong)
         take_messages(w, x, mask);
     race_access a = race_access_of(w, ip, x, ip->strong);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -401,7 +426,7 @@ static bool same_values(const ptx_insn *ip, const uint8_t *regs, unsigned i, uns
 /* How this strong write tells whom what its warp did before. `passed`: what an atomic overwrites
  * told, it passes on (a release sequence). */
 static inline vm_race_how strong_how(const vm_warp *w, const ptx_insn *ip, vm_race_how passed) {
-    bool all = w->fenced == 2 || (ip->releases && !ip->of_block) || passed == VM_RACE_ALL_TOLD;
+    bool all = w->fenced >= 2 || (ip->releases && !ip->of_block) || passed == VM_RACE_ALL_TOLD;
     bool block = w->fenced || ip->releases || passed == VM_RACE_ALL_TOLD_BLOCK ||
                  passed == VM_RACE_BLOCK_TOLD;
     if (ip->of_block)
@@ -438,6 +463,10 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
                                                        const uint8_t *regs, const vm_access *x,
                                                        uint32_t mask, race_access a) {
     race_planes p = planes_of(w, x->space);
+    if (ip->strong && w->ranked) {
+        vm_rank_reach(w, ip, false);
+        a = race_access_of(w, ip, x, true);
+    }
     for (uint32_t left = mask; left; left &= left - 1)
         if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), &a))
             return false;
@@ -549,7 +578,10 @@ static inline bool check_store(vm_warp *w, const ptx_insn *ip, const uint8_t *re
 static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
-    take_messages(w, x, mask);
+    if (w->ranked)
+        reach_and_take(w, ip, x, mask, true);
+    else
+        take_messages(w, x, mask);
     race_access a = race_access_of(w, ip, x, true);
     race_planes p = planes_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -574,6 +606,6 @@ static inline void race_sync_warp(vm_warp *w) {
     w->stamp = 0;
 }
 static inline void race_fence(vm_warp *w, const ptx_insn *ip) {
-    uint8_t reach = ip->of_block ? 1 : 2;
+    uint8_t reach = ip->of_block ? 1 : ip->of_system ? 3 : 2;
     w->fenced = reach > w->fenced ? reach : w->fenced;
 }

@@ -282,15 +282,16 @@ struct ptx_insn {
     uint8_t negate; /* bit 0..3: source predicate a, b, c, e inverted; bit 7: the guard */
     uint8_t rnd;    /* ptx_mod of the group, where the shape reads it */
     uint8_t ftz, sat, relu;
-    uint8_t op;           /* cmp, shfl, vote, testp, wrap, prmt, barred, part: ptx_mod */
-    uint8_t bool_op;      /* and, or, xor: ptx_mod */
-    uint8_t wide;         /* destination or data register has 8 bytes a lane */
-    uint8_t strong;       /* volatile, relaxed or stronger, atomic */
-    uint8_t releases;     /* release, acq_rel or sc */
-    uint8_t of_block;     /* scope .cta: strong for threads of its own block only */
-    uint8_t address_bits; /* of the base register: 32 or 64 */
-    uint8_t flags;        /* PTX_F_* */
-    uint32_t site;        /* number of the memory access, for the segment cache */
+    uint8_t op;            /* cmp, shfl, vote, testp, wrap, prmt, barred, part: ptx_mod */
+    uint8_t bool_op;       /* and, or, xor: ptx_mod */
+    uint8_t wide;          /* destination or data register has 8 bytes a lane */
+    uint8_t strong;        /* volatile, relaxed or stronger, atomic */
+    uint8_t releases;      /* release, acq_rel or sc */
+    uint8_t of_block : 1;  /* scope .cta: strong for threads of its own block only */
+    uint8_t of_system : 1; /* scope .sys, as volatile has: strong for threads of all ranks */
+    uint8_t address_bits;  /* of the base register: 32 or 64 */
+    uint8_t flags;         /* PTX_F_* */
+    uint32_t site;         /* number of the memory access, for the segment cache */
 };
 
 enum {

@@ -465,6 +465,8 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
     in->strong = m->mod[PTX_G_volatile] || m->mod[PTX_G_sem] > PTX_M_WEAK;
     in->releases = m->mod[PTX_G_sem] >= PTX_M_RELEASE;
     in->of_block = m->mod[PTX_G_scope] == PTX_M_CTA || m->mod[PTX_G_barscope] == PTX_M_BCTA;
+    in->of_system = m->mod[PTX_G_scope] == PTX_M_SYS || m->mod[PTX_G_barscope] == PTX_M_BSYS ||
+                    m->mod[PTX_G_volatile];
     bool sync = strstr(op->format, ".sync") != NULL;
     bool arrive = strstr(op->format, ".arrive") != NULL;
     bool aligned = m->mod[PTX_G_aligned] || strcmp(op->name, "bar") == 0;

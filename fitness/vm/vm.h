@@ -140,6 +140,12 @@ ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV
  * part of the process's address space is free: vm_memory_is_unified says so. */
 ev_status vm_memory_new_unified(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
 bool vm_memory_is_unified(const vm_memory *memory);
+/* `count` memories (up to VM_RANKS_MOST) that are peers, to out[0..count): their addresses are
+ * distinct, and a kernel on one may access the buffers of all, as with peer access on. In all else
+ * each is a memory of its own, freed with vm_memory_free. EV_BAD: more than 16 TiB in all. */
+#define VM_RANKS_MOST 1024u
+ev_status vm_memory_new_peers(uint64_t limit_bytes, uint32_t count, vm_memory **out,
+                              ev_error *err) EV_CHECKED;
 void vm_memory_free(vm_memory *memory);
 /* A buffer with redzones around it, aligned to 256 bytes; contents zero. */
 ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
@@ -178,6 +184,7 @@ const char *vm_trap_name(vm_trap_kind kind); /* "none" for VM_TRAP_NONE */
 
 typedef struct vm_trap {
     vm_trap_kind kind;
+    uint32_t rank;        /* that it happened in; 0 where there is one */
     uint32_t line;        /* of the PTX text */
     uint32_t source_line; /* from .loc; 0: none */
     uint32_t block[3];
@@ -194,6 +201,10 @@ typedef struct vm_counters {
     uint64_t warp_by_pipe[VM_PIPE_COUNT];
     uint64_t global_load_requests, global_load_sectors, global_load_bytes;
     uint64_t global_store_requests, global_store_sectors, global_store_bytes;
+    /* Of these, what went to buffers of peers (over a link). */
+    uint64_t peer_load_requests, peer_load_sectors, peer_load_bytes;
+    uint64_t peer_store_requests, peer_store_sectors, peer_store_bytes;
+    uint64_t peer_atomics; /* lanes; their requests, sectors and bytes are among the stores */
     uint64_t shared_requests, shared_passes; /* passes - requests = bank conflicts */
     uint64_t local_requests, local_sectors;
     uint64_t atomics;
@@ -280,6 +291,28 @@ typedef struct vm_result {
  * memory. */
 ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result,
                  ev_error *err) EV_CHECKED;
+
+/* One of several launches that run side by side, each with a memory of its own. */
+typedef struct vm_rank {
+    vm_memory *memory;
+    const vm_launch *launch;
+} vm_rank;
+
+/* Runs `count` launches side by side, over memories that are peers. They take turns, short ones
+ * where they only wait, so flags between ranks make progress; the order of turns is fixed, and
+ * permuted where rank 0 has a schedule_seed. Each has its own fuel, observer and counters; `jobs`
+ * is not heeded.
+ *
+ * What orders accesses of one rank for another is what has scope .sys: a fence or release, a flag
+ * or atomic, and the read that sees it (PTX ISA, Memory Consistency Model; an atomic without a
+ * scope is .gpu, a volatile access is .sys). Between ranks all else is a race. Within a warp that
+ * uses both scopes, a race of its own lanes around the change of scope may be missed.
+ *
+ * A trap in one rank ends all: each result then is not ok and has that trap, whose `rank` is its
+ * index; a rank of which no thread runs is no reason, but those who wait for it are in a deadlock.
+ * EV_BAD: memories that are no peers or given twice; else as vm_run, with the rank's number. */
+ev_status vm_run_ranks(const vm_rank *ranks, uint32_t count, vm_result *results,
+                       ev_error *err) EV_CHECKED;
 
 /* The instruction set chosen at run time: "baseline", "avx2" or "avx512". */
 const char *vm_isa_name(void);

@@ -152,7 +152,8 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->shared = b->shared;
         w->shared_bytes = s->shared_used;
         w->observed = s->launch->observer != NULL;
-        w->tracked = s->tracked;
+        w->tracked = s->tracked || s->ranked;
+        w->ranked = s->ranked;
         w->check_init = s->launch->checks & VM_CHECK_INIT;
         w->check_races = s->launch->checks & VM_CHECK_RACES;
     }

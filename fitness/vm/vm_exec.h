@@ -105,7 +105,8 @@ struct vm_warp {
     uint32_t event_pc; /* where the stretch for the observer began */
     uint32_t cc;       /* carry flag of each lane */
     bool observed;
-    bool tracked; /* of a job: vm_state */
+    bool tracked; /* of a job, or ranked: vm_state */
+    bool ranked;
     bool check_init, check_races;
     vm_state *state;
     vm_block *block;
@@ -120,7 +121,8 @@ struct vm_warp {
     /* Races: its first stamp since the block's barrier or the message, or since the message alone;
      * 0: none given yet. */
     uint32_t first_since_barrier, first_since_message;
-    uint8_t fenced; /* races: it has executed a fence; 1: for its block, 2: for all */
+    /* Races: it has executed a fence; 1: for its block, 2: for its rank, 3: for all ranks. */
+    uint8_t fenced;
     /* ---- the current set, when a run ends */
     vm_stop stop;
     uint32_t pc;
@@ -185,8 +187,27 @@ typedef struct vm_deferred {
     vm_trap trap;
 } vm_deferred;
 
+/* An owner of a stamp: a warp, as vm_race_self; and how far its strong accesses reach, where its
+ * memory has peers: */
+#define VM_RACE_OWNER ((1ull << 60) - 1)
+#define VM_RACE_REACHES (1ull << 61) /* it has some: to its own rank, */
+#define VM_RACE_SYSTEM (1ull << 62)  /* to all ranks, */
+#define VM_RACE_TELLS (1ull << 63)   /* and tells them what its warp did before */
+
+/* Whose each stamp of races is, for all that run side by side. */
+typedef struct vm_races {
+    uint32_t stamp;       /* the newest given out */
+    uint32_t first_stamp; /* the newest before the launches */
+    uint64_t *owners;     /* of the stamps after first_stamp: vm_race.c */
+    size_t owner_capacity;
+    vm_race_word *words; /* VM_RACE_WORDS places; NULL: races are not looked for */
+} vm_races;
+
 struct vm_state {
     vm_session *session;
+    uint32_t rank; /* its place in the session */
+    bool ranked;   /* its memory has peers */
+    vm_races *races;
     vm_wave *wave;
     const vm_module *module;
     const ptx_func *entry;
@@ -207,11 +228,6 @@ struct vm_state {
     uint64_t last_change;  /* thread instructions when memory last changed */
     uint64_t happenings;   /* blocks begun and ended, clocks read, system calls */
     vm_poll *poll;         /* NULL, or where reads are noted instead of observed */
-    uint32_t stamp;        /* races: the newest given out */
-    uint32_t first_stamp;  /* the newest before the launch */
-    uint64_t *owners;      /* block << 5 | warp, of the stamps after first_stamp */
-    size_t owner_capacity;
-    vm_race_word *race_words; /* VM_RACE_WORDS places, or NULL: not needed yet */
     vm_deferred deferred;
     vm_block *blocks; /* alive together */
     uint32_t block_count;
@@ -283,8 +299,9 @@ void vm_async_free(vm_block *b);
 void vm_async_forget(vm_block *b); /* all race stamps begin anew */
 
 /* ---- races (vm_race.c): when accesses become ordered */
-bool vm_race_begin(vm_state *s);
-void vm_race_end(vm_state *s);
+/* Before and after the states of a session; false: out of memory. */
+bool vm_race_begin(vm_session *x);
+void vm_race_end(vm_session *x);
 void vm_race_block(vm_state *s, vm_block *b);
 void vm_race_stamp(vm_warp *w);   /* gives the warp a new stamp */
 void vm_race_acquire(vm_warp *w); /* all until now is ordered before the warp */
@@ -295,6 +312,18 @@ vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
 /* A word that has entries a byte gets one again if all is ordered before everybody; else false. */
 bool vm_race_join(vm_warp *w, uint8_t space, uint64_t word);
 void vm_race_warp(vm_warp *w);
+
+/* ---- races between ranks (vm_ranks.c) */
+/* Before a strong access of a ranked warp: gives it a stamp that says how far the access reaches.
+ * `passes`: it overwrites, and so passes on, what tells other ranks something. */
+void vm_rank_reach(vm_warp *w, const ptx_insn *ip, bool passes);
+/* Do the accesses of that stamp reach the warp's rank, and those of its present stamp the other's?
+ */
+bool vm_rank_meets(const vm_warp *w, uint32_t stamp);
+/* Does what was written with that stamp tell the warp what the writer's warp did before? */
+bool vm_rank_tells(const vm_warp *w, uint32_t stamp);
+/* Whose a stamp is: "warp 1 of block 0 of rank 2". True: of another rank than the warp. */
+bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
 void vm_race_barrier(vm_block *b, unsigned id);
 vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);
 

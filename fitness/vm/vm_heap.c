@@ -69,7 +69,7 @@ uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes) {
 bool vm_heap_free(vm_memory *m, uint64_t address) {
     const vm_alloc *a = vm_memory_find(m, address, 1);
     uint64_t offset = address - VM_GLOBAL_BASE;
-    if (!a || a->offset != offset || offset < heap_base(m))
+    if (!a || a->offset != offset || vm_memory_owner(m, offset) != m || offset < heap_base(m))
         return false;
     size_t i = (size_t)(a - m->allocs);
     free(m->allocs[i].name);

@@ -99,7 +99,7 @@ static bool job_open(job *j, const vm_state *s, vm_chunks *chunks, bool strong) 
                       .whole_turns = strong,
                       .session = &j->session};
     j->session = (vm_session){.ranks = &j->s, .count = 1};
-    if (!vm_state_make(&j->s))
+    if (!vm_race_begin(&j->session) || !vm_state_make(&j->s))
         return false;
     j->s.wave->chunks = chunks;
     j->s.wave->next = j->s.wave->end = 0;
@@ -110,6 +110,7 @@ static void job_close(job *j) {
     if (!j->view.arena)
         return;
     vm_state_free(&j->s);
+    vm_race_end(&j->session);
     vm_view_close(&j->view);
 }
 
@@ -171,7 +172,7 @@ bool vm_jobs_run(vm_state *s, unsigned jobs) {
     bool strong = false, ok = true;
     jobs = jobs < MOST_JOBS ? jobs : MOST_JOBS;
     jobs = jobs < blocks ? jobs : (unsigned)blocks;
-    if (jobs < 2 || s->launch->observer || !may_try(s, &strong))
+    if (jobs < 2 || s->launch->observer || s->ranked || !may_try(s, &strong))
         return false;
     job *list = calloc(jobs, sizeof *list);
     if (!list)

@@ -46,11 +46,11 @@ static ev_status check_geometry(const vm_launch *l, ev_error *err) {
 
 /* ---- the end of a launch */
 
-static void count_pipes(vm_state *s) {
+void vm_state_count(vm_state *s) {
     const vm_module *m = s->module;
     vm_counters *c = &s->result->counters;
     int64_t running = 0;
-    for (uint32_t pc = 0; pc < m->insn_count; pc++) {
+    for (uint32_t pc = 0; s->runs && pc < m->insn_count; pc++) {
         running += s->runs[pc];
         uint64_t n = (uint64_t)running;
         if (s->launch->executions)
@@ -63,7 +63,6 @@ static void count_pipes(vm_state *s) {
 }
 
 void vm_state_free(vm_state *s) {
-    vm_race_end(s);
     vm_wave_end(s);
     if (s->pools)
         vm_frames_free(s);
@@ -97,17 +96,18 @@ static bool take_consts(vm_state *s) {
 
 bool vm_state_make(vm_state *s) {
     const vm_module *m = s->module;
-    bool races = vm_race_begin(s);
+    s->races = &s->session->races;
+    s->ranked = s->memory->peers != NULL;
     s->runs = calloc((size_t)m->insn_count + 1, sizeof *s->runs);
     s->segments = calloc((size_t)m->site_count + 1, sizeof *s->segments);
     s->pools = calloc(m->func_count + 1, sizeof *s->pools);
-    if (!races || !s->runs || !s->segments || !s->pools || !take_consts(s))
+    if (!s->runs || !s->segments || !s->pools || !take_consts(s))
         s->out_of_memory = true;
     return !s->out_of_memory && vm_wave_begin(s);
 }
 
-static ev_status fill_state(vm_state *s, vm_memory *memory, const vm_launch *launch,
-                            vm_result *result, ev_error *err) {
+ev_status vm_state_fill(vm_state *s, vm_memory *memory, const vm_launch *launch, vm_result *result,
+                        ev_error *err) {
     EV_TRY(check_geometry(launch, err));
     const vm_module *m = launch->module;
     memset(result, 0, sizeof *result);
@@ -133,15 +133,15 @@ static ev_status run(vm_memory *memory, const vm_launch *launch, uint32_t jobs, 
                      bool *spread, ev_error *err) {
     vm_state s;
     vm_session session = {.ranks = &s, .count = 1};
-    EV_TRY(fill_state(&s, memory, launch, result, err));
+    EV_TRY(vm_state_fill(&s, memory, launch, result, err));
     s.session = &session;
-    bool ok = vm_state_make(&s);
+    bool ok = vm_race_begin(&session) && vm_state_make(&s);
     *spread = ok && vm_jobs_run(&s, jobs);
     result->ok = *spread || (ok && vm_session_run(&session) && !s.trapped);
-    if (s.runs)
-        count_pipes(&s);
-    bool memory_out = s.out_of_memory || memory->out_of_memory;
+    vm_state_count(&s);
+    bool memory_out = (!ok && !s.trapped) || s.out_of_memory || memory->out_of_memory;
     vm_state_free(&s);
+    vm_race_end(&session);
     if (memory_out && !s.trapped)
         return ev_fail(err, EV_INFRA, "%s: out of memory during the launch", launch->entry->name);
     return EV_OK;

@@ -1,10 +1,13 @@
 /* Global memory: one reserved range of addresses, its buffers with redzones, and their shadow. */
 #include "fitness/vm/vm_memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define MOST_BYTES (1ull << 42)
 
 static void *reserve_at(uint64_t wanted, uint64_t bytes) {
     void *p = mmap((void *)(uintptr_t)wanted, bytes, PROT_READ | PROT_WRITE,
@@ -20,8 +23,18 @@ static uint64_t round_up(uint64_t value, uint64_t to) {
     return (value + to - 1) / to * to;
 }
 
-static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **out, ev_error *err) {
-    if (limit_bytes > 1ull << 42)
+/* The arena and the shadow of `bytes`; false: errno says why, and vm_memory_free gives back what
+ * was taken. */
+static bool reserve_planes(vm_memory *m, uint64_t bytes, uint64_t wanted) {
+    m->arena = reserve_at(wanted, bytes);
+    m->writes = reserve(bytes);
+    m->reads = reserve(bytes);
+    m->dirty = reserve(bytes >> VM_PAGE_SHIFT);
+    return m->arena && m->writes && m->reads && m->dirty;
+}
+
+static ev_status memory_make(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
+    if (limit_bytes > MOST_BYTES)
         return ev_fail(err, EV_BAD, "a device memory of %llu bytes: give at most 4 TiB",
                        (unsigned long long)limit_bytes);
     vm_memory *m = calloc(1, sizeof *m);
@@ -29,15 +42,18 @@ static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **o
         return ev_fail_memory(err, sizeof *m);
     m->limit = round_up(limit_bytes + (1 << 20), 1 << 16);
     m->reserved = m->limit + VM_MODULE_BYTES + VM_HEAP_BYTES;
-    m->arena = reserve_at(wanted, m->reserved);
-    m->writes = reserve(m->reserved);
-    m->reads = reserve(m->reserved);
-    m->dirty = reserve(m->reserved >> VM_PAGE_SHIFT);
-    if (!m->arena || !m->writes || !m->reads || !m->dirty) {
+    m->used = VM_REDZONE;
+    *out = m;
+    return EV_OK;
+}
+
+static ev_status memory_new(uint64_t limit_bytes, uint64_t wanted, vm_memory **out, ev_error *err) {
+    vm_memory *m = NULL;
+    EV_TRY(memory_make(limit_bytes, &m, err));
+    if (!reserve_planes(m, m->reserved, wanted)) {
         vm_memory_free(m);
         return ev_fail_errno(err, "reserve", "device memory");
     }
-    m->used = VM_REDZONE;
     *out = m;
     return EV_OK;
 }
@@ -65,19 +81,131 @@ static void free_names(vm_memory *m) {
     m->count = 0;
 }
 
+static void release_planes(vm_memory *m, uint64_t bytes) {
+    release(m->arena, bytes);
+    release(m->writes, bytes);
+    release(m->reads, bytes);
+    release(m->dirty, bytes >> VM_PAGE_SHIFT);
+}
+
+/* The last of them gives back what they share. */
+static void leave_peers(vm_memory *m) {
+    vm_peers *p = m->peers;
+    p->members[vm_memory_number(m)] = NULL;
+    if (--p->alive)
+        return;
+    release_planes(m, p->stride * p->count);
+    free(p->members);
+    free(p);
+}
+
 void vm_memory_free(vm_memory *m) {
     if (!m)
         return;
     free_names(m);
-    release(m->arena, m->reserved);
-    release(m->writes, m->reserved);
-    release(m->reads, m->reserved);
-    release(m->dirty, m->reserved >> VM_PAGE_SHIFT);
+    if (m->peers)
+        leave_peers(m);
+    else
+        release_planes(m, m->reserved);
     if (m->shared)
         close(m->fd);
     free(m->allocs);
     free(m->dirty_pages);
     free(m);
+}
+
+/* ---- peers */
+
+vm_memory *vm_memory_owner(const vm_memory *m, uint64_t offset) {
+    const vm_peers *p = m->peers;
+    if (!p)
+        return (vm_memory *)m;
+    return offset < p->stride * p->count ? p->members[offset / p->stride] : NULL;
+}
+
+uint32_t vm_memory_number(const vm_memory *m) {
+    return m->peers ? (uint32_t)(m->first / m->peers->stride) : 0;
+}
+
+uint32_t vm_memory_stamp(const vm_memory *m) {
+    uint32_t newest = m->stamp;
+    for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
+        if (m->peers->members[i] && m->peers->members[i]->stamp > newest)
+            newest = m->peers->members[i]->stamp;
+    return newest;
+}
+
+void vm_memory_set_stamp(vm_memory *m, uint32_t stamp) {
+    m->stamp = stamp;
+    for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
+        if (m->peers->members[i])
+            m->peers->members[i]->stamp = stamp;
+}
+
+static vm_peers *peers_make(uint32_t count, uint64_t reserved) {
+    vm_peers *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (vm_peers){.stride = round_up(reserved, 1 << 21), .count = count};
+    p->members = calloc(count, sizeof(vm_memory *));
+    if (p->members)
+        return p;
+    free(p);
+    return NULL;
+}
+
+/* Gives the i-th memory its range; the first one has reserved them all. */
+static void join_peers(vm_memory *m, vm_peers *p, uint32_t i) {
+    const vm_memory *first = i ? p->members[0] : m;
+    m->peers = p;
+    m->first = i * p->stride;
+    m->limit += m->first;
+    m->used += m->first;
+    m->arena = first->arena;
+    m->writes = first->writes;
+    m->reads = first->reads;
+    m->dirty = first->dirty;
+    p->members[i] = m;
+    p->alive++;
+}
+
+static ev_status fill_peers(uint64_t limit_bytes, vm_peers *p, vm_memory **out, ev_error *err) {
+    for (uint32_t i = 0; i < p->count; i++) {
+        EV_TRY(memory_make(limit_bytes, &out[i], err));
+        bool ok = i || reserve_planes(out[i], p->stride * p->count, 0);
+        join_peers(out[i], p, i);
+        if (!ok)
+            return ev_fail_errno(err, "reserve", "device memory");
+    }
+    return EV_OK;
+}
+
+ev_status vm_memory_new_peers(uint64_t limit_bytes, uint32_t count, vm_memory **out,
+                              ev_error *err) {
+    assert(count);
+    memset(out, 0, count * sizeof *out);
+    if (count > VM_RANKS_MOST || limit_bytes > 4 * MOST_BYTES / count - (1ull << 30))
+        return ev_fail(err, EV_BAD,
+                       "%u device memories of %llu bytes: give at most %u, and 16 TiB in all",
+                       count, (unsigned long long)limit_bytes, VM_RANKS_MOST);
+    vm_memory *one = NULL;
+    EV_TRY(memory_make(limit_bytes, &one, err));
+    vm_peers *p = peers_make(count, one->reserved);
+    free(one);
+    if (!p)
+        return ev_fail_memory(err, sizeof *p);
+    ev_status status = fill_peers(limit_bytes, p, out, err);
+    if (status == EV_OK)
+        return EV_OK;
+    bool none = p->alive == 0;
+    for (uint32_t i = 0; i < count; i++)
+        vm_memory_free(out[i]);
+    if (none) {
+        free(p->members);
+        free(p);
+    }
+    memset(out, 0, count * sizeof *out);
+    return status;
 }
 
 /* Inserts in order of address; buffers come in order, the module's variables stand above them. */
@@ -106,7 +234,7 @@ vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buf
 
 /* The first hole that takes `bytes` with redzones; 0: none. */
 static uint64_t find_hole(const vm_memory *m, uint64_t bytes) {
-    uint64_t from = VM_REDZONE;
+    uint64_t from = m->first + VM_REDZONE;
     for (size_t i = 0; i < m->count && m->allocs[i].offset < m->used; i++) {
         const vm_alloc *a = &m->allocs[i];
         if (a->offset >= from && a->offset - from >= bytes + VM_REDZONE)
@@ -144,7 +272,8 @@ ev_status vm_memory_alloc(vm_memory *m, uint64_t bytes, vm_buffer_kind kind, con
 
 const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t bytes) {
     uint64_t offset = address - VM_GLOBAL_BASE;
-    size_t lo = 0, hi = m->count;
+    m = vm_memory_owner(m, offset);
+    size_t lo = 0, hi = m ? m->count : 0;
     while (lo < hi) { /* the last allocation that begins at or below */
         size_t mid = (lo + hi) / 2;
         if (m->allocs[mid].offset <= offset)
@@ -165,12 +294,18 @@ static uint64_t distance(const vm_alloc *a, uint64_t offset) {
     return offset < a->offset + a->bytes ? 0 : offset - (a->offset + a->bytes);
 }
 
-const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address) {
-    uint64_t offset = address - VM_GLOBAL_BASE;
-    const vm_alloc *best = NULL;
+static const vm_alloc *nearest(const vm_memory *m, const vm_alloc *best, uint64_t offset) {
     for (size_t i = 0; i < m->count; i++)
         if (!best || distance(&m->allocs[i], offset) < distance(best, offset))
             best = &m->allocs[i];
+    return best;
+}
+
+const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address) {
+    const vm_alloc *best = nearest(m, NULL, address - VM_GLOBAL_BASE);
+    for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
+        if (m->peers->members[i])
+            best = nearest(m->peers->members[i], best, address - VM_GLOBAL_BASE);
     return best;
 }
 
@@ -210,6 +345,7 @@ uint64_t vm_memory_bytes(const vm_memory *m, uint64_t address) {
 }
 
 void vm_memory_mark_dirty(vm_memory *m, uint64_t offset, uint64_t bytes) {
+    m = vm_memory_owner(m, offset);
     for (uint64_t page = offset >> VM_PAGE_SHIFT; page <= (offset + bytes - 1) >> VM_PAGE_SHIFT;
          page++) {
         if (m->dirty[page])
@@ -281,7 +417,7 @@ void vm_memory_clear(vm_memory *m) {
         clear_contents(m, &m->allocs[i]);
     detach(m);
     free_names(m);
-    m->used = VM_REDZONE;
+    m->used = m->first + VM_REDZONE;
     m->holes = false;
 }
 

@@ -84,12 +84,21 @@ typedef struct vm_segment {
     vm_buffer_kind kind;
 } vm_segment;
 
+/* Memories that see each other: each has a range of one arena and of one shadow. */
+typedef struct vm_peers {
+    uint64_t stride; /* bytes of a range */
+    uint32_t count, alive;
+    vm_memory **members; /* NULL: freed */
+} vm_peers;
+
 struct vm_memory {
-    uint8_t *arena;
-    uint64_t reserved; /* bytes of address space, the module's variables included */
-    uint64_t limit;
-    uint64_t used; /* offset of the next buffer */
-    bool holes;    /* below `used`, where buffers were given back */
+    uint8_t *arena;    /* where offset 0 is; of peers: the same for all */
+    uint64_t first;    /* offset of its range; 0 where it has no peers */
+    uint64_t reserved; /* bytes of address space from there, the module's variables included */
+    uint64_t limit;    /* offset of the module's variables */
+    vm_peers *peers;   /* NULL: it stands alone */
+    uint64_t used;     /* offset of the next buffer */
+    bool holes;        /* below `used`, where buffers were given back */
     vm_alloc *allocs;
     size_t count, capacity;
     uint32_t *writes, *reads; /* shadow: entries of each word */
@@ -107,9 +116,17 @@ struct vm_memory {
     uint64_t *job_read, *job_written; /* of a view: a bit a byte; else NULL */
 };
 
-/* The allocation that holds [address, address + bytes), or NULL. */
+/* Whose range an offset is in: the memory's own, or a peer's; NULL: nobody's. */
+vm_memory *vm_memory_owner(const vm_memory *m, uint64_t offset);
+/* The memory's number among its peers; 0 where it has none. */
+uint32_t vm_memory_number(const vm_memory *m);
+/* The newest stamp of races that its launches or its peers' gave out, and what it is from now on.
+ */
+uint32_t vm_memory_stamp(const vm_memory *m);
+void vm_memory_set_stamp(vm_memory *m, uint32_t stamp);
+/* The allocation of the memory or a peer that holds [address, address + bytes), or NULL. */
 const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t bytes);
-/* The allocation nearest to an address, or NULL when there is none. */
+/* The allocation of the memory or a peer nearest to an address, or NULL when there is none. */
 const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address);
 /* Puts the module's variables in place, unless they are. *address: where they begin. */
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,

@@ -1,5 +1,5 @@
 /* Places: which variable, buffer or parameter an address belongs to, for the messages of traps. */
-#include "fitness/vm/vm_exec.h"
+#include "fitness/vm/vm_wave.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,13 +133,17 @@ static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, un
     return best;
 }
 
+static bool in_global(const vm_memory *m, uint64_t address) {
+    uint64_t offset = address - VM_GLOBAL_BASE;
+    return address >= VM_GLOBAL_BASE &&
+           (m->peers ? vm_memory_owner(m, offset) != NULL : offset < m->reserved);
+}
+
 void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
                      uint64_t address) {
     vm_space space = space_of(ip, address);
     append(text, size, " at address 0x%llx", (unsigned long long)address);
-    bool known =
-        space != VM_SPACE_GLOBAL ||
-        (address >= VM_GLOBAL_BASE && address - VM_GLOBAL_BASE < w->state->memory->reserved);
+    bool known = space != VM_SPACE_GLOBAL || in_global(w->state->memory, address);
     if (ip->space == VM_SPACE_GENERIC)
         append(text, size, known ? " in the window of %s memory" : " in no window of a memory",
                windows[space]);
@@ -154,4 +158,6 @@ void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *
     append(text, size, "%s%s%s%s", p.what, before, name ? name : "", after);
     if (distance(&p, p.at) != 0)
         append(text, size, " of %llu bytes", (unsigned long long)p.bytes);
+    if (space == VM_SPACE_GLOBAL)
+        vm_rank_append_owner(w->state, p.start - VM_GLOBAL_BASE, text, size);
 }

@@ -1,33 +1,37 @@
 /* Races, the slow part: whose each stamp is, when a block or warp becomes ordered after others, and
  * the entries a byte of words that are accessed in parts. */
-#include "fitness/vm/vm_exec.h"
+#include "fitness/vm/vm_wave.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-bool vm_race_begin(vm_state *s) {
-    s->stamp = s->first_stamp = s->memory->stamp;
-    s->owners = NULL;
-    s->owner_capacity = 0;
-    if (!(s->launch->checks & VM_CHECK_RACES))
-        return true;
-    s->race_words = calloc(VM_RACE_WORDS, sizeof *s->race_words); /* pages come when touched */
-    return s->race_words != NULL;
+/* Memories that are peers have the same newest stamp. */
+bool vm_race_begin(vm_session *x) {
+    bool wanted = false;
+    for (uint32_t r = 0; r < x->count; r++)
+        wanted |= (x->ranks[r].launch->checks & VM_CHECK_RACES) != 0;
+    x->races = (vm_races){.stamp = vm_memory_stamp(x->ranks[0].memory)};
+    x->races.first_stamp = x->races.stamp;
+    if (wanted) /* pages come when touched */
+        x->races.words = calloc(VM_RACE_WORDS, sizeof *x->races.words);
+    return !wanted || x->races.words;
 }
 
-void vm_race_end(vm_state *s) {
-    s->memory->stamp = s->stamp;
-    free(s->owners);
-    free(s->race_words);
+void vm_race_end(vm_session *x) {
+    vm_memory_set_stamp(x->ranks[0].memory, x->races.stamp);
+    free(x->races.owners);
+    free(x->races.words);
 }
 
 uint64_t vm_race_self(const vm_warp *w) {
-    return (uint64_t)w->block->linear << 5 | w->index;
+    return ((uint64_t)w->state->rank << 32 | w->block->linear) << 5 | w->index;
 }
 
 uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
-    return stamp > s->first_stamp ? s->owners[stamp - s->first_stamp - 1] : UINT64_MAX;
+    const vm_races *r = s->races;
+    return stamp > r->first_stamp ? r->owners[stamp - r->first_stamp - 1] & VM_RACE_OWNER
+                                  : UINT64_MAX;
 }
 
 static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
@@ -42,14 +46,14 @@ static void forget_warp(vm_warp *w) {
     w->first_since_barrier = w->first_since_message = 0;
 }
 
-/* All stamps are used up: forgets the past, and so counts all of it as ordered. */
-static void start_over(vm_state *s) {
-    vm_memory *m = s->memory;
+static void forget_memory(vm_memory *m) {
     for (size_t i = 0; i < m->dirty_count; i++)
         forget_entries(m->writes + ((uint64_t)m->dirty_pages[i] << VM_PAGE_SHIFT) / 4, NULL,
                        1 << VM_PAGE_SHIFT);
-    madvise(m->reads, m->reserved, MADV_DONTNEED);
-    memset(s->race_words, 0, VM_RACE_WORDS * sizeof *s->race_words);
+    madvise(m->reads + m->first / 4, m->reserved, MADV_DONTNEED);
+}
+
+static void forget_blocks(vm_state *s) {
     for (uint32_t i = 0; i < s->block_count; i++) {
         vm_block *b = &s->blocks[i];
         if (!b->warps)
@@ -59,31 +63,45 @@ static void start_over(vm_state *s) {
             forget_warp(&b->warps[k]);
         vm_async_forget(b);
     }
-    s->stamp = s->first_stamp = 0;
+}
+
+/* All stamps are used up: forgets the past, and so counts all of it as ordered. */
+static void start_over(vm_session *x) {
+    vm_memory *m = x->ranks[0].memory;
+    if (!m->peers)
+        forget_memory(m);
+    for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
+        if (m->peers->members[i])
+            forget_memory(m->peers->members[i]);
+    memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
+    for (uint32_t r = 0; r < x->count; r++)
+        forget_blocks(&x->ranks[r]);
+    x->races.stamp = x->races.first_stamp = 0;
 }
 
 void vm_race_stamp(vm_warp *w) {
     vm_state *s = w->state;
-    if (s->stamp >= VM_RACE_STAMPS && s->tracked) { /* one job will do it all again */
+    vm_races *r = s->races;
+    if (r->stamp >= VM_RACE_STAMPS && s->tracked) { /* one job will do it all again */
         s->order_matters = true;
-        w->stamp = s->stamp;
+        w->stamp = r->stamp;
         return;
     }
-    if (s->stamp >= VM_RACE_STAMPS)
-        start_over(s);
-    size_t index = s->stamp - s->first_stamp;
-    if (index >= s->owner_capacity) {
-        size_t wanted = s->owner_capacity ? s->owner_capacity * 2 : 1024;
-        uint64_t *bigger = realloc(s->owners, wanted * sizeof *bigger);
+    if (r->stamp >= VM_RACE_STAMPS)
+        start_over(s->session);
+    size_t index = r->stamp - r->first_stamp;
+    if (index >= r->owner_capacity) {
+        size_t wanted = r->owner_capacity ? r->owner_capacity * 2 : 1024;
+        uint64_t *bigger = realloc(r->owners, wanted * sizeof *bigger);
         if (!bigger) {
             s->out_of_memory = true;
             return;
         }
-        s->owners = bigger;
-        s->owner_capacity = wanted;
+        r->owners = bigger;
+        r->owner_capacity = wanted;
     }
-    s->owners[index] = vm_race_self(w);
-    w->stamp = ++s->stamp;
+    r->owners[index] = vm_race_self(w);
+    w->stamp = ++r->stamp;
     if (!w->first_since_barrier)
         w->first_since_barrier = w->stamp;
     if (!w->first_since_message)
@@ -91,19 +109,19 @@ void vm_race_stamp(vm_warp *w) {
 }
 
 void vm_race_acquire(vm_warp *w) {
-    w->acquired = w->state->stamp;
+    w->acquired = w->state->races->stamp;
     w->stamp = w->first_since_barrier = w->first_since_message = 0;
     vm_race_stamp(w);
 }
 
 void vm_race_block(vm_state *s, vm_block *b) {
     for (uint32_t k = 0; k < b->warp_count; k++)
-        b->warps[k].sync_stamp = s->stamp;
+        b->warps[k].sync_stamp = s->races->stamp;
 }
 
 void vm_race_warp(vm_warp *w) {
     w->stamp = w->first_since_barrier = w->first_since_message = 0;
-    w->acquired = w->state->first_stamp;
+    w->acquired = w->state->races->first_stamp;
     w->fenced = 0;
 }
 
@@ -118,7 +136,7 @@ static bool waits_at(const vm_warp *w, unsigned id) {
  * waiting, and who stayed away, are ordered after nothing. What one of its threads knows, all that
  * wait know. */
 void vm_race_barrier(vm_block *b, unsigned id) {
-    uint32_t acquired = 0, stamp = b->warps[0].state->stamp;
+    uint32_t acquired = 0, stamp = b->warps[0].state->races->stamp;
     uint8_t fenced = 0;
     for (uint32_t k = 0; k < b->warp_count; k++) {
         const vm_warp *w = &b->warps[k];
@@ -141,13 +159,19 @@ void vm_race_barrier(vm_block *b, unsigned id) {
 
 /* ---- entries a byte */
 
+/* The key of a word of shared memory has, from the top: its block's place, its rank, its number. */
+#define RANK_SHIFT 20
+_Static_assert(VM_RANKS_MOST <= 1u << (32 - RANK_SHIFT), "a rank has 12 bits of a key");
+
 static vm_race_word *place_of(const vm_state *s, uint64_t key) {
-    return &s->race_words[(key >> 1 ^ key >> 33) & (VM_RACE_WORDS - 1)];
+    uint64_t rank = key & 1 ? (uint32_t)(key >> 1) >> RANK_SHIFT : 0;
+    return &s->races->words[(key >> 1 ^ key >> 33 ^ rank * 641) & (VM_RACE_WORDS - 1)];
 }
 
 static uint64_t key_of(const vm_warp *w, uint8_t space, uint64_t word) {
-    uint64_t place = (uint64_t)(w->block - w->state->blocks) + 1;
-    return space == VM_SPACE_SHARED ? (place << 32 | word) << 1 | 1 : (word + 1) << 1;
+    uint64_t place = (uint64_t)(w->block - w->state->blocks) + 1, rank = w->state->rank;
+    return space == VM_SPACE_SHARED ? (place << 32 | rank << RANK_SHIFT | word) << 1 | 1
+                                    : (word + 1) << 1;
 }
 
 typedef struct word_entries {
@@ -158,8 +182,10 @@ static word_entries entries_of(const vm_state *s, uint64_t key) {
     uint64_t at = key >> 1;
     if (!(key & 1))
         return (word_entries){s->memory->writes + at - 1, s->memory->reads + at - 1};
+    uint32_t word = (uint32_t)at & ((1u << RANK_SHIFT) - 1);
+    s = &s->session->ranks[(uint32_t)at >> RANK_SHIFT];
     const vm_block *b = &s->blocks[(at >> 32) - 1];
-    return (word_entries){b->shared_writes + (uint32_t)at, b->shared_reads + (uint32_t)at};
+    return (word_entries){b->shared_writes + word, b->shared_reads + word};
 }
 
 /* What differs between the entries of four bytes, and what any of them has. */
@@ -233,7 +259,8 @@ static uint32_t block_horizon(const vm_block *b) {
 
 bool vm_race_join(vm_warp *w, uint8_t space, uint64_t word) {
     const vm_race_word *r = vm_race_split(w, space, word);
-    uint32_t old = space == VM_SPACE_SHARED ? block_horizon(w->block) : w->state->first_stamp;
+    uint32_t old =
+        space == VM_SPACE_SHARED ? block_horizon(w->block) : w->state->races->first_stamp;
     for (unsigned b = 0; b < 4; b++)
         if (r->writes[b] >> VM_RACE_SHIFT > old || r->reads[b] >> VM_RACE_SHIFT > old)
             return false;

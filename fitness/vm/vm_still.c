@@ -126,6 +126,8 @@ void vm_still_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes
     if (a)
         (void)snprintf(text, bytes, "'%.100s'+%llu", a->name,
                        (unsigned long long)(p->address - VM_GLOBAL_BASE - a->offset));
+    if (a)
+        vm_rank_append_owner(s, a->offset, text, bytes);
     else
         (void)snprintf(text, bytes, "%s+%llu", p->shared ? "shared memory" : "address 0",
                        (unsigned long long)(p->address & (VM_WINDOW(1) - 1)));
@@ -183,13 +185,14 @@ static void count_others(const vm_session *x, char *text, size_t bytes) {
 }
 
 static void raise_deadlock(vm_session *x, vm_warp *w, const vm_poll *p) {
-    char name[160], unstarted[200], others[120];
+    char name[160], unstarted[200], others[120], ended[120];
     vm_still_name(w->state, p, name, sizeof name);
     name_unstarted(x, unstarted, sizeof unstarted);
     count_others(x, others, sizeof others);
+    vm_rank_name_ended(x, ended, sizeof ended);
     vm_trap_raise(w, &w->code[p->pc], VM_TRAP_DEADLOCK, p->lane, NULL,
-                  "polls %s, which nothing %schanges%s%s", name, unstarted[0] ? "resident " : "",
-                  unstarted, others);
+                  "polls %s, which nothing %schanges%s%s%s", name, unstarted[0] ? "resident " : "",
+                  unstarted, others, ended);
     w->state->result->trap.has_address = true;
     w->state->result->trap.address = p->address;
 }

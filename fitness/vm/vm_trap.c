@@ -1,5 +1,5 @@
 /* Traps: names, and the one line that says what happened where. */
-#include "fitness/vm/vm_exec.h"
+#include "fitness/vm/vm_wave.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ static void append(char *text, size_t size, const char *format, ...) {
 static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
     const uint32_t *n = w->state->launch->block;
     uint32_t thread = w->index * VM_LANES + lane;
+    t->rank = w->state->rank;
     memcpy(t->block, w->block->id, sizeof t->block);
     t->thread[0] = thread % n[0];
     t->thread[1] = thread / n[0] % n[1];
@@ -48,6 +49,8 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
         t->address = *address;
         vm_place_append(t->message, sizeof t->message, w, ip, lane, *address);
     }
+    if (w->state->session->count > 1)
+        append(t->message, sizeof t->message, ", rank %u", t->rank);
     append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
            t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
     if (t->source_line)

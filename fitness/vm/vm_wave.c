@@ -5,6 +5,9 @@
 
 #define QUANTUM (1 << 14)       /* warp instructions a turn */
 #define BLOCK_TURN (1ull << 18) /* warp instructions until the next block's turn */
+/* The same where several ranks run, which often wait for each other. */
+#define RANK_QUANTUM (1 << 11)
+#define RANK_BLOCK_TURN (1ull << 15)
 
 /* ---- fuel */
 
@@ -21,6 +24,18 @@ static void raise_livelock(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t
                   (unsigned long long)used, polls ? "; the thread polls " : "", polls ? name : "");
 }
 
+/* Did another rank change its memory lately? Then it is no standstill. */
+static bool others_change(const vm_state *s) {
+    const vm_session *x = s->session;
+    for (uint32_t r = 0; r < x->count; r++) {
+        const vm_state *o = &x->ranks[r];
+        if (o != s && o->last_change &&
+            o->last_change >= o->result->counters.thread_instructions / 2)
+            return true;
+    }
+    return false;
+}
+
 static bool fuel_left(vm_state *s, vm_warp *w) {
     uint64_t used = s->result->counters.thread_instructions;
     if (used < s->fuel)
@@ -30,14 +45,22 @@ static bool fuel_left(vm_state *s, vm_warp *w) {
         vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
                       "%llu thread instructions executed, more than the launch was given",
                       (unsigned long long)used);
-    else if (!vm_still_out_of_fuel(s->session) && !s->out_of_memory)
+    else if (vm_still_out_of_fuel(s->session) || s->out_of_memory)
+        return false;
+    else if (others_change(s))
+        vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
+                      "%llu thread instructions executed, more than the rank was given, while "
+                      "other ranks go on",
+                      (unsigned long long)used);
+    else
         raise_livelock(s, w, at, used);
     return false;
 }
 
 static int64_t budget_for(const vm_state *s) {
     uint64_t left = s->fuel - s->result->counters.thread_instructions;
-    return left / VM_LANES + 1 < QUANTUM ? (int64_t)(left / VM_LANES + 1) : QUANTUM;
+    uint64_t most = s->session->count > 1 ? RANK_QUANTUM : QUANTUM;
+    return (int64_t)(left / VM_LANES + 1 < most ? left / VM_LANES + 1 : most);
 }
 
 /* ---- turns */
@@ -53,11 +76,21 @@ static void shuffle(const vm_wave *v, vm_block *b) {
     }
 }
 
+/* May the block go on for now? Where there are ranks, one that only waits leaves the turn to
+ * others.
+ */
+static bool keeps_turn(const vm_state *s, const vm_block *b, uint64_t began, uint64_t executed) {
+    if (s->session->count == 1)
+        return b->instructions - began <= BLOCK_TURN;
+    return b->instructions - began <= RANK_BLOCK_TURN && s->last_change >= executed;
+}
+
 /* One turn for each warp of the block that can run, again and again; false: trapped. */
 static bool run_block(vm_state *s, vm_block *b) {
     uint64_t began = b->instructions;
     for (;;) {
         bool any = false;
+        uint64_t executed = s->result->counters.thread_instructions;
         shuffle(s->wave, b);
         for (uint32_t i = 0; i < b->warp_count; i++) {
             vm_warp *w = &b->warps[s->wave->order[i]];
@@ -75,7 +108,7 @@ static bool run_block(vm_state *s, vm_block *b) {
             vm_block_stuck(b);
             return false;
         }
-        if (b->instructions - began > BLOCK_TURN)
+        if (!keeps_turn(s, b, began, executed))
             return true;
     }
 }
@@ -120,12 +153,24 @@ static bool rotate(vm_state *s, bool *any) {
     return true;
 }
 
+/* A turn for each rank. */
+static bool rotate_ranks(vm_session *x, bool *any) {
+    for (uint32_t i = x->order ? x->count : 1; i > 1; i--) {
+        uint32_t j = ev_pcg_below(&x->rng, i), t = x->order[i - 1];
+        x->order[i - 1] = x->order[j];
+        x->order[j] = t;
+    }
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!rotate(&x->ranks[x->order ? x->order[i] : i], any))
+            return false;
+    return true;
+}
+
 bool vm_session_run(vm_session *x) {
     for (;;) {
         bool any = false;
-        for (uint32_t r = 0; r < x->count; r++)
-            if (!rotate(&x->ranks[r], &any))
-                return false;
+        if (!rotate_ranks(x, &any))
+            return false;
         if (!any)
             return true;
         if (vm_still_rotation(x))
@@ -158,6 +203,12 @@ static void order_blocks(vm_wave *v, uint64_t seed) {
         v->step = v->step % v->total + 1;
 }
 
+/* Ranks of the same seed are in different orders. */
+static uint64_t seed_of(const vm_state *s) {
+    uint64_t seed = s->launch->schedule_seed, mixed = seed + s->rank * 0x9e3779b97f4a7c15ull;
+    return seed && mixed ? mixed : seed;
+}
+
 bool vm_wave_begin(vm_state *s) {
     const vm_launch *l = s->launch;
     vm_wave *v = calloc(1, sizeof *v);
@@ -170,7 +221,7 @@ bool vm_wave_begin(vm_state *s) {
     uint64_t resident =
         l->resident_blocks ? l->resident_blocks : (1024 + s->threads - 1) / s->threads;
     v->count = (uint32_t)(resident < v->total ? resident : v->total);
-    order_blocks(v, l->schedule_seed);
+    order_blocks(v, seed_of(s));
     v->places = calloc(v->count, sizeof *v->places);
     v->order = calloc(VM_LANES, sizeof *v->order);
     s->blocks = v->places;

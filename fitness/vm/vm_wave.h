@@ -24,10 +24,18 @@ struct vm_session {
     vm_state *ranks;
     uint32_t count;
     uint64_t quiet; /* rotations since anything changed */
+    vm_races races;
+    uint32_t *order; /* of several ranks' turns; NULL: natural */
+    ev_pcg rng;      /* permutes it */
 };
 
 /* ---- a launch's state (vm_launch.c) */
+/* Its first fields, from the launch. */
+ev_status vm_state_fill(vm_state *s, vm_memory *memory, const vm_launch *launch, vm_result *result,
+                        ev_error *err) EV_CHECKED;
 bool vm_state_make(vm_state *s); /* after its first fields are set; false: out of memory */
+/* Sums up the counters; before vm_state_free. */
+void vm_state_count(vm_state *s);
 void vm_state_free(vm_state *s);
 
 /* ---- blocks (vm_block.c) */
@@ -43,6 +51,12 @@ void vm_wave_end(vm_state *s);
 uint32_t vm_wave_block(const vm_state *s, uint64_t i);
 /* Runs all launches to their end. */
 bool vm_session_run(vm_session *x);
+
+/* ---- ranks (vm_ranks.c) */
+/* " of rank 1": whose memory an offset is in. Nothing where there is one rank and it is its own. */
+void vm_rank_append_owner(const vm_state *s, uint64_t offset, char *text, size_t bytes);
+/* "; ranks 1, 2 have ended", or nothing. */
+void vm_rank_name_ended(const vm_session *x, char *text, size_t bytes);
 
 /* ---- stillness (vm_still.c) */
 /* After each rotation. True: nothing will ever change any more, and a trap says why. */

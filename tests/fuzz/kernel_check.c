@@ -93,7 +93,7 @@ static bool same_insn(ptx_insn a, ptx_insn b) {
            a.count == b.count && a.space == b.space && a.negate == b.negate && a.rnd == b.rnd &&
            a.ftz == b.ftz && a.sat == b.sat && a.relu == b.relu && a.op == b.op &&
            a.bool_op == b.bool_op && a.wide == b.wide && a.strong == b.strong &&
-           a.releases == b.releases && a.of_block == b.of_block &&
+           a.releases == b.releases && a.of_block == b.of_block && a.of_system == b.of_system &&
            a.address_bits == b.address_bits && a.flags == b.flags && a.site == b.site;
 }
 
