@@ -352,7 +352,7 @@ ev_status device_vm_open_ranks(const char *model_id, uint32_t count, device **ou
     for (; status == EV_OK && made < count; made++) {
         device_vm *v = NULL;
         status = open_model(model_id, &v, err);
-        out[made] = &v->base;
+        out[made] = (device *)v;
     }
     if (status == EV_OK)
         status = take_memories(count, out, err);

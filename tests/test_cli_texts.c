@@ -136,7 +136,7 @@ static void help_is_narrow(void **state) {
     ev_str_free(&all);
 }
 
-static void help_of_run_shows_three_examples(void **state) {
+static void help_of_run_shows_examples(void **state) {
     (void)state;
     ev_str help = EV_STR_EMPTY;
     cli_print_command_help(&help, CLI_RUN);
@@ -144,7 +144,7 @@ static void help_of_run_shows_three_examples(void **state) {
     for (const char *at = strstr(help.data, "\n  evoke run "); at != NULL;
          at = strstr(at + 1, "\n  evoke run "))
         count++;
-    assert_int_equal(count, 3);
+    assert_true(count >= 3);
     ev_str_free(&help);
 }
 
@@ -294,7 +294,7 @@ int main(void) {
         cmocka_unit_test(effort_is_what_the_help_says),
         cmocka_unit_test(every_option_is_read),
         cmocka_unit_test(help_is_narrow),
-        cmocka_unit_test(help_of_run_shows_three_examples),
+        cmocka_unit_test(help_of_run_shows_examples),
         cmocka_unit_test(docs_are_what_the_table_says),
         cmocka_unit_test(tables_line_up),
         cmocka_unit_test(times_have_units),

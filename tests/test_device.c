@@ -74,9 +74,7 @@ typedef struct fixture {
 
 #define COUNT 1000
 
-static void set_up(fixture *s) {
-    memset(s, 0, sizeof *s);
-    s->d = open_ok("vm:a100");
+static void fill(fixture *s) {
     uint32_t values[COUNT];
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = i * i;
@@ -88,6 +86,12 @@ static void set_up(fixture *s) {
     s->params.x = device_address(s->d, s->x);
     s->params.y = device_address(s->d, s->y);
     s->params.n = COUNT;
+}
+
+static void set_up(fixture *s) {
+    memset(s, 0, sizeof *s);
+    s->d = open_ok("vm:a100");
+    fill(s);
 }
 
 static void tear_down(fixture *s) {
@@ -125,6 +129,54 @@ static void test_run(void **state) {
     assert_false(out.ok);
     assert_int_equal(out.fault.kind, VM_TRAP_OUT_OF_BOUNDS);
     tear_down(&s);
+}
+
+#define RANKS 3
+
+/* Each rank writes the next one's y. */
+static void test_ranks(void **state) {
+    (void)state;
+    fixture s[RANKS] = {{0}};
+    device *devices[RANKS];
+    const device_kernel *kernels[RANKS];
+    device_launch launches[RANKS];
+    device_outcome out[RANKS];
+    assert_int_equal(device_open_ranks("vm:a100", RANKS, devices, &err), EV_OK);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        s[i].d = devices[i];
+        fill(&s[i]);
+        kernels[i] = s[0].kernel;
+        launches[i] = launch_of(&s[i], 8, 128);
+    }
+    for (uint32_t i = 0; i < RANKS; i++) {
+        s[i].params.y = device_address(devices[(i + 1) % RANKS], s[(i + 1) % RANKS].y);
+        s[i].params.n = COUNT - 100 * i;
+    }
+    if (device_run_ranks(devices, kernels, launches, RANKS, out, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint32_t last = 0, n = s[i].params.n;
+        device *next = devices[(i + 1) % RANKS];
+        assert_true(out[i].ok);
+        assert_int_equal(out[i].counters.peer_store_bytes, n * 4);
+        assert_int_equal(device_read(next, s[(i + 1) % RANKS].y, (n - 1) * 4, &last, 4, &err),
+                         EV_OK);
+        assert_int_equal(last, (n - 1) * (n - 1) + 1);
+    }
+    s[1].params.n = COUNT + 1;
+    assert_int_equal(device_run_ranks(devices, kernels, launches, RANKS, out, &err), EV_OK);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_false(out[i].ok);
+        assert_int_equal(out[i].fault.rank, 1);
+        assert_int_equal(out[i].fault.kind, VM_TRAP_OUT_OF_BOUNDS);
+    }
+    launches[2].block[0] = 1025;
+    assert_int_equal(device_run_ranks(devices, kernels, launches, RANKS, out, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "rank 2: a block of 1025"));
+    for (uint32_t i = 0; i < RANKS; i++)
+        tear_down(&s[i]);
+    assert_int_equal(device_open_ranks("cuda:0", 2, devices, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "take vm:MODEL"));
 }
 
 static void test_time(void **state) {
@@ -201,8 +253,8 @@ static void test_load(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),    cmocka_unit_test(test_run),  cmocka_unit_test(test_time),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_load),
+        cmocka_unit_test(test_ids),  cmocka_unit_test(test_ranks),  cmocka_unit_test(test_run),
+        cmocka_unit_test(test_time), cmocka_unit_test(test_limits), cmocka_unit_test(test_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -369,7 +369,7 @@ static void test_out_of_bounds(void **state) {
             "%d7", "%r8", OUT) "add.u64 %d7, %d7, %d5; st.global.u32 [%d7+896], %r4;",
         1, 0);
     EXPECT(*state, VM_TRAP_OUT_OF_BOUNDS, "offset 1024 in buffer 'out' of 1024 bytes of rank 1",
-           "rank 2, block (0, 0, 0) thread (32, 0, 0)");
+           "in rank 2, block (0, 0, 0) thread (32, 0, 0)");
     assert_int_equal(((rig *)*state)->results[0].trap.rank, 2);
 }
 
@@ -500,7 +500,7 @@ static void test_rank_never_comes(void **state) {
     for (uint64_t seed = 0; seed < 3; seed++) {
         run_two(*state, m, 3, gone, RANKS, seed);
         EXPECT(*state, VM_TRAP_DEADLOCK, "polls 'flags'+", " of rank ", "which nothing changes",
-               "; rank 3 has ended", ", rank ");
+               "; rank 3 has ended", ", in rank ");
     }
     vm_module_free(m);
     vm_module_free(gone);
@@ -513,7 +513,7 @@ static void test_all_wait(void **state) {
         "add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r5;\n" PEER("%d7", "%r7", FLAGS_OF) RELEASE_SYS,
         1, 0);
     EXPECT(*state, VM_TRAP_DEADLOCK, "polls 'flags'+0 of rank 0, which nothing changes",
-           "7 other warps spin too", ", rank 0, block (0, 0, 0)");
+           "7 other warps spin too", ", in rank 0, block (0, 0, 0)");
     assert_null(strstr(((rig *)*state)->results[0].trap.message, "ended"));
 }
 

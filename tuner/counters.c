@@ -67,9 +67,10 @@ static json_t *triple(const uint32_t at[3]) {
 
 json_t *trap_to_json(const vm_trap *trap) {
     json_t *address = trap->has_address ? json_integer((json_int_t)trap->address) : json_null();
-    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s}", "kind", vm_trap_name(trap->kind), "line",
-                     (json_int_t)trap->line, "block", triple(trap->block), "thread",
-                     triple(trap->thread), "address", address, "message", trap->message);
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:s}", "kind", vm_trap_name(trap->kind),
+                     "rank", (json_int_t)trap->rank, "line", (json_int_t)trap->line, "block",
+                     triple(trap->block), "thread", triple(trap->thread), "address", address,
+                     "message", trap->message);
 }
 
 /* The line with its number, and a caret below its first word. */

@@ -96,9 +96,67 @@ static bool read_scalar(ev_type type, const char *text, uint64_t *bits) {
     return fits && end != text && *end == '\0' && errno == 0;
 }
 
+/* The part of "HEX,HEX,..." that is for the launch's rank; one part is for all. malloc'ed. */
+static ev_status choose_part(const ptx_launch *l, const char *spec, const char *value, char **out,
+                             ev_error *err) {
+    uint32_t parts = 1;
+    for (const char *at = value; l->ranks > 1 && *at != '\0'; at++)
+        parts += *at == ',';
+    if (parts != 1 && parts != l->ranks)
+        return ev_fail(err, EV_BAD, "--arg %.40s: %u parts for %u ranks; give one, or one a rank",
+                       spec, parts, l->ranks);
+    for (uint32_t i = 0; parts > 1 && i < l->rank; i++)
+        value = strchr(value, ',') + 1;
+    *out = strndup(value, parts > 1 ? strcspn(value, ",") : strlen(value));
+    return *out != NULL ? EV_OK : ev_fail_memory(err, strlen(value));
+}
+
+static ev_status read_buffer(const ptx_launch *l, const char *spec, const char *value,
+                             bool has_contents, ptx_argument *out, ev_error *err) {
+    out->is_buffer = true;
+    if (!has_contents)
+        return read_bytes(spec, value, out, err);
+    char *part = NULL;
+    EV_TRY(choose_part(l, spec, value, &part, err));
+    ev_status status = read_hex(spec, part, out, err);
+    free(part);
+    return status;
+}
+
+/* rank:TYPE, ranks:TYPE, peers:I, next:I; *known false: none of these. */
+static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const char *value,
+                                ptx_argument *out, ev_type *type, bool *known, ev_error *err) {
+    size_t length = (size_t)(value - 1 - spec);
+    bool rank = length == 4 && strncmp(spec, "rank", 4) == 0;
+    bool next = length == 4 && strncmp(spec, "next", 4) == 0;
+    bool ranks = length == 5 && strncmp(spec, "ranks", 5) == 0;
+    bool peers = length == 5 && strncmp(spec, "peers", 5) == 0;
+    *known = rank || next || ranks || peers;
+    if (rank || ranks) {
+        if (!ev_type_find(value, type) || ev_type_is_float(*type) || ev_type_bytes(*type) < 4)
+            return ev_fail(err, EV_BAD, "--arg %.40s: wants a type of u32, s32, u64 or s64", spec);
+        out->bytes = ev_type_bytes(*type);
+        out->scalar = rank ? l->rank : l->ranks;
+    } else if (next || peers) {
+        char *end = NULL;
+        out->link = next ? PTX_LINK_NEXT : PTX_LINK_PEERS;
+        out->link_to = strtoul(value, &end, 10);
+        if (value[0] < '0' || value[0] > '9' || *end != '\0')
+            return ev_fail(err, EV_BAD, "--arg %.40s: wants the number of an argument, from 0",
+                           spec);
+        out->bytes = next ? 8 : l->ranks * 8ull;
+        out->is_buffer = peers;
+        out->kind = VM_BUFFER_IN;
+    }
+    return EV_OK;
+}
+
 /* Sets *type for a scalar. */
-static ev_status read_spec(const char *spec, ptx_argument *out, ev_type *type, ev_error *err) {
+static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *out, ev_type *type,
+                           ev_error *err) {
     size_t length = strcspn(spec, ":");
+    bool known = false;
+    out->spec = spec;
     if (spec[length] != ':')
         return ev_fail(err, EV_BAD,
                        "--arg %.40s: wants KIND:VALUE, like in:0000803f, out:1024 or u32:5", spec);
@@ -107,17 +165,19 @@ static ev_status read_spec(const char *spec, ptx_argument *out, ev_type *type, e
         if (strlen(buffer_specs[i].name) != length ||
             strncmp(buffer_specs[i].name, spec, length) != 0)
             continue;
-        out->is_buffer = true;
         out->kind = buffer_specs[i].kind;
-        return buffer_specs[i].has_contents ? read_hex(spec, value, out, err)
-                                            : read_bytes(spec, value, out, err);
+        return read_buffer(l, spec, value, buffer_specs[i].has_contents, out, err);
     }
+    EV_TRY(read_rank_spec(l, spec, value, out, type, &known, err));
+    if (known)
+        return EV_OK;
     char name[8] = "";
     memcpy(name, spec, length < sizeof name ? length : sizeof name - 1);
     if (!ev_type_find(name, type))
         return ev_fail(err, EV_BAD,
                        "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; "
-                       "u8 to s64, f16, bf16, f32 and f64 are scalars",
+                       "u8 to s64, f16, bf16, f32 and f64 are scalars; rank, ranks, peers and "
+                       "next are for --ranks",
                        spec, (int)length, spec);
     out->bytes = ev_type_bytes(*type);
     if (!read_scalar(*type, value, &out->scalar))
@@ -141,7 +201,7 @@ static ev_status set_param(ptx_launch *l, size_t index, const char *spec, ev_err
     const vm_param *param = &entry->params[index];
     ptx_argument *argument = &l->arguments[index];
     ev_type type = EV_U64;
-    EV_TRY(read_spec(spec, argument, &type, err));
+    EV_TRY(read_spec(l, spec, argument, &type, err));
     uint64_t bits = argument->scalar;
     uint64_t wants = argument->is_buffer ? 8 : argument->bytes;
     if (wants != param->bytes)
@@ -190,7 +250,6 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
 
 static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) {
     EV_TRY(ev_file_read(l->path, &l->ptx, &l->ptx_bytes, err));
-    EV_TRY(device_open(args->values[CLI_OPT_DEVICE], &l->device, err));
     ev_status loaded = device_load(l->device, l->ptx, l->ptx_bytes, cli_text(args, CLI_OPT_ENTRY),
                                    &l->kernel, err);
     if (loaded != EV_OK)
@@ -199,14 +258,78 @@ static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) 
     return set_geometry(l, args, err);
 }
 
-ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out, ev_error *err) {
-    ptx_launch l = {.path = path};
-    ev_status status = open_parts(&l, args, err);
-    if (status == EV_OK)
-        *out = l;
-    else
-        ptx_launch_close(&l);
+/* The address of the argument that `a` names, at each rank. */
+static ev_status linked(const ptx_launch *all, uint32_t ranks, const ptx_argument *a,
+                        uint64_t *addresses, ev_error *err) {
+    for (uint32_t i = 0; i < ranks; i++) {
+        const ptx_argument *to = &all[i].arguments[a->link_to];
+        if (a->link_to >= all[i].argument_count || !to->is_buffer || to->link != PTX_LINK_NONE)
+            return ev_fail(err, EV_BAD,
+                           "--arg %.40s: argument %zu is no buffer; they are counted from 0",
+                           a->spec, a->link_to);
+        addresses[i] = device_address(all[i].device, to->buffer);
+    }
+    return EV_OK;
+}
+
+static ev_status link_rank(const ptx_launch *all, const ptx_launch *l, uint64_t *addresses,
+                           ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    for (size_t k = 0; k < l->argument_count; k++) {
+        const ptx_argument *a = &l->arguments[k];
+        if (a->link == PTX_LINK_NONE)
+            continue;
+        EV_TRY(linked(all, l->ranks, a, addresses, err));
+        if (a->link == PTX_LINK_PEERS)
+            EV_TRY(device_write(l->device, a->buffer, 0, addresses, l->ranks * 8ull, err));
+        else
+            memcpy(l->params + entry->params[k].offset, &addresses[(l->rank + 1) % l->ranks], 8);
+    }
+    return EV_OK;
+}
+
+static ev_status link_ranks(const ptx_launch *all, uint32_t ranks, ev_error *err) {
+    ev_status status = EV_OK;
+    uint64_t *addresses = calloc(ranks, sizeof *addresses);
+    if (addresses == NULL)
+        return ev_fail_memory(err, ranks * sizeof *addresses);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        status = link_rank(all, &all[i], addresses, err);
+    free(addresses);
     return status;
+}
+
+static ev_status open_devices(const cli_args *args, uint32_t ranks, ptx_launch *out,
+                              ev_error *err) {
+    const char *id = args->values[CLI_OPT_DEVICE];
+    if (ranks == 1)
+        return device_open(id, &out[0].device, err);
+    device **devices = calloc(ranks, sizeof(device *));
+    if (devices == NULL)
+        return ev_fail_memory(err, ranks * sizeof(device *));
+    ev_status status = device_open_ranks(id, ranks, devices, err);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        out[i].device = devices[i];
+    free(devices);
+    return status;
+}
+
+ev_status ptx_launch_open_ranks(const char *path, const cli_args *args, uint32_t ranks,
+                                ptx_launch *out, ev_error *err) {
+    for (uint32_t i = 0; i < ranks; i++)
+        out[i] = (ptx_launch){.path = path, .rank = i, .ranks = ranks};
+    ev_status status = open_devices(args, ranks, out, err);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        status = open_parts(&out[i], args, err);
+    if (status == EV_OK)
+        status = link_ranks(out, ranks, err);
+    for (uint32_t i = 0; status != EV_OK && i < ranks; i++)
+        ptx_launch_close(&out[i]);
+    return status;
+}
+
+ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out, ev_error *err) {
+    return ptx_launch_open_ranks(path, args, 1, out, err);
 }
 
 void ptx_launch_close(ptx_launch *l) {

@@ -11,7 +11,17 @@
 
 #include <jansson.h>
 
+/* What an argument has to do with the buffers of other ranks. */
+typedef enum ptx_link {
+    PTX_LINK_NONE,
+    PTX_LINK_PEERS, /* a buffer of its own with the addresses of an argument, by rank */
+    PTX_LINK_NEXT,  /* the address of an argument at the next rank */
+} ptx_link;
+
 typedef struct ptx_argument {
+    const char *spec;
+    ptx_link link;
+    size_t link_to; /* index of that argument */
     vm_buffer_kind kind;
     bool is_buffer;
     device_buffer buffer;
@@ -30,6 +40,7 @@ typedef struct ptx_launch {
     size_t argument_count;
     unsigned char *params;
     device_launch launch;
+    uint32_t rank, ranks;
 } ptx_launch;
 
 /* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg of the
@@ -37,12 +48,17 @@ typedef struct ptx_launch {
  * that does not fit the kernel's parameter (with the parameter's name and size). */
 ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out,
                           ev_error *err) EV_CHECKED;
+/* The same for `ranks` launches that run side by side, to out[0..ranks): devices, buffers and
+ * parameters of each. */
+ev_status ptx_launch_open_ranks(const char *path, const cli_args *args, uint32_t ranks,
+                                ptx_launch *out, ev_error *err) EV_CHECKED;
 void ptx_launch_close(ptx_launch *l);
 
 /* The contents of out and inout buffers after the launch, as hex, in the order of the arguments. */
 ev_status ptx_launch_outputs(const ptx_launch *l, json_t *array, ev_error *err) EV_CHECKED;
 
-/* {"kind":…,"line":…,"block":[…],"thread":[…],"address":…,"message":…}; address null: none. */
+/* {"kind":…,"rank":…,"line":…,"block":[…],"thread":[…],"address":…,"message":…}; address null:
+ * none. */
 json_t *trap_to_json(const vm_trap *trap);
 /* What happened, where, and the PTX line with a mark below it. */
 void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out);

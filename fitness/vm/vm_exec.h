@@ -106,7 +106,6 @@ struct vm_warp {
     uint32_t cc;       /* carry flag of each lane */
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
-    bool ranked;
     bool check_init, check_races;
     vm_state *state;
     vm_block *block;
@@ -123,6 +122,7 @@ struct vm_warp {
     uint32_t first_since_barrier, first_since_message;
     /* Races: it has executed a fence; 1: for its block, 2: for its rank, 3: for all ranks. */
     uint8_t fenced;
+    bool ranked; /* vm_state */
     /* ---- the current set, when a run ends */
     vm_stop stop;
     uint32_t pc;
@@ -205,9 +205,6 @@ typedef struct vm_races {
 
 struct vm_state {
     vm_session *session;
-    uint32_t rank; /* its place in the session */
-    bool ranked;   /* its memory has peers */
-    vm_races *races;
     vm_wave *wave;
     const vm_module *module;
     const ptx_func *entry;
@@ -228,6 +225,9 @@ struct vm_state {
     uint64_t last_change;  /* thread instructions when memory last changed */
     uint64_t happenings;   /* blocks begun and ended, clocks read, system calls */
     vm_poll *poll;         /* NULL, or where reads are noted instead of observed */
+    uint32_t rank;         /* its place in the session */
+    bool ranked;           /* its memory has peers */
+    vm_races *races;
     vm_deferred deferred;
     vm_block *blocks; /* alive together */
     uint32_t block_count;

@@ -50,7 +50,7 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
         vm_place_append(t->message, sizeof t->message, w, ip, lane, *address);
     }
     if (w->state->session->count > 1)
-        append(t->message, sizeof t->message, ", rank %u", t->rank);
+        append(t->message, sizeof t->message, ", in rank %u", t->rank);
     append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
            t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
     if (t->source_line)
