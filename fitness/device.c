@@ -48,6 +48,10 @@ const device_properties *device_properties_of(const device *d) {
     return &d->properties;
 }
 
+bool device_number(const device *d, gpu_key key, double *out) {
+    return d->ops->number != NULL && d->ops->number(d, key, out);
+}
+
 uint64_t device_rebuilds(const device *d) {
     return d->ops->rebuilds != NULL ? d->ops->rebuilds(d) : 0;
 }

@@ -27,6 +27,7 @@ typedef struct device_properties {
     uint32_t max_shared_per_block;
     uint32_t max_registers_per_thread;
     uint64_t memory_bytes;
+    char driver[64]; /* "CUDA driver 13.0"; "" where there is none */
     bool all_blocks; /* every launch runs its whole grid: samples are not heeded */
     /* The virtual machine that a candidate has to pass before it may come here, "vm:h200"; "" where
      * none is needed, since the device checks everything itself. */
@@ -42,6 +43,10 @@ ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
 ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
+
+/* What the device itself says of a number of its GPU description: SMs, sizes, clocks on paper.
+ * false: nothing. */
+bool device_number(const device *d, gpu_key key, double *out);
 
 /* Ids of the devices there are: cuda:N for each GPU that a driver knows, vm:MODEL for each GPU
  * description. Free with device_list_free. */

@@ -32,7 +32,8 @@ typedef struct device_ops {
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
-    uint64_t (*rebuilds)(const device *d); /* NULL: never */
+    bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
+    uint64_t (*rebuilds)(const device *d);                     /* NULL: never */
 } device_ops;
 
 /* First in each device's own struct. */

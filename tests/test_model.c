@@ -268,7 +268,7 @@ static void test_bounds(void **state) {
 }
 
 /* Even lanes come back to the barrier at once, odd ones after some work: each warp still arrives
- * once a round, and as all warps are alike none waits long for another. */
+ * once a round, and as all warps are alike none waits longer than the barrier itself takes. */
 static void test_barrier_in_parts(void **state) {
     (void)state;
     timed t = {.gpu = "h200", .grid = 132, .block = 256, .sample = 2};
@@ -277,7 +277,9 @@ static void test_barrier_in_parts(void **state) {
                         "@%p4 add.s32 %r6, %r6, 1;\n@%p4 bra L;\n"
                         "fma.rn.f32 %f1, %f1, %f2, %f2;\n");
     model_time time = model_of(&t, NULL);
-    assert_true(time.stall_share[MODEL_BARRIER] < 0.1);
+    double waited = time.stall_share[MODEL_BARRIER] * time.term_ns[MODEL_LATENCY] * 1.98;
+    if (!(waited < 1.1 * 100 * 29)) /* cycles; the barrier's own are 29 a round */
+        fail_msg("%g cycles", waited);
 }
 
 /* What is read again comes from the L1. */

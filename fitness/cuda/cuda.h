@@ -71,6 +71,9 @@ ev_status cuda_enter(const cuda_device *c, ev_error *err) EV_CHECKED;
 /* Whether a kernel's own doing ended the context. */
 bool cuda_is_fault(CUresult result);
 
+/* ---- what the driver knows of a GPU description (cuda_numbers.c) ---- */
+bool cuda_number(const device *d, gpu_key key, double *out);
+
 /* ---- context (cuda_device.c) ---- */
 ev_status cuda_make_context(cuda_device *c, ev_error *err) EV_CHECKED;
 /* After a fault: the context anew, buffers with their contents. */

@@ -199,7 +199,11 @@ static CUresult read_properties(cuda_device *c, uint32_t *sm_count) {
 static ev_status describe(cuda_device *c, ev_error *err) {
     uint32_t sm_count = 0;
     char bus[32] = "";
+    int version = 0;
     EV_TRY(cuda_check(c, read_properties(c, &sm_count), "reading its properties", err));
+    if (c->cu.cuDriverGetVersion(&version) == CUDA_SUCCESS)
+        (void)snprintf(c->base.properties.driver, sizeof c->base.properties.driver,
+                       "CUDA driver %d.%d", version / 1000, version % 1000 / 10);
     if (c->cu.cuDeviceGetPCIBusId != NULL &&
         c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS &&
         !c->base.properties.modelled)
@@ -225,6 +229,7 @@ static const device_ops CUDA_OPS = {
     .run = cuda_run,
     .time = cuda_time,
     .stored = cuda_stored,
+    .number = cuda_number,
     .rebuilds = cuda_rebuilds,
 };
 

@@ -127,10 +127,14 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     return w;
 }
 
-/* Units work side by side, so that the slowest hides the rest almost wholly. */
+/* Units work side by side, so that the slowest hides the rest almost wholly. An instruction takes
+ * its slot and its pipe in the same cycle: a pipe as wide as the issue costs nothing beside it. */
 static double wave_ns(const account *a, const wave *w) {
     double throughput = 0;
-    for (int i = 0; i < MODEL_LATENCY; i++)
+    for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
+        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
+    throughput = fmax(throughput, w->term[MODEL_ISSUE]);
+    for (int i = MODEL_SHUFFLE + 1; i < MODEL_LATENCY; i++)
         throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
     return smooth(throughput, w->term[MODEL_LATENCY], get(a, GPU_JOIN_POWER));
 }

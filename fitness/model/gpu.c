@@ -125,13 +125,14 @@ static ev_status read_capability(const ev_json *doc, int *sm, ev_error *err) {
 }
 
 static ev_status check_keys(const ev_json *doc, ev_error *err) {
-    ev_json_key keys[GPU_KEY_COUNT + 2] = {
+    ev_json_key keys[GPU_KEY_COUNT + 3] = {
         {"name", EV_JSON_STRING, true, "the GPU's full name"},
         {"cc", EV_JSON_STRING, true, "compute capability, \"9.0\""},
+        {"calibrated", EV_JSON_OBJECT, false, "device, driver, clock and date of a calibration"},
     };
     for (int i = 0; i < GPU_KEY_COUNT; i++)
-        keys[i + 2] = (ev_json_key){KEYS[i].name, EV_JSON_OBJECT, false, KEYS[i].doc};
-    return ev_json_check(doc, doc->root, "", keys, GPU_KEY_COUNT + 2, err);
+        keys[i + 3] = (ev_json_key){KEYS[i].name, EV_JSON_OBJECT, false, KEYS[i].doc};
+    return ev_json_check(doc, doc->root, "", keys, GPU_KEY_COUNT + 3, err);
 }
 
 static ev_status read_all(const ev_json *doc, const char *id, gpu_owner *o, ev_error *err) {
@@ -314,6 +315,12 @@ const char *gpu_key_unit(gpu_key key) {
 const char *gpu_key_doc(gpu_key key) {
     assert((unsigned)key < GPU_KEY_COUNT);
     return KEYS[key].doc;
+}
+
+void gpu_key_range(gpu_key key, double *low, double *high) {
+    assert((unsigned)key < GPU_KEY_COUNT);
+    *low = KEYS[key].low;
+    *high = KEYS[key].high;
 }
 
 bool gpu_key_find(const char *name, gpu_key *out) {

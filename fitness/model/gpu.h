@@ -12,7 +12,8 @@
 /* Every key of a description: one row each of fitness/model/gpu_keys.def (key, unit, range, default
  * rule, doc). A file is an object with "name", "cc" ("9.0"), and for each number
  * {"v": NUMBER or null, "src": TEXT, "verified": BOOL, "note": TEXT}, all but "v" optional; keys
- * that are missing or null take their default. */
+ * that are missing or null take their default. "calibrated", an object, says where a description
+ * comes from that `evoke calibrate` wrote, and is not read. */
 typedef enum gpu_key {
 #define GPU_KEY(id, key, unit, low, high, otherwise, doc) GPU_##id,
 #include "fitness/model/gpu_keys.def"
@@ -43,6 +44,7 @@ double gpu_get(const gpu *g, gpu_key key);
 const char *gpu_key_name(gpu_key key); /* "sm_count" */
 const char *gpu_key_unit(gpu_key key); /* "" where it counts */
 const char *gpu_key_doc(gpu_key key);
-bool gpu_key_find(const char *name, gpu_key *out); /* false: no such key */
+void gpu_key_range(gpu_key key, double *low, double *high); /* what is believed */
+bool gpu_key_find(const char *name, gpu_key *out);          /* false: no such key */
 
 #endif

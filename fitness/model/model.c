@@ -58,8 +58,8 @@ struct model {
     model_buffer buffers[MODEL_MAX_BUFFERS];
     size_t last_buffer;
     uint64_t l1_bytes; /* a block's share */
-    uint64_t lat_l1, lat_l2, lat_dram;
-    double l1_pass_cycles, l1_bytes_clk, l1_tags_clk, l1_tags_start, lsu_cycles;
+    uint64_t lat_l1, lat_l2, lat_dram, lat_barrier;
+    double l1_pass_cycles, l1_bytes_clk, l1_tags_clk, l1_tags_start, lsu_cycles, shared_bytes_clk;
     block_state **blocks;
     size_t block_count, last_block;
     uint32_t longest_block; /* instructions */
@@ -230,6 +230,12 @@ static double l1_cycles(const model *m, const vm_event *e, const model_row *row)
     return fmax(fmax(tags, m->lsu_cycles), fmax(bus, e->passes * m->l1_pass_cycles));
 }
 
+/* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
+static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
+    double bus = __builtin_popcount(e->active) * row->access_bytes / m->shared_bytes_clk;
+    return fmax(fmax(e->passes, m->lsu_cycles), bus);
+}
+
 /* Reads an event's sectors through the L1; the reason says how far the furthest had to come from.
  */
 static model_term read_sectors(model *m, block_state *b, const vm_event *e, const model_row *row,
@@ -301,7 +307,7 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const
         write_sectors(m, b, e, sectors);
         break;
     case ROW_SHARED:
-        b->sums.cycles[MODEL_SHARED] += fmax(e->passes, m->lsu_cycles);
+        b->sums.cycles[MODEL_SHARED] += shared_cycles(m, e, row);
         latency += e->passes > 1 ? e->passes - 1u : 0;
         break;
     default:
@@ -330,16 +336,18 @@ static uint64_t issue_after(model *m, block_state *b, warp_state *w, uint64_t re
     return cycle;
 }
 
-/* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time. */
+/* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time; word
+ * of it takes the barrier's own latency. */
 static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) {
     unsigned slot = w->epoch & 1;
     w->at_barrier = false;
-    if (b->arrived[slot] <= w->clock)
+    uint64_t open = b->arrived[slot] + m->lat_barrier - 1; /* the arrival took a cycle of it */
+    if (open <= w->clock)
         return;
-    uint64_t delay = b->arrived[slot] - w->clock;
+    uint64_t delay = open - w->clock;
     b->sums.stall[MODEL_BARRIER] += (double)delay;
     m->stalls[pc] += (double)delay * weight_of(m, b->block);
-    w->clock = b->arrived[slot];
+    w->clock = open;
     w->wait = b->arrived_wait[slot];
 }
 
@@ -581,6 +589,9 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);
     m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
     m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
+    m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
+    m->shared_bytes_clk =
+        gpu_get(g, GPU_SHARED_GBS) * 1e3 / gpu_get(g, GPU_BOOST_MHZ) / gpu_get(g, GPU_SM_COUNT);
     m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
     m->l1_bytes_clk = gpu_get(g, GPU_L1_BYTES_CLK);
     m->l1_tags_clk = gpu_get(g, GPU_L1_TAGS_CLK);

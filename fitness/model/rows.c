@@ -162,17 +162,23 @@ static uint8_t count8(double count) {
     return (uint8_t)fmin(count, 255);
 }
 
-/* Cycles of an SM's unit for one warp's instruction. */
+/* Cycles of an SM's unit for one warp's instruction. A lane of the half-precision pipe gives two
+ * results at once, whether both are wanted or not. */
 static double unit_cycles(const gpu *g, const vm_insn_info *info, double slots) {
     double rate = pipe_number(g, PIPES[info->pipe].throughput, 0);
     if (info->pipe == VM_PIPE_TENSOR)
         return tensor_work(info->name) / tensor_rate(g, info->name);
+    if (info->pipe == VM_PIPE_FP16)
+        rate /= 2;
     return rate > 0 ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
 }
 
-/* Units that each scheduler has one of its own of; the others are one for the SM. */
-static bool is_per_scheduler(vm_pipe pipe) {
+/* Units that each scheduler has one of its own of; the others are one for the SM, and so is what
+ * has not a lane for each. */
+static bool is_per_scheduler(const gpu *g, vm_pipe pipe) {
     model_term term = model_pipe_term(pipe);
+    if (pipe_number(g, PIPES[pipe].throughput, INFINITY) < gpu_get(g, GPU_SCHEDULERS))
+        return false;
     return term != MODEL_SHUFFLE && term != MODEL_BARRIER && term != MODEL_TERM_COUNT;
 }
 
@@ -220,7 +226,7 @@ static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     if (g == NULL)
         return;
     double unit = unit_cycles(g, info, cost->own);
-    double each = is_per_scheduler(info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
+    double each = is_per_scheduler(g, info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
     row->interval = cycles16(fmax(each, cost->slots));
     row->pipe_cycles = (float)unit;
     row->special_cycles = (float)(cost->special * gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_SFU));

@@ -1,0 +1,142 @@
+/* evoke calibrate: measures a GPU by micro-benchmarks, beside what its description says. */
+#include "tuner/cmd.h"
+
+#include "fitness/calibrate/calibrate.h"
+#include "tuner/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The device's own description, or the one that its driver's words are nearest to. */
+static ev_status load_base(const cli_args *args, const device *d, gpu **out, ev_error *err) {
+    const char *given = cli_text(args, CLI_OPT_BASE);
+    const device_properties *p = device_properties_of(d);
+    const char *own = p->twin[0] != '\0' ? p->twin : p->id;
+    return gpu_load(given != NULL ? given : own + strlen("vm:"), out, err);
+}
+
+/* In percent; 0 where there is nothing to hold it against. */
+static double deviation(const calibrate_row *row) {
+    return row->value > 0 && row->base > 0 ? 100 * (row->value / row->base - 1) : 0;
+}
+
+static void say(void *context, const calibrate_row *row) {
+    (void)context;
+    if (!isatty(STDERR_FILENO))
+        return;
+    (void)fprintf(stderr, "\r%-40s", gpu_key_name(row->key));
+    (void)fflush(stderr);
+}
+
+/* The day, as in a log: no number depends on it. */
+static void today(char text[16]) {
+    time_t now = time(NULL);
+    struct tm parts;
+    (void)gmtime_r(&now, &parts);
+    (void)strftime(text, 16, "%Y-%m-%d", &parts);
+}
+
+/* ---- printing ---- */
+
+static json_t *row_json(const calibrate_row *row) {
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:f}", "probe", row->probe, "key", gpu_key_name(row->key),
+                  "unit", gpu_key_unit(row->key), "base", row->base);
+    if (row->why[0] != '\0') {
+        (void)json_object_set_new(o, "kept_because", json_string(row->why));
+        return o;
+    }
+    (void)json_object_set_new(o, "value", json_real(row->value));
+    (void)json_object_set_new(o, "spread_percent", json_real(100 * row->spread));
+    (void)json_object_set_new(o, "deviation_percent", json_real(deviation(row)));
+    return o;
+}
+
+static ev_status print_json(cmd_context *c, const device_properties *p, const gpu *base,
+                            const calibration *all, ev_error *err) {
+    json_t *rows = json_array();
+    for (size_t i = 0; i < all->count; i++)
+        (void)json_array_append_new(rows, row_json(&all->rows[i]));
+    return cmd_print_json(c,
+                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:o}", "device", p->id, "name",
+                                    p->name, "time_kind", p->modelled ? "modelled" : "measured",
+                                    "driver", p->driver, "base", base->id, "clock_MHz",
+                                    all->clock_mhz, "rows", rows),
+                          err);
+}
+
+static void print_row(const calibrate_row *row, table *rows) {
+    table_cell(rows, "%s", gpu_key_name(row->key));
+    if (row->why[0] != '\0')
+        table_cell(rows, "-");
+    else
+        table_cell(rows, "%.4g", row->value);
+    table_cell(rows, "%.4g", row->base);
+    if (row->why[0] != '\0' || !(row->base > 0))
+        table_cell(rows, "-");
+    else
+        table_cell(rows, "%+.1f %%", deviation(row));
+    table_cell(rows, "%s", gpu_key_unit(row->key));
+    if (row->why[0] != '\0')
+        table_cell(rows, "kept: %s", row->why);
+    else
+        table_cell(rows, "%s", row->doc);
+}
+
+static ev_status print_table(cmd_context *c, const device_properties *p, const gpu *base,
+                             const calibration *all, ev_error *err) {
+    const char *kind = p->modelled ? ">modelled" : ">measured";
+    const char *const columns[] = {"key", kind, ">base", ">against base", "unit", "by", NULL};
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < all->count; i++)
+        print_row(&all->rows[i], rows);
+    ev_str_printf(c->out, "%s, %s; cycles at %.0f MHz; base %s\n\n", p->id, p->name, all->clock_mhz,
+                  base->id);
+    ev_status status = table_print(rows, c->out, err);
+    table_free(rows);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static ev_status write_out(cmd_context *c, const device *d, const gpu *base, const calibration *all,
+                           ev_error *err) {
+    const char *path = cli_text(c->args, CLI_OPT_CALIBRATE_OUT);
+    char date[16];
+    if (path == NULL)
+        return EV_OK;
+    today(date);
+    return calibrate_write(d, base, all, date, path, err);
+}
+
+static ev_status calibrate_device(cmd_context *c, device *d, const gpu *base, ev_error *err) {
+    calibrate_options options = {.only = cli_text(c->args, CLI_OPT_CALIBRATE_ONLY), .heard = say};
+    const device_properties *p = device_properties_of(d);
+    calibration all;
+    EV_TRY(calibrate_run(d, base, &options, &all, err));
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\r%40s\r", "");
+    ev_status status = cli_flag(c->args, CLI_OPT_JSON) ? print_json(c, p, base, &all, err)
+                                                       : print_table(c, p, base, &all, err);
+    if (status == EV_OK)
+        status = write_out(c, d, base, &all, err);
+    calibrate_free(&all);
+    return status;
+}
+
+ev_status cmd_calibrate(cmd_context *c, ev_error *err) {
+    device *d = NULL;
+    gpu *base = NULL;
+    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &d, err));
+    ev_status status = load_base(c->args, d, &base, err);
+    if (status == EV_OK)
+        status = calibrate_device(c, d, base, err);
+    gpu_free(base);
+    device_close(d);
+    return status;
+}
