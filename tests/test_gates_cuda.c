@@ -173,10 +173,37 @@ static void test_check_command(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
+static void test_tune_command(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--evaluations", "40",
+                         "--workers", "2", "--out", cli_path("bundle"), "--json"),
+                 0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+    assert_string_equal(json_string_value(json_object_get(row, "time_kind")), "modelled");
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    assert_int_equal(json_integer_value(json_object_get(json, "failed_workers")), 0);
+    json_decref(json);
+    char *text = cli_read("bundle/manifest.json");
+    json_t *manifest = json_loads(text, 0, NULL);
+    const json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
+    const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+    assert_string_equal(json_string_value(json_object_get(variant, "time_kind")), "modelled");
+    const json_t *id = json_object_get(json_object_get(variant, "gpu"), "id");
+    assert_string_equal(json_string_value(id), "h200");
+    json_decref(manifest);
+    free(text);
+    cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:7"), 2,
+                     "the driver has 1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_command), cmocka_unit_test(test_twin_first),
-        cmocka_unit_test(test_good), cmocka_unit_test(test_faults), /* loses the device: the last */
+        cmocka_unit_test(test_check_command), cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_twin_first),    cmocka_unit_test(test_good),
+        cmocka_unit_test(test_faults), /* loses the device: the last */
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

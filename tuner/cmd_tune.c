@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "bundle/bundle.h"
+#include "fitness/device.h"
 #include "kernels/task.h"
 #include "tuner/export.h"
 #include "tuner/progress.h"
@@ -159,8 +160,18 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     return EV_OK;
 }
 
+/* Whether the device's times are modelled; and that there is such a device at all. */
+static ev_status look_at_device(const char *id, bool *modelled, ev_error *err) {
+    device *d = NULL;
+    EV_TRY(device_open(id, &d, err));
+    *modelled = device_properties_of(d)->modelled;
+    device_close(d);
+    return EV_OK;
+}
+
 static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
-    bool modelled = strncmp(o->device, "vm:", 3) == 0;
+    bool modelled = true;
+    EV_TRY(look_at_device(o->device, &modelled, err));
     progress shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)};
     o->progress = progress_show;
     o->progress_context = &shown;

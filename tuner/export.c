@@ -304,14 +304,17 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
     return EV_OK;
 }
 
-/* "vm:h200" is h200; a description of one's own is called as it calls itself. */
-static ev_status gpu_id_of(export *x, const char *device_id, const char **out) {
-    const char *name = strncmp(device_id, "vm:", 3) == 0 ? device_id + 3 : NULL;
+/* A GPU model's name where the device is of one that is described (h200 for "vm:h200", and for a
+ * cuda:0 that is one); a description of one's own is called as it calls itself, another GPU as its
+ * driver does. */
+static ev_status gpu_id_of(export *x, const device *d, const char **out) {
+    const device_properties *p = device_properties_of(d);
+    const char *vm = p->twin_is_same ? p->twin : p->id;
     gpu *g = NULL;
-    if (name == NULL) {
-        *out = ev_arena_strdup(x->arena, device_id);
+    if (strncmp(vm, "vm:", 3) != 0) {
+        *out = ev_arena_strdup(x->arena, p->name);
     } else {
-        EV_TRY(gpu_load(name, &g, x->err));
+        EV_TRY(gpu_load(vm + 3, &g, x->err));
         *out = ev_arena_strdup(x->arena, g->id);
         gpu_free(g);
     }
@@ -333,9 +336,9 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->ptx_bytes = strlen(out->ptx);
     out->sm = w->sm;
     out->seed = w->seed;
-    out->modelled = strncmp(w->device, "vm:", 3) == 0;
+    out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
-    EV_TRY(gpu_id_of(x, w->device, &out->gpu_id));
+    EV_TRY(gpu_id_of(x, d, &out->gpu_id));
     return set_resources(x, d, out);
 }
 

@@ -148,7 +148,10 @@ static ev_status run_task(tune_state *run, size_t index, const json_t *identity,
 
 /* ---- a run ---- */
 
+/* One a core; but a GPU is one worker's, as two would be in each other's times. */
 static unsigned worker_count(const tune_options *o) {
+    if (strncmp(o->device, "cuda:", 5) == 0)
+        return 1;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned workers = o->workers ? o->workers : cores > 0 ? (unsigned)cores : 1;
     return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would wait */
