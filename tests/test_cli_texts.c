@@ -1,6 +1,7 @@
 /* The texts of the command line: the option table and its parser, help, tables, progress. */
 #include "base/file.h"
 #include "base/str.h"
+#include "fitness/vm/isa.h"
 #include "tuner/cli.h"
 #include "tuner/progress.h"
 #include "tuner/table.h"
@@ -163,6 +164,35 @@ static void docs_are_what_the_table_says(void **state) {
     ev_str_free(&want);
 }
 
+static void the_isa_page_is_what_the_tables_say(void **state) {
+    (void)state;
+    ev_str want = EV_STR_EMPTY;
+    char *have = NULL;
+    size_t bytes = 0;
+    ev_error err = {0};
+    vm_isa_print_markdown(&want);
+    if (ev_file_read(EVOKE_SOURCE_DIR "/docs/isa.md", &have, &bytes, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    if (strcmp(have, ev_str_text(&want)) != 0)
+        fail_msg("docs/isa.md is old: build/evoke isa --markdown > docs/isa.md");
+    free(have);
+    ev_str_free(&want);
+}
+
+/* No row is too long for its place, and each says what it does. */
+static void isa_rows_are_whole(void **state) {
+    (void)state;
+    vm_isa_row row;
+    size_t count = 0;
+    for (; vm_isa_row_get(count, &row); count++)
+        if (strlen(row.form) + 1 == sizeof row.form ||
+            strlen(row.operands) + 1 == sizeof row.operands ||
+            strlen(row.types) + 1 == sizeof row.types || !*row.meaning || !*row.pipe ||
+            strncmp(row.form, row.name, strlen(row.name)) != 0)
+            fail_msg("%s: the row is cut off or empty", row.form);
+    assert_true(count > 200);
+}
+
 /* ---- tables ---- */
 
 static void tables_line_up(void **state) {
@@ -296,6 +326,8 @@ int main(void) {
         cmocka_unit_test(help_is_narrow),
         cmocka_unit_test(help_of_run_shows_examples),
         cmocka_unit_test(docs_are_what_the_table_says),
+        cmocka_unit_test(the_isa_page_is_what_the_tables_say),
+        cmocka_unit_test(isa_rows_are_whole),
         cmocka_unit_test(tables_line_up),
         cmocka_unit_test(times_have_units),
         cmocka_unit_test(the_bar_fits_its_terminal),
