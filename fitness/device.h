@@ -112,6 +112,9 @@ typedef struct device_launch {
     uint32_t jobs;          /* on the VM, not when timed: threads that share the blocks; 0: one */
     const uint32_t *sample; /* on the VM: blocks to run; NULL: all */
     size_t sample_count;
+    /* On the VM: gets what the kernel prints, as vm_launch.print; NULL: dropped. */
+    void (*print)(void *context, const char *text, size_t bytes);
+    void *print_context;
     uint64_t *executions; /* on the VM: per pc; NULL: not wanted */
     double *stalls; /* on the VM, with timing: per pc share of stall cycles; NULL: not wanted */
 } device_launch;

@@ -177,6 +177,8 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
                    .jobs = l->jobs,
                    .sample = l->sample,
                    .sample_count = l->sample_count,
+                   .print = l->print,
+                   .print_context = l->print_context,
                    .executions = l->executions};
     memcpy(v.grid, l->grid, sizeof v.grid);
     memcpy(v.block, l->block, sizeof v.block);

@@ -1,6 +1,7 @@
 /* What programs read: the JSON of every command, key by key, and what it says. */
 #include "tests/cli_run.h"
 
+#include "base/file.h"
 #include "base/json.h"
 
 #include <setjmp.h>
@@ -117,7 +118,7 @@ static void tells_a_trap(void **state) {
     cli_keys(json, "status:s trap:o");
     assert_string_equal(text(json, "status"), "trap");
     const json_t *trap = get(json, "trap");
-    cli_keys(trap, "kind:s line:i block:a thread:a address:i message:s");
+    cli_keys(trap, "kind:s rank:i line:i column:i block:a thread:a address:i message:s");
     assert_string_equal(text(trap, "kind"), "out-of-bounds");
     assert_int_equal(number(trap, "line"), 15);
     assert_int_equal(json_array_size(get(trap, "thread")), 3);
@@ -127,6 +128,34 @@ static void tells_a_trap(void **state) {
                                "--arg", "u32:2");
     cli_expect(&r, 1);
     assert_non_null(strstr(ev_str_text(&r.err), "    15 | ld.global.f32 %f1, [%rd1];\n"));
+    ev_proc_result_free(&r);
+}
+
+/* Prints before it traps; the trap stands behind a tab and another statement. */
+static const char printing_ptx[] =
+    ".version 8.5\n.target sm_90\n.address_size 64\n"
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".global .align 1 .b8 words[9] = {114, 97, 110, 107, 32, 37, 100, 10};\n"
+    ".visible .entry say(.param .u32 n)\n{\n.reg .b32 %r<4>; .reg .b64 %d<4>;\n"
+    ".local .align 8 .b32 args[2];\nld.param.u32 %r1, [n]; st.local.u32 [args], %r1;\n"
+    "mov.u64 %d1, words; cvta.global.u64 %d1, %d1;\nmov.u64 %d2, args; cvta.local.u64 %d2, %d2;\n"
+    "call (%r2), vprintf, (%d1, %d2);\n"
+    "\tmov.u64 %d1, 4;\tld.global.u32\t%r1, [%d1];\nret;\n}\n";
+
+static void prints_and_points(void **state) {
+    (void)state;
+    ev_error err = {0};
+    assert_int_equal(
+        ev_file_write(cli_path("say.ptx"), printing_ptx, sizeof printing_ptx - 1, &err), EV_OK);
+    ev_proc_result r = CLI_RUN("run", cli_path("say.ptx"), "--arg", "u32:7");
+    cli_expect(&r, 1);
+    const char *said = ev_str_text(&r.err);
+    const char *trap = strstr(said, "trap: ");
+    if (strncmp(said, "rank 7\n", 7) != 0 || trap == NULL)
+        fail_msg("%s", said);
+    assert_non_null(strstr(trap, "out-of-bounds"));
+    assert_non_null(strstr(trap, "    14 | mov.u64 %d1, 4;\tld.global.u32\t%r1, [%d1];\n"
+                                 "       |                \t^\n"));
     ev_proc_result_free(&r);
 }
 
@@ -248,10 +277,11 @@ int main(void) {
         cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
         cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
         cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(profiles_a_task),
-        cmocka_unit_test(profiles_a_file),     cmocka_unit_test(checks_a_task),
-        cmocka_unit_test(finds_a_regression),  cmocka_unit_test(benches_compilation),
-        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_the_search),
+        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),       cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation), cmocka_unit_test(benches_the_machine),
+        cmocka_unit_test(benches_the_search),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

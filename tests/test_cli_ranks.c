@@ -76,7 +76,7 @@ static void tells_the_rank_of_a_trap(void **state) {
                                     "ranks:u32", "--arg", "inout:05000000", "--json"),
                             1);
     const json_t *trap = json_object_get(json, "trap");
-    cli_keys(trap, "kind:s rank:i line:i block:a thread:a address:i message:s");
+    cli_keys(trap, "kind:s rank:i line:i column:i block:a thread:a address:i message:s");
     assert_string_equal(ev_json_text(trap, "kind", ""), "write-outside-outputs");
     assert_non_null(strstr(ev_json_text(trap, "message", ""), "buffer 'a' of rank 1, in rank 0"));
     json_decref(json);

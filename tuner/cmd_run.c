@@ -81,11 +81,19 @@ static ev_status run_all(const ptx_launch *all, uint32_t ranks, device_outcome *
     return status;
 }
 
-static ev_status run_launches(cmd_context *c, const ptx_launch *all, uint32_t ranks,
-                              ev_error *err) {
+/* As it comes: a kernel that hangs or traps has said so much before. */
+static void print_words(void *context, const char *text, size_t bytes) {
+    (void)context;
+    (void)fwrite(text, 1, bytes, stderr);
+    (void)fflush(stderr);
+}
+
+static ev_status run_launches(cmd_context *c, ptx_launch *all, uint32_t ranks, ev_error *err) {
     device_outcome *outcomes = calloc(ranks, sizeof *outcomes);
     if (outcomes == NULL)
         return ev_fail_memory(err, ranks * sizeof *outcomes);
+    for (uint32_t i = 0; i < ranks; i++)
+        all[i].launch.print = print_words;
     ev_status status = run_all(all, ranks, outcomes, err);
     if (status != EV_OK)
         status = ev_wrap(err, status, "%s", all->path);

@@ -67,28 +67,32 @@ static json_t *triple(const uint32_t at[3]) {
 
 json_t *trap_to_json(const vm_trap *trap) {
     json_t *address = trap->has_address ? json_integer((json_int_t)trap->address) : json_null();
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:s}", "kind", vm_trap_name(trap->kind),
-                     "rank", (json_int_t)trap->rank, "line", (json_int_t)trap->line, "block",
-                     triple(trap->block), "thread", triple(trap->thread), "address", address,
-                     "message", trap->message);
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:s}", "kind", vm_trap_name(trap->kind),
+                     "rank", (json_int_t)trap->rank, "line", (json_int_t)trap->line, "column",
+                     (json_int_t)trap->column, "block", triple(trap->block), "thread",
+                     triple(trap->thread), "address", address, "message", trap->message);
 }
 
-/* The line with its number, and a caret below its first word. */
-static void print_source(const vm_module *module, uint32_t line, ev_str *out) {
+/* The trap's line with its number, and a caret below the instruction; tabs stay tabs, so that it
+ * stands there whatever their width. */
+static void print_source(const vm_module *module, const vm_trap *trap, ev_str *out) {
     size_t bytes = 0;
-    const char *text = vm_module_line(module, line, &bytes);
+    const char *text = vm_module_line(module, trap->line, &bytes);
     if (text == NULL)
         return;
     size_t blank = 0;
     while (blank < bytes && (text[blank] == ' ' || text[blank] == '\t'))
         blank++;
-    ev_str_printf(out, "%6u | ", line);
+    ev_str_printf(out, "%6u | ", trap->line);
     ev_str_append_n(out, text + blank, bytes - blank);
-    ev_str_append(out, "\n       | ^\n");
+    ev_str_append(out, "\n       | ");
+    for (size_t i = blank; i + 1 < trap->column && i < bytes; i++)
+        ev_str_char(out, text[i] == '\t' ? '\t' : ' ');
+    ev_str_append(out, "^\n");
 }
 
 void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out) {
     ev_str_printf(out, "%s: trap: %s\n", path, trap->message);
     if (trap->line > 0 && module != NULL)
-        print_source(module, trap->line, out);
+        print_source(module, trap, out);
 }

@@ -355,6 +355,7 @@ struct ptx_operand {
 typedef struct ptx_cold {
     const char *name;
     uint32_t line, source_line;
+    uint32_t column; /* of its name, from 1; 0: it stands nowhere */
     uint32_t guard_reg;
     uint32_t func;
     uint8_t operand_count;

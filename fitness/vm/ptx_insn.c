@@ -292,6 +292,8 @@ bool ptx_parse_instruction(ptx_loader *L) {
         return ptx_fail_expected(L, "an instruction");
     ptx_lex_extend_mnemonic(&L->lex);
     const char *at = L->lex.token.at;
+    cold.line = L->lex.token.line;
+    cold.column = (uint32_t)(at - L->lex.line_start) + 1;
     const ptx_mnemonic *k = ptx_mnemonic_find(L);
     if (!k)
         return false;

@@ -19,9 +19,10 @@ static bool is_name(char c) {
 static void skip_block_comment(ptx_lexer *lex) {
     const char *p = lex->pos + 2;
     while (p < lex->end && !(p[0] == '*' && p + 1 < lex->end && p[1] == '/')) {
-        if (*p == '\n')
+        if (*p++ == '\n') {
             lex->line++;
-        p++;
+            lex->line_start = p;
+        }
     }
     lex->pos = p < lex->end ? p + 2 : lex->end;
 }
@@ -31,7 +32,7 @@ static void skip_space(ptx_lexer *lex) {
         char c = *lex->pos;
         if (c == '\n') {
             lex->line++;
-            lex->pos++;
+            lex->line_start = ++lex->pos;
         } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
             lex->pos++;
         } else if (c == '/' && lex->pos[1] == '/') {
@@ -171,7 +172,7 @@ void ptx_lex_next(ptx_lexer *lex) {
 }
 
 void ptx_lex_start(ptx_lexer *lex, const char *text, size_t bytes) {
-    *lex = (ptx_lexer){.pos = text, .end = text + bytes, .line = 1};
+    *lex = (ptx_lexer){.pos = text, .end = text + bytes, .line_start = text, .line = 1};
     ptx_lex_next(lex);
 }
 

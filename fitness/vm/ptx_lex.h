@@ -28,6 +28,7 @@ typedef struct ptx_token {
 
 typedef struct ptx_lexer {
     const char *pos, *end;
+    const char *line_start; /* of the line that `pos` is in */
     uint32_t line;
     ptx_token token; /* the current one */
 } ptx_lexer;

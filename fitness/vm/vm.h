@@ -186,6 +186,7 @@ typedef struct vm_trap {
     vm_trap_kind kind;
     uint32_t rank;        /* that it happened in; 0 where there is one */
     uint32_t line;        /* of the PTX text */
+    uint32_t column;      /* bytes from 1 to the name of the instruction; 0: it stands nowhere */
     uint32_t source_line; /* from .loc; 0: none */
     uint32_t block[3];
     uint32_t thread[3];

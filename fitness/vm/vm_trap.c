@@ -39,7 +39,8 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
                  const uint64_t *address, const char *format, va_list args) {
     const vm_module *m = w->state->module;
     const ptx_cold *cold = &m->cold[ip - m->code];
-    *t = (vm_trap){.kind = kind, .line = cold->line, .source_line = cold->source_line};
+    *t = (vm_trap){
+        .kind = kind, .line = cold->line, .column = cold->column, .source_line = cold->source_line};
     place_thread(t, w, lane);
     snprintf(t->message, sizeof t->message, "%s:%u: %s: ", m->name, t->line, vm_trap_name(kind));
     size_t used = strlen(t->message);
