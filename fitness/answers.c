@@ -38,9 +38,9 @@ static ev_status ask(fitness *f, fit_case *c, const fit_output *o, uint64_t firs
                               .value = want,
                               .scale = scale,
                               .scratch = c->scratch};
-    double begin = ev_clock_now();
+    double begin = fit_clock(f);
     int failed = f->t->oracle(&call);
-    f->cost.oracle += ev_clock_now() - begin;
+    f->cost.oracle += fit_clock(f) - begin;
     c->scratch = call.scratch;
     if (failed == 0)
         return EV_OK;

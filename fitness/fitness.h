@@ -74,7 +74,8 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
 
 /* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
 double fitness_baseline_ns(const fitness *f, const char *case_name);
-/* Seconds spent in each part since opening, for `evoke bench search`. */
+/* Seconds spent in each part since opening, for `evoke bench search`: CPU time where the device is
+ * this process itself, else time on the clock. */
 typedef struct fitness_cost {
     double inputs, oracle, load, safe, accurate, timed;
 } fitness_cost;

@@ -185,6 +185,8 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
 
 /* ---- gates (gates.c) ---- */
 
+/* The clock of fitness_cost. */
+double fit_clock(const fitness *f);
 /* What a loaded candidate has to pass. */
 typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
 /* The twin's gates, gate 2's load, then the ladder; the score begins empty. */

@@ -167,7 +167,7 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
                                  const fit_run_options *options, bool bits, fit_result *out,
                                  ev_error *err) {
     memset(out, 0, sizeof *out);
-    double begin = ev_clock_now(), oracle = f->cost.oracle;
+    double begin = fit_clock(f), oracle = f->cost.oracle;
     EV_TRY(fit_run_case(f, c, trial, options, &out->run, err));
     out->ran = out->run.outcome.ok;
     ev_status status = EV_OK;
@@ -179,7 +179,7 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
         status = fit_hash_outputs(f, c, &out->bits, err);
     if (status == EV_OK)
         status = fit_restore_after(f, c, &out->run, err);
-    *cost_of(f, c) += ev_clock_now() - begin - (f->cost.oracle - oracle);
+    *cost_of(f, c) += fit_clock(f) - begin - (f->cost.oracle - oracle);
     return status;
 }
 

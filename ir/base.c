@@ -383,12 +383,18 @@ static ev_status make_machine(ir_base *base, ev_error *err) {
     char cpu[16], features[16];
     snprintf(cpu, sizeof cpu, "sm_%d", base->sm);
     snprintf(features, sizeof features, "+ptx%d", ptx_version(base->sm));
-    base->machine =
-        LLVMCreateTargetMachine(target, TRIPLE, cpu, features, LLVMCodeGenLevelAggressive,
-                                LLVMRelocDefault, LLVMCodeModelDefault);
-    if (!base->machine)
-        return ev_fail(err, EV_INFRA, "LLVM makes no target machine for %s", cpu);
-    LLVMSetTargetMachineAsmVerbosity(base->machine, 0);
+    const struct {
+        LLVMTargetMachineRef *out;
+        LLVMCodeGenOptLevel level;
+    } machines[] = {{&base->machine, LLVMCodeGenLevelAggressive},
+                    {&base->light_machine, LLVMCodeGenLevelDefault}};
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        *machines[i].out = LLVMCreateTargetMachine(target, TRIPLE, cpu, features, machines[i].level,
+                                                   LLVMRelocDefault, LLVMCodeModelDefault);
+        if (!*machines[i].out)
+            return ev_fail(err, EV_INFRA, "LLVM makes no target machine for %s", cpu);
+        LLVMSetTargetMachineAsmVerbosity(*machines[i].out, 0);
+    }
     return EV_OK;
 }
 
@@ -472,6 +478,8 @@ void ir_base_free(ir_base *base) {
         LLVMDisposePassBuilderOptions(base->options);
     if (base->machine)
         LLVMDisposeTargetMachine(base->machine);
+    if (base->light_machine)
+        LLVMDisposeTargetMachine(base->light_machine);
     free(base->insns);
     free(base->lines);
     free(base->constants);

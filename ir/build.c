@@ -106,8 +106,8 @@ static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     ir_base_clear_complaint(base);
     char *message = NULL;
     double start = ev_clock_cpu();
-    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(base->machine, build->module,
-                                                          LLVMAssemblyFile, &message, &build->ptx);
+    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(
+        ir_machine_of(base, build->genome), build->module, LLVMAssemblyFile, &message, &build->ptx);
     *llvm = ev_clock_cpu() - start;
     if (failed || base->complaint) {
         const char *why = base->complaint ? base->complaint : message;

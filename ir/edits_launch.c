@@ -190,26 +190,63 @@ const ir_rule ir_rule_MAX_REGISTERS = {any_site, draw_max_registers, apply_max_r
 /* ---- pipeline ---------------------------------------------------------------------------------
  */
 
-static const char *const pipelines[] = {
-#define IR_PIPELINE(id, passes) passes,
+enum {
+#define IR_PIPELINE(id, codegen, use, passes) PIPELINE_##id,
+#include "ir/pipelines.def"
+#undef IR_PIPELINE
+    PIPELINES
+};
+
+enum { KEPT, DRAWN };
+
+static const struct {
+    const char *passes;
+    LLVMCodeGenOptLevel codegen;
+    bool is_drawn;
+} pipelines[PIPELINES] = {
+#define IR_PIPELINE(id, codegen, use, passes) {passes, LLVMCodeGenLevel##codegen, use == DRAWN},
 #include "ir/pipelines.def"
 #undef IR_PIPELINE
 };
-enum { PIPELINES = sizeof pipelines / sizeof pipelines[0] };
 
-const char *ir_pipeline_of(const ir_genome *genome) {
+/* PIPELINES: the genome names none. */
+static int64_t named_pipeline(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
-        if (edit->kind == IR_EDIT_PIPELINE && edit->option > 0 && edit->option < PIPELINES)
-            return pipelines[edit->option];
+        if (edit->kind == IR_EDIT_PIPELINE && edit->option >= 0 && edit->option < PIPELINES)
+            return edit->option;
     }
-    return ir_genome_is_optimised(genome) ? NULL : pipelines[0];
+    return PIPELINES;
+}
+
+const char *ir_pipeline_of(const ir_genome *genome) {
+    int64_t named = named_pipeline(genome);
+    if (named < PIPELINES)
+        return pipelines[named].passes;
+    return ir_genome_is_optimised(genome) ? NULL : pipelines[0].passes;
+}
+
+LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome) {
+    int64_t named = named_pipeline(genome);
+    bool light = named < PIPELINES && pipelines[named].codegen == LLVMCodeGenLevelDefault;
+    return light ? base->light_machine : base->machine;
+}
+
+bool ir_genome_make_light(ir_genome *genome) {
+    ir_edit edit = {.kind = IR_EDIT_PIPELINE};
+    draw_option(&edit, PIPELINE_LIGHT);
+    if (ir_edit_seal(&edit) && ir_genome_append(genome, edit))
+        return true;
+    ir_edit_clear(&edit);
+    return false;
 }
 
 static bool draw_pipeline(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
     (void)w;
     (void)site;
-    draw_option(edit, 1 + ev_pcg_below(rng, PIPELINES - 1));
+    do
+        draw_option(edit, ev_pcg_below(rng, PIPELINES));
+    while (!pipelines[edit->option].is_drawn);
     return true;
 }
 
@@ -222,7 +259,7 @@ static ev_status apply_pipeline(ir_work *w, const ir_edit *edit, ev_error *err) 
 static void describe_pipeline(const ir_work *w, const ir_edit *edit, ev_str *out) {
     (void)w;
     bool known = edit->option >= 0 && edit->option < PIPELINES;
-    ev_str_printf(out, "runs the passes %s", known ? pipelines[edit->option] : "unknown");
+    ev_str_printf(out, "runs the passes %s", known ? pipelines[edit->option].passes : "unknown");
 }
 
 const ir_rule ir_rule_PIPELINE = {any_site, draw_pipeline, apply_pipeline, describe_pipeline};

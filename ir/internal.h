@@ -16,6 +16,7 @@ struct ir_base {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
+    LLVMTargetMachineRef light_machine; /* generates code at the default level, not the highest */
     LLVMPassBuilderOptionsRef options;
     char *entry;
     int sm;
@@ -40,6 +41,8 @@ ev_status ir_refuse_fatal(LLVMModuleRef module, ev_error *err) EV_CHECKED;
 /* The pass pipeline that the genome's knob names, as LLVMRunPasses takes it; the default's without
  * one, and NULL, for none, where the base is optimised already. */
 const char *ir_pipeline_of(const ir_genome *genome);
+/* The machine that generates code after that pipeline. */
+LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome);
 
 /* ---- the module being edited ------------------------------------------------------------------
  */

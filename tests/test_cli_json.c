@@ -265,10 +265,28 @@ static void benches_the_search(void **state) {
     json_t *json = cli_json(CLI_RUN("bench", "search", "--evaluations", "12", "--only",
                                     cli_path("task.json"), "--json"),
                             0);
-    cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o");
+    cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o "
+                   "stage_shares:o duplicates_by:o scored_per_second_a_core:n workers:i "
+                   "scored_per_cpu_second:n cpu_seconds:n coordinator_bytes:i "
+                   "coordinator_ms_an_evaluation:n records_bytes_an_evaluation:n");
     assert_true(number(json, "scored") + number(json, "duplicates") >= 12);
     cli_keys(get(json, "rejected"), "verify:i emit:i safe:i accurate:i timed:i promoted:i");
-    cli_keys(get(json, "stage_seconds"), "build:n safe:n accurate:n timed:n promote:n");
+    static const char stages[] = "mutate:n build:n load:n safe:n accurate:n timed:n promote:n "
+                                 "coordinator:n other:n";
+    cli_keys(get(json, "stage_seconds"), stages);
+    cli_keys(get(json, "stage_shares"), stages);
+    cli_keys(get(json, "duplicates_by"), "genome:i IR:i PTX:i");
+    double by = number(get(json, "duplicates_by"), "genome") +
+                number(get(json, "duplicates_by"), "IR") +
+                number(get(json, "duplicates_by"), "PTX");
+    assert_true(by == number(json, "duplicates"));
+    double shares = 0;
+    const char *name = NULL;
+    json_t *share = NULL;
+    json_object_foreach((json_t *)get(json, "stage_shares"), name, share) shares +=
+        json_number_value(share);
+    assert_true(shares > 0.99 && shares < 1.5); /* two clocks: other is never negative */
+    assert_true(number(json, "cpu_seconds") > 0 && number(json, "coordinator_bytes") > 1e6);
     json_decref(json);
 }
 

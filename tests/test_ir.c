@@ -103,7 +103,8 @@ static size_t count_of(const ir_build *made, const char *word) {
 }
 
 /* An optimised base is unrolled before the edits and code is generated from it as it is; the rolled
- * one is unrolled by the pipeline after them: without an edit both come to the same loads. */
+ * one is unrolled by the pipeline after them, the light one too: without an edit all come to the
+ * same loads. */
 static void an_optimised_base_is_edited_after_the_passes(void **state) {
     (void)state;
     static const char text[] =
@@ -111,15 +112,20 @@ static void an_optimised_base_is_edited_after_the_passes(void **state) {
         "  float s = 0;\n  for (int i = 0; i < n; i++) s += in[i * 3];\n  *out = s;\n}\n";
     char *path = write_file("sum.cu", text);
     ir_source source = {.path = path, .entry = "sum", .include = "kernels/include", .sm = 90};
-    ir_genome *plain = genome_of(""), *late = genome_of("");
+    ir_genome *plain = genome_of(""), *late = genome_of(""), *light = genome_of("");
     ir_genome_set_optimised(late, true);
+    assert_true(ir_genome_make_light(light) && ir_genome_make_light(light));
+    assert_int_equal(ir_genome_edit_count(light), 1);
     ir_base *rolled = load(&source);
     source.optimised = true;
     ir_base *optimised = load(&source);
     assert_true(ir_base_insn_count(optimised) > 2 * ir_base_insn_count(rolled));
-    ir_build *a = build(rolled, plain), *b = build(optimised, late);
+    ir_build *a = build(rolled, plain), *b = build(optimised, late), *c = build(rolled, light);
     assert_true(count_of(a, "ld.global") > 2);
     assert_int_equal(count_of(b, "ld.global"), count_of(a, "ld.global"));
+    assert_int_equal(count_of(c, "ld.global"), count_of(a, "ld.global"));
+    ir_build_free(c);
+    ir_genome_free(light);
     ir_build_free(a);
     ir_build_free(b);
     ir_base_free(rolled);

@@ -184,7 +184,7 @@ static ev_status look(void *context, const records_evaluation *e, ev_error *err)
     const json_t *macros = json_object_get(e->genome, "macros");
     bool same = strcmp(e->operators, "start") == 0 &&
                 strcmp(ev_json_text(e->genome, "start", ""), x->start) == 0 &&
-                ev_json_integer(macros, "MODE", 0) == x->mode;
+                ev_json_integer(macros, "MODE", 0) == x->mode && strcmp(e->gate, "seen") != 0;
     if (!same)
         return EV_OK;
     if (strcmp(e->gate, x->gate) != 0 || !strstr(e->reason, x->words))

@@ -18,42 +18,102 @@ static double rate_of(const tune_report *r) {
     return r->seconds > 0 ? (double)scored_of(r) / r->seconds : 0;
 }
 
-static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err) {
-    json_t *rejected = json_object(), *seconds = json_object();
+/* What the stages do not count: compiling base modules, oracles, baselines, waiting for pipes. */
+static double other_of(const tune_report *r) {
+    double other = r->cpu_seconds;
+    for (size_t i = 0; i < STAGES; i++)
+        other -= r->stage_seconds[i];
+    return other > 0 ? other : 0;
+}
+
+static double per(double amount, double of) {
+    return of > 0 ? amount / of : 0;
+}
+
+static json_t *rejected_json(const tune_report *r) {
+    json_t *rejected = json_object();
     for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
         (void)json_object_set_new(rejected, gate_name((gate)i),
                                   json_integer((json_int_t)r->rejected[i]));
+    return rejected;
+}
+
+static json_t *duplicates_json(const tune_report *r) {
+    json_t *by = json_object();
+    for (size_t i = 0; i < SEARCH_HASHES; i++)
+        (void)json_object_set_new(by, search_hash_name((search_hash)i),
+                                  json_integer((json_int_t)r->duplicates_by[i]));
+    return by;
+}
+
+/* Seconds of CPU by stage, or the shares that they have of all. */
+static json_t *stages_json(const tune_report *r, double whole) {
+    json_t *stages = json_object();
     for (size_t i = 0; i < STAGES; i++)
-        (void)json_object_set_new(seconds, tune_stage_names[i], json_real(r->stage_seconds[i]));
-    return cmd_print_json(c,
-                          json_pack("{s:s, s:f, s:I, s:I, s:f, s:o, s:o}", "bench", "search",
-                                    "scored_per_second", rate_of(r), "scored",
-                                    (json_int_t)scored_of(r), "duplicates",
-                                    (json_int_t)r->duplicates, "seconds", r->seconds, "rejected",
-                                    rejected, "stage_seconds", seconds),
-                          err);
+        (void)json_object_set_new(stages, tune_stage_names[i],
+                                  json_real(per(r->stage_seconds[i], whole)));
+    (void)json_object_set_new(stages, "other", json_real(per(other_of(r), whole)));
+    return stages;
+}
+
+static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err) {
+    double scored = (double)scored_of(r), all = (double)r->evaluations;
+    json_t *m =
+        json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:f, s:f}", "bench", "search", "workers",
+                  (json_int_t)r->workers, "scored_per_second", rate_of(r),
+                  "scored_per_second_a_core", per(rate_of(r), r->workers), "scored_per_cpu_second",
+                  per(scored, r->cpu_seconds), "scored", (json_int_t)scored_of(r), "duplicates",
+                  (json_int_t)r->duplicates, "seconds", r->seconds, "cpu_seconds", r->cpu_seconds);
+    if (!m)
+        return ev_fail_memory(err, 0);
+    (void)json_object_set_new(m, "duplicates_by", duplicates_json(r));
+    (void)json_object_set_new(m, "rejected", rejected_json(r));
+    (void)json_object_set_new(m, "stage_seconds", stages_json(r, 1));
+    (void)json_object_set_new(m, "stage_shares", stages_json(r, r->cpu_seconds));
+    (void)json_object_set_new(m, "coordinator_ms_an_evaluation",
+                              json_real(per(r->stage_seconds[STAGES - 1] * 1e3, all)));
+    (void)json_object_set_new(m, "coordinator_bytes",
+                              json_integer((json_int_t)r->coordinator_bytes));
+    (void)json_object_set_new(m, "records_bytes_an_evaluation",
+                              json_real(per((double)r->records_bytes, all)));
+    return cmd_print_json(c, m, err);
+}
+
+static void print_counts(cmd_context *c, const tune_report *r) {
+    double all = (double)r->evaluations;
+    ev_str_printf(c->out,
+                  "%.1f variants scored a second with %u workers, %.1f a CPU second: %" PRIu64
+                  " scored, %" PRIu64 " duplicates in %.1f s\nstopped at a gate:",
+                  rate_of(r), r->workers, per((double)scored_of(r), r->cpu_seconds), scored_of(r),
+                  r->duplicates, r->seconds);
+    for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
+        ev_str_printf(c->out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
+    ev_str_append(c->out, "\nduplicates by:");
+    for (size_t i = 0; i < SEARCH_HASHES; i++)
+        ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i),
+                      r->duplicates_by[i]);
+    ev_str_printf(c->out,
+                  "\ncoordinator: %.2f ms an evaluation, %.0f MB; records: %.0f bytes an "
+                  "evaluation\n\n",
+                  per(r->stage_seconds[STAGES - 1] * 1e3, all), (double)r->coordinator_bytes / 1e6,
+                  per((double)r->records_bytes, all));
+}
+
+static void stage_row(table *rows, const char *name, double seconds, double all) {
+    table_cell(rows, "%s", name);
+    table_cell(rows, "%.2f", seconds);
+    table_cell(rows, "%.1f %%", per(seconds, all) * 100);
 }
 
 static ev_status print_text(cmd_context *c, const tune_report *r, ev_error *err) {
-    static const char *const columns[] = {"stage", ">seconds", ">share", NULL};
-    ev_str_printf(c->out,
-                  "%.1f variants scored a second: %" PRIu64 " scored, %" PRIu64
-                  " duplicates in %.1f s\nstopped at a gate:",
-                  rate_of(r), scored_of(r), r->duplicates, r->seconds);
-    for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
-        ev_str_printf(c->out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
-    ev_str_append(c->out, "\n\n");
-    double all = 0;
-    for (size_t i = 0; i < STAGES; i++)
-        all += r->stage_seconds[i];
+    static const char *const columns[] = {"stage", ">CPU seconds", ">share", NULL};
+    print_counts(c, r);
     table *rows = table_new(columns);
     if (rows == NULL)
         return ev_fail_memory(err, 1);
-    for (size_t i = 0; i < STAGES; i++) {
-        table_cell(rows, "%s", tune_stage_names[i]);
-        table_cell(rows, "%.2f", r->stage_seconds[i]);
-        table_cell(rows, "%.1f %%", all > 0 ? r->stage_seconds[i] / all * 100 : 0);
-    }
+    for (size_t i = 0; i < STAGES; i++)
+        stage_row(rows, tune_stage_names[i], r->stage_seconds[i], r->cpu_seconds);
+    stage_row(rows, "other", other_of(r), r->cpu_seconds);
     ev_status status = table_print(rows, c->out, err);
     table_free(rows);
     return status;

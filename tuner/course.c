@@ -299,6 +299,7 @@ static void note_verdict(course *c, const search_verdict *v) {
     if (v->seen) {
         p->duplicates++;
         report->duplicates++;
+        report->duplicates_by[v->by]++;
         p->rejected[GATE_SEEN]++;
         report->rejected[GATE_SEEN]++;
     } else if (v->stopped != GATE_NONE) {

@@ -140,6 +140,14 @@ static ev_status read_pragma(records *r, const char *sql, int64_t *out, ev_error
     return status;
 }
 
+ev_status records_bytes(records *r, uint64_t *out, ev_error *err) {
+    int64_t pages = 0, size = 0;
+    EV_TRY(read_pragma(r, "PRAGMA page_count", &pages, err));
+    EV_TRY(read_pragma(r, "PRAGMA page_size", &size, err));
+    *out = (uint64_t)(pages * size);
+    return EV_OK;
+}
+
 /* ---- opening ---- */
 
 void records_close(records *r) {

@@ -95,6 +95,8 @@ ev_status records_finished(records *r, size_t task, bool *out, ev_error *err) EV
 
 /* Opens for reading; the file must exist. EV_BAD: not a records file, or of another version. */
 ev_status records_open_read(const char *path, records **out, ev_error *err) EV_CHECKED;
+/* Bytes that the database takes. */
+ev_status records_bytes(records *r, uint64_t *out, ev_error *err) EV_CHECKED;
 void records_close(records *r); /* NULL is fine */
 
 ev_status records_winners(records *r, records_winner **out, size_t *count,

@@ -30,7 +30,14 @@ bool genome_same_base(const json_t *a, const json_t *b) {
 
 /* ---- openings ---- */
 
-static ev_status add_opening(search *s, const ir_genome *genome, size_t start, bool unmodified,
+typedef enum opening_kind {
+    OPENING_START,
+    OPENING_LIGHT,
+    OPENING_MACROS,
+    OPENING_KINDS
+} opening_kind;
+
+static ev_status add_opening(search *s, const ir_genome *genome, size_t start, opening_kind kind,
                              ev_error *err) {
     json_t *json = ir_genome_to_json(genome);
     opening *more = realloc(s->openings, (s->opening_count + 1) * sizeof *more);
@@ -40,12 +47,13 @@ static ev_status add_opening(search *s, const ir_genome *genome, size_t start, b
         json_decref(json);
         return ev_fail_memory(err, (s->opening_count + 1) * sizeof *more);
     }
-    if (unmodified) {
+    if (kind == OPENING_START) {
         s->start_genomes[start] = json;
         s->start_children[start] = s->opening_count;
         json_incref(json);
     }
-    s->openings[s->opening_count++] = (opening){json, start, unmodified};
+    s->openings[s->opening_count++] =
+        (opening){json, start, .unmodified = kind == OPENING_START, .light = kind == OPENING_LIGHT};
     return EV_OK;
 }
 
@@ -56,24 +64,27 @@ static ev_status open_macro(search *s, const ir_genome *genome, size_t start,
             continue;
         ir_genome *other = NULL;
         EV_TRY(draw_with_macro(genome, macro, macro->values[v], true, &other, err));
-        ev_status status = add_opening(s, other, start, false, err);
+        ev_status status = add_opening(s, other, start, OPENING_MACROS, err);
         ir_genome_free(other);
         EV_TRY(status);
     }
     return EV_OK;
 }
 
-/* With `macros` false the start alone, else each of its macros at each of its other values. */
-static ev_status open_start(search *s, size_t start, bool macros, size_t limit, ev_error *err) {
+/* The start alone, the start with the light pipeline, or each of its macros at each of its other
+ * values. */
+static ev_status open_start(search *s, size_t start, opening_kind kind, size_t limit,
+                            ev_error *err) {
     const task_start *is = s->starts[start].start;
     ir_genome *genome = ir_genome_new(is->name);
     if (!genome)
         return ev_fail_memory(err, 0);
     ir_genome_set_optimised(genome, s->rules->optimised);
-    ev_status status = EV_OK;
-    if (!macros)
-        status = add_opening(s, genome, start, true, err);
-    for (size_t i = 0; macros && status == EV_OK && i < is->macro_count; i++)
+    bool light = kind != OPENING_START && s->rules->opens_light;
+    ev_status status = light && !ir_genome_make_light(genome) ? ev_fail_memory(err, 0) : EV_OK;
+    if (kind != OPENING_MACROS && status == EV_OK)
+        status = add_opening(s, genome, start, kind, err);
+    for (size_t i = 0; kind == OPENING_MACROS && status == EV_OK && i < is->macro_count; i++)
         status = open_macro(s, genome, start, &is->macros[i], limit, err);
     ir_genome_free(genome);
     return status;
@@ -83,10 +94,10 @@ static ev_status make_openings(search *s, uint64_t evaluations, ev_error *err) {
     size_t limit = MOST_OPENINGS;
     if (evaluations > 0 && evaluations / OPENING_SHARE < limit)
         limit = (size_t)(evaluations / OPENING_SHARE);
-    for (size_t i = 0; i < s->start_count; i++)
-        EV_TRY(open_start(s, i, false, limit, err));
-    for (size_t i = 0; s->rules->opens_macros && i < s->start_count; i++)
-        EV_TRY(open_start(s, i, true, limit, err));
+    const bool opens[OPENING_KINDS] = {true, s->rules->opens_light, s->rules->opens_macros};
+    for (int kind = 0; kind < OPENING_KINDS; kind++)
+        for (size_t i = 0; opens[kind] && i < s->start_count; i++)
+            EV_TRY(open_start(s, i, (opening_kind)kind, limit, err));
     return EV_OK;
 }
 

@@ -70,12 +70,26 @@ static size_t macro_differences(const json_t *a, const json_t *b) {
     return count;
 }
 
+/* Whether all edits are knobs, which make sense on any base: none names an instruction. */
+static bool names_nothing(const json_t *genome) {
+    size_t i = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, edit) {
+        ir_edit_kind kind;
+        if (!ir_edit_find(ev_json_text(edit, "kind", ""), &kind) ||
+            strcmp(ir_edit_family(kind), "launch") != 0)
+            return false;
+    }
+    return true;
+}
+
 /* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
- * or, without edits, which would make no sense on another base, they differ in several macros. */
+ * or they differ in several macros and have no edits that would make no sense on another base. */
 static bool can_cross(const member *a, const member *b) {
     if (genome_same_base(a->genome, b->genome))
         return lacks_an_edit(a->genome, b->genome) && lacks_an_edit(b->genome, a->genome);
-    return a->edits == 0 && b->edits == 0 && macro_differences(a->genome, b->genome) > 1;
+    return names_nothing(a->genome) && names_nothing(b->genome) &&
+           macro_differences(a->genome, b->genome) > 1;
 }
 
 /* One to cross with; NULL: this child has one parent. */
@@ -90,11 +104,22 @@ static const member *choose_mate(const population *p, const member *first, ev_pc
     return NULL;
 }
 
+/* An island's beginning, before it has members. */
+static member light_start(const search *s, size_t start) {
+    for (size_t i = 0; i < s->opening_count; i++) {
+        if (s->openings[i].light && s->openings[i].start == start)
+            return (member){.child = i, .genome = s->openings[i].genome, .edits = 1};
+    }
+    return (member){.child = s->start_children[start], .genome = s->start_genomes[start]};
+}
+
 static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
                         ev_pcg *rng) {
     const member *first = choose_parent(&is->members, rng);
     if (!first) { /* nothing of this island is committed yet, or nothing passed */
-        recipe_start(r, s, is->start, parents);
+        member light = light_start(s, is->start);
+        recipe_parents(r, &light, NULL, parents);
+        d->parent_edits = light.edits;
         d->single = true;
         return;
     }
@@ -206,16 +231,37 @@ static void restart_island(search *s, island *is) {
     }
 }
 
+static void join_islands_of(search *s, size_t start, const member *m) {
+    for (size_t i = 0; i < s->island_count; i++) {
+        if (s->islands[i].start == start)
+            join_island(&s->islands[i], m);
+    }
+}
+
+/* All grow from the start with the light pipeline; where that one fails or is slower, from the
+ * unmodified start. */
+static void settle_light(search *s, size_t start, const search_result *r, const search_verdict *v) {
+    double plain = s->start_ns[start];
+    bool passed = r->genome && v->stopped == GATE_NONE;
+    if (passed && (plain <= 0 || v->ns <= plain * (1 + NEUTRAL))) {
+        member m = member_of(s, r, v);
+        join_islands_of(s, start, &m);
+    } else if (plain > 0) {
+        member m = {
+            .child = s->start_children[start], .genome = s->start_genomes[start], .ns = plain};
+        join_islands_of(s, start, &m);
+    }
+}
+
 static void settle_passed(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
-    bool opens = s->committed < s->opening_count;
     member m = member_of(s, r, v);
     if (belongs_in_stock(s, d, r, v))
         stock_add(&s->islands[d->island], m.genome);
-    for (size_t i = 0; i < s->island_count; i++) {
-        if (i == d->island || (opens && s->islands[i].start == d->start))
-            join_island(&s->islands[i], &m);
-    }
+    if (s->committed < s->opening_count)
+        join_islands_of(s, d->start, &m);
+    else
+        join_island(&s->islands[d->island], &m);
 }
 
 static void pay_arm(void *context, unsigned arm, double gain) {
@@ -227,7 +273,10 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     is->idle++;
-    if (search_passed(v))
+    const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
+    if (o && o->light)
+        settle_light(s, o->start, r, v);
+    else if (search_passed(v) && !(o && o->unmodified))
         settle_passed(s, d, r, v);
     if (is->idle > PATIENCE)
         restart_island(s, is);
@@ -260,7 +309,8 @@ static void evolve_end(search *s) {
     free(s->islands);
 }
 
-const search_rules search_rules_evolve = {.opens_macros = true,
+const search_rules search_rules_evolve = {.opens_light = true,
+                                          .opens_macros = true,
                                           .begin = evolve_begin,
                                           .end = evolve_end,
                                           .draw = evolve_draw,

@@ -26,12 +26,13 @@ typedef struct island {
     size_t stock_count, stock_next;
 } island;
 
-/* How the search opens: unmodified starts, then, where the strategy wants it, their macros one at a
- * time. */
+/* How the search opens: unmodified starts, then, where the strategy wants it, the starts with the
+ * light pipeline, then with it their macros one at a time. */
 typedef struct opening {
     json_t *genome;
     size_t start;
     bool unmodified;
+    bool light; /* the start with the light pipeline, and nothing else */
 } opening;
 
 /* What is remembered of a child between its drawing and its commitment. */
@@ -75,6 +76,7 @@ typedef struct recipe {
 
 /* How one strategy draws and learns. */
 typedef struct search_rules {
+    bool opens_light;  /* children grow from the starts with the light pipeline */
     bool opens_macros; /* the opening tries each macro at each value */
     bool optimised;    /* the base that its edits are of (ir/genome.h) */
     ev_status (*begin)(search *s, ev_error *err);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
@@ -173,8 +174,26 @@ static ev_status run_tasks(tune_state *run, const json_t *identity, ev_error *er
     return EV_OK;
 }
 
+/* CPU seconds of this process and of its children that have ended. */
+static double cpu_of_all(uint64_t *most_bytes) {
+    struct rusage own, children;
+    (void)getrusage(RUSAGE_SELF, &own);
+    (void)getrusage(RUSAGE_CHILDREN, &children);
+    if (most_bytes)
+        *most_bytes = (uint64_t)own.ru_maxrss * 1024;
+    const struct timeval parts[] = {own.ru_utime, own.ru_stime, children.ru_utime,
+                                    children.ru_stime};
+    double seconds = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        seconds += (double)parts[i].tv_sec + (double)parts[i].tv_usec * 1e-6;
+    return seconds;
+}
+
 static void close_run(tune_state *run) {
     tune_report *report = run->report;
+    ev_error ignored;
+    if (run->records && records_bytes(run->records, &report->records_bytes, &ignored) != EV_OK)
+        report->records_bytes = 0;
     if (run->pool) {
         pool_seconds(run->pool, report->stage_seconds);
         report->failed_workers = pool_failed_workers(run->pool);
@@ -189,9 +208,9 @@ static void close_run(tune_state *run) {
 }
 
 ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err) {
-    tune_report report = {.seed = options->seed};
+    tune_report report = {.seed = options->seed, .workers = worker_count(options)};
     tune_state run = {.options = options, .report = &report, .began = ev_clock_now()};
-    double cpu = ev_clock_cpu();
+    double cpu = ev_clock_cpu(), cpu_before = cpu_of_all(NULL);
     /* A worker that is gone shows as a failed write, not as a signal. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     (void)sigaction(SIGPIPE, &ignore, &before);
@@ -205,6 +224,7 @@ ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err)
     close_run(&run);
     (void)sigaction(SIGPIPE, &before, NULL);
     report.stage_seconds[7] = ev_clock_cpu() - cpu;
+    report.cpu_seconds = cpu_of_all(&report.coordinator_bytes) - cpu_before;
     if (status == EV_OK)
         *out = report;
     else

@@ -70,10 +70,15 @@ typedef struct tune_report {
     size_t row_count;
     tune_row *rows;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
+    uint64_t duplicates_by[SEARCH_HASHES]; /* what they were known by */
     uint64_t failed_workers;
+    unsigned workers;
     double seconds;
-    double stage_seconds[8]; /* in the order of tune_stage_names, summed over workers */
-    bool stopped;            /* by *stop */
+    double cpu_seconds;         /* of the coordinator, its workers and their compilers */
+    uint64_t coordinator_bytes; /* most memory that it held */
+    uint64_t records_bytes;     /* what the records take at the end */
+    double stage_seconds[8];    /* in the order of tune_stage_names, summed over workers */
+    bool stopped;               /* by *stop */
 } tune_report;
 
 extern const char *const tune_stage_names[8]; /* "mutate", "build", "load", "safe", "accurate",
