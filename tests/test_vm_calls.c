@@ -62,28 +62,34 @@ static vm_module *load_file(void) {
     return module;
 }
 
-static void run(machine *m, const vm_module *module, const char *name, uint32_t threads,
-                uint64_t seed) {
+static void run_entry(machine *m, const vm_module *module, const vm_entry *entry, uint32_t threads,
+                      uint64_t seed) {
     struct {
         uint64_t out, n;
     } params = {m->out, m->args};
     vm_launch l = {.module = module,
-                   .entry = vm_module_find(module, name),
+                   .entry = entry,
                    .grid = {1, 1, 1},
                    .block = {threads, 1, 1},
                    .params = &params,
                    .checks = VM_CHECK_ALL,
-                   .fuel = 50000000,
+                   .fuel = 2000000,
                    .schedule_seed = seed,
                    .print = m->silent ? NULL : print,
                    .print_context = &m->printed};
     ev_error err;
-    if (!l.entry)
-        fail_msg("no kernel '%s'", name ? name : "(the only one)");
     vm_memory_reset(m->memory, 0xcd);
     ev_str_clear(&m->printed);
     if (vm_run(m->memory, &l, &m->result, &err) != EV_OK)
         fail_msg("%s", err.text);
+}
+
+static void run(machine *m, const vm_module *module, const char *name, uint32_t threads,
+                uint64_t seed) {
+    const vm_entry *entry = vm_module_find(module, name);
+    if (!entry)
+        fail_msg("no kernel '%s'", name ? name : "(the only one)");
+    run_entry(m, module, entry, threads, seed);
 }
 
 /* ---- kernels that end well: out[i] */
@@ -94,6 +100,12 @@ static int shuffled(int i) {
 static int met(int i) {
     int from = 63 - i;
     return from % 4 == 2 ? from * 100 : from;
+}
+static int neighbour(int i) {
+    return i & 1 ? i - 1 : i + 1 + 100;
+}
+static int all_lanes(int i) {
+    return i >= 0 ? 32 : 0;
 }
 static int summed(int i) {
     return 32 * 10000 + i * (i + 1) / 2;
@@ -136,6 +148,8 @@ static const struct {
 } good[] = {
     {"shuffle_from_both_sides", shuffled},
     {"barrier_in_function", met},
+    {"meet_on_both_sides", neighbour},
+    {"meet_at_depths", all_lanes},
     {"depth_by_lane", summed},
     {"deep", thousand},
     {"much_stack", triangular},
@@ -184,6 +198,7 @@ static const struct {
 } bad[] = {
     {"too_deep", VM_TRAP_STACK_OVERFLOW, "call of 'sum_to' at depth 1024"},
     {"too_much_stack", VM_TRAP_STACK_OVERFLOW, "call of 'greedy' at depth 129 with 524288 bytes"},
+    {"meet_with_other_masks", VM_TRAP_DEADLOCK, "wait for lanes"},
     {"call_no_function", VM_TRAP_BAD_CALL, "0x1234, which is no function"},
     {"call_beside_function", VM_TRAP_BAD_CALL, "which is no function"},
     {"call_other_signature", VM_TRAP_BAD_CALL,

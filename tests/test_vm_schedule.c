@@ -341,6 +341,39 @@ static void test_producer_consumer(void **state) {
     }
 }
 
+/* The waiting block hands its turn on soon, whoever is first. */
+static void test_handing_over(void **state) {
+    static const char body[] = "setp.eq.u32 %p1, %r1, %r2; mov.u32 %r3, 7; @%p1 bra GIVE;\n" WAIT(
+        "%d0") "membar.gl; ld.global.u32 %r5, [%d1]; st.global.u32 [%d1+4], %r5; bra DONE;\n"
+               "GIVE: st.global.u32 [%d1], %r3; membar.gl; st.volatile.global.u32 [%d0], "
+               "%r3;\nDONE:";
+    rig *r = *state;
+    for (uint32_t giver = 0; giver < 2; giver++)
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            vm_result result =
+                run(r, body,
+                    (shape){.blocks = 2, .threads = 1, .n = giver, .seed = seed, .fuel = 1000});
+            expect_ok(&result, seed);
+            assert_int_equal(r->out[1], 7);
+            assert_true(result.counters.thread_instructions < 200);
+        }
+}
+
+/* Lanes of one warp, warps of one block: the same. %r6 is what each adds. */
+static void test_handing_over_inside(void **state) {
+    static const char body[] =
+        "mov.u32 %r3, 0; mov.u32 %r6, 1;\n"
+        "TURN: ld.volatile.global.u32 %r4, [%d0]; setp.ne.u32 %p0, %r4, %r0; @%p0 bra TURN;\n"
+        "membar.gl; add.u32 %r4, %r4, %r6; st.volatile.global.u32 [%d0], %r4;";
+    rig *r = *state;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        vm_result result =
+            run(r, body, (shape){.blocks = 1, .threads = 96, .seed = seed, .fuel = 2000000});
+        expect_ok(&result, seed);
+        assert_int_equal(r->flags[0], 96);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wave_is_full),
@@ -360,6 +393,8 @@ int main(void) {
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_producer_consumer),
+        cmocka_unit_test(test_handing_over),
+        cmocka_unit_test(test_handing_over_inside),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -53,6 +53,24 @@ static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, ui
     NEXT;
 }
 
+/* Wraps what kernels wait with: strong loads, atomics, tests of mbarriers. A warp that has looked
+ * MOST_POLLS times while it changed nothing gives the rest of its turn to others, at its next
+ * branch. What changed since the run began has the number of the run's begin. */
+#define MOST_POLLS 16
+static const ptx_insn *h_poll(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
+    uint64_t change = w->state->last_change;
+    bool changed =
+        change != w->poll_change || change == w->state->result->counters.thread_instructions;
+    w->poll_change = change;
+    w->polls = changed ? 0 : w->polls + 1;
+    if (w->polls >= MOST_POLLS && w->budget > 0) {
+        w->polls = 0;
+        w->spared = w->budget;
+        w->budget = 0;
+    }
+    return h_guard(w, ip, regs, mask);
+}
+
 HANDLER(BRA) {
     uint32_t taken = guarded(ip, regs, mask), pc = pc_of(w, ip);
     end_run(w, pc + 1, 0);
@@ -250,29 +268,45 @@ static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, u
     return leave(w, VM_STOP_SYNC, pc_of(w, ip));
 }
 
-/* Lanes that the active lanes' member masks name and that have not ended. A lane that is not in its
- * own mask is PTX_NONE's business: *odd is set to it. */
-static inline uint32_t members(const vm_warp *w, const uint8_t *regs, uint32_t slot, uint32_t mask,
-                               unsigned *odd) {
-    const uint32_t *m = CSLOT(uint32_t, slot);
+/* The lanes' member masks m together; *odd: lanes that are not in their own mask; *apart: a lane
+ * names another one here that has another mask. */
+static __attribute__((noinline)) uint32_t unlike_masks(const uint32_t *m, uint32_t mask,
+                                                       uint32_t *odd, bool *apart) {
     uint32_t all = 0;
-    *odd = 32;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         all |= m[i];
-        if (!(m[i] >> i & 1) && *odd == 32)
-            *odd = i;
+        *odd |= (uint32_t)!(m[i] >> i & 1) << i;
+        for (uint32_t named = m[i] & mask; named; named &= named - 1)
+            *apart |= m[__builtin_ctz(named)] != m[i];
     }
-    return all & w->live;
+    return all;
+}
+/* Do all lanes stand here that the active lanes' member masks name and that have not ended? If not,
+ * ends the run: the lanes wait, or it is a trap. Lanes that name each other have the same mask;
+ * where they have not, the scheduler finds out who meets whom (vm_meet.c). */
+static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t slot,
+                            uint32_t mask) {
+    const uint32_t *m = CSLOT(uint32_t, slot);
+    uint32_t all = m[__builtin_ctz(mask)], differs = 0, odd = mask & ~all;
+    bool apart = false;
+    LANES differs |= mask >> i & 1 ? m[i] ^ all : 0;
+    if (__builtin_expect(differs != 0, 0)) {
+        odd = 0;
+        all = unlike_masks(m, mask, &odd, &apart);
+    }
+    if (__builtin_expect(!odd && !apart && !(all & w->live & ~mask), 1))
+        return true;
+    if (odd)
+        inactive(w, ip, (unsigned)__builtin_ctz(odd), (unsigned)__builtin_ctz(odd));
+    else
+        wait_for(w, ip, mask, apart ? 0 : all & w->live);
+    return false;
 }
 #define MEET(slot)                                                                                 \
     do {                                                                                           \
-        unsigned odd;                                                                              \
-        uint32_t all = members(w, regs, slot, mask, &odd);                                         \
-        if (odd < 32)                                                                              \
-            return inactive(w, ip, odd, odd);                                                      \
-        if (all & ~mask)                                                                           \
-            return wait_for(w, ip, mask, all);                                                     \
+        if (!all_here(w, ip, regs, slot, mask))                                                    \
+            return NULL;                                                                           \
         race_sync_warp(w);                                                                         \
     } while (0)
 
@@ -402,7 +436,7 @@ HANDLER(ELECT) {
     const uint32_t *pa = CSLOT(uint32_t, ip->a);
     uint32_t chosen = 0;
     for (unsigned i = 0; i < 32; i++) {
-        unsigned leader = pa[i] ? (unsigned)__builtin_ctz(pa[i]) : 0;
+        unsigned leader = pa[i] & mask ? (unsigned)__builtin_ctz(pa[i] & mask) : 0;
         w->tmp[i] = leader;
         chosen |= (uint32_t)(leader == i) << i;
     }

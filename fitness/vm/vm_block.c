@@ -80,6 +80,7 @@ static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
     w->cc = 0;
     w->set_count = 0;
     w->ticks = 0;
+    w->polls = 0;
     vm_race_warp(w);
     uint64_t local = s->entry->local_bytes;
     if (!vm_local_grow(w, local ? local : 64))

@@ -56,6 +56,7 @@ typedef struct vm_set {
     vm_frame *frame;
     vm_set_state state;
     uint32_t wanted;
+    bool apart; /* SYNC: its lanes name different masks, so only vm_meet lets some of them go */
     uint32_t barrier;
     uint64_t ran; /* tick of its last run */
 } vm_set;
@@ -63,7 +64,7 @@ typedef struct vm_set {
 /* Why a run ended. */
 typedef enum vm_stop {
     VM_STOP_TURN,    /* goes on at w->pc when chosen again */
-    VM_STOP_SYNC,    /* waits at w->pc for w->wanted */
+    VM_STOP_SYNC,    /* waits at w->pc for w->wanted; 0: see vm_set.apart */
     VM_STOP_BARRIER, /* arrives at w->barrier; goes on at w->pc after it */
     VM_STOP_GONE,    /* all lanes of the set ended or moved to other sets */
     VM_STOP_TRAP,
@@ -100,6 +101,7 @@ struct vm_warp {
     uint32_t mask;    /* of the current set */
     uint32_t stop_pc; /* branching there or beyond ends the run */
     int64_t budget;   /* warp instructions left of the turn */
+    int64_t spared;   /* of the budget, given up by a set that only looks for changes */
     const ptx_insn *code;
     uint32_t run_pc;   /* where the run began */
     uint32_t event_pc; /* where the stretch for the observer began */
@@ -140,7 +142,11 @@ struct vm_warp {
     vm_frame **levels; /* frames of called functions by depth, from 1: lanes share them */
     size_t level_count;
     uint64_t ticks;
-    vm_async *async;                               /* NULL: no cp.async yet */
+    uint32_t polls;                /* looks since it last changed something */
+    uint64_t poll_change;          /* the state's last_change at its last look */
+    bool spins;                    /* in its last turn all its sets only looked for changes */
+    vm_async *async;               /* NULL: no cp.async yet */
+    const ptx_insn *const *places; /* where each lane stands while sets meet (vm_meet.c), or NULL */
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
 };
 

@@ -217,9 +217,11 @@ static ptx_handler (*const finders[PTX_OP_COUNT])(unsigned) = {
 #undef PTX_OP
 };
 
-/* Row PTX_OP_COUNT is the guard's wrapper. */
+/* Row PTX_OP_COUNT is the guard's wrapper, or with x the wrapper of what kernels wait with. */
 ptx_handler CAT(vm_find_handler_, VM_ISA)(unsigned row, unsigned t, unsigned x) {
-    return row == PTX_OP_COUNT ? h_guard : finders[row](t * 64 + x);
+    if (row == PTX_OP_COUNT)
+        return x ? h_poll : h_guard;
+    return finders[row](t * 64 + x);
 }
 
 void CAT(vm_run_set_, VM_ISA)(vm_warp *w) {

@@ -72,12 +72,20 @@ static bool guards_itself(uint8_t shape) {
            shape == PTX_S_CALL;
 }
 
+/* What kernels wait with: looking again and again until another thread has changed something. */
+static bool polls(const ptx_insn *in) {
+    uint8_t shape = ptx_op_get(in->row)->shape;
+    return (shape == PTX_S_LD && in->strong) || shape == PTX_S_ATOM ||
+           in->row == PTX_OP_MB_TEST || in->row == PTX_OP_MB_TEST_PARITY ||
+           in->row == PTX_OP_MB_TRY || in->row == PTX_OP_MB_TRY_PARITY;
+}
+
 void vm_module_set_isa(vm_module *m, unsigned isa) {
     m->isa = isa;
     for (uint32_t pc = 0; pc < m->insn_count; pc++) {
         ptx_insn *in = &m->code[pc];
         in->body = isas[isa].find(in->row, in->t, ptx_handler_variant(in));
         bool wrap = in->guard != PTX_NONE && !guards_itself(ptx_op_get(in->row)->shape);
-        in->fn = wrap ? isas[isa].find(PTX_OP_COUNT, 0, 0) : in->body;
+        in->fn = wrap || polls(in) ? isas[isa].find(PTX_OP_COUNT, 0, polls(in)) : in->body;
     }
 }

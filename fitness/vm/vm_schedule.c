@@ -11,7 +11,7 @@
 #define SLICE 512
 
 static bool satisfied(const vm_warp *w, const vm_set *s) {
-    return (s->wanted & w->live & ~s->mask) == 0;
+    return !s->apart && (s->wanted & w->live & ~s->mask) == 0;
 }
 
 static bool joinable(const vm_set *a, const vm_set *b) {
@@ -20,6 +20,7 @@ static bool joinable(const vm_set *a, const vm_set *b) {
     return a->pc == b->pc && a->frame == b->frame && !waits && meets;
 }
 
+/* A waiting set that others join looks again: its guard and masks for the new lanes. */
 static vm_set *push(vm_warp *w, vm_set set) {
     for (unsigned i = 0; i < w->set_count; i++) {
         vm_set *s = &w->sets[i];
@@ -27,7 +28,8 @@ static vm_set *push(vm_warp *w, vm_set set) {
             continue;
         s->mask |= set.mask;
         s->wanted |= set.wanted;
-        s->state = set.state == VM_SET_READY ? s->state : set.state;
+        s->apart |= set.apart;
+        s->state = set.state == VM_SET_READY ? VM_SET_READY : s->state;
         return s;
     }
     set.ran = w->ticks;
@@ -185,6 +187,17 @@ static void check_meetings(vm_warp *w) {
         if (s->state == VM_SET_MEETING && s->mask == w->live)
             arrive(w, &w->code[s->pc - 1], s);
     }
+    vm_meet(w);
+    vm_barriers_check(w->block);
+}
+
+static void stop_at_exchange(vm_warp *w, vm_set set) {
+    set.state = VM_SET_SYNC;
+    set.wanted = w->wanted;
+    set.apart = !w->wanted;
+    vm_set *s = push(w, set);
+    if (!ready(w, s))
+        vm_meet(w);
 }
 
 /* ---- the turn */
@@ -195,24 +208,20 @@ static void after_run(vm_warp *w, vm_set set) {
     set.frame = w->frame;
     set.ran = w->ticks;
     set.wanted = 0;
+    set.apart = false;
     switch (w->stop) {
     case VM_STOP_TURN:
         set.state = VM_SET_READY;
         push(w, set);
         break;
     case VM_STOP_SYNC:
-        set.state = VM_SET_SYNC;
-        set.wanted = w->wanted;
-        push(w, set);
+        stop_at_exchange(w, set);
         break;
     case VM_STOP_BARRIER:
         stop_at_barrier(w, set);
         vm_barriers_check(w->block);
         break;
     case VM_STOP_GONE:
-        check_meetings(w);
-        vm_barriers_check(w->block);
-        break;
     case VM_STOP_TRAP:
         break;
     }
@@ -221,6 +230,7 @@ static void after_run(vm_warp *w, vm_set set) {
 bool vm_warp_turn(vm_warp *w, int64_t budget) {
     vm_state *s = w->state;
     bool forced = false;
+    w->spins = true;
     while (budget > 0) {
         int chosen = choose(w, forced);
         if (chosen < 0)
@@ -234,15 +244,20 @@ bool vm_warp_turn(vm_warp *w, int64_t budget) {
         w->regs = set.frame->regs;
         w->stop_pc = forced ? UINT32_MAX : next_meeting(w, &set);
         w->budget = slice;
+        w->spared = 0;
         w->ticks++;
+        uint32_t live = w->live;
         s->run(w);
         if (w->stop == VM_STOP_TRAP || s->out_of_memory)
             return false;
-        int64_t used = slice - w->budget;
+        int64_t used = slice - w->spared - w->budget;
         forced = w->budget <= 0 && w->set_count > 0;
-        budget -= used > 0 ? used : 1;
+        budget -= (used > 0 ? used : 1) + w->spared;
+        w->spins &= w->spared > 0;
         w->block->instructions += (uint64_t)(used > 0 ? used : 1);
         after_run(w, set);
+        if (w->live != live)
+            check_meetings(w);
         if (s->trapped)
             return false;
     }

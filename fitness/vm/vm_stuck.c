@@ -22,8 +22,8 @@ static void name_set(const vm_warp *w, const vm_set *s, char *text, size_t bytes
     else
         (void)snprintf(who, sizeof who, "lanes %08x of warp %u wait", s->mask, w->index);
     if (s->state == VM_SET_SYNC)
-        (void)snprintf(text, bytes, "%s for lanes %08x (line %u)", who,
-                       s->wanted & w->live & ~s->mask, line_of(w, s));
+        (void)snprintf(text, bytes, "%s for lanes %08x with mask %08x (line %u)", who,
+                       vm_meet_mask(w, s) & w->live & ~s->mask, vm_meet_mask(w, s), line_of(w, s));
     else if (s->state == VM_SET_BARRIER)
         (void)snprintf(text, bytes, "%s at barrier %u (line %u)", who, s->barrier, line_of(w, s));
     else
@@ -101,14 +101,35 @@ static void raise_barrier(vm_block *b, vm_warp *w, const vm_set *s, unsigned lan
                   missing[0] ? "missing: " : "nobody is left to come", missing);
 }
 
+static uint32_t mask_of_lane(const vm_warp *w, const vm_set *s, unsigned lane) {
+    vm_set one = *s;
+    one.mask = 1u << lane;
+    return vm_meet_mask(w, &one);
+}
+
+/* Lanes at one exchange that name each other in masks that differ. */
+static void raise_masks(vm_warp *w, const vm_set *s, unsigned lane) {
+    uint32_t mask = mask_of_lane(w, s, lane);
+    unsigned other = lane;
+    for (uint32_t left = s->mask & mask; left && mask_of_lane(w, s, other) == mask;
+         left &= left - 1)
+        other = (unsigned)__builtin_ctz(left);
+    vm_trap_raise(w, &w->code[s->pc], VM_TRAP_DEADLOCK, lane, NULL,
+                  "lanes %08x wait for each other with masks that differ: lane %u has %08x, lane "
+                  "%u has %08x; expected the same mask in all lanes that it names",
+                  s->mask, lane, mask, other, mask_of_lane(w, s, other));
+}
+
 /* Lanes that wait for others of their warp, at an exchange or at a barrier of whole warps. */
 static void raise_lanes(const vm_block *b, vm_warp *w, const vm_set *s, unsigned lane) {
     bool sync = s->state == VM_SET_SYNC;
-    uint32_t wanted = (sync ? s->wanted : VM_FULL) & w->live & ~s->mask;
-    char missing[320];
+    uint32_t mask = sync ? vm_meet_mask(w, s) : VM_FULL, wanted = mask & w->live & ~s->mask;
+    char missing[320], how[80] = "";
     name_missing(b, 0, w, wanted, missing, sizeof missing);
+    if (sync)
+        (void)snprintf(how, sizeof how, " to execute the same instruction with mask %08x", mask);
     vm_trap_raise(w, &w->code[sync ? s->pc : s->pc - 1], VM_TRAP_DEADLOCK, lane, NULL,
-                  "lanes %08x wait for lanes %08x: %s", s->mask, wanted, missing);
+                  "lanes %08x wait for lanes %08x%s: %s", s->mask, wanted, how, missing);
 }
 
 static void raise_parted(vm_warp *w) {
@@ -138,6 +159,8 @@ void vm_block_stuck(vm_block *b) {
         raise_parted(w);
     else if (s->state == VM_SET_BARRIER)
         raise_barrier(b, w, s, lane);
+    else if (s->state == VM_SET_SYNC && s->apart)
+        raise_masks(w, s, lane);
     else
         raise_lanes(b, w, s, lane);
 }

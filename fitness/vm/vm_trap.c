@@ -64,6 +64,7 @@ void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned l
     if (s->trapped)
         return;
     s->trapped = true;
+    ip = w->places ? w->places[lane] : ip;
     if (s->deferred.block) { /* came first */
         s->result->trap = s->deferred.trap;
         return;

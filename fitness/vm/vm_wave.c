@@ -76,7 +76,7 @@ static void shuffle(const vm_wave *v, vm_block *b) {
     }
 }
 
-/* May the block go on for now? Where there are ranks, one that only waits leaves the turn to
+/* May the block go on for now? Where there are ranks, one that changed nothing leaves the turn to
  * others.
  */
 static bool keeps_turn(const vm_state *s, const vm_block *b, uint64_t began, uint64_t executed) {
@@ -85,11 +85,12 @@ static bool keeps_turn(const vm_state *s, const vm_block *b, uint64_t began, uin
     return b->instructions - began <= RANK_BLOCK_TURN && s->last_change >= executed;
 }
 
-/* One turn for each warp of the block that can run, again and again; false: trapped. */
+/* One turn for each warp of the block that can run, again and again; false: trapped. Where all of
+ * them only look for changes, it is others' turn to make some. */
 static bool run_block(vm_state *s, vm_block *b) {
     uint64_t began = b->instructions;
     for (;;) {
-        bool any = false;
+        bool any = false, spins = true;
         uint64_t executed = s->result->counters.thread_instructions;
         shuffle(s->wave, b);
         for (uint32_t i = 0; i < b->warp_count; i++) {
@@ -99,6 +100,7 @@ static bool run_block(vm_state *s, vm_block *b) {
             any = true;
             if (!fuel_left(s, w) || !vm_warp_turn(w, budget_for(s)))
                 return false;
+            spins &= w->spins;
         }
         if (!b->live_threads) {
             vm_block_end(s, b);
@@ -108,7 +110,7 @@ static bool run_block(vm_state *s, vm_block *b) {
             vm_block_stuck(b);
             return false;
         }
-        if (!keeps_turn(s, b, began, executed))
+        if (spins || !keeps_turn(s, b, began, executed))
             return true;
     }
 }
