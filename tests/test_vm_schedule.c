@@ -58,6 +58,7 @@ static const char head[] =
 typedef struct shape {
     uint32_t blocks, threads, resident, n;
     uint64_t seed, fuel;
+    bool host_writes;
 } shape;
 
 static vm_result run(rig *r, const char *body, shape how) {
@@ -79,6 +80,7 @@ static vm_result run(rig *r, const char *body, shape how) {
                         .checks = VM_CHECK_ALL,
                         .resident_blocks = how.resident,
                         .fuel = how.fuel,
+                        .host_writes = how.host_writes,
                         .schedule_seed = how.seed};
     vm_result result;
     if (vm_run(r->memory, &launch, &result, &err) != EV_OK)
@@ -153,6 +155,19 @@ static void test_little_fuel(void **state) {
     vm_result r =
         run(*state, WAIT("%d3"), (shape){.blocks = 1, .threads = 32, .n = 5, .fuel = 100000});
     EXPECT(r, VM_TRAP_DEADLOCK, "polls 'flags'+20, which nothing changes");
+}
+
+/* The host might raise the flag; shared memory it can't reach. */
+static void test_host_may_write(void **state) {
+    shape how = {.blocks = 2, .threads = 32, .n = 5, .fuel = 3000000, .host_writes = true};
+    vm_result r = run(*state, WAIT("%d3"), how);
+    EXPECT(r, VM_TRAP_LIVELOCK, "polls 'flags'+20");
+    assert_true(r.counters.thread_instructions >= how.fuel);
+    r = run(*state,
+            "mov.u32 %r3, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [tile], %r3; bar.sync 0;\n"
+            "WAIT: ld.volatile.shared.u32 %r4, [tile]; setp.eq.u32 %p0, %r4, 0; @%p0 bra WAIT;",
+            how);
+    EXPECT(r, VM_TRAP_DEADLOCK, "polls shared memory+0, which nothing changes");
 }
 
 static void test_lock_stays_taken(void **state) {
@@ -382,6 +397,7 @@ int main(void) {
         cmocka_unit_test(test_wave_has_room),
         cmocka_unit_test(test_nobody_changes),
         cmocka_unit_test(test_little_fuel),
+        cmocka_unit_test(test_host_may_write),
         cmocka_unit_test(test_lock_stays_taken),
         cmocka_unit_test(test_flag_in_shared),
         cmocka_unit_test(test_polls_with_barriers),

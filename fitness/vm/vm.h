@@ -264,6 +264,8 @@ typedef struct vm_launch {
     const void *params;      /* entry->param_bytes, laid out as entry->params say */
     uint64_t fuel;           /* thread instructions for the whole launch; 0: 2^40 */
     vm_checks checks;
+    bool host_writes;         /* the host may write to buffers during the launch: who polls one may
+                                 wait for that, so only the fuel ends it */
     uint64_t schedule_seed;   /* 0: natural order; else warps and blocks are permuted by it */
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
     uint32_t jobs; /* threads that share the blocks, where they have nothing to do with each other;

@@ -75,9 +75,9 @@ static bool guards_itself(uint8_t shape) {
 /* What kernels wait with: looking again and again until another thread has changed something. */
 static bool polls(const ptx_insn *in) {
     uint8_t shape = ptx_op_get(in->row)->shape;
-    return (shape == PTX_S_LD && in->strong) || shape == PTX_S_ATOM ||
-           in->row == PTX_OP_MB_TEST || in->row == PTX_OP_MB_TEST_PARITY ||
-           in->row == PTX_OP_MB_TRY || in->row == PTX_OP_MB_TRY_PARITY;
+    return (shape == PTX_S_LD && in->strong) || shape == PTX_S_ATOM || in->row == PTX_OP_MB_TEST ||
+           in->row == PTX_OP_MB_TEST_PARITY || in->row == PTX_OP_MB_TRY ||
+           in->row == PTX_OP_MB_TRY_PARITY;
 }
 
 void vm_module_set_isa(vm_module *m, unsigned isa) {

@@ -209,7 +209,10 @@ static bool report(vm_session *x) {
                 if (!vm_warp_ready(w))
                     continue;
                 first = first ? first : w;
-                if (vm_still_trace(w, &poll)) {
+                bool polls = vm_still_trace(w, &poll);
+                if (polls && !poll.shared && w->state->launch->host_writes && !w->state->trapped)
+                    return false;
+                if (polls) {
                     raise_deadlock(x, w, &poll);
                     return true;
                 }

@@ -331,6 +331,7 @@ CUresult sd_run_launch(const sd_entry *e, double *ns) {
                    .params = e->launch.params,
                    .fuel = config->fuel,
                    .checks = config->races ? VM_CHECK_RACES : VM_CHECK_NONE,
+                   .host_writes = true,
                    .globals = f->module->globals};
     memcpy(l.grid, e->launch.grid, sizeof l.grid);
     memcpy(l.block, e->launch.block, sizeof l.block);
