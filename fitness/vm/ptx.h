@@ -448,6 +448,9 @@ typedef struct ptx_call {
     uint32_t text_bytes;
 } ptx_call;
 
+/* Nothing stands in so many bytes behind each .global variable: there an overrun is seen. */
+#define PTX_GLOBAL_GAP 256u
+
 /* Where a brx.idx may go. */
 typedef struct ptx_branches {
     uint32_t *pcs;

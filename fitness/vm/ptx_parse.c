@@ -350,7 +350,8 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
                            v->name);
     bool global = v->space == VM_SPACE_GLOBAL;
     uint64_t *used = global ? &m->global_bytes : &m->const_bytes;
-    v->offset = align_up(*used, global && v->align < 16 ? 16 : v->align);
+    uint64_t from = global && *used ? *used + PTX_GLOBAL_GAP : *used;
+    v->offset = align_up(from, global && v->align < 16 ? 16 : v->align);
     if (ptx_accept(L, '=') && !parse_initialiser(L, v))
         return false;
     if (!place_image(L, v, global ? &m->global_image : &m->const_image, used))

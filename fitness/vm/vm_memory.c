@@ -463,6 +463,26 @@ uint64_t vm_memory_written(const vm_memory *m, uint64_t address, size_t element_
     return total;
 }
 
+/* An allocation for each variable, lowest first. */
+static ev_status insert_variables(vm_memory *m, const vm_module *module, ev_error *err) {
+    size_t count = 0, left;
+    for (const ptx_var *v = module->variables; v; v = v->next)
+        count += v->space == VM_SPACE_GLOBAL;
+    const ptx_var **list = calloc(count + 1, sizeof(const ptx_var *));
+    if (!list)
+        return ev_fail_memory(err, count * sizeof *list);
+    left = count;
+    for (const ptx_var *v = module->variables; v; v = v->next)
+        if (v->space == VM_SPACE_GLOBAL)
+            list[--left] = v;
+    bool ok = true;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = vm_memory_insert(m, m->limit + list[i]->offset, list[i]->bytes, VM_BUFFER_INOUT,
+                              list[i]->name) != NULL;
+    free(list);
+    return ok ? EV_OK : ev_fail_memory(err, sizeof(vm_alloc));
+}
+
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
                            ev_error *err) {
     *address = VM_GLOBAL_BASE + m->limit;
@@ -478,8 +498,7 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
         m->module_hash = module->text_hash;
         return EV_OK;
     }
-    if (!vm_memory_insert(m, m->limit, module->global_bytes, VM_BUFFER_INOUT, ".global variables"))
-        return ev_fail_memory(err, sizeof(vm_alloc));
+    EV_TRY(insert_variables(m, module, err));
     vm_module_place(module, *address, m->arena + m->limit);
     m->module_bytes = module->global_bytes;
     m->module_hash = module->text_hash;
