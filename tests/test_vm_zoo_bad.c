@@ -38,7 +38,13 @@ typedef struct bad_file {
     unsigned kernel_count;
     char kernel[80]; /* the newest */
     zoo_launch how;
+    bool *seen; /* kinds of traps */
 } bad_file;
+
+typedef struct bad_zoo {
+    zoo *z;
+    bool seen[VM_TRAP_COUNT];
+} bad_zoo;
 
 static vm_trap_kind kind_named(const char *name, size_t length) {
     for (unsigned k = 1; k < VM_TRAP_COUNT; k++)
@@ -103,8 +109,10 @@ static unsigned check(zoo *z, const bad_file *f) {
         for (how.seed = 0; how.seed < SEEDS && vm_isa_supported(isa); how.seed++) {
             vm_module_set_isa(f->m, isa);
             vm_result r = zoo_run(z, f->m, entry, &how);
-            if (!r.ok && expected(z, f, &r.trap) && strstr(r.trap.message, "block ("))
+            if (!r.ok && expected(z, f, &r.trap) && strstr(r.trap.message, "block (")) {
+                f->seen[r.trap.kind] = true;
                 continue;
+            }
             print_error("%s: %s (seed %llu, isa %u): %s\n", f->path, f->kernel,
                         (unsigned long long)how.seed, isa, r.ok ? "no trap" : r.trap.message);
             wrong++;
@@ -172,11 +180,13 @@ static unsigned run_file(zoo *z, bad_file *f) {
 }
 
 static void run_path(void **state, const char *path, bool source) {
+    bad_zoo *b = *state;
     bad_file *f = calloc(1, sizeof *f);
     assert_non_null(f);
     f->path = path;
     f->source = source;
-    unsigned wrong = run_file(*state, f);
+    f->seen = b->seen;
+    unsigned wrong = run_file(b->z, f);
     free(f);
     assert_int_equal(wrong, 0);
 }
@@ -194,13 +204,30 @@ BAD_FILE(values, "bad_values.ptx", false)
 BAD_FILE(old, "bad_old.ptx", false)
 BAD_FILE(source, "bad.cu", true)
 
+BAD_FILE(kinds, "bad_kinds.ptx", false)
+
+/* Every row of traps.def has a kernel in one of the files above. */
+static void test_all_kinds(void **state) {
+    const bad_zoo *b = *state;
+    unsigned missing = 0;
+    for (unsigned k = VM_TRAP_NONE + 1; k < VM_TRAP_COUNT; k++) {
+        if (!b->seen[k])
+            print_error("no kernel of the zoo is stopped by '%s'\n", vm_trap_name((vm_trap_kind)k));
+        missing += !b->seen[k];
+    }
+    assert_int_equal(missing, 0);
+}
+
 static int set_up(void **state) {
-    *state = zoo_new();
+    static bad_zoo b;
+    b.z = zoo_new();
+    *state = &b;
     return 0;
 }
 
 static int tear_down(void **state) {
-    zoo_free(*state);
+    bad_zoo *b = *state;
+    zoo_free(b->z);
     return 0;
 }
 
@@ -210,6 +237,7 @@ int main(void) {
         cmocka_unit_test(test_contents), cmocka_unit_test(test_races),
         cmocka_unit_test(test_progress), cmocka_unit_test(test_values),
         cmocka_unit_test(test_old),      cmocka_unit_test(test_source),
+        cmocka_unit_test(test_kinds),    cmocka_unit_test(test_all_kinds),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
