@@ -117,19 +117,81 @@ static void test_text(void **state) {
     check_source(state, ZOO_TEXT);
 }
 
-/* What is counted does not depend on the executor, nor on whether someone watches. */
+/* ---- counters and events */
+
+/* What the observer saw of a launch, as one number. */
+typedef struct watch {
+    uint64_t hash, events;
+} watch;
+
+static void watch_bytes(watch *w, const void *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        w->hash = (w->hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+}
+
+static void watch_begin(void *context, uint32_t block, uint32_t warps) {
+    uint32_t all[2] = {block, warps};
+    watch_bytes(context, all, sizeof all);
+}
+
+static void watch_batch(void *context, const vm_batch *b) {
+    watch *w = context;
+    uint32_t all[2] = {b->block, b->warp};
+    watch_bytes(w, all, sizeof all);
+    for (size_t i = 0; i < b->count; i++) {
+        const vm_event *e = &b->events[i];
+        uint32_t fields[] = {e->pc, e->count, e->active, e->sectors, e->lines, e->passes};
+        watch_bytes(w, fields, sizeof fields);
+        watch_bytes(w, b->sectors + e->first_sector, e->sectors * sizeof *b->sectors);
+    }
+    w->events += b->count;
+}
+
+static void watch_end(void *context, uint32_t block) {
+    watch_bytes(context, &block, sizeof block);
+}
+
+static vm_result run_watched(good_zoo *g, vm_module *m, const zoo_good *k, unsigned isa, watch *w) {
+    vm_observer observer = {w, watch_begin, watch_batch, watch_end};
+    zoo_launch how = {.blocks = ZOO_BLOCKS,
+                      .threads = ZOO_THREADS,
+                      .shared = k->shared,
+                      .fuel = FUEL,
+                      .observer = w ? &observer : NULL};
+    vm_module_set_isa(m, isa);
+    return zoo_run(g->z, m, vm_module_find(m, k->name), &how);
+}
+
+/* What is counted and what the observer sees depend neither on the executor nor, counters, on
+ * whether someone watches. */
+static void check_counts(good_zoo *g, vm_module *m, const zoo_good *k, unsigned isa) {
+    watch want = {0}, got = {0};
+    vm_result a = run_watched(g, m, k, VM_ISA_BASELINE, &want);
+    vm_result b = run_watched(g, m, k, isa, &got);
+    vm_result c = run_watched(g, m, k, isa, NULL);
+    if (memcmp(&a.counters, &b.counters, sizeof a.counters) != 0)
+        fail_msg("%s: isa %u counts what the baseline does not", k->name, isa);
+    if (memcmp(&a.counters, &c.counters, sizeof a.counters) != 0)
+        fail_msg("%s: who is watched counts differently", k->name);
+    if (want.hash != got.hash || want.events != got.events)
+        fail_msg("%s: isa %u shows other events than the baseline (%llu, %llu)", k->name, isa,
+                 (unsigned long long)got.events, (unsigned long long)want.events);
+    assert_true(want.events > 0);
+    assert_true(a.counters.thread_instructions <= a.counters.warp_instructions * 32);
+}
+
 static void test_counters(void **state) {
     good_zoo *g = *state;
-    for (unsigned s = 0; s < ZOO_SOURCES; s++) {
-        size_t count;
-        const zoo_good *list = zoo_good_list((zoo_source)s, &count);
-        for (size_t i = 0; i < count; i++) {
-            vm_module_set_isa(g->modules[s], VM_ISA_BASELINE);
-            vm_result a = run(g, g->modules[s], &list[i], 0);
-            vm_module_set_isa(g->modules[s], vm_isa_best());
-            vm_result b = run(g, g->modules[s], &list[i], 0);
-            assert_memory_equal(&a.counters, &b.counters, sizeof a.counters);
-            assert_true(a.counters.thread_instructions <= a.counters.warp_instructions * 32);
+    for (unsigned isa = VM_ISA_BASELINE + 1; isa < VM_ISA_COUNT; isa++) {
+        if (!vm_isa_supported(isa)) {
+            print_message("this processor lacks instruction set %u: not compared\n", isa);
+            continue;
+        }
+        for (unsigned s = 0; s < ZOO_SOURCES; s++) {
+            size_t count;
+            const zoo_good *list = zoo_good_list((zoo_source)s, &count);
+            for (size_t i = 0; i < count; i++)
+                check_counts(g, g->modules[s], &list[i], isa);
         }
     }
 }

@@ -57,6 +57,7 @@ vm_result zoo_run(zoo *z, const vm_module *m, const vm_entry *entry, const zoo_l
                         .params = params,
                         .checks = VM_CHECK_ALL,
                         .fuel = how->fuel,
+                        .observer = how->observer,
                         .schedule_seed = how->seed};
     vm_result result;
     ev_error err;

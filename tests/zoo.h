@@ -20,6 +20,7 @@ typedef struct zoo {
 typedef struct zoo_launch {
     uint32_t blocks, threads, shared, resident;
     uint64_t seed, fuel;
+    const vm_observer *observer; /* NULL: none */
 } zoo_launch;
 
 zoo *zoo_new(void); /* fails the test, as all here do */
