@@ -260,6 +260,30 @@ static void benches_the_machine(void **state) {
     json_decref(json);
 }
 
+static void benches_parts_of_the_machine(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("bench", "vm", "--only", "load", "--json"), 0);
+    const json_t *load = get(json, "load");
+    cli_keys(load, "lines:i bytes:i ms:n ms_p10:n ms_p90:n ms_per_1000_lines:n bar:n");
+    assert_true(number(load, "lines") > 300 && number(load, "ms") > 0);
+    double each = number(load, "ms") * 1000 / number(load, "lines");
+    assert_true(each > 0.999 * number(load, "ms_per_1000_lines") &&
+                each < 1.001 * number(load, "ms_per_1000_lines"));
+    json_decref(json);
+    json = cli_json(CLI_RUN("bench", "vm", "--only", "shadow", "--json"), 0);
+    const json_t *shadow = get(json, "shadow");
+    assert_int_equal(json_array_size(shadow), 4);
+    for (size_t i = 0; i < json_array_size(shadow); i++) {
+        const json_t *row = json_array_get(shadow, i);
+        cli_keys(row, "kernel:s bytes:i shadow_bytes:i list_bytes:i shadow_per_byte:n bar:n");
+        assert_true(number(row, "bytes") > 1e6);
+        assert_true(number(row, "shadow_bytes") <= number(row, "bar") * number(row, "bytes"));
+    }
+    assert_true(number(json_array_get(shadow, 0), "shadow_per_byte") > 1.5);
+    json_decref(json);
+    cli_expect_error(CLI_RUN("bench", "vm", "--only", "nothing"), 2, "load, jobs, sizes, shadow");
+}
+
 static void benches_the_search(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("bench", "search", "--evaluations", "12", "--only",
@@ -292,13 +316,21 @@ static void benches_the_search(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(profiles_a_file),
-        cmocka_unit_test(checks_a_task),       cmocka_unit_test(finds_a_regression),
-        cmocka_unit_test(benches_compilation), cmocka_unit_test(benches_the_machine),
+        cmocka_unit_test(lists_the_tasks),
+        cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),
+        cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes),
+        cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),
+        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),
+        cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),
+        cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation),
+        cmocka_unit_test(benches_the_machine),
+        cmocka_unit_test(benches_parts_of_the_machine),
         cmocka_unit_test(benches_the_search),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -1,6 +1,5 @@
 /* Shadow memory: races of accesses smaller than a word, reads of shared memory that are too early,
  * and what the shadow costs. */
-#define _DEFAULT_SOURCE
 #include "fitness/vm/vm_memory.h"
 
 #include <setjmp.h>
@@ -8,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -187,17 +184,6 @@ static void test_early_reads(void **state) {
 
 /* ---- what it costs */
 
-static uint64_t resident(const void *from, uint64_t bytes) {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page, count = 0;
-    unsigned char *in = malloc(pages);
-    assert_non_null(in);
-    assert_int_equal(mincore((void *)(uintptr_t)from, bytes, in), 0);
-    for (uint64_t i = 0; i < pages; i++)
-        count += in[i] & 1;
-    free(in);
-    return count * page;
-}
-
 #define MEMORY (64u << 20)
 /* Reads and writes a word of every `stride` bytes of 64 MiB. */
 static const char walk[] =
@@ -228,15 +214,13 @@ static void test_cost(void **state) {
         vm_result result;
         assert_int_equal(vm_run(m, &launch, &result, &err), EV_OK);
         assert_true(result.ok);
-        uint64_t used = resident(m->arena, m->reserved);
-        uint64_t shadow = resident(m->writes, m->reserved) + resident(m->reads, m->reserved);
-        uint64_t lists = m->dirty_capacity * sizeof *m->dirty_pages +
-                         resident(m->dirty, m->reserved >> VM_PAGE_SHIFT);
-        assert_true(used >= MEMORY / stride * 4);
-        if (shadow > 2 * used || lists > used / 64 + (64u << 10))
+        vm_usage use;
+        vm_memory_usage(m, &use);
+        assert_true(use.contents >= MEMORY / stride * 4);
+        if (use.shadow > 2 * use.contents || use.lists > use.contents / 64 + (64u << 10))
             fail_msg("stride %u: %llu bytes in use, %llu of shadow, %llu of lists", stride,
-                     (unsigned long long)used, (unsigned long long)shadow,
-                     (unsigned long long)lists);
+                     (unsigned long long)use.contents, (unsigned long long)use.shadow,
+                     (unsigned long long)use.lists);
         vm_memory_free(m);
     }
     vm_module_free(module);

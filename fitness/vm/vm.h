@@ -169,6 +169,14 @@ void vm_memory_reset(vm_memory *memory, uint8_t poison);
 uint64_t vm_memory_written(const vm_memory *memory, uint64_t address, size_t element_bytes,
                            uint64_t first, uint64_t count, uint8_t *written);
 
+/* What a memory costs the process now, in bytes of pages that it holds. */
+typedef struct vm_usage {
+    uint64_t contents; /* of buffers that were touched */
+    uint64_t shadow;   /* of the checks: at most 2 bytes a byte of contents */
+    uint64_t lists;    /* of pages that a reset must look at */
+} vm_usage;
+void vm_memory_usage(const vm_memory *memory, vm_usage *out);
+
 /* ---- launches ---------------------------------------------------------------------------------
  */
 

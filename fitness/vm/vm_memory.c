@@ -504,3 +504,35 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
     m->module_hash = module->text_hash;
     return EV_OK;
 }
+
+/* ---- what it costs */
+
+/* Bytes of [from, from + bytes) that are in memory. */
+static uint64_t resident(const void *from, uint64_t bytes) {
+    unsigned char in[4096];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), count = 0;
+    uintptr_t at = (uintptr_t)from / page * page, end = (uintptr_t)from + bytes;
+    while (at < end) {
+        uint64_t pages = (end - at + page - 1) / page;
+        pages = pages < sizeof in ? pages : sizeof in;
+        if (mincore((void *)at, pages * page, in))
+            return count;
+        for (uint64_t i = 0; i < pages; i++)
+            count += in[i] & 1 ? page : 0;
+        at += pages * page;
+    }
+    return count;
+}
+
+/* Of offsets [lo, hi): the contents and the planes. */
+static void add_usage(const vm_memory *m, uint64_t lo, uint64_t hi, vm_usage *out) {
+    out->contents += resident(m->arena + lo, hi - lo);
+    out->shadow += resident(m->writes + lo / 4, hi - lo) + resident(m->reads + lo / 4, hi - lo);
+    out->lists += resident(m->dirty + (lo >> VM_PAGE_SHIFT), (hi - lo) >> VM_PAGE_SHIFT);
+}
+
+void vm_memory_usage(const vm_memory *m, vm_usage *out) {
+    *out = (vm_usage){.lists = m->dirty_capacity * sizeof *m->dirty_pages};
+    add_usage(m, m->first, m->used, out);
+    add_usage(m, m->limit, m->first + m->reserved, out);
+}
