@@ -39,25 +39,23 @@ void model_cache_free(model_cache *cache) {
     cache->lines = NULL;
 }
 
-bool model_cache_read(model_cache *cache, uint64_t sector) {
-    uint64_t line = sector / SECTORS_PER_LINE;
-    uint32_t bit = 1u << (sector % SECTORS_PER_LINE);
+unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors) {
     /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
     cache_line *set = cache->lines + (hash_of(line) & (cache->sets - 1)) * CACHE_WAYS;
     cache_line *oldest = set;
     cache->clock++;
     for (int way = 0; way < CACHE_WAYS; way++) {
         if (set[way].tag == line + 1) {
-            bool hit = (set[way].sectors & bit) != 0;
-            set[way].sectors |= bit;
+            unsigned there = set[way].sectors & sectors;
+            set[way].sectors |= sectors;
             set[way].used = cache->clock;
-            return hit;
+            return there;
         }
         if (set[way].used < oldest->used)
             oldest = &set[way];
     }
-    *oldest = (cache_line){.tag = line + 1, .used = cache->clock, .sectors = bit};
-    return false;
+    *oldest = (cache_line){.tag = line + 1, .used = cache->clock, .sectors = sectors};
+    return 0;
 }
 
 static bool touched_grow(model_touched *t) {
@@ -81,10 +79,10 @@ static bool touched_grow(model_touched *t) {
     return true;
 }
 
-bool model_touched_add(model_touched *t, uint64_t sector, bool is_store) {
+unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors, bool is_store) {
     if (t->count * 2 >= t->capacity && !touched_grow(t))
-        return true;
-    uint64_t tag = sector / SECTORS_PER_LINE + 1;
+        return sectors;
+    uint64_t tag = line + 1;
     uint32_t at = hash_of(tag) & (t->capacity - 1);
     while (t->lines[at].tag != 0 && t->lines[at].tag != tag)
         at = (at + 1) & (t->capacity - 1);
@@ -92,9 +90,9 @@ bool model_touched_add(model_touched *t, uint64_t sector, bool is_store) {
         t->lines[at].tag = tag;
         t->count++;
     }
-    uint8_t bit = (uint8_t)(1u << (sector % SECTORS_PER_LINE + (is_store ? SECTORS_PER_LINE : 0)));
-    bool first = (t->lines[at].mask & bit) == 0;
-    t->lines[at].mask |= bit;
+    unsigned shift = is_store ? SECTORS_PER_LINE : 0;
+    unsigned first = sectors & ~((unsigned)t->lines[at].mask >> shift);
+    t->lines[at].mask |= (uint8_t)(sectors << shift);
     return first;
 }
 

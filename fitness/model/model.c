@@ -2,13 +2,12 @@
  * up what the blocks cost.
  *
  * A warp issues in the order of the schedule (schedule.c): what it executed of a straight-line
- * block is collected until the block is whole, then followed. An instruction waits for its operands
- * (one ready time a register), for the pipe that its own warp keeps busy, and at a barrier for the
- * block's slowest warp; nothing else of the SM is simulated here: contention between warps is in
- * the throughput terms. Times carry in their low bits what they wait for, so that one maximum gives
- * both. Loads of sectors that the block had not touched are taken as DRAM's; `wait` counts the
- * cycles that the path would be shorter by if they hit the L2, and account.c gives back the share
- * that does. */
+ * block is collected until the block is whole, then followed (scoreboard.c). An instruction waits
+ * for its operands, for the pipe that its own warp keeps busy, and at a barrier for the block's
+ * slowest warp; nothing else of the SM is simulated here: contention between warps is in the
+ * throughput terms. Loads of sectors that the block had not touched are taken as DRAM's; `wait`
+ * counts the cycles that the path would be shorter by if they hit the L2, and account.c gives back
+ * the share that does. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>
@@ -16,17 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A time: cycles << REASON_BITS | model_term. */
-#define REASON_BITS 5
-#define REASON_MASK ((UINT64_C(1) << REASON_BITS) - 1)
-_Static_assert(MODEL_TERM_COUNT <= 1 << REASON_BITS, "reasons fit");
-
 #define L1_LEAST_BYTES 2048
+#define L1_MOST_LINES 64 /* of one request */
 
 typedef struct warp_state {
-    uint64_t clock; /* cycle of the last issue, plus one */
-    uint64_t wait;
-    uint64_t pipe_free[VM_PIPE_COUNT];
+    board_warp at;
     uint32_t epoch;   /* barriers that all its lanes arrived at */
     uint32_t live;    /* lanes that have not ended */
     uint32_t arrived; /* lanes that are at the barrier, while others are on their way */
@@ -54,16 +47,19 @@ struct model {
     const vm_launch *launch;
     model_rows rows;
     model_schedule schedule;
+    model_board *board;
     vm_observer observer;
     model_buffer buffers[MODEL_MAX_BUFFERS];
     size_t last_buffer;
     uint64_t l1_bytes; /* a block's share */
     uint64_t lat_l1, lat_l2, lat_dram, lat_barrier;
-    double l1_pass_cycles, l1_bytes_clk, l1_tags_clk, l1_tags_start, lsu_cycles, shared_bytes_clk;
+    double
+        l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
+    double l1_pass_cycles, l1_byte_cycles, lsu_cycles, shared_byte_cycles;
     block_state **blocks;
     size_t block_count, last_block;
     uint32_t longest_block; /* instructions */
-    double weight_edge, weight_inner;
+    double weights[MODEL_KINDS];
     model_sums sums;
     uint64_t *stored; /* sectors */
     size_t stored_count, stored_room;
@@ -74,26 +70,31 @@ struct model {
 
 /* ---- weights ---- */
 
+enum { KIND_EDGE, KIND_INNER };
+
 /* How many blocks of the grid each sampled one stands for: the first and the last for themselves,
  * where both are there, those between for the rest. */
 static void set_weights(model *m) {
     const vm_launch *l = m->launch;
     double blocks = (double)m->shape.blocks;
-    m->weight_edge = m->weight_inner = 1;
+    m->weights[KIND_EDGE] = m->weights[KIND_INNER] = 1;
     if (l->sample == NULL || l->sample_count == 0)
         return;
     double n = (double)l->sample_count;
-    m->weight_edge = m->weight_inner = blocks / n;
+    m->weights[KIND_EDGE] = m->weights[KIND_INNER] = blocks / n;
     bool has_edges = l->sample[0] == 0 && l->sample[l->sample_count - 1] == m->shape.blocks - 1;
     if (has_edges && l->sample_count >= 3) {
-        m->weight_edge = 1;
-        m->weight_inner = (blocks - 2) / (n - 2);
+        m->weights[KIND_EDGE] = 1;
+        m->weights[KIND_INNER] = (blocks - 2) / (n - 2);
     }
 }
 
+static unsigned kind_of(const model *m, uint32_t block) {
+    return block == 0 || block == m->shape.blocks - 1 ? KIND_EDGE : KIND_INNER;
+}
+
 static double weight_of(const model *m, uint32_t block) {
-    bool is_edge = block == 0 || block == m->shape.blocks - 1;
-    return is_edge ? m->weight_edge : m->weight_inner;
+    return m->weights[kind_of(m, block)];
 }
 
 /* ---- blocks ---- */
@@ -224,15 +225,33 @@ static void add_bytes(model *m, double *by_buffer, uint64_t sector) {
 /* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
  * words in passes, and what the lanes get, each its own copy, crosses a bus of so many bytes a
  * cycle. Against measured strided loads: see docs/model.md. */
-static double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double tags = e->lines / m->l1_tags_clk + m->l1_tags_start;
-    double bus = __builtin_popcount(e->active) * row->access_bytes / m->l1_bytes_clk;
-    return fmax(fmax(tags, m->lsu_cycles), fmax(bus, e->passes * m->l1_pass_cycles));
+static inline double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
+    assert(e->lines <= L1_MOST_LINES);
+    double most = m->l1_tag_cycles[e->lines];
+    double bus = __builtin_popcount(e->active) * row->access_bytes * m->l1_byte_cycles;
+    double banks = e->passes * m->l1_pass_cycles;
+    most = bus > most ? bus : most;
+    return banks > most ? banks : most;
+}
+
+/* Sectors from `at` on that are of one line, a bit each, and how many. */
+static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigned *taken) {
+    uint64_t line = sectors[0] / 4;
+    unsigned bits = 0, n = 0;
+    while (n < count && sectors[n] / 4 == line)
+        bits |= 1u << (sectors[n++] & 3);
+    *taken = n;
+    return bits;
+}
+
+static void add_line(model *m, double *by_buffer, uint64_t line, unsigned sectors) {
+    for (; sectors != 0; sectors &= sectors - 1)
+        add_bytes(m, by_buffer, line * 4 + (unsigned)__builtin_ctz(sectors));
 }
 
 /* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
 static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double bus = __builtin_popcount(e->active) * row->access_bytes / m->shared_bytes_clk;
+    double bus = __builtin_popcount(e->active) * row->access_bytes * m->shared_byte_cycles;
     return fmax(fmax(e->passes, m->lsu_cycles), bus);
 }
 
@@ -241,20 +260,27 @@ static double shared_cycles(const model *m, const vm_event *e, const model_row *
 static model_term read_sectors(model *m, block_state *b, const vm_event *e, const model_row *row,
                                const uint64_t *sectors) {
     model_term from = MODEL_L1;
-    b->sums.load_sectors += e->sectors;
-    for (unsigned i = 0; i < e->sectors; i++) {
-        uint64_t sector = sectors[e->first_sector + i];
-        if (!row->bypasses_l1 && model_cache_read(&b->l1, sector)) {
-            b->sums.load_hits++;
+    const uint64_t *at = sectors + e->first_sector;
+    unsigned missed = 0;
+    for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
+        uint64_t line = at[0] / 4;
+        unsigned wanted = sectors_of_line(at, left, &taken);
+        unsigned misses = wanted;
+        if (!row->bypasses_l1)
+            misses &= ~model_cache_read(&b->l1, line, wanted);
+        if (misses == 0)
             continue;
-        }
-        b->sums.l2_sectors++;
+        missed += (unsigned)__builtin_popcount(misses);
         from = from < MODEL_L2 ? MODEL_L2 : from;
-        if (model_touched_add(&b->touched, sector, false)) {
-            add_bytes(m, b->sums.read_bytes, sector);
+        unsigned first = model_touched_add(&b->touched, line, misses, false);
+        if (first != 0) {
+            add_line(m, b->sums.read_bytes, line, first);
             from = MODEL_DRAM;
         }
     }
+    b->sums.load_sectors += e->sectors;
+    b->sums.load_hits += e->sectors - missed;
+    b->sums.l2_sectors += missed;
     return from;
 }
 
@@ -273,13 +299,15 @@ static void note_stored(model *m, uint64_t sector) {
 }
 
 static void write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors) {
+    const uint64_t *at = sectors + e->first_sector;
     b->sums.l2_sectors += e->sectors;
-    for (unsigned i = 0; i < e->sectors; i++) {
-        uint64_t sector = sectors[e->first_sector + i];
-        if (model_touched_add(&b->touched, sector, true)) {
-            add_bytes(m, b->sums.written_bytes, sector);
-            note_stored(m, sector);
-        }
+    for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
+        uint64_t line = at[0] / 4;
+        unsigned bits = sectors_of_line(at, left, &taken);
+        unsigned first = model_touched_add(&b->touched, line, bits, true);
+        add_line(m, b->sums.written_bytes, line, first);
+        for (; first != 0; first &= first - 1)
+            note_stored(m, line * 4 + (unsigned)__builtin_ctz(first));
     }
 }
 
@@ -315,26 +343,10 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const
     }
     b->sums.cycles[MODEL_L1] += path;
     latency += path > 1 ? (uint64_t)path - 1 : 0;
-    return latency << REASON_BITS | reason;
+    return latency << MODEL_REASON_BITS | reason;
 }
 
-/* ---- the scoreboard ---- */
-
-/* Issues not before `ready`; counts what it waited for. Returns the cycle of issue. */
-static uint64_t issue_after(model *m, block_state *b, warp_state *w, uint64_t ready, uint32_t pc) {
-    uint64_t cycle = ready >> REASON_BITS;
-    if (cycle <= w->clock)
-        return w->clock;
-    uint64_t delay = cycle - w->clock;
-    unsigned reason = (unsigned)(ready & REASON_MASK);
-    b->sums.stall[reason] += (double)delay;
-    m->stalls[pc] += (double)delay * weight_of(m, b->block);
-    if (reason == MODEL_DRAM) {
-        uint64_t most = m->lat_dram - m->lat_l2;
-        w->wait += delay < most ? delay : most;
-    }
-    return cycle;
-}
+/* ---- warps ---- */
 
 /* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time; word
  * of it takes the barrier's own latency. */
@@ -342,13 +354,13 @@ static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) 
     unsigned slot = w->epoch & 1;
     w->at_barrier = false;
     uint64_t open = b->arrived[slot] + m->lat_barrier - 1; /* the arrival took a cycle of it */
-    if (open <= w->clock)
+    if (open <= w->at.clock)
         return;
-    uint64_t delay = open - w->clock;
+    uint64_t delay = open - w->at.clock;
     b->sums.stall[MODEL_BARRIER] += (double)delay;
     m->stalls[pc] += (double)delay * weight_of(m, b->block);
-    w->clock = open;
-    w->wait = b->arrived_wait[slot];
+    w->at.clock = open;
+    w->at.wait = b->arrived_wait[slot];
 }
 
 /* Divergent lanes of a warp come to a barrier in parts; the last one makes the arrival. */
@@ -360,43 +372,12 @@ static void arrive_barrier(block_state *b, warp_state *w) {
     w->at_barrier = true;
     unsigned slot = w->epoch & 1;
     bool is_first = b->epoch_seen < w->epoch;
-    if (is_first || w->clock > b->arrived[slot]) {
-        b->arrived[slot] = w->clock;
-        b->arrived_wait[slot] = w->wait;
+    if (is_first || w->at.clock > b->arrived[slot]) {
+        b->arrived[slot] = w->at.clock;
+        b->arrived_wait[slot] = w->at.wait;
     }
     if (is_first)
         b->epoch_seen = w->epoch;
-}
-
-static inline uint64_t latest(const uint64_t *ready, const uint16_t *uses, unsigned count) {
-    uint64_t most = 0;
-    for (unsigned i = 0; i < count; i++)
-        most = ready[uses[i]] > most ? ready[uses[i]] : most;
-    return most;
-}
-
-/* One instruction: waits, issues, sets when its results are ready. */
-static inline void step(model *m, block_state *b, warp_state *w, uint64_t *ready, uint32_t pc,
-                        const model_row *row, uint64_t memory) {
-    const uint16_t *uses = m->rows.operands + row->operands;
-    const uint16_t *defs = uses + row->use_count;
-    uint64_t wanted = latest(ready, uses, row->use_count);
-    if (row->kind == ROW_FOLDED) {
-        for (unsigned i = 0; i < row->def_count; i++)
-            ready[defs[i]] = wanted;
-        return;
-    }
-    uint64_t busy = w->pipe_free[row->pipe];
-    if (busy > wanted)
-        wanted = busy;
-    uint64_t at = issue_after(m, b, w, wanted, pc);
-    model_term term = model_pipe_term((vm_pipe)row->pipe);
-    unsigned busy_reason = term == MODEL_TERM_COUNT ? MODEL_ISSUE : term;
-    w->pipe_free[row->pipe] = (at + row->interval) << REASON_BITS | busy_reason;
-    w->clock = at + row->slots;
-    uint64_t result = (at << REASON_BITS) + memory;
-    for (unsigned i = 0; i < row->def_count; i++)
-        ready[defs[i]] = result;
 }
 
 typedef struct follower {
@@ -411,25 +392,13 @@ static follower follow(model *m, block_state *b, uint32_t warp) {
                       b->memory + (size_t)warp * m->longest_block};
 }
 
-static bool is_access(const model_row *row) {
-    return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
-}
-
-static inline void follow_one(const follower *f, uint32_t pc) {
-    const model_row *row = &f->m->rows.rows[pc];
-    uint64_t time = is_access(row) ? f->memory[pc - f->w->first]
-                                   : (uint64_t)row->latency << REASON_BITS | row->reason;
-    step(f->m, f->b, f->w, f->ready, pc, row, time);
-}
-
-/* What was collected, in the schedule's order where it is a whole block, else as it came. */
+/* Follows what was collected. */
 static void follow_collected(const follower *f) {
-    uint32_t first = f->w->first, end = f->w->end;
-    const model_schedule *s = &f->m->schedule;
-    bool is_whole = first < end && s->block_end[first] == end;
-    for (uint32_t at = first; at < end; at++)
-        follow_one(f, is_whole ? s->order[at] : at);
-    f->w->first = f->w->end = 0;
+    warp_state *w = f->w;
+    if (w->first < w->end)
+        model_board_follow(f->m->board, &w->at, f->ready, w->first, w->end, f->memory,
+                           kind_of(f->m, f->b->block));
+    w->first = w->end = 0;
 }
 
 /* Adds an event's instructions to what is collected; a gap, or the end of a block, first follows
@@ -439,16 +408,17 @@ static void collect(const follower *f, const vm_event *e, uint64_t memory) {
     uint32_t last = e->pc + e->count - 1;
     if (w->end != e->pc)
         follow_collected(f);
-    for (uint32_t pc = e->pc; pc <= last; pc++) {
-        if (w->first == w->end || f->m->schedule.block_end[pc] != 0) {
+    const model_schedule *s = &f->m->schedule;
+    for (uint32_t pc = e->pc; pc <= last; pc = w->end) {
+        if (w->first == w->end || s->block_end[pc] != 0) {
             follow_collected(f);
             w->first = pc;
         }
-        w->end = pc + 1;
+        w->end = s->next[pc] <= last ? s->next[pc] : last + 1;
     }
-    if (is_access(&f->m->rows.rows[last]))
+    if (model_row_is_access(&f->m->rows.rows[last]))
         f->memory[last - w->first] = memory;
-    if (f->m->schedule.block_end[w->first] == w->end)
+    if (s->block_end[w->first] == w->end)
         follow_collected(f);
 }
 
@@ -463,8 +433,8 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
     b->runs[e->pc]++;
     b->runs[last + 1]--;
     const model_row *row = &m->rows.rows[last];
-    uint64_t memory = (uint64_t)row->latency << REASON_BITS | row->reason;
-    if (is_access(row) && e->active != 0)
+    uint64_t memory = (uint64_t)row->latency << MODEL_REASON_BITS | row->reason;
+    if (model_row_is_access(row) && e->active != 0)
         memory = access_memory(m, b, e, row, sectors);
     collect(f, e, memory);
     if (row->kind == ROW_BARRIER)
@@ -509,7 +479,7 @@ static void count_pipes(const model *m, block_state *b) {
 static void count_chains(block_state *b) {
     uint64_t longest = 0, wait = 0;
     for (uint32_t i = 0; i < b->warps; i++) {
-        const warp_state *w = &b->warp[i];
+        const board_warp *w = &b->warp[i].at;
         if (w->clock > longest) {
             longest = w->clock;
             wait = w->wait;
@@ -590,13 +560,14 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
     m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
-    m->shared_bytes_clk =
-        gpu_get(g, GPU_SHARED_GBS) * 1e3 / gpu_get(g, GPU_BOOST_MHZ) / gpu_get(g, GPU_SM_COUNT);
+    m->shared_byte_cycles =
+        gpu_get(g, GPU_BOOST_MHZ) * gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3);
     m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
-    m->l1_bytes_clk = gpu_get(g, GPU_L1_BYTES_CLK);
-    m->l1_tags_clk = gpu_get(g, GPU_L1_TAGS_CLK);
-    m->l1_tags_start = gpu_get(g, GPU_L1_TAGS_START);
+    m->l1_byte_cycles = 1 / gpu_get(g, GPU_L1_BYTES_CLK);
     m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
+    for (int lines = 0; lines <= L1_MOST_LINES; lines++)
+        m->l1_tag_cycles[lines] = fmax(m->lsu_cycles, lines / gpu_get(g, GPU_L1_TAGS_CLK) +
+                                                          gpu_get(g, GPU_L1_TAGS_START));
     m->observer = (vm_observer){m, on_block_begin, on_batch, on_block_end};
     set_weights(m);
 }
@@ -626,6 +597,8 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
         if (m->stalls == NULL)
             status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     }
+    if (status == EV_OK)
+        status = model_board_make(&m->rows, &m->schedule, m->lat_dram - m->lat_l2, &m->board, err);
     if (status != EV_OK) {
         model_free(m);
         return status;
@@ -640,6 +613,7 @@ void model_free(model *m) {
     for (size_t i = 0; i < m->block_count; i++)
         block_free(m->blocks[i]);
     free(m->blocks);
+    model_board_free(m->board);
     model_rows_free(&m->rows);
     model_schedule_free(&m->schedule);
     free(m->stored);
@@ -664,6 +638,7 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
     if (m->failed)
         return ev_fail_memory(err, m->l1_bytes);
     m->finished = true;
+    model_board_stalls(m->board, m->weights, m->stalls, m->sums.stall);
     model_account(&m->shape, &m->sums, out);
     double all = 0;
     for (uint32_t pc = 0; pc < m->rows.count; pc++)

@@ -60,6 +60,9 @@ typedef struct model_rows {
     uint32_t register_count;
 } model_rows;
 
+static inline bool model_row_is_access(const model_row *row) {
+    return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
+}
 /* g NULL: latencies in round figures, and no throughputs. */
 ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out,
                           ev_error *err) EV_CHECKED;
@@ -72,6 +75,7 @@ model_term model_pipe_term(vm_pipe pipe);
 typedef struct model_schedule {
     uint32_t *block_end; /* by pc: where a block begins, the pc after its last; elsewhere 0 */
     uint32_t *order;     /* in [first, end) of a block: its pcs in the order of issue */
+    uint32_t *next;      /* by pc: where the block after its own begins */
 } model_schedule;
 
 #define MODEL_WINDOW_MOST 64
@@ -85,6 +89,37 @@ ev_status model_schedule_make(const model_schedule_options *options, const vm_mo
                               const model_rows *rows, model_schedule *out,
                               ev_error *err) EV_CHECKED;
 void model_schedule_free(model_schedule *schedule);
+
+/* ---- scoreboard.c: when a warp's instructions issue, and what they wait for ---- */
+
+/* A time: cycles << MODEL_REASON_BITS | model_term of what is waited for, so that one maximum gives
+ * both. */
+#define MODEL_REASON_BITS 5
+
+/* Of sampled blocks: those that stand for one block of the grid each, and those for several. Their
+ * waits are summed apart. */
+#define MODEL_KINDS 2
+
+typedef struct board_warp {
+    uint64_t clock; /* cycle of the last issue, plus one */
+    uint64_t wait;  /* cycles that its path would be shorter by if loads from DRAM hit the L2 */
+    uint64_t pipe_free[VM_PIPE_COUNT];
+} board_warp;
+
+typedef struct model_board model_board;
+
+/* `dram_extra`: cycles that DRAM is further than the L2. Rows and schedule are borrowed. */
+ev_status model_board_make(const model_rows *rows, const model_schedule *schedule,
+                           uint64_t dram_extra, model_board **out, ev_error *err) EV_CHECKED;
+void model_board_free(model_board *board); /* NULL is fine */
+/* The warp executes the pcs of [first, end), straight-line code: in the schedule's order where it
+ * is a whole block, else as it stands. `ready`: the warp's time for each register; `memory`: for
+ * each access, by pc - first, the time until its result is there. */
+void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
+                        uint32_t end, const uint64_t *memory, unsigned kind);
+/* Adds the cycles waited so far, by pc and by term. Once, at the end. */
+void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
+                        double *by_term);
 
 /* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
 
@@ -118,10 +153,10 @@ typedef struct model_touched {
 ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) EV_CHECKED;
 void model_cache_clear(model_cache *cache);
 void model_cache_free(model_cache *cache);
-/* Reads one sector (address / 32): true when it was there. */
-bool model_cache_read(model_cache *cache, uint64_t sector);
-/* Marks a sector; true the first time. */
-bool model_touched_add(model_touched *touched, uint64_t sector, bool is_store);
+/* Reads sectors of one line (address / 128), a bit each: which were there. */
+unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors);
+/* Marks sectors of one line; those marked for the first time. */
+unsigned model_touched_add(model_touched *touched, uint64_t line, unsigned sectors, bool is_store);
 void model_touched_clear(model_touched *touched);
 void model_touched_free(model_touched *touched);
 

@@ -240,9 +240,10 @@ ev_status model_schedule_make(const model_schedule_options *options, const vm_mo
     size_t count = (size_t)rows->count + 1;
     node *nodes = calloc(count, sizeof *nodes);
     uint8_t *marks = calloc(count * 2, 1);
-    model_schedule made = {calloc(count, sizeof *made.block_end),
-                           calloc(count, sizeof *made.order)};
-    if (nodes == NULL || marks == NULL || made.block_end == NULL || made.order == NULL) {
+    model_schedule made = {calloc(count, sizeof *made.block_end), calloc(count, sizeof *made.order),
+                           calloc(count, sizeof *made.next)};
+    if (nodes == NULL || marks == NULL || made.block_end == NULL || made.order == NULL ||
+        made.next == NULL) {
         model_schedule_free(&made);
         free(nodes);
         free(marks);
@@ -254,6 +255,8 @@ ev_status model_schedule_make(const model_schedule_options *options, const vm_mo
         for (end = first + 1; end < rows->count && !begins[end]; end++) {
         }
         made.block_end[first] = end;
+        for (uint32_t pc = first; pc < end; pc++)
+            made.next[pc] = end;
         work w = {rows, nodes, first, end, options->window};
         schedule_block(&w, ends[end - 1] != 0, made.order);
     }
@@ -266,5 +269,6 @@ ev_status model_schedule_make(const model_schedule_options *options, const vm_mo
 void model_schedule_free(model_schedule *schedule) {
     free(schedule->block_end);
     free(schedule->order);
+    free(schedule->next);
     *schedule = (model_schedule){0};
 }

@@ -168,6 +168,30 @@ static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, un
     return most;
 }
 
+/* Passes of groups of lanes with one word each, each group in one row; 0: groups share words in
+ * part, look closer. */
+static unsigned count_group_passes(const vm_access *x) {
+    uint64_t first[4];
+    uint32_t rows[4];
+    unsigned n = 0, words = x->group == UNIFORM ? 1 : x->lanes;
+    for (unsigned i = 0; i < 32; i += x->lanes) {
+        uint64_t word = lane_offset(x, i) / 4;
+        unsigned turn = word & 31, same = 0;
+        for (unsigned k = 0; k < n; k++) {
+            uint64_t apart = word > first[k] ? word - first[k] : first[k] - word;
+            if (apart && apart < words)
+                return 0;
+            same |= apart == 0;
+        }
+        if (same)
+            continue;
+        uint32_t row = (uint32_t)low_mask(words);
+        first[n] = word;
+        rows[n++] = row << turn | row >> ((32 - turn) & 31);
+    }
+    return deepest_column(rows, n);
+}
+
 /* Does each lane of a half warp (8 bytes a lane) or of a quarter (16) have its own banks? */
 static bool has_lanes_apart(const vm_access *x) {
     unsigned places = 128 / x->bytes, shift = (unsigned)__builtin_ctz(x->bytes);
@@ -189,6 +213,11 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
         return x->bytes <= 4 ? 1 : groups;
     if (x->bytes <= 4 && x->hi - (x->lo & ~3ull) <= 128)
         return 1;
+    if (x->lanes >= 8 && x->bytes == 4 && mask == VM_FULL) {
+        unsigned passes = count_group_passes(x);
+        if (passes)
+            return passes;
+    }
     if (mask == VM_FULL && x->bytes <= 4) {
         uint32_t banks = 0;
         LANES banks |= 1u << (lane_offset(x, i) / 4 & 31);
