@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define SECTORS_PER_LINE 4
-#define CACHE_LINE_BYTES 128
 
 _Static_assert(sizeof(cache_line) * CACHE_WAYS == 64, "a set is a line of the host's cache");
 
@@ -24,14 +23,17 @@ ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
     cache_line *array = aligned_alloc(64, room);
     if (array == NULL)
         return ev_fail_memory(err, room);
+    memset(array, 0, room);
     *out = (model_cache){.lines = array, .sets = sets};
-    model_cache_clear(out);
     return EV_OK;
 }
 
 void model_cache_clear(model_cache *cache) {
-    memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
-    cache->clock = 0;
+    if (cache->clock > UINT32_MAX / 2) { /* half is enough for what comes until the next clear */
+        memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
+        cache->clock = 0;
+    }
+    cache->cleared = cache->clock;
 }
 
 void model_cache_free(model_cache *cache) {
@@ -45,7 +47,7 @@ unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors) {
     cache_line *oldest = set;
     cache->clock++;
     for (int way = 0; way < CACHE_WAYS; way++) {
-        if (set[way].tag == line + 1) {
+        if (set[way].tag == line + 1 && set[way].used > cache->cleared) {
             unsigned there = set[way].sectors & sectors;
             set[way].sectors |= sectors;
             set[way].used = cache->clock;
@@ -59,6 +61,7 @@ unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors) {
 }
 
 static bool touched_grow(model_touched *t) {
+    t->round += t->round == 0; /* new lines are of round 0 */
     uint32_t capacity = t->capacity == 0 ? 1024 : t->capacity * 2;
     touched_line *lines = calloc(capacity, sizeof *lines);
     if (lines == NULL) {
@@ -66,10 +69,10 @@ static bool touched_grow(model_touched *t) {
         return false;
     }
     for (uint32_t i = 0; i < t->capacity; i++) {
-        if (t->lines[i].tag == 0)
+        if (t->lines[i].round != t->round)
             continue;
         uint32_t at = hash_of(t->lines[i].tag) & (capacity - 1);
-        while (lines[at].tag != 0)
+        while (lines[at].round == t->round)
             at = (at + 1) & (capacity - 1);
         lines[at] = t->lines[i];
     }
@@ -84,10 +87,10 @@ unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors, bo
         return sectors;
     uint64_t tag = line + 1;
     uint32_t at = hash_of(tag) & (t->capacity - 1);
-    while (t->lines[at].tag != 0 && t->lines[at].tag != tag)
+    while (t->lines[at].round == t->round && t->lines[at].tag != tag)
         at = (at + 1) & (t->capacity - 1);
-    if (t->lines[at].tag == 0) {
-        t->lines[at].tag = tag;
+    if (t->lines[at].round != t->round) {
+        t->lines[at] = (touched_line){.tag = tag, .round = t->round};
         t->count++;
     }
     unsigned shift = is_store ? SECTORS_PER_LINE : 0;
@@ -97,9 +100,12 @@ unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors, bo
 }
 
 void model_touched_clear(model_touched *t) {
-    if (t->count > 0)
-        memset(t->lines, 0, t->capacity * sizeof *t->lines);
     t->count = 0;
+    t->round++;
+    if (t->round == 0 && t->capacity > 0) { /* all rounds were used */
+        memset(t->lines, 0, t->capacity * sizeof *t->lines);
+        t->round = 1;
+    }
 }
 
 void model_touched_free(model_touched *t) {

@@ -244,7 +244,15 @@ static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigne
     return bits;
 }
 
+/* Sectors of a line, which mostly lies in one buffer. */
 static void add_line(model *m, double *by_buffer, uint64_t line, unsigned sectors) {
+    uint64_t first = line * CACHE_LINE_BYTES;
+    size_t at = find_buffer(m, first);
+    if (at < MODEL_MAX_BUFFERS &&
+        first + CACHE_LINE_BYTES - m->buffers[at].address <= m->buffers[at].bytes) {
+        by_buffer[at] += 32 * __builtin_popcount(sectors);
+        return;
+    }
     for (; sectors != 0; sectors &= sectors - 1)
         add_bytes(m, by_buffer, line * 4 + (unsigned)__builtin_ctz(sectors));
 }

@@ -124,6 +124,7 @@ void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], d
 /* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
 
 #define CACHE_WAYS 4
+#define CACHE_LINE_BYTES 128
 
 typedef struct cache_line {
     uint64_t tag;     /* line number + 1; 0: empty */
@@ -135,11 +136,13 @@ typedef struct model_cache {
     cache_line *lines; /* sets x CACHE_WAYS */
     uint32_t sets;     /* a power of two */
     uint32_t clock;
+    uint32_t cleared; /* clock then: what was used last before it is not there */
 } model_cache;
 
 /* Touched lines: open addressing; low 4 bits of `mask` loads, high 4 bits stores, by sector. */
 typedef struct touched_line {
     uint64_t tag;
+    uint32_t round; /* of its use; of another round than the set's: empty */
     uint8_t mask;
 } touched_line;
 
@@ -147,7 +150,8 @@ typedef struct model_touched {
     touched_line *lines;
     uint32_t capacity; /* a power of two; 0 before the first use */
     uint32_t count;
-    bool failed; /* memory ran out */
+    uint32_t round; /* counts the clears */
+    bool failed;    /* memory ran out */
 } model_touched;
 
 ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) EV_CHECKED;

@@ -21,9 +21,10 @@ _Static_assert(MODEL_TERM_COUNT <= 1 << MODEL_REASON_BITS, "reasons fit");
 #define SLOTS 4096        /* outcomes kept, a power of two */
 #define PROBES 8          /* places looked at for one */
 #define ARENA_WORDS 98304 /* for their keys and values */
-#define TRIED_OFTEN 512   /* after so many tries, a block that was found in less than a quarter is \
-                           */
-                          /* not looked for again */
+#define TRIED_OFTEN                                                                                \
+    512 /* after so many tries, a block that was found in less than a quarter is                   \
+         */
+        /* not looked for again */
 
 typedef struct board_block {
     uint32_t first, end;

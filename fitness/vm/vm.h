@@ -248,7 +248,8 @@ typedef struct vm_batch {
 } vm_batch;
 
 /* Called in the order of execution: a warp's batches are in its program order, and a batch ends
- * where the warp waits (barrier) or its turn ends. Blocks may be interleaved. */
+ * where the warp waits (barrier) or its turn ends, or when it is long. Blocks may be interleaved.
+ */
 typedef struct vm_observer {
     void *context;
     void (*block_begin)(void *context, uint32_t block, uint32_t warps);

@@ -6,6 +6,8 @@
 
 /* ---- the observer's batches */
 
+#define BATCH_EVENTS 256 /* few enough to stay in the host's nearest cache */
+
 void vm_batch_flush(vm_warp *w) {
     vm_state *s = w->state;
     if (!s->event_count)
@@ -35,6 +37,8 @@ static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
 vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
                         unsigned sector_count, unsigned passes) {
     vm_state *s = w->state;
+    if (s->event_count >= BATCH_EVENTS)
+        vm_batch_flush(w);
     if (!grow((void **)&s->events, &s->event_capacity, s->event_count + 1, sizeof *s->events) ||
         !grow((void **)&s->sectors, &s->sector_capacity, s->sector_count + sector_count,
               sizeof *s->sectors)) {
