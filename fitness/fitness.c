@@ -168,6 +168,13 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
     return status;
 }
 
+void fitness_profile_free(fitness_profile_data *p) {
+    free(p->executions);
+    free(p->stalls);
+    free(p->lines);
+    *p = (fitness_profile_data){0};
+}
+
 static ev_status profile_kernel(fitness *f, const fit_trial *trial, const task_case *at,
                                 fitness_profile_data *out, ev_error *err) {
     fitness_profile_data made;
@@ -175,13 +182,18 @@ static ev_status profile_kernel(fitness *f, const fit_trial *trial, const task_c
     made.insn_count = vm_module_insn_count(device_kernel_module(trial->kernel));
     made.executions = calloc(made.insn_count + 1, sizeof *made.executions);
     made.stalls = calloc(made.insn_count + 1, sizeof *made.stalls);
-    ev_status status = made.executions != NULL && made.stalls != NULL
-                           ? profile_loaded(f, trial, at, &made, err)
-                           : ev_fail_memory(err, made.insn_count * sizeof *made.executions);
+    made.lines = calloc(made.insn_count + 1, sizeof *made.lines);
+    bool whole = made.executions != NULL && made.stalls != NULL && made.lines != NULL;
+    ev_status status = whole ? profile_loaded(f, trial, at, &made, err)
+                             : ev_fail_memory(err, made.insn_count * sizeof *made.executions);
     if (status != EV_OK) {
-        free(made.executions);
-        free(made.stalls);
+        fitness_profile_free(&made);
         return status;
+    }
+    for (size_t pc = 0; pc < made.insn_count; pc++) {
+        vm_insn_info info;
+        vm_module_info(device_kernel_module(trial->kernel), (uint32_t)pc, &info);
+        made.lines[pc] = info.source_line;
     }
     *out = made;
     return EV_OK;

@@ -32,6 +32,8 @@ typedef struct candidate {
     const task_start *start;
     const expr_name *macros; /* that differ from their defaults */
     size_t macro_count;
+    double reach_ns; /* with a modelled time of the small cases above it, the timed ones are not run
+                        (score.filtered); 0: they are */
 } candidate;
 
 /* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does
@@ -88,9 +90,11 @@ typedef struct fitness_profile_data {
     device_timing timing;
     uint64_t *executions; /* per pc; malloc'ed, the caller frees */
     double *stalls;       /* per pc; malloc'ed, the caller frees */
+    uint32_t *lines;      /* per pc, of .loc, 0: none; malloc'ed, the caller frees */
     size_t insn_count;
 } fitness_profile_data;
 
+void fitness_profile_free(fitness_profile_data *profile);
 ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
                           fitness_profile_data *out, ev_error *err) EV_CHECKED;
 

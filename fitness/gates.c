@@ -53,13 +53,16 @@ static score_case *row_for(score *s, bool is_timed) {
 
 void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
     note_result(s, r);
-    score_case *row = r->ran ? row_for(s, r->run.timing.ns > 0) : NULL;
+    bool is_timed = c->at->use == TASK_TIME;
+    score_case *row = r->ran ? row_for(s, is_timed) : NULL;
+    if (!is_timed)
+        s->small_ns += r->run.timing.ns;
     if (row == NULL)
         return;
     (void)snprintf(row->name, sizeof row->name, "%s", c->at->name);
-    row->ns = r->run.timing.ns;
-    row->low_ns = r->run.timing.low_ns;
-    row->high_ns = r->run.timing.high_ns;
+    row->ns = is_timed ? r->run.timing.ns : 0;
+    row->low_ns = is_timed ? r->run.timing.low_ns : 0;
+    row->high_ns = is_timed ? r->run.timing.high_ns : 0;
     row->error = r->accuracy.relative_l2;
     row->normalised = r->accuracy.normalised;
 }
@@ -200,11 +203,24 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
     return gate_cases(f, use, GATE_SAFE, trial, s, err);
 }
 
+/* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
+ * slow there is hardly fast here. */
+static void filter(const fit_trial *trial, score *s) {
+    double reach = trial->who->reach_ns;
+    if (s->stopped != GATE_NONE || reach <= 0 || s->small_ns <= reach)
+        return;
+    s->filtered = true;
+    fit_stop(s, GATE_TIMED, NULL,
+             "filter: %.0f ns modelled for the small cases, out of reach (%.0f ns)", s->small_ns,
+             reach);
+}
+
 static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
     EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
+    filter(trial, s);
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
     if (s->stopped == GATE_NONE)
         s->ns = fit_mean_ns(s);

@@ -69,12 +69,13 @@ static json_t *cases_to_json(const score *s) {
 
 json_t *score_to_json(const score *s) {
     assert(s->case_count <= SCORE_MAX_CASES);
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:o}", "stopped",
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:i, s:o}", "stopped",
                      gate_name(s->stopped), "reason", s->reason, "trap", s->trap, "ns",
                      real_to_json(s->ns), "error", real_to_json(s->error), "normalised",
                      real_to_json(s->normalised), "registers", (json_int_t)s->registers,
                      "occupancy", real_to_json(s->occupancy), "thread_instructions",
-                     (json_int_t)s->thread_instructions, "cases", cases_to_json(s));
+                     (json_int_t)s->thread_instructions, "small_ns", real_to_json(s->small_ns),
+                     "filtered", (int)s->filtered, "cases", cases_to_json(s));
 }
 
 /* ---- reading ---- */
@@ -125,7 +126,7 @@ static bool get_cases(const json_t *object, score *out) {
 
 static bool get_score(const json_t *json, score *s) {
     char stopped[32];
-    uint64_t registers = 0;
+    uint64_t registers = 0, filtered = 0;
     bool ok = get_text(json, "stopped", stopped, sizeof stopped) &&
               gate_find(stopped, &s->stopped) &&
               get_text(json, "reason", s->reason, sizeof s->reason) &&
@@ -133,7 +134,10 @@ static bool get_score(const json_t *json, score *s) {
               get_real(json, "error", &s->error) && get_real(json, "normalised", &s->normalised) &&
               get_real(json, "occupancy", &s->occupancy) &&
               get_count(json, "registers", &registers) && registers <= UINT32_MAX &&
-              get_count(json, "thread_instructions", &s->thread_instructions) && get_cases(json, s);
+              get_count(json, "thread_instructions", &s->thread_instructions) &&
+              get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
+              filtered <= 1 && get_cases(json, s);
+    s->filtered = filtered == 1;
     s->registers = (uint32_t)registers;
     return ok;
 }

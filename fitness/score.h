@@ -58,6 +58,8 @@ typedef struct score {
     uint32_t registers;
     double occupancy;             /* warps per SM / max, at the first timed case */
     uint64_t thread_instructions; /* executed by all gates */
+    double small_ns; /* sum of the modelled times of the search's small cases; 0: not known */
+    bool filtered; /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;

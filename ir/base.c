@@ -5,6 +5,7 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/IRReader.h>
@@ -348,9 +349,9 @@ static ev_status check_module(const ir_base *base, const char *path, ev_error *e
 }
 
 ev_sha256 ir_module_sha256(LLVMModuleRef module) {
-    char *text = LLVMPrintModuleToString(module);
-    ev_sha256 sha = ev_sha256_of(text, strlen(text));
-    LLVMDisposeMessage(text);
+    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(module);
+    ev_sha256 sha = ev_sha256_of(LLVMGetBufferStart(code), LLVMGetBufferSize(code));
+    LLVMDisposeMemoryBuffer(code);
     return sha;
 }
 

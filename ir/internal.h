@@ -33,7 +33,8 @@ struct ir_base {
 
 /* Forgets what LLVM complained about; the rest of a call may then ask. */
 void ir_base_clear_complaint(ir_base *base);
-/* SHA-256 of the module's text; the module has no names and no debug info. */
+/* SHA-256 of the module's bitcode, which is quicker to write than its text; the module has no names
+ * and no debug info. */
 ev_sha256 ir_module_sha256(LLVMModuleRef module);
 
 /* EV_BAD when the module holds what is known to make LLVM 19's NVPTX back end abort the process. */

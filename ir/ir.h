@@ -53,6 +53,12 @@ uint32_t ir_base_insn_line(const ir_base *base, size_t number); /* source line; 
 char *ir_base_insn_text(const ir_base *base, size_t number);    /* as LLVM prints it; malloc'ed */
 ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canonical IR */
 
+/* PTX of the base module without edits, by the light pipeline, in which the line of each .loc is
+ * the number of the instruction that it came of, plus 1; malloc'ed. It tells a profile's counters
+ * from the instructions'; it is no variant. */
+ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes,
+                             ev_error *err) EV_CHECKED;
+
 /* ---- building ----------------------------------------------------------------------------------
  */
 
@@ -91,9 +97,11 @@ ir_build_cost ir_build_cost_of(const ir_build *build);
  */
 
 /* A child of `parent` with one more edit of `kind`, drawn where it can work in the parent's edited
- * module. EV_BAD: no place for it there. The draw depends on the arguments alone. */
-ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind, ev_pcg *rng,
-                    ir_genome **out, ev_error *err) EV_CHECKED;
+ * module. `heat`: a weight for each instruction of the base, by which places are drawn, an inserted
+ * instruction's being 1; NULL: all alike. EV_BAD: no place for it there. The draw depends on the
+ * arguments alone. */
+ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                    const double *heat, ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
 
 /* How many places each kind of edit has in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);

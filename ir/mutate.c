@@ -30,10 +30,32 @@ static ir_sites list_sites(ir_work *work, ir_edit_kind kind) {
     return sites;
 }
 
+static double heat_of(const ir_work *work, const double *heat, ir_site site) {
+    const ir_node *node = &work->nodes[site.id];
+    return node->added ? 1 : heat[node->number];
+}
+
+/* By the heat of the places' instructions; where none has any, all alike. */
+static ir_site draw_site(const ir_work *work, const ir_sites *sites, const double *heat,
+                         ev_pcg *rng) {
+    double total = 0;
+    for (uint32_t i = 0; heat && i < sites->count; i++)
+        total += heat_of(work, heat, sites->items[i]);
+    if (!(total > 0))
+        return sites->items[ev_pcg_below(rng, sites->count)];
+    double at = ev_pcg_unit(rng) * total;
+    for (uint32_t i = 0; i < sites->count; i++) {
+        at -= heat_of(work, heat, sites->items[i]);
+        if (at < 0)
+            return sites->items[i];
+    }
+    return sites->items[sites->count - 1];
+}
+
 /* One draw. `*spoilt`: the module was altered and must be made anew. */
-static ev_status draw_once(ir_work *work, const ir_sites *sites, ev_pcg *rng, ir_edit *edit,
-                           bool *spoilt, ev_error *err) {
-    ir_site site = sites->items[ev_pcg_below(rng, sites->count)];
+static ev_status draw_once(ir_work *work, const ir_sites *sites, const double *heat, ev_pcg *rng,
+                           ir_edit *edit, bool *spoilt, ev_error *err) {
+    ir_site site = draw_site(work, sites, heat, rng);
     *spoilt = false;
     work->tag = 0;
     if (!ir_rule_of(edit->kind)->draw(work, site, rng, edit))
@@ -45,7 +67,7 @@ static ev_status draw_once(ir_work *work, const ir_sites *sites, ev_pcg *rng, ir
 
 /* Draws until an edit holds that the parent does not have. */
 static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                           ev_pcg *rng, ir_edit *out, ev_error *err) {
+                           const double *heat, ev_pcg *rng, ir_edit *out, ev_error *err) {
     ir_work *work = NULL;
     ir_sites sites = {0};
     ev_status status = EV_BAD;
@@ -61,7 +83,7 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
         }
         ir_edit edit = {.kind = kind};
         bool spoilt;
-        status = draw_once(work, &sites, rng, &edit, &spoilt, err);
+        status = draw_once(work, &sites, heat, rng, &edit, &spoilt, err);
         if (status == EV_OK && ir_genome_holds(parent, &edit.key))
             status = ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(kind));
         if (status == EV_OK)
@@ -77,10 +99,10 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
     return status;
 }
 
-ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind, ev_pcg *rng,
-                    ir_genome **out, ev_error *err) {
+ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                    const double *heat, ev_pcg *rng, ir_genome **out, ev_error *err) {
     ir_edit edit;
-    EV_TRY(draw_edit(base, parent, kind, rng, &edit, err));
+    EV_TRY(draw_edit(base, parent, kind, heat, rng, &edit, err));
     ir_genome *child = ir_genome_clone(parent);
     if (!child) {
         ir_edit_clear(&edit);

@@ -290,7 +290,7 @@ static void benches_the_search(void **state) {
                                     cli_path("task.json"), "--json"),
                             0);
     cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o "
-                   "stage_shares:o duplicates_by:o scored_per_second_a_core:n workers:i "
+                   "stage_shares:o duplicates_by:o filter:o scored_per_second_a_core:n workers:i "
                    "scored_per_cpu_second:n cpu_seconds:n coordinator_bytes:i "
                    "coordinator_ms_an_evaluation:n records_bytes_an_evaluation:n");
     assert_true(number(json, "scored") + number(json, "duplicates") >= 12);

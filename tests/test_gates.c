@@ -163,6 +163,31 @@ static void test_pure(void **state) {
     close_bench(&b);
 }
 
+/* The filter stops before the timed cases what is out of reach on the small ones, and says so. */
+static void test_filter(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    candidate c = candidate_of(&b, "good.ptx");
+    score s;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.small_ns > 0 && !s.filtered && s.ns > 0);
+    double small = s.small_ns;
+    c.reach_ns = small;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && !s.filtered && s.ns > 0);
+    c.reach_ns = small * 0.999;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_TIMED && s.filtered && s.ns == 0 && s.small_ns == small);
+    assert_non_null(strstr(s.reason, "filter"));
+    c = candidate_of(&b, "wrong_elsewhere.ptx"); /* what a gate stops is not the filter's */
+    c.reach_ns = 1e-3;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.filtered, s.stopped == GATE_TIMED);
+    close_bench(&b);
+}
+
 static void test_macros(void **state) {
     (void)state;
     bench b;
@@ -179,8 +204,7 @@ static void test_macros(void **state) {
     OK(fitness_profile(b.f, &c, task_find_case(b.t, "large"), &p, &err));
     assert_int_equal(p.launch.block[0], 128);
     assert_true(p.outcome.ok && p.timing.ns > 0 && p.executions[0] > 0);
-    free(p.executions);
-    free(p.stalls);
+    fitness_profile_free(&p);
     close_bench(&b);
 }
 
@@ -297,9 +321,10 @@ static void test_bad_tasks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),        cmocka_unit_test(test_files_own_oracle),
-        cmocka_unit_test(test_pure),         cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_check),        cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline), cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_pure),         cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_macros),       cmocka_unit_test(test_check),
+        cmocka_unit_test(test_fresh_inputs), cmocka_unit_test(test_bad_baseline),
+        cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

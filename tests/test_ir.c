@@ -285,7 +285,7 @@ static ir_genome *mutated(const ir_base *base, uint64_t seed, int edits) {
         ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(&rng, IR_EDIT_COUNT);
         ir_genome *child;
         ev_error err;
-        if (ir_mutate(base, genome, kind, &rng, &child, &err) != EV_OK)
+        if (ir_mutate(base, genome, kind, NULL, &rng, &child, &err) != EV_OK)
             continue;
         ir_genome_free(genome);
         genome = child;
@@ -589,9 +589,9 @@ static void mutation_depends_on_its_arguments_alone(void **state) {
         ev_pcg one = ev_pcg_seed(7, (uint64_t)kind), two = one;
         ir_genome *a = NULL, *b = NULL;
         ev_error err;
-        ev_status status = ir_mutate(base, parent, (ir_edit_kind)kind, &one, &a, &err);
+        ev_status status = ir_mutate(base, parent, (ir_edit_kind)kind, NULL, &one, &a, &err);
         ir_genome_free(mutated(base, 99, 2));
-        assert_int_equal(ir_mutate(base, parent, (ir_edit_kind)kind, &two, &b, &err), status);
+        assert_int_equal(ir_mutate(base, parent, (ir_edit_kind)kind, NULL, &two, &b, &err), status);
         if (status == EV_OK) {
             ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
             assert_true(ev_sha256_equal(&x, &y));
@@ -603,6 +603,60 @@ static void mutation_depends_on_its_arguments_alone(void **state) {
     ir_base_free(base);
 }
 
+/* Only where there is heat, and in proportion to it. */
+static void places_are_drawn_by_heat(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    size_t count = ir_base_insn_count(base), hits[2] = {0}, at[2] = {0}, found = 0;
+    ir_genome *none = ir_genome_new("textbook");
+    double *heat = calloc(count, sizeof *heat);
+    for (size_t i = 0; i < count && found < 2; i++) {
+        char *text = ir_base_insn_text(base, i);
+        if (strstr(text, "fmul"))
+            at[found++] = i;
+        free(text);
+    }
+    assert_int_equal(found, 2);
+    heat[at[0]] = 9;
+    heat[at[1]] = 3;
+    for (uint64_t i = 0; i < 200; i++) {
+        ev_pcg rng = ev_pcg_seed(i, 1);
+        ir_genome *child = NULL;
+        ev_error err;
+        assert_int_equal(ir_mutate(base, none, IR_EDIT_FAST_MATH, heat, &rng, &child, &err), EV_OK);
+        json_t *json = ir_genome_to_json(child);
+        const json_t *edit = json_array_get(json_object_get(json, "edits"), 0);
+        size_t place = strtoul(json_string_value(json_object_get(edit, "at")) + 1, NULL, 10);
+        assert_true(place == at[0] || place == at[1]);
+        hits[place == at[1]]++;
+        json_decref(json);
+        ir_genome_free(child);
+    }
+    assert_true(hits[0] > 120 && hits[0] < 180); /* 150 of 200 */
+    free(heat);
+    ir_genome_free(none);
+    ir_base_free(base);
+}
+
+/* Each line is an instruction's number plus 1, and most instructions show. */
+static void marked_code_names_its_instructions(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    char *ptx = NULL;
+    size_t bytes = 0, lines = 0;
+    ev_error err;
+    assert_int_equal(ir_base_marked_ptx(base, &ptx, &bytes, &err), EV_OK);
+    for (const char *p = ptx; (p = strstr(p, "\t.loc\t")); p++) {
+        unsigned file = 0, line = 0;
+        assert_int_equal(sscanf(p, "\t.loc\t%u %u", &file, &line), 2);
+        assert_true(line <= ir_base_insn_count(base));
+        lines += line > 0;
+    }
+    assert_true(lines > ir_base_insn_count(base) / 3);
+    free(ptx);
+    ir_base_free(base);
+}
+
 static void a_kind_without_a_place_says_what_it_needs(void **state) {
     (void)state;
     ir_base *base = load_text(loop, 90);
@@ -610,7 +664,8 @@ static void a_kind_without_a_place_says_what_it_needs(void **state) {
     ir_genome *child = NULL;
     ev_pcg rng = ev_pcg_seed(1, 1);
     ev_error err;
-    assert_int_equal(ir_mutate(base, parent, IR_EDIT_DROP_BARRIER, &rng, &child, &err), EV_BAD);
+    assert_int_equal(ir_mutate(base, parent, IR_EDIT_DROP_BARRIER, NULL, &rng, &child, &err),
+                     EV_BAD);
     assert_null(child);
     assert_string_equal(err.text, "drop-barrier: no place for it (it needs a barrier of the block "
                                   "or the warp)");
@@ -639,6 +694,8 @@ int main(void) {
         cmocka_unit_test(fatal_ir_is_refused_at_verify),
         cmocka_unit_test(the_fatal_handler_gets_the_last_words),
         cmocka_unit_test(mutation_depends_on_its_arguments_alone),
+        cmocka_unit_test(places_are_drawn_by_heat),
+        cmocka_unit_test(marked_code_names_its_instructions),
         cmocka_unit_test(a_kind_without_a_place_says_what_it_needs),
         cmocka_unit_test(the_version_is_llvms),
     };

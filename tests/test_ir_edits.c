@@ -122,7 +122,7 @@ static void check_draw(const ir_base *base, ir_edit_kind kind) {
         ev_pcg rng = ev_pcg_seed(seed, 1);
         ev_error err;
         ir_genome *child;
-        if (ir_mutate(base, parent, kind, &rng, &child, &err) != EV_OK)
+        if (ir_mutate(base, parent, kind, NULL, &rng, &child, &err) != EV_OK)
             fail_msg("%s", err.text);
         assert_int_equal(ir_genome_edit_count(child), 1);
         assert_int_equal(ir_genome_edit_kind(child, 0), kind);

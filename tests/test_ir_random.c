@@ -40,7 +40,7 @@ static ir_genome *draw_genome(const ir_base *base, ev_pcg *rng, counts *n) {
         ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
         ir_genome *child;
         ev_error err;
-        ev_status status = ir_mutate(base, genome, kind, rng, &child, &err);
+        ev_status status = ir_mutate(base, genome, kind, NULL, rng, &child, &err);
         if (status != EV_OK) {
             n->no_place++;
             continue;

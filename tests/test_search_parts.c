@@ -4,6 +4,7 @@
 #include "tuner/known.h"
 #include "tuner/minimise.h"
 #include "tuner/population.h"
+#include "tuner/search.h"
 #include "tuner/shares.h"
 
 #include "base/json.h"
@@ -16,6 +17,81 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+/* ---- the filter in the search ---- */
+
+typedef struct scripted {
+    search *s;
+    json_t *genome;
+    double reach; /* of the child drawn last; 0: it is not filtered */
+} scripted;
+
+static search_recipe draw_next(scripted *x) {
+    search_recipe recipe;
+    assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
+    x->reach = ev_json_number(recipe.message, "reach", 0);
+    json_decref(recipe.message);
+    return recipe;
+}
+
+static search_verdict commit(scripted *x, const char *hash, gate stopped, double ns, double small,
+                             bool filtered) {
+    search_result r = {.genome = x->genome,
+                       .operators = "delete",
+                       .ir_sha256 = hash,
+                       .ptx_sha256 = hash,
+                       .stopped = stopped,
+                       .ns = ns,
+                       .small_ns = small,
+                       .filtered = filtered};
+    search_verdict v;
+    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    return v;
+}
+
+static void name_genome(scripted *x, int number) {
+    json_decref(x->genome);
+    x->genome = json_pack("{s:s,s:{},s:[{s:s,s:s,s:i}]}", "start", "textbook", "macros", "edits",
+                          "kind", "delete", "at", "i0", "option", number);
+}
+
+/* What the filter stops is forgotten, what it would have stopped is let through now and then, and
+ * whether that was worth it is told. */
+static void test_filter_blacklists_nothing(void **state) {
+    (void)state;
+    const task_start textbook = {.name = "textbook"};
+    search_start start = {.start = &textbook};
+    start.sites[IR_EDIT_DELETE] = 9;
+    const search_settings settings = {
+        .starts = &start, .start_count = 1, .seed = 3, .evaluations = 400};
+    scripted x = {0};
+    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    unsigned filtered = 0, probed = 0, regretted = 0;
+    for (int i = 0; i < 200; i++) {
+        char hash[24];
+        snprintf(hash, sizeof hash, "code %d", i);
+        name_genome(&x, i);
+        (void)draw_next(&x);
+        bool opens = i < 2; /* the start, and with the light pipeline */
+        assert_true(!opens || x.reach == 0);
+        bool slow = !opens && i % 2 == 0, stops = slow && x.reach > 0 && x.reach < 150;
+        assert_true(x.reach == 0 || x.reach > 100);
+        search_verdict v = commit(&x, hash, stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
+                                  slow ? 150 : 100, stops);
+        assert_int_equal(v.filtered, stops);
+        assert_true(!v.seen && (!stops || !v.probed));
+        filtered += v.filtered;
+        probed += v.probed;
+        regretted += v.regretted;
+        uint64_t same_as = 0;
+        assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as), !stops);
+        assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_PTX, hash, &same_as), !stops);
+    }
+    assert_true(filtered > 60 && probed > 3 && probed < 40);
+    assert_int_equal(regretted, probed); /* all were as fast as their parent */
+    search_free(x.s);
+    json_decref(x.genome);
+}
 
 /* ---- bandit ---- */
 
@@ -33,9 +109,11 @@ static void test_bandit_shares(void **state) {
     bandit b;
     begin(&b);
     for (int i = 0; i < 200; i++)
-        bandit_pay(&b, 3, 0.2);
+        bandit_pay(&b, 3, 0.2, true);
     for (int i = 0; i < 200; i++)
-        bandit_pay(&b, 5, 0);
+        bandit_pay(&b, 5, 0, true);
+    for (int i = 0; i < 200; i++)
+        bandit_pay(&b, 6, 0, false);
     double sum = 0;
     for (unsigned i = 0; i < ARMS; i++)
         sum += bandit_share(&b, i);
@@ -43,7 +121,9 @@ static void test_bandit_shares(void **state) {
     assert_true(bandit_share(&b, 4) == 0);
     assert_true(bandit_share(&b, 3) > 3 * bandit_share(&b, 0));
     assert_true(bandit_share(&b, 5) < bandit_share(&b, 0));
-    assert_true(bandit_share(&b, 5) >= 0.3 / 9); /* the floor */
+    assert_true(bandit_share(&b, 5) >= 0.3 / 9);                /* the floor */
+    assert_true(bandit_share(&b, 6) < bandit_share(&b, 5) / 5); /* known code is a waste */
+    assert_true(bandit_share(&b, 6) >= 0.1 * 0.3 / 9);
 }
 
 static void test_bandit_draws_its_shares(void **state) {
@@ -51,7 +131,7 @@ static void test_bandit_draws_its_shares(void **state) {
     bandit b;
     begin(&b);
     for (int i = 0; i < 50; i++)
-        bandit_pay(&b, 7, 0.1);
+        bandit_pay(&b, 7, 0.1, i % 2 == 0);
     ev_pcg rng = ev_pcg_seed(1, 2);
     unsigned drawn[ARMS] = {0};
     const unsigned draws = 200000;
@@ -352,6 +432,7 @@ static void test_shares_of_a_pair(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filter_blacklists_nothing),
         cmocka_unit_test(test_bandit_shares),
         cmocka_unit_test(test_bandit_draws_its_shares),
         cmocka_unit_test(test_bandit_skips),

@@ -1,18 +1,24 @@
-/* Bandit: probability matching on faded mean gain, with a floor. */
+/* Bandit: probability matching on faded mean gain, with a floor, both less for stale arms. */
 #include "tuner/bandit.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define FLOOR_SHARE 0.3 /* of all draws, spread evenly over the open arms */
+#define FLOOR_SHARE 0.3 /* of all draws, spread over the open arms by their freshness alone */
 #define FADE 0.99       /* of what was paid before, at each payment of the same arm */
 #define PRIOR_TRIES 3.0 /* an arm begins as if it had been tried so often */
+#define LEAST_FRESH 0.1 /* of a new arm's weight: what an arm of nothing but known code keeps */
 #define PRIOR_GAIN 0.02 /* with this mean gain: neither hopeless nor a winner */
 
 void bandit_begin(bandit *b, const bool *open, unsigned count) {
     assert(count > 0 && count <= BANDIT_MOST);
     *b = (bandit){.count = count};
     memcpy(b->open, open, count * sizeof *open);
+}
+
+static double freshness(const bandit *b, unsigned arm) {
+    double fresh = (b->fresh[arm] + PRIOR_TRIES) / (b->tries[arm] + PRIOR_TRIES);
+    return fresh > LEAST_FRESH ? fresh : LEAST_FRESH;
 }
 
 static double mean_gain(const bandit *b, unsigned arm) {
@@ -23,45 +29,53 @@ static bool may_draw(const bandit *b, const bool *skip, unsigned arm) {
     return b->open[arm] && !(skip && skip[arm]);
 }
 
-/* Sum of mean gains and number of the arms that may be drawn. */
-static double total_gain(const bandit *b, const bool *skip, unsigned *arms) {
-    double total = 0;
-    *arms = 0;
+/* Over the arms that may be drawn. */
+typedef struct totals {
+    double gain, fresh;
+} totals;
+
+static totals totals_of(const bandit *b, const bool *skip) {
+    totals t = {0};
     for (unsigned arm = 0; arm < b->count; arm++) {
         if (may_draw(b, skip, arm)) {
-            total += mean_gain(b, arm);
-            *arms += 1;
+            t.gain += mean_gain(b, arm) * freshness(b, arm);
+            t.fresh += freshness(b, arm);
         }
     }
-    return total;
+    return t;
+}
+
+static double share_of(const bandit *b, const totals *t, unsigned arm) {
+    double fresh = freshness(b, arm);
+    return FLOOR_SHARE * fresh / t->fresh + (1 - FLOOR_SHARE) * mean_gain(b, arm) * fresh / t->gain;
 }
 
 double bandit_share(const bandit *b, unsigned arm) {
     assert(arm < b->count);
-    unsigned arms = 0;
-    double total = total_gain(b, NULL, &arms);
     if (!b->open[arm])
         return 0;
-    return FLOOR_SHARE / arms + (1 - FLOOR_SHARE) * mean_gain(b, arm) / total;
+    totals t = totals_of(b, NULL);
+    return share_of(b, &t, arm);
 }
 
 unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng) {
-    unsigned arms = 0, last = b->count;
-    double total = total_gain(b, skip, &arms);
+    unsigned last = b->count;
+    totals t = totals_of(b, skip);
     double at = ev_pcg_unit(rng);
     for (unsigned arm = 0; arm < b->count; arm++) {
         if (!may_draw(b, skip, arm))
             continue;
         last = arm;
-        at -= FLOOR_SHARE / arms + (1 - FLOOR_SHARE) * mean_gain(b, arm) / total;
+        at -= share_of(b, &t, arm);
         if (at < 0)
             break;
     }
     return last;
 }
 
-void bandit_pay(bandit *b, unsigned arm, double gain) {
+void bandit_pay(bandit *b, unsigned arm, double gain, bool fresh) {
     assert(arm < b->count && gain >= 0);
     b->gain[arm] = b->gain[arm] * FADE + gain;
     b->tries[arm] = b->tries[arm] * FADE + 1;
+    b->fresh[arm] = b->fresh[arm] * FADE + (fresh ? 1 : 0);
 }

@@ -16,6 +16,8 @@ typedef struct entry {
     ir_base *base;   /* NULL: it does not compile */
     char *complaint; /* then: why */
     uint64_t used;
+    double *heat; /* of its instructions; NULL with has_heat: there is none */
+    bool has_heat;
 } entry;
 
 struct bases {
@@ -52,6 +54,7 @@ ev_status bases_new(const task *t, int sm, size_t limit, bases **out, ev_error *
 static void entry_clear(entry *e) {
     free(e->key);
     free(e->complaint);
+    free(e->heat);
     ir_base_free(e->base);
     *e = (entry){0};
 }
@@ -211,4 +214,26 @@ ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out, ev_e
         return ev_fail(err, EV_BAD, "%s", e->complaint);
     *out = e->base;
     return EV_OK;
+}
+
+static entry *find_genome(bases *b, const ir_genome *genome) {
+    char *key = key_of(genome);
+    entry *e = key ? find(b, key) : NULL;
+    free(key);
+    return e;
+}
+
+bool bases_heat(bases *b, const ir_genome *genome, const double **out) {
+    const entry *e = find_genome(b, genome);
+    if (!e || !e->has_heat)
+        return false;
+    *out = e->heat;
+    return true;
+}
+
+void bases_set_heat(bases *b, const ir_genome *genome, double *heat) {
+    entry *e = find_genome(b, genome);
+    assert(e && !e->has_heat);
+    e->heat = heat;
+    e->has_heat = true;
 }

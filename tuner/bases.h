@@ -17,4 +17,9 @@ void bases_free(bases *b); /* NULL is fine */
 ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out,
                     ev_error *err) EV_CHECKED;
 
+/* What was set for a base that bases_get gave last; false: nothing. `heat` is taken over and goes
+ * with the base. */
+bool bases_heat(bases *b, const ir_genome *genome, const double **out);
+void bases_set_heat(bases *b, const ir_genome *genome, double *heat);
+
 #endif

@@ -68,6 +68,11 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
         return ev_fail_memory(err, 0);
     (void)json_object_set_new(m, "duplicates_by", duplicates_json(r));
     (void)json_object_set_new(m, "rejected", rejected_json(r));
+    (void)json_object_set_new(m, "filter",
+                              json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->filtered,
+                                        "let_through", (json_int_t)r->probed, "regretted",
+                                        (json_int_t)r->regretted, "regret",
+                                        per((double)r->regretted, (double)r->probed)));
     (void)json_object_set_new(m, "stage_seconds", stages_json(r, 1));
     (void)json_object_set_new(m, "stage_shares", stages_json(r, r->cpu_seconds));
     (void)json_object_set_new(m, "coordinator_ms_an_evaluation",
@@ -92,6 +97,10 @@ static void print_counts(cmd_context *c, const tune_report *r) {
     for (size_t i = 0; i < SEARCH_HASHES; i++)
         ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i),
                       r->duplicates_by[i]);
+    ev_str_printf(c->out,
+                  "\nfilter: %" PRIu64 " stopped before the timed cases; of %" PRIu64
+                  " let through all the same, %" PRIu64 " were as fast as their parent",
+                  r->filtered, r->probed, r->regretted);
     ev_str_printf(c->out,
                   "\ncoordinator: %.2f ms an evaluation, %.0f MB; records: %.0f bytes an "
                   "evaluation\n\n",

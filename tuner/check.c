@@ -204,7 +204,7 @@ static ev_status shipped_make(const task *t, const bundle_variant *v, shipped *o
         out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
     }
     out->candidate =
-        (candidate){v->ptx, v->ptx_bytes, v->entry, start, out->macros, v->launch.macro_count};
+        (candidate){v->ptx, v->ptx_bytes, v->entry, start, out->macros, v->launch.macro_count, 0};
     return EV_OK;
 }
 

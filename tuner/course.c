@@ -234,9 +234,23 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         a->stopped = s.stopped;
         a->ns = s.ns;
         a->error = s.error;
+        a->small_ns = s.small_ns;
+        a->filtered = s.filtered;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
     return put_record(c, job, a, reason, err);
+}
+
+/* What the filter knew of a stored child. */
+static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
+    if (!text[0])
+        return EV_OK;
+    ev_json *doc = NULL;
+    EV_TRY(ev_json_parse(text, "the records", &doc, err));
+    a->small_ns = ev_json_number(doc->root, "small_ns", 0);
+    a->filtered = ev_json_integer(doc->root, "filtered", 0) == 1;
+    ev_json_free(doc);
+    return EV_OK;
 }
 
 typedef struct replay {
@@ -258,6 +272,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
+    EV_TRY(read_filter(a, e->score, err));
     if (e->seconds > r->c->earlier)
         r->c->earlier = e->seconds;
     return a->operators ? EV_OK : ev_fail_memory(err, 0);
@@ -306,6 +321,9 @@ static void note_verdict(course *c, const search_verdict *v) {
         p->rejected[v->stopped]++;
         report->rejected[v->stopped]++;
     }
+    report->filtered += v->filtered;
+    report->probed += v->probed;
+    report->regretted += v->regretted;
     if (v->is_best) {
         p->best_ns = v->ns;
         p->best_error = v->error;
@@ -321,7 +339,9 @@ static ev_status commit_one(course *c, ev_error *err) {
                             .ptx_sha256 = a->ptx_sha256,
                             .stopped = a->stopped,
                             .ns = a->ns,
-                            .error = a->error};
+                            .error = a->error,
+                            .small_ns = a->small_ns,
+                            .filtered = a->filtered};
     search_verdict verdict;
     EV_TRY(search_commit(c->search, &result, &verdict, err));
     if (verdict.seen && a->stopped != GATE_SEEN) {

@@ -90,6 +90,7 @@ typedef struct drawing {
     const task *t;
     const draw_bases *bases;
     const json_t *stock;
+    bool by_heat;
     ev_pcg rng;
     ir_genome *genome;
 } drawing;
@@ -151,8 +152,11 @@ static ev_status step_combine(drawing *d, ev_error *err) {
 static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
     EV_TRY(d->bases->get(d->bases->context, d->genome, &base, err));
+    const double *heat = NULL;
+    if (d->by_heat)
+        EV_TRY(d->bases->heat(d->bases->context, d->genome, &heat, err));
     ir_genome *child = NULL;
-    EV_TRY(ir_mutate(base, d->genome, kind, &d->rng, &child, err));
+    EV_TRY(ir_mutate(base, d->genome, kind, heat, &d->rng, &child, err));
     take(d, child);
     return EV_OK;
 }
@@ -268,6 +272,7 @@ ev_status draw_child(const task *t, const draw_bases *bases, const json_t *messa
     drawing d = {.t = t,
                  .bases = bases,
                  .stock = json_object_get(message, "stock"),
+                 .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
                  .rng = stream_of(message)};
     ev_status status = draw_steps(&d, message, operators, err);
     if (status == EV_OK)

@@ -34,6 +34,8 @@ bool arm_find(const char *name, unsigned *out);
 typedef struct draw_bases {
     void *context;
     ev_status (*get)(void *context, const ir_genome *genome, const ir_base **out, ev_error *err);
+    /* The weights of its places, by which edits are drawn where the message has "heat": true. */
+    ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
 } draw_bases;
 
 /* `operators` gets the names of what was applied, with commas between. EV_BAD: a message that does

@@ -18,6 +18,7 @@ typedef struct member {
     json_t *genome; /* a reference of its own */
     size_t edits;
     double ns, error;
+    double small_ns; /* modelled for the small cases; 0: not known */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

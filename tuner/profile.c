@@ -60,8 +60,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
         status = profile_print(c, &shown, err);
     }
     device_unload(kernel);
-    free(data.executions);
-    free(data.stalls);
+    fitness_profile_free(&data);
     return status;
 }
 

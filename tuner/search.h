@@ -81,6 +81,8 @@ typedef struct search_result {
     const char *ptx_sha256; /* "": not reached */
     gate stopped;           /* GATE_SEEN: dropped as known, the rest is not set */
     double ns, error;       /* when not stopped */
+    double small_ns;        /* of the small cases; 0: not known */
+    bool filtered;          /* stopped by the filter alone: a duplicate will be looked at again */
 } search_result;
 
 typedef enum search_hash {
@@ -99,6 +101,9 @@ typedef struct search_verdict {
     gate stopped; /* its own, or that of the child with the same code */
     double ns, error;
     bool is_best; /* faster than every one before */
+    bool filtered;
+    bool probed;    /* the filter would have stopped it, and it was let through */
+    bool regretted; /* and is as fast as its parent, or faster */
 } search_verdict;
 
 /* Whether a committed child has this code: what a worker's question is answered by. `sha256` is not

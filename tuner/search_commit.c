@@ -176,7 +176,8 @@ member member_of(const search *s, const search_result *r, const search_verdict *
                     .genome = genome,
                     .edits = genome_edit_count(genome),
                     .ns = v->ns,
-                    .error = v->error};
+                    .error = v->error,
+                    .small_ns = r->small_ns};
 }
 
 static void keep_passed(search *s, const search_result *r, const search_verdict *v) {
@@ -201,6 +202,13 @@ static void judge(const search *s, const search_result *r, search_verdict *v) {
     v->is_best = passed && (s->archive_count == 0 || v->ns < s->archive[0].ns);
 }
 
+static void judge_filter(const search *s, const draft *d, const search_result *r,
+                         search_verdict *v) {
+    v->filtered = !v->seen && r->filtered;
+    v->probed = !v->seen && d->probes && r->small_ns > d->reach;
+    v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
+}
+
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) {
     assert(s->committed < s->drawn);
@@ -209,7 +217,9 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     if (result->stopped == GATE_SEEN && !out->seen)
         return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
                        (unsigned long long)s->committed);
-    EV_TRY(remember(s, result, out->seen ? out->same_as : s->committed, err));
+    judge_filter(s, &d, result, out);
+    if (!out->filtered)
+        EV_TRY(remember(s, result, out->seen ? out->same_as : s->committed, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
     if (search_passed(out))

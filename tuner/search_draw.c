@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PROBES 8       /* one child in so many is not filtered */
 #define ALTERNATIVES 4 /* arms of a step: if the wanted one has no place, the next */
 
 /* ---- messages ---- */
@@ -67,6 +68,15 @@ static void put_opening(recipe *r, const search *s, draft *d) {
     d->island = d->start; /* the first island of a start has its number */
 }
 
+/* The filter stops a child that is far slower than its parent on the small cases. */
+static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
+    if (d->reach <= 0)
+        return;
+    d->probes = ev_pcg_below(rng, PROBES) == 0;
+    if (!d->probes)
+        recipe_put(r, r->message, "reach", json_real(d->reach));
+}
+
 bool search_may_draw(const search *s) {
     return s->drawn < s->committed + SEARCH_LAG &&
            (s->drawn < s->opening_count || !s->rules->may_draw || s->rules->may_draw(s));
@@ -82,6 +92,7 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) {
         put_opening(&r, s, &d);
     else
         s->rules->draw(s, &r, &d, made.parents, &rng);
+    put_reach(&r, &d, &rng);
     made.island = d.island;
     made.generation = d.generation;
     recipe_put(&r, r.message, "stream",

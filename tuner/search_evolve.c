@@ -14,6 +14,7 @@
 #define NEUTRAL 0.001    /* relative change of time that counts as none */
 #define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
 #define BEST_PARENT 0.35 /* so often the parent is the island's fastest */
+#define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
 
@@ -126,6 +127,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     const member *mate = choose_mate(&is->members, first, rng);
     recipe_parents(r, first, mate, parents);
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
+    d->reach = (mate && mate->small_ns > first->small_ns ? mate : first)->small_ns * REACH;
     d->parent_edits = first->edits;
     d->single = mate == NULL;
 }
@@ -189,6 +191,7 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
     put_stock(r, is, rng);
+    recipe_put(r, r->message, "heat", json_true());
 }
 
 /* ---- islands ---- */
@@ -264,14 +267,18 @@ static void settle_passed(search *s, const draft *d, const search_result *r,
         join_island(&s->islands[d->island], &m);
 }
 
-static void pay_arm(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain);
+static void pay_fresh(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain, true);
+}
+
+static void pay_stale(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain, false);
 }
 
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
-    search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+    search_each_arm(r->operators, v->seen ? pay_stale : pay_fresh, &is->arms, search_gain(s, d, v));
     is->idle++;
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->light)

@@ -41,8 +41,10 @@ typedef struct draft {
     uint32_t start, generation;
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
     size_t parent_edits;
-    bool single; /* one parent and one step */
-    size_t slot; /* of `gevo`: which individual is being born */
+    double reach; /* the filter's, ns of the small cases; 0: none */
+    bool probes;  /* what the filter would stop is let through, to know what it costs */
+    bool single;  /* one parent and one step */
+    size_t slot;  /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */

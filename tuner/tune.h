@@ -71,6 +71,9 @@ typedef struct tune_report {
     tune_row *rows;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
     uint64_t duplicates_by[SEARCH_HASHES]; /* what they were known by */
+    /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
+     * as their parent: regretted / probed is the filter's regret. */
+    uint64_t filtered, probed, regretted;
     uint64_t failed_workers;
     unsigned workers;
     double seconds;

@@ -30,7 +30,8 @@ typedef struct arrival {
     char *operators;
     char ir_sha256[EV_SHA256_HEX], ptx_sha256[EV_SHA256_HEX];
     gate stopped;
-    double ns, error;
+    double ns, error, small_ns;
+    bool filtered;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */
 } arrival;
 

@@ -39,6 +39,11 @@ void worker_close_task(worker *w);
 ev_status worker_open(worker *w, const json_t *message, ev_error *err) EV_CHECKED;
 ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) EV_CHECKED;
 
+/* worker_heat.c: the weights of places in a genome's base (ir_mutate), made on the first call and
+ * borrowed as the base is; *out is NULL where it cannot be profiled. `context`: the worker. */
+ev_status worker_heat(void *context, const ir_genome *genome, const double **out,
+                      ev_error *err) EV_CHECKED;
+
 /* A genome made real, stage by stage. */
 typedef struct worker_build {
     ir_genome *genome;

@@ -150,8 +150,8 @@ static ev_status build_asking(worker *w, worker_build *b, bool *known, outcome *
     return EV_OK;
 }
 
-/* Takes `genome` over. */
-static ev_status evaluate(worker *w, ir_genome *genome, ev_error *err) {
+/* Takes `genome` over. `reach`: the filter's limit; 0: none. */
+static ev_status evaluate(worker *w, ir_genome *genome, double reach, ev_error *err) {
     worker_build b = {0};
     outcome o = {0};
     ev_error why = {0};
@@ -163,6 +163,7 @@ static ev_status evaluate(worker *w, ir_genome *genome, ev_error *err) {
     if (!o.failed)
         status = build_asking(w, &b, &known, &o, err);
     bool scored = status == EV_OK && !o.failed && !known;
+    b.candidate.reach_ns = reach;
     if (scored)
         status = worker_enter(w, STAGE_SCORE, err);
     if (scored && status == EV_OK)
@@ -189,7 +190,7 @@ static ev_status draw(worker *w, const json_t *message, ir_genome **genome, ev_s
                       outcome *o, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_DRAW, err));
     double before = ev_clock_cpu();
-    draw_bases from = {.context = w, .get = get_base};
+    draw_bases from = {.context = w, .get = get_base, .heat = worker_heat};
     ev_error why = {0};
     ev_status status = draw_child(w->t, &from, message, genome, operators, &why);
     w->seconds[PART_MUTATE] += ev_clock_cpu() - before;
@@ -206,7 +207,7 @@ static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
         status = ask_drawn(w, genome, ev_str_text(&operators), &known, err);
     ev_str_free(&operators);
     if (status == EV_OK && genome && !known)
-        return evaluate(w, genome, err);
+        return evaluate(w, genome, ev_json_number(message, "reach", 0), err);
     ir_genome_free(genome);
     EV_TRY(status);
     guard_watch(0);
@@ -310,7 +311,7 @@ static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_
     ir_genome *genome = NULL;
     EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
     if (kind == MESSAGE_SCORE)
-        return evaluate(w, genome, err);
+        return evaluate(w, genome, 0, err);
     return job_after_search(w, kind, genome, err);
 }
 

@@ -1,0 +1,89 @@
+/* Marks: which PTX came of which instruction of a base module, by lines that stand for numbers.
+ *
+ * The module is cloned and every instruction gets the source line "its number + 1"; the passes and
+ * the code generator carry lines along, and .loc tells them in the PTX. What comes of no single
+ * instruction has line 0. */
+#include "ir/internal.h"
+
+#include <llvm-c/DebugInfo.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char file_name[] = "base", producer[] = "evoke";
+
+static LLVMMetadataRef make_unit(LLVMDIBuilderRef builder, LLVMMetadataRef *file) {
+    *file = LLVMDIBuilderCreateFile(builder, file_name, sizeof file_name - 1, "", 0);
+    return LLVMDIBuilderCreateCompileUnit(builder, LLVMDWARFSourceLanguageC, *file, producer,
+                                          sizeof producer - 1, 1, "", 0, 0, "", 0,
+                                          LLVMDWARFEmissionLineTablesOnly, 0, 0, 0, "", 0, "", 0);
+}
+
+static LLVMMetadataRef make_function(LLVMDIBuilderRef builder, LLVMMetadataRef file,
+                                     LLVMValueRef function) {
+    size_t length = 0;
+    const char *name = LLVMGetValueName2(function, &length);
+    LLVMMetadataRef type =
+        LLVMDIBuilderCreateSubroutineType(builder, file, NULL, 0, LLVMDIFlagZero);
+    return LLVMDIBuilderCreateFunction(builder, file, name, length, "", 0, file, 1, type, 0, 1, 1,
+                                       LLVMDIFlagZero, 1);
+}
+
+/* Numbers as ir_base_load gives them: in the module's order. */
+static void mark_module(LLVMModuleRef module, LLVMContextRef context) {
+    LLVMDIBuilderRef builder = LLVMCreateDIBuilder(module);
+    LLVMMetadataRef file, unit = make_unit(builder, &file);
+    (void)unit;
+    unsigned line = 1;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        LLVMMetadataRef scope = make_function(builder, file, f);
+        LLVMSetSubprogram(f, scope);
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                LLVMInstructionSetDebugLoc(
+                    i, LLVMDIBuilderCreateDebugLocation(context, line++, 0, scope, NULL));
+    }
+    LLVMDIBuilderFinalize(builder);
+    LLVMDisposeDIBuilder(builder);
+    static const char flag[] = "Debug Info Version";
+    LLVMValueRef version =
+        LLVMConstInt(LLVMInt32TypeInContext(context), LLVMDebugMetadataVersion(), 0);
+    LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, flag, sizeof flag - 1,
+                      LLVMValueAsMetadata(version));
+}
+
+static ev_status emit(const ir_base *base, LLVMModuleRef module, char **ptx, size_t *bytes,
+                      ev_error *err) {
+    ir_genome *light = ir_genome_new("");
+    if (!light || !ir_genome_make_light(light)) {
+        ir_genome_free(light);
+        return ev_fail_memory(err, 1);
+    }
+    LLVMErrorRef failure =
+        LLVMRunPasses(module, ir_pipeline_of(light), base->machine, base->options);
+    ir_genome_free(light);
+    char *text = failure ? LLVMGetErrorMessage(failure) : NULL;
+    LLVMMemoryBufferRef code = NULL;
+    if (text || LLVMTargetMachineEmitToMemoryBuffer(base->light_machine, module, LLVMAssemblyFile,
+                                                    &text, &code)) {
+        ev_status status = ev_fail(err, EV_BAD, "marked code: %s", text ? text : "no words");
+        LLVMDisposeMessage(text);
+        return status;
+    }
+    *bytes = LLVMGetBufferSize(code);
+    *ptx = malloc(*bytes + 1);
+    if (*ptx)
+        memcpy(*ptx, LLVMGetBufferStart(code), *bytes + 1);
+    LLVMDisposeMemoryBuffer(code);
+    return *ptx ? EV_OK : ev_fail_memory(err, *bytes + 1);
+}
+
+ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes, ev_error *err) {
+    LLVMModuleRef module = LLVMCloneModule(base->module);
+    mark_module(module, base->context);
+    ev_status status = emit(base, module, ptx, bytes, err);
+    LLVMDisposeModule(module);
+    return status;
+}

@@ -1,0 +1,122 @@
+/* Site profiles: where a start spends its time is where edits are drawn. */
+#include "tuner/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define OK(call) assert_int_equal(call, EV_OK)
+#define DRAWS 240
+#define LOOP_FIRST 30 /* lines of kernels/lstm/sd_lstm_fp/textbook.cu */
+#define LOOP_LAST 36
+
+static ev_error err;
+
+/* A worker with a task open, without the pipes. */
+static void open_worker(worker *w, const char *task_name) {
+    *w = (worker){0};
+    OK(task_open(task_name, &w->t, &err));
+    OK(device_open("vm:h200", &w->device, &err));
+    OK(bases_new(w->t, 90, 2, &w->bases, &err));
+    const fitness_options options = {0};
+    OK(fitness_open(w->t, w->device, &options, &w->fitness, &err));
+    worker_build b;
+    score s;
+    OK(worker_build_begin(w, ir_genome_new(w->t->starts[0].name), &b, &err));
+    OK(worker_build_all(w, &b, &err));
+    OK(fitness_set_baseline(w->fitness, &b.candidate, 0, &s, &err));
+    worker_build_end(&b);
+}
+
+static bool in_loop(const ir_base *base, size_t number, uint32_t first, uint32_t last) {
+    uint32_t line = ir_base_insn_line(base, number);
+    return line >= first && line <= last;
+}
+
+/* Number of the base's instruction that the first edit of a genome is at; the count if it has none.
+ */
+static size_t place_of(const ir_base *base, const ir_genome *genome) {
+    json_t *json = ir_genome_to_json(genome);
+    const json_t *edit = json_array_get(json_object_get(json, "edits"), 0);
+    const char *at = json_string_value(json_object_get(edit, "at"));
+    size_t number = at && at[0] == 'i' ? strtoul(at + 1, NULL, 10) : ir_base_insn_count(base);
+    json_decref(json);
+    return number;
+}
+
+static size_t count_hot(const ir_base *base, const ir_genome *start, const double *heat,
+                        const double *judge) {
+    size_t hot = 0;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        ev_pcg rng = ev_pcg_child(5, 6, 7, i);
+        ir_genome *child = NULL;
+        OK(ir_mutate(base, start, IR_EDIT_OPERAND, heat, &rng, &child, &err));
+        size_t at = place_of(base, child);
+        assert_true(at < ir_base_insn_count(base));
+        hot += judge[at] > 1;
+        ir_genome_free(child);
+    }
+    return hot;
+}
+
+/* The inner loop of the textbook start is hotter than the rest, and gets the more draws for it. */
+static void hot_places_get_more_draws(void **state) {
+    (void)state;
+    worker w;
+    open_worker(&w, "sd_lstm_fp");
+    ir_genome *start = ir_genome_new("textbook");
+    const ir_base *base = NULL;
+    const double *heat = NULL, *again = NULL;
+    OK(bases_get(w.bases, start, &base, &err));
+    OK(worker_heat(&w, start, &heat, &err));
+    assert_non_null(heat);
+    size_t count = ir_base_insn_count(base), hot = 0;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(heat[i] >= 0.2 && heat[i] <= 16);
+        hot += heat[i] > 1;
+        sum += heat[i];
+    }
+    assert_true(hot > 0 && hot < count / 2); /* few take the most of it */
+    assert_true(sum > 0.5 * (double)count);
+    size_t with = count_hot(base, start, heat, heat), without = count_hot(base, start, NULL, heat);
+    assert_true(with > without + without / 3 && with < DRAWS);
+    OK(worker_heat(&w, start, &again, &err));
+    assert_ptr_equal(heat, again);
+    ir_genome_free(start);
+    worker_close_task(&w);
+}
+
+/* The loop over the kept neurons, by its source lines, is what is hot. */
+static void the_loop_is_what_is_hot(void **state) {
+    (void)state;
+    worker w;
+    open_worker(&w, "sd_lstm_fp");
+    ir_genome *start = ir_genome_new("textbook");
+    const ir_base *base = NULL;
+    const double *heat = NULL;
+    OK(bases_get(w.bases, start, &base, &err));
+    OK(worker_heat(&w, start, &heat, &err));
+    double in = 0, out = 0;
+    size_t in_count = 0, out_count = 0;
+    for (size_t i = 0; i < ir_base_insn_count(base); i++) {
+        bool inside = in_loop(base, i, LOOP_FIRST, LOOP_LAST);
+        *(inside ? &in : &out) += heat[i];
+        *(inside ? &in_count : &out_count) += 1;
+    }
+    assert_true(in_count > 0 && out_count > 0);
+    assert_true(in / (double)in_count > 2 * out / (double)out_count);
+    ir_genome_free(start);
+    worker_close_task(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hot_places_get_more_draws),
+        cmocka_unit_test(the_loop_is_what_is_hot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
