@@ -361,6 +361,26 @@ static void test_globals(void **state) {
     vm_module_free(m);
 }
 
+/* The memories' distance leads to the same variable of a peer. */
+static void test_peers_variable(void **state) {
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 mine = 5;\n"
+        ".visible .entry k(.param .u64 table, .param .u32 rank, .param .u32 ranks) {\n"
+        ".reg .b32 %r<8>; .reg .b64 %d<8>; .reg .pred %p0;\n"
+        "ld.param.u32 %r1, [rank]; setp.ne.u32 %p0, %r1, 0; @%p0 ret;\n"
+        "ld.param.u64 %d1, [table]; ld.global.u64 %d2, [%d1]; ld.global.u64 %d3, [%d1+64];\n"
+        "sub.u64 %d3, %d3, %d2; mov.u64 %d4, mine; add.u64 %d4, %d4, %d3;\n"
+        "ld.global.u32 %r2, [%d4]; ld.global.u32 %r2, [%d4+4]; ret; }\n";
+    rig *r = *state;
+    ev_error err;
+    vm_module *m = NULL;
+    assert_int_equal(vm_module_load(text, sizeof text - 1, "k.ptx", &m, &err), EV_OK);
+    run_two(r, m, RANKS, NULL, 1, 0);
+    EXPECT(r, VM_TRAP_OUT_OF_BOUNDS, "offset 4 in global variable 'mine' of 4 bytes of rank 2",
+           "in rank 0, block");
+    vm_module_free(m);
+}
+
 /* ---- what is wrong */
 
 static void test_out_of_bounds(void **state) {
@@ -573,18 +593,15 @@ static void test_too_big(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_one_shot),      TEST(test_ring),
-        TEST(test_all_to_all),    TEST(test_traffic),
-        TEST(test_seed_repeats),  TEST(test_alone),
-        TEST(test_globals),       TEST(test_out_of_bounds),
-        TEST(test_beyond_all),    TEST(test_freed_peer),
-        TEST(test_misaligned),    TEST(test_writes_input),
-        TEST(test_uninitialised), TEST(test_missing_flag),
-        TEST(test_plain_race),    TEST(test_missing_fence),
-        TEST(test_narrow_scope),  TEST(test_narrow_is_enough),
-        TEST(test_passed_on),     TEST(test_rank_never_comes),
-        TEST(test_all_wait),      TEST(test_slow_rank),
-        TEST(test_no_peers),      TEST(test_too_big),
+        TEST(test_one_shot),         TEST(test_ring),           TEST(test_all_to_all),
+        TEST(test_traffic),          TEST(test_seed_repeats),   TEST(test_alone),
+        TEST(test_globals),          TEST(test_peers_variable), TEST(test_out_of_bounds),
+        TEST(test_beyond_all),       TEST(test_freed_peer),     TEST(test_misaligned),
+        TEST(test_writes_input),     TEST(test_uninitialised),  TEST(test_missing_flag),
+        TEST(test_plain_race),       TEST(test_missing_fence),  TEST(test_narrow_scope),
+        TEST(test_narrow_is_enough), TEST(test_passed_on),      TEST(test_rank_never_comes),
+        TEST(test_all_wait),         TEST(test_slow_rank),      TEST(test_no_peers),
+        TEST(test_too_big),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

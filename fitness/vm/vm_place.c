@@ -72,7 +72,7 @@ static place global_place(const vm_warp *w, uint64_t address) {
     place best = {0};
     if (!a)
         return best;
-    uint64_t limit = s->memory->limit;
+    uint64_t limit = vm_memory_owner(s->memory, a->offset)->limit;
     if (a->offset >= limit && a->offset < limit + VM_MODULE_BYTES)
         best = (place){"global variable", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0};
     else if (s->module->global_bytes && VM_GLOBAL_BASE + a->offset == s->globals)
