@@ -156,7 +156,6 @@ static void report_add(vm_report *report, const bench_kernel *k, const char *che
     table_cell(report->rows, "%.2f ms", median * 1e3);
     table_cell(report->rows, "%.2f - %.2f", low * 1e3, high * 1e3);
     table_cell(report->rows, "%.0f M", rate * 1e-6);
-    table_cell(report->rows, "%s", k->doc);
 }
 
 static ev_status bench_checks(bench_rig *r, const bench_kernel *k, const char *only,
@@ -248,7 +247,12 @@ ev_status bench_vm_overhead(device *d, bench_overhead out[BENCH_OVERHEAD_MOST], 
 }
 
 static ev_status print_rates(cmd_context *c, const vm_report *r, ev_error *err) {
+    const char *only = cli_text(c->args, CLI_OPT_ONLY);
     EV_TRY(table_print(r->rows, c->out, err));
+    ev_str_char(c->out, '\n');
+    for (size_t i = 0; i < KERNEL_COUNT; i++)
+        if (only == NULL || strcmp(only, kernels[i].name) == 0)
+            ev_str_printf(c->out, "%-14s  %s\n", kernels[i].name, kernels[i].doc);
     ev_str_printf(c->out,
                   "\nthread instructions a second of one core, instruction set %s; CPU time of a "
                   "launch:\nmedian, and from the 10th to the 90th percentile.\n",
@@ -276,8 +280,7 @@ static ev_status bench_all(cmd_context *c, device *d, vm_report *r, json_t *json
 
 ev_status bench_vm(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {
-        "kernel",        "checks",    ">thread instr", ">a launch",
-        ">ms p10 - p90", ">a second", "what it does",  NULL};
+        "kernel", "checks", ">thread instr", ">a launch", ">ms p10 - p90", ">a second", NULL};
     device *d = NULL;
     EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &d, err));
     vm_report report = {json_array(), table_new(columns)};
