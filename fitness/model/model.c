@@ -38,8 +38,9 @@ typedef struct block_state {
     model_touched touched;
     uint32_t epoch_seen; /* the latest barrier that a warp arrived at */
     uint64_t arrived[2], arrived_wait[2];
-    model_sums sums; /* of this block alone */
-    int64_t *runs;   /* [pc], differences of how often each was executed */
+    model_sums sums;              /* of this block alone */
+    uint64_t read, missed, wrote; /* sectors: loaded, of these not in the L1, stored */
+    int64_t *runs;                /* [pc], differences of how often each was executed */
 } block_state;
 
 struct model {
@@ -169,6 +170,7 @@ static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps
     model_cache_clear(&b->l1);
     model_touched_clear(&b->touched);
     memset(&b->sums, 0, sizeof b->sums);
+    b->read = b->missed = b->wrote = 0;
     b->block = block;
     b->warps = warps;
     b->epoch_seen = 0;
@@ -286,9 +288,8 @@ static model_term read_sectors(model *m, block_state *b, const vm_event *e, cons
             from = MODEL_DRAM;
         }
     }
-    b->sums.load_sectors += e->sectors;
-    b->sums.load_hits += e->sectors - missed;
-    b->sums.l2_sectors += missed;
+    b->read += e->sectors;
+    b->missed += missed;
     return from;
 }
 
@@ -308,7 +309,7 @@ static void note_stored(model *m, uint64_t sector) {
 
 static void write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors) {
     const uint64_t *at = sectors + e->first_sector;
-    b->sums.l2_sectors += e->sectors;
+    b->wrote += e->sectors;
     for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
         uint64_t line = at[0] / 4;
         unsigned bits = sectors_of_line(at, left, &taken);
@@ -496,6 +497,9 @@ static void count_chains(block_state *b) {
     b->sums.chain = (double)longest;
     b->sums.chain_wait = (double)wait;
     b->sums.warps = b->warps;
+    b->sums.load_sectors = (double)b->read;
+    b->sums.load_hits = (double)(b->read - b->missed);
+    b->sums.l2_sectors = (double)(b->missed + b->wrote);
 }
 
 static void add_weighted(model_sums *into, const model_sums *from, double weight) {

@@ -232,14 +232,16 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
     return passes ? passes : 1;
 }
 
-static __attribute__((noinline)) void
+/* Tells the observer; returns the sectors of an access to global memory. `passes`: of one to shared
+ * memory. */
+static __attribute__((noinline)) unsigned
 observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
     uint64_t sectors[40];
     unsigned sector_count = 0, line_count = 0;
     if (w->state->poll) {
         unsigned lane = (unsigned)__builtin_ctz(mask);
         vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
-        return;
+        return count_sectors(x, mask);
     }
     if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
         sector_count = list_sectors(x, mask, sectors);
@@ -253,6 +255,7 @@ observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
     vm_event *e = vm_event_push(w, (uint32_t)(ip - w->code), mask, sectors, sector_count, passes);
     if (e)
         e->lines = (uint16_t)line_count;
+    return sector_count;
 }
 
 /* ---- jobs: what this one read and wrote, a bit a byte */
@@ -321,9 +324,9 @@ static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *i
 static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                                 bool store) {
     vm_counters *c = &w->state->result->counters;
-    unsigned passes = 0;
+    bool observed = __builtin_expect(w->observed, 0);
     if (x->space == VM_SPACE_GLOBAL) {
-        unsigned sectors = count_sectors(x, mask);
+        unsigned sectors = observed ? observe_access(w, ip, x, mask, 0) : count_sectors(x, mask);
         uint64_t bytes = (uint64_t)__builtin_popcount(mask) * x->bytes;
         if (__builtin_expect(w->tracked, 0))
             track_access(w, ip, x, mask, store);
@@ -337,13 +340,17 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
             c->global_load_bytes += bytes;
         }
     } else if (x->space == VM_SPACE_SHARED) {
-        passes = count_passes(x, mask);
+        unsigned passes = count_passes(x, mask);
         c->shared_requests++;
         c->shared_passes += passes;
+        if (observed)
+            (void)observe_access(w, ip, x, mask, passes);
     } else if (x->space == VM_SPACE_LOCAL) {
         c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */
         c->local_sectors += x->how == UNIFORM ? (x->bytes * 32 + 31) / 32 : count_sectors(x, mask);
+        if (observed)
+            (void)observe_access(w, ip, x, mask, 0);
+    } else if (observed) {
+        (void)observe_access(w, ip, x, mask, 0);
     }
-    if (__builtin_expect(w->observed, 0))
-        observe_access(w, ip, x, mask, passes);
 }
