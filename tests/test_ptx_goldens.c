@@ -551,6 +551,12 @@ static bool tested_elsewhere(const ptx_op *op) {
     return ptx_shape_is_tensor(op->shape) || op->shape == PTX_S_MOVMATRIX;
 }
 
+/* PTX has no `set` of a half format into .f32, though its columns could spell it. */
+static bool is_no_form(unsigned row, unsigned t, unsigned u) {
+    ptx_match m = {.row = (uint16_t)row, .t = (uint8_t)t, .u = (uint8_t)u};
+    return strcmp(ptx_op_get(row)->name, "set") == 0 && ptx_never("set.eq", &m) != NULL;
+}
+
 /* Runs last: each row has a golden for each of its types, and for each pair where it has two. */
 static void test_every_row(void **state) {
     const session *s = *state;
@@ -559,7 +565,8 @@ static void test_every_row(void **state) {
         const ptx_op *op = ptx_op_get(row);
         for (unsigned t = 0; t < PTX_T_COUNT && !tested_elsewhere(op); t++)
             for (unsigned u = 0; u < PTX_T_COUNT; u++) {
-                if (!(op->types >> t & 1) || !(op->types2 >> u & 1) || s->seen[row][t][u])
+                if (!(op->types >> t & 1) || !(op->types2 >> u & 1) || s->seen[row][t][u] ||
+                    is_no_form(row, t, u))
                     continue;
                 missing++;
                 print_error("%s has no golden for .%s.%s\n", row_names[row],

@@ -169,8 +169,10 @@ static const refusal refusals[] = {
     {KERNEL "add.u32.~u32 %r1, %r2, %r3;\n}\n",
      "found '.u32' in 'add.u32.u32'; expected no more parts", NULL, 0},
     {KERNEL "~add.u32 %r1, %r2;\n}\n", "found 2 operands of 'add.u32'; expected d, a, b", NULL, 0},
-    {KERNEL "~setp.eq.ftz.s32 %p1, %r1, %r2;\n}\n",
-     "found .ftz in 'setp.eq.ftz.s32'; expected it with a type .f32, .f16 or .bf16", NULL, 0},
+    {KERNEL "~add.ftz.f64 %rd1, %rd2, %rd3;\n}\n",
+     "found .ftz in 'add.ftz.f64'; expected it with a type .f32, .f16 or .bf16", NULL, 0},
+    {KERNEL "~setp.eq.f16 %p1|%p2, %h1, %h2;\n}\n",
+     "found two predicates of 'setp.eq.f16'; expected one of a half format", NULL, 0},
     {KERNEL "~setp.geu.s32 %p1, %r1, %r2;\n}\n",
      "found 'setp.geu.s32'; expected a comparison and a space that this type and instruction can "
      "have",

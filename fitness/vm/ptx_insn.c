@@ -275,6 +275,10 @@ static bool check_combination(ptx_loader *L, const char *name, const char *at,
     if (!ftz_fits(match))
         return ptx_fail_at(L, at, "found .ftz in '%s'; expected it with a type .f32, .f16 or .bf16",
                            name);
+    bool half = ptx_type_kind((ptx_type)match->t) == 'H';
+    if (ptx_op_get(match->row)->shape == PTX_S_SETP && half && insn->d2 != PTX_NONE)
+        return ptx_fail_at(L, at, "found two predicates of '%s'; expected one of a half format",
+                           name);
     return vm_isa_executes(insn) ||
            ptx_fail_at(L, at,
                        "found '%s'; expected a comparison and a space that this type and "

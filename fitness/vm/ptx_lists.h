@@ -5,6 +5,7 @@
 
 #define PTX_LIST_NONE(M, ...) M(none, __VA_ARGS__)
 #define PTX_LIST_U32(M, ...) M(u32, __VA_ARGS__)
+#define PTX_LIST_U64(M, ...) M(u64, __VA_ARGS__)
 #define PTX_LIST_S32(M, ...) M(s32, __VA_ARGS__)
 #define PTX_LIST_B32(M, ...) M(b32, __VA_ARGS__)
 #define PTX_LIST_F32(M, ...) M(f32, __VA_ARGS__)
@@ -37,9 +38,9 @@
 #define PTX_LIST_BIF(M, ...) PTX_LIST_BI(M, __VA_ARGS__) PTX_LIST_F(M, __VA_ARGS__)
 #define PTX_LIST_CMP(M, ...)                                                                       \
     PTX_LIST_B(M, __VA_ARGS__) PTX_LIST_I(M, __VA_ARGS__) PTX_LIST_FH(M, __VA_ARGS__)
-#define PTX_LIST_SETD(M, ...) PTX_LIST_W32(M, __VA_ARGS__) M(f32, __VA_ARGS__) M(b32, __VA_ARGS__)
+#define PTX_LIST_SETD(M, ...) PTX_LIST_W32(M, __VA_ARGS__) M(f32, __VA_ARGS__)
 #define PTX_LIST_SLCTC(M, ...) M(s32, __VA_ARGS__) M(f32, __VA_ARGS__)
-#define PTX_LIST_MOV(M, ...) PTX_LIST_BIF(M, __VA_ARGS__) PTX_LIST_H(M, __VA_ARGS__)
+#define PTX_LIST_MOV(M, ...) PTX_LIST_BIF(M, __VA_ARGS__)
 #define PTX_LIST_CVT(M, ...)                                                                       \
     M(u8, __VA_ARGS__)                                                                             \
     M(s8, __VA_ARGS__)                                                                             \
@@ -47,7 +48,7 @@
 #define PTX_LIST_MEM(M, ...)                                                                       \
     M(b8, __VA_ARGS__)                                                                             \
     M(u8, __VA_ARGS__) M(s8, __VA_ARGS__) PTX_LIST_BIF(M, __VA_ARGS__)
-#define PTX_LIST_ADDI(M, ...) PTX_LIST_W32(M, __VA_ARGS__) PTX_LIST_W64(M, __VA_ARGS__)
+#define PTX_LIST_ADDI(M, ...) PTX_LIST_W32(M, __VA_ARGS__) M(u64, __VA_ARGS__)
 /* The same lists under a second name, to nest one inside the other. */
 #define PTX_LIST2_CVT(M, ...)                                                                      \
     M(u8, __VA_ARGS__)                                                                             \

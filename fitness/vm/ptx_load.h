@@ -44,6 +44,7 @@ typedef struct ptx_match {
     uint8_t t, u;
     uint8_t mod[PTX_G_COUNT];
     ptx_need need;
+    const char *never; /* PTX has no such form: what is expected; NULL: it has */
 } ptx_match;
 
 #define PTX_MAX_MATCHES 4
@@ -135,6 +136,12 @@ bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that fit the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* What is expected where PTX has no such form (ptx_never.def); NULL: it has. */
+const char *ptx_never(const char *mnemonic, const ptx_match *m);
+typedef struct ptx_never_rule {
+    const char *names, *parts, *expected;
+} ptx_never_rule;
+bool ptx_never_get(size_t index, ptx_never_rule *out); /* false behind the last */
 /* Whether the module's .version and .target have what `name` needs; false with a message. */
 bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);

@@ -221,8 +221,10 @@ const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
         return NULL;
     }
     k->name = ev_arena_strndup(L->arena, t->at, t->length);
-    for (unsigned i = 0; k->name && i < k->count; i++)
+    for (unsigned i = 0; k->name && i < k->count; i++) {
         k->matches[i].need = ptx_since(ptx_op_get(k->matches[i].row), k->name);
+        k->matches[i].never = ptx_never(k->name, &k->matches[i]);
+    }
     k->length = t->length;
     k->hash = hash;
     k->next = L->mnemonics[hash % PTX_BUCKETS];

@@ -135,6 +135,23 @@ static void print_since(ev_str *s) {
     }
 }
 
+static void print_never(ev_str *s) {
+    title(
+        s, "Forms that PTX has not",
+        "The forms above spell these too; the loader refuses what all the parts hold of, and those "
+        "behind ! do not. `<rnd>` is any of a group, `T:US` a type of these kinds: U and S "
+        "integers, "
+        "B bits, F and H floats, X two halves, P predicates.",
+        "instruction | parts | in their place");
+    ptx_never_rule rule;
+    for (size_t i = 0; ptx_never_get(i, &rule); i++) {
+        cell(s, rule.names, true);
+        cell(s, rule.parts, true);
+        cell(s, rule.expected, false);
+        ev_str_append(s, "|\n");
+    }
+}
+
 static void print_modifiers(ev_str *s) {
     title(s, "Modifiers", "The groups that the forms name, and their members.", "group | members");
     for (unsigned g = 0; g < PTX_G_COUNT; g++) {
@@ -202,6 +219,7 @@ void vm_isa_print_markdown(ev_str *s) {
                   "are functions of `fitness/vm/exec_math.h`.\n");
     print_rows(s);
     print_since(s);
+    print_never(s);
     print_modifiers(s);
     print_registers(s);
     print_small_tables(s);

@@ -37,12 +37,35 @@ static bool has_run(const char *mnemonic, const char *run, size_t length) {
     return false;
 }
 
-static bool has_parts(const char *mnemonic, const char *parts) {
+static bool is_integer(uint8_t t) {
+    return ptx_type_kind((ptx_type)t) == 'U' || ptx_type_kind((ptx_type)t) == 'S';
+}
+
+static bool holds_all(uint8_t t, uint8_t u) {
+    bool t_signed = ptx_type_kind((ptx_type)t) == 'S', u_signed = ptx_type_kind((ptx_type)u) == 'S';
+    unsigned t_bits = ptx_type_bits((ptx_type)t), u_bits = ptx_type_bits((ptx_type)u);
+    return is_integer(t) && is_integer(u) &&
+           (t == u || (t_bits > u_bits && (t_signed || !u_signed)));
+}
+
+/* "<rnd>": is a member of the group given? "T:US": is the type of one of these kinds? */
+static bool has_fact(const ptx_match *m, const char *fact, size_t length) {
+    ptx_group group;
+    if (*fact == '<')
+        return ptx_group_find(fact + 1, length - 2, &group) && m->mod[group];
+    if (*fact == 'f')
+        return holds_all(m->t, m->u);
+    char kind = ptx_type_kind((ptx_type)(*fact == 'T' ? m->t : m->u));
+    return memchr(fact + 2, kind, length - 2) != NULL;
+}
+
+static bool has_parts(const char *mnemonic, const ptx_match *m, const char *parts) {
     while (*parts) {
         bool absent = *parts == '!';
         parts += absent;
         size_t n = strcspn(parts, " ");
-        if (has_run(mnemonic, parts, n) == absent)
+        bool has = *parts == '.' ? has_run(mnemonic, parts, n) : has_fact(m, parts, n);
+        if (has == absent)
             return false;
         parts += n;
         parts += strspn(parts, " ");
@@ -50,10 +73,31 @@ static bool has_parts(const char *mnemonic, const char *parts) {
     return true;
 }
 
+static const ptx_never_rule never[] = {
+#define PTX_NEVER(names, parts, expected) {names, parts, expected},
+#include "fitness/vm/ptx_never.def"
+#undef PTX_NEVER
+};
+
+bool ptx_never_get(size_t index, ptx_never_rule *out) {
+    if (index >= sizeof never / sizeof *never)
+        return false;
+    *out = never[index];
+    return true;
+}
+
+const char *ptx_never(const char *mnemonic, const ptx_match *m) {
+    const ptx_op *op = ptx_op_get(m->row);
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (names_it(never[i].names, op->name) && has_parts(mnemonic, m, never[i].parts))
+            return never[i].expected;
+    return NULL;
+}
+
 ptx_need ptx_since(const ptx_op *op, const char *mnemonic) {
     ptx_need need = op->need;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (!names_it(rules[i].names, op->name) || !has_parts(mnemonic, rules[i].parts))
+        if (!names_it(rules[i].names, op->name) || !has_parts(mnemonic, NULL, rules[i].parts))
             continue;
         need.version = rules[i].need.version > need.version ? rules[i].need.version : need.version;
         need.sm = rules[i].need.sm > need.sm ? rules[i].need.sm : need.sm;
@@ -80,6 +124,8 @@ static bool lost_since_volta(const ptx_match *m) {
 
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m) {
     const char *base = ptx_op_get(m->row)->name;
+    if (m->never)
+        return ptx_fail_at(L, at, "found '%s'; expected %s", name, m->never);
     if (lost_since_volta(m) && L->m->sm >= 70 && L->m->version >= 64)
         return ptx_fail_at(L, at,
                            "'%s' needs a target below sm_70 or a .version below 6.4; use "
