@@ -122,7 +122,7 @@ static uint32_t of_two(unsigned i) {
 }
 
 static uint32_t first_five(unsigned i) {
-    return (i < 5 ? 5 : 0) + !(i & 1);
+    return (i < 5 ? 5u : 0u) + (i & 1 ? 0u : 1u);
 }
 
 static const struct {
