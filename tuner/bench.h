@@ -31,6 +31,9 @@ ev_status bench_vm_overhead(device *d, bench_overhead out[BENCH_OVERHEAD_MOST], 
 /* The timing model against measurements of real GPUs: error and rank correlation. */
 ev_status bench_model(cmd_context *c, ev_error *err) EV_CHECKED;
 
+/* Random variants timed on a device and by the model: do both rank them alike? */
+ev_status bench_rank(cmd_context *c, ev_error *err) EV_CHECKED;
+
 /* The tasks a bench works on: that of --only, else all that ship; task_list_free. */
 ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 

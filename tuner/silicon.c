@@ -217,3 +217,19 @@ double silicon_spearman(const silicon_point *points, size_t count) {
     }
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
+
+double silicon_kendall(const silicon_point *points, size_t count) {
+    double agreed = 0, measured = 0, modelled = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            int x = (points[i].measured > points[k].measured) -
+                    (points[i].measured < points[k].measured);
+            int y = (points[i].modelled > points[k].modelled) -
+                    (points[i].modelled < points[k].modelled);
+            agreed += x * y;
+            measured += x != 0;
+            modelled += y != 0;
+        }
+    }
+    return measured > 0 && modelled > 0 ? agreed / sqrt(measured * modelled) : 0;
+}

@@ -41,5 +41,8 @@ void silicon_free(silicon_data *data);
  * correlation with mean ranks for ties (0 where one side is constant). */
 double silicon_mape(const silicon_point *points, size_t count);
 double silicon_spearman(const silicon_point *points, size_t count);
+/* Kendall's tau-b: (pairs in the same order - pairs in the other) over the geometric mean of the
+ * pairs that each side tells apart; 0 where one side is constant. */
+double silicon_kendall(const silicon_point *points, size_t count);
 
 #endif

@@ -1,0 +1,325 @@
+/* goldens DEVICE [FAMILY...]: the goldens of the PTX table on a device, which may be a GPU: the
+ * bits that the PTX ISA asks for, and so the virtual machine's. Prints one JSON object on a line:
+ * rows of the table by outcome, and what differed. Goldens that end in a trap are left out. Exit
+ * codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device failed. */
+#include "base/file.h"
+#include "fitness/device.h"
+#include "tests/ptx/golden_plan.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDER "tests/ptx"
+#define POISON 0xee
+#define MOST_TOLD 40
+
+typedef struct session {
+    device *d;
+    ev_arena *arena;
+    json_t *rows; /* name -> [agreed, differed, refused], in plans */
+    json_t *told; /* of what differed or was refused, the first few */
+    uint64_t values;
+    size_t plans, differed, refused, traps;
+    ev_error lost; /* the device is gone */
+    bool is_lost;
+} session;
+
+typedef enum outcome { AGREED, DIFFERED, REFUSED } outcome;
+
+/* ---- what is told ---- */
+
+static void count_row(session *s, const golden_plan *p, outcome what) {
+    json_t *row = json_object_get(s->rows, p->insn->row);
+    if (row == NULL) {
+        row = json_pack("[i, i, i]", 0, 0, 0);
+        (void)json_object_set_new(s->rows, p->insn->row, row);
+    }
+    json_t *cell = json_array_get(row, what);
+    (void)json_integer_set(cell, json_integer_value(cell) + 1);
+    s->plans++;
+    s->differed += what == DIFFERED;
+    s->refused += what == REFUSED;
+}
+
+static void tell(session *s, const golden_plan *p, const char *what, const char *how) {
+    if (json_array_size(s->told) >= MOST_TOLD)
+        return;
+    (void)json_array_append_new(s->told,
+                                json_pack("{s:s, s:i, s:s, s:b, s:s, s:s}", "row", p->insn->row,
+                                          "line", (int)p->first->line, "text", p->insn->text,
+                                          "guarded", p->guarded, "what", what, "how", how));
+}
+
+/* ---- comparing ---- */
+
+typedef struct bench {
+    device_buffer input, output, memory;
+    uint8_t *bytes; /* to write or to read */
+} bench;
+
+/* Whether a lane stored its register; devices without shadow memory tell it by the poison. */
+static bool is_stored(session *s, const bench *b, size_t slot) {
+    uint8_t written = 0;
+    uint64_t many = 0;
+    ev_error err;
+    ev_status status =
+        device_written(s->d, b->output, 1, slot * GOLDEN_SLOT, 1, &written, &many, &err);
+    return status != EV_OK || written != 0;
+}
+
+static bool lane_fits(session *s, const golden_plan *p, const bench *b, size_t slot, size_t lane) {
+    const golden_slot *r = &p->slots[slot];
+    size_t at = lane * p->slot_count + slot;
+    const golden_value *v = golden_value_of(p, r, lane, true);
+    golden_value as_before = {
+        .kind = GOLDEN_EXACT, .count = 1, .either = {golden_bits_before(p, r, lane)}};
+    uint64_t got = 0;
+    memcpy(&got, b->bytes + at * GOLDEN_SLOT, GOLDEN_SLOT);
+    if (v == NULL || (p->guarded && lane % 2 != 0))
+        v = &as_before;
+    return v->kind == GOLDEN_UNWRITTEN ? !is_stored(s, b, at)
+                                       : golden_value_fits(v, got & golden_mask(r->bits));
+}
+
+static int compare_bits(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool order_fits(const golden_plan *p, const golden_slot *r, size_t slot,
+                       const uint8_t *output) {
+    uint64_t want[GOLDEN_LANES * 2], got[GOLDEN_LANES * 2];
+    for (size_t lane = 0; lane < p->lanes; lane++) {
+        want[lane] = golden_value_of(p, r, lane, true)->either[0];
+        memcpy(&got[lane], output + (lane * p->slot_count + slot) * GOLDEN_SLOT, GOLDEN_SLOT);
+        got[lane] &= golden_mask(r->bits);
+    }
+    qsort(want, p->lanes, sizeof *want, compare_bits);
+    qsort(got, p->lanes, sizeof *got, compare_bits);
+    return memcmp(want, got, p->lanes * sizeof *want) == 0;
+}
+
+static bool registers_fit(session *s, const golden_plan *p, const bench *b, char how[200]) {
+    for (size_t i = 0; i < p->slot_count; i++) {
+        const golden_slot *r = &p->slots[i];
+        s->values += p->lanes;
+        if (r->out != NULL && r->out->any_order) {
+            (void)snprintf(how, 200, "%%%s, in any order", r->name);
+            if (!order_fits(p, r, i, b->bytes))
+                return false;
+            continue;
+        }
+        for (size_t lane = 0; lane < p->lanes; lane++) {
+            const uint8_t *at = b->bytes + (lane * p->slot_count + i) * GOLDEN_SLOT;
+            uint64_t got = 0;
+            memcpy(&got, at, sizeof got);
+            (void)snprintf(how, 200, "lane %zu, %%%s: got %" PRIx64, lane, r->name,
+                           got & golden_mask(r->bits));
+            if (!lane_fits(s, p, b, i, lane))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool memory_fits(session *s, const golden_plan *p, const uint8_t *got, char how[200]) {
+    const golden_operand *want =
+        p->first->memory_after.count ? &p->first->memory_after : &p->first->memory;
+    for (size_t i = 0; i < want->count; i++) {
+        const golden_value *v = &want->values[i];
+        uint64_t bits = 0;
+        memcpy(&bits, got, v->bits / 8u);
+        got += v->bits / 8u;
+        s->values++;
+        (void)snprintf(how, 200, "memory element %zu: got %" PRIx64, i, bits);
+        if (!golden_value_fits(v, bits))
+            return false;
+    }
+    return true;
+}
+
+/* ---- running ---- */
+
+static ev_status fill(session *s, const golden_plan *p, bench *b, golden_params *params,
+                      ev_error *err) {
+    size_t bytes = golden_plan_bytes(p), cells = golden_memory_bytes(&p->first->memory);
+    device_clear(s->d);
+    b->bytes = calloc(1, bytes + cells + GOLDEN_SLOT);
+    if (b->bytes == NULL)
+        return ev_fail_memory(err, bytes);
+    EV_TRY(device_alloc(s->d, bytes, VM_BUFFER_IN, "input", &b->input, err));
+    EV_TRY(device_alloc(s->d, bytes, VM_BUFFER_OUT, "output", &b->output, err));
+    EV_TRY(device_alloc(s->d, cells > 0 ? cells : GOLDEN_SLOT, VM_BUFFER_INOUT, "memory",
+                        &b->memory, err));
+    golden_plan_fill(p, b->bytes);
+    EV_TRY(device_write(s->d, b->input, 0, b->bytes, bytes, err));
+    golden_memory_fill(&p->first->memory, b->bytes);
+    EV_TRY(device_write(s->d, b->memory, 0, b->bytes, cells > 0 ? cells : GOLDEN_SLOT, err));
+    *params = golden_plan_params(device_address(s->d, b->input), device_address(s->d, b->output),
+                                 device_address(s->d, b->memory));
+    return device_reset(s->d, POISON, err);
+}
+
+static ev_status compare(session *s, const golden_plan *p, const bench *b, ev_error *err) {
+    char how[200] = "";
+    EV_TRY(device_read(s->d, b->output, 0, b->bytes, golden_plan_bytes(p), err));
+    bool fits = registers_fit(s, p, b, how);
+    if (fits) {
+        EV_TRY(
+            device_read(s->d, b->memory, 0, b->bytes, golden_memory_bytes(&p->first->memory), err));
+        fits = memory_fits(s, p, b->bytes, how);
+    }
+    count_row(s, p, fits ? AGREED : DIFFERED);
+    if (!fits)
+        tell(s, p, "differs", how);
+    return EV_OK;
+}
+
+static ev_status run_kernel(session *s, const golden_plan *p, const device_kernel *k, bench *b,
+                            ev_error *err) {
+    golden_params params;
+    device_outcome outcome;
+    EV_TRY(fill(s, p, b, &params, err));
+    device_launch l = {.params = &params, .dynamic_shared = p->first->dynamic, .fuel = 1u << 24};
+    golden_plan_shape(p, l.grid, l.block);
+    EV_TRY(device_run(s->d, k, &l, &outcome, err));
+    if (outcome.ok)
+        return compare(s, p, b, err);
+    count_row(s, p, DIFFERED);
+    tell(s, p, "fault", outcome.fault.message);
+    return EV_OK;
+}
+
+/* The usual head asks for sm_90; an older device takes what it can of the rows. */
+static void lower_target(const session *s, char *text) {
+    int sm = device_properties_of(s->d)->sm;
+    char *at = strstr(text, ".target sm_90");
+    if (at != NULL && sm < 90 && at < strstr(text, ".visible"))
+        (void)memcpy(at + strlen(".target sm_"),
+                     (char[]){(char)('0' + sm / 10), (char)('0' + sm % 10)}, 2);
+}
+
+static void run_plan(session *s, const golden_plan *p) {
+    device_kernel *k = NULL;
+    bench b = {0};
+    ev_error err = {0};
+    char *text = golden_plan_text(p);
+    lower_target(s, text);
+    ev_status status = device_load(s->d, text, strlen(text), "golden", &k, &err);
+    if (status == EV_OK)
+        status = run_kernel(s, p, k, &b, &err);
+    if (status == EV_BAD) {
+        count_row(s, p, REFUSED);
+        tell(s, p, "refused", err.text);
+    } else if (status != EV_OK) {
+        s->is_lost = true;
+        s->lost = err;
+    }
+    device_unload(k);
+    free(b.bytes);
+    free(text);
+}
+
+static void on_plan(void *context, golden_plan *p, bool is_sound) {
+    session *s = context;
+    if (p->first->trap != NULL)
+        s->traps++;
+    else if (is_sound && !s->is_lost)
+        run_plan(s, p);
+}
+
+/* ---- files ---- */
+
+static bool is_wanted(const char *name, char *const *families, int count) {
+    char family[64] = "";
+    if (sscanf(name, "goldens_%60[a-z].txt", family) != 1)
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(families[i], family) == 0)
+            return true;
+    }
+    return count == 0;
+}
+
+static ev_status run_file(session *s, const char *path, ev_error *err) {
+    golden_file file;
+    ev_arena_reset(s->arena);
+    EV_TRY(golden_read(path, s->arena, &file, err));
+    for (size_t i = 0; i < file.count && !s->is_lost; i++)
+        golden_each_plan(&file.insns[i], on_plan, s);
+    if (s->is_lost)
+        *err = s->lost;
+    return s->is_lost ? s->lost.status : EV_OK;
+}
+
+static ev_status run_files(session *s, char *const *families, int count, ev_error *err) {
+    char *home = ev_path_home();
+    char *folder = home != NULL ? ev_path_join(home, FOLDER) : NULL;
+    struct dirent **names = NULL;
+    int found = folder != NULL ? scandir(folder, &names, NULL, alphasort) : -1;
+    ev_status status = found < 0
+                           ? ev_fail(err, EV_BAD, "the folder %s is not there; set EVOKE_HOME",
+                                     folder != NULL ? folder : FOLDER)
+                           : EV_OK;
+    for (int i = 0; i < found; i++) {
+        char *path = ev_path_join(folder, names[i]->d_name);
+        if (status == EV_OK && path != NULL && is_wanted(names[i]->d_name, families, count))
+            status = run_file(s, path, err);
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    free(folder);
+    free(home);
+    return status;
+}
+
+/* ---- the program ---- */
+
+static json_t *rows_with(const session *s, outcome what) {
+    json_t *list = json_array();
+    const char *name = NULL;
+    json_t *row = NULL;
+    json_object_foreach(s->rows, name, row) {
+        if (json_integer_value(json_array_get(row, what)) > 0)
+            (void)json_array_append_new(list, json_string(name));
+    }
+    return list;
+}
+
+static void print(const session *s) {
+    const device_properties *p = device_properties_of(s->d);
+    json_t *all =
+        json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
+                  p->id, "name", p->name, "modelled", p->modelled, "driver", p->driver, "rows",
+                  (json_int_t)json_object_size(s->rows), "plans", (json_int_t)s->plans, "values",
+                  (json_int_t)s->values, "differed", (json_int_t)s->differed, "refused",
+                  (json_int_t)s->refused, "left_out", (json_int_t)s->traps, "rows_that_differ",
+                  rows_with(s, DIFFERED), "rows_refused", rows_with(s, REFUSED), "told", s->told);
+    char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
+    (void)puts(text != NULL ? text : "{}");
+    free(text);
+    json_decref(all);
+}
+
+int main(int argc, char **argv) {
+    ev_error err = {0};
+    session s = {.arena = ev_arena_new(), .rows = json_object(), .told = json_array()};
+    ev_status status = argc < 2 ? ev_fail(&err, EV_BAD, "usage: goldens DEVICE [FAMILY...]")
+                                : device_open(argv[1], &s.d, &err);
+    if (status == EV_OK)
+        status = run_files(&s, argv + 2, argc - 2, &err);
+    if (s.d != NULL)
+        print(&s);
+    if (status != EV_OK)
+        (void)fprintf(stderr, "goldens: %s\n", err.text);
+    device_close(s.d);
+    json_decref(s.rows);
+    json_decref(s.told);
+    ev_arena_free(s.arena);
+    return status != EV_OK ? ev_status_exit_code(status) : s.differed > 0 || s.plans == 0;
+}
