@@ -23,7 +23,7 @@ static double tau(const double *measured, const double *modelled, size_t count) 
         points[i].measured = measured[i];
         points[i].modelled = modelled[i];
     }
-    return silicon_kendall(points, count);
+    return silicon_kendall(points, count, 0);
 }
 
 /* By hand from the definition: (agreed - disagreed) / sqrt(pairs apart here x there). */
@@ -38,6 +38,12 @@ static void kendall(void **state) {
     assert_float_equal(tau(tied, tied, 4), 1, 1e-12);
     assert_float_equal(tau(up, flat, 4), 0, 0);
     assert_float_equal(tau(up, up, 1), 0, 0);
+    /* noise: 1 and 1.004 are the same, so that one pair less is told apart */
+    const silicon_point noisy[] = {{.measured = 1, .modelled = 2},
+                                   {.measured = 1.004, .modelled = 1},
+                                   {.measured = 2, .modelled = 3}};
+    assert_float_equal(silicon_kendall(noisy, 3, 0), 1.0 / 3, 1e-12);
+    assert_float_equal(silicon_kendall(noisy, 3, 0.01), 2 / sqrt(2.0 * 3), 1e-12);
 }
 
 static void ranks(void **state) {
@@ -45,7 +51,8 @@ static void ranks(void **state) {
     json_t *json = cli_json(CLI_RUN("bench", "rank", "--device", "cuda:0", "--variants", "8",
                                     "--only", cli_path("task.json"), "--json"),
                             0);
-    cli_keys(json, "bench:s device:s against:s variants:i kendall:n spearman:n mape:n refused:i "
+    cli_keys(json, "bench:s device:s against:s variants:i kendall:n kendall_apart:n spearman:n "
+                   "mape:n refused:i "
                    "rows:a");
     assert_string_equal(json_string_value(json_object_get(json, "against")), "vm:h200");
     assert_int_equal((int)number(json, "variants"), 8);

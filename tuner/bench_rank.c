@@ -16,6 +16,7 @@
 #include "tuner/silicon.h"
 #include "tuner/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #define CHILD_SECONDS 3600
 #define MOST_STARTS 8
 #define WHY_BYTES 200
+#define APART 0.01 /* as close as that, two measured times may be noise */
 
 typedef enum fate { NOT_REACHED, BEGUN, UNFIT, REFUSED, TIMED } fate;
 
@@ -273,28 +275,48 @@ typedef struct report {
     json_t *list;
     table *rows;
     size_t variants, refused;
-    double kendall, spearman, mape; /* sums, weighted with the variants */
+    size_t ranked, ranked_apart;           /* of starts whose measured times are not all alike */
+    double kendall, apart, spearman, mape; /* sums, weighted with the variants */
     char why[WHY_BYTES];
 } report;
 
+/* Whether there is anything to rank. */
+static bool has_order(const silicon_point *points, size_t count, double apart) {
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, points[i].measured);
+        high = fmax(high, points[i].measured);
+    }
+    return high - low > apart * low;
+}
+
 static void add_row(report *r, const char *kernel, const char *start, const silicon_point *points,
                     size_t count) {
-    double tau = silicon_kendall(points, count), rho = silicon_spearman(points, count);
+    double tau = silicon_kendall(points, count, 0), apart = silicon_kendall(points, count, APART);
+    double rho = silicon_spearman(points, count);
     double mape = silicon_mape(points, count);
-    (void)json_array_append_new(r->list,
-                                json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "kernel", kernel,
-                                          "start", start, "variants", (json_int_t)count, "kendall",
-                                          tau, "spearman", rho, "mape", mape));
+    (void)json_array_append_new(
+        r->list, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f}", "kernel", kernel, "start", start,
+                           "variants", (json_int_t)count, "kendall", tau, "kendall_apart", apart,
+                           "spearman", rho, "mape", mape));
     table_cell(r->rows, "%s", kernel);
     table_cell(r->rows, "%s", start);
     table_cell(r->rows, "%zu", count);
     table_cell(r->rows, "%.3f", tau);
+    table_cell(r->rows, "%.3f", apart);
     table_cell(r->rows, "%.3f", rho);
     table_cell(r->rows, "%.1f %%", mape);
     r->variants += count;
+    r->mape += mape * (double)count;
+    if (has_order(points, count, APART)) {
+        r->ranked_apart += count;
+        r->apart += apart * (double)count;
+    }
+    if (!has_order(points, count, 0))
+        return;
+    r->ranked += count;
     r->kendall += tau * (double)count;
     r->spearman += rho * (double)count;
-    r->mape += mape * (double)count;
 }
 
 static ev_status add_start(report *r, const rank_bench *b, uint32_t start, ev_error *err) {
@@ -387,28 +409,33 @@ static ev_status rank_all(const cli_args *args, const rank_bench *shared, report
 
 static ev_status print_report(cmd_context *c, const rank_bench *b, report *r, ev_error *err) {
     double n = r->variants > 0 ? (double)r->variants : 1;
+    double ranked = r->ranked > 0 ? (double)r->ranked : 1;
+    double ranked_apart = r->ranked_apart > 0 ? (double)r->ranked_apart : 1;
     if (cli_flag(c->args, CLI_OPT_JSON))
-        return cmd_print_json(c,
-                              json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:I, s:s, s:O}",
-                                        "bench", "rank", "device", b->device_id, "against",
-                                        b->model_id, "variants", (json_int_t)r->variants, "kendall",
-                                        r->kendall / n, "spearman", r->spearman / n, "mape",
-                                        r->mape / n, "refused", (json_int_t)r->refused,
-                                        "first_refusal", r->why, "rows", r->list),
-                              err);
+        return cmd_print_json(
+            c,
+            json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:s, s:O}", "bench",
+                      "rank", "device", b->device_id, "against", b->model_id, "variants",
+                      (json_int_t)r->variants, "ranked", (json_int_t)r->ranked, "kendall",
+                      r->kendall / ranked, "kendall_apart", r->apart / ranked_apart, "spearman",
+                      r->spearman / ranked, "mape", r->mape / n, "refused", (json_int_t)r->refused,
+                      "first_refusal", r->why, "rows", r->list),
+            err);
     EV_TRY(table_print(r->rows, c->out, err));
-    ev_str_printf(c->out,
-                  "\n%zu variants timed on %s and %s: Kendall's tau-b %.3f, Spearman's rho %.3f, "
-                  "mean error %.1f %%\n(means over the variants; correlations are within a start); "
-                  "%zu passed only on %s\n",
-                  r->variants, b->device_id, b->model_id, r->kendall / n, r->spearman / n,
-                  r->mape / n, r->refused, b->model_id);
+    ev_str_printf(
+        c->out,
+        "\n%zu variants timed on %s and %s: Kendall's tau-b %.3f (%.3f where measured times "
+        "are at least 1 %%\napart), Spearman's rho %.3f, mean error %.1f %%; means over the "
+        "variants, correlations within a start,\nof the %zu whose measured times are not "
+        "all alike. %zu passed only on %s.\n",
+        r->variants, b->device_id, b->model_id, r->kendall / ranked, r->apart / ranked_apart,
+        r->spearman / ranked, r->mape / n, r->ranked, r->refused, b->model_id);
     return EV_OK;
 }
 
 ev_status bench_rank(cmd_context *c, ev_error *err) {
-    static const char *const columns[] = {"kernel",    "start",       ">variants", ">Kendall tau",
-                                          ">Spearman", ">mean error", NULL};
+    static const char *const columns[] = {"kernel", "start",     ">variants",   ">Kendall tau",
+                                          ">apart", ">Spearman", ">mean error", NULL};
     char model[64];
     rank_bench b = {.seed = cli_count(c->args, CLI_OPT_SEED, 1),
                     .wanted = (size_t)cli_count(c->args, CLI_OPT_VARIANTS, 60)};

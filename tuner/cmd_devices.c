@@ -5,9 +5,10 @@
 #include "tuner/table.h"
 
 static json_t *device_json(const device_properties *p) {
-    return json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:I}", "device", p->id, "name", p->name,
-                     "sm", p->sm, "time_kind", p->modelled ? "modelled" : "measured",
-                     "max_threads_per_block", (int)p->max_threads_per_block, "max_shared_per_block",
+    return json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:I}", "device", p->id, "name",
+                     p->name, "sm", p->sm, "time_kind", p->modelled ? "modelled" : "measured",
+                     "driver", p->driver, "twin", p->twin, "max_threads_per_block",
+                     (int)p->max_threads_per_block, "max_shared_per_block",
                      (int)p->max_shared_per_block, "max_registers_per_thread",
                      (int)p->max_registers_per_thread, "memory_bytes", (json_int_t)p->memory_bytes);
 }

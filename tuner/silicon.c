@@ -218,14 +218,18 @@ double silicon_spearman(const silicon_point *points, size_t count) {
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
-double silicon_kendall(const silicon_point *points, size_t count) {
+static int order_of(double a, double b, double apart) {
+    if (fabs(a - b) <= apart * fmin(a, b))
+        return 0;
+    return a > b ? 1 : -1;
+}
+
+double silicon_kendall(const silicon_point *points, size_t count, double apart) {
     double agreed = 0, measured = 0, modelled = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < i; k++) {
-            int x = (points[i].measured > points[k].measured) -
-                    (points[i].measured < points[k].measured);
-            int y = (points[i].modelled > points[k].modelled) -
-                    (points[i].modelled < points[k].modelled);
+            int x = order_of(points[i].measured, points[k].measured, apart);
+            int y = order_of(points[i].modelled, points[k].modelled, 0);
             agreed += x * y;
             measured += x != 0;
             modelled += y != 0;

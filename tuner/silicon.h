@@ -42,7 +42,8 @@ void silicon_free(silicon_data *data);
 double silicon_mape(const silicon_point *points, size_t count);
 double silicon_spearman(const silicon_point *points, size_t count);
 /* Kendall's tau-b: (pairs in the same order - pairs in the other) over the geometric mean of the
- * pairs that each side tells apart; 0 where one side is constant. */
-double silicon_kendall(const silicon_point *points, size_t count);
+ * pairs that each side tells apart; 0 where one side is constant. Measured values that differ by no
+ * more than the share `apart` count as the same. */
+double silicon_kendall(const silicon_point *points, size_t count, double apart);
 
 #endif

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Makes one folder with all that tests/gpu/run.sh needs on a machine that has a GPU and its driver,
+# glibc 2.36, python3, and nothing else: no compiler, no LLVM, no network.
+#
+#   tests/gpu/pack.sh [FOLDER]        default: build-gpu/evoke-gpu
+#
+# Builds evoke and the goldens statically in build-gpu/ (EVOKE_GPU_BUILD names another folder), and
+# compiles the kernels beforehand for each of the targets below; clang-19 in the folder is a script
+# that answers with those.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source=$PWD
+build=${EVOKE_GPU_BUILD:-$source/build-gpu}
+folder=${1:-$source/build-gpu/evoke-gpu}
+readonly MOST_BYTES=60000000
+# One GPU description for each compute capability that a task may be built for.
+readonly TARGETS=(v100 t4 a100 rtx4090 h200)
+
+say() { printf 'pack: %s\n' "$*" >&2; }
+
+build_all() {
+  cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCMAKE_BUILD_TYPE=Release \
+    -DEVOKE_STATIC=ON -DEVOKE_TESTS=OFF >/dev/null
+  ninja -C "$build" evoke goldens >/dev/null
+}
+
+copy_all() {
+  rm -rf "$folder"
+  mkdir -p "$folder/bin" "$folder/store" "$folder/fitness/model" "$folder/tests/ptx" "$folder/tests/gpu"
+  strip -o "$folder/bin/evoke" "$build/evoke"
+  strip -o "$folder/bin/goldens" "$(find "$build" -name goldens -type f -perm -u+x | head -n 1)"
+  cp tests/gpu/clang-19 "$folder/bin/clang-19"
+  cp -r kernels "$folder/kernels"
+  cp -r fitness/model/gpus "$folder/fitness/model/gpus"
+  cp tests/ptx/goldens_*.txt "$folder/tests/ptx/"
+  cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/vendor.py "$folder/"
+  cp -r tests/gpu/small "$folder/tests/gpu/small"
+  git rev-parse HEAD >"$folder/commit" 2>/dev/null || true
+}
+
+# Every start of every task, for every target: the build of one variant asks for them all.
+compile_kernels() {
+  local target task
+  export EVOKE_HOME=$folder EVOKE_RECORD=$folder/store EVOKE_CLANG
+  EVOKE_CLANG=$(command -v clang-19)
+  for target in "${TARGETS[@]}"; do
+    for task in $("$folder/bin/evoke" list --json | python3 -c \
+      'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]])') \
+      "$folder/tests/gpu/small/task.json"; do
+      PATH=$folder/bin:$PATH "$folder/bin/evoke" check "$task" --device "vm:$target" \
+        --split adversarial >/dev/null || say "$task does not pass on vm:$target"
+    done
+  done
+  unset EVOKE_RECORD EVOKE_CLANG
+}
+
+say "building"
+build_all
+copy_all
+say "compiling kernels for ${TARGETS[*]}"
+compile_kernels
+bytes=$(du -sb "$folder" | cut -f1)
+say "$folder: $bytes bytes, $(find "$folder/store" -type f | wc -l) compiled sources"
+if ((bytes > MOST_BYTES)); then
+  say "that is more than $MOST_BYTES"
+  exit 1
+fi
