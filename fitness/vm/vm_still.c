@@ -218,6 +218,9 @@ static bool report(vm_session *x) {
                 }
             }
         }
+    /* a host that may write has perhaps just let go what polled until now: fuel ends the rest */
+    if (first && first->state->launch->host_writes)
+        return false;
     if (first)
         vm_trap_raise(first, &first->code[first->sets[0].pc], VM_TRAP_LIVELOCK,
                       (unsigned)__builtin_ctz(first->sets[0].mask), NULL,
