@@ -30,9 +30,10 @@ static ir_sites list_sites(ir_work *work, ir_edit_kind kind) {
     return sites;
 }
 
+/* The place of a knob or an argument is no instruction. */
 static double heat_of(const ir_work *work, const double *heat, ir_site site) {
-    const ir_node *node = &work->nodes[site.id];
-    return node->added ? 1 : heat[node->number];
+    const ir_node *node = site.id < work->count ? &work->nodes[site.id] : NULL;
+    return !node || node->added ? 1 : heat[node->number];
 }
 
 /* By the heat of the places' instructions; where none has any, all alike. */

@@ -619,6 +619,13 @@ static void places_are_drawn_by_heat(void **state) {
     assert_int_equal(found, 2);
     heat[at[0]] = 9;
     heat[at[1]] = 3;
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) { /* knobs and arguments are at no place */
+        ev_pcg rng = ev_pcg_seed(2, 3);
+        ir_genome *child = NULL;
+        ev_error err;
+        if (ir_mutate(base, none, (ir_edit_kind)kind, heat, &rng, &child, &err) == EV_OK)
+            ir_genome_free(child);
+    }
     for (uint64_t i = 0; i < 200; i++) {
         ev_pcg rng = ev_pcg_seed(i, 1);
         ir_genome *child = NULL;

@@ -1,5 +1,7 @@
 /* Evolve: Evoke's own strategy: islands of a population on the front of time and error, a bandit
- * over edits and operators, a stock of neutral edits, crossover. */
+ * over edits and operators, a stock of neutral edits, gains tried on the fastest at once,
+ * crossover.
+ */
 #include "tuner/search_inside.h"
 
 #include "base/json.h"
@@ -10,12 +12,12 @@
 #define POPULATION 32
 #define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
 #define MOST_ISLANDS_A_START 4
-#define PATIENCE 160     /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001    /* relative change of time that counts as none */
-#define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
-#define BEST_PARENT 0.35 /* so often the parent is the island's fastest */
-#define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
-#define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
+#define PATIENCE 160    /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001   /* relative change of time that counts as none */
+#define BEST_ISLAND 0.5 /* so often the island with the fastest member gets the child */
+#define BEST_PARENT 0.6 /* so often the parent is the island's fastest, or as fast */
+#define REACH 1.05      /* times the slower parent's small cases: what is slower is filtered */
+#define CROSSOVER 0.3   /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
 
 /* ---- islands and parents ---- */
@@ -40,20 +42,40 @@ static size_t choose_island(const search *s, ev_pcg *rng) {
     return to_best && best < s->island_count ? best : any;
 }
 
+/* One of those as fast as the fastest: on a plateau the search drifts. */
+static const member *choose_best(const population *p, ev_pcg *rng) {
+    const member *best = population_best(p);
+    size_t equals = 0;
+    for (size_t i = 0; best && i < p->count; i++)
+        equals += p->members[i].ns <= best->ns * (1 + NEUTRAL);
+    size_t wanted = equals > 0 ? ev_pcg_below(rng, (uint32_t)equals) : 0;
+    for (size_t i = 0; equals > 0 && i < p->count; i++) {
+        if (p->members[i].ns <= best->ns * (1 + NEUTRAL) && wanted-- == 0)
+            return &p->members[i];
+    }
+    return best;
+}
+
 static const member *choose_parent(const population *p, ev_pcg *rng) {
     bool take_best = ev_pcg_unit(rng) < BEST_PARENT;
-    const member *other = population_select(p, rng);
-    return take_best ? population_best(p) : other;
+    return take_best ? choose_best(p, rng) : population_select(p, rng);
+}
+
+static bool has_edit(const json_t *genome, const json_t *edit) {
+    size_t i = 0;
+    const json_t *other = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, other) {
+        if (json_equal(edit, other))
+            return true;
+    }
+    return false;
 }
 
 static bool lacks_an_edit(const json_t *genome, const json_t *of) {
-    size_t i = 0, k = 0;
-    const json_t *edit = NULL, *other = NULL;
+    size_t i = 0;
+    const json_t *edit = NULL;
     json_array_foreach(json_object_get(of, "edits"), i, edit) {
-        bool has = false;
-        json_array_foreach(json_object_get(genome, "edits"), k, other) has =
-            has || json_equal(edit, other);
-        if (!has)
+        if (!has_edit(genome, edit))
             return true;
     }
     return false;
@@ -183,11 +205,47 @@ static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
     }
 }
 
+/* The oldest gain that fits the island's fastest and that this one lacks; those before it are
+ * dropped. False: there is none. */
+static bool take_gain(island *is, const member *best, stock_entry *out) {
+    bool found = false;
+    while (is->gain_count > 0 && !found) {
+        *out = is->gains[0];
+        is->gain_count--;
+        memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
+        json_t *edit = json_array_get(json_object_get(out->genome, "edits"), out->edit);
+        found =
+            best && genome_same_base(out->genome, best->genome) && !has_edit(best->genome, edit);
+        if (!found)
+            json_decref(out->genome);
+    }
+    return found;
+}
+
+/* Several children of one parent may be faster, each by another edit, and one of them is the next
+ * parent: what the others gained is tried on it at once. */
+static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
+    const member *best = population_best(&is->members);
+    stock_entry gain;
+    if (!take_gain(is, best, &gain))
+        return false;
+    recipe_parents(r, best, NULL, parents);
+    recipe_put(r, r->message, "steps", json_pack("[[s]]", arm_name(ARM_OF(COMBINE))));
+    recipe_put(r, r->message, "stock", json_pack("[o]", alone(&gain)));
+    json_decref(gain.genome);
+    d->parent_ns = best->ns;
+    d->parent_edits = best->edits;
+    d->reach = best->small_ns * REACH;
+    return true;
+}
+
 static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     d->island = (uint32_t)choose_island(s, rng);
-    const island *is = &s->islands[d->island];
+    island *is = &s->islands[d->island];
     d->start = (uint32_t)is->start;
     d->generation = is->generation;
+    if (draw_merge(is, r, d, parents))
+        return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
     put_stock(r, is, rng);
@@ -204,6 +262,16 @@ static void stock_add(island *is, json_t *genome) {
         is->stock_count++;
     *e = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
     is->stock_next = (is->stock_next + 1) % STOCK_MOST;
+}
+
+/* The last edit of a child, which made it faster. */
+static void gain_add(island *is, json_t *genome) {
+    if (is->gain_count == GAINS_MOST) {
+        json_decref(is->gains[0].genome);
+        is->gain_count--;
+        memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
+    }
+    is->gains[is->gain_count++] = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
 }
 
 /* One more edit that did no harm by itself. */
@@ -259,8 +327,11 @@ static void settle_light(search *s, size_t start, const search_result *r, const 
 static void settle_passed(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     member m = member_of(s, r, v);
-    if (belongs_in_stock(s, d, r, v))
+    bool adds_one = belongs_in_stock(s, d, r, v);
+    if (adds_one)
         stock_add(&s->islands[d->island], m.genome);
+    if (adds_one && v->ns < search_parent_ns(s, d) * (1 - NEUTRAL))
+        gain_add(&s->islands[d->island], m.genome);
     if (s->committed < s->opening_count)
         join_islands_of(s, d->start, &m);
     else
@@ -312,6 +383,8 @@ static void evolve_end(search *s) {
         population_end(&s->islands[i].members);
         for (size_t k = 0; k < s->islands[i].stock_count; k++)
             json_decref(s->islands[i].stock[k].genome);
+        for (size_t k = 0; k < s->islands[i].gain_count; k++)
+            json_decref(s->islands[i].gains[k].genome);
     }
     free(s->islands);
 }

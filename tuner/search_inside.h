@@ -9,6 +9,7 @@
 #include "tuner/search.h"
 
 #define STOCK_MOST 48
+#define GAINS_MOST 16
 
 /* An edit that alone did no harm, in the genome where it was tried. */
 typedef struct stock_entry {
@@ -24,6 +25,9 @@ typedef struct island {
     bandit arms;
     stock_entry stock[STOCK_MOST];
     size_t stock_count, stock_next;
+    stock_entry gains[GAINS_MOST]; /* edits that made something faster, the oldest first: each is
+                                      still to be tried on the fastest */
+    size_t gain_count;
 } island;
 
 /* How the search opens: unmodified starts, then, where the strategy wants it, the starts with the
