@@ -6,18 +6,20 @@
 
 #include "base/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POPULATION 32
 #define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
 #define MOST_ISLANDS_A_START 4
-#define PATIENCE 160    /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001   /* relative change of time that counts as none */
-#define BEST_ISLAND 0.5 /* so often the island with the fastest member gets the child */
-#define BEST_PARENT 0.6 /* so often the parent is the island's fastest, or as fast */
-#define REACH 1.05      /* times the slower parent's small cases: what is slower is filtered */
-#define CROSSOVER 0.3   /* so often there are two parents, where two can be crossed */
+#define PATIENCE 160     /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001    /* relative change of time that counts as none */
+#define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
+#define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
+#define BEST_PARENT 0.35 /* so often it is the island's fastest, or as fast */
+#define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
+#define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
 
 /* ---- islands and parents ---- */
@@ -56,9 +58,19 @@ static const member *choose_best(const population *p, ev_pcg *rng) {
     return best;
 }
 
-static const member *choose_parent(const population *p, ev_pcg *rng) {
-    bool take_best = ev_pcg_unit(rng) < BEST_PARENT;
-    return take_best ? choose_best(p, rng) : population_select(p, rng);
+/* The better of two at random. */
+static const member *choose_niche(const island *is, ev_pcg *rng) {
+    size_t a = ev_pcg_below(rng, (uint32_t)is->niche_count);
+    size_t b = ev_pcg_below(rng, (uint32_t)is->niche_count);
+    return &is->niches[a < b ? a : b];
+}
+
+static const member *choose_parent(const island *is, ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    if (at < NICHE_PARENT && is->niche_count > 1)
+        return choose_niche(is, rng);
+    return at < NICHE_PARENT + BEST_PARENT ? choose_best(&is->members, rng)
+                                           : population_select(&is->members, rng);
 }
 
 static bool has_edit(const json_t *genome, const json_t *edit) {
@@ -138,7 +150,7 @@ static member light_start(const search *s, size_t start) {
 
 static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
                         ev_pcg *rng) {
-    const member *first = choose_parent(&is->members, rng);
+    const member *first = choose_parent(is, rng);
     if (!first) { /* nothing of this island is committed yet, or nothing passed */
         member light = light_start(s, is->start);
         recipe_parents(r, &light, NULL, parents);
@@ -205,29 +217,30 @@ static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
     }
 }
 
-/* The oldest gain that fits the island's fastest and that this one lacks; those before it are
- * dropped. False: there is none. */
-static bool take_gain(island *is, const member *best, stock_entry *out) {
-    bool found = false;
-    while (is->gain_count > 0 && !found) {
+/* The oldest gain with the fastest of its setting of the macros, where that one lacks it; those
+ * before it are dropped. NULL: there is none. */
+static const member *take_gain(island *is, stock_entry *out) {
+    while (is->gain_count > 0) {
         *out = is->gains[0];
         is->gain_count--;
         memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
         json_t *edit = json_array_get(json_object_get(out->genome, "edits"), out->edit);
-        found =
-            best && genome_same_base(out->genome, best->genome) && !has_edit(best->genome, edit);
-        if (!found)
-            json_decref(out->genome);
+        for (size_t i = 0; i < is->niche_count; i++) {
+            const member *best = &is->niches[i];
+            if (genome_same_base(out->genome, best->genome) && !has_edit(best->genome, edit))
+                return best;
+        }
+        json_decref(out->genome);
     }
-    return found;
+    return NULL;
 }
 
 /* Several children of one parent may be faster, each by another edit, and one of them is the next
  * parent: what the others gained is tried on it at once. */
 static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
-    const member *best = population_best(&is->members);
     stock_entry gain;
-    if (!take_gain(is, best, &gain))
+    const member *best = take_gain(is, &gain);
+    if (!best)
         return false;
     recipe_parents(r, best, NULL, parents);
     recipe_put(r, r->message, "steps", json_pack("[[s]]", arm_name(ARM_OF(COMBINE))));
@@ -281,7 +294,29 @@ static bool belongs_in_stock(const search *s, const draft *d, const search_resul
            v->ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
 }
 
+/* Puts a member where its setting of the macros stands, or has it replace the one there, or leaves
+ * it out; of equals the newer stays. */
+static void join_niches(island *is, const member *m) {
+    size_t own = 0, at = 0;
+    while (own < is->niche_count && !genome_same_base(is->niches[own].genome, m->genome))
+        own++;
+    bool is_new = own == is->niche_count;
+    if (is_new && own == NICHES)
+        own--; /* the slowest makes room */
+    else if (is_new)
+        is->niches[is->niche_count++] = (member){.ns = INFINITY};
+    if (is->niches[own].ns < m->ns)
+        return;
+    json_incref(m->genome);
+    json_decref(is->niches[own].genome);
+    while (at < own && is->niches[at].ns <= m->ns)
+        at++;
+    memmove(&is->niches[at + 1], &is->niches[at], (own - at) * sizeof *is->niches);
+    is->niches[at] = *m;
+}
+
 static void join_island(island *is, const member *m) {
+    join_niches(is, m);
     const member *best = population_best(&is->members);
     if (!best || m->ns < best->ns)
         is->idle = 0;
@@ -383,6 +418,8 @@ static void evolve_end(search *s) {
         population_end(&s->islands[i].members);
         for (size_t k = 0; k < s->islands[i].stock_count; k++)
             json_decref(s->islands[i].stock[k].genome);
+        for (size_t k = 0; k < s->islands[i].niche_count; k++)
+            json_decref(s->islands[i].niches[k].genome);
         for (size_t k = 0; k < s->islands[i].gain_count; k++)
             json_decref(s->islands[i].gains[k].genome);
     }

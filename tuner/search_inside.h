@@ -10,6 +10,7 @@
 
 #define STOCK_MOST 48
 #define GAINS_MOST 16
+#define NICHES 6
 
 /* An edit that alone did no harm, in the genome where it was tried. */
 typedef struct stock_entry {
@@ -22,6 +23,10 @@ typedef struct island {
     uint32_t generation; /* restarts so far */
     uint64_t idle;       /* committed children since its best got better */
     population members;
+    /* The fastest of each setting of the macros, the fastest setting first: one that is ahead now
+     * need not be the one with the most to gain. */
+    member niches[NICHES];
+    size_t niche_count;
     bandit arms;
     stock_entry stock[STOCK_MOST];
     size_t stock_count, stock_next;
