@@ -343,10 +343,10 @@ static const bad_kernel bad_kernels[] = {
     {"a misaligned mbarrier", "@%p7 mbarrier.init.shared.b64 [%r2+4], 1;", VM_TRAP_MISALIGNED, ""},
     {"an arrival that never comes",
      GATE("65") "mbarrier.arrive.shared.b64 _, [%r2];\n" WAIT("W", "%r2", "0"), VM_TRAP_DEADLOCK,
-     "polls shared memory+1024"},
+     "polls shared memory+1152"},
     {"bytes that never come",
      GATE("64") "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 4;\n" WAIT("W", "%r2", "0"),
-     VM_TRAP_DEADLOCK, "polls shared memory+1024, which nothing changes"},
+     VM_TRAP_DEADLOCK, "polls shared memory+1152, which nothing changes"},
 };
 
 static void test_bad(void **state) {

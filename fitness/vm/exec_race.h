@@ -116,6 +116,11 @@ static bool read_conflicts(const vm_warp *w, uint32_t e, const race_access *a, u
 static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                                  unsigned lane, uint32_t e, const char *what) {
     uint64_t address = x->addr[lane] + (uint64_t)ip->imm;
+    if (e >> VM_RACE_SHIFT == VM_RACE_GAP) {
+        vm_trap_raise(w, ip, VM_TRAP_OUT_OF_BOUNDS, lane, &address,
+                      "an access of %u bytes between the variables of shared memory", x->bytes);
+        return false;
+    }
     if (e >> VM_RACE_SHIFT > VM_RACE_STAMPS) {
         bool copy = e >> VM_RACE_SHIFT == VM_RACE_COPY;
         vm_trap_raise(w, ip, VM_TRAP_RACE_SHARED, lane, &address, "%s",

@@ -425,6 +425,7 @@ typedef struct ptx_func {
     size_t sreg_count;
     uint32_t local_bytes;
     uint32_t local_align; /* of its variables; 0: it has none */
+    uint32_t shared_span; /* of an entry: bytes of shared memory with the gaps */
     uint32_t first_reg, end_reg;
 } ptx_func;
 
@@ -448,8 +449,10 @@ typedef struct ptx_call {
     uint32_t text_bytes;
 } ptx_call;
 
-/* Nothing stands in so many bytes behind each .global variable: there an overrun is seen. */
+/* Nothing stands in so many bytes behind each .global variable, and between the .shared variables
+ * of a block: there an overrun is seen. A shared one keeps the bank that it has without gaps. */
 #define PTX_GLOBAL_GAP 256u
+#define PTX_SHARED_GAP 128u
 
 /* Where a brx.idx may go. */
 typedef struct ptx_branches {

@@ -67,6 +67,12 @@ typedef struct ptx_fixup {
     uint32_t length;
 } ptx_fixup;
 
+/* Where shared variables end: as the chip packs them, and how many bytes of gaps the machine puts
+ * between them beside that. */
+typedef struct ptx_shared_end {
+    uint64_t packed, gaps;
+} ptx_shared_end;
+
 #define PTX_BUCKETS 1024
 
 typedef struct ptx_loader {
@@ -90,8 +96,9 @@ typedef struct ptx_loader {
     ptx_func *func; /* being read */
     uint32_t func_index;
     size_t const_capacity, sreg_capacity;
-    uint64_t shared_module; /* bytes of module-scope shared variables */
-    uint64_t shared_func; /* end of those of the function being read, and all of device functions */
+    ptx_shared_end shared_module; /* of module-scope shared variables */
+    ptx_shared_end shared_func;   /* of those of the function being read, and all of device
+                                     functions */
     uint32_t source_line;
     bool after_control;            /* nothing falls from the last instruction into what follows */
     uint32_t label_at_end;         /* pc of the newest label */

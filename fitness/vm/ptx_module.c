@@ -144,8 +144,9 @@ static bool end_body(ptx_loader *L) {
     f->pub.end_pc = L->m->insn_count;
     f->end_reg = L->m->reg_count;
     f->pub.local_bytes = f->local_bytes;
-    f->pub.shared_bytes = (uint32_t)L->shared_func;
-    if (!f->entry && L->shared_module < L->shared_func)
+    f->pub.shared_bytes = (uint32_t)L->shared_func.packed;
+    f->shared_span = (uint32_t)(L->shared_func.packed + L->shared_func.gaps);
+    if (!f->entry && L->shared_module.packed < L->shared_func.packed)
         L->shared_module = L->shared_func;
     f->frame_bytes = (f->frame_bytes + 63) & ~63u;
     L->func = NULL;
@@ -336,18 +337,20 @@ static bool finish_entries(ptx_loader *L) {
     m->entries = EV_NEW_ARRAY(L->arena, uint32_t, m->func_count + 1);
     if (!m->entries)
         return !(L->oom = true);
-    uint32_t most = (uint32_t)L->shared_module;
+    uint32_t all = (uint32_t)(L->shared_module.packed + L->shared_module.gaps), most = all;
     for (uint32_t i = 0; i < m->func_count; i++) {
         ptx_func *f = &m->funcs[i];
         if (!f->entry || !f->defined)
             continue;
-        if (f->pub.shared_bytes < L->shared_module)
-            f->pub.shared_bytes = (uint32_t)L->shared_module;
-        if (f->pub.shared_bytes > most)
-            most = f->pub.shared_bytes;
+        if (f->pub.shared_bytes < L->shared_module.packed)
+            f->pub.shared_bytes = (uint32_t)L->shared_module.packed;
+        if (f->shared_span < all)
+            f->shared_span = all;
+        if (f->shared_span > most)
+            most = f->shared_span;
         m->entries[m->entry_count++] = i;
     }
-    m->dynamic_base = (most + 127) & ~127u;
+    m->dynamic_base = most ? ((most + 127) & ~127u) + PTX_SHARED_GAP : 0;
     return true;
 }
 

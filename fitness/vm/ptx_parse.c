@@ -312,6 +312,16 @@ static const char *place_of(ptx_loader *L, const ptx_var *v) {
     return s ? s->name : L->lex.token.at;
 }
 
+static void place_shared(ptx_loader *L, ptx_var *v) {
+    ptx_shared_end *end = L->func ? &L->shared_func : &L->shared_module;
+    uint64_t packed = align_up(end->packed, v->align);
+    uint64_t gaps = align_up(end->gaps + (end->packed ? PTX_SHARED_GAP : 0), v->align);
+    v->offset = packed + gaps;
+    *end = (ptx_shared_end){packed + v->bytes, align_up(gaps, PTX_SHARED_GAP)};
+    if (!L->func && L->shared_func.packed < end->packed)
+        L->shared_func = *end;
+}
+
 /* Gives a variable its address in its space, and reads what it holds at first. */
 static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     vm_module *m = L->m;
@@ -323,11 +333,7 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
             v->dynamic = true;
             return true;
         }
-        uint64_t *used = L->func ? &L->shared_func : &L->shared_module;
-        v->offset = align_up(*used, v->align);
-        *used = v->offset + v->bytes;
-        if (!L->func && L->shared_func < *used)
-            L->shared_func = *used;
+        place_shared(L, v);
         return true;
     }
     if (v->space == VM_SPACE_LOCAL) {

@@ -259,7 +259,10 @@ typedef struct vm_observer {
 
 typedef enum vm_checks {
     VM_CHECK_NONE = 0, /* bounds, alignment, fuel and deadlock are always on */
-    VM_CHECK_INIT = 1, /* uninitialised reads, writes outside outputs */
+    /* Uninitialised reads, writes outside outputs. Registers have no shadow, so a load is where a
+     * read is judged, also a load of whole words that only copies a struct with its padding, as
+     * code without optimisation (-G, -O0) does: compile with -O1 or more, or zero the struct. */
+    VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
     VM_CHECK_ALL = 3,
 } vm_checks;

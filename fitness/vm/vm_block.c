@@ -60,6 +60,11 @@ vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t
 
 /* ---- blocks */
 
+static void mark_gaps(const vm_state *s, vm_block *b) {
+    for (size_t i = 0; i < s->gap_count && s->launch->checks & VM_CHECK_RACES; i++)
+        b->shared_writes[s->gaps[i]] = (uint32_t)VM_RACE_GAP << VM_RACE_SHIFT | VM_RACE_WRITTEN;
+}
+
 static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     const uint32_t *g = s->launch->grid;
     b->linear = linear;
@@ -71,6 +76,7 @@ static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->shared, 0, s->shared_bytes);
     memset(b->shared_writes, 0, s->shared_bytes);
+    mark_gaps(s, b);
     vm_async_reset(b);
     vm_race_block(s, b);
     b->active = true;

@@ -225,14 +225,16 @@ struct vm_state {
     uint32_t threads;
     uint64_t shared_used;  /* a block, dynamic included */
     uint64_t shared_bytes; /* the same, rounded up for the host */
-    uint64_t globals;      /* address of the module's variables */
-    uint8_t *consts;       /* the .const variables */
-    uint8_t *const_copy;   /* of the launch, where they hold addresses; or NULL */
-    uint64_t last_change;  /* thread instructions when memory last changed */
-    uint64_t happenings;   /* blocks begun and ended, clocks read, system calls */
-    vm_poll *poll;         /* NULL, or where reads are noted instead of observed */
-    uint32_t rank;         /* its place in the session */
-    bool ranked;           /* its memory has peers */
+    uint32_t *gaps;        /* words of shared memory in which nothing stands */
+    size_t gap_count;
+    uint64_t globals;     /* address of the module's variables */
+    uint8_t *consts;      /* the .const variables */
+    uint8_t *const_copy;  /* of the launch, where they hold addresses; or NULL */
+    uint64_t last_change; /* thread instructions when memory last changed */
+    uint64_t happenings;  /* blocks begun and ended, clocks read, system calls */
+    vm_poll *poll;        /* NULL, or where reads are noted instead of observed */
+    uint32_t rank;        /* its place in the session */
+    bool ranked;          /* its memory has peers */
     vm_races *races;
     vm_deferred deferred;
     vm_block *blocks; /* alive together */

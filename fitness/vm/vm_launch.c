@@ -70,6 +70,7 @@ void vm_state_free(vm_state *s) {
     free(s->runs);
     free(s->segments);
     free(s->const_copy);
+    free(s->gaps);
     free(s->events);
     free(s->sectors);
 }
@@ -94,6 +95,31 @@ static bool take_consts(vm_state *s) {
     return true;
 }
 
+static void cover(bool *covered, uint64_t first, uint64_t bytes, uint64_t words) {
+    for (uint64_t i = first / 4; i < (first + bytes + 3) / 4 && i < words; i++)
+        covered[i] = true;
+}
+
+/* The words of shared memory in which no variable stands that the kernel can see. */
+static bool find_gaps(vm_state *s) {
+    const vm_module *m = s->module;
+    uint64_t words = s->shared_used / 4;
+    bool *covered = calloc(words + 1, sizeof *covered);
+    s->gaps = malloc((words + 1) * sizeof *s->gaps);
+    if (covered && s->gaps) {
+        for (const ptx_var *v = m->variables; v; v = v->next)
+            if (v->space == VM_SPACE_SHARED && !v->dynamic &&
+                (v->func == PTX_NONE || !m->funcs[v->func].entry || &m->funcs[v->func] == s->entry))
+                cover(covered, v->offset, v->bytes, words);
+        cover(covered, m->dynamic_base, s->launch->dynamic_shared, words);
+        for (uint64_t i = 0; i < words; i++)
+            if (!covered[i])
+                s->gaps[s->gap_count++] = (uint32_t)i;
+    }
+    free(covered);
+    return covered && s->gaps;
+}
+
 bool vm_state_make(vm_state *s) {
     const vm_module *m = s->module;
     s->races = &s->session->races;
@@ -101,7 +127,7 @@ bool vm_state_make(vm_state *s) {
     s->runs = calloc((size_t)m->insn_count + 1, sizeof *s->runs);
     s->segments = calloc((size_t)m->site_count + 1, sizeof *s->segments);
     s->pools = calloc(m->func_count + 1, sizeof *s->pools);
-    if (!s->runs || !s->segments || !s->pools || !take_consts(s))
+    if (!s->runs || !s->segments || !s->pools || !take_consts(s) || !find_gaps(s))
         s->out_of_memory = true;
     return !s->out_of_memory && vm_wave_begin(s);
 }
@@ -122,8 +148,8 @@ ev_status vm_state_fill(vm_state *s, vm_memory *memory, const vm_launch *launch,
         EV_TRY(vm_memory_attach(memory, m, &s->globals, err));
     s->fuel = launch->fuel ? launch->fuel : DEFAULT_FUEL;
     s->threads = launch->block[0] * launch->block[1] * launch->block[2];
-    s->shared_used = launch->dynamic_shared ? m->dynamic_base + launch->dynamic_shared
-                                            : launch->entry->shared_bytes;
+    s->shared_used =
+        launch->dynamic_shared ? m->dynamic_base + launch->dynamic_shared : s->entry->shared_span;
     s->shared_bytes = (s->shared_used + 127) / 64 * 64;
     s->run = vm_isa_run(m->isa);
     return EV_OK;

@@ -29,9 +29,10 @@ enum {
     VM_RACE_LANE_SHIFT = 4,
     VM_RACE_LANE = 31 << VM_RACE_LANE_SHIFT,
     VM_RACE_SHIFT = 12,
-    VM_RACE_STAMPS = (1 << 20) - 4, /* the greatest stamp; above it are marks of shared memory: */
+    VM_RACE_STAMPS = (1 << 20) - 5, /* the greatest stamp; above it are marks of shared memory: */
     VM_RACE_COPY,                   /* a copy that was not waited for writes here */
     VM_RACE_MBARRIER,               /* an mbarrier stands here */
+    VM_RACE_GAP,                    /* nothing stands here: between two variables */
     VM_RACE_WORDS = 1 << 14,        /* accessed in parts: places in the table */
 
     /* ---- of writes */

@@ -36,7 +36,8 @@ uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
 
 static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
     for (uint64_t i = 0; i < bytes / 4; i++)
-        writes[i] &= VM_RACE_WRITTEN;
+        if (writes[i] >> VM_RACE_SHIFT != VM_RACE_GAP)
+            writes[i] &= VM_RACE_WRITTEN;
     if (reads)
         memset(reads, 0, bytes);
 }
