@@ -12,11 +12,12 @@ void vm_batch_flush(vm_warp *w) {
     vm_state *s = w->state;
     if (!s->event_count)
         return;
+    static const uint64_t none = 0; /* observers may add to the list's address */
     vm_batch batch = {.block = w->block->linear,
                       .warp = w->index,
                       .events = s->events,
                       .count = s->event_count,
-                      .sectors = s->sectors};
+                      .sectors = s->sectors ? s->sectors : &none};
     if (!s->poll)
         s->launch->observer->batch(s->launch->observer->context, &batch);
     s->event_count = s->sector_count = 0;
