@@ -13,7 +13,7 @@
 #   times      textbook and hand-tuned starts, and the vendor's own kernels by PyTorch where it is there
 #   tune       three minutes of evoke tune over the families; the winners measured again
 # A part that fails is said, and the next one runs. At most 9 minutes in all. Results are JSON in
-# FOLDER, together in FOLDER/results.json; a table comes last. --small runs a small task of its own
+# FOLDER, together in FOLDER/results.json; a table comes last. What other parts left in FOLDER stays. --small runs a small task of its own
 # in place of those that ship: for the driver's stand-in, which runs every block.
 # Exit codes: 0 all parts done, 1 a part failed, 2 wrong usage, 3 no such device.
 # shellcheck disable=SC2317 # parts are called by their names
@@ -58,7 +58,6 @@ export EVOKE_HOME=$home
 evoke=$bin/evoke
 mkdir -p "$out" || exit 3
 out=$(cd "$out" && pwd)
-rm -f "$out"/*.json "$out"/*.status "$out"/*.log
 
 begin=$SECONDS
 readonly MOST_SECONDS=535
@@ -142,11 +141,17 @@ part_tune() {
       --split held-out --json
 }
 
-rm -rf "$out/bundle" "$out"/records.sqlite*
+# What a part made before; other parts' results stay.
+declare -A makes=([agree]="goldens.json check-device.json check-vm.json"
+  [calibrate]="calibrate.json gpu.json" [rank]=rank.json [times]=vendor.json
+  [tune]="tune.json winners.json bundle records.sqlite records.sqlite-wal records.sqlite-shm")
 any_failed=0
 for part in ${parts//,/ }; do
   failed=0 why='' part_begin=$SECONDS
   echo "run.sh: $part" >&2
+  for file in ${makes[$part]} "$part.log" "$part.status"; do
+    rm -rf "${out:?}/$file"
+  done
   "part_$part"
   printf '%d %d %s\n' "$failed" "$((SECONDS - part_begin))" "$why" >"$out/$part.status"
   if ((failed)); then
