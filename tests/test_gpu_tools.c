@@ -34,7 +34,7 @@ static void kendall(void **state) {
     assert_float_equal(tau(up, up, 4), 1, 1e-12);
     assert_float_equal(tau(up, down, 4), -1, 1e-12);
     assert_float_equal(tau(up, swapped, 4), 4.0 / 6, 1e-12);
-    assert_float_equal(tau(up, tied, 4), 5 / sqrt(6.0 * 5), 1e-12);
+    assert_true(fabs(tau(up, tied, 4) - 5 / sqrt(6.0 * 5)) < 1e-12);
     assert_float_equal(tau(tied, tied, 4), 1, 1e-12);
     assert_float_equal(tau(up, flat, 4), 0, 0);
     assert_float_equal(tau(up, up, 1), 0, 0);
@@ -43,7 +43,7 @@ static void kendall(void **state) {
                                    {.measured = 1.004, .modelled = 1},
                                    {.measured = 2, .modelled = 3}};
     assert_float_equal(silicon_kendall(noisy, 3, 0), 1.0 / 3, 1e-12);
-    assert_float_equal(silicon_kendall(noisy, 3, 0.01), 2 / sqrt(2.0 * 3), 1e-12);
+    assert_true(fabs(silicon_kendall(noisy, 3, 0.01) - 2 / sqrt(2.0 * 3)) < 1e-12);
 }
 
 static void ranks(void **state) {

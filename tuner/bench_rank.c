@@ -177,9 +177,9 @@ static ev_status draw(pair *p, uint32_t start, ev_pcg *rng, ir_genome **out, ev_
 }
 
 /* A variant that was timed becomes its lineage's parent, until that is long enough. */
-static void choose_parent(pair *p, uint32_t start, ir_genome *child, fate fate) {
+static void choose_parent(pair *p, uint32_t start, ir_genome *child, fate reached) {
     bool is_long = ir_genome_edit_count(child) >= MOST_EDITS;
-    if (fate != TIMED && p->parent[start] != NULL) {
+    if (reached != TIMED && p->parent[start] != NULL) {
         ir_genome_free(child);
         return;
     }
@@ -373,7 +373,7 @@ static ev_status rank_path(const cli_args *args, const rank_bench *shared, const
 /* ---- the bench ---- */
 
 /* What both sides take; and the twin, where --against names none. */
-static ev_status look_at_devices(const cli_args *args, rank_bench *b, char model[64],
+static ev_status look_at_devices(const cli_args *args, rank_bench *b, char twin[64],
                                  ev_error *err) {
     const char *against = cli_text(args, CLI_OPT_AGAINST);
     device *d = NULL;
@@ -381,13 +381,13 @@ static ev_status look_at_devices(const cli_args *args, rank_bench *b, char model
     EV_TRY(device_open(b->device_id, &d, err));
     const device_properties *p = device_properties_of(d);
     b->sm = p->sm;
-    (void)snprintf(model, 64, "%.63s",
+    (void)snprintf(twin, 64, "%.63s",
                    against != NULL      ? against
                    : p->twin[0] != '\0' ? p->twin
                                         : p->id);
     device_close(d);
-    b->model_id = model;
-    EV_TRY(device_open(model, &d, err));
+    b->model_id = twin;
+    EV_TRY(device_open(twin, &d, err));
     b->sm = device_properties_of(d)->sm < b->sm ? device_properties_of(d)->sm : b->sm;
     device_close(d);
     return EV_OK;
@@ -436,13 +436,13 @@ static ev_status print_report(cmd_context *c, const rank_bench *b, report *r, ev
 ev_status bench_rank(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"kernel", "start",     ">variants",   ">Kendall tau",
                                           ">apart", ">Spearman", ">mean error", NULL};
-    char model[64];
+    char twin[64];
     rank_bench b = {.seed = cli_count(c->args, CLI_OPT_SEED, 1),
                     .wanted = (size_t)cli_count(c->args, CLI_OPT_VARIANTS, 60)};
     if (b.wanted == 0 || b.wanted > 100000)
         return ev_fail(err, EV_BAD, "--variants %s: from 1 to 100000",
                        c->args->values[CLI_OPT_VARIANTS]);
-    EV_TRY(look_at_devices(c->args, &b, model, err));
+    EV_TRY(look_at_devices(c->args, &b, twin, err));
     report r = {.list = json_array(), .rows = table_new(columns)};
     ev_status status = r.rows == NULL ? ev_fail_memory(err, 1) : EV_OK;
     if (status == EV_OK)

@@ -109,11 +109,11 @@ static void add_row(table *rows, const tune_row *r) {
     table_cell(rows, "%s", r->promoted ? "yes" : "no");
 }
 
-static void print_counts(const tune_report *r, const char *device, ev_str *out) {
+static void print_counts(const tune_report *r, const char *device_id, ev_str *out) {
     ev_str_printf(out,
                   "%s, seed %" PRIu64 ": %" PRIu64 " evaluations in %.0f s, %" PRIu64
                   " duplicates; stopped at a gate:",
-                  device, r->seed, r->evaluations, r->seconds, r->duplicates);
+                  device_id, r->seed, r->evaluations, r->seconds, r->duplicates);
     for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
         ev_str_printf(out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
     ev_str_char(out, '\n');

@@ -182,15 +182,15 @@ static ev_status compare(session *s, const golden_plan *p, const bench *b, ev_er
 static ev_status run_kernel(session *s, const golden_plan *p, const device_kernel *k, bench *b,
                             ev_error *err) {
     golden_params params;
-    device_outcome outcome;
+    device_outcome ended;
     EV_TRY(fill(s, p, b, &params, err));
     device_launch l = {.params = &params, .dynamic_shared = p->first->dynamic, .fuel = 1u << 24};
     golden_plan_shape(p, l.grid, l.block);
-    EV_TRY(device_run(s->d, k, &l, &outcome, err));
-    if (outcome.ok)
+    EV_TRY(device_run(s->d, k, &l, &ended, err));
+    if (ended.ok)
         return compare(s, p, b, err);
     count_row(s, p, DIFFERED);
-    tell(s, p, "fault", outcome.fault.message);
+    tell(s, p, "fault", ended.fault.message);
     return EV_OK;
 }
 

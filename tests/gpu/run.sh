@@ -123,8 +123,8 @@ part_calibrate() {
 part_rank() {
   local against=$twin
   [[ ! -s $out/gpu.json ]] || against=vm:$out/gpu.json
-  step rank 110 rank.json "$evoke" bench rank --device "$device" --against "$against" \
-    --variants "$variants" --seconds 100 "${rank_only[@]}" --json
+  step rank 185 rank.json "$evoke" bench rank --device "$device" --against "$against" \
+    --variants "$variants" --seconds 170 "${rank_only[@]}" --json
 }
 
 part_times() {
