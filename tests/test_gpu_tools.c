@@ -85,6 +85,10 @@ static void golden_bits(void **state) {
         assert_int_equal((int)number(json, "refused"), 0);
         json_decref(json);
     }
+    json_t *short_of_time =
+        cli_json(cli_shell(EVOKE_BINARY_DIR "/tests/goldens vm:h200 --seconds 0.05"), 0);
+    assert_true(number(short_of_time, "unfinished") > 0 && number(short_of_time, "plans") > 0);
+    json_decref(short_of_time);
     /* what an older GPU has not is refused, and no difference */
     json_t *json = goldens("vm:v100", 0);
     assert_true(number(json, "refused") > 0 && number(json, "plans") > number(json, "refused"));

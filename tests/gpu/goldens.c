@@ -1,8 +1,10 @@
-/* goldens DEVICE [FAMILY...]: the goldens of the PTX table on a device, which may be a GPU: the
- * bits that the PTX ISA asks for, and so the virtual machine's. Prints one JSON object on a line:
- * rows of the table by outcome, and what differed. Goldens that end in a trap are left out. Exit
- * codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device failed. */
+/* goldens DEVICE [--seconds N] [FAMILY...]: the goldens of the PTX table on a device, which may be
+ * a GPU: the bits that the PTX ISA asks for, and so the virtual machine's. Prints one JSON object
+ * on a line: rows of the table by outcome, and what differed. Goldens that end in a trap are left
+ * out; after N seconds the rest is, and counted. Exit codes: 0, 1 where something differed, 2 for
+ * wrong usage, 3 where the device failed. */
 #include "base/file.h"
+#include "base/proc.h"
 #include "fitness/device.h"
 #include "tests/ptx/golden_plan.h"
 
@@ -23,7 +25,8 @@ typedef struct session {
     json_t *rows; /* name -> [agreed, differed, refused], in plans */
     json_t *told; /* of what differed or was refused, the first few */
     uint64_t values;
-    size_t plans, differed, refused, traps;
+    size_t plans, differed, refused, traps, unfinished;
+    double until;  /* by the clock; 0: no limit */
     ev_error lost; /* the device is gone */
     bool is_lost;
 } session;
@@ -228,6 +231,8 @@ static void on_plan(void *context, golden_plan *p, bool is_sound) {
     session *s = context;
     if (p->first->trap != NULL)
         s->traps++;
+    else if (s->until > 0 && ev_clock_now() > s->until)
+        s->unfinished++;
     else if (is_sound && !s->is_lost)
         run_plan(s, p);
 }
@@ -294,12 +299,13 @@ static json_t *rows_with(const session *s, outcome what) {
 static void print(const session *s) {
     const device_properties *p = device_properties_of(s->d);
     json_t *all =
-        json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
-                  p->id, "name", p->name, "modelled", p->modelled, "driver", p->driver, "rows",
-                  (json_int_t)json_object_size(s->rows), "plans", (json_int_t)s->plans, "values",
-                  (json_int_t)s->values, "differed", (json_int_t)s->differed, "refused",
-                  (json_int_t)s->refused, "left_out", (json_int_t)s->traps, "rows_that_differ",
-                  rows_with(s, DIFFERED), "rows_refused", rows_with(s, REFUSED), "told", s->told);
+        json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}",
+                  "device", p->id, "name", p->name, "modelled", p->modelled, "driver", p->driver,
+                  "rows", (json_int_t)json_object_size(s->rows), "plans", (json_int_t)s->plans,
+                  "values", (json_int_t)s->values, "differed", (json_int_t)s->differed, "refused",
+                  (json_int_t)s->refused, "left_out", (json_int_t)s->traps, "unfinished",
+                  (json_int_t)s->unfinished, "rows_that_differ", rows_with(s, DIFFERED),
+                  "rows_refused", rows_with(s, REFUSED), "told", s->told);
     char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
     (void)puts(text != NULL ? text : "{}");
     free(text);
@@ -309,10 +315,14 @@ static void print(const session *s) {
 int main(int argc, char **argv) {
     ev_error err = {0};
     session s = {.arena = ev_arena_new(), .rows = json_object(), .told = json_array()};
-    ev_status status = argc < 2 ? ev_fail(&err, EV_BAD, "usage: goldens DEVICE [FAMILY...]")
-                                : device_open(argv[1], &s.d, &err);
+    ev_status status =
+        argc < 2 ? ev_fail(&err, EV_BAD, "usage: goldens DEVICE [--seconds N] [FAMILY...]")
+                 : device_open(argv[1], &s.d, &err);
+    int first = argc > 3 && strcmp(argv[2], "--seconds") == 0 ? 4 : 2;
+    if (first == 4)
+        s.until = ev_clock_now() + atof(argv[3]);
     if (status == EV_OK)
-        status = run_files(&s, argv + 2, argc - 2, &err);
+        status = run_files(&s, argv + first, argc - first, &err);
     if (s.d != NULL)
         print(&s);
     if (status != EV_OK)

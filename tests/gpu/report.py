@@ -33,6 +33,8 @@ def agree(folder):
     if goldens:
         words.append("%d rows of the table: %d launches, %d differ, %d refused" % (
             goldens["rows"], goldens["plans"], goldens["differed"], goldens["refused"]))
+        if goldens["unfinished"]:
+            words.append("no time for %d more" % goldens["unfinished"])
     in_vm = {(r["kernel"], r["start"], r["case"]): r for r in (here or {}).get("rows", [])}
     for row in (there or {}).get("rows", []):
         other = in_vm.get((row["kernel"], row["start"], row["case"]))

@@ -108,7 +108,7 @@ tune_budget=(--seconds "$tune_seconds")
 # ---- the parts
 
 part_agree() {
-  step goldens 60 goldens.json "$goldens" "$device"
+  step goldens 90 goldens.json "$goldens" "$device" --seconds 75
   step "kernels on $device" 60 check-device.json "$evoke" check "${tasks[@]}" --device "$device" --json
   step "kernels on $twin" 60 check-vm.json "$evoke" check "${tasks[@]}" --device "$twin" --json
 }
