@@ -621,6 +621,36 @@ static void test_workers_that_keep_dying(void **state) {
     assert_false(ev_path_exists(in_scratch("dying")));
 }
 
+/* Through a shell, with counts: the same winner. */
+static void test_workers_by_command(void **state) {
+    (void)state;
+    char one[1100], more[1100];
+    (void)snprintf(one, sizeof one, "exec '%s' worker", self);
+    (void)snprintf(more, sizeof more, "2:EVOKE_IGNORED=1 '%s' worker", self);
+    const char *const texts[] = {one, more};
+    tune_options o = options_for(in_scratch("commands"), 0);
+    o.worker_argv = (const char *const[]){"/nosuch/evoke", NULL};
+    o.worker_commands = texts;
+    o.worker_command_count = 2;
+    tune_report report = run(&o);
+    assert_int_equal(report.workers, 3);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("commands"));
+}
+
+static void test_bad_commands(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *word;
+    } rows[] = {{"0:true", "from 1"}, {"17:true", "more than 16"}, {"3: ", "names no command"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tune_options o = options_for(in_scratch("bad"), 0);
+        o.worker_commands = &rows[i].text;
+        o.worker_command_count = 1;
+        expect_failure(&o, EV_BAD, "--worker-command", rows[i].word);
+    }
+}
+
 static void test_a_worker_of_another_version(void **state) {
     (void)state;
     setenv("EVOKE_OTHER_VERSION", "99.9", 1);
@@ -706,6 +736,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_resume_of_a_finished_run_gives_its_rows, clear_faults),
         cmocka_unit_test_setup(test_resume_of_another_run_is_refused, clear_faults),
         cmocka_unit_test_setup(test_workers_that_keep_dying, clear_faults),
+        cmocka_unit_test_setup(test_workers_by_command, clear_faults),
+        cmocka_unit_test_setup(test_bad_commands, clear_faults),
         cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
         cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
         cmocka_unit_test_setup(test_bad_options, clear_faults),

@@ -48,6 +48,8 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     if (cli_count(args, CLI_OPT_WORKERS, 0) > MOST_WORKERS)
         return ev_fail(err, EV_BAD, "--workers %s: at most %d", args->values[CLI_OPT_WORKERS],
                        MOST_WORKERS);
+    if (args->list_count > 0 && args->given[CLI_OPT_WORKERS])
+        return ev_fail(err, EV_BAD, "--worker-command has its own counts; leave out --workers");
     if (cli_flag(args, CLI_OPT_RESUME) && cli_text(args, CLI_OPT_RECORDS) == NULL)
         return ev_fail(err, EV_BAD, "--resume wants --records FILE: the records to go on with");
     if (cli_text(args, CLI_OPT_OUT) != NULL)
@@ -64,6 +66,8 @@ static tune_options options_of(const cli_args *args) {
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
         .records = cli_text(args, CLI_OPT_RECORDS),
+        .worker_commands = args->list,
+        .worker_command_count = args->list_count,
         .resume = cli_flag(args, CLI_OPT_RESUME),
         .stop = &stop_flag,
     };

@@ -47,7 +47,9 @@ pool_job *pool_job_new(message_kind kind, uint64_t number, json_t *message);
 void pool_job_free(pool_job *job); /* NULL is fine */
 
 typedef struct pool_options {
-    const char *const *argv; /* NULL: this binary with `worker --stdio` */
+    const char *const *argv;     /* NULL: this binary with `worker --stdio` */
+    const char *const *commands; /* [workers]: what the shell runs for each, in place of argv; NULL:
+                                    argv for all */
     unsigned workers;
     const char *device;
     void *context;

@@ -27,7 +27,10 @@ void pool_say(slot *s, json_t *message) {
 ev_status pool_start(pool *p, slot *s, ev_error *err) {
     assert(s->state == SLOT_EMPTY);
     *s = (slot){.line = {.in = -1, .out = -1}};
-    EV_TRY(ev_proc_spawn(p->options.argv, &s->proc, err));
+    const char *shell[] = {"/bin/sh", "-c", NULL, NULL};
+    if (p->options.commands)
+        shell[2] = p->options.commands[s - p->slots];
+    EV_TRY(ev_proc_spawn(p->options.commands ? shell : p->options.argv, &s->proc, err));
     s->state = SLOT_GREETING;
     s->line.in = s->proc.out;
     s->line.out = s->proc.in;

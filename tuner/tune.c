@@ -153,15 +153,23 @@ static ev_status run_task(tune_state *run, size_t index, const json_t *identity,
 static unsigned worker_count(const tune_options *o) {
     if (strncmp(o->device, "cuda:", 5) == 0)
         return 1;
+    if (o->worker_command_count > 0)
+        return 0; /* as many as the commands say */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned workers = o->workers ? o->workers : cores > 0 ? (unsigned)cores : 1;
     return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would wait */
 }
 
 static ev_status run_tasks(tune_state *run, const json_t *identity, ev_error *err) {
+    const tune_options *o = run->options;
     EV_TRY(look_at_records(run, identity, err));
+    EV_TRY(commands_parse(o->worker_commands, o->worker_command_count, SEARCH_LAG, &run->commands,
+                          err));
+    if (run->commands.count > 0)
+        run->report->workers = (unsigned)run->commands.count;
     pool_options options = {.argv = run->options->worker_argv,
-                            .workers = worker_count(run->options),
+                            .workers = run->report->workers,
+                            .commands = run->commands.count > 0 ? run->commands.each : NULL,
                             .device = run->options->device,
                             .context = run,
                             .known = known_code};
@@ -199,6 +207,7 @@ static void close_run(tune_state *run) {
         report->failed_workers = pool_failed_workers(run->pool);
     }
     pool_free(run->pool);
+    commands_free(&run->commands);
     records_close(run->records);
     for (size_t i = 0; run->tasks && i < run->options->task_count; i++)
         task_free(run->tasks[i]);

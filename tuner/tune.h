@@ -42,6 +42,10 @@ typedef struct tune_options {
     const char *records; /* SQLite file; NULL: a temporary one */
     bool resume;
     const char *const *worker_argv; /* NULL-ended; NULL: this binary with `worker --stdio` */
+    /* "CMD" or "N:CMD": what the shell runs to have a worker, in place of workers of this machine
+     */
+    const char *const *worker_commands;
+    size_t worker_command_count;
     const volatile int *stop; /* set to non-zero by a signal handler: end cleanly; NULL: never */
     void (*progress)(void *context, const tune_progress *progress);
     void *progress_context;

@@ -4,6 +4,7 @@
 
 #include "ir/ir.h"
 #include "kernels/task.h"
+#include "tuner/commands.h"
 #include "tuner/pool.h"
 #include "tuner/records.h"
 #include "tuner/search.h"
@@ -15,6 +16,7 @@ typedef struct tune_state {
     const tune_options *options;
     tune_report *report; /* grows */
     task **tasks;        /* [options->task_count] */
+    commands commands;
     pool *pool;
     records *records;
     struct course *course; /* that is searching now; NULL: none */
