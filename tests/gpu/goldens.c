@@ -1,11 +1,13 @@
 /* goldens DEVICE [--seconds N] [FAMILY...]: the goldens of the PTX table on a device, which may be
  * a GPU: the bits that the PTX ISA asks for, and so the virtual machine's. Prints one JSON object
  * on a line: rows of the table by outcome, and what differed. Goldens that end in a trap are left
- * out; after N seconds the rest is, and counted. Exit codes: 0, 1 where something differed, 2 for
- * wrong usage, 3 where the device failed. */
+ * out; after N seconds the rest is, and counted. Without families: matrix instructions too, against
+ * the twin. Exit codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device
+ * failed. */
 #include "base/file.h"
 #include "base/proc.h"
 #include "fitness/device.h"
+#include "tests/gpu/tensor.h"
 #include "tests/ptx/golden_plan.h"
 
 #include <dirent.h>
@@ -22,8 +24,9 @@
 typedef struct session {
     device *d;
     ev_arena *arena;
-    json_t *rows; /* name -> [agreed, differed, refused], in plans */
-    json_t *told; /* of what differed or was refused, the first few */
+    json_t *rows;   /* name -> [agreed, differed, refused], in plans */
+    json_t *tensor; /* NULL: not asked for */
+    json_t *told;   /* of what differed or was refused, the first few */
     uint64_t values;
     size_t plans, differed, refused, traps, unfinished;
     double until;  /* by the clock; 0: no limit */
@@ -283,6 +286,21 @@ static ev_status run_files(session *s, char *const *families, int count, ev_erro
     return status;
 }
 
+/* Matrix instructions, which have no goldens of this form: against the device's twin. */
+static ev_status run_tensor(session *s, ev_error *err) {
+    const char *twin = device_properties_of(s->d)->twin;
+    device *vm = NULL;
+    if (twin[0] == '\0')
+        return EV_OK;
+    EV_TRY(device_open(twin, &vm, err));
+    s->tensor = tensor_compare(s->d, vm, err);
+    device_close(vm);
+    if (s->tensor == NULL)
+        return err->status;
+    s->differed += json_array_size(json_object_get(s->tensor, "differed"));
+    return EV_OK;
+}
+
 /* ---- the program ---- */
 
 static json_t *rows_with(const session *s, outcome what) {
@@ -306,6 +324,8 @@ static void print(const session *s) {
                   (json_int_t)s->refused, "left_out", (json_int_t)s->traps, "unfinished",
                   (json_int_t)s->unfinished, "rows_that_differ", rows_with(s, DIFFERED),
                   "rows_refused", rows_with(s, REFUSED), "told", s->told);
+    if (s->tensor != NULL)
+        (void)json_object_set(all, "tensor", s->tensor);
     char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
     (void)puts(text != NULL ? text : "{}");
     free(text);
@@ -323,6 +343,8 @@ int main(int argc, char **argv) {
         s.until = ev_clock_now() + atof(argv[3]);
     if (status == EV_OK)
         status = run_files(&s, argv + first, argc - first, &err);
+    if (status == EV_OK && first == argc)
+        status = run_tensor(&s, &err);
     if (s.d != NULL)
         print(&s);
     if (status != EV_OK)
@@ -330,6 +352,7 @@ int main(int argc, char **argv) {
     device_close(s.d);
     json_decref(s.rows);
     json_decref(s.told);
+    json_decref(s.tensor);
     ev_arena_free(s.arena);
     return status != EV_OK ? ev_status_exit_code(status) : s.differed > 0 || s.plans == 0;
 }

@@ -33,6 +33,10 @@ def agree(folder):
     if goldens:
         words.append("%d rows of the table: %d launches, %d differ, %d refused" % (
             goldens["rows"], goldens["plans"], goldens["differed"], goldens["refused"]))
+        if goldens.get("tensor"):
+            tensor = goldens["tensor"]
+            words.append("%d matrix instructions: %d differ, %d refused" % (
+                tensor["forms"], len(tensor["differed"]), len(tensor["refused"])))
         if goldens["unfinished"]:
             words.append("no time for %d more" % goldens["unfinished"])
     in_vm = {(r["kernel"], r["start"], r["case"]): r for r in (here or {}).get("rows", [])}
