@@ -24,11 +24,11 @@ static const json_t *row_of(const json_t *json, size_t index) {
 static void tunes_and_exports(void **state) {
     (void)state;
     json_t *json =
-        cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed", "3",
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed", "1",
                          "--records", cli_path("r.sqlite"), "--out", cli_path("out"), "--json"),
                  0);
     cli_keys(json, "seed:i rows:a");
-    assert_int_equal(ev_json_integer(json, "seed", 0), 3);
+    assert_int_equal(ev_json_integer(json, "seed", 0), 1);
     assert_int_equal(json_array_size(json_object_get(json, "rows")), 1);
     const json_t *row = row_of(json, 0);
     cli_keys(row, "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
@@ -78,7 +78,8 @@ static void explains_the_winner(void **state) {
     const char *text = ev_str_text(&r.out);
     assert_non_null(strstr(text, "scale for "));
     assert_non_null(strstr(text, " % of the gain\n"));
-    assert_non_null(strstr(text, "\n-\tbar.sync"));
+    if (!strstr(text, "\n-\tbar.sync"))
+        fail_msg("no barrier left in:\n%s", text);
     json_t *json = cli_json(CLI_RUN("explain", cli_path("r.sqlite"), "--json"), 0);
     const json_t *one = json_array_get(json_object_get(json, "variants"), 0);
     cli_keys(one, "kernel:s gpu:s sm:i start:s promoted:b edits:a ir_diff:s ptx_diff:s");
@@ -130,7 +131,7 @@ static void exports_the_same_bytes(void **state) {
 static void resumes_to_the_same_end(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed",
-                                    "3", "--records", cli_path("r.sqlite"), "--resume", "--json"),
+                                    "1", "--records", cli_path("r.sqlite"), "--resume", "--json"),
                             0);
     char *manifest = cli_read("out/manifest.json");
     const char *sha256 = ev_json_text(row_of(json, 0), "ptx_sha256", "none");
