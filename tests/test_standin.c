@@ -478,6 +478,40 @@ static void test_streams(void **state) {
     OK(cu.cuCtxDestroy_v2(w.context));
 }
 
+/* A kernel waits for one that is launched after it, in another stream; then a third one, behind an
+ * event of the first stream. */
+static void test_side_by_side(void **state) {
+    (void)state;
+    work w = work_on(0);
+    CUmodule module = NULL;
+    CUfunction spin = NULL;
+    CUstream waits = NULL, sets = NULL;
+    CUevent end = NULL;
+    OK(cu.cuModuleLoadData(&module, SPIN));
+    OK(cu.cuModuleGetFunction(&spin, module, "spin"));
+    OK(cu.cuStreamCreate(&waits, 0));
+    OK(cu.cuStreamCreate(&sets, 0));
+    OK(cu.cuEventCreate(&end, 0));
+    OK(cu.cuMemsetD32_v2(w.out, 0, 64));
+    OK(cu.cuCtxSynchronize());
+    void *params[] = {&w.out};
+    OK(cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, waits, params, NULL));
+    OK(cu.cuEventRecord(end, waits));
+    IS(NOT_READY, cu.cuStreamQuery(waits));
+    OK(go(&w, 32, 0, sets));
+    OK(cu.cuStreamWaitEvent(sets, end, 0));
+    OK(go(&w, 1, 0, sets));
+    OK(cu.cuStreamSynchronize(sets));
+    OK(cu.cuEventQuery(end));
+    assert_int_equal(first_of(w.out), 40 + 32 + 2);
+    /* one fault ends all kernels of the context */
+    OK(cu.cuMemsetD32_v2(w.out, 0, 64));
+    OK(cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, waits, params, NULL));
+    OK(go(&w, 1, 2, sets));
+    IS(MISALIGNED_ADDRESS, cu.cuStreamSynchronize(waits));
+    OK(cu.cuCtxDestroy_v2(w.context));
+}
+
 static void add_one(void *data) {
     ++*(int *)data;
 }
@@ -568,8 +602,9 @@ int main(void) {
         cmocka_unit_test(test_memory),   cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_modules),  cmocka_unit_test(test_jit_logs),
         cmocka_unit_test(test_launches), cmocka_unit_test(test_traps),
-        cmocka_unit_test(test_streams),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_peers),    cmocka_unit_test(test_injected),
+        cmocka_unit_test(test_streams),  cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_injected),
     };
     return cmocka_run_group_tests(tests, open_driver, NULL);
 }

@@ -147,7 +147,7 @@ CUresult sd_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
         return CUDA_ERROR_INVALID_VALUE;
     if (!sd_is_device(device) || !sd_is_device(peer))
         return CUDA_ERROR_INVALID_DEVICE;
-    *can = device != peer;
+    *can = device != peer && !sd_get()->config.no_peers;
     return CUDA_SUCCESS;
 }
 
@@ -353,7 +353,7 @@ CUresult sd_cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 
 CUresult sd_cuCtxSynchronize(void) {
     sd_context *c = sd_current();
-    sd_wait(c->last);
+    sd_wait_context(c);
     c = sd_current();
     return c != NULL ? c->fault : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
@@ -369,6 +369,8 @@ static CUresult peer_of(CUcontext peer, uint32_t *bit) {
 CUresult sd_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     uint32_t bit = 0;
     CUresult result = flags != 0 ? CUDA_ERROR_INVALID_VALUE : peer_of(peer, &bit);
+    if (result == CUDA_SUCCESS && sd_get()->config.no_peers)
+        result = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (result != CUDA_SUCCESS)
         return result;
     if (sd_current()->peers & bit)

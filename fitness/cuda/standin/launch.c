@@ -194,6 +194,8 @@ static CUresult push_launch(sd_function *f, const uint32_t *grid, const uint32_t
     e->launch.shared = shared;
     e->launch.params = params;
     e->launch.timed = sd_get()->timed_events > 0;
+    e->launch.turn.context = on->base.context;
+    (void)pthread_cond_init(&e->launch.turn.mine, NULL);
     sd_push(e);
     return CUDA_SUCCESS;
 }
@@ -260,16 +262,6 @@ static CUresult error_of(vm_trap_kind kind) {
     }
 }
 
-/* Memory of other devices is there only for contexts that enabled their peer. */
-static void hide_peers(const sd_context *c, bool hidden) {
-    sd_state *s = sd_get();
-    for (size_t i = 0; s->device_count > 1 && i < s->buffer_count; i++) {
-        const sd_buffer *b = &s->buffers[i];
-        if (b->where == SD_ON_DEVICE && b->device != c->device && !(c->peers >> b->device & 1))
-            (void)vm_memory_hide(s->memory, b->address, hidden);
-    }
-}
-
 /* A grid that fits the device as a whole is alive as a whole: only then may blocks wait for each
  * other. */
 static uint32_t resident_blocks(const sd_function *f, const vm_launch *l) {
@@ -294,18 +286,52 @@ static void set_buffers(model *m, const vm_launch *l) {
     model_set_buffers(m, found, count);
 }
 
-static ev_status run(const sd_entry *e, vm_launch *l, vm_result *result, double *ns,
-                     ev_error *err) {
+/* Passes the turn on after each stretch that it is told of, and tells the model. */
+typedef struct passing {
+    sd_turn *turn;
+    const vm_observer *inner; /* NULL: none */
+} passing;
+
+static void pass_block_begin(void *context, uint32_t block, uint32_t warps) {
+    const passing *p = context;
+    if (p->inner != NULL && p->inner->block_begin != NULL)
+        p->inner->block_begin(p->inner->context, block, warps);
+}
+
+static void pass_batch(void *context, const vm_batch *batch) {
+    const passing *p = context;
+    if (p->inner != NULL && p->inner->batch != NULL)
+        p->inner->batch(p->inner->context, batch);
+    sd_turn_pass(p->turn);
+}
+
+static void pass_block_end(void *context, uint32_t block) {
+    const passing *p = context;
+    if (p->inner != NULL && p->inner->block_end != NULL)
+        p->inner->block_end(p->inner->context, block);
+}
+
+static ev_status run_in_turns(sd_entry *e, vm_launch *l, vm_result *result, ev_error *err) {
+    passing p = {.turn = &e->launch.turn, .inner = l->observer};
+    const vm_observer observer = {.context = &p,
+                                  .block_begin = pass_block_begin,
+                                  .batch = pass_batch,
+                                  .block_end = pass_block_end};
+    if (p.turn->passes)
+        l->observer = &observer;
+    return vm_run(sd_get()->memory, l, result, err);
+}
+
+static ev_status run(sd_entry *e, vm_launch *l, vm_result *result, double *ns, ev_error *err) {
     const sd_function *f = e->launch.function;
-    sd_state *s = sd_get();
     if (!e->launch.timed)
-        return vm_run(s->memory, l, result, err);
+        return run_in_turns(e, l, result, err);
     model *m = NULL;
     model_time time;
     EV_TRY(model_new(sd_device_of(f->base.context)->g, l, &m, err));
     set_buffers(m, l);
     l->observer = model_observer(m);
-    ev_status status = vm_run(s->memory, l, result, err);
+    ev_status status = run_in_turns(e, l, result, err);
     if (status == EV_OK && result->ok)
         status = model_finish(m, result, &time, err);
     if (status == EV_OK && result->ok)
@@ -322,7 +348,7 @@ static void copy_constants(const sd_module *m) {
         memcpy(to, from->host, bytes);
 }
 
-CUresult sd_run_launch(const sd_entry *e, double *ns) {
+CUresult sd_run_launch(sd_entry *e, double *ns) {
     const sd_function *f = e->launch.function;
     const sd_config *config = &sd_get()->config;
     vm_launch l = {.module = f->module->code,
@@ -339,9 +365,7 @@ CUresult sd_run_launch(const sd_entry *e, double *ns) {
     copy_constants(f->module);
     vm_result result;
     ev_error err;
-    hide_peers(f->base.context, true);
     ev_status status = run(e, &l, &result, ns, &err);
-    hide_peers(f->base.context, false);
     if (status != EV_OK) {
         sd_say("%s: %s", f->entry->name, err.text);
         return status == EV_BAD ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_OUT_OF_MEMORY;

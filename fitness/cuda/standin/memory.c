@@ -346,7 +346,10 @@ static CUresult copy(end to, end from, size_t bytes, CUstream stream, bool waits
     if (!waits && !to.pageable && !from.pageable)
         return CUDA_SUCCESS;
     const sd_context *c = sd_current();
-    sd_wait(c->last);
+    if (on == c->stream)
+        sd_wait_context(c);
+    else
+        sd_wait(on->last);
     return c->fault;
 }
 

@@ -1,6 +1,7 @@
-/* The queue: one thread does all work of all streams in the order of the calls. That order
- * satisfies every stream and every event; what it does not give is kernels of two streams side by
- * side, so a kernel that waits for one that was launched after it never ends. */
+/* The queue: all work of all streams in the order of the calls. One thread takes the first entry
+ * that nothing before it holds up (its stream, the default stream, an event) and does it. Where
+ * kernels may run side by side, each gets a thread of its own (turns.c), and the queue goes on
+ * behind it; elsewhere the queue's thread runs it itself, which is quicker. */
 #include "fitness/cuda/standin/standin.h"
 
 #include <stdlib.h>
@@ -11,21 +12,71 @@ static double later(double a, double b) {
     return a > b ? a : b;
 }
 
+/* ---- the list ---- */
+
+static bool is_done(uint64_t number) {
+    const sd_entry *e = sd_get()->first;
+    while (e != NULL && e->number < number)
+        e = e->next;
+    return e == NULL || e->number != number;
+}
+
+static void take_out(sd_entry *e) {
+    sd_state *s = sd_get();
+    sd_entry **at = &s->first;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    if (e->next == NULL)
+        s->end = at;
+}
+
+static void entry_free(sd_entry *e) {
+    if (e->kind == SD_DO_LAUNCH)
+        free(e->launch.params);
+    free(e);
+}
+
+static void finish(sd_state *s, sd_entry *e) {
+    take_out(e);
+    entry_free(e);
+    (void)pthread_cond_broadcast(&s->done);
+    (void)pthread_cond_signal(&s->more);
+}
+
 /* ---- one entry; the lock is held, and given up while it takes long ---- */
 
-static void do_launch(sd_state *s, const sd_entry *e) {
+/* A fault ends all kernels of its context. */
+static void end_others(sd_state *s, const sd_entry *faulty) {
+    const sd_context *c = faulty->stream->base.context;
+    for (sd_entry *e = s->first, *next; e != NULL; e = next) {
+        next = e->next;
+        if (e == faulty || !e->runs || e->stream->base.context != c)
+            continue;
+        sd_turn_abandon(&e->launch.turn);
+        take_out(e); /* its thread keeps it */
+    }
+}
+
+static void do_launch(sd_state *s, sd_entry *e) {
     sd_context *c = e->stream->base.context;
     sd_device *d = sd_device_of(c);
+    sd_turn *turn = &e->launch.turn;
     CUresult fault = sd_injected(SD_FN_LAUNCH);
     bool hangs = sd_injected_hang();
     double ns = 0;
     (void)pthread_mutex_unlock(&s->lock);
     while (hangs)
         (void)sleep(1000); /* the program gives up, or waits for ever as on the chip */
+    sd_turn_begin(turn);
     if (fault == CUDA_SUCCESS)
         fault = sd_run_launch(e, &ns);
     (void)pthread_mutex_lock(&s->lock);
-    c->fault = fault;
+    if (fault != CUDA_SUCCESS) {
+        c->fault = fault;
+        end_others(s, e);
+    }
+    sd_turn_end(turn);
     d->clock_ns = e->stream->clock_ns = later(d->clock_ns, e->stream->clock_ns) + ns;
 }
 
@@ -59,6 +110,16 @@ static void do_call(sd_state *s, const sd_entry *e) {
     (void)pthread_mutex_lock(&s->lock);
 }
 
+/* The machine's list of buffers changes: between the turns of kernels. */
+static void do_free(sd_state *s, const sd_entry *e) {
+    sd_turn turn = {.context = e->stream->base.context, .mine = PTHREAD_COND_INITIALIZER};
+    (void)pthread_mutex_unlock(&s->lock);
+    sd_turn_begin(&turn);
+    (void)pthread_mutex_lock(&s->lock);
+    sd_turn_end(&turn);
+    sd_free(e->address);
+}
+
 static void do_entry(sd_state *s, sd_entry *e) {
     if (e->stream->base.context->fault != CUDA_SUCCESS)
         return;
@@ -82,27 +143,99 @@ static void do_entry(sd_state *s, sd_entry *e) {
         do_call(s, e);
         break;
     case SD_DO_FREE:
-        sd_free(e->address);
+        do_free(s, e);
         break;
     }
+}
+
+/* ---- what may begin ---- */
+
+static bool blocks(const sd_stream *s) {
+    return !(s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Later entries of the same stream have to wait for this one, and where one of the two is in the
+ * default stream, those of other streams. */
+static void mark(const sd_entry *e, uint64_t pass) {
+    sd_context *c = e->stream->base.context;
+    e->stream->held = pass;
+    if (!blocks(e->stream))
+        return;
+    c->held = pass;
+    if (e->stream == c->stream)
+        c->held_by_default = pass;
+}
+
+static bool is_held(const sd_entry *e, uint64_t pass) {
+    const sd_stream *on = e->stream;
+    const sd_context *c = on->base.context;
+    bool by_others = on == c->stream ? c->held == pass : c->held_by_default == pass;
+    return on->held == pass || (blocks(on) && by_others) ||
+           (e->kind == SD_DO_WAIT && !is_done(e->awaited));
+}
+
+static sd_entry *find_ready(sd_state *s) {
+    uint64_t pass = ++s->passes;
+    sd_entry *e = s->first;
+    for (; e != NULL && (e->runs || is_held(e, pass)); e = e->next)
+        mark(e, pass);
+    return e;
+}
+
+/* Two streams may have kernels at the same time; `races` are looked for one kernel at a time, since
+ * the machine knows of no order between two. */
+static bool side_by_side(const sd_state *s) {
+    size_t at = 0, contexts = 0, streams = 0;
+    bool free_stream = false;
+    while (sd_next(SD_CONTEXT, &at) != NULL)
+        contexts++;
+    at = 0;
+    for (const sd_stream *t = sd_next(SD_STREAM, &at); t != NULL; t = sd_next(SD_STREAM, &at)) {
+        streams++;
+        free_stream |= !blocks(t);
+    }
+    bool several = contexts > 1 || streams > contexts + 1 || free_stream;
+    return several && !s->config.races;
+}
+
+static void *run_aside(void *entry) {
+    sd_state *s = sd_get();
+    sd_entry *e = entry;
+    (void)pthread_mutex_lock(&s->lock);
+    if (e->launch.turn.abandoned) { /* before it began */
+        entry_free(e);
+    } else {
+        do_entry(s, e);
+        finish(s, e);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* False: no thread to be had. */
+static bool begin_aside(sd_entry *e) {
+    pthread_t thread;
+    e->launch.turn.passes = true;
+    if (pthread_create(&thread, NULL, run_aside, e) == 0)
+        return pthread_detach(thread) == 0;
+    e->launch.turn.passes = false;
+    return false;
 }
 
 static void *work(void *context) {
     sd_state *s = context;
     (void)pthread_mutex_lock(&s->lock);
     for (;;) {
-        while (s->first == NULL)
+        sd_entry *e = find_ready(s);
+        if (e == NULL) {
             (void)pthread_cond_wait(&s->more, &s->lock);
-        sd_entry *e = s->first;
-        s->first = e->next;
-        if (s->first == NULL)
-            s->end = &s->first;
+            continue;
+        }
+        e->runs = true;
+        if (e->kind == SD_DO_LAUNCH && side_by_side(s) && begin_aside(e))
+            continue;
         do_entry(s, e);
-        s->finished = e->number;
-        if (e->kind == SD_DO_LAUNCH)
-            free(e->launch.params);
-        free(e);
-        (void)pthread_cond_broadcast(&s->done);
+        finish(s, e);
     }
     return NULL;
 }
@@ -133,12 +266,31 @@ void sd_push(sd_entry *e) {
     (void)pthread_cond_signal(&s->more);
 }
 
+bool sd_is_done(uint64_t number) {
+    return is_done(number);
+}
+
 void sd_wait(uint64_t number) {
     sd_state *s = sd_get();
-    while (s->finished < number)
+    while (!is_done(number))
+        (void)pthread_cond_wait(&s->done, &s->lock);
+}
+
+/* Whether something is left of a context's work, NULL: of all, up to entry `number`. */
+static bool is_left(const sd_context *c, uint64_t number) {
+    const sd_entry *e = sd_get()->first;
+    while (e != NULL && e->number <= number && c != NULL && e->stream->base.context != c)
+        e = e->next;
+    return e != NULL && e->number <= number;
+}
+
+void sd_wait_context(const sd_context *c) {
+    sd_state *s = sd_get();
+    uint64_t newest = s->given;
+    while (is_left(c, newest))
         (void)pthread_cond_wait(&s->done, &s->lock);
 }
 
 void sd_drain(void) {
-    sd_wait(sd_get()->given);
+    sd_wait_context(NULL);
 }

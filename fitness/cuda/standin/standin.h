@@ -3,8 +3,9 @@
  *
  *   handle   what a program holds: a number in disguise; never used twice, so that a stale one is
  *            told from a live one
- *   queue    all work of all streams, in the order of the calls, done by one thread; a stream or an
- *            event is finished when its last entry is
+ *   queue    all work of all streams, in the order of the calls; a stream or an event is finished
+ *            when its last entry is
+ *   turn     kernels of several streams run side by side, in turns
  *   buffer   device, host or managed memory: all of it stands in one memory of the machine, so that
  *            devices reach their peers and kernels reach the host's buffers
  *   clock    modelled nanoseconds, of a stream and of a device; what events read
@@ -61,6 +62,7 @@ typedef struct sd_stream {
     int priority;
     uint64_t last;   /* its newest entry in the queue */
     double clock_ns; /* the worker's */
+    uint64_t held;   /* look at the queue in which it had an entry that later ones wait for */
 } sd_stream;
 
 struct sd_context {
@@ -71,6 +73,7 @@ struct sd_context {
     CUresult fault; /* what ended it; sticky */
     uint32_t peers; /* devices whose memory its kernels may touch, a bit each */
     uint64_t last;
+    uint64_t held, held_by_default; /* as of a stream: any that blocks, the default one */
     size_t limits[3];
     CUfunc_cache cache;
     sd_stream *stream; /* the default one */
@@ -119,6 +122,24 @@ typedef struct sd_device {
     double clock_ns; /* the worker's */
 } sd_device;
 
+/* ---- turns of kernels that run side by side (turns.c) ---- */
+
+typedef struct sd_turn {
+    struct sd_turn *next, *before; /* the ring of those that run */
+    const sd_context *context;
+    pthread_cond_t mine;
+    bool passes; /* others may run beside it */
+    bool in_ring, abandoned;
+} sd_turn;
+
+/* Until it is its turn; then nobody else runs in the machine, up to sd_turn_end or while it passes
+ * the turn on. */
+void sd_turn_begin(sd_turn *turn);
+void sd_turn_pass(sd_turn *turn);
+void sd_turn_end(sd_turn *turn);
+/* It never gets a turn again. The caller has the turn, or the turn is nobody's. */
+void sd_turn_abandon(sd_turn *turn);
+
 /* ---- the queue (queue.c) ---- */
 
 typedef enum sd_entry_kind {
@@ -135,13 +156,16 @@ typedef struct sd_entry {
     struct sd_entry *next;
     sd_entry_kind kind;
     uint64_t number; /* from 1 */
+    bool runs;
     sd_stream *stream;
+    uint64_t awaited; /* of WAIT: the entry that recorded the event */
     union {
         struct {
             sd_function *function;
             uint32_t grid[3], block[3], shared;
             void *params; /* its own copy */
             bool timed;
+            sd_turn turn;
         } launch;
         struct {
             void *to;
@@ -167,6 +191,7 @@ typedef struct sd_config {
     uint64_t fuel; /* of a launch; 0: the machine's */
     bool races;    /* checked */
     bool quiet;    /* traps aren't told on stderr */
+    bool no_peers; /* no device reaches another's memory */
 } sd_config;
 
 typedef struct sd_state {
@@ -186,8 +211,9 @@ typedef struct sd_state {
     pthread_t worker;
     bool works; /* the thread is there */
     pthread_cond_t more, done;
-    sd_entry *first, **end;
-    uint64_t given, finished; /* numbers of the newest entry, and of the newest that is done */
+    sd_entry *first, **end; /* that are not done, in the order of the calls */
+    uint64_t given;         /* number of the newest */
+    uint64_t passes;        /* looks for an entry to begin */
 } sd_state;
 
 sd_state *sd_get(void);
@@ -224,11 +250,14 @@ bool sd_injected_hang(void); /* the last answer of sd_injected for a launch was 
 /* Appends; the caller sets all but next and number. NULL: out of memory. */
 sd_entry *sd_entry_new(sd_entry_kind kind, sd_stream *stream);
 void sd_push(sd_entry *entry);
+bool sd_is_done(uint64_t number); /* 0: nothing, which is done */
 /* Until entry `number` is done; the lock is free meanwhile. */
 void sd_wait(uint64_t number);
+/* Until all is done that was given to the context so far. */
+void sd_wait_context(const sd_context *context);
 void sd_drain(void);
-/* Runs one launch; on the worker, without the lock. */
-CUresult sd_run_launch(const sd_entry *entry, double *ns);
+/* Runs one launch, whose turn it is; without the lock. */
+CUresult sd_run_launch(sd_entry *entry, double *ns);
 
 /* ---- memory (memory.c) ---- */
 

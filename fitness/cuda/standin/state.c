@@ -43,6 +43,8 @@ static void read_config(sd_config *c) {
     const char *checks = getenv("EVOKE_STANDIN_CHECK");
     c->fuel = fuel != NULL ? strtoull(fuel, NULL, 10) : 0;
     c->quiet = quiet != NULL && quiet[0] != '\0' && strcmp(quiet, "0") != 0;
+    const char *peers = getenv("EVOKE_STANDIN_PEERS");
+    c->no_peers = peers != NULL && strcmp(peers, "none") == 0;
     c->races = checks != NULL && strcmp(checks, "races") == 0;
 }
 

@@ -65,7 +65,7 @@ CUresult sd_cuStreamQuery(CUstream stream) {
     const sd_stream *on = sd_stream_of(stream);
     if (on == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
-    return on->last > sd_get()->finished ? CUDA_ERROR_NOT_READY : on->base.context->fault;
+    return sd_is_done(on->last) ? on->base.context->fault : CUDA_ERROR_NOT_READY;
 }
 
 CUresult sd_cuStreamSynchronize(CUstream stream) {
@@ -73,7 +73,10 @@ CUresult sd_cuStreamSynchronize(CUstream stream) {
     if (on == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
     const sd_context *c = on->base.context;
-    sd_wait(on == c->stream ? c->last : on->last);
+    if (on == c->stream)
+        sd_wait_context(c);
+    else
+        sd_wait(on->last);
     return c->fault;
 }
 
@@ -130,6 +133,7 @@ static CUresult push_event(sd_entry_kind kind, CUevent event, CUstream stream) {
     if (entry == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     entry->event = e;
+    entry->awaited = e->last;
     sd_push(entry);
     e->used = entry->number;
     e->last = kind == SD_DO_RECORD ? entry->number : e->last;
@@ -152,7 +156,7 @@ CUresult sd_cuEventQuery(CUevent event) {
     const sd_event *e = sd_find(event, SD_EVENT);
     if (e == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
-    return e->last > sd_get()->finished ? CUDA_ERROR_NOT_READY : e->base.context->fault;
+    return sd_is_done(e->last) ? e->base.context->fault : CUDA_ERROR_NOT_READY;
 }
 
 CUresult sd_cuEventSynchronize(CUevent event) {
@@ -171,8 +175,7 @@ CUresult sd_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) 
     if (a == NULL || b == NULL || a->last == 0 || b->last == 0 ||
         ((a->flags | b->flags) & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_HANDLE;
-    uint64_t done = sd_get()->finished;
-    if (a->last > done || b->last > done)
+    if (!sd_is_done(a->last) || !sd_is_done(b->last))
         return CUDA_ERROR_NOT_READY;
     *milliseconds = (float)((b->at_ns - a->at_ns) * 1e-6);
     return CUDA_SUCCESS;
