@@ -34,8 +34,7 @@ ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_err
     if (strncmp(id, "vm:", 3) == 0)
         return device_vm_open_ranks(id + 3, count, out, err);
     if (strncmp(id, "cuda:", 5) == 0)
-        return ev_fail(err, EV_BAD, "%s: %u ranks; a GPU runs one here: take vm:MODEL for several",
-                       id, count);
+        return device_cuda_open_ranks(id + 5, count, out, err);
     return fail_unknown(id, err);
 }
 
@@ -204,8 +203,8 @@ ev_status device_run_ranks(device *const *devices, const device_kernel *const *k
         const device *d = devices[i];
         if (d->ops->run_ranks == NULL || d->ops != devices[0]->ops)
             return ev_fail(err, EV_BAD,
-                           "rank %u on %s: ranks run side by side on devices of "
-                           "device_open_ranks, which are vm:MODEL",
+                           "rank %u on %s: ranks run side by side on devices of one "
+                           "device_open_ranks",
                            i, d->properties.id);
         ev_status status = device_check(d, kernels[i], &launches[i], err);
         if (status != EV_OK)

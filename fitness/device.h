@@ -32,14 +32,17 @@ typedef struct device_properties {
     /* The virtual machine that a candidate has to pass before it may come here, "vm:h200"; "" where
      * none is needed, since the device checks everything itself. */
     char twin[64];
-    bool twin_is_same; /* the twin's description is of this very GPU model */
+    bool twin_is_same;   /* the twin's description is of this very GPU model */
+    char placement[200]; /* of ranks: where they run, and why there; "" where there is one */
 } device_properties;
 
 /* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
  * no CUDA driver, or it fails. */
 ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
 /* As device_open, `count` times, to out[0..count): devices whose kernels reach each other's buffers
- * by their addresses, for device_run_ranks. On vm:MODEL only; EV_BAD elsewhere. */
+ * by their addresses, for device_run_ranks. On cuda:N each has a GPU of its own, from N on, where
+ * there are GPUs of one model with peer access, else several share one; `placement` of the
+ * properties says which. EV_BAD: more than a GPU takes. */
 ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
@@ -133,7 +136,8 @@ ev_status device_run(device *d, const device_kernel *kernel, const device_launch
  * runs kernels[i], loaded on any of them, with launches[i], on devices[i]. Flags and .sys atomics
  * in each other's buffers work as between GPUs with peer access; see vm_run_ranks for what is
  * checked. A fault in one rank ends all: each outcome then has that fault, whose `rank` says where
- * it was. */
+ * it was; on GPUs it may be of another rank on the same GPU, as its message says. EV_BAD: ranks
+ * that share a GPU do not fit it together. */
 ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
                            const device_launch *launches, uint32_t count, device_outcome *out,
                            ev_error *err) EV_CHECKED;

@@ -56,6 +56,8 @@ ev_status device_vm_open_ranks(const char *model, uint32_t count, device **out,
                                ev_error *err) EV_CHECKED;
 /* `ordinal` is what stands behind "cuda:". */
 ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) EV_CHECKED;
+ev_status device_cuda_open_ranks(const char *ordinal, uint32_t count, device **out,
+                                 ev_error *err) EV_CHECKED;
 size_t device_cuda_count(void); /* 0 where there is no driver */
 
 #endif

@@ -344,6 +344,9 @@ static ev_status take_memories(uint32_t count, device *const *devices, ev_error 
     ev_status status = vm_memory_new_peers(bytes, count, memories, err);
     for (uint32_t i = 0; status == EV_OK && i < count; i++)
         vm_of(devices[i])->memory = memories[i];
+    for (uint32_t i = 0; count > 1 && i < count; i++)
+        (void)snprintf(devices[i]->properties.placement, sizeof devices[i]->properties.placement,
+                       "%u ranks in the virtual machine, a memory each", count);
     free(memories);
     return status;
 }

@@ -68,6 +68,24 @@ static void runs_ranks(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* The same on GPUs, which are the stand-in's, and where each rank is. */
+static void runs_on_gpus(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(PUSH("--ranks", "3", "--block", "2", "--json", "--device", "cuda:0"), 0);
+    assert_non_null(strstr(ev_json_text(json, "placement", ""), "3 ranks on 2 GPUs with peer"));
+    const json_t *ranks = json_object_get(json, "ranks");
+    static const char *const want[] = {"2200000023000000", "0000000001000000", "1100000012000000"};
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(output(json_array_get(ranks, i), 0), want[i]);
+    json_decref(json);
+    ev_proc_result r = PUSH("--ranks", "3", "--block", "2", "--device", "cuda:2");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "3 ranks on one GPU, cuda:2, a stream each: cuda:1 "
+                                                "is another model\n\nrank 0\n"));
+    ev_proc_result_free(&r);
+}
+
 static void tells_the_rank_of_a_trap(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("run", cli_path("push.ptx"), "--ranks", "2", "--block", "2",
@@ -86,7 +104,6 @@ static void refuses(void **state) {
     (void)state;
     cli_expect_error(PUSH("--ranks", "2"), 2, "3 parts for 2 ranks");
     cli_expect_error(PUSH("--ranks", "0"), 2, "--ranks 0: give 1 to 1024");
-    cli_expect_error(PUSH("--ranks", "3", "--device", "cuda:0"), 2, "take vm:MODEL");
     cli_expect_error(CLI_RUN("run", cli_path("push.ptx"), "--ranks", "2", "--arg", "peers:9"), 2,
                      "7 parameters");
     static const struct {
@@ -106,6 +123,7 @@ static void refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_ranks),
+        cmocka_unit_test(runs_on_gpus),
         cmocka_unit_test(tells_the_rank_of_a_trap),
         cmocka_unit_test(refuses),
     };

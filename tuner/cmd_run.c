@@ -40,7 +40,10 @@ static ev_status print_ok(cmd_context *c, const ptx_launch *all, uint32_t ranks,
                           const device_outcome *outcomes, ev_error *err) {
     json_t *list = json_array(), *first = NULL;
     bool as_json = cli_flag(c->args, CLI_OPT_JSON);
+    const char *where = device_properties_of(all->device)->placement;
     ev_status status = EV_OK;
+    if (ranks > 1 && !as_json)
+        ev_str_printf(c->out, "%s\n\n", where);
     for (uint32_t i = 0; status == EV_OK && i < ranks; i++) {
         json_t *rank = rank_json(&all[i], &outcomes[i].counters, &status, err);
         (void)json_array_append_new(list, rank);
@@ -50,7 +53,8 @@ static ev_status print_ok(cmd_context *c, const ptx_launch *all, uint32_t ranks,
             status = print_text(c, rank, &outcomes[i].counters, err);
     }
     if (status == EV_OK && as_json) {
-        first = ranks > 1 ? json_pack("{s:s, s:O}", "status", "ok", "ranks", list)
+        first = ranks > 1 ? json_pack("{s:s, s:s, s:O}", "status", "ok", "placement", where,
+                                      "ranks", list)
                           : json_pack("{s:s}", "status", "ok");
         if (ranks == 1)
             (void)json_object_update(first, json_array_get(list, 0));

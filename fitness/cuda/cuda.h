@@ -1,4 +1,4 @@
-/* Inside of the device cuda:N: one GPU through the driver.
+/* Inside of the device cuda:N: GPUs through the driver.
  *
  * After a fault of a kernel the driver's context is of no use any more: it is made anew, buffers
  * are allocated and filled again from the copies kept on the host, and kernels are loaded again
@@ -25,8 +25,18 @@ typedef struct cuda_buffer {
     bool is_mirrored; /* and nothing has run since */
 } cuda_buffer;
 
+struct cuda_device;
+
+/* Devices that are ranks of each other; one alone is a group too. Those on one GPU share a context,
+ * and after a fault the contexts of all are made anew. */
+typedef struct cuda_group {
+    struct cuda_device **members;
+    uint32_t count, alive; /* alive: not closed */
+} cuda_group;
+
 typedef struct cuda_device {
     device base; /* first */
+    cuda_group *group;
     cu_driver cu;
     nvml *clocks;
     CUdevice ordinal;
@@ -74,10 +84,21 @@ bool cuda_is_fault(CUresult result);
 /* ---- what the driver knows of a GPU description (cuda_numbers.c) ---- */
 bool cuda_number(const device *d, gpu_key key, double *out);
 
-/* ---- context (cuda_device.c) ---- */
-ev_status cuda_make_context(cuda_device *c, ev_error *err) EV_CHECKED;
-/* After a fault: the context anew, buffers with their contents. */
+/* ---- opening (cuda_device.c) ---- */
+/* Without a context. `like`: a device that is perhaps the same model, with the same twin; NULL:
+ * none. */
+ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_device **out,
+                         ev_error *err) EV_CHECKED;
+
+/* ---- contexts (cuda_context.c) ---- */
+/* Makes the devices a group, with its contexts. */
+ev_status cuda_make_contexts(cuda_device *const *members, uint32_t count, ev_error *err) EV_CHECKED;
+/* The last to leave takes the contexts along, and frees the others' structs. */
+void cuda_leave_group(cuda_device *c);
+/* After a fault: the group's contexts anew, buffers with their contents. */
 ev_status cuda_rebuild(cuda_device *c, ev_error *err) EV_CHECKED;
+/* The group is of no use to this process any more. */
+void cuda_give_up(const cuda_device *c);
 
 /* ---- buffers (cuda_buffers.c) ---- */
 ev_status cuda_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
@@ -106,6 +127,9 @@ ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) EV_CHECKED;
 void cuda_unload(device_kernel *kernel);
 /* Loads it again if the context is another than it was loaded in. */
 ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) EV_CHECKED;
+/* Once more, in the context of a device that is not its owner; the caller unloads the module. */
+ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmodule *module,
+                         CUfunction *function, ev_error *err) EV_CHECKED;
 CUresult cuda_load_spin(cuda_device *c);
 
 /* ---- launches (cuda_run.c) ---- */
@@ -116,12 +140,21 @@ ev_status cuda_run(device *d, const device_kernel *kernel, const device_launch *
 /* Gives one launch to the stream. */
 CUresult cuda_launch(const cuda_device *c, const device_kernel *kernel,
                      const device_launch *launch);
+CUresult cuda_launch_function(const cuda_device *c, CUfunction function,
+                              const device_kernel *kernel, const device_launch *launch);
+/* Between two looks at what was launched `waited` seconds ago. */
+void cuda_nap(double waited);
 /* Until the stream is done, or the watchdog's time is over: CUDA_ERROR_NOT_READY. */
 CUresult cuda_wait(cuda_device *c);
 /* What `result` of a launch or of waiting for it means: EV_OK with out->ok false for the
  * candidate's fault (the device is then made anew, or given up), else EV_INFRA. */
 ev_status cuda_judge(cuda_device *c, const device_kernel *kernel, CUresult result,
                      device_outcome *out, ev_error *err) EV_CHECKED;
+
+/* ---- ranks (cuda_ranks.c) ---- */
+ev_status cuda_run_ranks(device *const *devices, const device_kernel *const *kernels,
+                         const device_launch *launches, uint32_t count, device_outcome *out,
+                         ev_error *err) EV_CHECKED;
 
 /* ---- time (cuda_time.c) ---- */
 ev_status cuda_time(device *d, const device_kernel *kernel, const device_launch *launch,

@@ -1,4 +1,4 @@
-/* The device cuda:N: opening, properties, and its context, made anew after a fault. */
+/* The device cuda:N: opening and properties. */
 #include "fitness/cuda/cuda.h"
 
 #include <math.h>
@@ -45,57 +45,26 @@ bool cuda_is_fault(CUresult result) {
     }
 }
 
-/* ---- the context ---- */
-
-static CUresult fill_context(cuda_device *c) {
-    const cu_driver *cu = &c->cu;
-    CUresult result = cu->cuStreamCreate(&c->stream, 0);
-    if (result == CUDA_SUCCESS)
-        result = cu->cuEventCreate(&c->done, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = cu->cuMemHostAlloc((void **)(uintptr_t)&c->flag, 64, CU_MEMHOSTALLOC_DEVICEMAP);
-    if (result == CUDA_SUCCESS)
-        result = cu->cuMemHostGetDevicePointer_v2(&c->flag_seen, (void *)(uintptr_t)c->flag, 0);
-    return result == CUDA_SUCCESS ? cuda_load_spin(c) : result;
-}
-
-ev_status cuda_make_context(cuda_device *c, ev_error *err) {
-    EV_TRY(cuda_check(c, c->cu.cuCtxCreate_v2(&c->context, 0, c->ordinal), "cuCtxCreate", err));
-    ev_status status = cuda_check(c, fill_context(c), "setting up the context", err);
-    if (status != EV_OK) {
-        (void)c->cu.cuCtxDestroy_v2(c->context);
-        c->context = NULL;
-    }
-    return status;
-}
-
-ev_status cuda_rebuild(cuda_device *c, ev_error *err) {
-    c->rebuilds++;
-    (void)c->cu.cuCtxDestroy_v2(c->context); /* it may name the fault again */
-    c->context = NULL;
-    c->flush = 0;
-    ev_status status = cuda_make_context(c, err);
-    if (status == EV_OK)
-        status = cuda_restore_buffers(c, err);
-    c->dead = status != EV_OK;
-    return status;
-}
+/* ---- its end ---- */
 
 static uint64_t cuda_rebuilds(const device *d) {
     return cuda_of_const(d)->rebuilds;
 }
 
-/* A context with a kernel that does not end would not let go: the process does. */
+/* What a group knows of its members lasts as long as the last of them. */
 static void cuda_close(device *d) {
     cuda_device *c = cuda_of(d);
+    bool last = c->group == NULL || c->group->alive == 1;
     cuda_clear(d);
-    if (c->context != NULL && !c->dead)
-        (void)c->cu.cuCtxDestroy_v2(c->context);
     nvml_close(c->clocks);
+    free(c->buffers);
+    c->buffers = NULL;
+    c->room = 0;
+    cuda_leave_group(c);
     if (!c->dead)
         cu_driver_close(&c->cu);
-    free(c->buffers);
-    free(c);
+    if (last)
+        free(c);
 }
 
 static const uint64_t *cuda_stored(const device *d, size_t *count) {
@@ -196,7 +165,17 @@ static CUresult read_properties(cuda_device *c, uint32_t *sm_count) {
     return result;
 }
 
-static ev_status describe(cuda_device *c, ev_error *err) {
+static ev_status need_twin(device_properties *p, int sm_count, const cuda_device *like,
+                           ev_error *err) {
+    if (like == NULL || strcmp(like->base.properties.name, p->name) != 0)
+        return choose_twin(p, sm_count, err);
+    memcpy(p->twin, like->base.properties.twin, sizeof p->twin);
+    p->twin_is_same = like->base.properties.twin_is_same;
+    p->sm = like->base.properties.sm;
+    return EV_OK;
+}
+
+static ev_status describe(cuda_device *c, const cuda_device *like, ev_error *err) {
     uint32_t sm_count = 0;
     char bus[32] = "";
     int version = 0;
@@ -208,7 +187,7 @@ static ev_status describe(cuda_device *c, ev_error *err) {
         c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS &&
         !c->base.properties.modelled)
         c->clocks = nvml_open(bus);
-    return choose_twin(&c->base.properties, (int)sm_count, err);
+    return need_twin(&c->base.properties, (int)sm_count, like, err);
 }
 
 /* ---- opening ---- */
@@ -227,6 +206,7 @@ static const device_ops CUDA_OPS = {
     .unload = cuda_unload,
     .check = cuda_fits,
     .run = cuda_run,
+    .run_ranks = cuda_run_ranks,
     .time = cuda_time,
     .stored = cuda_stored,
     .number = cuda_number,
@@ -239,7 +219,8 @@ static double watchdog_seconds(const device_properties *p) {
     return seconds > 0 ? seconds : p->modelled ? WATCHDOG_MODELLED : WATCHDOG_SECONDS;
 }
 
-static ev_status open_ordinal(cuda_device *c, const char *ordinal, ev_error *err) {
+static ev_status open_ordinal(cuda_device *c, const char *ordinal, const cuda_device *like,
+                              ev_error *err) {
     char *end = NULL;
     long number = strtol(ordinal, &end, 10);
     int count = 0;
@@ -248,12 +229,13 @@ static ev_status open_ordinal(cuda_device *c, const char *ordinal, ev_error *err
         return ev_fail(err, EV_BAD, "no device 'cuda:%s'; the driver has %d, from cuda:0 on",
                        ordinal, count);
     EV_TRY(cuda_check(c, c->cu.cuDeviceGet(&c->ordinal, (int)number), "cuDeviceGet", err));
-    EV_TRY(describe(c, err));
+    EV_TRY(describe(c, like, err));
     c->watchdog = watchdog_seconds(&c->base.properties);
-    return cuda_make_context(c, err);
+    return EV_OK;
 }
 
-ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) {
+ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_device **out,
+                         ev_error *err) {
     cuda_device *c = calloc(1, sizeof *c);
     if (c == NULL)
         return ev_fail_memory(err, sizeof *c);
@@ -261,13 +243,17 @@ ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) {
     (void)snprintf(c->base.properties.id, sizeof c->base.properties.id, "cuda:%.40s", ordinal);
     ev_status status = cu_driver_open(&c->cu, err);
     if (status == EV_OK)
-        status = open_ordinal(c, ordinal, err);
+        status = open_ordinal(c, ordinal, like, err);
     if (status != EV_OK) {
         cuda_close(&c->base);
         return status;
     }
-    *out = &c->base;
+    *out = c;
     return EV_OK;
+}
+
+ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) {
+    return device_cuda_open_ranks(ordinal, 1, out, err);
 }
 
 size_t device_cuda_count(void) {

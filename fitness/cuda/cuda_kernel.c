@@ -129,6 +129,19 @@ ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error
     return status;
 }
 
+ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmodule *module,
+                         CUfunction *function, ev_error *err) {
+    cuda_kernel copy = {0};
+    jit_log *log = malloc(sizeof *log);
+    if (log == NULL)
+        return ev_fail_memory(err, sizeof *log);
+    ev_status status = load_into(c, kernel, &copy, log, err);
+    free(log);
+    *module = copy.module;
+    *function = copy.function;
+    return status;
+}
+
 void cuda_unload(device_kernel *kernel) {
     cuda_device *c = cuda_of(kernel->owner);
     cuda_kernel *own = kernel->own;

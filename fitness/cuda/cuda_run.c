@@ -52,18 +52,22 @@ ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch
 
 /* ---- one launch ---- */
 
-CUresult cuda_launch(const cuda_device *c, const device_kernel *k, const device_launch *l) {
-    const cuda_kernel *own = k->own;
+CUresult cuda_launch_function(const cuda_device *c, CUfunction function, const device_kernel *k,
+                              const device_launch *l) {
     size_t bytes = k->entry->param_bytes;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)l->params,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    return c->cu.cuLaunchKernel(own->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+    return c->cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
                                 l->block[1], l->block[2], l->dynamic_shared, c->stream, NULL,
                                 bytes > 0 ? extra : NULL);
 }
 
+CUresult cuda_launch(const cuda_device *c, const device_kernel *k, const device_launch *l) {
+    return cuda_launch_function(c, ((const cuda_kernel *)k->own)->function, k, l);
+}
+
 /* Short naps at first, since most launches end at once. */
-static void nap(double waited) {
+void cuda_nap(double waited) {
     struct timespec t = {.tv_nsec = waited < 1e-3 ? 5000 : 200000};
     (void)nanosleep(&t, NULL);
 }
@@ -75,7 +79,7 @@ CUresult cuda_wait(cuda_device *c) {
     double begin = ev_clock_now(), waited = 0;
     result = c->cu.cuEventQuery(c->done);
     while (result == CUDA_ERROR_NOT_READY && waited < c->watchdog) {
-        nap(waited);
+        cuda_nap(waited);
         waited = ev_clock_now() - begin;
         result = c->cu.cuEventQuery(c->done);
     }
@@ -111,7 +115,7 @@ ev_status cuda_judge(cuda_device *c, const device_kernel *k, CUresult result, de
         return EV_OK;
     bool hangs = result == CUDA_ERROR_NOT_READY;
     if (!hangs && !cuda_is_fault(result)) {
-        c->dead = true;
+        cuda_give_up(c);
         return cuda_check(c, result, k->entry->name, err);
     }
     out->fault.kind = trap_of(result);
@@ -119,10 +123,9 @@ ev_status cuda_judge(cuda_device *c, const device_kernel *k, CUresult result, de
                    vm_trap_name(out->fault.kind), c->base.properties.id,
                    hangs ? "the watchdog's time is over, and the kernel runs on"
                          : cu_error_text(&c->cu, result, text, sizeof text));
-    if (!hangs)
-        return cuda_rebuild(c, err);
-    c->dead = true; /* nothing short of ending the process stops that kernel */
-    return EV_OK;
+    if (hangs) /* nothing short of ending the process stops that kernel */
+        cuda_give_up(c);
+    return c->dead ? EV_OK : cuda_rebuild(c, err);
 }
 
 /* Refusals by the driver at the call: the launch, not the kernel, is at fault. */
