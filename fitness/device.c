@@ -216,7 +216,16 @@ ev_status device_run_ranks(device *const *devices, const device_kernel *const *k
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) {
     EV_TRY(device_check(d, kernel, launch, err));
-    return d->ops->time(d, kernel, launch, out, timing, err);
+    return d->ops->time(d, kernel, launch, NULL, out, timing, err);
+}
+
+ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
+                              device_rival *rival, device_outcome *out, device_timing *timing,
+                              ev_error *err) {
+    memset(&rival->timing, 0, sizeof rival->timing);
+    EV_TRY(device_check(d, kernel, launch, err));
+    EV_TRY(device_check(d, rival->kernel, rival->launch, err));
+    return d->ops->time(d, kernel, launch, rival, out, timing, err);
 }
 
 const uint64_t *device_stored(const device *d, size_t *count) {

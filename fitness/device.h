@@ -148,6 +148,7 @@ typedef struct device_timing {
     double warm_ns;         /* median with caches as the last run left them; 0: not measured */
     uint32_t samples;       /* behind the median; 1 on the VM */
     uint32_t discarded;     /* taken at a lowered clock, and thrown away */
+    double sm_mhz;          /* the SM clock meanwhile, by stamps on the GPU; 0: not known */
     model_time model;       /* on the VM: where it went */
 } device_timing;
 
@@ -160,6 +161,20 @@ ev_status device_check(const device *d, const device_kernel *kernel, const devic
  * when out->ok. */
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+
+/* What a launch is timed against, by turns with it in the same batches, so that a drift of the
+ * clock meets both. It works on the same buffers, and has been run before: that it fails now is
+ * EV_INFRA. */
+typedef struct device_rival {
+    const device_kernel *kernel;
+    const device_launch *launch;
+    device_timing timing; /* out, no warm_ns; samples 0: not taken, since times never drift here */
+} device_rival;
+
+/* As device_time, and times the rival too. */
+ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
+                              device_rival *rival, device_outcome *out, device_timing *timing,
+                              ev_error *err) EV_CHECKED;
 /* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
  * until the next run. NULL, and 0, after a device_run and on a device that does not know. */
 const uint64_t *device_stored(const device *d, size_t *count);

@@ -118,8 +118,9 @@ typedef struct fit_trial {
 
 typedef struct fit_run_options {
     bool timed;
-    bool all_blocks;     /* else a sample of them, where the case is for time */
-    double sample_share; /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
+    bool against_baseline; /* timed by turns with the baseline, where times are measured */
+    bool all_blocks;       /* else a sample of them, where the case is for time */
+    double sample_share;   /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
     vm_checks checks;
     uint64_t seed; /* of the schedule */
     uint64_t fuel; /* of the whole grid; 0: from the baseline */
@@ -131,7 +132,8 @@ typedef struct fit_run {
     task_launch launch;
     device_outcome outcome;
     device_timing timing;
-    double share; /* of the grid's blocks that were run */
+    device_timing baseline; /* by turns with it; samples 0: not taken */
+    double share;           /* of the grid's blocks that were run */
 } fit_run;
 
 /* Poisons the outputs and runs. What it wrote stays to be compared; the caller restores. */
@@ -200,6 +202,10 @@ void fit_stop(score *s, gate at, const fit_result *result, const char *format, .
 void fit_note_case(score *s, const fit_case *c, const fit_result *result);
 /* Geometric mean over the timed cases of a score; 0 where there are none. */
 double fit_mean_ns(const score *s);
+double fit_mean_of(const score *s, double (*value)(const score_case *c, const void *context),
+                   const void *context);
+/* The score's means: its own, and the baseline's at that time. */
+void fit_note_means(score *s);
 /* Warps on an SM, of those it could hold. */
 double fit_occupancy(const model_time *t);
 /* Loads a candidate; a refusal is in `s`. Free the kernel with device_unload. */

@@ -63,20 +63,44 @@ void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
     row->ns = is_timed ? r->run.timing.ns : 0;
     row->low_ns = is_timed ? r->run.timing.low_ns : 0;
     row->high_ns = is_timed ? r->run.timing.high_ns : 0;
+    row->baseline_ns = r->run.baseline.ns;
+    row->baseline_low_ns = r->run.baseline.low_ns;
+    row->baseline_high_ns = r->run.baseline.high_ns;
     row->error = r->accuracy.relative_l2;
     row->normalised = r->accuracy.normalised;
 }
 
-double fit_mean_ns(const score *s) {
+double fit_mean_of(const score *s, double (*value)(const score_case *c, const void *context),
+                   const void *context) {
     double logs = 0;
     size_t count = 0;
     for (size_t i = 0; i < s->case_count; i++) {
-        if (s->cases[i].ns > 0) {
-            logs += log(s->cases[i].ns);
+        double ns = s->cases[i].ns > 0 ? value(&s->cases[i], context) : 0;
+        if (ns > 0) {
+            logs += log(ns);
             count++;
         }
     }
     return count > 0 ? exp(logs / (double)count) : 0;
+}
+
+static double own_ns(const score_case *c, const void *context) {
+    (void)context;
+    return c->ns;
+}
+
+static double rival_ns(const score_case *c, const void *context) {
+    (void)context;
+    return c->baseline_ns;
+}
+
+double fit_mean_ns(const score *s) {
+    return fit_mean_of(s, own_ns, NULL);
+}
+
+void fit_note_means(score *s) {
+    s->ns = fit_mean_of(s, own_ns, NULL);
+    s->baseline_ns = fit_mean_of(s, rival_ns, NULL);
 }
 
 /* ---- gate 2 ---- */
@@ -223,7 +247,7 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     filter(trial, s);
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
     if (s->stopped == GATE_NONE)
-        s->ns = fit_mean_ns(s);
+        fit_note_means(s);
     return EV_OK;
 }
 

@@ -84,24 +84,37 @@ static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_
 
 /* ---- time ---- */
 
-/* The baseline's mean over the same cases. */
-static double baseline_mean(const fitness *f, const score *s) {
-    score base;
-    memset(&base, 0, sizeof base);
-    for (size_t i = 0; i < s->case_count; i++) {
-        if (s->cases[i].ns > 0)
-            base.cases[base.case_count++].ns = fitness_baseline_ns(f, s->cases[i].name);
-    }
-    return fit_mean_ns(&base);
+/* Of the baseline at a case: as it was measured by turns with the candidate, or else as it ran
+ * before. */
+static double baseline_of(const score_case *c, const void *context) {
+    return c->baseline_ns > 0 ? c->baseline_ns : fitness_baseline_ns(context, c->name);
 }
 
+static double baseline_low(const score_case *c, const void *context) {
+    return c->baseline_ns > 0 ? c->baseline_low_ns : baseline_of(c, context);
+}
+
+static double own_high(const score_case *c, const void *context) {
+    (void)context;
+    return c->high_ns;
+}
+
+/* The candidate's interval has to be clear of the baseline's; where times are modelled, both are
+ * points. */
 static void judge_time(const fitness *f, score *s) {
-    double base = baseline_mean(f, s);
-    s->ns = fit_mean_ns(s);
+    double base = fit_mean_of(s, baseline_of, f), low = fit_mean_of(s, baseline_low, f);
+    double high = fit_mean_of(s, own_high, f);
+    fit_note_means(s);
     if (s->ns > 0 && s->ns >= base)
         fit_stop(s, GATE_PROMOTED, NULL,
                  "not faster than the baseline on the held-out cases: %.1f ns, baseline %.1f ns",
                  s->ns, base);
+    else if (s->ns > 0 && high >= low)
+        fit_stop(
+            s, GATE_PROMOTED, NULL,
+            "its interval on the held-out cases is not clear of the baseline's: %.1f ns, up to "
+            "%.1f; baseline %.1f ns, down to %.1f",
+            s->ns, high, base, low);
 }
 
 /* A time that no GPU could reach means that the work was not done, or not seen. */

@@ -58,11 +58,39 @@ static device_launch device_launch_of(const task_launch *l, const fit_run_option
     return d;
 }
 
-static ev_status launch(fitness *f, const fit_trial *trial, const device_launch *l, bool timed,
-                        fit_run *out, ev_error *err) {
+/* By turns with the baseline at the same case. */
+static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
+                              const device_launch *l, fit_run *out, ev_error *err) {
+    task_launch geometry;
+    void *params = NULL;
+    const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
+    EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
+    EV_TRY(fit_case_pack(f, c, entry, &params, err));
+    const fit_run_options none = {.timed = true};
+    device_launch base = device_launch_of(&geometry, &none);
+    base.params = params;
+    device_rival rival = {.kernel = f->baseline_kernel, .launch = &base};
+    ev_status status =
+        device_time_against(f->d, trial->kernel, l, &rival, &out->outcome, &out->timing, err);
+    out->baseline = rival.timing;
+    free(params);
+    return status;
+}
+
+static bool is_against(const fitness *f, const fit_case *c, const fit_trial *trial,
+                       const fit_run_options *options) {
+    return options->against_baseline && f->twin != NULL && c->baseline.done &&
+           trial->kernel != f->baseline_kernel;
+}
+
+static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
+                        const fit_run_options *options, fit_run *out, ev_error *err) {
     EV_TRY(device_reset(f->d, POISON, err));
-    return timed ? device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err)
-                 : device_run(f->d, trial->kernel, l, &out->outcome, err);
+    if (!options->timed)
+        return device_run(f->d, trial->kernel, l, &out->outcome, err);
+    if (is_against(f, c, trial, options))
+        return time_against(f, c, trial, l, out, err);
+    return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
 }
 
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
@@ -84,7 +112,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     void *params = NULL;
     EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
     l.params = params;
-    ev_status status = launch(f, trial, &l, options->timed, out, err);
+    ev_status status = launch(f, c, trial, &l, options, out, err);
     free(params);
     return status;
 }
@@ -149,8 +177,10 @@ static fit_run_options options_for(const fitness *f, const fit_case *c, uint64_t
     bool full = fit_case_is_full(c);
     bool small = c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
                  device_properties_of(f->d)->modelled;
-    return (fit_run_options){
-        .timed = !full || small, .checks = full ? VM_CHECK_ALL : VM_CHECK_INIT, .seed = seed};
+    return (fit_run_options){.timed = !full || small,
+                             .against_baseline = c->at->use == TASK_TIME,
+                             .checks = full ? VM_CHECK_ALL : VM_CHECK_INIT,
+                             .seed = seed};
 }
 
 /* Seconds go to the gate that the case is for. */

@@ -48,10 +48,24 @@ static json_t *real_to_json(double value) {
     return isfinite(value) ? json_real(value) : json_string(INFINITE);
 }
 
+/* What is there only where the baseline was measured too. */
+static json_t *with_baseline(json_t *object, const score_case *c) {
+    if (object == NULL || c->baseline_ns <= 0)
+        return object;
+    json_t *more = json_pack("{s:o, s:o, s:o}", "baseline_ns", real_to_json(c->baseline_ns),
+                             "baseline_low_ns", real_to_json(c->baseline_low_ns),
+                             "baseline_high_ns", real_to_json(c->baseline_high_ns));
+    (void)json_object_update(object, more);
+    json_decref(more);
+    return object;
+}
+
 static json_t *case_to_json(const score_case *c) {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "ns", real_to_json(c->ns),
-                     "low_ns", real_to_json(c->low_ns), "high_ns", real_to_json(c->high_ns),
-                     "error", real_to_json(c->error), "normalised", real_to_json(c->normalised));
+    return with_baseline(
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "ns", real_to_json(c->ns),
+                  "low_ns", real_to_json(c->low_ns), "high_ns", real_to_json(c->high_ns), "error",
+                  real_to_json(c->error), "normalised", real_to_json(c->normalised)),
+        c);
 }
 
 static json_t *cases_to_json(const score *s) {
@@ -69,13 +83,16 @@ static json_t *cases_to_json(const score *s) {
 
 json_t *score_to_json(const score *s) {
     assert(s->case_count <= SCORE_MAX_CASES);
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:i, s:o}", "stopped",
-                     gate_name(s->stopped), "reason", s->reason, "trap", s->trap, "ns",
-                     real_to_json(s->ns), "error", real_to_json(s->error), "normalised",
-                     real_to_json(s->normalised), "registers", (json_int_t)s->registers,
-                     "occupancy", real_to_json(s->occupancy), "thread_instructions",
-                     (json_int_t)s->thread_instructions, "small_ns", real_to_json(s->small_ns),
-                     "filtered", (int)s->filtered, "cases", cases_to_json(s));
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:i, s:o}", "stopped",
+        gate_name(s->stopped), "reason", s->reason, "trap", s->trap, "ns", real_to_json(s->ns),
+        "error", real_to_json(s->error), "normalised", real_to_json(s->normalised), "registers",
+        (json_int_t)s->registers, "occupancy", real_to_json(s->occupancy), "thread_instructions",
+        (json_int_t)s->thread_instructions, "small_ns", real_to_json(s->small_ns), "filtered",
+        (int)s->filtered, "cases", cases_to_json(s));
+    if (json != NULL && s->baseline_ns > 0)
+        (void)json_object_set_new(json, "baseline_ns", real_to_json(s->baseline_ns));
+    return json;
 }
 
 /* ---- reading ---- */
@@ -88,6 +105,12 @@ static bool get_real(const json_t *object, const char *key, double *out) {
     }
     *out = json_number_value(value);
     return json_is_number(value);
+}
+
+/* 0 where it is not there. */
+static bool get_maybe(const json_t *object, const char *key, double *out) {
+    *out = 0;
+    return json_object_get(object, key) == NULL || get_real(object, key, out);
 }
 
 static bool get_text(const json_t *object, const char *key, char *out, size_t room) {
@@ -109,7 +132,10 @@ static bool get_case(const json_t *object, score_case *out) {
     return get_text(object, "name", out->name, sizeof out->name) &&
            get_real(object, "ns", &out->ns) && get_real(object, "low_ns", &out->low_ns) &&
            get_real(object, "high_ns", &out->high_ns) && get_real(object, "error", &out->error) &&
-           get_real(object, "normalised", &out->normalised);
+           get_real(object, "normalised", &out->normalised) &&
+           get_maybe(object, "baseline_ns", &out->baseline_ns) &&
+           get_maybe(object, "baseline_low_ns", &out->baseline_low_ns) &&
+           get_maybe(object, "baseline_high_ns", &out->baseline_high_ns);
 }
 
 static bool get_cases(const json_t *object, score *out) {
@@ -131,6 +157,7 @@ static bool get_score(const json_t *json, score *s) {
               gate_find(stopped, &s->stopped) &&
               get_text(json, "reason", s->reason, sizeof s->reason) &&
               get_text(json, "trap", s->trap, sizeof s->trap) && get_real(json, "ns", &s->ns) &&
+              get_maybe(json, "baseline_ns", &s->baseline_ns) &&
               get_real(json, "error", &s->error) && get_real(json, "normalised", &s->normalised) &&
               get_real(json, "occupancy", &s->occupancy) &&
               get_count(json, "registers", &registers) && registers <= UINT32_MAX &&

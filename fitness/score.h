@@ -42,6 +42,8 @@ typedef struct score_case {
     char name[96];
     double ns; /* 0 for a case that is not timed */
     double low_ns, high_ns;
+    /* The baseline's, timed by turns with it; 0: not measured at that time. */
+    double baseline_ns, baseline_low_ns, baseline_high_ns;
     double error;      /* relative L2 */
     double normalised; /* see accuracy */
 } score_case;
@@ -49,12 +51,13 @@ typedef struct score_case {
 #define SCORE_MAX_CASES 16
 
 typedef struct score {
-    gate stopped;      /* GATE_NONE: passed all gates that were asked for */
-    char reason[600];  /* one line; "" when not stopped */
-    char trap[40];     /* name of the trap, where there was one */
-    double ns;         /* geometric mean over the timed cases; 0 when not timed */
-    double error;      /* worst relative L2 over the cases so far */
-    double normalised; /* worst */
+    gate stopped;       /* GATE_NONE: passed all gates that were asked for */
+    char reason[600];   /* one line; "" when not stopped */
+    char trap[40];      /* name of the trap, where there was one */
+    double ns;          /* geometric mean over the timed cases; 0 when not timed */
+    double baseline_ns; /* the same of the baseline at that time; 0: not measured then */
+    double error;       /* worst relative L2 over the cases so far */
+    double normalised;  /* worst */
     uint32_t registers;
     double occupancy;             /* warps per SM / max, at the first timed case */
     uint64_t thread_instructions; /* executed by all gates */

@@ -183,6 +183,56 @@ static void test_time(void **state) {
     tear_down(&s);
 }
 
+/* Samples of batches at a lowered clock, or while the board holds it back, are taken again; where
+ * that goes on, they are better than none. */
+static void test_clocks(void **state) {
+    (void)state;
+    fixture s;
+    device_outcome out;
+    device_timing t;
+    (void)setenv("EVOKE_STANDIN_CLOCKS", "1980,1500,1980!,1960,1980,700", 1);
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err)); /* cold, then warm at the third attempt */
+    assert_true(t.samples > 0 && t.discarded >= 2 && t.discarded <= 2 * 11);
+    expect(&s, 1);
+    l = launch_of(&s);
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
+    assert_true(t.samples > 0 && t.warm_ns > 0 && t.discarded >= 40);
+    expect(&s, 1);
+    tear_down(&s);
+    (void)unsetenv("EVOKE_STANDIN_CLOCKS");
+}
+
+/* The work of the launch is left, not its rival's, and both have their own times. */
+static void test_rival(void **state) {
+    (void)state;
+    const char *const ids[] = {"cuda:0", "vm:h200"};
+    for (size_t i = 0; i < 2; i++) {
+        fixture s;
+        device_outcome out;
+        device_timing t;
+        set_up(&s, ids[i]);
+        device_launch l = launch_of(&s), many = l;
+        many.grid[0] = 20000; /* most of them for nothing */
+        device_rival rival = {.kernel = s.kernel, .launch = &many};
+        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        assert_true(out.ok && t.ns > 0);
+        if (i == 0) {
+            expect(&s, 1);
+            assert_int_equal(rival.timing.samples, t.samples);
+            if (rival.timing.low_ns <= t.high_ns * 1.1)
+                fail_msg("%g ns, rival %g ns", t.ns, rival.timing.ns);
+            assert_true(rival.timing.high_ns >= rival.timing.ns);
+        } else {
+            assert_int_equal(rival.timing.samples, 0);
+        }
+        many.grid[0] = 0;
+        fails(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err), EV_BAD, "no threads");
+        tear_down(&s);
+    }
+}
+
 static void test_limits(void **state) {
     (void)state;
     fixture s;
@@ -286,6 +336,47 @@ static void test_injected(void **state) {
     inject("");
 }
 
+/* In the middle of a batch: the context is made anew, and the next times are as if nothing had
+ * been. */
+static void test_injected_in_batches(void **state) {
+    (void)state;
+    static const struct {
+        const char *rule;
+        vm_trap_kind kind;
+    } faults[] = {{"cuMemsetD8Async:0+=address", VM_TRAP_OUT_OF_BOUNDS},
+                  {"cuMemcpyDtoDAsync_v2:0+=timeout", VM_TRAP_FUEL},
+                  {"cuEventElapsedTime:0+=CUDA_ERROR_LAUNCH_FAILED", VM_TRAP_ILLEGAL_INSTRUCTION}};
+    fixture s;
+    device_outcome out;
+    device_timing t;
+    set_up(&s, "cuda:0");
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        device_launch l = launch_of(&s);
+        device_rival rival = {.kernel = s.kernel, .launch = &l};
+        inject(faults[i].rule);
+        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        inject("");
+        assert_false(out.ok);
+        assert_int_equal(out.fault.kind, faults[i].kind);
+        assert_int_equal(device_rebuilds(s.d), i + 1);
+        l = launch_of(&s);
+        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        assert_true(out.ok && rival.timing.samples > 0);
+        expect(&s, 1);
+    }
+    /* no room to flush the cache: of this measurement, not of the device */
+    device_launch l = launch_of(&s);
+    OK(device_run(s.d, s.kernel, &l, &out, &err));
+    inject("cuMemAlloc_v2:0+=memory");
+    fails(device_time(s.d, s.kernel, &l, &out, &t, &err), EV_INFRA, "no memory left for timing");
+    inject("");
+    assert_int_equal(device_rebuilds(s.d), 3);
+    OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
+    assert_true(out.ok);
+    expect(&s, 1);
+    tear_down(&s);
+}
+
 static void test_lost(void **state) {
     (void)state;
     fixture s;
@@ -319,7 +410,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_properties),  cmocka_unit_test(test_run),
         cmocka_unit_test(test_out_buffers), cmocka_unit_test(test_time),
         cmocka_unit_test(test_limits),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_injected),
+        cmocka_unit_test(test_injected),    cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_rival),       cmocka_unit_test(test_injected_in_batches),
     };
     const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};
     const struct CMUnitTest hang[] = {cmocka_unit_test(test_hang)};

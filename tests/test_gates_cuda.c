@@ -109,6 +109,15 @@ static void test_good(void **state) {
     OK(fitness_score(b.f, &c, &s, &err));
     assert_int_equal(s.stopped, GATE_NONE);
     assert_true(s.ns > 0 && s.registers >= 8 && s.cases[0].error < 1e-5);
+    const score_case *timed = &s.cases[s.case_count - 1]; /* by turns with the baseline */
+    assert_true(timed->ns > 0 && timed->baseline_ns > timed->ns);
+    assert_true(timed->baseline_low_ns > timed->high_ns && s.baseline_ns > s.ns);
+    json_t *json = score_to_json(&s);
+    score back;
+    OK(score_from_json(json, &back, &err));
+    assert_true(back.baseline_ns == s.baseline_ns);
+    assert_true(back.cases[s.case_count - 1].baseline_high_ns == timed->baseline_high_ns);
+    json_decref(json);
     OK(fitness_promote(b.f, &c, &s, &err));
     if (s.stopped != GATE_NONE)
         fail_msg("%s", s.reason);

@@ -47,8 +47,12 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     row->error = ev_json_number(find_check(w->job, at->name), "error", 0);
     row->hand_ns = ev_json_number(find_check(hand, at->name), "ns", 0);
     for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
-        if (strcmp(w->score.cases[i].name, at->name) == 0)
-            row->best_ns = w->score.cases[i].ns;
+        const score_case *timed = &w->score.cases[i];
+        if (strcmp(timed->name, at->name) != 0)
+            continue;
+        row->best_ns = timed->ns;
+        if (timed->baseline_ns > 0) /* by turns with it */
+            row->baseline_ns = timed->baseline_ns;
     }
     if (w->promoted)
         row->error = w->score.error;

@@ -8,6 +8,7 @@
 #ifndef FITNESS_CUDA_CUDA_H
 #define FITNESS_CUDA_CUDA_H
 
+#include "fitness/cuda/cuda_clock.h"
 #include "fitness/cuda/driver.h"
 #include "fitness/cuda/nvml.h"
 #include "fitness/device_impl.h"
@@ -43,8 +44,11 @@ typedef struct cuda_device {
     CUcontext context;
     CUstream stream;
     CUevent done;
-    CUmodule spin_module;
-    CUfunction spin; /* waits until the host writes to *flag */
+    CUmodule own_module;
+    CUfunction hold; /* waits until the host writes to *flag */
+    CUfunction stamp;
+    CUdeviceptr stamps; /* two tables */
+    unsigned stamp_blocks;
     volatile uint32_t *flag;
     CUdeviceptr flag_seen; /* the same, as kernels know it */
     CUdeviceptr flush;     /* written over before each cold sample */
@@ -55,7 +59,8 @@ typedef struct cuda_device {
     uint64_t rebuilds;
     bool dead;           /* given up */
     double watchdog;     /* seconds */
-    unsigned best_clock; /* MHz, the highest seen */
+    double best_clock;   /* MHz, the highest seen, as the management library says */
+    double best_stamped; /* the same by stamps */
 } cuda_device;
 
 /* What is behind device_kernel.own. */
@@ -130,7 +135,16 @@ ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error
 /* Once more, in the context of a device that is not its owner; the caller unloads the module. */
 ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmodule *module,
                          CUfunction *function, ev_error *err) EV_CHECKED;
-CUresult cuda_load_spin(cuda_device *c);
+
+/* ---- kernels of its own (cuda_own.c) ---- */
+CUresult cuda_load_own(cuda_device *c);
+/* The stream does nothing until cuda_let_go. */
+CUresult cuda_hold(const cuda_device *c);
+void cuda_let_go(const cuda_device *c);
+/* Stamps of all SMs, when the stream comes to it: `which` 0 before, 1 after what is looked at. */
+CUresult cuda_leave_stamps(const cuda_device *c, unsigned which);
+/* Between the two; the stream is done. 0: not known. */
+CUresult cuda_stamped_mhz(const cuda_device *c, double *mhz);
 
 /* ---- launches (cuda_run.c) ---- */
 ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch *l,
@@ -158,6 +172,7 @@ ev_status cuda_run_ranks(device *const *devices, const device_kernel *const *ker
 
 /* ---- time (cuda_time.c) ---- */
 ev_status cuda_time(device *d, const device_kernel *kernel, const device_launch *launch,
-                    device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+                    device_rival *rival, device_outcome *out, device_timing *timing,
+                    ev_error *err) EV_CHECKED;
 
 #endif

@@ -15,7 +15,7 @@ static CUresult fill_context(cuda_device *c) {
         result = cu->cuMemHostAlloc((void **)(uintptr_t)&c->flag, 64, CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         result = cu->cuMemHostGetDevicePointer_v2(&c->flag_seen, (void *)(uintptr_t)c->flag, 0);
-    return result == CUDA_SUCCESS ? cuda_load_spin(c) : result;
+    return result == CUDA_SUCCESS ? cuda_load_own(c) : result;
 }
 
 /* ---- of a group ---- */

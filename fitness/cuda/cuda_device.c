@@ -184,8 +184,7 @@ static ev_status describe(cuda_device *c, const cuda_device *like, ev_error *err
         (void)snprintf(c->base.properties.driver, sizeof c->base.properties.driver,
                        "CUDA driver %d.%d", version / 1000, version % 1000 / 10);
     if (c->cu.cuDeviceGetPCIBusId != NULL &&
-        c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS &&
-        !c->base.properties.modelled)
+        c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS)
         c->clocks = nvml_open(bus);
     return need_twin(&c->base.properties, (int)sm_count, like, err);
 }

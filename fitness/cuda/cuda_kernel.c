@@ -150,20 +150,3 @@ void cuda_unload(device_kernel *kernel) {
         (void)c->cu.cuModuleUnload(own->module);
     free(own);
 }
-
-/* ---- the kernel that holds the stream ---- */
-
-/* One thread waits until the host writes to the flag; the stream fills meanwhile. */
-static const char SPIN[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-                           ".visible .entry evoke_hold(.param .u64 flag)\n{\n"
-                           ".reg .pred %p<2>;\n.reg .b32 %r<2>;\n.reg .b64 %rd<3>;\n"
-                           "ld.param.u64 %rd1, [flag];\ncvta.to.global.u64 %rd2, %rd1;\n"
-                           "AGAIN:\nld.volatile.global.u32 %r1, [%rd2];\n"
-                           "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra AGAIN;\nret;\n}\n";
-
-CUresult cuda_load_spin(cuda_device *c) {
-    CUresult result = c->cu.cuModuleLoadDataEx(&c->spin_module, SPIN, 0, NULL, NULL);
-    return result == CUDA_SUCCESS
-               ? c->cu.cuModuleGetFunction(&c->spin, c->spin_module, "evoke_hold")
-               : result;
-}
