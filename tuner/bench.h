@@ -18,15 +18,17 @@ ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_strategies(cmd_context *c, ev_error *err) EV_CHECKED;
 
 /* CPU seconds of a launch of a kernel of bench vm: the machine alone, without shadow checks, and
- * with the timing model listening; medians. At most BENCH_OVERHEAD_MOST kernels. */
+ * with the timing model listening; the same with all checks on; medians. `only`: that kernel alone;
+ * NULL: all, at most BENCH_OVERHEAD_MOST. */
 #define BENCH_OVERHEAD_MOST 16
 typedef struct bench_overhead {
     const char *kernel;
     double vm_seconds, model_seconds;
+    double checked_seconds, checked_model_seconds;
     size_t runs; /* of each */
 } bench_overhead;
-ev_status bench_vm_overhead(device *d, bench_overhead out[BENCH_OVERHEAD_MOST], size_t *count,
-                            ev_error *err) EV_CHECKED;
+ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENCH_OVERHEAD_MOST],
+                            size_t *count, ev_error *err) EV_CHECKED;
 
 /* The timing model against measurements of real GPUs: error and rank correlation. */
 ev_status bench_model(cmd_context *c, ev_error *err) EV_CHECKED;

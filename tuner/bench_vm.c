@@ -177,20 +177,28 @@ static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_ove
                                   ev_error *err) {
     static const bench_kind kinds[] = {
         {.name = "vm", .checks = VM_CHECK_NONE},
-        {.name = "model", .checks = VM_CHECK_NONE, .modelled = true}};
-    bench_measure m[2] = {{.runs = 0}, {.runs = 0}};
-    double total = 0;
-    for (size_t i = 0; i < 2; i++)
+        {.name = "model", .checks = VM_CHECK_NONE, .modelled = true},
+        {.name = "vm, all checks", .checks = VM_CHECK_ALL},
+        {.name = "model, all checks", .checks = VM_CHECK_ALL, .modelled = true}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    bench_measure m[KINDS] = {{.runs = 0}};
+    double total = 0, seconds[KINDS];
+    for (size_t i = 0; i < KINDS; i++) {
         EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
-    for (m[0].runs = m[1].runs = 0; bench_wants_more(m[0].runs, total);) {
-        for (size_t i = 0; i < 2; i++) {
-            EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
-            total += m[i].seconds[m[i].runs - 1];
-        }
+        m[i].runs = 0;
     }
+    while (bench_wants_more(m[0].runs, total))
+        for (size_t i = 0; i < KINDS; i++) {
+            EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
+            total += m[i].seconds[m[i].runs - 1] / 2;
+        }
+    for (size_t i = 0; i < KINDS; i++)
+        seconds[i] = bench_quantile(m[i].seconds, m[i].runs, 0.5);
     *out = (bench_overhead){.kernel = k->name,
-                            .vm_seconds = bench_quantile(m[0].seconds, m[0].runs, 0.5),
-                            .model_seconds = bench_quantile(m[1].seconds, m[1].runs, 0.5),
+                            .vm_seconds = seconds[0],
+                            .model_seconds = seconds[1],
+                            .checked_seconds = seconds[2],
+                            .checked_model_seconds = seconds[3],
                             .runs = m[0].runs};
     return EV_OK;
 }
@@ -228,10 +236,12 @@ static ev_status bench_kernels(device *d, const cli_args *args, vm_report *repor
     return EV_OK;
 }
 
-ev_status bench_vm_overhead(device *d, bench_overhead out[BENCH_OVERHEAD_MOST], size_t *count,
-                            ev_error *err) {
+ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENCH_OVERHEAD_MOST],
+                            size_t *count, ev_error *err) {
     *count = 0;
-    for (size_t i = 0; i < KERNEL_COUNT && i < BENCH_OVERHEAD_MOST; i++) {
+    for (size_t i = 0; i < KERNEL_COUNT && *count < BENCH_OVERHEAD_MOST; i++) {
+        if (only != NULL && strcmp(only, kernels[i].name) != 0)
+            continue;
         ev_str ptx = EV_STR_EMPTY;
         bench_rig r = {.device = d};
         ev_status status = bench_vm_build(&kernels[i], device_properties_of(d)->sm, &ptx, err);

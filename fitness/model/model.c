@@ -17,6 +17,10 @@
 
 #define L1_LEAST_BYTES 2048
 #define L1_MOST_LINES 64 /* of one request */
+#define TRIED_OFTEN                                                                                \
+    24 /* after so many blocks of which few repeat another, none is tried any more */
+
+enum { KIND_EDGE, KIND_INNER, KIND_LEADERS };
 
 typedef struct warp_state {
     board_warp at;
@@ -29,7 +33,11 @@ typedef struct warp_state {
 
 typedef struct block_state {
     bool used;
+    bool is_live; /* followed; else it repeats so far what the leader's log says */
     uint32_t block, warps;
+    unsigned kind;   /* of a live block: whose waits its own are summed with */
+    size_t leader;   /* whose log it repeats, or, live, writes; MODEL_LEADERS: none */
+    model_repeat at; /* where in the log */
     warp_state *warp;
     uint64_t *ready;  /* [warp][register] */
     uint64_t *memory; /* [warp][pc]: times of the accesses that are not followed yet */
@@ -43,6 +51,13 @@ typedef struct block_state {
     int64_t *runs;                /* [pc], differences of how often each was executed */
 } block_state;
 
+/* A block that others repeat. */
+typedef struct leader {
+    model_log *log;
+    model_sums sums;
+    double weight; /* blocks of the grid that it stands for, with those that repeat it */
+} leader;
+
 struct model {
     model_shape shape;
     const vm_launch *launch;
@@ -50,8 +65,7 @@ struct model {
     model_schedule schedule;
     model_board *board;
     vm_observer observer;
-    model_buffer buffers[MODEL_MAX_BUFFERS];
-    size_t last_buffer;
+    model_buffers buffers;
     uint64_t l1_bytes; /* a block's share */
     uint64_t lat_l1, lat_l2, lat_dram, lat_barrier;
     double
@@ -60,7 +74,11 @@ struct model {
     block_state **blocks;
     size_t block_count, last_block;
     uint32_t longest_block; /* instructions */
-    double weights[MODEL_KINDS];
+    double weights[KIND_LEADERS];
+    leader leaders[MODEL_LEADERS];
+    size_t leader_count;
+    uint64_t ended, repeated; /* blocks */
+    model_copy copy;
     model_sums sums;
     uint64_t *stored; /* sectors */
     size_t stored_count, stored_room;
@@ -70,8 +88,6 @@ struct model {
 };
 
 /* ---- weights ---- */
-
-enum { KIND_EDGE, KIND_INNER };
 
 /* How many blocks of the grid each sampled one stands for: the first and the last for themselves,
  * where both are there, those between for the rest. */
@@ -163,38 +179,74 @@ static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
     return made;
 }
 
-static bool block_reset(model *m, block_state *b, uint32_t block, uint32_t warps) {
-    if (!make_rooms(m, b, warps))
+static bool block_reset(model *m, block_state *b) {
+    if (!make_rooms(m, b, b->warps))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->l1);
     model_touched_clear(&b->touched);
     memset(&b->sums, 0, sizeof b->sums);
     b->read = b->missed = b->wrote = 0;
-    b->block = block;
-    b->warps = warps;
     b->epoch_seen = 0;
-    b->used = true;
     set_lanes(m, b);
     return true;
 }
 
+static block_state *take_block(model *m) {
+    for (size_t i = 0; i < m->block_count; i++) {
+        if (!m->blocks[i]->used)
+            return m->blocks[i];
+    }
+    return block_new(m);
+}
+
+static bool tries_repeats(const model *m) {
+    return m->ended < TRIED_OFTEN || m->repeated >= m->ended / 4;
+}
+
+/* Begins to repeat what the first leader's log says, if there is one. */
+static void begin_repeat(model *m, block_state *b) {
+    b->is_live = false;
+    b->leader = m->leader_count > 0 && tries_repeats(m) ? 0 : MODEL_LEADERS;
+    b->at.batch = 0;
+    b->at.known = 0;
+}
+
+/* Begins to follow the block, and to write its log if there is room for one. */
+static bool go_live(model *m, block_state *b) {
+    b->is_live = true;
+    b->leader = MODEL_LEADERS;
+    b->kind = kind_of(m, b->block);
+    if (m->leader_count < MODEL_LEADERS && tries_repeats(m)) {
+        leader *l = &m->leaders[m->leader_count];
+        l->log = model_log_new();
+        if (l->log == NULL)
+            return false;
+        l->weight = weight_of(m, b->block);
+        b->leader = m->leader_count++;
+        b->kind = KIND_LEADERS + (unsigned)b->leader;
+    }
+    return block_reset(m, b);
+}
+
 static void on_block_begin(void *context, uint32_t block, uint32_t warps) {
     model *m = context;
-    block_state *b = NULL;
-    for (size_t i = 0; i < m->block_count && b == NULL; i++) {
-        if (!m->blocks[i]->used)
-            b = m->blocks[i];
+    block_state *b = take_block(m);
+    if (b == NULL) {
+        m->failed = true;
+        return;
     }
-    if (b == NULL)
-        b = block_new(m);
-    if (b == NULL || !block_reset(m, b, block, warps))
+    b->block = block;
+    b->warps = warps;
+    b->used = true;
+    begin_repeat(m, b);
+    if (b->leader == MODEL_LEADERS && !go_live(m, b))
         m->failed = true;
 }
 
 static block_state *find_block(model *m, uint32_t block) {
-    for (size_t n = 0; n < m->block_count; n++) {
-        size_t i = (m->last_block + n) % m->block_count;
+    size_t i = m->last_block;
+    for (size_t n = 0; n < m->block_count; n++, i = i + 1 == m->block_count ? 0 : i + 1) {
         if (m->blocks[i]->used && m->blocks[i]->block == block) {
             m->last_block = i;
             return m->blocks[i];
@@ -204,25 +256,6 @@ static block_state *find_block(model *m, uint32_t block) {
 }
 
 /* ---- memory ---- */
-
-static size_t find_buffer(model *m, uint64_t address) {
-    size_t count = m->shape.buffer_count;
-    for (size_t n = 0; n < count; n++) {
-        size_t i = (m->last_buffer + n) % count;
-        if (address - m->buffers[i].address < m->buffers[i].bytes) {
-            m->last_buffer = i;
-            return i;
-        }
-    }
-    return MODEL_MAX_BUFFERS;
-}
-
-/* A sector begins at most 31 bytes before its buffer does. */
-static void add_bytes(model *m, double *by_buffer, uint64_t sector) {
-    uint64_t address = sector * 32;
-    size_t at = find_buffer(m, address);
-    by_buffer[at == MODEL_MAX_BUFFERS ? find_buffer(m, address + 31) : at] += 32;
-}
 
 /* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
  * words in passes, and what the lanes get, each its own copy, crosses a bus of so many bytes a
@@ -249,14 +282,16 @@ static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigne
 /* Sectors of a line, which mostly lies in one buffer. */
 static void add_line(model *m, double *by_buffer, uint64_t line, unsigned sectors) {
     uint64_t first = line * CACHE_LINE_BYTES;
-    size_t at = find_buffer(m, first);
-    if (at < MODEL_MAX_BUFFERS &&
-        first + CACHE_LINE_BYTES - m->buffers[at].address <= m->buffers[at].bytes) {
+    size_t at = model_buffer_of(&m->buffers, first);
+    const model_buffer *found = &m->buffers.list[at];
+    if (at < MODEL_MAX_BUFFERS && first + CACHE_LINE_BYTES - found->address <= found->bytes) {
         by_buffer[at] += 32 * __builtin_popcount(sectors);
         return;
     }
-    for (; sectors != 0; sectors &= sectors - 1)
-        add_bytes(m, by_buffer, line * 4 + (unsigned)__builtin_ctz(sectors));
+    for (; sectors != 0; sectors &= sectors - 1) {
+        uint64_t sector = line * 4 + (unsigned)__builtin_ctz(sectors);
+        by_buffer[model_buffer_of_sector(&m->buffers, sector)] += 32;
+    }
 }
 
 /* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
@@ -315,8 +350,12 @@ static void write_sectors(model *m, block_state *b, const vm_event *e, const uin
         unsigned bits = sectors_of_line(at, left, &taken);
         unsigned first = model_touched_add(&b->touched, line, bits, true);
         add_line(m, b->sums.written_bytes, line, first);
-        for (; first != 0; first &= first - 1)
-            note_stored(m, line * 4 + (unsigned)__builtin_ctz(first));
+        for (; first != 0; first &= first - 1) {
+            uint64_t sector = line * 4 + (unsigned)__builtin_ctz(first);
+            note_stored(m, sector);
+            if (b->leader < MODEL_LEADERS)
+                model_log_store(m->leaders[b->leader].log, &m->buffers, sector);
+        }
     }
 }
 
@@ -367,7 +406,7 @@ static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) 
         return;
     uint64_t delay = open - w->at.clock;
     b->sums.stall[MODEL_BARRIER] += (double)delay;
-    m->stalls[pc] += (double)delay * weight_of(m, b->block);
+    model_board_note(m->board, b->kind, pc, delay);
     w->at.clock = open;
     w->at.wait = b->arrived_wait[slot];
 }
@@ -405,8 +444,7 @@ static follower follow(model *m, block_state *b, uint32_t warp) {
 static void follow_collected(const follower *f) {
     warp_state *w = f->w;
     if (w->first < w->end)
-        model_board_follow(f->m->board, &w->at, f->ready, w->first, w->end, f->memory,
-                           kind_of(f->m, f->b->block));
+        model_board_follow(f->m->board, &w->at, f->ready, w->first, w->end, f->memory, f->b->kind);
     w->first = w->end = 0;
 }
 
@@ -456,15 +494,106 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
     }
 }
 
+static void follow_batch(model *m, block_state *b, const vm_batch *batch) {
+    assert(batch->warp < b->warps);
+    if (b->leader < MODEL_LEADERS)
+        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
+    follower f = follow(m, b, batch->warp);
+    for (size_t i = 0; i < batch->count; i++)
+        on_event(&f, &batch->events[i], batch->sectors);
+}
+
+static void add_weighted(model_sums *into, const model_sums *from, double weight) {
+    double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
+                         &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
+                         &into->warps};
+    const double *from_rows[] = {&from->chain,     &from->chain_wait, &from->load_sectors,
+                                 &from->load_hits, &from->l2_sectors, &from->atomic_sectors,
+                                 &from->warps};
+    for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
+        *to_rows[i] += weight * *from_rows[i];
+    for (int i = 0; i < MODEL_TERM_COUNT; i++) {
+        into->cycles[i] += weight * from->cycles[i];
+        into->stall[i] += weight * from->stall[i];
+    }
+    for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        into->read_bytes[i] += weight * from->read_bytes[i];
+        into->written_bytes[i] += weight * from->written_bytes[i];
+    }
+    if (from->chain > into->longest) {
+        into->longest = from->chain;
+        into->longest_wait = from->chain_wait;
+    }
+}
+
+/* ---- repeating ---- */
+
+/* Whether the leader's log begins with what the block did up to now. */
+static bool fits_so_far(model *m, const block_state *b, size_t index, model_repeat *at) {
+    const model_log *log = m->leaders[b->leader].log, *other = m->leaders[index].log;
+    *at = (model_repeat){.batch = 0};
+    for (size_t i = 0; i < b->at.batch; i++) {
+        vm_batch batch;
+        if (!model_log_read(log, &b->at, i, b->block, &m->copy, &batch) ||
+            !model_log_fits(other, at, &batch))
+            return false;
+    }
+    return true;
+}
+
+/* Follows what the block repeated up to now, and goes on so. */
+static void part(model *m, block_state *b) {
+    const model_log *log = m->leaders[b->leader].log;
+    model_repeat at = b->at;
+    if (!go_live(m, b))
+        m->failed = true;
+    for (size_t i = 0; i < at.batch && !m->failed; i++) {
+        vm_batch batch;
+        if (model_log_read(log, &at, i, b->block, &m->copy, &batch))
+            follow_batch(m, b, &batch);
+        else
+            m->failed = true;
+    }
+}
+
+/* The batch, or the block's end for NULL, is what some log has next; else the block goes live. */
+static bool repeats(model *m, block_state *b, const vm_batch *batch) {
+    for (size_t index = b->leader; index < m->leader_count; index++) {
+        model_repeat at;
+        if (index != b->leader) {
+            if (!fits_so_far(m, b, index, &at))
+                continue;
+            b->at = at;
+            b->leader = index;
+        }
+        const model_log *log = m->leaders[index].log;
+        if (batch != NULL ? model_log_fits(log, &b->at, batch)
+                          : model_log_ends(log, &b->at, &m->buffers))
+            return true;
+    }
+    part(m, b);
+    return false;
+}
+
 static void on_batch(void *context, const vm_batch *batch) {
     model *m = context;
     block_state *b = find_block(m, batch->block);
     if (m->failed || b == NULL)
         return;
-    assert(batch->warp < b->warps);
-    follower f = follow(m, b, batch->warp);
-    for (size_t i = 0; i < batch->count; i++)
-        on_event(&f, &batch->events[i], batch->sectors);
+    if (!b->is_live && repeats(m, b, batch))
+        return;
+    if (!m->failed)
+        follow_batch(m, b, batch);
+}
+
+static void end_repeat(model *m, const block_state *b) {
+    leader *l = &m->leaders[b->leader];
+    double weight = weight_of(m, b->block);
+    l->weight += weight;
+    add_weighted(&m->sums, &l->sums, weight);
+    for (size_t i = 0; i < model_log_stored_count(l->log); i++)
+        note_stored(m, model_log_stored(l->log, &b->at, i));
+    m->repeated++;
 }
 
 /* ---- the end of a block ---- */
@@ -502,34 +631,7 @@ static void count_chains(block_state *b) {
     b->sums.l2_sectors = (double)(b->missed + b->wrote);
 }
 
-static void add_weighted(model_sums *into, const model_sums *from, double weight) {
-    double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
-                         &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
-                         &into->warps};
-    const double *from_rows[] = {&from->chain,     &from->chain_wait, &from->load_sectors,
-                                 &from->load_hits, &from->l2_sectors, &from->atomic_sectors,
-                                 &from->warps};
-    for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
-        *to_rows[i] += weight * *from_rows[i];
-    for (int i = 0; i < MODEL_TERM_COUNT; i++) {
-        into->cycles[i] += weight * from->cycles[i];
-        into->stall[i] += weight * from->stall[i];
-    }
-    for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
-        into->read_bytes[i] += weight * from->read_bytes[i];
-        into->written_bytes[i] += weight * from->written_bytes[i];
-    }
-    if (from->chain > into->longest) {
-        into->longest = from->chain;
-        into->longest_wait = from->chain_wait;
-    }
-}
-
-static void on_block_end(void *context, uint32_t block) {
-    model *m = context;
-    block_state *b = find_block(m, block);
-    if (m->failed || b == NULL)
-        return;
+static void end_live(model *m, block_state *b) {
     for (uint32_t i = 0; i < b->warps; i++) {
         follower f = follow(m, b, i);
         follow_collected(&f);
@@ -539,7 +641,23 @@ static void on_block_end(void *context, uint32_t block) {
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
     b->sums.stall[MODEL_START] += gpu_get(m->shape.g, GPU_START_CLK) * b->warps;
     m->failed = m->failed || b->touched.failed;
-    add_weighted(&m->sums, &b->sums, weight_of(m, block));
+    add_weighted(&m->sums, &b->sums, weight_of(m, b->block));
+    if (b->leader == MODEL_LEADERS)
+        return;
+    m->leaders[b->leader].sums = b->sums;
+    model_log_end(m->leaders[b->leader].log);
+}
+
+static void on_block_end(void *context, uint32_t block) {
+    model *m = context;
+    block_state *b = find_block(m, block);
+    if (m->failed || b == NULL)
+        return;
+    if (!b->is_live && repeats(m, b, NULL))
+        end_repeat(m, b);
+    else if (!m->failed)
+        end_live(m, b);
+    m->ended++;
     m->shape.sampled++;
     b->used = false;
 }
@@ -566,7 +684,7 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
-    s->buffers = m->buffers;
+    s->buffers = m->buffers.list;
     m->l1_bytes = l1_share(s);
     m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);
     m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
@@ -625,6 +743,9 @@ void model_free(model *m) {
     for (size_t i = 0; i < m->block_count; i++)
         block_free(m->blocks[i]);
     free(m->blocks);
+    for (size_t i = 0; i < m->leader_count; i++)
+        model_log_free(m->leaders[i].log);
+    free(m->copy.sectors);
     model_board_free(m->board);
     model_rows_free(&m->rows);
     model_schedule_free(&m->schedule);
@@ -639,9 +760,9 @@ const vm_observer *model_observer(model *m) {
 
 void model_set_buffers(model *m, const model_buffer *buffers, size_t count) {
     size_t kept = count < MODEL_MAX_BUFFERS ? count : MODEL_MAX_BUFFERS;
-    memcpy(m->buffers, buffers, kept * sizeof *buffers);
-    m->shape.buffer_count = kept;
-    m->last_buffer = 0;
+    memcpy(m->buffers.list, buffers, kept * sizeof *buffers);
+    m->buffers.count = m->shape.buffer_count = kept;
+    m->buffers.last = 0;
 }
 
 ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_error *err) {
@@ -650,7 +771,10 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
     if (m->failed)
         return ev_fail_memory(err, m->l1_bytes);
     m->finished = true;
-    model_board_stalls(m->board, m->weights, m->stalls, m->sums.stall);
+    double weights[MODEL_KINDS] = {m->weights[KIND_EDGE], m->weights[KIND_INNER]};
+    for (size_t i = 0; i < m->leader_count; i++)
+        weights[KIND_LEADERS + i] = m->leaders[i].weight;
+    model_board_stalls(m->board, weights, m->stalls, m->sums.stall);
     model_account(&m->shape, &m->sums, out);
     double all = 0;
     for (uint32_t pc = 0; pc < m->rows.count; pc++)

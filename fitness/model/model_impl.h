@@ -96,9 +96,10 @@ void model_schedule_free(model_schedule *schedule);
  * both. */
 #define MODEL_REASON_BITS 5
 
-/* Of sampled blocks: those that stand for one block of the grid each, and those for several. Their
- * waits are summed apart. */
-#define MODEL_KINDS 2
+/* Kinds of blocks, whose waits are summed apart: those that stand for one block of the grid each,
+ * those for several, and each block that others repeat, which stands for them too. */
+#define MODEL_LEADERS 6
+#define MODEL_KINDS (2 + MODEL_LEADERS)
 
 typedef struct board_warp {
     uint64_t clock; /* cycle of the last issue, plus one */
@@ -117,6 +118,8 @@ void model_board_free(model_board *board); /* NULL is fine */
  * each access, by pc - first, the time until its result is there. */
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
                         uint32_t end, const uint64_t *memory, unsigned kind);
+/* A wait that is not the scoreboard's own; by pc alone. */
+void model_board_note(model_board *board, unsigned kind, uint32_t pc, uint64_t cycles);
 /* Adds the cycles waited so far, by pc and by term. Once, at the end. */
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
                         double *by_term);
@@ -164,9 +167,68 @@ unsigned model_touched_add(model_touched *touched, uint64_t line, unsigned secto
 void model_touched_clear(model_touched *touched);
 void model_touched_free(model_touched *touched);
 
-/* ---- account.c: from the sums over the blocks to a time ---- */
+/* ---- buffers ---- */
 
 #define MODEL_MAX_BUFFERS 32
+
+typedef struct model_buffers {
+    model_buffer list[MODEL_MAX_BUFFERS];
+    size_t count, last; /* found */
+} model_buffers;
+
+/* The index of the buffer that holds the address; MODEL_MAX_BUFFERS: none. */
+static inline size_t model_buffer_of(model_buffers *b, uint64_t address) {
+    size_t i = b->last;
+    for (size_t n = 0; n < b->count; n++, i = i + 1 == b->count ? 0 : i + 1) {
+        if (address - b->list[i].address < b->list[i].bytes) {
+            b->last = i;
+            return i;
+        }
+    }
+    return MODEL_MAX_BUFFERS;
+}
+
+/* A sector begins at most 31 bytes before its buffer does. */
+static inline size_t model_buffer_of_sector(model_buffers *b, uint64_t sector) {
+    size_t at = model_buffer_of(b, sector * 32);
+    return at == MODEL_MAX_BUFFERS ? model_buffer_of(b, sector * 32 + 31) : at;
+}
+
+/* ---- repeat.c: blocks that do again what an earlier block did, at shifted addresses ---- */
+
+typedef struct model_log model_log; /* what a block told the observer */
+
+/* How far a block has followed a log, and by how much it is shifted. Begins zeroed. */
+typedef struct model_repeat {
+    size_t batch;
+    uint64_t known;                        /* a bit a buffer */
+    uint64_t shift[MODEL_MAX_BUFFERS + 1]; /* in sectors */
+} model_repeat;
+
+/* Room for a batch that was read back; freed by the owner. */
+typedef struct model_copy {
+    uint64_t *sectors;
+    size_t room;
+} model_copy;
+
+model_log *model_log_new(void);
+void model_log_free(model_log *log); /* NULL is fine */
+void model_log_add(model_log *log, model_buffers *buffers, const vm_batch *batch);
+/* A sector that the block stored to for the first time. */
+void model_log_store(model_log *log, model_buffers *buffers, uint64_t sector);
+void model_log_end(model_log *log);
+/* The next batch of a block is what the log has next; false: they part here. */
+bool model_log_fits(const model_log *log, model_repeat *at, const vm_batch *batch);
+/* The block ended where the log does, and was shifted within the buffers. */
+bool model_log_ends(const model_log *log, const model_repeat *at, model_buffers *buffers);
+/* The batch `index` of what fitted, shifted back; borrows from the log and the copy. False: no
+ * memory. */
+bool model_log_read(const model_log *log, const model_repeat *at, size_t index, uint32_t block,
+                    model_copy *copy, vm_batch *out);
+size_t model_log_stored_count(const model_log *log);
+uint64_t model_log_stored(const model_log *log, const model_repeat *at, size_t index);
+
+/* ---- account.c: from the sums over the blocks to a time ---- */
 
 /* Sums over the grid: each sampled block counts for as many blocks as it stands for. */
 typedef struct model_sums {

@@ -110,6 +110,10 @@ static void note_wait(model_board *board, unsigned kind, uint32_t pc, uint64_t w
     board->stall[kind][waited & REASON_MASK] += cycles;
 }
 
+void model_board_note(model_board *board, unsigned kind, uint32_t pc, uint64_t cycles) {
+    board->by_pc[(size_t)kind * board->rows->count + pc] += cycles;
+}
+
 /* False: a wait was too long to be kept. */
 static bool follow_each(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
                         uint32_t end, const uint64_t *memory, bool in_order, unsigned kind) {

@@ -236,7 +236,8 @@ typedef struct vm_event {
      * of 8 bytes a lane go by half warps, of 16 by quarters, and their turns add up. Local memory
      * is interleaved by lane, so that each lane has its own bank. 0: no access to these. */
     uint16_t passes;
-    uint32_t first_sector; /* index into the batch's sector list */
+    uint16_t zero;         /* always: events are compared as bytes */
+    uint32_t first_sector; /* index into the batch's sector list: a batch's follow one another */
 } vm_event;
 
 typedef struct vm_batch {
