@@ -78,6 +78,7 @@ struct model {
     leader leaders[MODEL_LEADERS];
     size_t leader_count;
     uint64_t ended, repeated; /* blocks */
+    bool follows_all;
     model_copy copy;
     model_sums sums;
     uint64_t *stored; /* sectors */
@@ -201,7 +202,7 @@ static block_state *take_block(model *m) {
 }
 
 static bool tries_repeats(const model *m) {
-    return m->ended < TRIED_OFTEN || m->repeated >= m->ended / 4;
+    return !m->follows_all && (m->ended < TRIED_OFTEN || m->repeated >= m->ended / 4);
 }
 
 /* Begins to repeat what the first leader's log says, if there is one. */
@@ -758,6 +759,10 @@ const vm_observer *model_observer(model *m) {
     return &m->observer;
 }
 
+void model_follow_all(model *m) {
+    m->follows_all = true;
+}
+
 void model_set_buffers(model *m, const model_buffer *buffers, size_t count) {
     size_t kept = count < MODEL_MAX_BUFFERS ? count : MODEL_MAX_BUFFERS;
     memcpy(m->buffers.list, buffers, kept * sizeof *buffers);
@@ -776,6 +781,7 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
         weights[KIND_LEADERS + i] = m->leaders[i].weight;
     model_board_stalls(m->board, weights, m->stalls, m->sums.stall);
     model_account(&m->shape, &m->sums, out);
+    out->repeated_blocks = m->repeated;
     double all = 0;
     for (uint32_t pc = 0; pc < m->rows.count; pc++)
         all += m->stalls[pc];

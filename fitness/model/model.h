@@ -62,6 +62,7 @@ typedef struct model_time {
     model_occupancy occupancy;
     double stall_share[MODEL_TERM_COUNT]; /* of a warp's cycles; sums to 1 */
     uint64_t blocks, sampled_blocks;
+    uint64_t repeated_blocks; /* of the sampled: did what an earlier one did, at moved addresses */
     double floor_ns; /* speed of light: what it read once from DRAM at its peak, what it wrote at
                         the L2's bandwidth, its floating-point work at the pipes' peak */
     double dram_bytes, l2_bytes; /* of the whole grid, extrapolated */

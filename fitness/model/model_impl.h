@@ -24,6 +24,12 @@ void model_values_free(model_values *values);
 /* What the GPU allocates for them. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
+/* ---- model.c ---- */
+
+/* Also blocks that repeat another are followed: to hold the one way against the other. Before the
+ * run. */
+void model_follow_all(model *m);
+
 /* ---- rows.c: what the scoreboard needs of each instruction, made once a launch ---- */
 
 typedef enum row_kind {

@@ -61,7 +61,7 @@ static bool read_sources(vm_warp *w, const ptx_insn *ip, vm_access *x, const uin
     reading &= mask;
     if (!reading) {
         if (w->observed)
-            vm_event_push(w, pc_of(w, ip), mask, NULL, 0, 0);
+            vm_event_push(w, pc_of(w, ip), mask);
         return true;
     }
     if (classify(x, reading) & (ip->bytes - 1u)) {

@@ -49,7 +49,7 @@ static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, ui
     if (on)
         return ip->body(w, ip, regs, on);
     if (__builtin_expect(w->observed, 0) && ip->site != PTX_NONE)
-        vm_event_push(w, pc_of(w, ip), 0, NULL, 0, 0);
+        vm_event_push(w, pc_of(w, ip), 0);
     NEXT;
 }
 
@@ -77,7 +77,7 @@ HANDLER(BRA) {
     vm_counters *c = &w->state->result->counters;
     c->branches++;
     if (__builtin_expect(w->observed, 0))
-        vm_event_push(w, pc, taken, NULL, 0, 0);
+        vm_event_push(w, pc, taken);
     if (taken == mask)
         GO_TO(ip->target);
     if (!taken)
@@ -103,7 +103,7 @@ HANDLER(BRX) {
     end_run(w, pc + 1, 0);
     w->state->result->counters.branches++;
     if (__builtin_expect(w->observed, 0))
-        vm_event_push(w, pc, going, NULL, 0, 0);
+        vm_event_push(w, pc, going);
     if (!going)
         GO_TO(pc + 1);
     for (uint32_t left = going; left; left &= left - 1)
@@ -139,7 +139,7 @@ HANDLER(FALL) {
     end_run(w, pc + 1, 1);
     if (__builtin_expect(pc + 1 >= w->stop_pc || w->budget <= 0, 0)) {
         if (w->observed)
-            vm_event_push(w, pc, mask, NULL, 0, 0);
+            vm_event_push(w, pc, mask);
         return leave(w, VM_STOP_TURN, pc + 1);
     }
     w->run_pc = pc + 1;
@@ -159,7 +159,7 @@ static const ptx_insn *end_lanes(vm_warp *w, const ptx_insn *ip, const uint8_t *
     uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
     end_run(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
-        vm_event_push(w, pc, gone, NULL, 0, 0);
+        vm_event_push(w, pc, gone);
     vm_lanes_exit(w, gone);
     return without(w, gone, mask, pc);
 }
@@ -172,7 +172,7 @@ HANDLER(RET) {
     uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
     end_run(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
-        vm_event_push(w, pc, gone, NULL, 0, 0);
+        vm_event_push(w, pc, gone);
     if (!gone)
         return leave(w, VM_STOP_TURN, pc + 1);
     if (!vm_frame_return(w, ip, gone))
@@ -183,7 +183,7 @@ HANDLER(CALL) {
     uint32_t calling = guarded(ip, regs, mask), pc = pc_of(w, ip);
     end_run(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
-        vm_event_push(w, pc, calling, NULL, 0, 0);
+        vm_event_push(w, pc, calling);
     if (!calling)
         return leave(w, VM_STOP_TURN, pc + 1);
     if (w->state->module->calls[ip->target].system != PTX_SYS_NONE) {
@@ -313,7 +313,7 @@ static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
 #define EXCHANGED                                                                                  \
     do {                                                                                           \
         if (__builtin_expect(w->observed, 0))                                                      \
-            vm_event_push(w, pc_of(w, ip), mask, NULL, 0, 0);                                      \
+            vm_event_push(w, pc_of(w, ip), mask);                                                  \
     } while (0)
 
 HANDLER(BARWARP) {

@@ -100,6 +100,10 @@ static unsigned count_sectors(const vm_access *x, uint32_t mask) {
 
 /* Greatest number of rows that have the same bit set; at most 63 rows. */
 static unsigned deepest_column(const uint32_t *rows, unsigned count) {
+    if (count == 1)
+        return rows[0] != 0;
+    if (count == 2)
+        return rows[0] & rows[1] ? 2 : (rows[0] | rows[1]) != 0;
     uint32_t digit[6] = {0};
     for (unsigned r = 0; r < count; r++) {
         uint32_t carry = rows[r];
@@ -232,29 +236,51 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
     return passes ? passes : 1;
 }
 
+/* As count_passes, where the site's last access is mostly like this one. */
+static unsigned recall_passes(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+    if (x->how != SCATTERED || mask != VM_FULL)
+        return count_passes(x, mask);
+    vm_site_passes *s = &w->state->site_passes[ip->site];
+    uint64_t first = x->addr[0];
+    lanes8 differs = {0};
+    for (unsigned i = 0; i < 32; i += 8) {
+        const lanes8 *then = (const lanes8 *)(const void *)(s->apart + i);
+        differs |= (*(const lanes8 *)(const void *)(x->addr + i) - first) ^ *then;
+    }
+    uint64_t low = lane_offset(x, 0) & 3;
+    if (s->passes && !any_bit(&differs) && s->low == low && s->bytes == x->bytes)
+        return s->passes;
+    s->passes = count_passes(x, mask);
+    s->low = low;
+    s->bytes = x->bytes;
+    LANES s->apart[i] = x->addr[i] - first;
+    return s->passes;
+}
+
 /* Tells the observer; returns the sectors of an access to global memory. `passes`: of one to shared
  * memory. */
 static __attribute__((noinline)) unsigned
 observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
-    uint64_t sectors[40];
     unsigned sector_count = 0, line_count = 0;
     if (w->state->poll) {
         unsigned lane = (unsigned)__builtin_ctz(mask);
         vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
         return count_sectors(x, mask);
     }
+    vm_event_room(w);
     if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
+        uint64_t *sectors = w->state->sectors + w->state->sector_count;
         sector_count = list_sectors(x, mask, sectors);
         line_count = count_lines(sectors, sector_count);
         if (x->space == VM_SPACE_LOCAL)
             passes = x->bytes > 4 ? x->bytes / 4 : 1;
+        else if (x->bytes <= 4 && has_banks_apart(sectors, sector_count))
+            passes = 1;
         else
-            passes =
-                x->bytes <= 4 && has_banks_apart(sectors, sector_count) ? 1 : count_passes(x, mask);
+            passes = recall_passes(w, ip, x, mask);
     }
-    vm_event *e = vm_event_push(w, (uint32_t)(ip - w->code), mask, sectors, sector_count, passes);
-    if (e)
-        e->lines = (uint16_t)line_count;
+    vm_event *e = vm_event_put(w, (uint32_t)(ip - w->code), mask, sector_count, passes);
+    e->lines = (uint16_t)line_count;
     return sector_count;
 }
 

@@ -6,57 +6,26 @@
 
 /* ---- the observer's batches */
 
-#define BATCH_EVENTS 256 /* few enough to stay in the host's nearest cache */
-
 void vm_batch_flush(vm_warp *w) {
     vm_state *s = w->state;
     if (!s->event_count)
         return;
-    static const uint64_t none = 0; /* observers may add to the list's address */
     vm_batch batch = {.block = w->block->linear,
                       .warp = w->index,
                       .events = s->events,
                       .count = s->event_count,
-                      .sectors = s->sectors ? s->sectors : &none};
-    if (!s->poll)
-        s->launch->observer->batch(s->launch->observer->context, &batch);
+                      .sectors = s->sectors};
+    s->launch->observer->batch(s->launch->observer->context, &batch);
     s->event_count = s->sector_count = 0;
 }
 
-static bool grow(void **array, size_t *capacity, size_t needed, size_t size) {
-    if (needed <= *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity * 2 : 4096;
-    void *bigger = realloc(*array, wanted * size);
-    if (!bigger)
-        return false;
-    *array = bigger;
-    *capacity = wanted;
-    return true;
-}
-
-vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
-                        unsigned sector_count, unsigned passes) {
-    vm_state *s = w->state;
-    if (s->event_count >= BATCH_EVENTS)
-        vm_batch_flush(w);
-    if (!grow((void **)&s->events, &s->event_capacity, s->event_count + 1, sizeof *s->events) ||
-        !grow((void **)&s->sectors, &s->sector_capacity, s->sector_count + sector_count,
-              sizeof *s->sectors)) {
-        s->out_of_memory = true;
-        return NULL;
+void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active) {
+    if (w->state->poll) { /* nobody listens */
+        w->event_pc = pc + 1;
+        return;
     }
-    vm_event *e = &s->events[s->event_count++];
-    *e = (vm_event){.pc = w->event_pc,
-                    .count = pc - w->event_pc + 1,
-                    .active = active,
-                    .sectors = (uint16_t)sector_count,
-                    .passes = (uint16_t)passes,
-                    .first_sector = (uint32_t)s->sector_count};
-    for (unsigned i = 0; i < sector_count; i++)
-        s->sectors[s->sector_count++] = sectors[i];
-    w->event_pc = pc + 1;
-    return e;
+    vm_event_room(w);
+    (void)vm_event_put(w, pc, active, 0, 0);
 }
 
 /* ---- blocks */

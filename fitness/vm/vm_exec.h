@@ -61,6 +61,16 @@ typedef struct vm_set {
     uint64_t ran; /* tick of its last run */
 } vm_set;
 
+/* How many passes over the banks a site's last access by a whole warp took, and of which pattern:
+ * an observer wants them of each access, and most are alike. Moving all lanes by words turns the
+ * banks only. */
+typedef struct vm_site_passes {
+    uint32_t passes; /* 0: none yet */
+    uint32_t bytes;
+    uint64_t low;       /* bits of lane 0's address within a word */
+    uint64_t apart[32]; /* each lane's address less lane 0's */
+} vm_site_passes;
+
 /* Why a run ended. */
 typedef enum vm_stop {
     VM_STOP_TURN,    /* goes on at w->pc when chosen again */
@@ -247,9 +257,10 @@ struct vm_state {
     bool order_matters; /* only one job gives the right result */
     /* ---- observer's batch */
     vm_event *events;
-    size_t event_count, event_capacity;
+    size_t event_count;
     uint64_t *sectors;
-    size_t sector_count, sector_capacity;
+    size_t sector_count;
+    vm_site_passes *site_passes; /* by site */
     vm_run_fn run;
 };
 
@@ -271,9 +282,31 @@ void vm_trap_defer(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t addre
 void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes);
 /* The block's barrier or end: what was deferred is a trap now. */
 void vm_trap_settle(vm_state *s, const vm_block *b);
-/* Ends the stretch for the observer at `pc`. Borrowed until the next one; NULL: out of memory. */
-vm_event *vm_event_push(vm_warp *w, uint32_t pc, uint32_t active, const uint64_t *sectors,
-                        unsigned sector_count, unsigned passes);
+#define VM_BATCH_EVENTS 256 /* few enough to stay in the host's nearest cache */
+#define VM_EVENT_SECTORS 40 /* the most of one event */
+/* Room for one more event of VM_EVENT_SECTORS in the batch; a full one is told first. */
+void vm_batch_flush(vm_warp *w);
+static inline void vm_event_room(vm_warp *w) {
+    if (__builtin_expect(w->state->event_count >= VM_BATCH_EVENTS, 0))
+        vm_batch_flush(w);
+}
+/* Ends the stretch for the observer at `pc`, with `sectors` that stand behind the batch's. */
+static inline vm_event *vm_event_put(vm_warp *w, uint32_t pc, uint32_t active, unsigned sectors,
+                                     unsigned passes) {
+    vm_state *s = w->state;
+    vm_event *e = &s->events[s->event_count++];
+    *e = (vm_event){.pc = w->event_pc,
+                    .count = pc - w->event_pc + 1,
+                    .active = active,
+                    .sectors = (uint16_t)sectors,
+                    .passes = (uint16_t)passes,
+                    .first_sector = (uint32_t)s->sector_count};
+    s->sector_count += sectors;
+    w->event_pc = pc + 1;
+    return e;
+}
+/* The same where no memory is accessed, and the batch may be full. */
+void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active);
 /* Splits off `mask` lanes of the current set to go on at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */

@@ -24,6 +24,5 @@ uint32_t vm_meet_mask(const vm_warp *w, const vm_set *s);
 void vm_barriers_check(vm_block *b);
 /* Explains why nobody in the block can go on: divergent barrier or deadlock. */
 void vm_block_stuck(vm_block *b);
-void vm_batch_flush(vm_warp *w);
 
 #endif

@@ -73,6 +73,7 @@ void vm_state_free(vm_state *s) {
     free(s->gaps);
     free(s->events);
     free(s->sectors);
+    free(s->site_passes);
 }
 
 /* ---- the begin */
@@ -120,6 +121,15 @@ static bool find_gaps(vm_state *s) {
     return covered && s->gaps;
 }
 
+static bool make_batch(vm_state *s) {
+    if (!s->launch->observer)
+        return true;
+    s->events = malloc(VM_BATCH_EVENTS * sizeof *s->events);
+    s->sectors = malloc((size_t)VM_BATCH_EVENTS * VM_EVENT_SECTORS * sizeof *s->sectors);
+    s->site_passes = calloc((size_t)s->module->site_count + 1, sizeof *s->site_passes);
+    return s->events && s->sectors && s->site_passes;
+}
+
 bool vm_state_make(vm_state *s) {
     const vm_module *m = s->module;
     s->races = &s->session->races;
@@ -127,7 +137,7 @@ bool vm_state_make(vm_state *s) {
     s->runs = calloc((size_t)m->insn_count + 1, sizeof *s->runs);
     s->segments = calloc((size_t)m->site_count + 1, sizeof *s->segments);
     s->pools = calloc(m->func_count + 1, sizeof *s->pools);
-    if (!s->runs || !s->segments || !s->pools || !take_consts(s) || !find_gaps(s))
+    if (!s->runs || !s->segments || !s->pools || !take_consts(s) || !find_gaps(s) || !make_batch(s))
         s->out_of_memory = true;
     return !s->out_of_memory && vm_wave_begin(s);
 }

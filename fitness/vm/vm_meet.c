@@ -163,7 +163,7 @@ static void let_go(vm_warp *w, vm_set *s, uint32_t lanes) {
     w->block->instructions++;
     if (w->observed) {
         w->event_pc = s->pc;
-        vm_event_push(w, s->pc, lanes, NULL, 0, 0);
+        vm_event_push(w, s->pc, lanes);
     }
     s->mask &= ~lanes;
     s->wanted = vm_meet_mask(w, s);
