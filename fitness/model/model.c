@@ -397,9 +397,24 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const
 
 /* ---- warps ---- */
 
+typedef struct follower {
+    model *m;
+    block_state *b;
+    warp_state *w;
+    uint64_t *ready, *memory;
+} follower;
+
+static follower follow(model *m, block_state *b, uint32_t warp) {
+    return (follower){m, b, &b->warp[warp], b->ready + (size_t)warp * (m->rows.register_count + 1),
+                      b->memory + (size_t)warp * m->longest_block};
+}
+
 /* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time; word
  * of it takes the barrier's own latency. */
-static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) {
+static void leave_barrier(const follower *f, uint32_t pc) {
+    model *m = f->m;
+    block_state *b = f->b;
+    warp_state *w = f->w;
     unsigned slot = w->epoch & 1;
     w->at_barrier = false;
     uint64_t open = b->arrived[slot] + m->lat_barrier - 1; /* the arrival took a cycle of it */
@@ -408,7 +423,7 @@ static void leave_barrier(model *m, block_state *b, warp_state *w, uint32_t pc) 
     uint64_t delay = open - w->at.clock;
     b->sums.stall[MODEL_BARRIER] += (double)delay;
     model_board_note(m->board, b->kind, pc, delay);
-    w->at.clock = open;
+    model_board_wait(m->board, &w->at, f->ready, open);
     w->at.wait = b->arrived_wait[slot];
 }
 
@@ -427,18 +442,6 @@ static void arrive_barrier(block_state *b, warp_state *w) {
     }
     if (is_first)
         b->epoch_seen = w->epoch;
-}
-
-typedef struct follower {
-    model *m;
-    block_state *b;
-    warp_state *w;
-    uint64_t *ready, *memory;
-} follower;
-
-static follower follow(model *m, block_state *b, uint32_t warp) {
-    return (follower){m, b, &b->warp[warp], b->ready + (size_t)warp * (m->rows.register_count + 1),
-                      b->memory + (size_t)warp * m->longest_block};
 }
 
 /* Follows what was collected. */
@@ -477,7 +480,7 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
     uint32_t last = e->pc + e->count - 1;
     assert(e->count > 0 && last < m->rows.count);
     if (w->at_barrier)
-        leave_barrier(m, b, w, e->pc);
+        leave_barrier(f, e->pc);
     b->runs[e->pc]++;
     b->runs[last + 1]--;
     const model_row *row = &m->rows.rows[last];

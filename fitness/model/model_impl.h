@@ -108,10 +108,42 @@ void model_schedule_free(model_schedule *schedule);
 #define MODEL_KINDS (2 + MODEL_LEADERS)
 
 typedef struct board_warp {
+    uint32_t
+        state; /* number of its state: then its times and pipe_free are there, not here; or 0 */
     uint64_t clock; /* cycle of the last issue, plus one */
     uint64_t wait;  /* cycles that its path would be shorter by if loads from DRAM hit the L2 */
     uint64_t pipe_free[VM_PIPE_COUNT];
 } board_warp;
+
+/* ---- states.c: states of warps, and what blocks of code make of them ---- */
+
+typedef struct model_states model_states;
+
+typedef struct model_step {
+    uint32_t state, block; /* 0, none: empty */
+    uint32_t memory;       /* where the times of its accesses are kept */
+    uint32_t next;         /* state */
+    uint32_t clock, wait;  /* what the warp's grow by */
+    uint32_t *uses;        /* of the outcome, by kind of block */
+} model_step;
+
+/* `words`: of a state's vector. */
+ev_status model_states_make(uint32_t words, model_states **out, ev_error *err) EV_CHECKED;
+void model_states_free(model_states *states); /* NULL is fine */
+/* Whether steps are found often enough. */
+bool model_states_help(const model_states *states);
+/* From 1; 0: there is no room for one more. */
+uint32_t model_states_number(model_states *states, const uint64_t *vector);
+const uint64_t *model_states_get(const model_states *states, uint32_t state);
+/* `memory`: the times of the block's `count` accesses; NULL: not known. */
+model_step *model_steps_find(model_states *states, uint32_t state, uint32_t block,
+                             const uint64_t *memory, uint32_t count);
+void model_steps_add(model_states *states, const model_step *step, const uint64_t *memory,
+                     uint32_t count);
+/* All steps; numbers of states stay. */
+void model_steps_forget(model_states *states);
+
+/* ---- scoreboard.c, continued ---- */
 
 typedef struct model_board model_board;
 
@@ -124,6 +156,8 @@ void model_board_free(model_board *board); /* NULL is fine */
  * each access, by pc - first, the time until its result is there. */
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
                         uint32_t end, const uint64_t *memory, unsigned kind);
+/* The warp waits until `clock`; `ready`: as below. */
+void model_board_wait(const model_board *board, board_warp *w, uint64_t *ready, uint64_t clock);
 /* A wait that is not the scoreboard's own; by pc alone. */
 void model_board_note(model_board *board, unsigned kind, uint32_t pc, uint64_t cycles);
 /* Adds the cycles waited so far, by pc and by term. Once, at the end. */

@@ -6,6 +6,7 @@
  * busy, how long its memory accesses take. Loops bring the same again and again, so the outcome of
  * a whole block is kept under that key, and found instead of worked out. The kept outcome is the
  * very same one, bit for bit: times up to the clock cannot make anything wait, and count as zero.
+ * Before that is looked for, the warp's whole state is (states.c): with it not even a key is made.
  */
 #include "fitness/model/model_impl.h"
 
@@ -49,6 +50,10 @@ struct model_board {
     board_block *blocks;
     uint32_t *block_of; /* by pc of a block's begin */
     uint32_t *lists;
+    uint16_t *kept; /* registers of a state: those that some block reads before it writes them */
+    uint32_t kept_count;
+    model_states *states;
+    uint64_t *vector; /* of a state being made */
     outcome *slots;
     uint64_t *arena;
     size_t arena_used;
@@ -214,6 +219,7 @@ static void settle(model_board *board) {
     }
     memset(board->slots, 0, SLOTS * sizeof *board->slots);
     board->arena_used = 0;
+    model_steps_forget(board->states);
 }
 
 static void apply(const model_board *board, const board_block *b, outcome *o, board_warp *w,
@@ -258,29 +264,101 @@ static size_t outcome_words(const board_block *b) {
     return key_words(b) + b->output_count + b->pipe_count + (b->end - b->first + 1) / 2;
 }
 
-static void follow_block(model_board *board, board_block *b, board_warp *w, uint64_t *ready,
-                         const uint64_t *memory, unsigned kind) {
+/* What came out, kept; NULL: it is not. */
+static outcome *follow_kept(model_board *board, board_block *b, board_warp *w, uint64_t *ready,
+                            const uint64_t *memory, unsigned kind) {
     uint64_t key[MOST_KEY];
     uint32_t count = make_key(board, b, w, ready, memory, key);
     uint32_t index = (uint32_t)(b - board->blocks);
     uint64_t hash = hash_key(key, count, index);
     outcome *room, *found = find_outcome(board, hash, index, key, count, &room);
-    b->tries++;
     if (found != NULL) {
         b->hits++;
         apply(board, b, found, w, ready, kind);
-        return;
+        return found;
     }
     board_warp before = *w;
     if (b->tries >= TRIED_OFTEN && b->hits < b->tries / 4)
         b->kept = false;
     if (!follow_each(board, w, ready, b->first, b->end, memory, true, kind))
-        return;
+        return NULL;
     if (room == NULL || board->arena_used + outcome_words(b) > ARENA_WORDS) {
         settle(board);
         room = &board->slots[hash & (SLOTS - 1)];
     }
     keep(board, b, room, hash, key, &before, w, ready);
+    return room;
+}
+
+/* ---- states ---- */
+
+static uint32_t number_state(const model_board *board, const board_warp *w, const uint64_t *ready) {
+    uint64_t base = w->clock << MODEL_REASON_BITS, *to = board->vector;
+    for (uint32_t i = 0; i < board->kept_count; i++)
+        *to++ = relative(ready[board->kept[i]], base);
+    for (uint32_t i = 0; i < VM_PIPE_COUNT; i++)
+        *to++ = relative(w->pipe_free[i], base);
+    return model_states_number(board->states, board->vector);
+}
+
+/* Puts its times where it may be followed one instruction after the other. */
+static void leave_state(const model_board *board, board_warp *w, uint64_t *ready) {
+    if (w->state == 0)
+        return;
+    uint64_t base = w->clock << MODEL_REASON_BITS;
+    const uint64_t *from = model_states_get(board->states, w->state);
+    for (uint32_t i = 0; i < board->kept_count; i++)
+        ready[board->kept[i]] = absolute(*from++, base);
+    for (uint32_t i = 0; i < VM_PIPE_COUNT; i++)
+        w->pipe_free[i] = absolute(*from++, base);
+    w->state = 0;
+}
+
+void model_board_wait(const model_board *board, board_warp *w, uint64_t *ready, uint64_t clock) {
+    leave_state(board, w, ready);
+    w->clock = clock;
+}
+
+static uint32_t list_times(const model_board *board, const board_block *b, const uint64_t *memory,
+                           uint64_t *times) {
+    const uint32_t *accesses = board->lists + b->accesses;
+    for (uint32_t i = 0; i < b->access_count; i++)
+        times[i] = memory[accesses[i]];
+    return b->access_count;
+}
+
+static void follow_block(model_board *board, board_block *b, board_warp *w, uint64_t *ready,
+                         const uint64_t *memory, unsigned kind) {
+    uint64_t times[MOST_KEY];
+    uint32_t index = (uint32_t)(b - board->blocks), count = 0, state = 0;
+    b->tries++;
+    if (model_states_help(board->states)) {
+        state = w->state != 0 ? w->state : number_state(board, w, ready);
+        count = list_times(board, b, memory, times);
+    }
+    model_step *step =
+        state != 0 ? model_steps_find(board->states, state, index, times, count) : NULL;
+    if (step != NULL) {
+        b->hits++;
+        w->state = step->next;
+        w->clock += step->clock;
+        w->wait += step->wait;
+        step->uses[kind]++;
+        return;
+    }
+    leave_state(board, w, ready);
+    outcome *o = follow_kept(board, b, w, ready, memory, kind);
+    uint32_t next = o != NULL && state != 0 ? number_state(board, w, ready) : 0;
+    if (next == 0)
+        return;
+    model_step made = {.state = state,
+                       .block = index,
+                       .next = next,
+                       .clock = o->clock,
+                       .wait = o->wait,
+                       .uses = o->uses};
+    model_steps_add(board->states, &made, times, count);
+    w->state = next;
 }
 
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
@@ -289,8 +367,10 @@ void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint
     board_block *b = is_whole ? &board->blocks[board->block_of[first]] : NULL;
     if (b != NULL && b->kept)
         follow_block(board, b, w, ready, memory, kind);
-    else
+    else {
+        leave_state(board, w, ready);
         (void)follow_each(board, w, ready, first, end, memory, is_whole, kind);
+    }
 }
 
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
@@ -393,6 +473,9 @@ static void list_all(lister *l) {
         list_pipes(l, b);
         list_accesses(l, b);
     }
+    for (uint32_t reg = 0; reg < l->board->rows->register_count; reg++)
+        if (l->is_read[reg])
+            l->board->kept[l->board->kept_count++] = (uint16_t)reg;
     for (uint32_t i = 0; i < count; i++) {
         board_block *b = &l->board->blocks[i];
         list_outputs(l, b, count + i + 1);
@@ -419,20 +502,24 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     lister l = {
         .board = board, .seen = calloc(registers, sizeof *l.seen), .is_read = calloc(registers, 1)};
     if (board != NULL) {
-        *board = (model_board){.rows = rows,
-                               .schedule = schedule,
-                               .dram_extra = dram_extra,
-                               .blocks = calloc(count, sizeof *board->blocks),
-                               .block_of = calloc(count, sizeof *board->block_of),
-                               .lists = malloc(listed * sizeof *board->lists),
-                               .slots = calloc(SLOTS, sizeof *board->slots),
-                               .arena = malloc(ARENA_WORDS * sizeof *board->arena),
-                               .waits = malloc(count * sizeof *board->waits),
-                               .by_pc = calloc(count * MODEL_KINDS, sizeof *board->by_pc)};
+        *board =
+            (model_board){.rows = rows,
+                          .schedule = schedule,
+                          .dram_extra = dram_extra,
+                          .blocks = calloc(count, sizeof *board->blocks),
+                          .block_of = calloc(count, sizeof *board->block_of),
+                          .lists = malloc(listed * sizeof *board->lists),
+                          .kept = malloc(registers * sizeof *board->kept),
+                          .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
+                          .slots = calloc(SLOTS, sizeof *board->slots),
+                          .arena = malloc(ARENA_WORDS * sizeof *board->arena),
+                          .waits = malloc(count * sizeof *board->waits),
+                          .by_pc = calloc(count * MODEL_KINDS, sizeof *board->by_pc)};
     }
     bool made = board != NULL && l.seen != NULL && l.is_read != NULL && board->blocks != NULL &&
-                board->block_of != NULL && board->lists != NULL && board->slots != NULL &&
-                board->arena != NULL && board->waits != NULL && board->by_pc != NULL;
+                board->block_of != NULL && board->lists != NULL && board->kept != NULL &&
+                board->vector != NULL && board->slots != NULL && board->arena != NULL &&
+                board->waits != NULL && board->by_pc != NULL;
     for (int p = 0; made && p < VM_PIPE_COUNT; p++) {
         model_term term = model_pipe_term((vm_pipe)p);
         board->pipe_reason[p] = (uint8_t)(term == MODEL_TERM_COUNT ? MODEL_ISSUE : term);
@@ -443,11 +530,14 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     free(l.seen);
     free(l.is_read);
     *out = board;
-    if (made)
+    ev_status status =
+        made ? model_states_make(board->kept_count + VM_PIPE_COUNT, &board->states, err)
+             : ev_fail_memory(err, listed * sizeof *board->lists);
+    if (status == EV_OK)
         return EV_OK;
     model_board_free(board);
     *out = NULL;
-    return ev_fail_memory(err, listed * sizeof *board->lists);
+    return status;
 }
 
 void model_board_free(model_board *board) {
@@ -456,6 +546,9 @@ void model_board_free(model_board *board) {
     free(board->blocks);
     free(board->block_of);
     free(board->lists);
+    free(board->kept);
+    free(board->vector);
+    model_states_free(board->states);
     free(board->slots);
     free(board->arena);
     free(board->waits);

@@ -257,31 +257,68 @@ static unsigned recall_passes(vm_warp *w, const ptx_insn *ip, const vm_access *x
     return s->passes;
 }
 
+/* What an access to global memory costs. */
+typedef struct access_cost {
+    unsigned sectors, lines, passes;
+} access_cost;
+
+/* Of one range of at most 128 bytes, and of 4 bytes a lane. */
+static ALWAYS_INLINE access_cost cost_of_range(uint64_t lo, uint64_t hi, uint64_t *out) {
+    unsigned n = 0;
+    for (uint64_t s = lo / 32; s <= (hi - 1) / 32; s++)
+        out[n++] = s;
+    return (access_cost){n, (unsigned)((hi - 1) / 128 - lo / 128 + 1), 1};
+}
+
+/* Of half warps that read one word each. */
+static ALWAYS_INLINE access_cost cost_of_two(uint64_t a, uint64_t b, uint64_t *out) {
+    out[0] = a / 32;
+    out[1] = b / 32;
+    bool conflict = a != b && ((a ^ b) & 124) == 0;
+    return (access_cost){1 + (a / 32 != b / 32), 1 + (a / 128 != b / 128), 1 + conflict};
+}
+
+/* The commonest patterns of words first. */
+static ALWAYS_INLINE access_cost cost_of(vm_warp *w, const ptx_insn *ip, const vm_access *x,
+                                         uint32_t mask, uint64_t *out) {
+    uint64_t to = VM_GLOBAL_BASE;
+    if (x->bytes == 4 && x->how != SCATTERED)
+        return cost_of_range(to + x->lo, to + x->hi, out);
+    if (x->bytes == 4 && x->lanes == 16 && mask == VM_FULL) {
+        uint64_t a = to + lane_offset(x, 0), b = to + lane_offset(x, 16);
+        if (x->group == UNIFORM)
+            return cost_of_two(a, b, out);
+        if (a == b)
+            return cost_of_range(a, a + 64, out);
+    }
+    unsigned sectors = list_sectors(x, mask, out);
+    bool apart = x->bytes <= 4 && has_banks_apart(out, sectors);
+    return (access_cost){sectors, count_lines(out, sectors),
+                         apart ? 1 : recall_passes(w, ip, x, mask)};
+}
+
 /* Tells the observer; returns the sectors of an access to global memory. `passes`: of one to shared
  * memory. */
 static __attribute__((noinline)) unsigned
 observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
-    unsigned sector_count = 0, line_count = 0;
+    access_cost cost = {0, 0, passes};
     if (w->state->poll) {
         unsigned lane = (unsigned)__builtin_ctz(mask);
         vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
         return count_sectors(x, mask);
     }
     vm_event_room(w);
-    if (x->space == VM_SPACE_GLOBAL || x->space == VM_SPACE_LOCAL) {
-        uint64_t *sectors = w->state->sectors + w->state->sector_count;
-        sector_count = list_sectors(x, mask, sectors);
-        line_count = count_lines(sectors, sector_count);
-        if (x->space == VM_SPACE_LOCAL)
-            passes = x->bytes > 4 ? x->bytes / 4 : 1;
-        else if (x->bytes <= 4 && has_banks_apart(sectors, sector_count))
-            passes = 1;
-        else
-            passes = recall_passes(w, ip, x, mask);
+    uint64_t *sectors = w->state->sectors + w->state->sector_count;
+    if (x->space == VM_SPACE_GLOBAL) {
+        cost = cost_of(w, ip, x, mask, sectors);
+    } else if (x->space == VM_SPACE_LOCAL) {
+        cost.sectors = list_sectors(x, mask, sectors);
+        cost.lines = count_lines(sectors, cost.sectors);
+        cost.passes = x->bytes > 4 ? x->bytes / 4 : 1;
     }
-    vm_event *e = vm_event_put(w, (uint32_t)(ip - w->code), mask, sector_count, passes);
-    e->lines = (uint16_t)line_count;
-    return sector_count;
+    vm_event *e = vm_event_put(w, (uint32_t)(ip - w->code), mask, cost.sectors, cost.passes);
+    e->lines = (uint16_t)cost.lines;
+    return cost.sectors;
 }
 
 /* ---- jobs: what this one read and wrote, a bit a byte */
