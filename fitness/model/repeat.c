@@ -156,22 +156,24 @@ static bool shift_fits(model_repeat *at, unsigned buffer, uint64_t shift) {
     return shift % SECTORS_PER_LINE == 0;
 }
 
+/* Index of the first access behind those of the batch. */
+static size_t accesses_end(const model_log *log, size_t batch) {
+    return batch + 1 < log->batch_count ? log->batches[batch + 1].first_access : log->access_count;
+}
+
 static bool sectors_fit(const model_log *log, model_repeat *at, const log_batch *b,
                         const uint64_t *now) {
-    const uint64_t *then = log->sectors + b->first_sector;
-    const log_access *a = log->accesses + b->first_access;
-    size_t next = at->batch + 1;
-    const log_access *end =
-        log->accesses +
-        (next < log->batch_count ? log->batches[next].first_access : log->access_count);
-    for (; a < end; a++) {
+    size_t end = accesses_end(log, at->batch), sector = b->first_sector;
+    for (size_t i = b->first_access; i < end; i++) {
+        const log_access *a = &log->accesses[i];
+        const uint64_t *then = &log->sectors[sector];
         uint64_t shift = now[0] - then[0], differ = 0;
         for (unsigned k = 1; k < a->sectors; k++)
             differ |= (now[k] - then[k]) ^ shift;
         if (differ != 0 || !shift_fits(at, a->buffer, shift))
             return false;
         now += a->sectors;
-        then += a->sectors;
+        sector += a->sectors;
     }
     return true;
 }
@@ -208,14 +210,15 @@ bool model_log_ends(const model_log *log, const model_repeat *at, model_buffers 
 bool model_log_read(const model_log *log, const model_repeat *at, size_t index, uint32_t block,
                     model_copy *copy, vm_batch *out) {
     const log_batch *b = &log->batches[index];
-    bool is_last = index + 1 == log->batch_count;
-    size_t sectors = (is_last ? log->sector_count : b[1].first_sector) - b->first_sector;
-    if (!make_room(&copy->sectors, &copy->room, sectors + 1, sizeof *copy->sectors))
+    size_t end = accesses_end(log, index), sector = b->first_sector, n = 0;
+    for (size_t i = b->first_access; i < end; i++)
+        n += log->accesses[i].sectors;
+    if (!make_room(&copy->sectors, &copy->room, n + 1, sizeof *copy->sectors))
         return false;
-    const log_access *a = log->accesses + b->first_access;
-    for (size_t i = 0; i < sectors; a++)
-        for (size_t end = i + a->sectors; i < end; i++)
-            copy->sectors[i] = log->sectors[b->first_sector + i] + at->shift[a->buffer];
+    n = 0;
+    for (size_t i = b->first_access; i < end; i++)
+        for (unsigned k = 0; k < log->accesses[i].sectors; k++)
+            copy->sectors[n++] = log->sectors[sector++] + at->shift[log->accesses[i].buffer];
     *out = (vm_batch){.block = block,
                       .warp = b->warp,
                       .events = log->events + b->first_event,
