@@ -3,7 +3,8 @@
  * An access is first located: where its lanes point, relative to their space, as one of three
  * patterns. Contiguous and uniform accesses are checked and moved as one piece. A scattered access
  * of a whole warp may still be two groups of 16 lanes or four of 8, each contiguous or uniform
- * (rows of a tile): then each group is one piece. The rest goes lane by lane. Bounds: the whole
+ * (rows of a tile): then each group is one piece. Else each lane is a group. The rest, narrower
+ * than a word or by some lanes only, goes lane by lane. Bounds: the whole
  * range against the segment that this instruction found last, then, if that fails, each lane
  * against the list of allocations. */
 
@@ -21,6 +22,7 @@ typedef struct vm_access {
     uint8_t space;
     bool lane_kinds; /* lanes are in different buffers */
     vm_buffer_kind kind;
+    vm_look *look; /* where this access's passes are kept, or NULL */
 } vm_access;
 
 /* Where lane i's bytes are. Local memory is one piece a lane. */
@@ -63,6 +65,26 @@ static inline bool range_of_groups(vm_access *x, unsigned n, bool contiguous, ui
     x->how = SCATTERED;
     x->group = contiguous ? CONTIGUOUS : UNIFORM;
     x->lanes = n;
+    return true;
+}
+
+/* As range_of_groups, where each lane is a group of its own. */
+static ALWAYS_INLINE bool range_of_lanes(vm_access *x, uint64_t *low_bits) {
+    uint64_t lo = UINT64_MAX, hi = 0, bits = 0;
+    LANES {
+        uint64_t at = x->addr[i] + x->bias;
+        lo = at < lo ? at : lo;
+        hi = at > hi ? at : hi;
+        bits |= at;
+    }
+    *low_bits = bits;
+    if (hi + x->bytes < hi)
+        return false;
+    x->lo = lo;
+    x->hi = hi + x->bytes;
+    x->how = SCATTERED;
+    x->group = CONTIGUOUS;
+    x->lanes = 1;
     return true;
 }
 
@@ -121,11 +143,9 @@ static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
     group_look quarter = look_at_groups(addr, 8, bytes);
     if (!quarter.differ || !quarter.stray)
         return range_of_groups(x, 8, quarter.differ, low_bits);
-    if (bytes < 8)
-        return false;
-    if (!look_at_groups(addr, 4, bytes).stray)
+    if (bytes >= 8 && !look_at_groups(addr, 4, bytes).stray)
         return range_of_groups(x, 4, true, low_bits);
-    return bytes == 16 && range_of_groups(x, 1, true, low_bits);
+    return range_of_lanes(x, low_bits);
 }
 
 /* Pattern and range; the alignment of all active lanes is in the low bits of the result. */
@@ -135,7 +155,7 @@ static inline uint64_t classify(vm_access *x, uint32_t mask) {
     if (mask == VM_FULL && classify_full(x, &low_bits))
         return low_bits;
     low_bits = 0;
-    for (unsigned i = 0; i < 32; i++) {
+    LANES {
         uint64_t at = x->addr[i] + x->bias;
         bool on = mask >> i & 1;
         lo = on && at < lo ? at : lo;
@@ -264,7 +284,51 @@ static inline uint8_t *space_host(const vm_warp *w, uint8_t space) {
     }
 }
 
+/* The look that an access before this one left, moved to where this one goes. False: look anew. */
+static ALWAYS_INLINE bool look_again(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
+    vm_look *k = &w->looks[ip->look];
+    uint64_t by = x->bias - k->bias, lo = k->lo + by, hi = k->hi + by;
+    if (!ip->looked || mask != VM_FULL || !k->whole || lo >= hi || by & (x->bytes - 1))
+        return false;
+    x->how = (pattern)k->how;
+    x->group = (pattern)k->group;
+    x->lanes = k->lanes;
+    x->lo = lo;
+    x->hi = hi;
+    x->look = by & 3 ? NULL : k; /* whole words further on: as many passes over the banks */
+    return true;
+}
+static ALWAYS_INLINE void keep_look(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
+    vm_look *k = &w->looks[ip->look];
+    *k = (vm_look){.whole = mask == VM_FULL,
+                   .how = (uint8_t)x->how,
+                   .group = (uint8_t)x->group,
+                   .lanes = (uint8_t)x->lanes,
+                   .lo = x->lo,
+                   .hi = x->hi,
+                   .bias = x->bias};
+    x->look = mask == VM_FULL ? k : NULL;
+}
+
+/* As locate, of a load or store. */
+static inline bool locate_lanes(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
+    x->host = space_host(w, x->space);
+    if (!look_again(w, ip, x, mask)) {
+        if (__builtin_expect(classify(x, mask) & (x->bytes - 1), 0)) {
+            misaligned(w, ip, x, mask);
+            return false;
+        }
+        keep_look(w, ip, x, mask);
+    }
+    if (__builtin_expect(!in_bounds(w, ip, x, mask), 0)) {
+        stop_trap(w);
+        return false;
+    }
+    return true;
+}
+
 static inline bool locate(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
+    x->look = NULL;
     x->host = space_host(w, x->space);
     uint64_t low_bits = classify(x, mask);
     if (__builtin_expect(low_bits & (x->bytes - 1), 0)) {

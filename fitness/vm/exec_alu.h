@@ -7,13 +7,16 @@
 #define HANDLER(name)                                                                              \
     static const ptx_insn *h_##name(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask)
 
+/* Before a loop that must become vectors. Clang would unroll a short one to scalars before it looks
+ * for vectors, hence `unroll(disable)`. Iterations are independent. */
 #ifdef __clang__
-#define LANES                                                                                      \
-    _Pragma("clang loop vectorize(assume_safety) interleave(disable)") for (unsigned i = 0;        \
-                                                                            i < 32; i++)
+#define VECTORS _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#define VECTORS2 _Pragma("clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)")
 #else
-#define LANES _Pragma("GCC ivdep") for (unsigned i = 0; i < 32; i++)
+#define VECTORS _Pragma("GCC ivdep")
+#define VECTORS2 VECTORS
 #endif
+#define LANES VECTORS2 for (unsigned i = 0; i < 32; i++)
 
 #define SLOT(type, at) ((type *)(void *)(regs + (at)))
 #define CSLOT(type, at) ((const type *)(const void *)(regs + (at)))

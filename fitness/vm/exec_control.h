@@ -322,48 +322,58 @@ HANDLER(BARWARP) {
     NEXT;
 }
 
-/* Source lane of `lane`, or 32 + lane when it is out of range (PTX ISA, shfl). */
-static inline unsigned shuffle_source(uint8_t how, unsigned lane, uint32_t b, uint32_t c) {
-    int bval = (int)(b & 31), cval = (int)(c & 31), segment = (int)(c >> 8 & 31), l = (int)lane;
-    int most = (l & segment) | (cval & ~segment), least = l & segment, j;
-    bool in;
+/* Source lane of each lane and whether it is in range; out of range it is the lane itself (PTX ISA,
+ * shfl). */
+typedef struct shuffle_lanes {
+    int32_t from[32], in[32];
+} shuffle_lanes;
+#define SHUFFLE(j_, in_)                                                                           \
+    LANES {                                                                                        \
+        int32_t lane = (int32_t)i, by = (int32_t)(b[i] & 31), clamp = (int32_t)(c[i] & 31);        \
+        int32_t segment = (int32_t)(c[i] >> 8 & 31), least = lane & segment;                       \
+        int32_t most = least | (clamp & ~segment), j = (j_);                                       \
+        s->in[i] = (in_);                                                                          \
+        s->from[i] = s->in[i] ? j & 31 : lane;                                                     \
+        (void)least, (void)most;                                                                   \
+    }
+static inline void shuffle_sources(shuffle_lanes *s, uint8_t how, const uint32_t *b,
+                                   const uint32_t *c) {
     switch (how) {
     case PTX_M_UP:
-        j = l - bval;
-        in = j >= most;
-        break;
+        SHUFFLE(lane - by, j >= most)
+        return;
     case PTX_M_DOWN:
-        j = l + bval;
-        in = j <= most;
-        break;
+        SHUFFLE(lane + by, j <= most)
+        return;
     case PTX_M_BFLY:
-        j = l ^ bval;
-        in = j <= most;
-        break;
+        SHUFFLE(lane ^ by, j <= most)
+        return;
     default:
-        j = least | (bval & ~segment);
-        in = j <= most;
+        SHUFFLE(least | (by & ~segment), j <= most)
     }
-    return in ? (unsigned)j : 32 + lane;
 }
 
 HANDLER(SHFL) {
     if (ip->flags & PTX_F_SYNC)
         MEET(ip->e);
     SOURCES3(u32)
-    uint32_t result[32], in = 0;
-    for (unsigned i = 0; i < 32; i++) {
-        unsigned from = shuffle_source(ip->op, i, pb[i], pc[i]);
-        in |= (uint32_t)(from < 32) << i;
-        from &= 31;
-        if (mask >> i & 1 && !(mask >> from & 1))
-            return inactive(w, ip, i, from);
-        result[i] = pa[from];
+    shuffle_lanes s;
+    int32_t off[32];
+    uint32_t result[32];
+    shuffle_sources(&s, ip->op, pb, pc);
+    if (mask != VM_FULL) {
+        LANES off[i] = (int32_t)(mask >> i & ~(mask >> s.from[i]) & 1);
+        uint32_t alone = mask_of(off);
+        if (alone) {
+            unsigned lane = (unsigned)__builtin_ctz(alone);
+            return inactive(w, ip, lane, (unsigned)s.from[lane]);
+        }
     }
+    LANES result[i] = pa[s.from[i]];
     memcpy(w->tmp, result, sizeof result);
     blend32(regs + ip->d, w->tmp, mask);
     if (ip->d2 != PTX_NONE)
-        put_predicate(regs, ip->d2, in, mask);
+        put_predicate(regs, ip->d2, mask_of(s.in), mask);
     EXCHANGED;
     NEXT;
 }

@@ -81,13 +81,26 @@ static bool has_banks_apart(const uint64_t *sectors, unsigned count) {
     return twice == 0;
 }
 
+/* Of at most four groups of lanes; mostly they ascend. */
+static unsigned count_group_sectors(const vm_access *x) {
+    uint64_t span = x->group == CONTIGUOUS ? (uint64_t)x->lanes * x->bytes : x->bytes;
+    uint64_t before = 0, out[40]; /* before: one behind the last sector so far */
+    unsigned n = 0;
+    bool ascending = true;
+    for (unsigned i = 0; i < 32; i += x->lanes) {
+        uint64_t lo = lane_offset(x, i), first = lo / 32, end = (lo + span - 1) / 32 + 1;
+        ascending &= end >= before;
+        n += (unsigned)(end - (first > before ? first : before));
+        before = end;
+    }
+    return ascending ? n : list_groups(x, 0, out);
+}
+
 static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     if (x->how != SCATTERED)
         return (unsigned)((x->hi - 1) / 32 - x->lo / 32 + 1);
-    if (x->lanes > 1 && mask == VM_FULL) {
-        uint64_t out[40];
-        return list_groups(x, 0, out);
-    }
+    if (x->lanes > 1 && mask == VM_FULL)
+        return count_group_sectors(x);
     if ((x->hi - 1) / 32 - x->lo / 32 < 64) {
         uint64_t seen = 0;
         for (uint32_t left = mask; left; left &= left - 1)
@@ -403,7 +416,11 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
             c->global_load_bytes += bytes;
         }
     } else if (x->space == VM_SPACE_SHARED) {
-        unsigned passes = count_passes(x, mask);
+        unsigned passes = x->look ? x->look->passes : 0;
+        if (!passes)
+            passes = count_passes(x, mask);
+        if (x->look)
+            x->look->passes = (uint16_t)passes;
         c->shared_requests++;
         c->shared_passes += passes;
         if (observed)

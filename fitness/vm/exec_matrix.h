@@ -62,18 +62,12 @@ static inline bool access_pieces(vm_warp *w, const ptx_insn *ip, uint8_t *regs, 
 /* ---- 8 x 8 matrices of 16 bits: lane i holds elements 2 (i % 4) and the next of row i / 4, so
  * that a register is the matrix itself, row-major */
 
-static void transpose8(uint16_t *to, const uint16_t *from) {
-    for (unsigned i = 0; i < 8; i++)
-        for (unsigned j = 0; j < 8; j++)
-            to[j * 8 + i] = from[i * 8 + j];
-}
-
 HANDLER(LDMATRIX) {
     WHOLE_WARP;
     uint64_t space[32];
-    uint16_t rows[4][64], turned[64];
+    uint8_t rows[4][128], turned[128];
     matrix_access m = {.x = {.addr = addresses(ip, regs, space), .bytes = 16},
-                       .tile = (uint8_t *)rows,
+                       .tile = rows[0],
                        .shared_only = true};
     if (!access_pieces(w, ip, regs, (uint32_t)low_mask(8 * ip->c), &m))
         return NULL;
@@ -89,7 +83,7 @@ HANDLER(LDMATRIX) {
 HANDLER(STMATRIX) {
     WHOLE_WARP;
     uint64_t space[32];
-    uint16_t rows[4][64], turned[64];
+    uint8_t rows[4][128], turned[128];
     const uint32_t *slots = fragment(w, ip, 1);
     for (unsigned k = 0; k < ip->c; k++) {
         memcpy(turned, regs + slots[k], 128);
@@ -99,7 +93,7 @@ HANDLER(STMATRIX) {
             memcpy(rows[k], turned, 128);
     }
     matrix_access m = {.x = {.addr = addresses(ip, regs, space), .bytes = 16},
-                       .tile = (uint8_t *)rows,
+                       .tile = rows[0],
                        .store = true,
                        .shared_only = true};
     if (!access_pieces(w, ip, regs, (uint32_t)low_mask(8 * ip->c), &m))
@@ -108,7 +102,7 @@ HANDLER(STMATRIX) {
 }
 HANDLER(MOVMATRIX) {
     WHOLE_WARP;
-    uint16_t from[64], to[64];
+    uint8_t from[128], to[128];
     memcpy(from, regs + ip->a, 128);
     transpose8(to, from);
     memcpy(regs + ip->d, to, 128);

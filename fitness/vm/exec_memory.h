@@ -25,7 +25,7 @@
 
 static inline bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                              vm_access *x) {
-    if (!locate(w, ip, x, mask))
+    if (!locate_lanes(w, ip, x, mask))
         return false;
     if (!check_load(w, ip, x, mask)) {
         stop_trap(w);
@@ -37,7 +37,7 @@ static inline bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
 }
 static inline bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                             vm_access *x) {
-    if (!locate(w, ip, x, mask))
+    if (!locate_lanes(w, ip, x, mask))
         return false;
     if (!check_store(w, ip, regs, x, mask)) {
         stop_trap(w);

@@ -69,9 +69,29 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
     }
 }
 
+/* Elements of 1 or 2 bytes by a whole warp, side by side. */
+static inline void load_small(const ptx_insn *ip, uint8_t *regs, const uint8_t *from) {
+    uint32_t *d = SLOT(uint32_t, ip->v[0]);
+    const uint16_t *halves = (const uint16_t *)(const void *)from;
+    bool is_signed = ip->flags & PTX_F_SIGNED;
+    if (ip->bytes == 1 && is_signed)
+        LANES d[i] = (uint32_t)(int8_t)from[i];
+    else if (ip->bytes == 1)
+        LANES d[i] = from[i];
+    else if (is_signed)
+        LANES d[i] = (uint32_t)(int16_t)halves[i];
+    else
+        LANES d[i] = halves[i];
+}
+
 static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                              const vm_access *x, uint32_t mask) {
     const uint8_t *base = x->host + x->lo;
+    if (mask == VM_FULL && x->how == CONTIGUOUS && ip->bytes < 4 && ip->count == 1 && !ip->wide &&
+        x->space != VM_SPACE_LOCAL) {
+        load_small(ip, regs, base);
+        return;
+    }
     if (mask != VM_FULL || x->space == VM_SPACE_LOCAL || ip->bytes < 4 ||
         (ip->bytes == 4) == ip->wide) {
         load_lanes(w, ip, regs, x, mask);

@@ -290,7 +290,7 @@ static inline bool whose_stamps(const vm_warp *w, stamp_range s, uint32_t *other
 
 static ALWAYS_INLINE void keep_row(uint32_t *reads, unsigned first, unsigned count, unsigned shift,
                                    race_access r, uint32_t others) {
-    for (unsigned j = 0; j < count; j++) {
+    VECTORS for (unsigned j = 0; j < count; j++) {
         unsigned lane = first + (j >> shift);
         reads[j] = r.stamp | lane_bits(lane) |
                    kept_of_read(reads[j], r.stamp >> VM_RACE_SHIFT, r.horizon, lane, others);
@@ -307,7 +307,7 @@ static ALWAYS_INLINE void read_row(const vm_warp *w, uint32_t *reads, unsigned f
     }
     uint32_t others;
     stamp_range seen = {UINT32_MAX, 0};
-    for (unsigned j = 0; j < n << shift; j++)
+    VECTORS for (unsigned j = 0; j < n << shift; j++)
         widen_stamps(&seen, reads[j], r.stamp >> VM_RACE_SHIFT, r.horizon);
     if (whose_stamps(w, seen, &others)) {
         keep_row(reads, first, n << shift, shift, r, others);
@@ -381,6 +381,10 @@ static ALWAYS_INLINE bool read_pattern(const vm_warp *w, const vm_access *x, uin
         read_groups(w, x, CONTIGUOUS, 16, 1, r);
     else if (x->lanes == 4 && each == 4)
         read_groups(w, x, CONTIGUOUS, 4, 4, r);
+    else if (each == 1 && (x->lanes == 1 || !x->lanes))
+        return read_words(w, x, r);
+    else if (x->lanes == 1 && each == 2)
+        read_groups(w, x, CONTIGUOUS, 1, 2, r);
     else if (x->lanes == 1)
         read_groups(w, x, CONTIGUOUS, 1, 4, r);
     else if (x->lanes && x->group == UNIFORM)
@@ -495,8 +499,7 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
 
 static ALWAYS_INLINE bool words_old(const uint32_t *entries, unsigned n, uint32_t horizon) {
     uint32_t newest = 0;
-    for (unsigned j = 0; j < n; j++)
-        newest = entries[j] > newest ? entries[j] : newest;
+    VECTORS for (unsigned j = 0; j < n; j++) newest = entries[j] > newest ? entries[j] : newest;
     return newest <= horizon;
 }
 
@@ -514,9 +517,8 @@ static ALWAYS_INLINE bool store_groups_race(const vm_warp *w, const vm_access *x
     mine |= VM_RACE_WRITTEN;
     for (unsigned g = 0; g < 32; g += n) {
         uint32_t *writes = p.writes + lane_offset(x, g) / 4;
-        for (unsigned i = 0; i < n; i++)
-            for (unsigned k = 0; k < each; k++)
-                writes[i * each + k] = mine | lane_bits(g + i);
+        unsigned shift = (unsigned)__builtin_ctz(each);
+        VECTORS for (unsigned i = 0; i < words; i++) writes[i] = mine | lane_bits(g + (i >> shift));
     }
     return true;
 }
@@ -547,7 +549,9 @@ static inline bool store_rows_race(const vm_warp *w, const vm_access *x, uint32_
     if (!groups_apart(x))
         return false;
     if (x->lanes == 1)
-        return store_groups_race(w, x, 1, 4, mine, horizon);
+        return words_of(x) == 4   ? store_groups_race(w, x, 1, 4, mine, horizon)
+               : words_of(x) == 2 ? store_groups_race(w, x, 1, 2, mine, horizon)
+                                  : store_groups_race(w, x, 1, 1, mine, horizon);
     if (x->lanes == 4)
         return x->bytes == 16 ? store_groups_race(w, x, 4, 4, mine, horizon)
                               : store_groups_race(w, x, 4, 2, mine, horizon);

@@ -87,7 +87,7 @@ typedef struct row_state {
 } row_state;
 static ALWAYS_INLINE void look_at_row(row_state *s, const uint32_t *writes, unsigned n) {
     uint32_t newest = s->newest, written = s->written;
-    for (unsigned j = 0; j < n; j++) {
+    VECTORS for (unsigned j = 0; j < n; j++) {
         newest = writes[j] > newest ? writes[j] : newest;
         written &= writes[j];
     }
@@ -102,18 +102,18 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
         look_at_row(s, writes + x->lo / 4, words_of(x));
     else if (x->how == CONTIGUOUS)
         look_at_row(s, writes + x->lo / 4, 32 * words_of(x));
-    else if (x->lanes == 1)
+    else if (x->lanes == 1 && x->bytes > 4)
         for (unsigned i = 0; i < 32; i++)
-            look_at_row(s, writes + lane_offset(x, i) / 4, 4);
-    else if (x->lanes)
-        for (unsigned i = 0; i < 32; i += x->lanes)
-            look_at_row(s, writes + lane_offset(x, i) / 4, group_words(x));
-    else if (mask == VM_FULL && x->bytes == 4)
+            look_at_row(s, writes + lane_offset(x, i) / 4, words_of(x));
+    else if (mask == VM_FULL && x->bytes == 4 && x->lanes <= 1)
         LANES {
             uint32_t e = writes[lane_offset(x, i) / 4];
             s->newest = e > s->newest ? e : s->newest;
             s->written &= e;
         }
+    else if (x->lanes)
+        for (unsigned i = 0; i < 32; i += x->lanes)
+            look_at_row(s, writes + lane_offset(x, i) / 4, group_words(x));
     else
         return false;
     return true;
@@ -185,8 +185,7 @@ static void mark_local(const vm_warp *w, const vm_access *x, uint32_t mask) {
 }
 
 static inline void mark_row(uint32_t *writes, unsigned n) {
-    for (unsigned j = 0; j < n; j++)
-        writes[j] |= VM_RACE_WRITTEN;
+    VECTORS for (unsigned j = 0; j < n; j++) writes[j] |= VM_RACE_WRITTEN;
 }
 
 static inline void mark_written(const vm_warp *w, const vm_access *x, uint32_t mask) {

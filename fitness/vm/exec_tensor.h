@@ -52,26 +52,45 @@ static inline const uint32_t *fragment(const vm_warp *w, const ptx_insn *ip, uns
 
 /* ---- one register of a factor as a core of 8 rows or columns */
 
-typedef void (*widen_fn)(const uint8_t *regs, uint32_t slot, double *core);
+typedef void (*widen_fn)(const uint8_t *from, double *core);
 
-static ALWAYS_INLINE void widen_f16(const uint8_t *regs, uint32_t slot, double *core) {
-    uint16_t h[64];
-    memcpy(h, regs + slot, sizeof h);
-    for (unsigned i = 0; i < 64; i++)
-        core[i] = f16_to_double(h[i]);
+#if defined(__clang__) && defined(__F16C__) /* the processor converts, as exactly as by hand */
+static ALWAYS_INLINE void widen_f16(const uint8_t *from, double *core) {
+    typedef _Float16 halves8 __attribute__((ext_vector_type(8), aligned(2)));
+    typedef float floats8 __attribute__((ext_vector_type(8)));
+    typedef double doubles8 __attribute__((ext_vector_type(8), aligned(8)));
+    for (unsigned i = 0; i < 64; i += 8) {
+        halves8 h = *(const halves8 *)(const void *)(from + 2 * i);
+        floats8 f = __builtin_convertvector(h, floats8);
+        *(doubles8 *)(void *)(core + i) = __builtin_convertvector(f, doubles8);
+    }
 }
-static ALWAYS_INLINE void widen_bf16(const uint8_t *regs, uint32_t slot, double *core) {
-    uint16_t h[64];
-    memcpy(h, regs + slot, sizeof h);
-    for (unsigned i = 0; i < 64; i++)
-        core[i] = bf16_to_double(h[i]);
+#else
+static ALWAYS_INLINE void widen_f16(const uint8_t *from, double *core) {
+    const uint16_t *h = (const uint16_t *)(const void *)from;
+    VECTORS for (unsigned i = 0; i < 64; i++) core[i] = f16_to_double(h[i]);
 }
-static ALWAYS_INLINE void widen_tf32(const uint8_t *regs, uint32_t slot, double *core) {
-    for (unsigned i = 0; i < 32; i++)
-        core[i] = f32_of_bits(REGISTER(slot)[i] & 0xffffe000);
+#endif
+static ALWAYS_INLINE void widen_bf16(const uint8_t *from, double *core) {
+    const uint16_t *h = (const uint16_t *)(const void *)from;
+    VECTORS for (unsigned i = 0; i < 64; i++) core[i] = bf16_to_double(h[i]);
 }
-static ALWAYS_INLINE void widen_f64(const uint8_t *regs, uint32_t slot, double *core) {
-    memcpy(core, regs + slot, 32 * sizeof *core);
+static ALWAYS_INLINE void widen_tf32(const uint8_t *from, double *core) {
+    const uint32_t *bits = (const uint32_t *)(const void *)from;
+    VECTORS for (unsigned i = 0; i < 32; i++) core[i] = f32_of_bits(bits[i] & 0xffffe000);
+}
+static ALWAYS_INLINE void widen_f64(const uint8_t *from, double *core) {
+    memcpy(core, from, 32 * sizeof *core);
+}
+
+/* An 8 x 8 matrix of 16 bits an element, turned. */
+static inline void transpose8(uint8_t *to, const uint8_t *from) {
+    typedef uint16_t matrix __attribute__((vector_size(128), aligned(2)));
+    matrix m = *(const matrix *)(const void *)from;
+    *(matrix *)(void *)to = __builtin_shufflevector(
+        m, m, 0, 8, 16, 24, 32, 40, 48, 56, 1, 9, 17, 25, 33, 41, 49, 57, 2, 10, 18, 26, 34, 42, 50,
+        58, 3, 11, 19, 27, 35, 43, 51, 59, 4, 12, 20, 28, 36, 44, 52, 60, 5, 13, 21, 29, 37, 45, 53,
+        61, 6, 14, 22, 30, 38, 46, 54, 62, 7, 15, 23, 31, 39, 47, 55, 63);
 }
 
 /* Factors as matrices: a is m x k, b is k x n, both row-major. `width`: columns of a core of a. */
@@ -98,17 +117,24 @@ static ALWAYS_INLINE void read_a(const uint8_t *regs, const uint32_t *slots, uns
     double core[64];
     for (unsigned j = 0; j < k; j += width)
         for (unsigned i = 0; i < m; i += 8) {
-            to_core(regs, *slots++, core);
+            to_core(regs + *slots++, core);
             place_a_double(a, core, i, j, k, width);
         }
 }
 static ALWAYS_INLINE void read_b(const uint8_t *regs, const uint32_t *slots, unsigned k, unsigned n,
                                  unsigned width, widen_fn to_core, double *b) {
     double core[64];
+    uint8_t turned[128];
     for (unsigned i = 0; i < n; i += 8)
         for (unsigned j = 0; j < k; j += width) {
-            to_core(regs, *slots++, core);
-            place_b_double(b, core, j, i, n, width);
+            if (width == 8) { /* elements of 16 bits */
+                transpose8(turned, regs + *slots++);
+                to_core(turned, core);
+                place_a_double(b, core, j, i, n, 8);
+            } else {
+                to_core(regs + *slots++, core);
+                place_b_double(b, core, j, i, n, width);
+            }
         }
 }
 
@@ -123,8 +149,8 @@ static ALWAYS_INLINE void read_b(const uint8_t *regs, const uint32_t *slots, uns
                 unsigned shift = (halves) ? 16 * two_ : 0;                                         \
                 unsigned at_ = row_ * (n) + col_ + two_;                                           \
                 (void)shift;                                                                       \
-                for (unsigned lane = 0; lane < 32; lane++) {                                       \
-                    unsigned at = at_ + lane / 4 * (n) + lane % 4 * 2;                             \
+                VECTORS for (unsigned lane = 0; lane < 32; lane++) {                               \
+                    unsigned at = at_ + ((n) == 8 ? 2 * lane : lane / 4 * (n) + lane % 4 * 2);     \
                     body;                                                                          \
                 }                                                                                  \
                 slots += two_ ? ((halves) ? 1 : 2) : 0;                                            \

@@ -258,6 +258,8 @@ bool ptx_target_find(const char *text, size_t length, ptx_target *out);
 
 /* ---- decoded code */
 
+#define PTX_LOOKS 8 /* that a warp keeps at once, one of them for nobody */
+
 typedef struct ptx_insn ptx_insn;
 typedef struct vm_warp vm_warp;
 /* Executes `ip` for the lanes of `mask`; the next instruction, or NULL to leave the run. */
@@ -286,7 +288,10 @@ struct ptx_insn {
     uint8_t bool_op;       /* and, or, xor: ptx_mod */
     uint8_t wide;          /* destination or data register has 8 bytes a lane */
     uint8_t strong;        /* volatile, relaxed or stronger, atomic */
-    uint8_t releases;      /* release, acq_rel or sc */
+    uint8_t look;          /* of a load or store: the warp's look at its lanes' addresses (vm_look),
+                              from 1; 0: none kept */
+    uint8_t looked : 1;    /* an instruction before it in the same straight line left that look */
+    uint8_t releases : 1;  /* release, acq_rel or sc */
     uint8_t of_block : 1;  /* scope .cta: strong for threads of its own block only */
     uint8_t of_system : 1; /* scope .sys, as volatile has: strong for threads of all ranks */
     uint8_t address_bits;  /* of the base register: 32 or 64 */

@@ -167,6 +167,9 @@ bool ptx_shape_is_tensor(uint8_t shape);
 ptx_fragment ptx_fragment_of(const ptx_match *match, char letter);
 bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
 bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
+/* Marks the accesses of [first, end) that can use an earlier one's look at the lanes (ptx_looks.c).
+ */
+void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end);
 /* Whether `count` operands can fit the row's pattern. */
 bool ptx_pattern_fits(const char *pattern, unsigned count);
 ev_status ptx_finish(ptx_loader *L);

@@ -142,6 +142,7 @@ static bool end_body(ptx_loader *L) {
     if (reachable && ptx_emit(L, &end, &cold) == PTX_NONE)
         return false;
     f->pub.end_pc = L->m->insn_count;
+    ptx_share_looks(L->m, f->pub.first_pc, f->pub.end_pc);
     f->end_reg = L->m->reg_count;
     f->pub.local_bytes = f->local_bytes;
     f->pub.shared_bytes = (uint32_t)L->shared_func.packed;

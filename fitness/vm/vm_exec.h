@@ -106,6 +106,15 @@ typedef struct vm_mbarrier {
     uint32_t stamp;  /* races: the newest when its last phase ended */
 } vm_mbarrier;
 
+/* Where the lanes of a whole warp point, kept for the next access through the same register
+ * (ptx_looks.c). */
+typedef struct vm_look {
+    bool whole;                /* all lanes took part; else nothing here is known */
+    uint8_t how, group, lanes; /* as of vm_access */
+    uint16_t passes;           /* of an access of shared memory; 0: not counted yet */
+    uint64_t lo, hi, bias;     /* as of vm_access */
+} vm_look;
+
 struct vm_warp {
     uint8_t *regs;    /* of the current frame */
     uint32_t mask;    /* of the current set */
@@ -158,6 +167,7 @@ struct vm_warp {
     vm_async *async;               /* NULL: no cp.async yet */
     const ptx_insn *const *places; /* where each lane stands while sets meet (vm_meet.c), or NULL */
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
+    vm_look looks[PTX_LOOKS];
 };
 
 typedef struct vm_barrier {

@@ -36,18 +36,25 @@ static void fill_consts(const vm_state *s, const ptx_func *f, uint8_t *regs) {
     }
 }
 
-static uint64_t lane_sreg(const vm_warp *w, ptx_sreg sreg, unsigned lane) {
+/* Indices in the block of the warp's threads, which follow one another along x, then y, then z. */
+static void thread_indices(const vm_warp *w, ptx_sreg sreg, uint32_t *out) {
     const uint32_t *n = w->state->launch->block;
-    uint32_t thread = w->index * VM_LANES + lane;
+    uint32_t first = w->index * VM_LANES;
+    uint32_t at[3] = {first % n[0], first / n[0] % n[1], first / n[0] / n[1]};
+    for (unsigned lane = 0; lane < VM_LANES; lane++) {
+        out[lane] = at[sreg - PTX_SR_TID_X];
+        if (++at[0] < n[0])
+            continue;
+        at[0] = 0;
+        if (++at[1] == n[1]) {
+            at[1] = 0;
+            at[2]++;
+        }
+    }
+}
+
+static uint32_t lane_mask(ptx_sreg sreg, unsigned lane) {
     switch (sreg) {
-    case PTX_SR_TID_X:
-        return thread % n[0];
-    case PTX_SR_TID_Y:
-        return thread / n[0] % n[1];
-    case PTX_SR_TID_Z:
-        return thread / n[0] / n[1];
-    case PTX_SR_LANEID:
-        return lane;
     case PTX_SR_LANEMASK_EQ:
         return 1u << lane;
     case PTX_SR_LANEMASK_LE:
@@ -59,19 +66,31 @@ static uint64_t lane_sreg(const vm_warp *w, ptx_sreg sreg, unsigned lane) {
     case PTX_SR_LANEMASK_GT:
         return ~((2u << lane) - 1u);
     default:
-        return vm_sreg_read(w, sreg);
+        return lane;
     }
 }
 
 static void fill_sregs(const vm_warp *w, const ptx_func *f, uint8_t *regs) {
     for (size_t i = 0; i < f->sreg_count; i++) {
         const ptx_sreg_use *u = &f->sregs[i];
-        for (unsigned lane = 0; lane < VM_LANES; lane++) {
-            uint64_t v = lane_sreg(w, u->sreg, lane);
-            if (ptx_sreg_bits(u->sreg) == 64)
-                ((uint64_t *)(void *)(regs + u->slot))[lane] = v;
-            else
-                ((uint32_t *)(void *)(regs + u->slot))[lane] = (uint32_t)v;
+        uint32_t *lanes = (uint32_t *)(void *)(regs + u->slot);
+        switch (u->sreg) {
+        case PTX_SR_TID_X:
+        case PTX_SR_TID_Y:
+        case PTX_SR_TID_Z:
+            thread_indices(w, u->sreg, lanes);
+            break;
+        case PTX_SR_LANEID:
+        case PTX_SR_LANEMASK_EQ:
+        case PTX_SR_LANEMASK_LE:
+        case PTX_SR_LANEMASK_LT:
+        case PTX_SR_LANEMASK_GE:
+        case PTX_SR_LANEMASK_GT:
+            for (unsigned lane = 0; lane < VM_LANES; lane++)
+                lanes[lane] = lane_mask(u->sreg, lane);
+            break;
+        default:
+            fill_lanes(regs + u->slot, ptx_sreg_bits(u->sreg), vm_sreg_read(w, u->sreg));
         }
     }
 }
@@ -503,6 +522,10 @@ bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
 void vm_lanes_exit(vm_warp *w, uint32_t mask) {
     w->live &= ~mask;
     w->block->live_threads -= (uint32_t)__builtin_popcount(mask);
+    if (w->frame->depth == 0) {
+        vm_frame_leave(w, w->frame, mask);
+        return;
+    }
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         vm_frame *frame = w->frame;
