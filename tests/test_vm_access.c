@@ -1,14 +1,6 @@
 /* Reads of shared memory in every pattern that the machine treats on its own path, against a plain
  * count here: values, bank passes, races and reads of what nothing has written. */
-#include "fitness/vm/ptx.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/shared_rig.h"
 
 #define READERS 64 /* threads of two warps; a third one only fills and perhaps writes */
 #define THREADS 96
@@ -25,10 +17,9 @@ typedef struct params {
 
 typedef struct bench {
     vm_module *modules[3]; /* 1, 2 and 4 words a lane */
-    vm_memory *memory;
+    shared_rig rig;
     params params;
     uint32_t *table, *out; /* words read first by each thread; sums */
-    uint64_t random;
 } bench;
 
 /* Fill all but the hole; barrier; the readers read at their place of the table, and add up. */
@@ -63,21 +54,13 @@ static const char *const reads[] = {
 static int set_up(void **state) {
     bench *b = calloc(1, sizeof *b);
     assert_non_null(b);
-    ev_error err;
-    for (unsigned k = 0; k < 3; k++) {
-        char ptx[4096];
-        int n = snprintf(ptx, sizeof ptx, text, reads[k]);
-        if (vm_module_load(ptx, (size_t)n, "access", &b->modules[k], &err) != EV_OK)
-            fail_msg("%s", err.text);
-    }
-    assert_int_equal(vm_memory_new(1 << 20, &b->memory, &err), EV_OK);
-    uint64_t bytes = READERS * sizeof(uint32_t);
-    assert_int_equal(
-        vm_memory_alloc(b->memory, bytes, VM_BUFFER_IN, "table", &b->params.table, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(b->memory, bytes, VM_BUFFER_OUT, "out", &b->params.out, &err),
-                     EV_OK);
-    b->table = vm_memory_host(b->memory, b->params.table);
-    b->out = vm_memory_host(b->memory, b->params.out);
+    for (unsigned k = 0; k < 3; k++)
+        b->modules[k] = rig_load(text, reads[k]);
+    rig_open(&b->rig, READERS, READERS);
+    b->params.table = b->rig.table_at;
+    b->params.out = b->rig.out_at;
+    b->table = b->rig.table;
+    b->out = b->rig.out;
     *state = b;
     return 0;
 }
@@ -86,14 +69,13 @@ static int tear_down(void **state) {
     bench *b = *state;
     for (unsigned k = 0; k < 3; k++)
         vm_module_free(b->modules[k]);
-    vm_memory_free(b->memory);
+    rig_close(&b->rig);
     free(b);
     return 0;
 }
 
 static uint32_t draw(bench *b, uint32_t below) {
-    b->random = b->random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(b->random >> 33) % below;
+    return rig_draw(&b->rig, below);
 }
 
 /* Places for the 32 lanes of a warp: groups of lanes, each contiguous, uniform or strided. */
@@ -138,22 +120,6 @@ static bool is_read(const bench *b, uint32_t words, uint32_t word, uint32_t but)
     return false;
 }
 
-static vm_result run(bench *b, const vm_module *m, uint64_t seed) {
-    vm_memory_reset(b->memory, 0xcd);
-    vm_launch launch = {.module = m,
-                        .entry = vm_module_find(m, "k"),
-                        .grid = {1, 1, 1},
-                        .block = {THREADS, 1, 1},
-                        .params = &b->params,
-                        .checks = VM_CHECK_ALL,
-                        .schedule_seed = seed};
-    vm_result result;
-    ev_error err;
-    if (vm_run(b->memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return result;
-}
-
 static void check_sums(const bench *b, uint32_t words) {
     for (uint32_t i = 0; i < READERS; i++)
         assert_int_equal(b->out[i], words * b->table[i] + words * (words - 1) / 2);
@@ -176,7 +142,7 @@ static void check_trial(bench *b, unsigned k, uint64_t seed) {
         expected = VM_TRAP_UNINITIALISED;
     if (what == 2 && is_read(b, words, word, b->params.writer))
         expected = VM_TRAP_RACE_SHARED;
-    vm_result r = run(b, b->modules[k], seed);
+    vm_result r = rig_run(&b->rig, b->modules[k], THREADS, &b->params, seed);
     if ((r.ok ? VM_TRAP_NONE : r.trap.kind) != expected)
         fail_msg("%u words a lane: expected %s of word %u, got %s", words, vm_trap_name(expected),
                  word, r.ok ? "none" : r.trap.message);
@@ -193,7 +159,7 @@ static void test_reads(void **state) {
     for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++) {
         if (!vm_isa_supported(isa))
             continue;
-        b->random = 5;
+        b->rig.random = 5;
         for (unsigned k = 0; k < 3; k++) {
             vm_module_set_isa(b->modules[k], isa);
             for (unsigned trial = 0; trial < TRIALS; trial++)

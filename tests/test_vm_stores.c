@@ -1,14 +1,6 @@
 /* Stores to shared memory in every pattern that the machine treats on its own path, against a plain
  * count here: what stands there afterwards, and races between lanes, warps and a thread aside. */
-#include "fitness/vm/ptx.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/shared_rig.h"
 
 #define WRITERS 64 /* threads of two warps; a third one reads or writes the victim */
 #define THREADS 96
@@ -26,10 +18,9 @@ typedef struct params {
 
 typedef struct bench {
     vm_module *modules[3]; /* 1, 2 and 4 words a lane */
-    vm_memory *memory;
+    shared_rig rig;
     params params;
     uint32_t *table, *out; /* words written first by each thread; all words at the end */
-    uint64_t random;
 } bench;
 
 /* Fill; barrier; the writers store at their place of the table, thread 70 touches the victim;
@@ -73,22 +64,13 @@ static const char *const stores[] = {
 static int set_up(void **state) {
     bench *b = calloc(1, sizeof *b);
     assert_non_null(b);
-    ev_error err;
-    for (unsigned k = 0; k < 3; k++) {
-        char ptx[4096];
-        int n = snprintf(ptx, sizeof ptx, text, stores[k]);
-        if (vm_module_load(ptx, (size_t)n, "stores", &b->modules[k], &err) != EV_OK)
-            fail_msg("%s", err.text);
-    }
-    assert_int_equal(vm_memory_new(1 << 20, &b->memory, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(b->memory, WRITERS * sizeof(uint32_t), VM_BUFFER_IN, "table",
-                                     &b->params.table, &err),
-                     EV_OK);
-    assert_int_equal(vm_memory_alloc(b->memory, WORDS * sizeof(uint32_t), VM_BUFFER_OUT, "out",
-                                     &b->params.out, &err),
-                     EV_OK);
-    b->table = vm_memory_host(b->memory, b->params.table);
-    b->out = vm_memory_host(b->memory, b->params.out);
+    for (unsigned k = 0; k < 3; k++)
+        b->modules[k] = rig_load(text, stores[k]);
+    rig_open(&b->rig, WRITERS, WORDS);
+    b->params.table = b->rig.table_at;
+    b->params.out = b->rig.out_at;
+    b->table = b->rig.table;
+    b->out = b->rig.out;
     *state = b;
     return 0;
 }
@@ -97,14 +79,13 @@ static int tear_down(void **state) {
     bench *b = *state;
     for (unsigned k = 0; k < 3; k++)
         vm_module_free(b->modules[k]);
-    vm_memory_free(b->memory);
+    rig_close(&b->rig);
     free(b);
     return 0;
 }
 
 static uint32_t draw(bench *b, uint32_t below) {
-    b->random = b->random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(b->random >> 33) % below;
+    return rig_draw(&b->rig, below);
 }
 
 /* Places of a warp within [from, from + room): groups of lanes, contiguous, strided or the same;
@@ -149,22 +130,6 @@ static bool expect(const bench *b, uint32_t words, uint32_t *content) {
     return clean;
 }
 
-static vm_result run(bench *b, const vm_module *m, uint64_t seed) {
-    vm_memory_reset(b->memory, 0xcd);
-    vm_launch launch = {.module = m,
-                        .entry = vm_module_find(m, "k"),
-                        .grid = {1, 1, 1},
-                        .block = {THREADS, 1, 1},
-                        .params = &b->params,
-                        .checks = VM_CHECK_ALL,
-                        .schedule_seed = seed};
-    vm_result result;
-    ev_error err;
-    if (vm_run(b->memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return result;
-}
-
 /* Whether the trial was clean. */
 static bool check_trial(bench *b, unsigned k, uint64_t seed) {
     uint32_t words = 1u << k, content[WORDS];
@@ -177,7 +142,7 @@ static bool check_trial(bench *b, unsigned k, uint64_t seed) {
                        : draw(b, 2) ? draw(b, WORDS)
                                     : b->table[draw(b, WRITERS)] + draw(b, words);
     bool clean = expect(b, words, content);
-    vm_result r = run(b, b->modules[k], seed);
+    vm_result r = rig_run(&b->rig, b->modules[k], THREADS, &b->params, seed);
     if (clean && !r.ok)
         fail_msg("%u words a lane: expected no race, got %s", words, r.trap.message);
     if (!clean && (r.ok || r.trap.kind != VM_TRAP_RACE_SHARED))
@@ -192,7 +157,7 @@ static void test_stores(void **state) {
     for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++) {
         if (!vm_isa_supported(isa))
             continue;
-        b->random = 11;
+        b->rig.random = 11;
         for (unsigned k = 0; k < 3; k++) {
             unsigned clean = 0;
             vm_module_set_isa(b->modules[k], isa);
