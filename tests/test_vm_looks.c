@@ -4,9 +4,10 @@
 
 #include <inttypes.h>
 
-#define PROGRAMS 400
+#define PROGRAMS 500
 #define STATEMENTS 20
 #define OUT_WORDS 2048
+#define WRITTEN_WORDS (1024 + 32)
 
 typedef struct params {
     uint64_t table, out;
@@ -28,8 +29,10 @@ static const char text[] =
     "mul.wide.u32 %%d3, %%r0, 4; add.u64 %%d4, %%d0, %%d3; ld.global.u32 %%r2, [%%d4];\n"
     "cvt.u64.u32 %%d4, %%r2; add.u64 %%d2, %%d2, %%d4; add.u64 %%d5, %%d1, %%d4;\n"
     "setp.lt.u32 %%p1, %%r0, 20; setp.lt.u32 %%p2, %%r0, 64; setp.gt.u32 %%p3, %%r0, 64;\n"
-    "mov.u32 %%r3, 0;\n"
-    "%s\n"
+    "mov.u32 %%r3, 0; mov.u32 %%r8, 0; mul.wide.u32 %%d6, %%r0, 16;\n"
+    "LOOP:\n%s\n" /* twice, the lanes' addresses elsewhere the second time */
+    "add.u64 %%d2, %%d2, %%d6; add.u64 %%d5, %%d5, %%d6; add.u32 %%r8, %%r8, 1;\n"
+    "setp.lt.u32 %%p0, %%r8, 2; @%%p0 bra LOOP;\n"
     "mul.wide.u32 %%d3, %%r0, 4; add.u64 %%d4, %%d1, %%d3; st.global.u32 [%%d4+4096], %%r3;\n"
     "ret;\n}\n";
 
@@ -62,7 +65,7 @@ static void add_access(shared_rig *r, program *p) {
         "st.%s.u8 [%s%+d], %%r3;", "st.%s.u32 [%s%+d], 7;", "st.%s.u32 [%s%+d], 7;",
         "st.%s.v2.u32 [%s%+d], {%%r0, %%r0};", "st.%s.v4.u32 [%s%+d], {8, 8, 8, 8};"};
     static const unsigned bytes[] = {1, 4, 4, 8, 16};
-    bool global = rig_draw(r, 3) == 0, stores_it = rig_draw(r, 12) == 0;
+    bool global = rig_draw(r, 3) == 0, stores_it = rig_draw(r, 20) == 0;
     unsigned form = rig_draw(r, 5);
     while (bytes[form] > p->step && p->step && rig_draw(r, 50))
         form = rig_draw(r, 5); /* seldom misaligned */
@@ -86,12 +89,13 @@ static void add_access(shared_rig *r, program *p) {
 }
 
 static void add_statement(shared_rig *r, program *p, unsigned number) {
-    switch (rig_draw(r, 12)) {
+    unsigned which;
+    switch (rig_draw(r, 16)) {
     case 0:
         BOTH(p, "add.u64 %%d2, %%d2, 16;\n");
         break;
     case 1:
-        BOTH(p, "add.u64 %%d5, %%d5, %%d3;\n"); /* another pattern */
+        BOTH(p, "add.u64 %%d5, %%d5, %%d6;\n"); /* another pattern */
         break;
     case 2:
         BOTH(p, "bar.warp.sync -1;\n");
@@ -99,8 +103,14 @@ static void add_statement(shared_rig *r, program *p, unsigned number) {
     case 3:
         BOTH(p, "L%u:\n", number);
         break;
-    case 4:
-        BOTH(p, "@%%p1 bra M%u; add.u64 %%d2, %%d2, 32; M%u:\n", number, number);
+    case 4: /* all lanes pass over it, or none */
+        which = 2 + rig_draw(r, 2);
+        BOTH(p, "@%%p%u bra N%u;\n", which, number);
+        add_access(r, p);
+        BOTH(p, "N%u:\n", number);
+        break;
+    case 5:
+        BOTH(p, "@%%p1 bra M%u; add.u64 %%d2, %%d2, 32; M%u: bar.warp.sync -1;\n", number, number);
         break;
     default:
         add_access(r, p);
@@ -144,7 +154,7 @@ typedef struct tally {
 } tally;
 
 static void check_program(shared_rig *r, const program *p, unsigned isa, tally *t) {
-    static uint32_t out[OUT_WORDS];
+    static uint32_t out[WRITTEN_WORDS];
     vm_module *shared = rig_load(text, p->shared), *apart = rig_load(text, p->apart);
     params params = {r->table_at, r->out_at};
     vm_module_set_isa(shared, isa);
@@ -154,7 +164,7 @@ static void check_program(shared_rig *r, const program *p, unsigned isa, tally *
     vm_result a = rig_run(r, apart, 32, &params, 0);
     memcpy(out, r->out, sizeof out);
     vm_result b = rig_run(r, shared, 32, &params, 0);
-    if (a.ok != b.ok || (!a.ok && a.trap.kind != b.trap.kind))
+    if (a.ok != b.ok || (!a.ok && (a.trap.kind != b.trap.kind || a.trap.address != b.trap.address)))
         fail_msg("apart: %s; shared: %s; of\n%s", a.ok ? "ok" : a.trap.message,
                  b.ok ? "ok" : b.trap.message, p->shared);
     if (a.ok) {
