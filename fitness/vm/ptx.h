@@ -224,6 +224,8 @@ const char *ptx_group_name(ptx_group g);
 bool ptx_group_find(const char *text, size_t length, ptx_group *out);
 /* The modifier of `group` spelled so, or PTX_M_NONE. */
 ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length);
+/* The next one spelled so behind `after`, whatever its group. */
+ptx_mod ptx_mod_next(ptx_mod after, const char *text, size_t length);
 const char *ptx_sreg_text(ptx_sreg s);
 unsigned ptx_sreg_bits(ptx_sreg s);
 bool ptx_sreg_dynamic(ptx_sreg s);

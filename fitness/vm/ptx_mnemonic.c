@@ -29,11 +29,9 @@ static bool split(ptx_loader *L, parts *p) {
 }
 
 static void set_literal(ptx_match *m, const char *text, size_t length) {
-    for (unsigned g = 0; g < PTX_G_COUNT; g++) {
-        ptx_mod mod = ptx_mod_find((ptx_group)g, text, length);
-        if (mod)
-            m->mod[g] = (uint8_t)mod;
-    }
+    for (ptx_mod mod = ptx_mod_next(PTX_M_NONE, text, length); mod;
+         mod = ptx_mod_next(mod, text, length))
+        m->mod[ptx_mod_group(mod)] = (uint8_t)mod;
 }
 
 /* One item of a format against one part; sets what it says in m. */
@@ -139,39 +137,6 @@ static void describe(const ptx_op *op, const char *item, char *out, size_t size)
     add_word(out, size, "no more parts");
 }
 
-/* How far the rows of a name got with the parts, and what they wanted there. */
-typedef struct attempt {
-    bool any;
-    unsigned reached;
-    char wanted[400];
-} attempt;
-
-static void note_attempt(attempt *a, unsigned row, unsigned reached, const char *wanted) {
-    if (a->any && reached < a->reached)
-        return;
-    if (!a->any || reached > a->reached)
-        a->wanted[0] = 0;
-    a->any = true;
-    a->reached = reached;
-    describe(ptx_op_get(row), wanted, a->wanted, sizeof a->wanted);
-}
-
-static void fail_mnemonic(ptx_loader *L, const parts *p, const attempt *a) {
-    const ptx_token *t = &L->lex.token;
-    int length = (int)t->length;
-    if (ptx_fail_absent(L, t->at, t->length))
-        return;
-    if (!a->any)
-        ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has", length,
-                    t->at);
-    else if (a->reached >= p->count)
-        ptx_fail_at(L, t->at, "found '%.*s'; expected it to go on with %s", length, t->at,
-                    a->wanted);
-    else
-        ptx_fail_at(L, p->at[a->reached], "found '.%.*s' in '%.*s'; expected %s",
-                    (int)p->length[a->reached], p->at[a->reached], length, t->at, a->wanted);
-}
-
 static ptx_mnemonic *lookup(ptx_loader *L, uint32_t hash) {
     const ptx_token *t = &L->lex.token;
     for (ptx_mnemonic *k = L->mnemonics[hash % PTX_BUCKETS]; k; k = k->next)
@@ -190,6 +155,41 @@ static bool row_named(unsigned row, const parts *p) {
     return strncmp(name, p->at[0], p->length[0]) == 0 && name[p->length[0]] == 0;
 }
 
+/* What the rows of the name that fit the most parts want next; 0: no row has the name. */
+static unsigned furthest(const ptx_loader *L, const parts *p, char *wants, size_t size) {
+    unsigned furthest = 0;
+    for (unsigned row = first_row(L, p); row; row = L->next_row[row - 1]) {
+        ptx_match m;
+        unsigned reached;
+        const char *wanted;
+        if (!row_named(row - 1, p) || row_fits(row - 1, p, &m, &reached, &wanted) ||
+            reached < furthest)
+            continue;
+        if (reached > furthest)
+            wants[0] = 0;
+        furthest = reached;
+        describe(ptx_op_get(row - 1), wanted, wants, size);
+    }
+    return furthest;
+}
+
+static void fail_mnemonic(ptx_loader *L, const parts *p) {
+    const ptx_token *t = &L->lex.token;
+    int length = (int)t->length;
+    char wants[400] = "";
+    if (ptx_fail_absent(L, t->at, t->length))
+        return;
+    unsigned at = furthest(L, p, wants, sizeof wants);
+    if (!at)
+        ptx_fail_at(L, t->at, "found '%.*s'; expected an instruction that the machine has", length,
+                    t->at);
+    else if (at >= p->count)
+        ptx_fail_at(L, t->at, "found '%.*s'; expected it to go on with %s", length, t->at, wants);
+    else
+        ptx_fail_at(L, p->at[at], "found '.%.*s' in '%.*s'; expected %s", (int)p->length[at],
+                    p->at[at], length, t->at, wants);
+}
+
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
     const ptx_token *t = &L->lex.token;
     uint32_t hash = ptx_hash(t->at, t->length);
@@ -204,20 +204,17 @@ const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
         L->oom = true;
         return NULL;
     }
-    attempt tried = {0};
     for (unsigned row = first_row(L, &p); row; row = L->next_row[row - 1]) {
         if (!row_named(row - 1, &p))
             continue;
         ptx_match m;
         unsigned reached;
         const char *wanted;
-        if (!row_fits(row - 1, &p, &m, &reached, &wanted))
-            note_attempt(&tried, row - 1, reached, wanted);
-        else if (k->count < PTX_MAX_MATCHES)
+        if (row_fits(row - 1, &p, &m, &reached, &wanted) && k->count < PTX_MAX_MATCHES)
             k->matches[k->count++] = m;
     }
     if (!k->count) {
-        fail_mnemonic(L, &p, &tried);
+        fail_mnemonic(L, &p);
         return NULL;
     }
     k->name = ev_arena_strndup(L->arena, t->at, t->length);

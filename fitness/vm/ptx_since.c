@@ -17,14 +17,20 @@ bool ptx_since_get(size_t index, ptx_since_rule *out) {
     return true;
 }
 
-/* Is the word one of those that spaces part? */
+/* Is the word one of those that spaces part? "*" is every word. */
 static bool names_it(const char *names, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = names; *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        if ((n == 1 && *at == '*') || (n == length && memcmp(at, word, n) == 0))
+    for (const char *at = names; *at;) {
+        const char *w = word;
+        while (*w && *at == *w) {
+            at++;
+            w++;
+        }
+        bool whole = *at == ' ' || !*at;
+        if ((whole && !*w) || (w == word && *at == '*'))
             return true;
-        at += n;
+        while (*at && *at != ' ')
+            at++;
+        at += *at == ' ';
     }
     return false;
 }

@@ -129,11 +129,19 @@ bool ptx_group_find(const char *text, size_t length, ptx_group *out) {
     return false;
 }
 
-ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length) {
-    for (unsigned m = 1; m < PTX_M_COUNT; m++)
-        if (mods[m].group == group && mods[m].text[0] == *text && equal(mods[m].text, text, length))
+ptx_mod ptx_mod_next(ptx_mod after, const char *text, size_t length) {
+    for (unsigned m = (unsigned)after + 1; m < PTX_M_COUNT; m++)
+        if (mods[m].text[0] == *text && equal(mods[m].text, text, length))
             return (ptx_mod)m;
     return PTX_M_NONE;
+}
+
+ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length) {
+    ptx_mod m = PTX_M_NONE;
+    do
+        m = ptx_mod_next(m, text, length);
+    while (m && mods[m].group != group);
+    return m;
 }
 
 bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out) {
