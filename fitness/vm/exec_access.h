@@ -345,21 +345,6 @@ static inline bool locate(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t
 static inline uint64_t space_origin(uint8_t space) {
     return space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : 0;
 }
-static inline uint8_t window_space(uint64_t address) {
-    switch (address >> VM_WINDOW_SHIFT) {
-    case 1:
-        return VM_SPACE_SHARED;
-    case 2:
-        return VM_SPACE_LOCAL;
-    case 3:
-        return VM_SPACE_CONST;
-    case 4:
-        return VM_SPACE_PARAM;
-    default:
-        return VM_SPACE_GLOBAL;
-    }
-}
-
 typedef bool (*access_fn)(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                           vm_access *x);
 
@@ -369,11 +354,11 @@ static __attribute__((noinline)) bool each_space(vm_warp *w, const ptx_insn *ip,
     while (mask) {
         unsigned first = (unsigned)__builtin_ctz(mask);
         uint64_t imm = (uint64_t)ip->imm;
-        uint8_t space = window_space(x->addr[first] + imm);
+        uint8_t space = ptx_window_space(x->addr[first] + imm);
         uint32_t same = 0;
         for (uint32_t left = mask; left; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctz(left);
-            same |= (uint32_t)(window_space(x->addr[i] + imm) == space) << i;
+            same |= (uint32_t)(ptx_window_space(x->addr[i] + imm) == space) << i;
         }
         x->space = space;
         x->bias = imm - (space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : window_of(space));

@@ -213,42 +213,24 @@ static ALWAYS_INLINE void multiply_floats(const vm_warp *w, const ptx_insn *ip, 
     case PTX_M_M##m##N##n##K##k:                                                                   \
         mma_##type##_##m##_##n##_##k(w, ip, regs);                                                 \
         break;
-FLOAT_TILE(f16, 16, 8, 8, 8)
-FLOAT_TILE(f16, 16, 8, 16, 8)
-FLOAT_TILE(f16, 16, 16, 16, 8)
-FLOAT_TILE(f16, 32, 8, 16, 8)
-FLOAT_TILE(f16, 8, 32, 16, 8)
-FLOAT_TILE(bf16, 16, 8, 8, 8)
-FLOAT_TILE(bf16, 16, 8, 16, 8)
-FLOAT_TILE(bf16, 16, 16, 16, 8)
-FLOAT_TILE(bf16, 32, 8, 16, 8)
-FLOAT_TILE(bf16, 8, 32, 16, 8)
+/* f16 and bf16 come in the same tiles. */
+#define EACH_HALF_TILE(each, type)                                                                 \
+    each(type, 16, 8, 8) each(type, 16, 8, 16) each(type, 16, 16, 16) each(type, 32, 8, 16)        \
+        each(type, 8, 32, 16)
+#define HALF_TILE(type, m, n, k) FLOAT_TILE(type, m, n, k, 8)
+#define HALF_HANDLER(name, type)                                                                   \
+    EACH_HALF_TILE(HALF_TILE, type)                                                                \
+    HANDLER(name) {                                                                                \
+        WHOLE_WARP;                                                                                \
+        switch (ip->op) { EACH_HALF_TILE(TILE_CASE, type) }                                        \
+        NEXT;                                                                                      \
+    }
+HALF_HANDLER(MMA_F16, f16)
+HALF_HANDLER(MMA_BF16, bf16)
+
 FLOAT_TILE(tf32, 16, 8, 4, 4)
 FLOAT_TILE(tf32, 16, 8, 8, 4)
 FLOAT_TILE(tf32, 16, 16, 8, 4)
-
-HANDLER(MMA_F16) {
-    WHOLE_WARP;
-    switch (ip->op) {
-        TILE_CASE(f16, 16, 8, 8)
-        TILE_CASE(f16, 16, 8, 16)
-        TILE_CASE(f16, 16, 16, 16)
-        TILE_CASE(f16, 32, 8, 16)
-        TILE_CASE(f16, 8, 32, 16)
-    }
-    NEXT;
-}
-HANDLER(MMA_BF16) {
-    WHOLE_WARP;
-    switch (ip->op) {
-        TILE_CASE(bf16, 16, 8, 8)
-        TILE_CASE(bf16, 16, 8, 16)
-        TILE_CASE(bf16, 16, 16, 16)
-        TILE_CASE(bf16, 32, 8, 16)
-        TILE_CASE(bf16, 8, 32, 16)
-    }
-    NEXT;
-}
 HANDLER(MMA_TF32) {
     WHOLE_WARP;
     switch (ip->op) {

@@ -521,6 +521,22 @@ struct vm_module {
 #define VM_WINDOW_CODE VM_WINDOW(5) /* addresses of functions: nothing can be read there */
 #define VM_CODE_STEP 16u
 
+/* The space that a generic address lies in. */
+static inline vm_space ptx_window_space(uint64_t address) {
+    switch (address >> VM_WINDOW_SHIFT) {
+    case 1:
+        return VM_SPACE_SHARED;
+    case 2:
+        return VM_SPACE_LOCAL;
+    case 3:
+        return VM_SPACE_CONST;
+    case 4:
+        return VM_SPACE_PARAM;
+    default:
+        return VM_SPACE_GLOBAL;
+    }
+}
+
 /* The address of a function, and back: PTX_NONE when there is none at the address. */
 static inline uint64_t ptx_func_address(uint32_t func) {
     return VM_WINDOW_CODE + ((uint64_t)func + 1) * VM_CODE_STEP;

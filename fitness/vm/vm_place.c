@@ -84,19 +84,9 @@ static place global_place(const vm_warp *w, uint64_t address) {
 }
 
 static vm_space space_of(const ptx_insn *ip, uint64_t address) {
-    switch (address >> VM_WINDOW_SHIFT) {
-    case 1:
-        return VM_SPACE_SHARED;
-    case 2:
-        return VM_SPACE_LOCAL;
-    case 3:
-        return VM_SPACE_CONST;
-    case 4:
-        return VM_SPACE_PARAM;
-    default:
-        return ip->space == VM_SPACE_NONE || ip->space == VM_SPACE_GENERIC ? VM_SPACE_GLOBAL
-                                                                           : (vm_space)ip->space;
-    }
+    vm_space space = ptx_window_space(address);
+    bool generic = ip->space == VM_SPACE_NONE || ip->space == VM_SPACE_GENERIC;
+    return space != VM_SPACE_GLOBAL || generic ? space : (vm_space)ip->space;
 }
 
 static const char *const windows[] = {[VM_SPACE_GLOBAL] = "global",
