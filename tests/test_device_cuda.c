@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -377,6 +379,119 @@ static void test_injected_in_batches(void **state) {
     tear_down(&s);
 }
 
+/* ---- ptxas: a script in its place ---- */
+
+#define TEN_SPILLED                                                                                \
+    "echo 'ptxas info    : Function properties for add' >&2; "                                     \
+    "echo '    16 bytes stack frame, 40 bytes spill stores, 44 bytes spill loads' >&2\n"
+
+static char script[] = "/tmp/evoke_ptxas_XXXXXX";
+
+static void write_script(const char *body) {
+    FILE *f = fopen(script, "w");
+    assert_non_null(f);
+    assert_true(fprintf(f, "#!/bin/sh\necho run >>%s.log\n%s", script, body) > 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(script, 0700), 0);
+}
+
+/* How often the script was asked since the last time. */
+static unsigned asked(void) {
+    char path[64];
+    unsigned lines = 0;
+    (void)snprintf(path, sizeof path, "%s.log", script);
+    FILE *f = fopen(path, "r");
+    for (int c = 0; f != NULL && (c = fgetc(f)) != EOF;)
+        lines += c == '\n';
+    if (f != NULL)
+        (void)fclose(f);
+    (void)unlink(path);
+    return lines;
+}
+
+/* The stand-in takes what the script makes of the text, which is the text itself. */
+static void test_cubin(void **state) {
+    (void)state;
+    fixture s;
+    write_script("case \"$*\" in *-v*-arch=sm_90*-o*) ;; *) exit 3;; esac\n" TEN_SPILLED "cat\n");
+    set_up(&s, "cuda:0");
+    assert_int_equal(asked(), 1);
+    assert_int_equal(device_kernel_resources(s.kernel).spill_bytes, 40);
+    assert_true(device_kernel_resources(s.kernel).registers >= 8);
+    assert_true(run(&s).ok);
+    expect(&s, 1);
+    s.params.how = 2;
+    dies(&s, VM_TRAP_OUT_OF_BOUNDS, "CUDA_ERROR_ILLEGAL_ADDRESS", 1);
+    assert_true(run(&s).ok); /* from the same code */
+    assert_int_equal(asked(), 0);
+    tear_down(&s);
+}
+
+/* Whatever it does, the driver's compiler is there; and it is not asked twice. */
+static void test_cubin_refused(void **state) {
+    (void)state;
+    static const char *const bodies[] = {"echo 'ptxas fatal   : no such target' >&2; exit 255\n",
+                                         "printf '\\177ELF and so on'\n", "exit 0\n",
+                                         "kill -9 $$\n"};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        fixture s;
+        device_kernel *again = NULL;
+        write_script(bodies[i]);
+        set_up(&s, "cuda:0");
+        assert_int_equal(asked(), 1);
+        OK(device_load(s.d, ADD, strlen(ADD), NULL, &again, &err));
+        assert_int_equal(asked(), 0);
+        assert_int_equal(device_kernel_resources(again).spill_bytes, 0);
+        device_unload(again);
+        assert_true(run(&s).ok);
+        expect(&s, 1);
+        tear_down(&s);
+    }
+    fixture s;
+    assert_int_equal(unlink(script), 0); /* named, and not there */
+    set_up(&s, "cuda:0");
+    assert_true(run(&s).ok);
+    tear_down(&s);
+}
+
+/* Text that both refuse is the candidate's fault, in the driver's words, and so is text that takes
+ * for ever. */
+static void test_cubin_faults(void **state) {
+    (void)state;
+    fixture s;
+    device_kernel *k = NULL;
+    write_script("cat\n");
+    (void)setenv("EVOKE_WATCHDOG", "0.5", 1);
+    set_up(&s, "cuda:0");
+    assert_int_equal(asked(), 1);
+    write_script("exit 1\n");
+    inject("cuModuleLoadDataEx:0+=jit");
+    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, "CUDA_ERROR_INVALID_PTX");
+    inject("");
+    write_script("sleep 60\n");
+    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, "takes longer than 0.5 s");
+    write_script("cat\n");
+    OK(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err));
+    assert_int_equal(asked(), 3);
+    device_unload(k);
+    tear_down(&s);
+    (void)unsetenv("EVOKE_WATCHDOG");
+}
+
+static int name_script(void **state) {
+    (void)state;
+    int fd = mkstemp(script);
+    (void)asked();
+    return fd < 0 || close(fd) != 0 || setenv("EVOKE_PTXAS", script, 1) != 0;
+}
+
+static int forget_script(void **state) {
+    (void)state;
+    (void)asked();
+    (void)unlink(script);
+    return unsetenv("EVOKE_PTXAS");
+}
+
 static void test_lost(void **state) {
     (void)state;
     fixture s;
@@ -413,11 +528,17 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_injected),    cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_rival),       cmocka_unit_test(test_injected_in_batches),
     };
+    const struct CMUnitTest cubin[] = {
+        cmocka_unit_test(test_cubin),
+        cmocka_unit_test(test_cubin_refused),
+        cmocka_unit_test(test_cubin_faults),
+    };
     const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};
     const struct CMUnitTest hang[] = {cmocka_unit_test(test_hang)};
     if (argc > 1 && strcmp(argv[1], "lost") == 0)
         return cmocka_run_group_tests(lost, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "hang") == 0)
         return cmocka_run_group_tests(hang, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + cmocka_run_group_tests(cubin, name_script, forget_script);
 }

@@ -11,6 +11,7 @@
 #include "fitness/cuda/cuda_clock.h"
 #include "fitness/cuda/driver.h"
 #include "fitness/cuda/nvml.h"
+#include "fitness/cuda/ptxas.h"
 #include "fitness/device_impl.h"
 
 #define CUDA_CANARY_BYTES 256
@@ -40,6 +41,8 @@ typedef struct cuda_device {
     cuda_group *group;
     cu_driver cu;
     nvml *clocks;
+    ptxas assembler;
+    int capability; /* 90; the properties' is what candidates are compiled for */
     CUdevice ordinal;
     CUcontext context;
     CUstream stream;
@@ -67,6 +70,7 @@ typedef struct cuda_device {
 typedef struct cuda_kernel {
     CUmodule module;
     CUfunction function;
+    ev_str cubin;      /* machine code that it was loaded from; empty: PTX */
     uint64_t rebuilds; /* of the device when it was loaded */
 } cuda_kernel;
 
@@ -133,7 +137,7 @@ void cuda_unload(device_kernel *kernel);
 /* Loads it again if the context is another than it was loaded in. */
 ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) EV_CHECKED;
 /* Once more, in the context of a device that is not its owner; the caller unloads the module. */
-ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmodule *module,
+ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *module,
                          CUfunction *function, ev_error *err) EV_CHECKED;
 
 /* ---- kernels of its own (cuda_own.c) ---- */

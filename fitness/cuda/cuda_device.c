@@ -155,7 +155,7 @@ static CUresult read_properties(cuda_device *c, uint32_t *sm_count) {
         result = c->cu.cuDeviceGetName(p->name, sizeof p->name, c->ordinal);
     if (result == CUDA_SUCCESS)
         result = c->cu.cuDeviceTotalMem_v2(&bytes, c->ordinal);
-    p->sm = (int)(major * 10 + minor);
+    c->capability = p->sm = (int)(major * 10 + minor);
     p->memory_bytes = bytes;
     p->max_registers_per_thread = 255;
     p->all_blocks = true;
@@ -230,6 +230,10 @@ static ev_status open_ordinal(cuda_device *c, const char *ordinal, const cuda_de
     EV_TRY(cuda_check(c, c->cu.cuDeviceGet(&c->ordinal, (int)number), "cuDeviceGet", err));
     EV_TRY(describe(c, like, err));
     c->watchdog = watchdog_seconds(&c->base.properties);
+    /* the stand-in takes no machine code, unless one is named that gives it what it takes */
+    if (!c->base.properties.modelled || getenv("EVOKE_PTXAS") != NULL)
+        ptxas_find(&c->assembler);
+    c->assembler.seconds = fmin(c->assembler.seconds, c->watchdog);
     return EV_OK;
 }
 

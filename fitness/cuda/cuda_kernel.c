@@ -1,4 +1,6 @@
-/* Kernels of the device cuda:N: PTX through the driver's compiler, with what its log says. */
+/* Kernels of the device cuda:N: PTX through ptxas where there is one, else through the driver's
+ * compiler, with what the log says. An assembler that refuses what the driver takes, or whose code
+ * the driver refuses, is not asked again. */
 #include "fitness/cuda/cuda.h"
 
 #include <stdio.h>
@@ -38,12 +40,56 @@ static ev_status fail_compile(const cuda_device *c, CUresult result, const jit_l
                    log->error[0] != '\0' ? "; its compiler says: " : "", log->error);
 }
 
-static ev_status load_into(const cuda_device *c, const device_kernel *kernel, cuda_kernel *own,
+/* ---- machine code ---- */
+
+/* To own->cubin, which stays empty where there is no assembler or it does not take the text. */
+static ev_status assemble(const cuda_device *c, const char *ptx, cuda_kernel *own, jit_log *log,
+                          ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_error why;
+    bool too_long = false;
+    if (c->assembler.path[0] == '\0' || own->cubin.length > 0)
+        return EV_OK;
+    ev_status status =
+        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &too_long, &why);
+    (void)snprintf(log->info, sizeof log->info, "%s", ev_str_text(&text));
+    ev_str_free(&text);
+    if (status != EV_OK)
+        ev_str_free(&own->cubin);
+    /* the driver's compiler would take as long, and nothing could stop it */
+    return too_long ? ev_fail(err, EV_BAD, "%s", why.text) : EV_OK;
+}
+
+static CUresult load_cubin(cuda_device *c, cuda_kernel *own, CUmodule *module) {
+    CUresult result = c->cu.cuModuleLoadDataEx(module, ev_str_text(&own->cubin), 0, NULL, NULL);
+    if (is_refusal(result)) {
+        ev_str_free(&own->cubin);
+        c->assembler.path[0] = '\0';
+    }
+    return result;
+}
+
+static CUresult load_module(cuda_device *c, const char *ptx, cuda_kernel *own, CUmodule *module,
+                            jit_log *log) {
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    if (own->cubin.length > 0)
+        result = load_cubin(c, own, module);
+    if (own->cubin.length > 0)
+        return result;
+    result = compile(c, ptx, module, log);
+    if (result == CUDA_SUCCESS)
+        c->assembler.path[0] = '\0';
+    return result;
+}
+
+static ev_status load_into(cuda_device *c, const device_kernel *kernel, cuda_kernel *own,
                            jit_log *log, ev_error *err) {
     size_t bytes = 0;
     const char *ptx = vm_module_text(kernel->module, &bytes);
     CUmodule module = NULL;
-    CUresult result = compile(c, ptx, &module, log);
+    log->info[0] = log->error[0] = '\0';
+    EV_TRY(assemble(c, ptx, own, log, err));
+    CUresult result = load_module(c, ptx, own, &module, log);
     if (result != CUDA_SUCCESS)
         return fail_compile(c, result, log, err);
     /* blocks may ask for dynamic shared memory up to the device's limit */
@@ -102,6 +148,12 @@ static ev_status load_first(cuda_device *c, device_kernel *kernel, cuda_kernel *
     return EV_OK;
 }
 
+static void free_own(cuda_kernel *own) {
+    if (own != NULL)
+        ev_str_free(&own->cubin);
+    free(own);
+}
+
 ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) {
     cuda_device *c = cuda_of(d);
     EV_TRY(cuda_enter(c, err));
@@ -113,7 +165,7 @@ ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) {
     if (status == EV_OK)
         kernel->own = own;
     else
-        free(own);
+        free_own(own);
     return status;
 }
 
@@ -129,7 +181,7 @@ ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error
     return status;
 }
 
-ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmodule *module,
+ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *module,
                          CUfunction *function, ev_error *err) {
     cuda_kernel copy = {0};
     jit_log *log = malloc(sizeof *log);
@@ -137,6 +189,7 @@ ev_status cuda_load_copy(const cuda_device *c, const device_kernel *kernel, CUmo
         return ev_fail_memory(err, sizeof *log);
     ev_status status = load_into(c, kernel, &copy, log, err);
     free(log);
+    ev_str_free(&copy.cubin);
     *module = copy.module;
     *function = copy.function;
     return status;
@@ -148,5 +201,5 @@ void cuda_unload(device_kernel *kernel) {
     ev_error ignored;
     if (own != NULL && own->rebuilds == c->rebuilds && cuda_enter(c, &ignored) == EV_OK)
         (void)c->cu.cuModuleUnload(own->module);
-    free(own);
+    free_own(own);
 }
