@@ -87,7 +87,7 @@ static void golden_bits(void **state) {
     }
     json_t *all = cli_json(cli_shell(EVOKE_BINARY_DIR "/tests/goldens cuda:0 --seconds 0.05"), 0);
     const json_t *tensor = json_object_get(all, "tensor");
-    assert_int_equal((int)number(tensor, "forms"), 16);
+    assert_int_equal((int)number(tensor, "forms"), 146);
     assert_int_equal(json_array_size(json_object_get(tensor, "differed")), 0);
     assert_int_equal(json_array_size(json_object_get(tensor, "refused")), 0);
     json_decref(all);
