@@ -51,10 +51,12 @@ typedef struct score_case {
 #define SCORE_MAX_CASES 16
 
 typedef struct score {
-    gate stopped;       /* GATE_NONE: passed all gates that were asked for */
-    char reason[600];   /* one line; "" when not stopped */
-    char trap[40];      /* name of the trap, where there was one */
-    double ns;          /* geometric mean over the timed cases; 0 when not timed */
+    gate stopped;     /* GATE_NONE: passed all gates that were asked for */
+    char reason[600]; /* one line; "" when not stopped */
+    char trap[40];    /* name of the trap, where there was one */
+    /* Geometric mean over the timed cases; 0 when not timed. Where the search measured it: less
+     * what the baseline drifted since it was timed first; the cases are as measured. */
+    double ns;
     double baseline_ns; /* the same of the baseline at that time; 0: not measured then */
     double error;       /* worst relative L2 over the cases so far */
     double normalised;  /* worst */

@@ -1,6 +1,6 @@
 /* The device cuda:N against the project's own stand-in for the driver: the same work as on the
  * virtual machine, times, canaries, faults and what survives them, and injected errors. An argument
- * chooses a case that leaves the driver unusable: "lost" or "hang". */
+ * chooses a case that leaves the driver unusable: "lost", "lost_timing" or "hang". */
 #include "fitness/device.h"
 
 #include <setjmp.h>
@@ -366,13 +366,22 @@ static void test_injected_in_batches(void **state) {
         assert_true(out.ok && rival.timing.samples > 0);
         expect(&s, 1);
     }
+    /* a kernel that was taken before the fault is not to blame when it is refused after */
+    inject("launch:0+=address");
+    assert_false(run(&s).ok);
+    inject("cuModuleLoadDataEx:0+=jit");
+    device_launch again = launch_of(&s);
+    device_rival same = {.kernel = s.kernel, .launch = &again};
+    fails(device_time_against(s.d, s.kernel, &again, &same, &out, &t, &err), EV_INFRA,
+          "took the kernel add before a fault");
+    inject("");
     /* no room to flush the cache: of this measurement, not of the device */
     device_launch l = launch_of(&s);
     OK(device_run(s.d, s.kernel, &l, &out, &err));
     inject("cuMemAlloc_v2:0+=memory");
     fails(device_time(s.d, s.kernel, &l, &out, &t, &err), EV_INFRA, "no memory left for timing");
     inject("");
-    assert_int_equal(device_rebuilds(s.d), 3);
+    assert_int_equal(device_rebuilds(s.d), 4);
     OK(device_time(s.d, s.kernel, &l, &out, &t, &err));
     assert_true(out.ok);
     expect(&s, 1);
@@ -504,6 +513,22 @@ static void test_lost(void **state) {
     tear_down(&s);
 }
 
+/* In the middle of a batch. */
+static void test_lost_timing(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    device_outcome out;
+    device_timing t;
+    device_rival rival = {.kernel = s.kernel, .launch = &l};
+    inject("cuMemsetD8Async:0+=lost");
+    fails(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err), EV_INFRA,
+          "CUDA_ERROR_DEVICE_UNAVAILABLE");
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_INFRA, "given up");
+    tear_down(&s);
+}
+
 /* The kernel is at fault, and the device of no use to this process any more. */
 static void test_hang(void **state) {
     (void)state;
@@ -534,9 +559,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_cubin_faults),
     };
     const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};
+    const struct CMUnitTest timing[] = {cmocka_unit_test(test_lost_timing)};
     const struct CMUnitTest hang[] = {cmocka_unit_test(test_hang)};
     if (argc > 1 && strcmp(argv[1], "lost") == 0)
         return cmocka_run_group_tests(lost, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "lost_timing") == 0)
+        return cmocka_run_group_tests(timing, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "hang") == 0)
         return cmocka_run_group_tests(hang, NULL, NULL);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* Ranks on the device cuda:N, which is the stand-in's: a collective whose ranks wait for each
  * other's flags gives the virtual machine's results, on GPUs with peer access and on streams of one
  * GPU; faults of one rank end all, and what can be made anew is. The argument says which GPUs there
- * are: "gpus", "models", "strangers"; "waits", "lost" and "hang" leave the driver unusable. */
+ * are: "gpus", "models", "strangers", "plain"; "waits", "lost" and "hang" leave the driver
+ * unusable. */
 #include "fitness/device.h"
 
 #include <setjmp.h>
@@ -295,6 +296,13 @@ static void test_injected(void **state) {
     OK(run(&r));
     assert_false(r.outcomes[0].ok || r.outcomes[1].ok);
     assert_int_equal(r.outcomes[1].fault.kind, VM_TRAP_FUEL);
+    inject("launch:0+=address");
+    prepare(&r);
+    OK(run(&r));
+    assert_int_equal(r.outcomes[0].fault.kind, VM_TRAP_OUT_OF_BOUNDS);
+    inject("cuModuleLoadDataEx:0+=jit"); /* it was taken before the fault */
+    prepare(&r);
+    fails(run(&r), EV_INFRA, "took the kernel ring before a fault");
     inject("");
     runs_right(&r);
     inject("cuCtxCreate_v2:0+=memory");
@@ -306,6 +314,22 @@ static void test_injected(void **state) {
     if (!one_gpu)
         fails(device_open_ranks("cuda:0", 2, none, &err), EV_INFRA, "cuCtxEnablePeerAccess");
     inject("");
+    close_rig(&r);
+}
+
+/* The contexts cannot be made anew. */
+static void test_no_way_back(void **state) {
+    (void)state;
+    rig r;
+    open_rig(&r, "cuda:0", 2);
+    prepare(&r);
+    inject("launch:0+=address;cuMemAlloc_v2:0+=memory");
+    fails(run(&r), EV_INFRA, "OUT_OF_MEMORY");
+    inject("");
+    fails(run(&r), EV_INFRA, "given up");
+    close_rig(&r);
+    open_rig(&r, "cuda:0", 2); /* as another process would */
+    runs_right(&r);
     close_rig(&r);
 }
 
@@ -379,6 +403,13 @@ static const scene SCENES[] = {
      true,
      {"a stream each: cuda:0 and cuda:1 have no peer access", "4 ranks on one GPU"},
      NULL},
+    {"plain",
+     "h200,h200",
+     "plain",
+     false,
+     {"2 ranks on 2 GPUs with peer access, cuda:0, cuda:1 (their link has no atomics)",
+      "(their link has no atomics); those on one have a stream each: there is no other"},
+     NULL},
     {"waits", "h200,h200", "all", false, {NULL, NULL}, test_waits},
     {"hang", "h200", "all", true, {NULL, NULL}, test_hang},
     {"lost", "h200,h200", "all", false, {NULL, NULL}, test_lost},
@@ -400,8 +431,16 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_injected),
+        cmocka_unit_test(test_no_way_back),
+    };
+    const struct CMUnitTest first[] = {
+        cmocka_unit_test_prestate(test_placement, (void *)(uintptr_t)s->words),
+        cmocka_unit_test(test_as_the_machine),
     };
     const struct CMUnitTest alone[] = {{s->name, s->only, NULL, NULL, NULL}};
-    return s->only != NULL ? cmocka_run_group_tests(alone, NULL, NULL)
-                           : cmocka_run_group_tests(tests, NULL, NULL);
+    if (s->only != NULL)
+        return cmocka_run_group_tests(alone, NULL, NULL);
+    bool known = s > &SCENES[1]; /* what they do is done in the first two */
+    return known ? cmocka_run_group_tests(first, NULL, NULL)
+                 : cmocka_run_group_tests(tests, NULL, NULL);
 }

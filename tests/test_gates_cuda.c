@@ -2,7 +2,7 @@
  * the virtual machine passed it, faults of the driver stop a candidate at the gate where they
  * happen and leave the next one alone, and `evoke check` goes the same way. */
 #include "base/file.h"
-#include "fitness/fitness.h"
+#include "fitness/fitness_impl.h"
 #include "tests/cli_run.h"
 
 #include <setjmp.h>
@@ -127,6 +127,33 @@ static void test_good(void **state) {
     close_bench(&b);
 }
 
+/* Of which context the baseline's time at a case is. */
+static uint64_t baseline_of(const bench *b, const char *name) {
+    for (size_t i = 0; i < b->f->case_count; i++) {
+        const fit_case *c = b->f->cases[i];
+        if (strcmp(c->at->name, name) == 0 && c->fresh == 0)
+            return c->baseline.rebuilds;
+    }
+    fail_msg("no case %s", name);
+    return 0;
+}
+
+/* One that only the device finds out: what was measured before it is measured again. */
+static void test_fault_when_timed(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    stops(&b, "good.ptx", GATE_NONE, "");
+    assert_int_equal(baseline_of(&b, "large"), 0);
+    stops(&b, "traps_when_large.ptx", GATE_TIMED, "CUDA_ERROR_");
+    assert_int_equal(device_rebuilds(b.d), 1);
+    assert_int_equal(baseline_of(&b, "large"), 0);
+    stops(&b, "good.ptx", GATE_NONE, "");
+    assert_int_equal(baseline_of(&b, "large"), 1);
+    assert_int_equal(baseline_of(&b, "smoke"), 1);
+    close_bench(&b);
+}
+
 static void test_faults(void **state) {
     (void)state;
     bench b;
@@ -209,8 +236,11 @@ static void test_tune_command(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_command), cmocka_unit_test(test_tune_command),
-        cmocka_unit_test(test_twin_first),    cmocka_unit_test(test_good),
+        cmocka_unit_test(test_check_command),
+        cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_twin_first),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_fault_when_timed),
         cmocka_unit_test(test_faults), /* loses the device: the last */
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -99,6 +99,11 @@ static void test_devices(void **state) {
     assert_true(bytes > 100000000000u);
     OK(cu.cuDeviceCanAccessPeer(&value, 0, 1));
     assert_int_equal(value, 1);
+    OK(cu.cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 1));
+    assert_int_equal(value, 1);
+    IS(INVALID_DEVICE,
+       cu.cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 1, 1));
+    IS(INVALID_VALUE, cu.cuDeviceGetP2PAttribute(&value, 9, 0, 1));
     CUuuid a, b;
     OK(cu.cuDeviceGetUuid_v2(&a, 0));
     OK(cu.cuDeviceGetUuid_v2(&b, 1));

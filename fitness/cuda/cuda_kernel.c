@@ -169,16 +169,20 @@ ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) {
     return status;
 }
 
+/* What was taken once is not to blame. */
 ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) {
     cuda_kernel *own = kernel->own;
+    ev_error why;
     if (own->rebuilds == c->rebuilds)
         return EV_OK;
     jit_log *log = malloc(sizeof *log);
     if (log == NULL)
         return ev_fail_memory(err, sizeof *log);
-    ev_status status = load_into(c, kernel, own, log, err);
+    ev_status status = load_into(c, kernel, own, log, &why);
     free(log);
-    return status;
+    return status == EV_OK ? EV_OK
+                           : ev_fail(err, EV_INFRA, "%s took the kernel %s before a fault: %s",
+                                     c->base.properties.id, kernel->entry->name, why.text);
 }
 
 ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *module,

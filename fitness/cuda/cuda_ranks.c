@@ -18,7 +18,8 @@
 typedef struct gpu_set {
     int ordinals[GPUS_MOST];
     uint32_t count;
-    char why[100]; /* there are no more */
+    bool no_atomics; /* between some of them */
+    char why[100];   /* there are no more */
 } gpu_set;
 
 static bool reach_each_other(const cu_driver *cu, int a, int b) {
@@ -26,6 +27,15 @@ static bool reach_each_other(const cu_driver *cu, int a, int b) {
     return cu->cuDeviceCanAccessPeer != NULL && cu->cuCtxEnablePeerAccess != NULL &&
            cu->cuDeviceCanAccessPeer(&there, a, b) == CUDA_SUCCESS && there &&
            cu->cuDeviceCanAccessPeer(&back, b, a) == CUDA_SUCCESS && back;
+}
+
+/* A link may take loads and stores but no atomics, which then are none: PCIe does. */
+static bool has_atomics(const cu_driver *cu, int a, int b) {
+    int value = 0;
+    return cu->cuDeviceGetP2PAttribute == NULL ||
+           cu->cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a,
+                                       b) != CUDA_SUCCESS ||
+           value != 0;
 }
 
 /* May GPU `o` join the others? */
@@ -54,8 +64,12 @@ static ev_status choose_gpus(const cuda_device *c, uint32_t ranks, gpu_set *set,
     (void)snprintf(set->why, sizeof set->why, "there is no other");
     for (int i = 1; i < count && set->count < ranks && set->count < GPUS_MOST; i++) {
         int o = (c->ordinal + i) % count;
-        if (joins(c, set, o))
-            set->ordinals[set->count++] = o;
+        if (!joins(c, set, o))
+            continue;
+        for (uint32_t k = 0; k < set->count; k++)
+            set->no_atomics = set->no_atomics || !has_atomics(&c->cu, set->ordinals[k], o) ||
+                              !has_atomics(&c->cu, o, set->ordinals[k]);
+        set->ordinals[set->count++] = o;
     }
     if (ranks <= set->count * RANKS_A_GPU)
         return EV_OK;
@@ -77,6 +91,9 @@ static void say_where(const gpu_set *set, uint32_t ranks, device_properties *p) 
         (void)snprintf(p->placement + used, room - used, ", cuda:%d", set->ordinals[i]);
     }
     size_t used = strlen(p->placement);
+    (void)snprintf(p->placement + used, room - used, "%s",
+                   set->no_atomics ? " (their link has no atomics)" : "");
+    used = strlen(p->placement);
     if (ranks > set->count)
         (void)snprintf(p->placement + used, room - used, "; those on one have a stream each: %s",
                        set->why);

@@ -151,6 +151,19 @@ CUresult sd_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     return CUDA_SUCCESS;
 }
 
+CUresult sd_cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, CUdevice peer) {
+    const sd_config *c = &sd_get()->config;
+    if (value == NULL || attribute < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+        attribute > CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!sd_is_device(device) || !sd_is_device(peer) || device == peer)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK   ? 0
+             : attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? !c->no_peers
+                                                                     : !c->no_peer_atomics;
+    return CUDA_SUCCESS;
+}
+
 /* ---- contexts ---- */
 
 static CUresult make_context(int device, unsigned flags, bool primary, sd_context **out) {

@@ -192,6 +192,7 @@ typedef struct sd_config {
     bool races;    /* checked */
     bool quiet;    /* traps aren't told on stderr */
     bool no_peers; /* no device reaches another's memory */
+    bool no_peer_atomics;
 } sd_config;
 
 typedef struct sd_state {

@@ -45,6 +45,7 @@ static void read_config(sd_config *c) {
     c->quiet = quiet != NULL && quiet[0] != '\0' && strcmp(quiet, "0") != 0;
     const char *peers = getenv("EVOKE_STANDIN_PEERS");
     c->no_peers = peers != NULL && strcmp(peers, "none") == 0;
+    c->no_peer_atomics = c->no_peers || (peers != NULL && strcmp(peers, "plain") == 0);
     c->races = checks != NULL && strcmp(checks, "races") == 0;
 }
 
