@@ -29,7 +29,7 @@
 typedef struct candidate_entry {
     json_t *genome;
     double ns;
-    bool used;
+    bool used, confirmed;
 } candidate_entry;
 
 /* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others
@@ -61,7 +61,7 @@ typedef struct finish {
 static void add_candidate(finish *f, const json_t *genome, double ns) {
     if (f->candidate_count < MOST_CANDIDATES)
         f->candidates[f->candidate_count++] =
-            (candidate_entry){json_incref((json_t *)genome), ns, false};
+            (candidate_entry){.genome = json_incref((json_t *)genome), .ns = ns};
 }
 
 static bool holds_edit(const json_t *genome, const json_t *edit) {
@@ -386,6 +386,21 @@ static bool may_try_more(const finish *f) {
     return f->tried < MOST_PROMOTIONS && f->c->minimised < most;
 }
 
+/* A time that was measured may have been luck, and the best of many the more so: only who is still
+ * the best when measured again has its turn. */
+static ev_status measure_again(finish *f, candidate_entry *e, ev_error *err) {
+    trial again;
+    e->confirmed = true;
+    EV_TRY(course_score(f->c, &e->genome, 1, &again, err));
+    e->used = !again.passed || again.ns >= f->limit_ns;
+    e->ns = again.ns;
+    return EV_OK;
+}
+
+static bool is_measured(const finish *f) {
+    return strncmp(f->c->run->options->device, "cuda:", 5) == 0;
+}
+
 static ev_status try_candidates(finish *f, bool *passed, ev_error *err) {
     const search_best *best = NULL;
     size_t count = search_archive(f->c->search, &best);
@@ -397,6 +412,10 @@ static ev_status try_candidates(finish *f, bool *passed, ev_error *err) {
         candidate_entry *e = next_candidate(f);
         if (!e)
             return EV_OK;
+        if (is_measured(f) && !e->confirmed) {
+            EV_TRY(measure_again(f, e, err));
+            continue;
+        }
         e->used = true;
         if (!is_hopeless(f, e->genome))
             EV_TRY(try_candidate(f, e, passed, err));
