@@ -54,17 +54,27 @@ static char *load(kernel_text *k, vm_module **out) {
 
 /* ---- disassembly */
 
-/* The names of labels stand in the operands of branches; all others were never used. */
+/* Is the operand of the instruction a label that stands at `pc`? */
+static const ptx_operand *label_at(const vm_module *m, uint32_t insn, unsigned k, uint32_t pc) {
+    const ptx_operand *o = &m->cold[insn].operands[k];
+    return o->kind == PTX_O_LABEL && m->code[insn].target == pc ? o : NULL;
+}
+
+/* The names of labels stand in the operands of branches; all others were never used. Several may
+ * stand at one place, and each has a line. */
 static void print_labels(ev_str *s, const vm_module *m, uint32_t pc) {
-    for (uint32_t i = 0; i < m->insn_count; i++) {
-        const ptx_cold *cold = &m->cold[i];
-        for (unsigned k = 0; k < cold->operand_count; k++)
-            if (cold->operands[k].kind == PTX_O_LABEL && m->code[i].target == pc) {
-                ev_str_append_n(s, cold->operands[k].label, cold->operands[k].label_length);
-                ev_str_append(s, ":\n");
-                return;
-            }
-    }
+    size_t from = s->length;
+    for (uint32_t i = 0; i < m->insn_count; i++)
+        for (unsigned k = 0; k < m->cold[i].operand_count; k++) {
+            const ptx_operand *o = label_at(m, i, k, pc);
+            if (!o)
+                continue;
+            ev_str line = EV_STR_EMPTY;
+            ev_str_printf(&line, "%.*s:\n", (int)o->label_length, o->label);
+            if (s->length == from || !strstr(ev_str_text(s) + from, ev_str_text(&line)))
+                ev_str_append(s, ev_str_text(&line));
+            ev_str_free(&line);
+        }
 }
 
 /* The head as it was, then the kernel's instructions as the disassembler writes them. */
@@ -94,7 +104,8 @@ static bool same_insn(ptx_insn a, ptx_insn b) {
            a.ftz == b.ftz && a.sat == b.sat && a.relu == b.relu && a.op == b.op &&
            a.bool_op == b.bool_op && a.wide == b.wide && a.strong == b.strong &&
            a.releases == b.releases && a.of_block == b.of_block && a.of_system == b.of_system &&
-           a.address_bits == b.address_bits && a.flags == b.flags && a.site == b.site;
+           a.address_bits == b.address_bits && a.flags == b.flags && a.site == b.site &&
+           a.look == b.look && a.looked == b.looked;
 }
 
 static bool has_call(const vm_module *m, const vm_entry *e) {
