@@ -48,24 +48,28 @@ static json_t *real_to_json(double value) {
     return isfinite(value) ? json_real(value) : json_string(INFINITE);
 }
 
-/* What is there only where the baseline was measured too. */
-static json_t *with_baseline(json_t *object, const score_case *c) {
-    if (object == NULL || c->baseline_ns <= 0)
-        return object;
-    json_t *more = json_pack("{s:o, s:o, s:o}", "baseline_ns", real_to_json(c->baseline_ns),
-                             "baseline_low_ns", real_to_json(c->baseline_low_ns),
-                             "baseline_high_ns", real_to_json(c->baseline_high_ns));
-    (void)json_object_update(object, more);
-    json_decref(more);
-    return object;
+/* What is there only where it was measured. */
+static void add_measured(json_t *object, const score_case *c) {
+    const struct {
+        const char *key;
+        double value;
+    } values[] = {{"baseline_ns", c->baseline_ns},
+                  {"baseline_low_ns", c->baseline_low_ns},
+                  {"baseline_high_ns", c->baseline_high_ns},
+                  {"sm_mhz", c->sm_mhz}};
+    for (size_t i = 0; object != NULL && i < sizeof values / sizeof values[0]; i++) {
+        if (values[i].value > 0)
+            (void)json_object_set_new(object, values[i].key, real_to_json(values[i].value));
+    }
 }
 
 static json_t *case_to_json(const score_case *c) {
-    return with_baseline(
+    json_t *object =
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "ns", real_to_json(c->ns),
                   "low_ns", real_to_json(c->low_ns), "high_ns", real_to_json(c->high_ns), "error",
-                  real_to_json(c->error), "normalised", real_to_json(c->normalised)),
-        c);
+                  real_to_json(c->error), "normalised", real_to_json(c->normalised));
+    add_measured(object, c);
+    return object;
 }
 
 static json_t *cases_to_json(const score *s) {
@@ -135,7 +139,8 @@ static bool get_case(const json_t *object, score_case *out) {
            get_real(object, "normalised", &out->normalised) &&
            get_maybe(object, "baseline_ns", &out->baseline_ns) &&
            get_maybe(object, "baseline_low_ns", &out->baseline_low_ns) &&
-           get_maybe(object, "baseline_high_ns", &out->baseline_high_ns);
+           get_maybe(object, "baseline_high_ns", &out->baseline_high_ns) &&
+           get_maybe(object, "sm_mhz", &out->sm_mhz);
 }
 
 static bool get_cases(const json_t *object, score *out) {

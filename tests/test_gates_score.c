@@ -39,6 +39,10 @@ static void fill(score *s) {
     s->case_count = 2;
     (void)snprintf(s->cases[0].name, sizeof s->cases[0].name, "first");
     s->cases[0].ns = 1e-3;
+    s->cases[0].baseline_ns = 2e-3;
+    s->cases[0].baseline_low_ns = 1.5e-3;
+    s->cases[0].baseline_high_ns = 2.5e-3;
+    s->cases[0].sm_mhz = 1980.5;
     s->cases[1].error = 5e-324;
     s->cases[1].normalised = INFINITY;
 }
@@ -89,8 +93,27 @@ static void test_refused(void **state) {
     json_decref(json);
 }
 
+/* What only a measured score has may be missing, but not be of another kind. */
+static void test_measured(void **state) {
+    (void)state;
+    score s, back;
+    fill(&s);
+    s.baseline_ns = 3;
+    json_t *json = score_to_json(&s);
+    assert_int_equal(score_from_json(json, &back, NULL), EV_OK);
+    assert_true(back.baseline_ns == 3 && back.cases[0].sm_mhz == 1980.5);
+    assert_true(back.cases[0].baseline_high_ns == 2.5e-3 && back.cases[1].baseline_ns == 0);
+    json_t *row = json_array_get(json_object_get(json, "cases"), 0);
+    json_object_del(row, "sm_mhz");
+    assert_int_equal(score_from_json(json, &back, NULL), EV_OK);
+    json_object_set_new(row, "baseline_ns", json_true());
+    assert_int_equal(score_from_json(json, &back, NULL), EV_BAD);
+    json_decref(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measured),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refused),
