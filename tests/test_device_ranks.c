@@ -296,6 +296,9 @@ static void test_injected(void **state) {
     OK(run(&r));
     assert_false(r.outcomes[0].ok || r.outcomes[1].ok);
     assert_int_equal(r.outcomes[1].fault.kind, VM_TRAP_FUEL);
+    inject("cuLaunchKernel:0+=CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+    prepare(&r);
+    fails(run(&r), EV_BAD, "rank 0: cuda:0 refuses the launch");
     inject("launch:0+=address");
     prepare(&r);
     OK(run(&r));

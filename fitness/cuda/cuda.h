@@ -160,6 +160,9 @@ CUresult cuda_launch(const cuda_device *c, const device_kernel *kernel,
                      const device_launch *launch);
 CUresult cuda_launch_function(const cuda_device *c, CUfunction function,
                               const device_kernel *kernel, const device_launch *launch);
+/* Refusals by the driver at the call: the launch, not the kernel, is at fault. EV_BAD. */
+bool cuda_is_refused(CUresult result);
+ev_status cuda_fail_refused(const cuda_device *c, CUresult result, ev_error *err) EV_CHECKED;
 /* Between two looks at what was launched `waited` seconds ago. */
 void cuda_nap(double waited);
 /* Until the stream is done, or the watchdog's time is over: CUDA_ERROR_NOT_READY. */

@@ -86,41 +86,53 @@ static bool is_named(const char *name, const char *id) {
     return strcasestr(plain, id) != NULL;
 }
 
-/* How far a description is from the device: a target that cannot be run is out, one that is named
- * as the device is comes first, then the nearest target, then the nearest number of SMs. */
+/* How far a description is from the device: a target that cannot be run is out, then the nearest
+ * target comes first, then the nearest number of SMs. */
 static double distance(const gpu *g, const device_properties *p, int sm_count) {
     if (g->sm > p->sm)
         return INFINITY;
-    if (is_named(p->name, g->id))
-        return -1;
     return (p->sm - g->sm) * 1e6 + fabs(gpu_get(g, GPU_SM_COUNT) - sm_count);
 }
 
+typedef struct twin {
+    double off; /* INFINITY: none yet */
+    int sm;
+    char id[64];
+} twin;
+
+/* Takes the description if it is nearer. */
+static void look_at(const char *id, const device_properties *p, int sm_count, twin *best) {
+    gpu *g = NULL;
+    ev_error ignored;
+    if (gpu_load(id, &g, &ignored) != EV_OK)
+        return;
+    double off = distance(g, p, sm_count);
+    if (off < best->off) {
+        *best = (twin){.off = off, .sm = g->sm};
+        (void)snprintf(best->id, sizeof best->id, "%s", id);
+    }
+    gpu_free(g);
+}
+
+/* One that is named as the device is, else the nearest of all. */
 static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) {
     char **ids = NULL;
     size_t count = 0;
-    double best = INFINITY;
-    int sm = 0;
+    twin best = {.off = INFINITY};
     EV_TRY(gpu_list(&ids, &count, err));
     for (size_t i = 0; i < count; i++) {
-        gpu *g = NULL;
-        ev_error ignored;
-        if (gpu_load(ids[i], &g, &ignored) != EV_OK)
-            continue;
-        double off = distance(g, p, sm_count);
-        if (off < best) {
-            best = off;
-            sm = g->sm;
-            (void)snprintf(p->twin, sizeof p->twin, "vm:%s", ids[i]);
-        }
-        gpu_free(g);
+        if (is_named(p->name, ids[i]))
+            look_at(ids[i], p, sm_count, &best);
     }
+    p->twin_is_same = best.off < INFINITY;
+    for (size_t i = 0; i < count && !p->twin_is_same; i++)
+        look_at(ids[i], p, sm_count, &best);
     gpu_list_free(ids, count);
-    if (p->twin[0] == '\0')
+    if (best.off == INFINITY)
         return ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
                        p->id, p->sm);
-    p->twin_is_same = best < 0;
-    p->sm = sm; /* candidates are compiled for what both take */
+    (void)snprintf(p->twin, sizeof p->twin, "vm:%s", best.id);
+    p->sm = best.sm; /* candidates are compiled for what both take */
     return EV_OK;
 }
 

@@ -299,6 +299,9 @@ static ev_status judge(rank *ranks, uint32_t count, device_outcome *out, ev_erro
         hang = hang || ranks[i].result == CUDA_ERROR_NOT_READY;
     if (hang)
         cuda_give_up(worst->c);
+    if (cuda_is_refused(worst->result))
+        return ev_wrap(err, cuda_fail_refused(worst->c, worst->result, err), "rank %td",
+                       worst - ranks);
     EV_TRY(cuda_judge(worst->c, worst->kernel, worst->result, out, err));
     out->fault.rank = (uint32_t)(worst - ranks);
     size_t used = strlen(out->fault.message);

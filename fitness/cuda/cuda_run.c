@@ -128,8 +128,11 @@ ev_status cuda_judge(cuda_device *c, const device_kernel *k, CUresult result, de
     return c->dead ? EV_OK : cuda_rebuild(c, err);
 }
 
-/* Refusals by the driver at the call: the launch, not the kernel, is at fault. */
-static ev_status refuse(const cuda_device *c, CUresult result, ev_error *err) {
+bool cuda_is_refused(CUresult result) {
+    return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+}
+
+ev_status cuda_fail_refused(const cuda_device *c, CUresult result, ev_error *err) {
     char text[200];
     return ev_fail(err, EV_BAD, "%s refuses the launch: %s", c->base.properties.id,
                    cu_error_text(&c->cu, result, text, sizeof text));
@@ -143,8 +146,8 @@ ev_status cuda_run(device *d, const device_kernel *k, const device_launch *l, de
     for (size_t i = 0; i < c->count; i++)
         c->buffers[i].is_mirrored = false;
     CUresult result = cuda_launch(c, k, l);
-    if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
-        return refuse(c, result, err);
+    if (cuda_is_refused(result))
+        return cuda_fail_refused(c, result, err);
     if (result == CUDA_SUCCESS)
         result = cuda_wait(c);
     EV_TRY(cuda_judge(c, k, result, out, err));

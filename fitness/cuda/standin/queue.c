@@ -46,12 +46,13 @@ static void finish(sd_state *s, sd_entry *e) {
 
 /* ---- one entry; the lock is held, and given up while it takes long ---- */
 
-/* A fault ends all kernels of its context. */
+/* A fault ends all kernels of its context that have threads of their own. */
 static void end_others(sd_state *s, const sd_entry *faulty) {
     const sd_context *c = faulty->stream->base.context;
     for (sd_entry *e = s->first, *next; e != NULL; e = next) {
         next = e->next;
-        if (e == faulty || !e->runs || e->stream->base.context != c)
+        bool runs = e->runs && e->kind == SD_DO_LAUNCH && e->launch.turn.passes;
+        if (e == faulty || !runs || e->stream->base.context != c)
             continue;
         sd_turn_abandon(&e->launch.turn);
         take_out(e); /* its thread keeps it */
@@ -116,8 +117,8 @@ static void do_free(sd_state *s, const sd_entry *e) {
     (void)pthread_mutex_unlock(&s->lock);
     sd_turn_begin(&turn);
     (void)pthread_mutex_lock(&s->lock);
-    sd_turn_end(&turn);
     sd_free(e->address);
+    sd_turn_end(&turn);
 }
 
 static void do_entry(sd_state *s, sd_entry *e) {
