@@ -90,6 +90,7 @@ typedef struct drawing {
     const task *t;
     const draw_bases *bases;
     const json_t *stock;
+    const json_t *links; /* [[edit, needs], ...]: a child of two that has the one gets the other */
     bool by_heat;
     ev_pcg rng;
     ir_genome *genome;
@@ -222,6 +223,40 @@ static bool is_same(const ir_genome *a, const ir_genome *b) {
     return ev_sha256_equal(&x, &y);
 }
 
+static size_t find_edit(const json_t *genome, const json_t *edit) {
+    size_t i = 0;
+    const json_t *other = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, other) {
+        if (json_equal(edit, other))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Gives the child the edit that one of its own needs, from a parent that has it. */
+static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
+    json_t *child = ir_genome_to_json(d->genome), *parent = ir_genome_to_json(from);
+    ev_status status = child && parent ? EV_OK : ev_fail_memory(err, 0);
+    const json_t *needs = json_array_get(link, 1);
+    size_t at = find_edit(parent, needs);
+    if (status == EV_OK && at != SIZE_MAX && !is_launch_edit(needs) &&
+        find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
+        (void)ir_genome_append_from(d->genome, from, at); /* false: it has it */
+    json_decref(child);
+    json_decref(parent);
+    return status;
+}
+
+static ev_status keep_links(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
+    size_t i = 0;
+    const json_t *link = NULL;
+    json_array_foreach(d->links, i, link) {
+        EV_TRY(keep_link(d, link, a, err));
+        EV_TRY(keep_link(d, link, b, err));
+    }
+    return EV_OK;
+}
+
 /* A child that is neither parent, if some tries find one. */
 static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
     for (int i = 0; i < CROSSOVER_TRIES; i++) {
@@ -229,7 +264,8 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
         if (!child)
             return ev_fail_memory(err, 0);
         take(d, child);
-        if (!is_same(child, a) && !is_same(child, b))
+        EV_TRY(keep_links(d, a, b, err));
+        if (!is_same(d->genome, a) && !is_same(d->genome, b))
             return EV_OK;
     }
     return EV_OK;
@@ -272,6 +308,7 @@ ev_status draw_child(const task *t, const draw_bases *bases, const json_t *messa
     drawing d = {.t = t,
                  .bases = bases,
                  .stock = json_object_get(message, "stock"),
+                 .links = json_object_get(message, "links"),
                  .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
                  .rng = stream_of(message)};
     ev_status status = draw_steps(&d, message, operators, err);

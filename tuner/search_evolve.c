@@ -160,6 +160,8 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     }
     const member *mate = choose_mate(&is->members, first, rng);
     recipe_parents(r, first, mate, parents);
+    if (mate)
+        recipe_put(r, r->message, "links", links_of(&s->links, first->genome, mate->genome));
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
     d->reach = (mate && mate->small_ns > first->small_ns ? mate : first)->small_ns * REACH;
     d->parent_edits = first->edits;
@@ -381,11 +383,33 @@ static void pay_stale(void *context, unsigned arm, double gain) {
     bandit_pay(context, arm, gain, false);
 }
 
+static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
+    const search *s = context;
+    uint64_t child = 0;
+    if (!search_knows(s, genome, SEARCH_BY_GENOME, "", &child))
+        return false;
+    *passed = s->outcomes[child].stopped == GATE_NONE;
+    return true;
+}
+
+static void learn_links(search *s, const island *is, const search_result *r,
+                        const search_verdict *v) {
+    if (search_passed(v)) {
+        links_learn_from_passed(&s->links, r->genome, outcome_of, s);
+        return;
+    }
+    if (!r->genome || v->seen || v->filtered)
+        return;
+    for (size_t i = 0; i < is->members.count; i++)
+        links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
+}
+
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, v->seen ? pay_stale : pay_fresh, &is->arms, search_gain(s, d, v));
     is->idle++;
+    learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->light)
         settle_light(s, o->start, r, v);
@@ -424,6 +448,7 @@ static void evolve_end(search *s) {
             json_decref(s->islands[i].gains[k].genome);
     }
     free(s->islands);
+    links_free(&s->links);
 }
 
 const search_rules search_rules_evolve = {.opens_light = true,

@@ -5,6 +5,7 @@
 #include "tuner/bandit.h"
 #include "tuner/draw.h"
 #include "tuner/known.h"
+#include "tuner/links.h"
 #include "tuner/population.h"
 #include "tuner/search.h"
 
@@ -123,6 +124,7 @@ struct search {
     outcome *outcomes; /* [committed] */
     size_t outcome_capacity;
     known *known[SEARCH_HASHES];
+    links links; /* of `evolve` */
     search_best archive[SEARCH_ARCHIVE];
     size_t archive_edits[SEARCH_ARCHIVE];
     size_t archive_count;

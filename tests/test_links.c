@@ -1,0 +1,203 @@
+/* Links of edits: what is learned from which outcomes, what goes to a crossover, and that the
+ * crossover keeps it. */
+#include "tuner/draw.h"
+#include "tuner/links.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A genome of one edit a letter, each the deletion of another instruction; `n`: macro N, 0: unset.
+ */
+static json_t *genome_of(const char *letters, int n) {
+    json_t *edits = json_array(), *macros = json_object();
+    for (; *letters; letters++) {
+        char at[8];
+        snprintf(at, sizeof at, "i%d", *letters - 'A');
+        json_t *edit = json_pack("{s:s,s:s}", "kind", "delete", "at", at);
+        assert_int_equal(json_array_append_new(edits, edit), 0);
+    }
+    if (n)
+        assert_int_equal(json_object_set_new(macros, "N", json_integer(n)), 0);
+    return json_pack("{s:s,s:o,s:o}", "start", "textbook", "macros", macros, "edits", edits);
+}
+
+static char letter_of(const json_t *edit) {
+    int at = 0;
+    assert_int_equal(sscanf(json_string_value(json_object_get(edit, "at")), "i%d", &at), 1);
+    return (char)('A' + at);
+}
+
+static void letters_of(const json_t *genome, char out[16]) {
+    size_t i = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, edit) out[i] = letter_of(edit);
+    out[i] = '\0';
+}
+
+/* Outcomes by letters: "AB+ B-" says that AB passed and B did not. */
+static bool written(const void *context, const json_t *genome, bool *passed) {
+    char letters[16], word[18];
+    letters_of(genome, letters);
+    for (int i = 0; i < 2; i++) {
+        snprintf(word, sizeof word, " %s%c", letters, i ? '-' : '+');
+        if (strstr(context, word)) {
+            *passed = i == 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expect_links(const links *l, const char *want) {
+    char got[64] = "";
+    for (size_t i = 0; i < l->count; i++) {
+        size_t used = strlen(got);
+        snprintf(got + used, sizeof got - used, "%s%c>%c", i ? " " : "", letter_of(l->list[i].edit),
+                 letter_of(l->list[i].needs));
+    }
+    assert_string_equal(got, want);
+}
+
+static void learn_passed(links *l, const char *whole, const char *outcomes) {
+    json_t *genome = genome_of(whole, 0);
+    links_learn_from_passed(l, genome, written, outcomes);
+    json_decref(genome);
+}
+
+static void learn_failed(links *l, const char *part, const char *whole, const char *outcomes) {
+    json_t *a = genome_of(part, 0), *b = genome_of(whole, 0);
+    links_learn_from_failed(l, a, b, written, outcomes);
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_learning(void **state) {
+    (void)state;
+    static const struct {
+        const char *whole, *outcomes, *want;
+    } rows[] = {
+        {"AB", " A+ B-", "B>A"},          /* B alone fails, with A it passes */
+        {"AB", " A+ B+", ""},             /* both stand alone */
+        {"AB", " A+", ""},                /* nobody tried B alone */
+        {"AB", " A- B-", "B>A A>B"},      /* they need each other */
+        {"ABC", " BC- B+ C-", "C>A"},     /* of B and C without A, it passes when C goes too... */
+        {"ABC", " AC- A+ C+", "A>B C>B"}, /* either would do */
+        {"ABC", " BC-", ""},              /* which of them is not known */
+        {"A", " A+", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        links l = {0};
+        learn_passed(&l, rows[i].whole, rows[i].outcomes);
+        expect_links(&l, rows[i].want);
+        learn_passed(&l, rows[i].whole, rows[i].outcomes); /* once is enough */
+        expect_links(&l, rows[i].want);
+        links_free(&l);
+    }
+}
+
+static void test_learning_from_a_drop(void **state) {
+    (void)state;
+    links l = {0};
+    learn_failed(&l, "B", "AB", "");
+    expect_links(&l, "B>A");
+    learn_failed(&l, "BC", "ABD", ""); /* not one edit less */
+    learn_failed(&l, "BC", "ABC", ""); /* B or C? */
+    expect_links(&l, "B>A");
+    learn_failed(&l, "CD", "CDE", " C+");
+    expect_links(&l, "B>A D>E");
+    links_free(&l);
+}
+
+static void test_oldest_goes(void **state) {
+    (void)state;
+    links l = {0};
+    for (int i = 0; i < LINKS_MOST + 1; i++) {
+        char part[2] = {(char)('B' + i), '\0'}, whole[3] = {'A', (char)('B' + i), '\0'};
+        learn_failed(&l, part, whole, "");
+    }
+    assert_int_equal(l.count, LINKS_MOST);
+    assert_int_equal(letter_of(l.list[0].edit), 'B' + LINKS_MOST); /* the newest, over the oldest */
+    assert_int_equal(letter_of(l.list[1].edit), 'C');
+    links_free(&l);
+}
+
+static void test_only_what_a_parent_holds(void **state) {
+    (void)state;
+    links l = {0};
+    learn_failed(&l, "B", "AB", "");
+    learn_failed(&l, "D", "CD", "");
+    json_t *ab = genome_of("ABE", 0), *cf = genome_of("CF", 0), *other = genome_of("ABE", 2);
+    json_t *list = links_of(&l, ab, cf);
+    assert_int_equal(json_array_size(list), 1);
+    assert_int_equal(letter_of(json_array_get(json_array_get(list, 0), 0)), 'B');
+    json_decref(list);
+    list = links_of(&l, other, cf); /* another base module: the numbers mean other instructions */
+    assert_int_equal(json_array_size(list), 0);
+    json_decref(list);
+    json_decref(ab);
+    json_decref(cf);
+    json_decref(other);
+    links_free(&l);
+}
+
+/* ---- crossover ---- */
+
+static bool has(const ir_genome *genome, char letter) {
+    char letters[16];
+    json_t *json = ir_genome_to_json(genome);
+    letters_of(json, letters);
+    json_decref(json);
+    return strchr(letters, letter) != NULL;
+}
+
+/* Of 64 children: how many have B without A. */
+static unsigned count_broken(const json_t *links) {
+    unsigned broken = 0, with = 0;
+    for (int child = 0; child < 64; child++) {
+        json_t *message = json_pack("{s:[o,o],s:[],s:[],s:[i,i,i,i],s:O}", "parents",
+                                    genome_of("ABC", 0), genome_of("DEF", 0), "steps", "stock",
+                                    "stream", 1, 0, 0, child, "links", links);
+        assert_non_null(message);
+        draw_bases bases = {0};
+        ir_genome *out = NULL;
+        ev_str operators = EV_STR_EMPTY;
+        ev_error err;
+        if (draw_child(NULL, &bases, message, &out, &operators, &err) != EV_OK)
+            fail_msg("%s", err.text);
+        with += has(out, 'B');
+        broken += has(out, 'B') && !has(out, 'A');
+        ir_genome_free(out);
+        ev_str_free(&operators);
+        json_decref(message);
+    }
+    assert_in_range(with, 16, 48);
+    return broken;
+}
+
+static void test_crossover_keeps_links(void **state) {
+    (void)state;
+    links l = {0};
+    learn_failed(&l, "B", "AB", "");
+    json_t *ab = genome_of("ABC", 0), *none = json_array(), *list = links_of(&l, ab, NULL);
+    assert_true(count_broken(none) > 5);
+    assert_int_equal(count_broken(list), 0);
+    json_decref(ab);
+    json_decref(none);
+    json_decref(list);
+    links_free(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_learning_from_a_drop),
+        cmocka_unit_test(test_oldest_goes),
+        cmocka_unit_test(test_only_what_a_parent_holds),
+        cmocka_unit_test(test_crossover_keeps_links),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
