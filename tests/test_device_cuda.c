@@ -3,6 +3,7 @@
  * chooses a case that leaves the driver unusable: "lost", "lost_timing" or "hang". */
 #include "fitness/device.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -204,6 +205,33 @@ static void test_clocks(void **state) {
     expect(&s, 1);
     tear_down(&s);
     (void)unsetenv("EVOKE_STANDIN_CLOCKS");
+}
+
+/* Samples that differ: as many as it takes for a narrow interval, or as many as there may be. */
+static void test_spread(void **state) {
+    (void)state;
+    static const struct {
+        const char *jitter;
+        uint32_t least, most;
+    } cases[] = {{"0.002", 10, 59}, {"0.2", 60, 60}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture s;
+        device_outcome out;
+        device_timing t;
+        (void)setenv("EVOKE_STANDIN_JITTER", cases[i].jitter, 1);
+        set_up(&s, "cuda:0");
+        device_launch l = launch_of(&s);
+        device_rival rival = {.kernel = s.kernel, .launch = &l};
+        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        (void)unsetenv("EVOKE_STANDIN_JITTER");
+        assert_in_range(t.samples, cases[i].least, cases[i].most);
+        assert_int_equal(rival.timing.samples, t.samples);
+        assert_true(t.low_ns < t.high_ns && t.low_ns <= t.ns && t.ns <= t.high_ns);
+        double width = (t.high_ns - t.low_ns) / (t.high_ns + t.low_ns);
+        assert_true(fabs(width - atof(cases[i].jitter)) < 1e-3); /* both kinds are in it */
+        expect(&s, 1);
+        tear_down(&s);
+    }
 }
 
 /* The work of the launch is left, not its rival's, and both have their own times. */
@@ -547,11 +575,17 @@ static void test_hang(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_properties),  cmocka_unit_test(test_run),
-        cmocka_unit_test(test_out_buffers), cmocka_unit_test(test_time),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_injected),    cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_rival),       cmocka_unit_test(test_injected_in_batches),
+        cmocka_unit_test(test_properties),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_out_buffers),
+        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_injected),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_rival),
+        cmocka_unit_test(test_injected_in_batches),
     };
     const struct CMUnitTest cubin[] = {
         cmocka_unit_test(test_cubin),

@@ -127,6 +127,24 @@ static void test_good(void **state) {
     close_bench(&b);
 }
 
+/* Faster by the median, but not by more than the times differ among themselves. */
+static void test_clear_interval(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b);
+    candidate c = candidate_of(&b, "good.ptx"); /* promoted without: test_good */
+    (void)setenv("EVOKE_STANDIN_JITTER", "0.2", 1);
+    OK(fitness_promote(b.f, &c, &s, &err));
+    (void)unsetenv("EVOKE_STANDIN_JITTER");
+    if (s.stopped != GATE_PROMOTED || strstr(s.reason, "the baseline") == NULL)
+        fail_msg("%s, '%s'", gate_name(s.stopped), s.reason);
+    const score_case *timed = &s.cases[s.case_count - 1];
+    if (timed->high_ns < timed->baseline_low_ns)
+        fail_msg("up to %g ns; baseline down to %g ns", timed->high_ns, timed->baseline_low_ns);
+    close_bench(&b);
+}
+
 /* Of which context the baseline's time at a case is. */
 static uint64_t baseline_of(const bench *b, const char *name) {
     for (size_t i = 0; i < b->f->case_count; i++) {
@@ -236,11 +254,9 @@ static void test_tune_command(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_command),
-        cmocka_unit_test(test_tune_command),
-        cmocka_unit_test(test_twin_first),
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_fault_when_timed),
+        cmocka_unit_test(test_check_command),  cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_twin_first),     cmocka_unit_test(test_good),
+        cmocka_unit_test(test_clear_interval), cmocka_unit_test(test_fault_when_timed),
         cmocka_unit_test(test_faults), /* loses the device: the last */
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -22,6 +22,8 @@
 #define DISCARDED_MOST 40
 /* Wide enough to go on: the interval over the median. */
 #define SPREAD 0.01
+/* Modelled times that are all the same say no more when there are ten of them. */
+#define SPREAD_NONE 1e-4
 
 /* One launch's samples. */
 typedef struct series {
@@ -149,9 +151,10 @@ static void summarise(series *s) {
     s->high = s->ns[to > n - 1 ? n - 1 : (uint32_t)to];
 }
 
-static bool is_enough(const series *s) {
-    bool stable = s->count >= SAMPLES_LEAST && s->high - s->low <= SPREAD * s->median;
-    return stable || s->count >= SAMPLES_MOST;
+static bool is_enough(const series *s, bool modelled) {
+    double spread = s->high - s->low;
+    bool stable = s->count >= SAMPLES_LEAST && spread <= SPREAD * s->median;
+    return stable || s->count >= SAMPLES_MOST || (modelled && spread <= SPREAD_NONE * s->median);
 }
 
 static CUresult take_batch(sampling *s, bool cold, bool *taken) {
@@ -183,10 +186,9 @@ static CUresult sample(sampling *s, bool cold) {
         CUresult result = take_batch(s, cold, &taken);
         if (result != CUDA_SUCCESS)
             return result;
-        /* all samples of the stand-in are the same */
         enough = taken;
-        for (uint32_t k = 0; k < s->series_count && !s->c->base.properties.modelled; k++)
-            enough = enough && is_enough(&s->of[k]);
+        for (uint32_t k = 0; k < s->series_count; k++)
+            enough = enough && is_enough(&s->of[k], s->c->base.properties.modelled);
     }
     return CUDA_SUCCESS;
 }
@@ -253,7 +255,7 @@ static CUresult take_times(sampling *s, device_timing *t, device_rival *rival) {
 }
 
 /* The queue of a batch has to end within the watchdog's time; on the stand-in, whose samples are
- * all the same, within a fraction of a second. `seconds`: of one run of each. */
+ * mostly the same, within a fraction of a second. `seconds`: of one run of each. */
 static uint32_t batch_for(const cuda_device *c, double seconds) {
     double most = c->base.properties.modelled ? 0.1 : c->watchdog / 4;
     return (uint32_t)fmin(BATCH, fmax(2, most / fmax(1e-6, seconds)));

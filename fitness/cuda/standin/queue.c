@@ -59,6 +59,13 @@ static void end_others(sd_state *s, const sd_entry *faulty) {
     }
 }
 
+/* 1 less or 1 more the share that was asked for, by turns. */
+static double jitter(sd_state *s) {
+    const char *text = getenv("EVOKE_STANDIN_JITTER");
+    double share = text != NULL ? atof(text) : 0;
+    return s->timed_launches++ % 2 == 0 ? 1 - share : 1 + share;
+}
+
 static void do_launch(sd_state *s, sd_entry *e) {
     sd_context *c = e->stream->base.context;
     sd_device *d = sd_device_of(c);
@@ -78,7 +85,7 @@ static void do_launch(sd_state *s, sd_entry *e) {
         end_others(s, e);
     }
     sd_turn_end(turn);
-    d->clock_ns = e->stream->clock_ns = later(d->clock_ns, e->stream->clock_ns) + ns;
+    d->clock_ns = e->stream->clock_ns = later(d->clock_ns, e->stream->clock_ns) + ns * jitter(s);
 }
 
 static void do_copy(sd_state *s, const sd_entry *e) {

@@ -207,6 +207,7 @@ typedef struct sd_state {
     size_t buffer_count, buffer_room;
     sd_object **objects; /* by number of the handle; NULL: gone */
     size_t object_count, object_room;
+    uint64_t timed_launches;
     int timed_events; /* alive: while there are any, launches are timed */
     /* the queue */
     pthread_t worker;
