@@ -1,6 +1,7 @@
 /* The parts of the search that stand alone: bandit, population against brute force, known code,
  * minimising. */
 #include "tuner/bandit.h"
+#include "tuner/front.h"
 #include "tuner/known.h"
 #include "tuner/minimise.h"
 #include "tuner/population.h"
@@ -194,6 +195,55 @@ static void test_ranks_are_those_of_brute_force(void **state) {
         for (size_t i = 0; i < count; i++)
             assert_int_equal(members[i].rank, brute_rank(members, count, i));
     }
+}
+
+/* ---- the front of a whole search ---- */
+
+static bool is_covered(const front_member *all, size_t count, size_t at) {
+    for (size_t i = 0; i < count; i++) {
+        bool equal = all[i].ns == all[at].ns && all[i].error == all[at].error;
+        if (i != at && all[i].ns <= all[at].ns && all[i].error <= all[at].error &&
+            (!equal || i < at)) /* of equals the first stays */
+            return true;
+    }
+    return false;
+}
+
+static bool is_on(const front *f, uint64_t child) {
+    for (size_t i = 0; i < f->count; i++)
+        if (f->list[i].child == child)
+            return true;
+    return false;
+}
+
+static void test_front_is_that_of_brute_force(void **state) {
+    (void)state;
+    ev_pcg rng = ev_pcg_seed(9, 1);
+    for (int trial = 0; trial < 300; trial++) {
+        front_member all[40];
+        front f = {0};
+        size_t count = 1 + ev_pcg_below(&rng, 40);
+        for (size_t i = 0; i < count; i++) {
+            all[i] = (front_member){i, ev_pcg_below(&rng, 12), ev_pcg_below(&rng, 12)};
+            front_add(&f, all[i]);
+        }
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(is_on(&f, i), !is_covered(all, count, i));
+        for (size_t i = 1; i < f.count; i++)
+            assert_true(f.list[i - 1].ns < f.list[i].ns && f.list[i - 1].error > f.list[i].error);
+    }
+}
+
+static void test_full_front_drops_the_slowest(void **state) {
+    (void)state;
+    front f = {0};
+    for (int i = 0; i < FRONT_MOST; i++)
+        front_add(&f, (front_member){(uint64_t)i, 2.0 * i, 100 - i});
+    front_add(&f, (front_member){100, 1000, 0}); /* slower than all: it goes itself */
+    assert_false(is_on(&f, 100));
+    front_add(&f, (front_member){101, 3, 98.5});
+    assert_int_equal(f.count, FRONT_MOST);
+    assert_true(is_on(&f, 101) && !is_on(&f, FRONT_MOST - 1) && is_on(&f, FRONT_MOST - 2));
 }
 
 static int by_ns(const void *a, const void *b) {
@@ -438,6 +488,8 @@ int main(void) {
         cmocka_unit_test(test_bandit_skips),
         cmocka_unit_test(test_ranks_are_those_of_brute_force),
         cmocka_unit_test(test_crowding_is_the_gap_between_neighbours),
+        cmocka_unit_test(test_front_is_that_of_brute_force),
+        cmocka_unit_test(test_full_front_drops_the_slowest),
         cmocka_unit_test(test_population_keeps_its_best),
         cmocka_unit_test(test_population_keeps_few_equals),
         cmocka_unit_test(test_known_finds_what_was_added),

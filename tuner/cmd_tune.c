@@ -126,6 +126,25 @@ static void print_counts(const tune_report *r, const char *device_id, ev_str *ou
                       r->failed_workers);
 }
 
+/* Once a kernel: what stands behind its winner. */
+static void print_fronts(const tune_report *r, ev_str *out) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        const tune_row *row = &r->rows[i];
+        if (i > 0 && strcmp(row->kernel, r->rows[i - 1].kernel) == 0)
+            continue;
+        ev_str_printf(out, "%s: %u on the exact front", row->kernel, row->exact_count);
+        if (row->exact_count > 0)
+            ev_str_printf(out, ", the fastest %.2fx", row->exact_speedup);
+        ev_str_printf(out, "; %u on the tolerant one", row->tolerant_count);
+        if (row->tolerant_count > 0)
+            ev_str_printf(out, ", the fastest %.2fx with error %.2g", row->tolerant_speedup,
+                          row->tolerant_error);
+        ev_str_char(out, '\n');
+    }
+    ev_str_append(out, "fronts: (time, error) of the search cases before promotion; exact: no less "
+                       "accurate than the start\n");
+}
+
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
     static const char *const columns[] = {"kernel",    "case",      ">baseline", ">hand-tuned",
                                           ">best",     ">speed-up", ">error",    ">tolerance",
@@ -140,6 +159,7 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
     ev_str_append(c->out, "\nspeed-up: the baseline (the task's first start, unchanged) over the "
                           "best, at held-out cases; "
                           "error: relative L2\n");
+    print_fronts(r, c->out);
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
     return status;
 }

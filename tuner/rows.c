@@ -6,6 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static json_t *fronts_json(const tune_row *r) {
+    return json_pack("{s:{s:i,s:f},s:{s:i,s:f,s:f}}", "exact", "variants", (int)r->exact_count,
+                     "speedup", r->exact_speedup, "tolerant", "variants", (int)r->tolerant_count,
+                     "speedup", r->tolerant_speedup, "error", r->tolerant_error);
+}
+
+static void fronts_from_json(tune_row *r, const json_t *json) {
+    const json_t *exact = json_object_get(json, "exact");
+    const json_t *tolerant = json_object_get(json, "tolerant");
+    r->exact_count = (unsigned)ev_json_integer(exact, "variants", 0);
+    r->exact_speedup = ev_json_number(exact, "speedup", 0);
+    r->tolerant_count = (unsigned)ev_json_integer(tolerant, "variants", 0);
+    r->tolerant_speedup = ev_json_number(tolerant, "speedup", 0);
+    r->tolerant_error = ev_json_number(tolerant, "error", 0);
+}
+
 json_t *rows_to_json(const tune_row *rows, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++) {
@@ -17,6 +33,7 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
                       "hand_ns", r->hand_ns, "best_ns", r->best_ns, "speedup", r->speedup, "error",
                       r->error, "tolerance", r->tolerance, "promoted", r->promoted, "genome_sha256",
                       r->genome_sha256, "ptx_sha256", r->ptx_sha256);
+        (void)json_object_set_new(row, "fronts", fronts_json(r)); /* NULL shows below */
         if (json_array_append_new(list, row) != 0) {
             json_decref(list);
             return NULL;
@@ -57,6 +74,7 @@ static tune_row row_from_json(const json_t *json) {
     COPY_TEXT(r.device, json, "device");
     COPY_TEXT(r.genome_sha256, json, "genome_sha256");
     COPY_TEXT(r.ptx_sha256, json, "ptx_sha256");
+    fronts_from_json(&r, json_object_get(json, "fronts"));
     return r;
 }
 

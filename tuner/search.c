@@ -154,10 +154,11 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .seed = settings->seed,
                   .evaluations = settings->evaluations};
     s->start_ns = calloc(count, sizeof *s->start_ns);
+    s->start_error = calloc(count, sizeof *s->start_error);
     s->start_genomes = calloc(count, sizeof(json_t *));
     s->start_children = calloc(count, sizeof *s->start_children);
     s->even = calloc(count, sizeof *s->even);
-    if (!s->start_ns || !s->start_genomes || !s->start_children || !s->even)
+    if (!s->start_ns || !s->start_error || !s->start_genomes || !s->start_children || !s->even)
         return ev_fail_memory(err, count * sizeof *s->start_ns);
     for (int i = 0; i < SEARCH_HASHES; i++) {
         if (!(s->known[i] = known_new()))
@@ -196,6 +197,7 @@ void search_free(search *s) {
         known_free(s->known[i]);
     free(s->openings);
     free(s->start_ns);
+    free(s->start_error);
     free(s->start_genomes);
     free(s->start_children);
     free(s->outcomes);
@@ -214,6 +216,11 @@ uint64_t search_committed(const search *s) {
 size_t search_archive(const search *s, const search_best **out) {
     *out = s->archive;
     return s->archive_count;
+}
+
+const front *search_front(const search *s, search_front_kind kind) {
+    assert(kind < SEARCH_FRONTS);
+    return &s->fronts[kind];
 }
 
 double search_start_ns(const search *s, size_t start) {

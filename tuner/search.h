@@ -16,6 +16,7 @@
 #include "fitness/score.h"
 #include "ir/genome.h"
 #include "kernels/task.h"
+#include "tuner/front.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -127,6 +128,10 @@ typedef struct search_best {
 /* The best by time of all that were committed: fastest first, fewer edits first among equals. At
  * most SEARCH_ARCHIVE. */
 size_t search_archive(const search *s, const search_best **out);
+/* The two fronts of all that were committed: variants no less accurate than their unmodified start,
+ * and those that pay with accuracy, within the task's tolerance. */
+typedef enum search_front_kind { SEARCH_EXACT, SEARCH_TOLERANT, SEARCH_FRONTS } search_front_kind;
+const front *search_front(const search *s, search_front_kind kind);
 /* Time of an unmodified start; 0: it did not pass, or was not committed yet. */
 double search_start_ns(const search *s, size_t start);
 /* Draws and gains by arm so far: `tries` and `paid` have ARM_COUNT elements (tuner/draw.h). */

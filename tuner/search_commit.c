@@ -180,12 +180,18 @@ member member_of(const search *s, const search_result *r, const search_verdict *
                     .small_ns = r->small_ns};
 }
 
-static void keep_passed(search *s, const search_result *r, const search_verdict *v) {
+static void keep_passed(search *s, const draft *d, const search_result *r,
+                        const search_verdict *v) {
     search_best b = {.child = s->committed, .genome = r->genome, .ns = v->ns, .error = v->error};
     archive_insert(s, &b, genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
-    if (o && o->unmodified)
+    if (o && o->unmodified) {
         s->start_ns[o->start] = v->ns;
+        s->start_error[o->start] = v->error;
+    }
+    bool exact = v->error <= s->start_error[o ? o->start : d->start];
+    front_add(&s->fronts[exact ? SEARCH_EXACT : SEARCH_TOLERANT],
+              (front_member){s->committed, v->ns, v->error});
 }
 
 /* ---- committing ---- */
@@ -223,7 +229,7 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
     if (search_passed(out))
-        keep_passed(s, result, out);
+        keep_passed(s, &d, result, out);
     s->rules->settle(s, &d, result, out);
     s->committed++;
     return EV_OK;

@@ -112,7 +112,9 @@ struct search {
     const search_start *starts;
     size_t start_count;
     uint64_t seed;
-    double *start_ns; /* [start_count] */
+    double *start_ns;    /* [start_count] */
+    double *start_error; /* [start_count]; of the unmodified start */
+    front fronts[SEARCH_FRONTS];
     json_t **start_genomes;
     uint64_t *start_children; /* which child a start is */
     opening *openings;

@@ -65,6 +65,11 @@ typedef struct tune_row {
     double error;   /* relative L2, worst over the held-out cases */
     double tolerance;
     bool promoted;
+    /* What its task's search found, on the search cases: how many on each front, and the baseline
+     * over the fastest there (0: nothing). Neither promoted nor minimised. */
+    unsigned exact_count, tolerant_count;
+    double exact_speedup, tolerant_speedup;
+    double tolerant_error; /* of the fastest */
     char genome_sha256[EV_SHA256_HEX];
     char ptx_sha256[EV_SHA256_HEX];
 } tune_row;

@@ -72,6 +72,21 @@ static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
     return status;
 }
 
+/* The baseline over the fastest of a front, on the search cases. */
+static double front_speedup(const course *c, const front *f) {
+    return f->count > 0 && f->list[0].ns > 0 ? c->baseline_ns / f->list[0].ns : 0;
+}
+
+static void fill_fronts(const course *c, tune_row *row) {
+    const front *exact = search_front(c->search, SEARCH_EXACT);
+    const front *tolerant = search_front(c->search, SEARCH_TOLERANT);
+    row->exact_count = (unsigned)exact->count;
+    row->exact_speedup = front_speedup(c, exact);
+    row->tolerant_count = (unsigned)tolerant->count;
+    row->tolerant_speedup = front_speedup(c, tolerant);
+    row->tolerant_error = tolerant->count > 0 ? tolerant->list[0].error : 0;
+}
+
 static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *err) {
     tune_report *report = c->run->report;
     size_t first = report->row_count;
@@ -84,6 +99,7 @@ static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *e
         if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
             continue;
         fill_row(c, w, at, hand, &row);
+        fill_fronts(c, &row);
         status = rows_append(report, &row, err);
     }
     pool_job_free(hand);
