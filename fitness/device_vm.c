@@ -260,6 +260,8 @@ static ev_status vm_time(device *d, const device_kernel *kernel, const device_la
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);
+    if (launch->sites != NULL)
+        model_watch_sites(v->last, launch->sites);
     l.observer = model_observer(v->last);
     vm_result result;
     EV_TRY(vm_run(v->memory, &l, &result, err));

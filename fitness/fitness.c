@@ -152,7 +152,8 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
     fit_run_options options = {.timed = true,
                                .checks = VM_CHECK_INIT,
                                .executions = out->executions,
-                               .stalls = out->stalls};
+                               .stalls = out->stalls,
+                               .sites = out->sites};
     fit_run *run = malloc(sizeof *run);
     if (run == NULL)
         return ev_fail_memory(err, sizeof *run);
@@ -171,6 +172,7 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
 void fitness_profile_free(fitness_profile_data *p) {
     free(p->executions);
     free(p->stalls);
+    free(p->sites);
     free(p->lines);
     *p = (fitness_profile_data){0};
 }
@@ -182,8 +184,10 @@ static ev_status profile_kernel(fitness *f, const fit_trial *trial, const task_c
     made.insn_count = vm_module_insn_count(device_kernel_module(trial->kernel));
     made.executions = calloc(made.insn_count + 1, sizeof *made.executions);
     made.stalls = calloc(made.insn_count + 1, sizeof *made.stalls);
+    made.sites = calloc(made.insn_count + 1, sizeof *made.sites);
     made.lines = calloc(made.insn_count + 1, sizeof *made.lines);
-    bool whole = made.executions != NULL && made.stalls != NULL && made.lines != NULL;
+    bool whole =
+        made.executions != NULL && made.stalls != NULL && made.sites != NULL && made.lines != NULL;
     ev_status status = whole ? profile_loaded(f, trial, at, &made, err)
                              : ev_fail_memory(err, made.insn_count * sizeof *made.executions);
     if (status != EV_OK) {

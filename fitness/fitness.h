@@ -90,6 +90,7 @@ typedef struct fitness_profile_data {
     device_timing timing;
     uint64_t *executions; /* per pc; malloc'ed, the caller frees */
     double *stalls;       /* per pc; malloc'ed, the caller frees */
+    model_site *sites;    /* per pc; malloc'ed, the caller frees */
     uint32_t *lines;      /* per pc, of .loc, 0: none; malloc'ed, the caller frees */
     size_t insn_count;
 } fitness_profile_data;

@@ -126,6 +126,7 @@ typedef struct fit_run_options {
     uint64_t fuel; /* of the whole grid; 0: from the baseline */
     uint64_t *executions;
     double *stalls;
+    model_site *sites;
 } fit_run_options;
 
 typedef struct fit_run {

@@ -52,7 +52,8 @@ static device_launch device_launch_of(const task_launch *l, const fit_run_option
                        .checks = options->checks,
                        .schedule_seed = options->seed,
                        .executions = options->executions,
-                       .stalls = options->stalls};
+                       .stalls = options->stalls,
+                       .sites = options->sites};
     memcpy(d.grid, l->grid, sizeof d.grid);
     memcpy(d.block, l->block, sizeof d.block);
     return d;

@@ -58,6 +58,9 @@ ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canoni
  * from the instructions'; it is no variant. */
 ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes,
                              ev_error *err) EV_CHECKED;
+/* The PTX of a genome without edits or knobs, with the source's lines in .loc; malloc'ed. */
+ev_status ir_base_lined_ptx(const ir_base *base, char **ptx, size_t *bytes,
+                            ev_error *err) EV_CHECKED;
 
 /* ---- building ----------------------------------------------------------------------------------
  */

@@ -1,8 +1,8 @@
-/* Marks: which PTX came of which instruction of a base module, by lines that stand for numbers.
+/* Marks: which PTX came of which instruction of a base module, or of which source line.
  *
- * The module is cloned and every instruction gets the source line "its number + 1"; the passes and
- * the code generator carry lines along, and .loc tells them in the PTX. What comes of no single
- * instruction has line 0. */
+ * The module is cloned and every instruction gets the source line "its number + 1", or its own; the
+ * passes and the code generator carry lines along, and .loc tells them in the PTX. What comes of no
+ * single instruction has line 0. */
 #include "ir/internal.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -29,21 +29,25 @@ static LLVMMetadataRef make_function(LLVMDIBuilderRef builder, LLVMMetadataRef f
                                        LLVMDIFlagZero, 1);
 }
 
-/* Numbers as ir_base_load gives them: in the module's order. */
-static void mark_module(LLVMModuleRef module, LLVMContextRef context) {
+/* Numbers as ir_base_load gives them: in the module's order. `lines`: by number; NULL: the numbers
+ * plus 1. */
+static void mark_module(LLVMModuleRef module, LLVMContextRef context, const uint32_t *lines) {
     LLVMDIBuilderRef builder = LLVMCreateDIBuilder(module);
     LLVMMetadataRef file, unit = make_unit(builder, &file);
     (void)unit;
-    unsigned line = 1;
+    unsigned number = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;
         LLVMMetadataRef scope = make_function(builder, file, f);
         LLVMSetSubprogram(f, scope);
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+                unsigned line = lines ? lines[number] : number + 1;
                 LLVMInstructionSetDebugLoc(
-                    i, LLVMDIBuilderCreateDebugLocation(context, line++, 0, scope, NULL));
+                    i, LLVMDIBuilderCreateDebugLocation(context, line, 0, scope, NULL));
+                number++;
+            }
     }
     LLVMDIBuilderFinalize(builder);
     LLVMDisposeDIBuilder(builder);
@@ -54,20 +58,16 @@ static void mark_module(LLVMModuleRef module, LLVMContextRef context) {
                       LLVMValueAsMetadata(version));
 }
 
-static ev_status emit(const ir_base *base, LLVMModuleRef module, char **ptx, size_t *bytes,
-                      ev_error *err) {
-    ir_genome *light = ir_genome_new("");
-    if (!light || !ir_genome_make_light(light)) {
-        ir_genome_free(light);
-        return ev_fail_memory(err, 1);
-    }
+/* As a genome without edits is built. */
+static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
+                      char **ptx, size_t *bytes, ev_error *err) {
+    const char *passes = ir_pipeline_of(genome);
     LLVMErrorRef failure =
-        LLVMRunPasses(module, ir_pipeline_of(light), base->machine, base->options);
-    ir_genome_free(light);
+        passes ? LLVMRunPasses(module, passes, base->machine, base->options) : NULL;
     char *text = failure ? LLVMGetErrorMessage(failure) : NULL;
     LLVMMemoryBufferRef code = NULL;
-    if (text || LLVMTargetMachineEmitToMemoryBuffer(base->light_machine, module, LLVMAssemblyFile,
-                                                    &text, &code)) {
+    if (text || LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module,
+                                                    LLVMAssemblyFile, &text, &code)) {
         ev_status status = ev_fail(err, EV_BAD, "marked code: %s", text ? text : "no words");
         LLVMDisposeMessage(text);
         return status;
@@ -80,10 +80,28 @@ static ev_status emit(const ir_base *base, LLVMModuleRef module, char **ptx, siz
     return *ptx ? EV_OK : ev_fail_memory(err, *bytes + 1);
 }
 
-ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes, ev_error *err) {
+static ev_status marked(const ir_base *base, const uint32_t *lines, const ir_genome *genome,
+                        char **ptx, size_t *bytes, ev_error *err) {
     LLVMModuleRef module = LLVMCloneModule(base->module);
-    mark_module(module, base->context);
-    ev_status status = emit(base, module, ptx, bytes, err);
+    mark_module(module, base->context, lines);
+    ev_status status = emit(base, genome, module, ptx, bytes, err);
     LLVMDisposeModule(module);
+    return status;
+}
+
+ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes, ev_error *err) {
+    ir_genome *light = ir_genome_new("");
+    ev_status status = light && ir_genome_make_light(light)
+                           ? marked(base, NULL, light, ptx, bytes, err)
+                           : ev_fail_memory(err, 1);
+    ir_genome_free(light);
+    return status;
+}
+
+ev_status ir_base_lined_ptx(const ir_base *base, char **ptx, size_t *bytes, ev_error *err) {
+    ir_genome *plain = ir_genome_new("");
+    ev_status status =
+        plain ? marked(base, base->lines, plain, ptx, bytes, err) : ev_fail_memory(err, 1);
+    ir_genome_free(plain);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -163,13 +164,21 @@ static void profiles_a_task(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
     cli_keys(json, "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
-                   "launch:o occupancy:o term_ns:o stall_share:o counters:o lines:a");
+                   "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
+                   "lines:a source_lines:a blocks:i sampled_blocks:i repeated_blocks:i");
     assert_string_equal(text(json, "case"), "time");
     assert_string_equal(text(json, "time_kind"), "modelled");
     assert_true(number(json, "ns") > number(json, "floor_ns"));
     assert_int_equal(json_integer_value(json_array_get(get(get(json, "launch"), "grid"), 0)), 512);
     cli_keys(get(json, "occupancy"),
-             "registers:i shared_bytes:i blocks_per_sm:i warps_per_sm:i limiter:s");
+             "registers:i shared_bytes:i blocks_per_sm:i warps_per_sm:i max_warps_per_sm:i "
+             "limiter:s waves:n spilled:i");
+    cli_keys(get(json, "memory"),
+             "load_sectors_per_request:n store_sectors_per_request:n shared_passes_per_request:n "
+             "bank_conflict_share:n l1_hit_rate:n l2_bytes:n dram_bytes:n divergent_share:n "
+             "lanes_per_instruction:n");
+    assert_true(number(get(json, "memory"), "load_sectors_per_request") == 4);
+    assert_true(number(get(json, "memory"), "lanes_per_instruction") == 32);
     double sum = 0;
     const char *key = NULL;
     json_t *value = NULL;
@@ -178,8 +187,57 @@ static void profiles_a_task(void **state) {
     }
     assert_true(sum > 0.99 && sum < 1.01);
     assert_true(json_array_size(get(json, "lines")) > 3);
-    cli_keys(json_array_get(get(json, "lines"), 0), "line:i stall_share:n executions:i text:s");
+    static const char line[] = "line:i source_line:i stall_share:n waited_for:o executions:i "
+                               "sectors_per_request:n passes_per_request:n lanes_per_request:n "
+                               "text:s";
+    const json_t *hot = json_array_get(get(json, "lines"), 0);
+    cli_keys(hot, line);
+    sum = 0;
+    json_object_foreach((json_t *)get(hot, "waited_for"), key, value) {
+        sum += json_number_value(value);
+    }
+    assert_true(sum > 0 && fabs(sum - number(hot, "stall_share")) < 1e-9);
+    hot = json_array_get(get(json, "source_lines"), 0);
+    cli_keys(hot, line);
+    assert_non_null(strstr(text(hot, "text"), "part[threadIdx.x] = i < n ? x[i]"));
     json_decref(json);
+}
+
+/* Everything is there, and fits 100 columns. */
+static void profiles_in_words(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "launch      grid 512 x 1 x 1, block 128 x 1 x 1\n",
+        " modelled; the speed-of-light floor is ",
+        "bound by    ",
+        "occupancy   16 of 64 warps an SM (25 %) in 4 blocks, limited by grid; 0.97 waves",
+        "unit ",
+        "share of its peak",
+        "of warps' cycles",
+        "\ndram ",
+        " of bytes moved",
+        "\nglobal loads ",
+        "\nconflicts   0 % of the passes",
+        "\ndivergence  0 of ",
+        "\nsource  stalls  waiting for ",
+        "  part[threadIdx.x] = i < n ? x[i]",
+        "  ld.global",
+        "\nPTX  source  traffic  lanes  sectors  passes  text\n"};
+    ev_proc_result r = CLI_RUN("profile", cli_path("task.json"));
+    cli_expect(&r, 0);
+    const char *out = ev_str_text(&r.out);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(out, words[i]) == NULL)
+            fail_msg("no '%s' in\n%s", words[i], out);
+    for (size_t length, at = 0; out[at] != '\0'; at += length + (out[at + length] == '\n')) {
+        length = strcspn(out + at, "\n");
+        size_t columns = 0; /* characters of UTF-8 */
+        for (size_t i = 0; i < length; i++)
+            columns += ((unsigned char)out[at + i] & 0xc0u) != 0x80u;
+        if (columns > 100)
+            fail_msg("%zu columns: %.*s", columns, (int)length, out + at);
+    }
+    ev_proc_result_free(&r);
 }
 
 static void profiles_a_file(void **state) {
@@ -316,21 +374,14 @@ static void benches_the_search(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),
-        cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),
-        cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes),
-        cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),
-        cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),
-        cmocka_unit_test(profiles_a_file),
-        cmocka_unit_test(checks_a_task),
-        cmocka_unit_test(finds_a_regression),
-        cmocka_unit_test(benches_compilation),
-        cmocka_unit_test(benches_the_machine),
-        cmocka_unit_test(benches_parts_of_the_machine),
+        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(profiles_in_words),
+        cmocka_unit_test(profiles_a_file),     cmocka_unit_test(checks_a_task),
+        cmocka_unit_test(finds_a_regression),  cmocka_unit_test(benches_compilation),
+        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_parts_of_the_machine),
         cmocka_unit_test(benches_the_search),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -664,6 +664,56 @@ static void marked_code_names_its_instructions(void **state) {
     ir_base_free(base);
 }
 
+/* The instructions of a PTX text alone, without labels, directives and comments; malloc'ed. */
+static char *instructions_of(const char *ptx, size_t bytes) {
+    char *out = calloc(bytes + 1, 1), *to = out;
+    for (size_t at = 0, length; at < bytes; at += length + 1) {
+        const char *line = ptx + at, *end = memchr(line, '\n', bytes - at);
+        length = end != NULL ? (size_t)(end - line) : bytes - at;
+        bool is_code = length > 2 && line[0] == '\t' && memchr(line, ';', length) != NULL;
+        if (!is_code || line[1] == '.' || line[1] == '/')
+            continue;
+        memcpy(to, line, length);
+        to += length;
+    }
+    return out;
+}
+
+/* Lines of the source, in the very code that is built without them. */
+static void lined_code_is_the_same_code(void **state) {
+    (void)state;
+    ir_base *base = load(&everything);
+    ir_genome *none = ir_genome_new("textbook");
+    ir_build *build = NULL;
+    char *ptx = NULL;
+    size_t bytes = 0, plain_bytes = 0, lines = 0;
+    ev_error err;
+    assert_int_equal(ir_build_new(base, none, &build, &err), EV_OK);
+    for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
+        assert_int_equal(ir_build_run(build, (ir_stage)stage, &err), EV_OK);
+    const char *plain = ir_build_ptx(build, &plain_bytes);
+    assert_int_equal(ir_base_lined_ptx(base, &ptx, &bytes, &err), EV_OK);
+    char *a = instructions_of(plain, plain_bytes), *b = instructions_of(ptx, bytes);
+    assert_true(strlen(a) > 1000);
+    assert_string_equal(a, b);
+    unsigned last = 0;
+    for (size_t i = 0; i < ir_base_insn_count(base); i++)
+        last = ir_base_insn_line(base, i) > last ? ir_base_insn_line(base, i) : last;
+    for (const char *p = ptx; (p = strstr(p, "\t.loc\t")); p++) {
+        unsigned file = 0, line = 0;
+        assert_int_equal(sscanf(p, "\t.loc\t%u %u", &file, &line), 2);
+        assert_true(line <= last);
+        lines += line > 0;
+    }
+    assert_true(lines > 20);
+    free(a);
+    free(b);
+    free(ptx);
+    ir_build_free(build);
+    ir_genome_free(none);
+    ir_base_free(base);
+}
+
 static void a_kind_without_a_place_says_what_it_needs(void **state) {
     (void)state;
     ir_base *base = load_text(loop, 90);
@@ -703,6 +753,7 @@ int main(void) {
         cmocka_unit_test(mutation_depends_on_its_arguments_alone),
         cmocka_unit_test(places_are_drawn_by_heat),
         cmocka_unit_test(marked_code_names_its_instructions),
+        cmocka_unit_test(lined_code_is_the_same_code),
         cmocka_unit_test(a_kind_without_a_place_says_what_it_needs),
         cmocka_unit_test(the_version_is_llvms),
     };

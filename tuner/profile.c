@@ -38,7 +38,7 @@ static ev_status choose(task_profile *p, const cli_args *args, ev_error *err) {
 }
 
 static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *subject,
-                              ev_error *err) {
+                              const char *source, ev_error *err) {
     fitness_profile_data data = {0};
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
@@ -54,7 +54,8 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .executions = data.executions,
-                         .stalls = data.stalls};
+                         .sites = data.sites,
+                         .source = source};
         memcpy(shown.grid, data.launch.grid, sizeof shown.grid);
         memcpy(shown.block, data.launch.block, sizeof shown.block);
         status = profile_print(c, &shown, err);
@@ -67,7 +68,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
 static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(choose(p, c->args, err));
     EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &p->device, err));
-    EV_TRY(variant_build_start(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
+    EV_TRY(variant_build_lined(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
     candidate subject = {.ptx = ev_str_text(&p->ptx),
                          .ptx_bytes = p->ptx.length,
@@ -78,7 +79,7 @@ static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
         return ev_fail_memory(err, sizeof *ignored);
     ev_status status = fitness_set_baseline(p->fitness, &subject, 0, ignored, err);
     free(ignored);
-    return status == EV_OK ? profile_case(c, p, &subject, err) : status;
+    return status == EV_OK ? profile_case(c, p, &subject, p->start->source, err) : status;
 }
 
 ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) {
@@ -106,7 +107,7 @@ static ev_status profile_launch(cmd_context *c, ptx_launch *l, ev_error *err) {
                      .outcome = &outcome,
                      .timing = &timing,
                      .executions = l->launch.executions,
-                     .stalls = l->launch.stalls};
+                     .sites = l->launch.sites};
     memcpy(shown.grid, l->launch.grid, sizeof shown.grid);
     memcpy(shown.block, l->launch.block, sizeof shown.block);
     return profile_print(c, &shown, err);
@@ -117,13 +118,14 @@ ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) {
     EV_TRY(ptx_launch_open(path, c->args, &l, err));
     size_t insns = vm_module_insn_count(device_kernel_module(l.kernel));
     uint64_t *executions = calloc(insns + 1, sizeof *executions);
-    double *stalls = calloc(insns + 1, sizeof *stalls);
+    model_site *sites = calloc(insns + 1, sizeof *sites);
     l.launch.executions = executions;
-    l.launch.stalls = stalls;
-    ev_status status = executions != NULL && stalls != NULL ? profile_launch(c, &l, err)
-                                                            : ev_fail_memory(err, insns * 16);
+    l.launch.sites = sites;
+    ev_status status = executions != NULL && sites != NULL
+                           ? profile_launch(c, &l, err)
+                           : ev_fail_memory(err, insns * sizeof *sites);
     free(executions);
-    free(stalls);
+    free(sites);
     ptx_launch_close(&l);
     return status;
 }

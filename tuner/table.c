@@ -1,6 +1,7 @@
 /* Lays out a table: widths first, then the lines. */
 #include "tuner/table.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,4 +154,37 @@ void table_time(double ns, char text[24]) {
         unit++;
     }
     (void)snprintf(text, 24, "%.*f %s", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, units[unit]);
+}
+
+void table_count(uint64_t count, char text[32]) {
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, count), n = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[n++] = ',';
+        text[n++] = digits[i];
+    }
+    text[n] = '\0';
+}
+
+void table_amount(double amount, const char *unit, char text[32]) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t prefix = 0;
+    while (prefix < 5 && amount >= 999.5) {
+        amount /= 1000;
+        prefix++;
+    }
+    int digits = prefix == 0 || amount >= 99.95 ? 0 : amount >= 9.995 ? 1 : 2;
+    (void)snprintf(text, 32, "%.*f %s%s", digits, amount, prefixes[prefix], unit);
+}
+
+void table_bar(double share, unsigned cells, ev_str *out) {
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double wanted = share > 0 ? (share < 1 ? share : 1) * cells * 8 : 0;
+    unsigned filled = (unsigned)(wanted + 0.5), full = filled / 8, part = filled % 8;
+    for (unsigned i = 0; i < full; i++)
+        ev_str_append(out, "█");
+    ev_str_append(out, eighths[part]);
+    for (unsigned i = full + (part > 0); i < cells; i++)
+        ev_str_char(out, ' ');
 }

@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "base/str.h"
 
+#include <stdint.h>
+
 typedef struct table table;
 
 /* `columns`: titles, NULL-ended, borrowed; one that starts with '>' is set right. NULL: out of
@@ -18,5 +20,11 @@ ev_status table_print(const table *t, ev_str *out, ev_error *err) EV_CHECKED;
 
 /* A time with its unit in three or four digits: "812 ns", "1.23 us", "45.6 ms"; "-" for 0. */
 void table_time(double ns, char text[24]);
+/* "1,234,567" */
+void table_count(uint64_t count, char text[32]);
+/* With three or four digits and a prefix of 1000: "812 B", "1.23 MB"; unit "B/s": "1.23 MB/s". */
+void table_amount(double amount, const char *unit, char text[32]);
+/* `cells` characters wide, filled for a share of 0 to 1. */
+void table_bar(double share, unsigned cells, ev_str *out);
 
 #endif

@@ -61,6 +61,35 @@ ev_status variant_build_start(const task *t, const task_start *start, int sm, ev
     return status;
 }
 
+/* In the child. */
+static ev_status lined_work(void *context, ev_str *out, ev_error *err) {
+    const build_request *request = context;
+    bases *all = NULL;
+    const ir_base *base = NULL;
+    char *ptx = NULL;
+    size_t bytes = 0;
+    EV_TRY(bases_new(request->t, request->sm, 1, &all, err));
+    ev_status status = bases_get(all, request->genome, &base, err);
+    if (status == EV_OK)
+        status = ir_base_lined_ptx(base, &ptx, &bytes, err);
+    if (status == EV_OK)
+        ev_str_append_n(out, ptx, bytes);
+    free(ptx);
+    bases_free(all);
+    return status;
+}
+
+ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev_str *ptx,
+                              ev_error *err) {
+    ir_genome *genome = ir_genome_new(start->name);
+    if (genome == NULL)
+        return ev_fail_memory(err, 1);
+    build_request request = {t, genome, sm};
+    ev_status status = isolate_run(lined_work, &request, BUILD_SECONDS, ptx, err);
+    ir_genome_free(genome);
+    return status;
+}
+
 static ev_status file_work(void *context, ev_str *out, ev_error *err) {
     ir_base *base = NULL;
     ir_genome *genome = ir_genome_new("");

@@ -15,6 +15,10 @@ ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;
 
+/* The same with the source's lines in .loc, for a profile. */
+ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev_str *ptx,
+                              ev_error *err) EV_CHECKED;
+
 /* A source of its own, without a task. */
 ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
                              ev_error *err) EV_CHECKED;

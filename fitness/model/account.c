@@ -237,6 +237,7 @@ void model_account(const model_shape *shape, const model_sums *sums, model_time 
                   chain_cycles(&a, a.sums.longest, a.sums.longest_wait), out);
     out->term_ns[MODEL_LAUNCH] = get(&a, GPU_LAUNCH_US) * 1e3;
     out->ns += out->term_ns[MODEL_LAUNCH];
+    out->waves = a.blocks / (sms * per_sm);
     out->bound_by = largest_term(out);
     out->dram_bytes = a.dram_bytes * a.blocks;
     out->l2_bytes = a.l2_bytes * a.blocks;

@@ -79,6 +79,7 @@ struct model {
     size_t leader_count;
     uint64_t ended, repeated; /* blocks */
     bool follows_all;
+    model_site *sites; /* NULL: not wanted */
     model_copy copy;
     model_sums sums;
     uint64_t *stored; /* sectors */
@@ -422,7 +423,7 @@ static void leave_barrier(const follower *f, uint32_t pc) {
         return;
     uint64_t delay = open - w->at.clock;
     b->sums.stall[MODEL_BARRIER] += (double)delay;
-    model_board_note(m->board, b->kind, pc, delay);
+    model_board_note(m->board, b->kind, pc, MODEL_BARRIER, delay);
     model_board_wait(m->board, &w->at, f->ready, open);
     w->at.wait = b->arrived_wait[slot];
 }
@@ -473,6 +474,13 @@ static void collect(const follower *f, const vm_event *e, uint64_t memory) {
         follow_collected(f);
 }
 
+static void count_site(model_site *site, const vm_event *e) {
+    site->requests++;
+    site->lanes += (unsigned)__builtin_popcount(e->active);
+    site->sectors += e->sectors;
+    site->passes += e->passes;
+}
+
 static void on_event(const follower *f, const vm_event *e, const uint64_t *sectors) {
     model *m = f->m;
     block_state *b = f->b;
@@ -485,8 +493,11 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
     b->runs[last + 1]--;
     const model_row *row = &m->rows.rows[last];
     uint64_t memory = (uint64_t)row->latency << MODEL_REASON_BITS | row->reason;
-    if (model_row_is_access(row) && e->active != 0)
+    if (model_row_is_access(row) && e->active != 0) {
         memory = access_memory(m, b, e, row, sectors);
+        if (m->sites != NULL)
+            count_site(&m->sites[last], e);
+    }
     collect(f, e, memory);
     if (row->kind == ROW_BARRIER)
         w->arrived |= e->active;
@@ -762,6 +773,10 @@ const vm_observer *model_observer(model *m) {
     return &m->observer;
 }
 
+void model_watch_sites(model *m, model_site *sites) {
+    m->sites = sites;
+}
+
 void model_follow_all(model *m) {
     m->follows_all = true;
 }
@@ -773,6 +788,12 @@ void model_set_buffers(model *m, const model_buffer *buffers, size_t count) {
     m->buffers.last = 0;
 }
 
+static void share_waits(model *m, uint32_t pc, double all) {
+    m->stalls[pc] /= all;
+    for (int i = 0; m->sites != NULL && i < MODEL_TERM_COUNT; i++)
+        m->sites[pc].stall[i] /= all;
+}
+
 ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_error *err) {
     assert(!m->finished && result->ok);
     (void)result;
@@ -782,14 +803,14 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
     double weights[MODEL_KINDS] = {m->weights[KIND_EDGE], m->weights[KIND_INNER]};
     for (size_t i = 0; i < m->leader_count; i++)
         weights[KIND_LEADERS + i] = m->leaders[i].weight;
-    model_board_stalls(m->board, weights, m->stalls, m->sums.stall);
+    model_board_stalls(m->board, weights, m->stalls, m->sums.stall, m->sites);
     model_account(&m->shape, &m->sums, out);
     out->repeated_blocks = m->repeated;
     double all = 0;
     for (uint32_t pc = 0; pc < m->rows.count; pc++)
         all += m->stalls[pc];
     for (uint32_t pc = 0; pc < m->rows.count && all > 0; pc++)
-        m->stalls[pc] /= all;
+        share_waits(m, pc, all);
     return EV_OK;
 }
 

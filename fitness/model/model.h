@@ -61,6 +61,7 @@ typedef struct model_time {
     model_term bound_by;              /* the largest */
     model_occupancy occupancy;
     double stall_share[MODEL_TERM_COUNT]; /* of a warp's cycles; sums to 1 */
+    double waves;                         /* of blocks: the last may be a part of one */
     uint64_t blocks, sampled_blocks;
     uint64_t repeated_blocks; /* of the sampled: did what an earlier one did, at moved addresses */
     double floor_ns; /* speed of light: what it read once from DRAM at its peak, what it wrote at
@@ -92,6 +93,20 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out,
 /* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish.
  */
 const double *model_stalls_by_pc(const model *m);
+
+/* What a profile shows of one instruction. Counts are of the blocks that were followed; those that
+ * repeat one are not counted again. */
+typedef struct model_site {
+    double stall[MODEL_TERM_COUNT]; /* share of all warps' stall cycles, by what it waited for */
+    uint64_t requests;              /* accesses of warps; of these all that follows */
+    uint64_t lanes;
+    uint64_t sectors; /* of 32 bytes; global or local */
+    uint64_t passes;  /* over the banks */
+} model_site;
+
+/* Fills `sites`, one per pc of the module, zeroed by the caller: counts as the run goes, stalls at
+ * its end. Before the run; kept by the caller until model_finish. */
+void model_watch_sites(model *m, model_site *sites);
 
 /* 32-byte sectors (address / 32) that were stored to, each once a block, in the order of the
  * stores.

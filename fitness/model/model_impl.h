@@ -159,10 +159,12 @@ void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint
 /* The warp waits until `clock`; `ready`: as below. */
 void model_board_wait(const model_board *board, board_warp *w, uint64_t *ready, uint64_t clock);
 /* A wait that is not the scoreboard's own; by pc alone. */
-void model_board_note(model_board *board, unsigned kind, uint32_t pc, uint64_t cycles);
-/* Adds the cycles waited so far, by pc and by term. Once, at the end. */
+void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
+                      uint64_t cycles);
+/* Adds the cycles waited so far, by pc, by term, and, where sites are not NULL, by both. Once, at
+ * the end. */
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
-                        double *by_term);
+                        double *by_term, model_site *sites);
 
 /* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
 

@@ -58,7 +58,7 @@ struct model_board {
     uint64_t *arena;
     size_t arena_used;
     uint32_t *waits; /* of the block being followed: cycles << bits | reason */
-    uint64_t *by_pc; /* [kind][pc] cycles */
+    uint64_t *by_pc; /* [kind][pc][term] cycles */
     uint64_t stall[MODEL_KINDS][MODEL_TERM_COUNT];
     uint8_t pipe_reason[VM_PIPE_COUNT];
 };
@@ -108,15 +108,20 @@ static inline uint64_t step(const model_board *board, board_warp *w, uint64_t *r
     return waited;
 }
 
+static uint64_t *waited_at(const model_board *board, unsigned kind, uint32_t pc) {
+    return board->by_pc + ((size_t)kind * board->rows->count + pc) * MODEL_TERM_COUNT;
+}
+
 static void note_wait(model_board *board, unsigned kind, uint32_t pc, uint64_t waited,
                       uint64_t times) {
     uint64_t cycles = (waited >> MODEL_REASON_BITS) * times;
-    board->by_pc[(size_t)kind * board->rows->count + pc] += cycles;
+    waited_at(board, kind, pc)[waited & REASON_MASK] += cycles;
     board->stall[kind][waited & REASON_MASK] += cycles;
 }
 
-void model_board_note(model_board *board, unsigned kind, uint32_t pc, uint64_t cycles) {
-    board->by_pc[(size_t)kind * board->rows->count + pc] += cycles;
+void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
+                      uint64_t cycles) {
+    waited_at(board, kind, pc)[term] += cycles;
 }
 
 /* False: a wait was too long to be kept. */
@@ -374,12 +379,18 @@ void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint
 }
 
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
-                        double *by_term) {
+                        double *by_term, model_site *sites) {
     settle(board);
     for (unsigned kind = 0; kind < MODEL_KINDS; kind++) {
-        for (uint32_t pc = 0; pc < board->rows->count; pc++)
-            by_pc[pc] +=
-                weights[kind] * (double)board->by_pc[(size_t)kind * board->rows->count + pc];
+        for (uint32_t pc = 0; weights[kind] > 0 && pc < board->rows->count; pc++) {
+            const uint64_t *waited = waited_at(board, kind, pc);
+            for (int i = 0; i < MODEL_TERM_COUNT; i++) {
+                double cycles = weights[kind] * (double)waited[i];
+                by_pc[pc] += cycles;
+                if (sites != NULL)
+                    sites[pc].stall[i] += cycles;
+            }
+        }
         for (int i = 0; i < MODEL_TERM_COUNT; i++)
             by_term[i] += weights[kind] * (double)board->stall[kind][i];
     }
@@ -502,19 +513,19 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     lister l = {
         .board = board, .seen = calloc(registers, sizeof *l.seen), .is_read = calloc(registers, 1)};
     if (board != NULL) {
-        *board =
-            (model_board){.rows = rows,
-                          .schedule = schedule,
-                          .dram_extra = dram_extra,
-                          .blocks = calloc(count, sizeof *board->blocks),
-                          .block_of = calloc(count, sizeof *board->block_of),
-                          .lists = malloc(listed * sizeof *board->lists),
-                          .kept = malloc(registers * sizeof *board->kept),
-                          .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
-                          .slots = calloc(SLOTS, sizeof *board->slots),
-                          .arena = malloc(ARENA_WORDS * sizeof *board->arena),
-                          .waits = malloc(count * sizeof *board->waits),
-                          .by_pc = calloc(count * MODEL_KINDS, sizeof *board->by_pc)};
+        *board = (model_board){
+            .rows = rows,
+            .schedule = schedule,
+            .dram_extra = dram_extra,
+            .blocks = calloc(count, sizeof *board->blocks),
+            .block_of = calloc(count, sizeof *board->block_of),
+            .lists = malloc(listed * sizeof *board->lists),
+            .kept = malloc(registers * sizeof *board->kept),
+            .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
+            .slots = calloc(SLOTS, sizeof *board->slots),
+            .arena = malloc(ARENA_WORDS * sizeof *board->arena),
+            .waits = malloc(count * sizeof *board->waits),
+            .by_pc = calloc(count * MODEL_KINDS * MODEL_TERM_COUNT, sizeof *board->by_pc)};
     }
     bool made = board != NULL && l.seen != NULL && l.is_read != NULL && board->blocks != NULL &&
                 board->block_of != NULL && board->lists != NULL && board->kept != NULL &&

@@ -461,8 +461,10 @@ static bool parse_frame_params(ptx_loader *L) {
     return ptx_expect(L, ';');
 }
 
+/* Of what was inlined from another file than the first, the kernel's own, the line where it was
+ * inlined. */
 static bool parse_loc(ptx_loader *L) {
-    int64_t file, line, column;
+    int64_t file, line, column, at_file, at_line;
     if (!ptx_parse_number(L, &file) || !ptx_parse_number(L, &line) || !ptx_parse_number(L, &column))
         return false;
     L->source_line = line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
@@ -470,9 +472,11 @@ static bool parse_loc(ptx_loader *L) {
         bool inlined = ptx_lex_is_word(&L->lex, "inlined_at");
         ptx_lex_next(&L->lex);
         if (inlined) {
-            if (!ptx_parse_number(L, &file) || !ptx_parse_number(L, &line) ||
+            if (!ptx_parse_number(L, &at_file) || !ptx_parse_number(L, &at_line) ||
                 !ptx_parse_number(L, &column))
                 return false;
+            if (file != 1 && at_line > 0 && at_line <= UINT32_MAX)
+                L->source_line = (uint32_t)at_line;
             continue;
         }
         ptx_lex_next(&L->lex);
