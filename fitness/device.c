@@ -195,9 +195,8 @@ ev_status device_run(device *d, const device_kernel *kernel, const device_launch
     return d->ops->run(d, kernel, launch, out, err);
 }
 
-ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
-                           const device_launch *launches, uint32_t count, device_outcome *out,
-                           ev_error *err) {
+static ev_status check_ranks(device *const *devices, const device_kernel *const *kernels,
+                             const device_launch *launches, uint32_t count, ev_error *err) {
     assert(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         const device *d = devices[i];
@@ -210,7 +209,24 @@ ev_status device_run_ranks(device *const *devices, const device_kernel *const *k
         if (status != EV_OK)
             return ev_wrap(err, status, "rank %u", i);
     }
+    return EV_OK;
+}
+
+ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err) {
+    EV_TRY(check_ranks(devices, kernels, launches, count, err));
     return devices[0]->ops->run_ranks(devices, kernels, launches, count, out, err);
+}
+
+ev_status device_time_ranks(device *const *devices, const device_kernel *const *kernels,
+                            const device_launch *launches, uint32_t count, model_reach reach,
+                            device_outcome *out, device_timing *timings, ev_error *err) {
+    EV_TRY(check_ranks(devices, kernels, launches, count, err));
+    if (devices[0]->ops->time_ranks == NULL)
+        return ev_fail(err, EV_BAD, "%s: the times of ranks are modelled; take vm:MODEL",
+                       devices[0]->properties.id);
+    return devices[0]->ops->time_ranks(devices, kernels, launches, count, reach, out, timings, err);
 }
 
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,

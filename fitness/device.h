@@ -177,6 +177,12 @@ typedef struct device_rival {
 ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
                               device_rival *rival, device_outcome *out, device_timing *timing,
                               ev_error *err) EV_CHECKED;
+/* As device_run_ranks, with a model of each rank's time, whose peers are as far as `reach` says.
+ * Only on the VM, else EV_BAD. A rank that waits for another is not modelled to wait: it is charged
+ * what the machine had it execute. */
+ev_status device_time_ranks(device *const *devices, const device_kernel *const *kernels,
+                            const device_launch *launches, uint32_t count, model_reach reach,
+                            device_outcome *out, device_timing *timings, ev_error *err) EV_CHECKED;
 /* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
  * until the next run. NULL, and 0, after a device_run and on a device that does not know. */
 const uint64_t *device_stored(const device *d, size_t *count);

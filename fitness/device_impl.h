@@ -33,6 +33,10 @@ typedef struct device_ops {
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_rival *rival, device_outcome *out, device_timing *timing,
                       ev_error *err);
+    /* NULL: times of ranks are not modelled. */
+    ev_status (*time_ranks)(device *const *devices, const device_kernel *const *kernels,
+                            const device_launch *launches, uint32_t count, model_reach reach,
+                            device_outcome *out, device_timing *timings, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
     bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
     uint64_t (*rebuilds)(const device *d);                     /* NULL: never */

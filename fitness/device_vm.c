@@ -248,33 +248,113 @@ static size_t launch_buffers(const device_vm *v, const vm_entry *entry, const vo
 #define BUFFERS_MOST 32
 
 /* A model does not drift: the rival's time is known from its own run. */
-static ev_status vm_time(device *d, const device_kernel *kernel, const device_launch *launch,
-                         device_rival *rival, device_outcome *out, device_timing *timing,
-                         ev_error *err) {
-    (void)rival;
-    device_vm *v = vm_of(d);
-    vm_launch l = launch_of(kernel, launch);
+/* A model that listens to the launch; `l` stays where it is until told. */
+static ev_status listen(device_vm *v, const device_kernel *kernel, const device_launch *launch,
+                        vm_launch *l, ev_error *err) {
+    *l = launch_of(kernel, launch);
     model_free(v->last);
     v->last = NULL;
-    EV_TRY(model_new(v->g, &l, &v->last, err));
+    EV_TRY(model_new(v->g, l, &v->last, err));
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);
     if (launch->sites != NULL)
         model_watch_sites(v->last, launch->sites);
-    l.observer = model_observer(v->last);
-    vm_result result;
-    EV_TRY(vm_run(v->memory, &l, &result, err));
-    set_outcome(&result, out);
+    l->observer = model_observer(v->last);
+    return EV_OK;
+}
+
+/* What it made of the run; nothing after a trap. */
+static ev_status tell(device_vm *v, const device_kernel *kernel, const device_launch *launch,
+                      const vm_result *result, device_outcome *out, device_timing *timing,
+                      ev_error *err) {
+    set_outcome(result, out);
     if (!out->ok)
         return EV_OK;
-    EV_TRY(model_finish(v->last, &result, &timing->model, err));
+    EV_TRY(model_finish(v->last, result, &timing->model, err));
     timing->ns = timing->low_ns = timing->high_ns = timing->model.ns;
     timing->samples = 1;
     if (launch->stalls != NULL)
         memcpy(launch->stalls, model_stalls_by_pc(v->last),
                vm_module_insn_count(kernel->module) * sizeof *launch->stalls);
     return EV_OK;
+}
+
+static ev_status vm_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                         device_rival *rival, device_outcome *out, device_timing *timing,
+                         ev_error *err) {
+    (void)rival;
+    vm_launch l;
+    vm_result result;
+    EV_TRY(listen(vm_of(d), kernel, launch, &l, err));
+    EV_TRY(vm_run(vm_of(d)->memory, &l, &result, err));
+    return tell(vm_of(d), kernel, launch, &result, out, timing, err);
+}
+
+/* ---- times of ranks ---- */
+
+typedef struct rank_run {
+    vm_launch launch;
+    model *model;
+} rank_run;
+
+static ev_status listen_to_ranks(device *const *devices, const device_kernel *const *kernels,
+                                 const device_launch *launches, uint32_t count, model_reach reach,
+                                 rank_run *runs, model_buffer *memory, ev_error *err) {
+    for (uint32_t i = 0; i < count; i++)
+        vm_memory_range(vm_of(devices[i])->memory, &memory[i].address, &memory[i].bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        device_vm *v = vm_of(devices[i]);
+        model_ranks ranks = {.memory = memory, .count = count, .self = i, .reach = reach};
+        EV_TRY(listen(v, kernels[i], &launches[i], &runs[i].launch, err));
+        EV_TRY(model_set_ranks(v->last, &ranks, err));
+        runs[i].model = v->last;
+    }
+    return EV_OK;
+}
+
+static ev_status run_listened(device *const *devices, uint32_t count, rank_run *runs,
+                              vm_rank *ranks, vm_result *results, model **models, ev_error *err) {
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i] = (vm_rank){.memory = vm_of(devices[i])->memory, .launch = &runs[i].launch};
+        models[i] = runs[i].model;
+    }
+    EV_TRY(vm_run_ranks(ranks, count, results, err));
+    model_join_ranks(models, count);
+    return EV_OK;
+}
+
+static ev_status vm_time_side_by_side(device *const *devices, const device_kernel *const *kernels,
+                                      const device_launch *launches, uint32_t count,
+                                      model_reach reach, device_outcome *out,
+                                      device_timing *timings, ev_error *err) {
+    rank_run *runs = calloc(count, sizeof *runs);
+    model_buffer *memory = calloc(count, sizeof *memory);
+    vm_rank *ranks = calloc(count, sizeof *ranks);
+    vm_result *results = calloc(count, sizeof *results);
+    model **models = calloc(count, sizeof(model *));
+    bool made =
+        runs != NULL && memory != NULL && ranks != NULL && results != NULL && models != NULL;
+    ev_status status = made ? EV_OK : ev_fail_memory(err, count * sizeof *runs);
+    if (status == EV_OK)
+        status = listen_to_ranks(devices, kernels, launches, count, reach, runs, memory, err);
+    if (status == EV_OK)
+        status = run_listened(devices, count, runs, ranks, results, models, err);
+    for (uint32_t i = 0; status == EV_OK && i < count; i++) {
+        timings[i] = (device_timing){0};
+        status = tell(vm_of(devices[i]), kernels[i], &launches[i], &results[i], &out[i],
+                      &timings[i], err);
+    }
+    for (uint32_t i = 0; i < count; i++) { /* its launch goes with this call */
+        model_free(vm_of(devices[i])->last);
+        vm_of(devices[i])->last = NULL;
+    }
+    free(runs);
+    free(memory);
+    free(ranks);
+    free(results);
+    free(models);
+    return status;
 }
 
 static const uint64_t *vm_stored(const device *d, size_t *count) {
@@ -299,6 +379,7 @@ static const device_ops VM_OPS = {
     .run = vm_run_plain,
     .run_ranks = vm_run_side_by_side,
     .time = vm_time,
+    .time_ranks = vm_time_side_by_side,
     .stored = vm_stored,
 };
 

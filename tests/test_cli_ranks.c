@@ -86,6 +86,51 @@ static void runs_on_gpus(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* Each rank reads 4 KB of its own and stores them at the next, in packets of 128 bytes. */
+static const char shift[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry shift(.param .u64 a, .param .u64 y, .param .u64 next) {\n"
+    ".reg .b32 %r<4>; .reg .b64 %d<4>;\n"
+    "mov.u32 %r0, %tid.x; ld.param.u64 %d0, [a]; ld.param.u64 %d1, [next];\n"
+    "mul.wide.u32 %d2, %r0, 4; add.u64 %d0, %d0, %d2; add.u64 %d1, %d1, %d2;\n"
+    "ld.global.u32 %r1, [%d0]; st.global.u32 [%d1], %r1; ret; }\n";
+
+static void profiles_ranks(void **state) {
+    (void)state;
+    cli_write("shift.ptx", shift);
+    char zeros[4096] = "";
+    memset(zeros, '0', sizeof zeros - 1);
+    cli_write("data", zeros);
+    ev_str in = EV_STR_EMPTY;
+    ev_str_printf(&in, "inout:@%s", cli_path("data"));
+#define SHIFT(...)                                                                                 \
+    CLI_RUN("profile", cli_path("shift.ptx"), "--block", "1023", "--arg", ev_str_text(&in),        \
+            "--arg", "out:4096", "--arg", "next:1", "--ranks", __VA_ARGS__)
+    json_t *json = cli_json(SHIFT("2", "--json"), 0);
+    cli_keys(json, "status:s time_kind:s compute_ns:n interconnect_stall_ns:n network_stall_ns:n "
+                   "ranks:a slowest_rank:i profile:o");
+    assert_int_equal(json_array_size(json_object_get(json, "ranks")), 2);
+    const json_t *rank = json_array_get(json_object_get(json, "ranks"), 1);
+    cli_keys(rank, "compute_ns:n interconnect_stall_ns:n network_stall_ns:n link_in_bytes:n "
+                   "link_out_bytes:n");
+    assert_true(ev_json_number(rank, "link_out_bytes", 0) == 4096 + 32 * 16);
+    assert_true(ev_json_number(rank, "link_in_bytes", 0) == 4096 + 32 * 16);
+    assert_true(ev_json_number(rank, "compute_ns", 0) > 0);
+    assert_true(ev_json_number(rank, "network_stall_ns", 0) > 0);
+    json_decref(json);
+    ev_proc_result r = SHIFT("2");
+    cli_expect(&r, 0);
+    const char *out = ev_str_text(&r.out);
+    assert_non_null(strstr(out, "shift, 2 ranks on vm:h200"));
+    assert_non_null(strstr(out, "interconnect stall"));
+    assert_non_null(strstr(out, "\nrank 1 "));
+    assert_non_null(strstr(out, "\nlink "));
+    ev_proc_result_free(&r);
+    cli_expect_error(SHIFT("2", "--device", "cuda:0"), 2, "the times of ranks are modelled");
+    cli_expect_error(CLI_RUN("profile", "bp_data_masked", "--ranks", "2"), 2, "for a FILE.ptx");
+    ev_str_free(&in);
+}
+
 static void tells_the_rank_of_a_trap(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("run", cli_path("push.ptx"), "--ranks", "2", "--block", "2",
@@ -122,9 +167,8 @@ static void refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_ranks),
-        cmocka_unit_test(runs_on_gpus),
-        cmocka_unit_test(tells_the_rank_of_a_trap),
+        cmocka_unit_test(runs_ranks),     cmocka_unit_test(runs_on_gpus),
+        cmocka_unit_test(profiles_ranks), cmocka_unit_test(tells_the_rank_of_a_trap),
         cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);

@@ -26,6 +26,9 @@ ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) 
 /* A PTX file, launched as by `evoke run`. */
 ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) EV_CHECKED;
 
+/* A PTX file launched on `count` ranks side by side, and the stalls of their links. */
+ev_status profile_ranks(cmd_context *c, const char *path, uint32_t count, ev_error *err) EV_CHECKED;
+
 /* As text, or with --json as one object; a trap is told on stderr and sets exit code 1. */
 ev_status profile_print(cmd_context *c, const profile *p, ev_error *err) EV_CHECKED;
 /* An object; to be released by the caller. */

@@ -120,6 +120,7 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     double l2_sm = a->l2_bytes * on_sm / get(a, GPU_L2_BYTES_CLK) * a->ns_per_cycle;
     w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
     w.term[MODEL_DRAM] = dram_ns(a, blocks);
+    w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] =
         a->sums.atomic_sectors * blocks / get(a, GPU_ATOMICS_CLK) * a->ns_per_cycle;
     w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);

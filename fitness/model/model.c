@@ -48,6 +48,7 @@ typedef struct block_state {
     uint64_t arrived[2], arrived_wait[2];
     model_sums sums;              /* of this block alone */
     uint64_t read, missed, wrote; /* sectors: loaded, of these not in the L1, stored */
+    uint64_t remote;              /* of those missed and stored: of peers' memory */
     int64_t *runs;                /* [pc], differences of how often each was executed */
 } block_state;
 
@@ -67,7 +68,8 @@ struct model {
     vm_observer observer;
     model_buffers buffers;
     uint64_t l1_bytes; /* a block's share */
-    uint64_t lat_l1, lat_l2, lat_dram, lat_barrier;
+    uint64_t lat_l1, lat_l2, lat_dram, lat_barrier, lat_peer, lat_network;
+    model_links *links; /* NULL: no peers */
     double
         l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
     double l1_pass_cycles, l1_byte_cycles, lsu_cycles, shared_byte_cycles;
@@ -188,7 +190,7 @@ static bool block_reset(model *m, block_state *b) {
     model_cache_clear(&b->l1);
     model_touched_clear(&b->touched);
     memset(&b->sums, 0, sizeof b->sums);
-    b->read = b->missed = b->wrote = 0;
+    b->read = b->missed = b->wrote = b->remote = 0;
     b->epoch_seen = 0;
     set_lanes(m, b);
     return true;
@@ -302,10 +304,24 @@ static double shared_cycles(const model *m, const vm_event *e, const model_row *
     return fmax(fmax(e->passes, m->lsu_cycles), bus);
 }
 
-/* Reads an event's sectors through the L1; the reason says how far the furthest had to come from.
- */
+/* Whether the line is a peer's, and so many of its sectors cross a link; *latency: of a load. */
+static bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors, bool is_store,
+                       uint64_t *latency) {
+    model_place place = m->links != NULL ? model_links_place(m->links, line) : MODEL_PLACE_OWN;
+    if (place == MODEL_PLACE_OWN)
+        return false;
+    unsigned count = (unsigned)__builtin_popcount(sectors);
+    model_links_add(m->links, count, is_store, weight_of(m, b->block));
+    b->remote += count;
+    uint64_t needs = place == MODEL_PLACE_FAR ? m->lat_network : m->lat_peer;
+    *latency = needs > *latency ? needs : *latency;
+    return true;
+}
+
+/* Reads an event's sectors through the L1; the reason says how far the furthest had to come from,
+ * *remote how long from a peer. */
 static model_term read_sectors(model *m, block_state *b, const vm_event *e, const model_row *row,
-                               const uint64_t *sectors) {
+                               const uint64_t *sectors, uint64_t *remote) {
     model_term from = MODEL_L1;
     const uint64_t *at = sectors + e->first_sector;
     unsigned missed = 0;
@@ -318,11 +334,15 @@ static model_term read_sectors(model *m, block_state *b, const vm_event *e, cons
         if (misses == 0)
             continue;
         missed += (unsigned)__builtin_popcount(misses);
+        if (cross_link(m, b, line, misses, false, remote)) {
+            from = MODEL_LINK;
+            continue;
+        }
         from = from < MODEL_L2 ? MODEL_L2 : from;
         unsigned first = model_touched_add(&b->touched, line, misses, false);
         if (first != 0) {
             add_line(m, b->sums.read_bytes, line, first);
-            from = MODEL_DRAM;
+            from = from < MODEL_DRAM ? MODEL_DRAM : from;
         }
     }
     b->read += e->sectors;
@@ -344,12 +364,19 @@ static void note_stored(model *m, uint64_t sector) {
     m->stored[m->stored_count++] = sector;
 }
 
-static void write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors) {
+/* How many of its sectors are in the rank's own memory; *remote: how long an answer of a peer
+ * takes. */
+static unsigned write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors,
+                              uint64_t *remote) {
     const uint64_t *at = sectors + e->first_sector;
+    unsigned own = 0;
     b->wrote += e->sectors;
     for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
         uint64_t line = at[0] / 4;
         unsigned bits = sectors_of_line(at, left, &taken);
+        if (cross_link(m, b, line, bits, true, remote))
+            continue;
+        own += taken;
         unsigned first = model_touched_add(&b->touched, line, bits, true);
         add_line(m, b->sums.written_bytes, line, first);
         for (; first != 0; first &= first - 1) {
@@ -359,30 +386,47 @@ static void write_sectors(model *m, block_state *b, const vm_event *e, const uin
                 model_log_store(m->leaders[b->leader].log, &m->buffers, sector);
         }
     }
+    return own;
+}
+
+static uint64_t load_latency(const model *m, model_term from, uint64_t remote) {
+    switch (from) {
+    case MODEL_L1:
+        return m->lat_l1;
+    case MODEL_L2:
+        return m->lat_l2;
+    case MODEL_DRAM:
+        return m->lat_dram;
+    default:
+        return remote;
+    }
 }
 
 /* The time a memory access takes until its result is there, with the reason in the low bits. */
 static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const model_row *row,
                               const uint64_t *sectors) {
-    uint64_t latency = row->latency;
+    uint64_t latency = row->latency, remote = 0;
     uint64_t reason = row->reason;
     double path = 0;
     switch ((row_kind)row->kind) {
     case ROW_LOAD:
         path = l1_cycles(m, e, row);
-        reason = read_sectors(m, b, e, row, sectors);
-        latency = reason == MODEL_L1 ? m->lat_l1 : reason == MODEL_L2 ? m->lat_l2 : m->lat_dram;
+        reason = read_sectors(m, b, e, row, sectors, &remote);
+        latency = load_latency(m, (model_term)reason, remote);
         break;
     case ROW_STORE:
         path = l1_cycles(m, e, row);
-        write_sectors(m, b, e, sectors);
+        (void)write_sectors(m, b, e, sectors, &remote);
         break;
     case ROW_LOCAL:
         path = l1_cycles(m, e, row);
         break;
     case ROW_ATOMIC:
-        b->sums.atomic_sectors += e->sectors;
-        write_sectors(m, b, e, sectors);
+        b->sums.atomic_sectors += write_sectors(m, b, e, sectors, &remote);
+        if (remote > latency) {
+            latency = remote;
+            reason = MODEL_LINK;
+        }
         break;
     case ROW_SHARED:
         b->sums.cycles[MODEL_SHARED] += shared_cycles(m, e, row);
@@ -643,7 +687,7 @@ static void count_chains(block_state *b) {
     b->sums.warps = b->warps;
     b->sums.load_sectors = (double)b->read;
     b->sums.load_hits = (double)(b->read - b->missed);
-    b->sums.l2_sectors = (double)(b->missed + b->wrote);
+    b->sums.l2_sectors = (double)(b->missed + b->wrote - b->remote);
 }
 
 static void end_live(model *m, block_state *b) {
@@ -705,6 +749,8 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
     m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
     m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
+    m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
+    m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));
     m->shared_byte_cycles =
         gpu_get(g, GPU_BOOST_MHZ) * gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3);
     m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
@@ -761,6 +807,7 @@ void model_free(model *m) {
     for (size_t i = 0; i < m->leader_count; i++)
         model_log_free(m->leaders[i].log);
     free(m->copy.sectors);
+    model_links_free(m->links);
     model_board_free(m->board);
     model_rows_free(&m->rows);
     model_schedule_free(&m->schedule);
@@ -771,6 +818,18 @@ void model_free(model *m) {
 
 const vm_observer *model_observer(model *m) {
     return &m->observer;
+}
+
+/* Blocks that repeat another at moved addresses may move them to another peer. */
+ev_status model_set_ranks(model *m, const model_ranks *ranks, ev_error *err) {
+    m->follows_all = true;
+    return model_links_make(ranks, &m->links, err);
+}
+
+void model_join_ranks(model *const *models, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < count; k++)
+            model_links_join(models[i]->links, i, models[k]->links, k);
 }
 
 void model_watch_sites(model *m, model_site *sites) {
@@ -804,7 +863,11 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
     for (size_t i = 0; i < m->leader_count; i++)
         weights[KIND_LEADERS + i] = m->leaders[i].weight;
     model_board_stalls(m->board, weights, m->stalls, m->sums.stall, m->sites);
+    double in = 0, from = 0;
+    m->shape.link_ns = m->links != NULL ? model_links_ns(m->links, m->shape.g, &in, &from) : 0;
     model_account(&m->shape, &m->sums, out);
+    out->link_in = in;
+    out->link_out = from;
     out->repeated_blocks = m->repeated;
     double all = 0;
     for (uint32_t pc = 0; pc < m->rows.count; pc++)

@@ -67,6 +67,7 @@ typedef struct model_time {
     double floor_ns; /* speed of light: what it read once from DRAM at its peak, what it wrote at
                         the L2's bandwidth, its floating-point work at the pipes' peak */
     double dram_bytes, l2_bytes; /* of the whole grid, extrapolated */
+    double link_in, link_out;    /* the same: bytes over links and network, headers included */
     double l1_hit_rate;          /* of load sectors; 0 when there were none */
     uint32_t spilled;            /* registers that the kernel's own bounds do not leave room for */
 } model_time;
@@ -86,6 +87,27 @@ typedef struct model_buffer {
 } model_buffer;
 
 void model_set_buffers(model *m, const model_buffer *buffers, size_t count);
+
+/* ---- ranks: launches that run side by side, each on a GPU with peers ---- */
+
+/* Where the peers are. */
+typedef enum model_reach {
+    MODEL_ONE_GPU, /* their memory is as near as one's own: what is left are the ranks themselves */
+    MODEL_ONE_NODE, /* over links */
+    MODEL_TWO_NODES /* half of the ranks on each: the other half over the network */
+} model_reach;
+
+typedef struct model_ranks {
+    const model_buffer *memory; /* the address range of each rank's memory; borrowed */
+    uint32_t count, self;
+    model_reach reach;
+} model_ranks;
+
+/* Before the run. */
+ev_status model_set_ranks(model *m, const model_ranks *ranks, ev_error *err) EV_CHECKED;
+/* When all have run, before model_finish of any: what peers load and store of a rank's memory
+ * crosses its links too. */
+void model_join_ranks(model *const *models, uint32_t count);
 
 /* `result`: of the finished run. */
 ev_status model_finish(model *m, const vm_result *result, model_time *out,

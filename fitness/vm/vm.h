@@ -147,6 +147,8 @@ bool vm_memory_is_unified(const vm_memory *memory);
 ev_status vm_memory_new_peers(uint64_t limit_bytes, uint32_t count, vm_memory **out,
                               ev_error *err) EV_CHECKED;
 void vm_memory_free(vm_memory *memory);
+/* The addresses that are a memory's own, among its peers'. */
+void vm_memory_range(const vm_memory *memory, uint64_t *address, uint64_t *bytes);
 /* A buffer with redzones around it, aligned to 256 bytes; contents zero. */
 ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) EV_CHECKED;

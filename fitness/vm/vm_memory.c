@@ -66,6 +66,11 @@ ev_status vm_memory_new_unified(uint64_t limit_bytes, vm_memory **out, ev_error 
     return memory_new(limit_bytes, VM_GLOBAL_BASE, out, err);
 }
 
+void vm_memory_range(const vm_memory *m, uint64_t *address, uint64_t *bytes) {
+    *address = VM_GLOBAL_BASE + m->first;
+    *bytes = m->reserved;
+}
+
 bool vm_memory_is_unified(const vm_memory *m) {
     return (uintptr_t)m->arena == VM_GLOBAL_BASE;
 }
