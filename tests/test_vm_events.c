@@ -95,6 +95,9 @@ static const char LD4[] = "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%d2];";
 static const char LDB[] = "ld.global.u8 %r4, [%d2];";
 static const char LDG[] = "@%p0 ld.global.u32 %r4, [%d2];";
 static const char LDS[] = "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], %r3;";
+static const char ATS[] =
+    "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; "
+    "red.shared.add.u32 [%r4], %r3;";
 static const char LDL[] = "st.local.v2.u32 [%d3], {%r4, %r5};";
 
 static const row rows[] = {
@@ -120,8 +123,10 @@ static const row rows[] = {
     {LD4, 32, 0, 32, 8, 8},    /**/
     {LDG, 4, 0, 1, 1, 1},      /* two lanes */
     {LDG, 128, 0, 2, 2, 2},    /**/
-    {LDS, 8, 0, 0, 0, 2},      /* shared memory has no lines */
-    {LDL, 0, 8, 1, 1, 2},      /* local memory: each lane its bank, two words */
+    {ATS, 4, 0, 0, 0, 1},      /* an atomic, each lane its own bank */
+    {ATS, 8, 0, 0, 0, 2},      {ATS, 0, 0, 0, 0, 32}, /* all the same word: one after the other */
+    {LDS, 8, 0, 0, 0, 2},                             /* shared memory has no lines */
+    {LDL, 0, 8, 1, 1, 2}, /* local memory: each lane its bank, two words */
 };
 
 static void test_rows(void **state) {

@@ -110,6 +110,12 @@ static double queue_ns(const account *a, double dram) {
     return get(a, GPU_DRAM_QUEUE) * share * dram;
 }
 
+/* The L2's slices update their sectors side by side, but each its own one after the other. */
+static double atomic_cycles(const account *a, double blocks) {
+    double all = a->sums.atomic_sectors * blocks / get(a, GPU_ATOMICS_CLK);
+    return fmax(all, a->shape->hottest * (blocks / a->blocks) * get(a, GPU_ATOMIC_SAME));
+}
+
 /* The terms of `blocks` running at once, at most `on_sm` of them on one SM. */
 static wave wave_of(const account *a, double blocks, double on_sm, double chain) {
     wave w = {{0}};
@@ -121,8 +127,7 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
     w.term[MODEL_DRAM] = dram_ns(a, blocks);
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
-    w.term[MODEL_ATOMIC] =
-        a->sums.atomic_sectors * blocks / get(a, GPU_ATOMICS_CLK) * a->ns_per_cycle;
+    w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
     w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;

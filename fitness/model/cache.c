@@ -1,5 +1,5 @@
-/* Caches of the timing model: a sectored set-associative L1 with LRU, and the set of sectors that a
- * block has touched. */
+/* Caches of the timing model: a sectored set-associative L1 with LRU, the set of sectors that a
+ * block has touched, and how often atomics update a sector. */
 #include "fitness/model/model_impl.h"
 
 #include <stdlib.h>
@@ -111,4 +111,37 @@ void model_touched_clear(model_touched *t) {
 void model_touched_free(model_touched *t) {
     free(t->lines);
     t->lines = NULL;
+}
+
+/* ---- atomics ---- */
+
+#define HOT_PLACES 8192 /* a power of two */
+
+ev_status model_hot_make(model_hot *out, ev_error *err) {
+    *out = (model_hot){.sectors = calloc(HOT_PLACES, sizeof *out->sectors),
+                       .counts = calloc(HOT_PLACES, sizeof *out->counts)};
+    if (out->sectors != NULL && out->counts != NULL)
+        return EV_OK;
+    model_hot_free(out);
+    return ev_fail_memory(err, HOT_PLACES * sizeof *out->sectors);
+}
+
+void model_hot_free(model_hot *hot) {
+    free(hot->sectors);
+    free(hot->counts);
+    *hot = (model_hot){0};
+}
+
+void model_hot_add(model_hot *hot, uint64_t sector, double count) {
+    uint32_t at = hash_of(sector) & (HOT_PLACES - 1);
+    while (hot->sectors[at] != 0 && hot->sectors[at] != sector + 1)
+        at = (at + 1) & (HOT_PLACES - 1);
+    if (hot->sectors[at] == 0) {
+        if (hot->used >= HOT_PLACES / 2)
+            return;
+        hot->sectors[at] = sector + 1;
+        hot->used++;
+    }
+    hot->counts[at] += count;
+    hot->most = hot->counts[at] > hot->most ? hot->counts[at] : hot->most;
 }

@@ -70,6 +70,7 @@ struct model {
     uint64_t l1_bytes; /* a block's share */
     uint64_t lat_l1, lat_l2, lat_dram, lat_barrier, lat_peer, lat_network;
     model_links *links; /* NULL: no peers */
+    model_hot hot;      /* made where there are atomics */
     double
         l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
     double l1_pass_cycles, l1_byte_cycles, lsu_cycles, shared_byte_cycles;
@@ -364,6 +365,13 @@ static void note_stored(model *m, uint64_t sector) {
     m->stored[m->stored_count++] = sector;
 }
 
+static void count_hot(model *m, const block_state *b, const vm_event *e, const uint64_t *sectors,
+                      unsigned count) {
+    bool atomic = m->rows.rows[e->pc + e->count - 1].kind == ROW_ATOMIC;
+    for (unsigned i = 0; atomic && i < count; i++)
+        model_hot_add(&m->hot, sectors[i], weight_of(m, b->block));
+}
+
 /* How many of its sectors are in the rank's own memory; *remote: how long an answer of a peer
  * takes. */
 static unsigned write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors,
@@ -377,6 +385,8 @@ static unsigned write_sectors(model *m, block_state *b, const vm_event *e, const
         if (cross_link(m, b, line, bits, true, remote))
             continue;
         own += taken;
+        if (m->hot.sectors != NULL)
+            count_hot(m, b, e, at, taken);
         unsigned first = model_touched_add(&b->touched, line, bits, true);
         add_line(m, b->sums.written_bytes, line, first);
         for (; first != 0; first &= first - 1) {
@@ -772,6 +782,13 @@ static uint32_t longest_block(const model *m) {
     return longest;
 }
 
+static bool has_atomics(const model *m) {
+    bool some = false;
+    for (uint32_t pc = 0; pc < m->rows.count; pc++)
+        some |= m->rows.rows[pc].kind == ROW_ATOMIC;
+    return some;
+}
+
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
     model *m = calloc(1, sizeof *m);
     if (m == NULL)
@@ -787,6 +804,10 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
         m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
         if (m->stalls == NULL)
             status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
+    }
+    if (status == EV_OK && has_atomics(m)) {
+        m->follows_all = true; /* blocks that are moved differ in where they meet */
+        status = model_hot_make(&m->hot, err);
     }
     if (status == EV_OK)
         status = model_board_make(&m->rows, &m->schedule, m->lat_dram - m->lat_l2, &m->board, err);
@@ -808,6 +829,7 @@ void model_free(model *m) {
         model_log_free(m->leaders[i].log);
     free(m->copy.sectors);
     model_links_free(m->links);
+    model_hot_free(&m->hot);
     model_board_free(m->board);
     model_rows_free(&m->rows);
     model_schedule_free(&m->schedule);
@@ -865,6 +887,7 @@ ev_status model_finish(model *m, const vm_result *result, model_time *out, ev_er
     model_board_stalls(m->board, weights, m->stalls, m->sums.stall, m->sites);
     double in = 0, from = 0;
     m->shape.link_ns = m->links != NULL ? model_links_ns(m->links, m->shape.g, &in, &from) : 0;
+    m->shape.hottest = m->hot.most;
     model_account(&m->shape, &m->sums, out);
     out->link_in = in;
     out->link_out = from;

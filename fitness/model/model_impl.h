@@ -270,6 +270,20 @@ bool model_log_read(const model_log *log, const model_repeat *at, size_t index, 
 size_t model_log_stored_count(const model_log *log);
 uint64_t model_log_stored(const model_log *log, const model_repeat *at, size_t index);
 
+/* ---- cache.c, continued: how often each sector is updated by atomics ---- */
+
+typedef struct model_hot {
+    uint64_t *sectors; /* + 1; 0: empty */
+    double *counts;
+    uint32_t used;
+    double most;
+} model_hot;
+
+ev_status model_hot_make(model_hot *out, ev_error *err) EV_CHECKED;
+void model_hot_free(model_hot *hot);
+/* Past some thousand sectors new ones are not counted: they are not where all meet. */
+void model_hot_add(model_hot *hot, uint64_t sector, double count);
+
 /* ---- links.c: what a rank moves to and from its peers' memory ---- */
 
 typedef struct model_links model_links;
@@ -317,6 +331,7 @@ typedef struct model_shape {
     const model_buffer *buffers;
     size_t buffer_count;
     double link_ns; /* that the links need for the whole grid */
+    double hottest; /* requests of atomics to the sector that has most, of the whole grid */
 } model_shape;
 
 void model_account(const model_shape *shape, const model_sums *sums, model_time *out);

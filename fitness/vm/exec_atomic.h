@@ -29,7 +29,10 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
     if (!sum) /* a lock that stays taken changes nothing */
         w->state->last_change = change;
     w->state->result->counters.atomics += (unsigned)__builtin_popcount(mask);
-    count_access(w, ip, x, mask, true);
+    if (x->space == VM_SPACE_SHARED)
+        count_shared(w, ip, x, mask, count_turns(x, mask));
+    else
+        count_access(w, ip, x, mask, true);
     return true;
 }
 

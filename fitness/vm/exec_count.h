@@ -397,6 +397,29 @@ static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *i
     }
 }
 
+static inline void count_shared(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
+                                unsigned passes) {
+    vm_counters *c = &w->state->result->counters;
+    c->shared_requests++;
+    c->shared_passes += passes;
+    if (__builtin_expect(w->observed, 0))
+        (void)observe_access(w, ip, x, mask, passes);
+}
+
+/* Passes of atomics: each lane has its bank to itself for one, also where lanes share a word. */
+static unsigned count_turns(const vm_access *x, uint32_t mask) {
+    uint8_t turns[33] = {0};
+    unsigned most = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned bank = lane_offset(x, (unsigned)__builtin_ctz(left)) / 4 & 31;
+        unsigned now = ++turns[bank];
+        unsigned next = x->bytes > 4 ? ++turns[bank + 1] : 0;
+        now = next > now ? next : now;
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
 static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                                 bool store) {
     vm_counters *c = &w->state->result->counters;
@@ -421,10 +444,7 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
             passes = count_passes(x, mask);
         if (x->look)
             x->look->passes = (uint16_t)passes;
-        c->shared_requests++;
-        c->shared_passes += passes;
-        if (observed)
-            (void)observe_access(w, ip, x, mask, passes);
+        count_shared(w, ip, x, mask, passes);
     } else if (x->space == VM_SPACE_LOCAL) {
         c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */
         c->local_sectors += x->how == UNIFORM ? (x->bytes * 32 + 31) / 32 : count_sectors(x, mask);

@@ -236,7 +236,8 @@ typedef struct vm_event {
     /* Global, local or shared access: turns that the data stage takes over its 32 banks of 4 bytes.
      * In one turn each bank gives one word, to all lanes that ask for it (1: no conflict). Accesses
      * of 8 bytes a lane go by half warps, of 16 by quarters, and their turns add up. Local memory
-     * is interleaved by lane, so that each lane has its own bank. 0: no access to these. */
+     * is interleaved by lane, so that each lane has its own bank. Atomics to shared memory take a
+     * turn for each lane of a bank. 0: no access to these. */
     uint16_t passes;
     uint16_t zero;         /* always: events are compared as bytes */
     uint32_t first_sector; /* index into the batch's sector list: a batch's follow one another */
