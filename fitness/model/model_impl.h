@@ -138,6 +138,7 @@ const uint64_t *model_states_get(const model_states *states, uint32_t state);
 /* `memory`: the times of the block's `count` accesses; NULL: not known. */
 model_step *model_steps_find(model_states *states, uint32_t state, uint32_t block,
                              const uint64_t *memory, uint32_t count);
+/* Of one that was not found. */
 void model_steps_add(model_states *states, const model_step *step, const uint64_t *memory,
                      uint32_t count);
 /* All steps; numbers of states stay. */

@@ -53,6 +53,7 @@ struct model_board {
     uint16_t *kept; /* registers of a state: those that some block reads before it writes them */
     uint32_t kept_count;
     model_states *states;
+    bool states_help; /* as of the last step that was not found */
     uint64_t *vector; /* of a state being made */
     outcome *slots;
     uint64_t *arena;
@@ -337,7 +338,7 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
     uint64_t times[MOST_KEY];
     uint32_t index = (uint32_t)(b - board->blocks), count = 0, state = 0;
     b->tries++;
-    if (model_states_help(board->states)) {
+    if (board->states_help) {
         state = w->state != 0 ? w->state : number_state(board, w, ready);
         count = list_times(board, b, memory, times);
     }
@@ -351,6 +352,7 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
         step->uses[kind]++;
         return;
     }
+    board->states_help = model_states_help(board->states);
     leave_state(board, w, ready);
     outcome *o = follow_kept(board, b, w, ready, memory, kind);
     uint32_t next = o != NULL && state != 0 ? number_state(board, w, ready) : 0;
@@ -544,8 +546,10 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     ev_status status =
         made ? model_states_make(board->kept_count + VM_PIPE_COUNT, &board->states, err)
              : ev_fail_memory(err, listed * sizeof *board->lists);
-    if (status == EV_OK)
+    if (status == EV_OK) {
+        board->states_help = true;
         return EV_OK;
+    }
     model_board_free(board);
     *out = NULL;
     return status;

@@ -99,36 +99,36 @@ static bool is_step(const model_states *s, const model_step *step, uint32_t stat
     return differ == 0;
 }
 
-static model_step *place_of(model_states *s, uint32_t state, uint32_t block, const uint64_t *memory,
-                            uint32_t count, model_step **found) {
-    uint64_t hash = hash_words(memory, count, (uint64_t)state << 32 | block);
-    *found = NULL;
-    for (uint32_t i = 0; i < PROBES; i++) {
-        model_step *step = &s->steps[(hash + i) & (STEPS - 1)];
-        if (step->state == 0)
-            return step;
-        if (is_step(s, step, state, block, memory, count)) {
-            *found = step;
-            return step;
-        }
-    }
-    return NULL;
+static inline uint64_t hash_step(uint32_t state, uint32_t block, const uint64_t *memory,
+                                 uint32_t count) {
+    return hash_words(memory, count, (uint64_t)state << 32 | block);
 }
 
 model_step *model_steps_find(model_states *s, uint32_t state, uint32_t block,
                              const uint64_t *memory, uint32_t count) {
-    model_step *found;
-    (void)place_of(s, state, block, memory, count, &found);
+    uint64_t hash = hash_step(state, block, memory, count);
     s->tries++;
-    s->hits += found != NULL;
-    return found;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        model_step *step = &s->steps[(hash + i) & (STEPS - 1)];
+        if (is_step(s, step, state, block, memory, count)) {
+            s->hits++;
+            return step;
+        }
+        if (step->state == 0)
+            return NULL;
+    }
+    return NULL;
 }
 
 void model_steps_add(model_states *s, const model_step *step, const uint64_t *memory,
                      uint32_t count) {
-    model_step *found, *place = place_of(s, step->state, step->block, memory, count, &found);
-    if (place == NULL || found != NULL || s->memory_used + count > MEMORY_WORDS)
+    uint64_t hash = hash_step(step->state, step->block, memory, count);
+    uint32_t i = 0;
+    while (i < PROBES && s->steps[(hash + i) & (STEPS - 1)].state != 0)
+        i++;
+    if (i == PROBES || s->memory_used + count > MEMORY_WORDS)
         return;
+    model_step *place = &s->steps[(hash + i) & (STEPS - 1)];
     *place = *step;
     place->memory = (uint32_t)s->memory_used;
     memcpy(s->memory + s->memory_used, memory, count * sizeof *memory);
