@@ -63,7 +63,8 @@ static const row ROWS[] = {
      HEAD LOAD "mul.wide.u32 %rd6, %r1, 4;\nadd.s64 %rd7, %rd1, %rd6;\n"
                "ld.global.u32 %r11, [%rd7];\nadd.u32 %r5, %r5, %r11;\n" STORE TAIL,
      64, 128, 4, 0, 0, 0},
-    {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 0, 0}, /* all followed: they may meet */
+    {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 0,
+     0}, /* all followed: they may meet */
     {"in any order", HEAD LOAD EXCHANGE STORE TAIL, 64, 256, 16, 7, 0, 63},
     /* The last ones' second loads are in no buffer's first half, but in the buffer. */
     {"past a buffer's line",

@@ -95,9 +95,8 @@ static const char LD4[] = "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%d2];";
 static const char LDB[] = "ld.global.u8 %r4, [%d2];";
 static const char LDG[] = "@%p0 ld.global.u32 %r4, [%d2];";
 static const char LDS[] = "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], %r3;";
-static const char ATS[] =
-    "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; "
-    "red.shared.add.u32 [%r4], %r3;";
+static const char ATS[] = "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; "
+                          "red.shared.add.u32 [%r4], %r3;";
 static const char LDL[] = "st.local.v2.u32 [%d3], {%r4, %r5};";
 
 static const row rows[] = {
