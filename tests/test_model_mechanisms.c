@@ -19,7 +19,8 @@ typedef struct subject {
     const char *body;   /* of the kernel: %r1 thread, %r2 block, %r4 both, %rd1 in, %rd2 out */
     const char *bounds; /* directives of the entry; NULL: none */
     uint32_t grid, block, shared;
-    int peer; /* 1: `in` is a peer's memory */
+    int peer;          /* 1: `in` is a peer's memory, */
+    model_reach reach; /* and so far away */
 } subject;
 
 static gpu *load_gpu(const char *id) {
@@ -87,7 +88,7 @@ static model_time time_of(const gpu *g, const subject *s) {
     model *m = NULL;
     assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
     model_set_buffers(m, buffers + s->peer, 2 - (size_t)s->peer);
-    model_ranks ranks = {.memory = ranges, .count = 2, .self = 0, .reach = MODEL_ONE_NODE};
+    model_ranks ranks = {.memory = ranges, .count = 2, .self = 0, .reach = s->reach};
     if (s->peer)
         assert_int_equal(model_set_ranks(m, &ranks, &err), EV_OK);
     l.observer = model_observer(m);
@@ -541,7 +542,8 @@ static void test_links(void **state) {
                          "@%p1 st.global.u32 [%rd5], %r10;\n", /* by nobody */
                  .grid = 256,
                  .block = 512,
-                 .peer = 1};
+                 .peer = 1,
+                 .reach = MODEL_ONE_NODE};
     assert_ratio("half of NVLink", gpu_get(g, GPU_LINK_GBS), gpu_get(g, GPU_NVLINK_GBS), 0.5, 1e-9);
     set(g, GPU_LINK_GBS, 30);
     model_time far = time_of(g, &s);
@@ -555,12 +557,26 @@ static void test_links(void **state) {
     model_time slow = time_of(g, &s);
     assert_ratio("a third of the bandwidth", cycles(g, &slow), cycles(g, &far), 3, 0.02);
 
+    s.reach = MODEL_TWO_NODES;
+    model_time network = time_of(g, &s);
+    assert_ratio("the network's time", network.term_ns[MODEL_LINK],
+                 bytes / gpu_get(g, GPU_NETWORK_GBS), 1, 1e-9);
+    s.reach = MODEL_ONE_GPU;
+    model_time near = time_of(g, &s);
+    assert_true(near.term_ns[MODEL_LINK] == 0 && near.dram_bytes > 0.99 * BUFFER_BYTES);
+    s.reach = MODEL_ONE_NODE;
+
     subject one = s;
     one.grid = 1;
     one.block = 32;
     double before = cycles_of(g, &one);
     set(g, GPU_LAT_PEER, gpu_get(g, GPU_LAT_PEER) + 5000);
     assert_ratio("latency", cycles_of(g, &one) - before, 5000, 1, 0.01);
+    before = cycles_of(g, &one);
+    one.reach = MODEL_TWO_NODES;
+    double wait = gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ);
+    assert_ratio("the network's latency", cycles_of(g, &one) - before,
+                 floor(wait) - floor(gpu_get(g, GPU_LAT_PEER)), 1, 0.02);
     s.peer = 0;
     model_time own = time_of(g, &s);
     assert_true(own.term_ns[MODEL_LINK] == 0 && own.dram_bytes > 0.99 * BUFFER_BYTES);

@@ -63,8 +63,9 @@ static const row ROWS[] = {
      HEAD LOAD "mul.wide.u32 %rd6, %r1, 4;\nadd.s64 %rd7, %rd1, %rd6;\n"
                "ld.global.u32 %r11, [%rd7];\nadd.u32 %r5, %r5, %r11;\n" STORE TAIL,
      64, 128, 4, 0, 0, 0},
-    {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 0,
-     0}, /* all followed: they may meet */
+    {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 63, 63},
+    {"atomics that meet", HEAD LOAD "red.global.add.u32 [%rd2], %r5;\n" TAIL, 64, 128, 4, 0, 63,
+     63},
     {"in any order", HEAD LOAD EXCHANGE STORE TAIL, 64, 256, 16, 7, 0, 63},
     /* The last ones' second loads are in no buffer's first half, but in the buffer. */
     {"past a buffer's line",
@@ -150,6 +151,8 @@ static void compare(const row *r, const outcome *a, const outcome *b) {
     }
     for (size_t i = 0; i < a->instructions; i++)
         assert_near(r->name, "an instruction's stall", a->stalls[i], b->stalls[i]);
+    bool updates = strstr(r->ptx, "red.global") != NULL;
+    assert_int_equal(a->time.term_ns[MODEL_ATOMIC] > 0, updates);
     assert_int_equal(a->stored_count, b->stored_count);
     assert_memory_equal(a->stored, b->stored, a->stored_count * sizeof *a->stored);
 }

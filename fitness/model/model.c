@@ -368,8 +368,11 @@ static void note_stored(model *m, uint64_t sector) {
 static void count_hot(model *m, const block_state *b, const vm_event *e, const uint64_t *sectors,
                       unsigned count) {
     bool atomic = m->rows.rows[e->pc + e->count - 1].kind == ROW_ATOMIC;
-    for (unsigned i = 0; atomic && i < count; i++)
+    for (unsigned i = 0; atomic && i < count; i++) {
         model_hot_add(&m->hot, sectors[i], weight_of(m, b->block));
+        if (b->leader < MODEL_LEADERS)
+            model_log_update(m->leaders[b->leader].log, &m->buffers, sectors[i]);
+    }
 }
 
 /* How many of its sectors are in the rank's own memory; *remote: how long an answer of a peer
@@ -662,6 +665,8 @@ static void end_repeat(model *m, const block_state *b) {
     add_weighted(&m->sums, &l->sums, weight);
     for (size_t i = 0; i < model_log_stored_count(l->log); i++)
         note_stored(m, model_log_stored(l->log, &b->at, i));
+    for (size_t i = 0; i < model_log_updated_count(l->log); i++)
+        model_hot_add(&m->hot, model_log_updated(l->log, &b->at, i), weight);
     m->repeated++;
 }
 
@@ -805,10 +810,8 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
         if (m->stalls == NULL)
             status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     }
-    if (status == EV_OK && has_atomics(m)) {
-        m->follows_all = true; /* blocks that are moved differ in where they meet */
+    if (status == EV_OK && has_atomics(m))
         status = model_hot_make(&m->hot, err);
-    }
     if (status == EV_OK)
         status = model_board_make(&m->rows, &m->schedule, m->lat_dram - m->lat_l2, &m->board, err);
     if (status != EV_OK) {

@@ -259,6 +259,8 @@ void model_log_free(model_log *log); /* NULL is fine */
 void model_log_add(model_log *log, model_buffers *buffers, const vm_batch *batch);
 /* A sector that the block stored to for the first time. */
 void model_log_store(model_log *log, model_buffers *buffers, uint64_t sector);
+/* A sector that an atomic of the block updated; each time. */
+void model_log_update(model_log *log, model_buffers *buffers, uint64_t sector);
 void model_log_end(model_log *log);
 /* The next batch of a block is what the log has next; false: they part here. */
 bool model_log_fits(const model_log *log, model_repeat *at, const vm_batch *batch);
@@ -268,6 +270,8 @@ bool model_log_ends(const model_log *log, const model_repeat *at, model_buffers 
  * memory. */
 bool model_log_read(const model_log *log, const model_repeat *at, size_t index, uint32_t block,
                     model_copy *copy, vm_batch *out);
+size_t model_log_updated_count(const model_log *log);
+uint64_t model_log_updated(const model_log *log, const model_repeat *at, size_t index);
 size_t model_log_stored_count(const model_log *log);
 uint64_t model_log_stored(const model_log *log, const model_repeat *at, size_t index);
 

@@ -28,19 +28,19 @@ typedef struct log_access {
     uint16_t buffer;
 } log_access;
 
-typedef struct log_stored {
+typedef struct log_sector {
     uint64_t sector;
     uint32_t buffer;
-} log_stored;
+} log_sector;
 
 struct model_log {
     log_batch *batches;
     vm_event *events;
     uint64_t *sectors;
     log_access *accesses;
-    log_stored *stored;
-    size_t batch_count, event_count, sector_count, access_count, stored_count;
-    size_t batch_room, event_room, sector_room, access_room, stored_room;
+    log_sector *stored, *atomic;
+    size_t batch_count, event_count, sector_count, access_count, stored_count, atomic_count;
+    size_t batch_room, event_room, sector_room, access_room, stored_room, atomic_room;
     uint64_t low[MODEL_MAX_BUFFERS + 1],
         high[MODEL_MAX_BUFFERS + 1]; /* sectors; low > high: none */
     bool is_broken; /* it holds too much, or something that is no pattern; what is there stays */
@@ -78,6 +78,7 @@ void model_log_free(model_log *log) {
     free(log->sectors);
     free(log->accesses);
     free(log->stored);
+    free(log->atomic);
     free(log);
 }
 
@@ -139,7 +140,15 @@ void model_log_store(model_log *log, model_buffers *buffers, uint64_t sector) {
                                                   log->stored_count + 1, sizeof *log->stored);
     if (!log->is_broken)
         log->stored[log->stored_count++] =
-            (log_stored){sector, (uint32_t)model_buffer_of_sector(buffers, sector)};
+            (log_sector){sector, (uint32_t)model_buffer_of_sector(buffers, sector)};
+}
+
+void model_log_update(model_log *log, model_buffers *buffers, uint64_t sector) {
+    log->is_broken = log->is_broken || !make_room(&log->atomic, &log->atomic_room,
+                                                  log->atomic_count + 1, sizeof *log->atomic);
+    if (!log->is_broken)
+        log->atomic[log->atomic_count++] =
+            (log_sector){sector, (uint32_t)model_buffer_of_sector(buffers, sector)};
 }
 
 void model_log_end(model_log *log) {
@@ -225,6 +234,15 @@ bool model_log_read(const model_log *log, const model_repeat *at, size_t index, 
                       .count = b->events,
                       .sectors = copy->sectors};
     return true;
+}
+
+size_t model_log_updated_count(const model_log *log) {
+    return log->atomic_count;
+}
+
+uint64_t model_log_updated(const model_log *log, const model_repeat *at, size_t index) {
+    assert(index < log->atomic_count);
+    return log->atomic[index].sector + at->shift[log->atomic[index].buffer];
 }
 
 size_t model_log_stored_count(const model_log *log) {
