@@ -135,7 +135,7 @@ static char *loop_of(const char *before, const char *inner, int copies, int roun
     return text;
 }
 
-#define ROUNDS 20
+#define ROUNDS 8
 
 /* What `copies` more of `inner` cost, in cycles of a round; so that the loop itself is left out. */
 static double more_cycles(const gpu *g, const char *before, const char *inner, uint32_t grid,
