@@ -245,16 +245,29 @@ static void print_mix(const vm_counters *c, ev_str *out) {
 
 /* ---- hottest lines ---- */
 
-static void reasons_cell(const profile_line *line, table *rows) {
+static void write_reasons(const profile_line *line, ev_str *out) {
     model_term terms[2];
     size_t count = profile_reasons(line, 2, terms);
-    ev_str text = EV_STR_EMPTY;
-    ev_str_append(&text, "");
+    ev_str_append(out, "");
     for (size_t i = 0; i < count; i++)
-        ev_str_printf(&text, "%s%s %.0f %%", i > 0 ? ", " : "", model_term_name(terms[i]),
+        ev_str_printf(out, "%s%s %.0f %%", i > 0 ? ", " : "", model_term_name(terms[i]),
                       percent(line->site.stall[terms[i]], line->stall));
-    table_cell(rows, "%s", ev_str_text(&text));
-    ev_str_free(&text);
+}
+
+/* What a line's text may take: the rest of the screen. */
+static int text_columns(const profile_lines *lines, bool is_ptx) {
+    size_t waits = strlen("waiting for"), warps = strlen("warps");
+    for (size_t i = 0; i < lines->count; i++) {
+        ev_str reasons = EV_STR_EMPTY;
+        char count[32];
+        write_reasons(&lines->list[i], &reasons);
+        table_count(lines->list[i].executions, count);
+        waits = reasons.length > waits ? reasons.length : waits;
+        warps = strlen(count) > warps ? strlen(count) : warps;
+        ev_str_free(&reasons);
+    }
+    size_t taken = (is_ptx ? 5 + 2 : 0) + 6 + 2 + 7 + 2 + waits + 2 + warps + 2;
+    return taken < LINE_COLUMNS ? (int)(LINE_COLUMNS - taken) : 0;
 }
 
 static void source_cell(const profile_line *line, table *rows) {
@@ -268,16 +281,19 @@ static void text_cell(const profile_line *line, int columns, table *rows) {
     table_cell(rows, "%.*s", columns, line->text != NULL ? line->text : "");
 }
 
-static void line_row(const profile_line *line, bool is_ptx, table *rows) {
+static void line_row(const profile_line *line, bool is_ptx, int columns, table *rows) {
+    ev_str reasons = EV_STR_EMPTY;
     char warps[32];
     table_count(line->executions, warps);
     table_cell(rows, "%u", line->line);
     if (is_ptx)
         source_cell(line, rows);
     table_cell(rows, "%.1f %%", line->stall * 100);
-    reasons_cell(line, rows);
+    write_reasons(line, &reasons);
+    table_cell(rows, "%s", ev_str_text(&reasons));
+    ev_str_free(&reasons);
     table_cell(rows, "%s", warps);
-    text_cell(line, is_ptx ? LINE_COLUMNS - 53 : LINE_COLUMNS - 45, rows);
+    text_cell(line, columns, rows);
 }
 
 static ev_status print_lines(const profile_lines *lines, bool is_ptx, ev_str *out, ev_error *err) {
@@ -290,8 +306,9 @@ static ev_status print_lines(const profile_lines *lines, bool is_ptx, ev_str *ou
     table *rows = table_new(is_ptx ? ptx : source);
     if (rows == NULL)
         return ev_fail_memory(err, 1);
+    int columns = text_columns(lines, is_ptx);
     for (size_t i = 0; i < lines->count; i++)
-        line_row(&lines->list[i], is_ptx, rows);
+        line_row(&lines->list[i], is_ptx, columns, rows);
     ev_str_char(out, '\n');
     ev_status status = table_print(rows, out, err);
     table_free(rows);
@@ -310,7 +327,7 @@ static void access_row(const profile_line *line, double all, table *rows) {
     else
         table_cell(rows, "%s", "");
     table_cell(rows, "%.1f", (double)s->passes / requests);
-    text_cell(line, LINE_COLUMNS - 46, rows);
+    text_cell(line, LINE_COLUMNS - 48, rows);
 }
 
 /* The accesses that move most, and what they need a request. */
