@@ -1,5 +1,5 @@
-/* A launch of one block for tests of accesses: modules that differ in one line, a table of places
- * that the test draws, and what the kernel wrote. Errors end the test. */
+/* Launches of one block for tests of accesses and matrices: modules that differ in one line, a
+ * table of places that the test draws, and what the kernel wrote. Errors end the test. */
 #ifndef TESTS_SHARED_RIG_H
 #define TESTS_SHARED_RIG_H
 
@@ -20,16 +20,21 @@ typedef struct shared_rig {
     uint64_t random;
 } shared_rig;
 
-/* `format` has one %s, for `line`. The caller frees the module. */
-static inline vm_module *rig_load(const char *format, const char *line) {
-    char ptx[16384];
+/* The caller frees the module. */
+static inline vm_module *rig_load_text(const char *text) {
     vm_module *m = NULL;
     ev_error err;
+    if (vm_module_load(text, strlen(text), "rig", &m, &err) != EV_OK)
+        fail_msg("%s\n%s", err.text, text);
+    return m;
+}
+
+/* The same of a format with one %s, for `line`. */
+static inline vm_module *rig_load(const char *format, const char *line) {
+    char ptx[16384];
     int n = snprintf(ptx, sizeof ptx, format, line);
     assert_true(n > 0 && (size_t)n < sizeof ptx);
-    if (vm_module_load(ptx, (size_t)n, "rig", &m, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return m;
+    return rig_load_text(ptx);
 }
 
 static inline void rig_open(shared_rig *r, uint64_t table_words, uint64_t out_words) {
@@ -55,22 +60,36 @@ static inline uint32_t rig_draw(shared_rig *r, uint32_t below) {
     return (uint32_t)(r->random >> 33) % below;
 }
 
-/* Runs the kernel `k` of one block with all checks, on memory as it was before the first run. */
-static inline vm_result rig_run(shared_rig *r, const vm_module *m, uint32_t threads,
-                                const void *params, uint64_t seed) {
-    vm_memory_reset(r->memory, 0xcd);
+/* Runs the kernel `k` of one block with all checks. */
+static inline vm_result rig_launch(vm_memory *memory, const vm_module *m, uint32_t threads,
+                                   const void *params, uint64_t seed) {
     vm_launch launch = {.module = m,
                         .entry = vm_module_find(m, "k"),
                         .grid = {1, 1, 1},
                         .block = {threads, 1, 1},
                         .params = params,
                         .checks = VM_CHECK_ALL,
+                        .fuel = 1u << 24,
                         .schedule_seed = seed};
     vm_result result;
     ev_error err;
-    if (vm_run(r->memory, &launch, &result, &err) != EV_OK)
+    if (vm_run(memory, &launch, &result, &err) != EV_OK)
         fail_msg("%s", err.text);
     return result;
+}
+
+/* As rig_launch, on memory as it was before the first run. */
+static inline vm_result rig_run(shared_rig *r, const vm_module *m, uint32_t threads,
+                                const void *params, uint64_t seed) {
+    vm_memory_reset(r->memory, 0xcd);
+    return rig_launch(r->memory, m, threads, params, seed);
+}
+
+static inline void rig_run_well(vm_memory *memory, const vm_module *m, const void *params,
+                                const char *what) {
+    vm_result r = rig_launch(memory, m, 32, params, 0);
+    if (!r.ok)
+        fail_msg("%s: %s: %s", what, vm_trap_name(r.trap.kind), r.trap.message);
 }
 
 #endif

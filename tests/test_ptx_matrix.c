@@ -2,14 +2,7 @@
  * what is refused at load, and what the loader tells of matrix instructions. Products and wmma:
  * test_ptx_tensor.c. */
 #include "fitness/vm/ptx_load.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/shared_rig.h"
 
 #define MMA "mma.sync.aligned."
 
@@ -30,34 +23,10 @@ static uint8_t *buffer(session *s, uint64_t bytes, vm_buffer_kind use, uint64_t 
 }
 
 static vm_module *load(session *s, const char *text) {
-    vm_module *m = NULL;
-    ev_error err = {0};
-    if (vm_module_load(text, strlen(text), "tensor", &m, &err) != EV_OK)
-        fail_msg("%s\n%s", err.text, text);
+    vm_module *m = rig_load_text(text);
     for (uint32_t i = 0; i < m->insn_count; i++)
         s->seen[m->code[i].row] = true;
     return m;
-}
-
-static vm_result run(session *s, const vm_module *m, const void *params, uint32_t threads) {
-    vm_launch launch = {.module = m,
-                        .entry = vm_module_find(m, "k"),
-                        .grid = {1, 1, 1},
-                        .block = {threads, 1, 1},
-                        .params = params,
-                        .checks = VM_CHECK_ALL,
-                        .fuel = 1u << 20};
-    vm_result result = {0};
-    ev_error err = {0};
-    if (vm_run(s->memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return result;
-}
-
-static void run_well(session *s, const vm_module *m, const void *params, const char *what) {
-    vm_result r = run(s, m, params, 32);
-    if (!r.ok)
-        fail_msg("%s: %s: %s", what, vm_trap_name(r.trap.kind), r.trap.message);
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix */
@@ -86,7 +55,7 @@ static uint16_t *run_rows(session *s, const char *body) {
     uint64_t params[1];
     vm_memory_clear(s->memory);
     uint8_t *out = buffer(s, 512, VM_BUFFER_OUT, &params[0]);
-    run_well(s, m, params, body);
+    rig_run_well(s->memory, m, params, body);
     vm_module_free(m);
     return (uint16_t *)(void *)out;
 }
@@ -189,7 +158,7 @@ static void check_bad_run(session *s, const bad_run *b) {
     uint64_t params[1];
     vm_memory_clear(s->memory);
     (void)buffer(s, 512, VM_BUFFER_OUT, &params[0]);
-    vm_result r = run(s, m, params, b->threads);
+    vm_result r = rig_launch(s->memory, m, b->threads, params, 0);
     const char *name = r.ok ? "none" : vm_trap_name(r.trap.kind);
     if (strcmp(name, b->trap) != 0 || !strstr(r.trap.message, b->says))
         fail_msg("%s\nexpected %s (%s), got %s: %s", b->body, b->trap, b->says, name,
@@ -220,7 +189,7 @@ static void test_uninitialised(void **state) {
         session *s = *state;
         vm_module *m = load(s, text);
         vm_memory_clear(s->memory);
-        vm_result r = run(s, m, NULL, 32);
+        vm_result r = rig_launch(s->memory, m, 32, NULL, 0);
         assert_int_equal(r.ok, !(i & 1));
         if (i & 1)
             assert_string_equal(vm_trap_name(r.trap.kind), "uninitialised-read");

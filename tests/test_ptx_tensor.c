@@ -3,16 +3,10 @@
  * type, edge values among the elements. What moves matrices, traps or is refused:
  * test_ptx_matrix.c. */
 #include "fitness/vm/ptx_load.h"
+#include "tests/shared_rig.h"
 
 #include <fenv.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef enum kind { F16, BF16, TF32, F32, F64, U8, S8, U4, S4, B1, S32 } kind;
 
@@ -245,34 +239,10 @@ static uint8_t *buffer(session *s, uint64_t bytes, vm_buffer_kind use, uint64_t 
 }
 
 static vm_module *load(session *s, const char *text) {
-    vm_module *m = NULL;
-    ev_error err = {0};
-    if (vm_module_load(text, strlen(text), "tensor", &m, &err) != EV_OK)
-        fail_msg("%s\n%s", err.text, text);
+    vm_module *m = rig_load_text(text);
     for (uint32_t i = 0; i < m->insn_count; i++)
         s->seen[m->code[i].row][m->code[i].t][m->code[i].u] = 1;
     return m;
-}
-
-static vm_result run(session *s, const vm_module *m, const void *params, uint32_t threads) {
-    vm_launch launch = {.module = m,
-                        .entry = vm_module_find(m, "k"),
-                        .grid = {1, 1, 1},
-                        .block = {threads, 1, 1},
-                        .params = params,
-                        .checks = VM_CHECK_ALL,
-                        .fuel = 1u << 20};
-    vm_result result = {0};
-    ev_error err = {0};
-    if (vm_run(s->memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return result;
-}
-
-static void run_well(session *s, const vm_module *m, const void *params, const char *what) {
-    vm_result r = run(s, m, params, 32);
-    if (!r.ok)
-        fail_msg("%s: %s: %s", what, vm_trap_name(r.trap.kind), r.trap.message);
 }
 
 /* ---- mma: fragments as in the figures */
@@ -481,7 +451,7 @@ static void try_mma(session *s, vm_module *m, const operand o[4], size_t in_slot
             continue;
         memset(out, 0, 32 * 8 * out_slots);
         vm_module_set_isa(m, isa);
-        run_well(s, m, params, p->f.text);
+        rig_run_well(s->memory, m, params, p->f.text);
         for (unsigned lane = 0; lane < 32; lane++)
             for (unsigned i = 0; i < o[0].elements; i++) {
                 unsigned row, column;
@@ -725,7 +695,7 @@ static void test_wmma_case(session *s, const wmma_case *c, int trial) {
         if (!vm_isa_supported(isa))
             continue;
         vm_module_set_isa(m, isa);
-        run_well(s, m, params, text);
+        rig_run_well(s->memory, m, params, text);
         for (unsigned i = 0; i < f->m; i++)
             for (unsigned j = 0; j < f->n; j++)
                 check(s, p, i, j, stored_bits(&x[0], i, j), text);
