@@ -124,7 +124,7 @@ part_rank() {
   local against=$twin
   [[ ! -s $out/gpu.json ]] || against=vm:$out/gpu.json
   step rank 185 rank.json "$evoke" bench rank --device "$device" --against "$against" \
-    --variants "$variants" --seconds 170 "${rank_only[@]}" --json
+    --variants "$variants" --seconds 150 "${rank_only[@]}" --json
 }
 
 part_times() {
