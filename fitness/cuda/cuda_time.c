@@ -154,7 +154,8 @@ static void summarise(series *s) {
 static bool is_enough(const series *s, bool modelled) {
     double spread = s->high - s->low;
     bool stable = s->count >= SAMPLES_LEAST && spread <= SPREAD * s->median;
-    return stable || s->count >= SAMPLES_MOST || (modelled && spread <= SPREAD_NONE * s->median);
+    bool alike = s->count >= 2 && spread <= SPREAD_NONE * s->median; /* one has no spread */
+    return stable || s->count >= SAMPLES_MOST || (modelled && alike);
 }
 
 static CUresult take_batch(sampling *s, bool cold, bool *taken) {
@@ -255,10 +256,11 @@ static CUresult take_times(sampling *s, device_timing *t, device_rival *rival) {
 }
 
 /* The queue of a batch has to end within the watchdog's time; on the stand-in, whose samples are
- * mostly the same, within a fraction of a second. `seconds`: of one run of each. */
+ * mostly the same, within a fraction of a second, and two samples each in any case: in the second
+ * the two stand the other way round. `seconds`: of one run of each. */
 static uint32_t batch_for(const cuda_device *c, double seconds) {
     double most = c->base.properties.modelled ? 0.1 : c->watchdog / 4;
-    return (uint32_t)fmin(BATCH, fmax(2, most / fmax(1e-6, seconds)));
+    return (uint32_t)fmin(BATCH, fmax(3, most / fmax(1e-6, seconds)));
 }
 
 /* ---- once alone: a kernel that fails is not given to a queue ---- */
