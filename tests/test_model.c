@@ -1,6 +1,7 @@
 /* The timing model: occupancy against the rules of NVIDIA's calculator, registers by liveness, and
  * that it orders kernels as a GPU would. */
 #include "fitness/model/model.h"
+#include "tests/gpu_of.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,14 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static gpu *load_gpu(const char *id) {
-    gpu *g = NULL;
-    ev_error err = {.text = ""};
-    if (gpu_load(id, &g, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return g;
-}
 
 /* ---- occupancy ---- */
 

@@ -1,6 +1,7 @@
 /* A test a mechanism of the timing model: two kernels, or one kernel on two descriptions, that
  * differ in the one thing only, and what the description says that the difference is. */
 #include "fitness/model/model.h"
+#include "tests/gpu_of.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -22,14 +23,6 @@ typedef struct subject {
     int peer;          /* 1: `in` is a peer's memory, */
     model_reach reach; /* and so far away */
 } subject;
-
-static gpu *load_gpu(const char *id) {
-    gpu *g = NULL;
-    ev_error err = {.text = ""};
-    if (gpu_load(id, &g, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    return g;
-}
 
 static void set(gpu *g, gpu_key key, double value) {
     g->numbers[key].value = value;

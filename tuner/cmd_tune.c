@@ -141,8 +141,11 @@ static void print_fronts(const tune_report *r, ev_str *out) {
                           row->tolerant_error);
         ev_str_char(out, '\n');
     }
-    ev_str_append(out, "fronts: (time, error) of the search cases before promotion; exact: no less "
-                       "accurate than the start\n");
+    bool modelled = r->row_count > 0 && r->rows[0].modelled;
+    ev_str_printf(out,
+                  "fronts: (%s time, error) of the search cases before promotion; exact: no "
+                  "less accurate than the start\n",
+                  modelled ? "modelled" : "measured");
 }
 
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {

@@ -2,6 +2,7 @@
 #include "tuner/draw.h"
 
 #include "base/json.h"
+#include "tuner/genomes.h"
 
 #include <assert.h>
 #include <string.h>
@@ -223,24 +224,14 @@ static bool is_same(const ir_genome *a, const ir_genome *b) {
     return ev_sha256_equal(&x, &y);
 }
 
-static size_t find_edit(const json_t *genome, const json_t *edit) {
-    size_t i = 0;
-    const json_t *other = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), i, other) {
-        if (json_equal(edit, other))
-            return i;
-    }
-    return SIZE_MAX;
-}
-
 /* Gives the child the edit that one of its own needs, from a parent that has it. */
 static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
     json_t *child = ir_genome_to_json(d->genome), *parent = ir_genome_to_json(from);
     ev_status status = child && parent ? EV_OK : ev_fail_memory(err, 0);
     const json_t *needs = json_array_get(link, 1);
-    size_t at = find_edit(parent, needs);
+    size_t at = genome_find_edit(parent, needs);
     if (status == EV_OK && at != SIZE_MAX && !is_launch_edit(needs) &&
-        find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
+        genome_find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
         (void)ir_genome_append_from(d->genome, from, at); /* false: it has it */
     json_decref(child);
     json_decref(parent);

@@ -64,16 +64,6 @@ static void add_candidate(finish *f, const json_t *genome, double ns) {
             (candidate_entry){.genome = json_incref((json_t *)genome), .ns = ns};
 }
 
-static bool holds_edit(const json_t *genome, const json_t *edit) {
-    size_t at = 0;
-    const json_t *other = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), at, other) {
-        if (json_equal(other, edit))
-            return true;
-    }
-    return false;
-}
-
 /* Whether the genome has all of a failed one's edits on the same base. */
 static bool holds_failed(const json_t *genome, const json_t *failed) {
     if (!genome_same_base(genome, failed))
@@ -81,7 +71,7 @@ static bool holds_failed(const json_t *genome, const json_t *failed) {
     size_t at = 0;
     const json_t *edit = NULL;
     json_array_foreach(json_object_get(failed, "edits"), at, edit) {
-        if (!holds_edit(genome, edit))
+        if (!genome_has_edit(genome, edit))
             return false;
     }
     return true;

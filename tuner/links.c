@@ -1,26 +1,12 @@
 /* Links: learns which edits need another one, and tells those that a crossover must keep. */
 #include "tuner/links.h"
 
-#include "tuner/search.h"
+#include "tuner/genomes.h"
 
 #define MOST_EDITS 12 /* of a genome that is looked into: the work grows with the square */
 
 static json_t *edits_of(const json_t *genome) {
     return json_object_get(genome, "edits");
-}
-
-static size_t find_edit(const json_t *genome, const json_t *edit) {
-    size_t i = 0;
-    const json_t *other = NULL;
-    json_array_foreach(edits_of(genome), i, other) {
-        if (json_equal(edit, other))
-            return i;
-    }
-    return json_array_size(edits_of(genome));
-}
-
-static bool holds(const json_t *genome, const json_t *edit) {
-    return find_edit(genome, edit) < json_array_size(edits_of(genome));
 }
 
 /* The genome without its edit number `at`; NULL: out of memory. */
@@ -84,7 +70,7 @@ static bool passes_without(const json_t *part, size_t at, links_outcome outcome,
 /* `part` fails, and passes with `needs`: who needs it? */
 static void find_needy(links *l, const json_t *part, json_t *needs, links_outcome outcome,
                        const void *context) {
-    size_t count = json_array_size(edits_of(part));
+    size_t count = genome_edit_count(part);
     for (size_t i = 0; i < count; i++) {
         if (count == 1 || passes_without(part, i, outcome, context))
             add(l, part, json_array_get(edits_of(part), i), needs);
@@ -93,7 +79,7 @@ static void find_needy(links *l, const json_t *part, json_t *needs, links_outcom
 
 void links_learn_from_passed(links *l, const json_t *whole, links_outcome outcome,
                              const void *context) {
-    size_t count = json_array_size(edits_of(whole));
+    size_t count = genome_edit_count(whole);
     for (size_t i = 0; count >= 2 && count <= MOST_EDITS && i < count; i++) {
         json_t *part = without(whole, i);
         bool passed = true;
@@ -105,12 +91,12 @@ void links_learn_from_passed(links *l, const json_t *whole, links_outcome outcom
 
 void links_learn_from_failed(links *l, const json_t *part, const json_t *whole,
                              links_outcome outcome, const void *context) {
-    size_t count = json_array_size(edits_of(part)), extra = count + 1, missing = 0;
-    if (count == 0 || count >= MOST_EDITS || json_array_size(edits_of(whole)) != count + 1 ||
+    size_t count = genome_edit_count(part), extra = count + 1, missing = 0;
+    if (count == 0 || count >= MOST_EDITS || genome_edit_count(whole) != count + 1 ||
         !genome_same_base(part, whole))
         return;
     for (size_t i = 0; i <= count; i++) {
-        if (!holds(part, json_array_get(edits_of(whole), i))) {
+        if (!genome_has_edit(part, json_array_get(edits_of(whole), i))) {
             extra = i;
             missing++;
         }
@@ -120,8 +106,8 @@ void links_learn_from_failed(links *l, const json_t *part, const json_t *whole,
 }
 
 static bool fits(const edit_link *k, const json_t *parent) {
-    return parent && genome_same_base(k->genome, parent) && holds(parent, k->edit) &&
-           holds(parent, k->needs);
+    return parent && genome_same_base(k->genome, parent) && genome_has_edit(parent, k->edit) &&
+           genome_has_edit(parent, k->needs);
 }
 
 json_t *links_of(const links *l, const json_t *first, const json_t *mate) {

@@ -18,16 +18,6 @@ const char *search_hash_name(search_hash by) {
     return names[by];
 }
 
-size_t genome_edit_count(const json_t *genome) {
-    return json_array_size(json_object_get(genome, "edits"));
-}
-
-bool genome_same_base(const json_t *a, const json_t *b) {
-    return json_equal(json_object_get(a, "start"), json_object_get(b, "start")) &&
-           (json_object_get(a, "base") != NULL) == (json_object_get(b, "base") != NULL) &&
-           json_equal(json_object_get(a, "macros"), json_object_get(b, "macros"));
-}
-
 /* ---- openings ---- */
 
 typedef enum opening_kind {

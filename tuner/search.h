@@ -17,6 +17,7 @@
 #include "ir/genome.h"
 #include "kernels/task.h"
 #include "tuner/front.h"
+#include "tuner/genomes.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -54,9 +55,6 @@ typedef struct search_settings {
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
 void search_free(search *s); /* NULL is fine */
-
-/* Whether the edits of one make sense in the other: same start, same macros, same kind of base. */
-bool genome_same_base(const json_t *a, const json_t *b);
 
 /* ---- drawing ---- */
 

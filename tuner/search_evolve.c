@@ -73,21 +73,11 @@ static const member *choose_parent(const island *is, ev_pcg *rng) {
                                            : population_select(&is->members, rng);
 }
 
-static bool has_edit(const json_t *genome, const json_t *edit) {
-    size_t i = 0;
-    const json_t *other = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), i, other) {
-        if (json_equal(edit, other))
-            return true;
-    }
-    return false;
-}
-
 static bool lacks_an_edit(const json_t *genome, const json_t *of) {
     size_t i = 0;
     const json_t *edit = NULL;
     json_array_foreach(json_object_get(of, "edits"), i, edit) {
-        if (!has_edit(genome, edit))
+        if (!genome_has_edit(genome, edit))
             return true;
     }
     return false;
@@ -229,7 +219,7 @@ static const member *take_gain(island *is, stock_entry *out) {
         json_t *edit = json_array_get(json_object_get(out->genome, "edits"), out->edit);
         for (size_t i = 0; i < is->niche_count; i++) {
             const member *best = &is->niches[i];
-            if (genome_same_base(out->genome, best->genome) && !has_edit(best->genome, edit))
+            if (genome_same_base(out->genome, best->genome) && !genome_has_edit(best->genome, edit))
                 return best;
         }
         json_decref(out->genome);

@@ -134,8 +134,6 @@ struct search {
     double paid[BANDIT_MOST];
 };
 
-size_t genome_edit_count(const json_t *genome);
-
 /* ---- for the rules ---- */
 
 void recipe_put(recipe *r, json_t *into, const char *key, json_t *value);
