@@ -149,7 +149,8 @@ typedef struct device_timing {
     double low_ns, high_ns; /* interval of 95 %; equal to ns on the VM */
     double warm_ns;         /* median with caches as the last run left them; 0: not measured */
     uint32_t samples;       /* behind the median; 1 on the VM */
-    uint32_t discarded;     /* taken at a lowered clock, and thrown away */
+    uint32_t discarded;     /* taken at a lowered clock, and thrown away; from 40 on the others may
+                               be no better: sm_mhz says */
     double sm_mhz;          /* the SM clock meanwhile, by stamps on the GPU; 0: not known */
     model_time model;       /* on the VM: where it went */
 } device_timing;

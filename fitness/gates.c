@@ -67,6 +67,7 @@ void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
     row->baseline_low_ns = r->run.baseline.low_ns;
     row->baseline_high_ns = r->run.baseline.high_ns;
     row->sm_mhz = is_timed ? r->run.timing.sm_mhz : 0;
+    row->discarded = is_timed ? r->run.timing.discarded : 0;
     row->error = r->accuracy.relative_l2;
     row->normalised = r->accuracy.normalised;
 }

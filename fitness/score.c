@@ -56,7 +56,8 @@ static void add_measured(json_t *object, const score_case *c) {
     } values[] = {{"baseline_ns", c->baseline_ns},
                   {"baseline_low_ns", c->baseline_low_ns},
                   {"baseline_high_ns", c->baseline_high_ns},
-                  {"sm_mhz", c->sm_mhz}};
+                  {"sm_mhz", c->sm_mhz},
+                  {"discarded", c->discarded}};
     for (size_t i = 0; object != NULL && i < sizeof values / sizeof values[0]; i++) {
         if (values[i].value > 0)
             (void)json_object_set_new(object, values[i].key, real_to_json(values[i].value));
@@ -140,7 +141,8 @@ static bool get_case(const json_t *object, score_case *out) {
            get_maybe(object, "baseline_ns", &out->baseline_ns) &&
            get_maybe(object, "baseline_low_ns", &out->baseline_low_ns) &&
            get_maybe(object, "baseline_high_ns", &out->baseline_high_ns) &&
-           get_maybe(object, "sm_mhz", &out->sm_mhz);
+           get_maybe(object, "sm_mhz", &out->sm_mhz) &&
+           get_maybe(object, "discarded", &out->discarded);
 }
 
 static bool get_cases(const json_t *object, score *out) {

@@ -45,6 +45,7 @@ typedef struct score_case {
     /* The baseline's, timed by turns with it; 0: not measured at that time. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     double sm_mhz;     /* the GPU's SM clock meanwhile; 0: not known */
+    double discarded;  /* samples thrown away, taken while it was lower than it can be */
     double error;      /* relative L2 */
     double normalised; /* see accuracy */
 } score_case;

@@ -43,6 +43,7 @@ static void fill(score *s) {
     s->cases[0].baseline_low_ns = 1.5e-3;
     s->cases[0].baseline_high_ns = 2.5e-3;
     s->cases[0].sm_mhz = 1980.5;
+    s->cases[0].discarded = 11;
     s->cases[1].error = 5e-324;
     s->cases[1].normalised = INFINITY;
 }
@@ -102,6 +103,7 @@ static void test_measured(void **state) {
     json_t *json = score_to_json(&s);
     assert_int_equal(score_from_json(json, &back, NULL), EV_OK);
     assert_true(back.baseline_ns == 3 && back.cases[0].sm_mhz == 1980.5);
+    assert_true(back.cases[0].discarded == 11);
     assert_true(back.cases[0].baseline_high_ns == 2.5e-3 && back.cases[1].baseline_ns == 0);
     json_t *row = json_array_get(json_object_get(json, "cases"), 0);
     json_object_del(row, "sm_mhz");

@@ -580,7 +580,6 @@ static void test_injected(void **state) {
     CUdeviceptr p = 0;
     CUmodule module = NULL;
     float ms = 0;
-    /* each rule counts the calls from the start of the process: from now on, then */
     (void)setenv("EVOKE_STANDIN_FAIL",
                  "cuMemAlloc_v2:0+=2;cuModuleLoadData:0+=jit;launch:0+=timeout;"
                  "cuEventElapsedTime:0+=CUDA_ERROR_UNKNOWN",

@@ -57,7 +57,7 @@ static const char head[] =
 
 typedef struct shape {
     uint32_t blocks, threads, resident, n;
-    uint64_t seed, fuel;
+    uint64_t seed, fuel, cycles, ns;
     bool host_writes;
 } shape;
 
@@ -80,6 +80,8 @@ static vm_result run(rig *r, const char *body, shape how) {
                         .checks = VM_CHECK_ALL,
                         .resident_blocks = how.resident,
                         .fuel = how.fuel,
+                        .clock_cycles = how.cycles,
+                        .timer_ns = how.ns,
                         .host_writes = how.host_writes,
                         .schedule_seed = how.seed};
     vm_result result;
@@ -320,6 +322,28 @@ static void test_gives_up(void **state) {
     }
 }
 
+/* The clocks begin where the launch says, and their halves with them. */
+static void test_clocks_begin(void **state) {
+    static const char body[] =
+        "mov.u64 %d4, %clock64; mov.u32 %r4, %clock; mov.u32 %r5, %clock_hi;\n"
+        "mov.u64 %d5, %globaltimer; mov.u32 %r6, %globaltimer_lo; mov.u32 %r7, %globaltimer_hi;\n"
+        "st.global.u64 [%d1], %d4; st.global.v2.u32 [%d1+8], {%r4, %r5};\n"
+        "st.global.u64 [%d1+16], %d5; st.global.v2.u32 [%d1+24], {%r6, %r7};";
+    static const uint64_t begins[][2] = {
+        {0, 0}, {UINT64_C(5) << 32, 77}, {1, UINT64_C(0x1234567890abcdef)}};
+    rig *r = *state;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        const uint64_t *begin = begins[i];
+        vm_result result =
+            run(r, body, (shape){.blocks = 1, .threads = 1, .cycles = begin[0], .ns = begin[1]});
+        expect_ok(&result, i);
+        uint64_t seen[4];
+        memcpy(seen, r->out, sizeof seen);
+        for (size_t k = 0; k < 4; k++)
+            assert_in_range(seen[k] - begin[k / 2], 0, 3000);
+    }
+}
+
 /* All threads of all blocks add under one lock, tried with back-off; lanes of a warp too. */
 static void test_locks(void **state) {
     static const char body[] =
@@ -406,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_counting_spin),
         cmocka_unit_test(test_barriers_name_both_sides),
         cmocka_unit_test(test_long_phase),
+        cmocka_unit_test(test_clocks_begin),
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_producer_consumer),

@@ -6,8 +6,10 @@
  * A rival's launches stand between those of the launch that is timed, so that a change of the clock
  * or of the load meets both. A batch during which the clock dropped or was held back is thrown
  * away: the management library tells, and stamps that the GPU leaves before and after the batch
- * (cuda_clock.c). Batches go on until the interval of each median is narrow. Buffers that kernels
- * update are put back before each launch. */
+ * (cuda_clock.c); so are earlier ones, where a later one shows that the clock can be higher. Where
+ * it stays low, what it gives is better than nothing: the count of samples thrown away and the
+ * clock are told with the times. Batches go on until the interval of each median is narrow. Buffers
+ * that kernels update are put back before each launch. */
 #include "fitness/cuda/cuda.h"
 
 #include "base/proc.h"
@@ -41,8 +43,8 @@ typedef struct sampling {
     uint32_t series_count;
     uint32_t batch; /* launches of each queued at once: as many as the watchdog's time takes */
     uint32_t discarded;
-    double mhz[SAMPLES_MOST]; /* of the batches that count, by stamps */
-    uint32_t mhz_count;
+    double mhz[SAMPLES_MOST];       /* of the batches that count, by stamps */
+    uint32_t mhz_count, mhz_before; /* of these, taken for the times before */
 } sampling;
 
 /* ---- what is put back ---- */
@@ -158,6 +160,19 @@ static bool is_enough(const series *s, bool modelled) {
     return stable || s->count >= SAMPLES_MOST || (modelled && alike);
 }
 
+/* Samples that count so far, at a clock that has turned out to be low. */
+static void forget_low(sampling *s) {
+    double low = INFINITY;
+    for (uint32_t i = s->mhz_before; i < s->mhz_count; i++)
+        low = fmin(low, s->mhz[i]);
+    if (low == INFINITY || !cuda_clock_dropped(low, &s->c->best_stamped))
+        return;
+    s->discarded += s->of[0].count;
+    s->mhz_count = s->mhz_before;
+    for (uint32_t k = 0; k < s->series_count; k++)
+        s->of[k].count = 0;
+}
+
 static CUresult take_batch(sampling *s, bool cold, bool *taken) {
     bool dropped = false;
     double mhz = 0;
@@ -169,6 +184,8 @@ static CUresult take_batch(sampling *s, bool cold, bool *taken) {
         s->discarded += s->batch - 1;
         return result;
     }
+    if (!dropped && s->discarded < DISCARDED_MOST)
+        forget_low(s);
     if (mhz > 0 && s->mhz_count < SAMPLES_MOST)
         s->mhz[s->mhz_count++] = mhz;
     for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++) {
@@ -182,6 +199,7 @@ static CUresult take_batch(sampling *s, bool cold, bool *taken) {
 static CUresult sample(sampling *s, bool cold) {
     for (uint32_t k = 0; k < s->series_count; k++)
         s->of[k].count = 0;
+    s->mhz_before = s->mhz_count;
     for (bool enough = false; !enough;) {
         bool taken = false;
         CUresult result = take_batch(s, cold, &taken);

@@ -286,6 +286,10 @@ typedef struct vm_launch {
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
     uint32_t jobs; /* threads that share the blocks, where they have nothing to do with each other;
                       0 and 1: one. Nothing but the time depends on it */
+    /* What the clocks show when it begins: cycles of each SM (%clock64; %clock and %clock_hi are
+     * its halves) and nanoseconds (%globaltimer and its halves). Both count on from there by what
+     * the launch executes (PTX ISA, Special Registers). */
+    uint64_t clock_cycles, timer_ns;
     const uint32_t *sample; /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the

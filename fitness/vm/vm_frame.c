@@ -95,14 +95,23 @@ static void fill_sregs(const vm_warp *w, const ptx_func *f, uint8_t *regs) {
     }
 }
 
+/* Since the launch began: warp instructions of all blocks, which stand for nanoseconds. */
+static uint64_t ticks(const vm_state *s) {
+    return s->result->counters.thread_instructions / VM_LANES;
+}
+
 static uint64_t cycles(const vm_warp *w) {
-    return w->block->instructions + 1000;
+    const vm_state *s = w->state;
+    return s->launch->clock_cycles + w->block->instructions + 1000 + ticks(s);
+}
+
+static uint64_t nanoseconds(const vm_state *s) {
+    return s->launch->timer_ns + ticks(s);
 }
 
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     const vm_state *s = w->state;
     const uint32_t *n = s->launch->block, *g = s->launch->grid, *id = w->block->id;
-    uint64_t now = s->result->counters.thread_instructions / VM_LANES;
     switch (sreg) {
     case PTX_SR_NTID_X:
     case PTX_SR_NTID_Y:
@@ -150,17 +159,17 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_CLOCK:
     case PTX_SR_CLOCK64:
         w->state->happenings++;
-        return cycles(w) + now;
+        return cycles(w);
     case PTX_SR_CLOCK_HI:
         w->state->happenings++;
-        return (cycles(w) + now) >> 32;
+        return cycles(w) >> 32;
     case PTX_SR_GLOBALTIMER:
     case PTX_SR_GLOBALTIMER_LO:
         w->state->happenings++;
-        return now;
+        return nanoseconds(s);
     case PTX_SR_GLOBALTIMER_HI:
         w->state->happenings++;
-        return now >> 32;
+        return nanoseconds(s) >> 32;
     default:
         return 0;
     }

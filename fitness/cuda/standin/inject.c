@@ -1,12 +1,18 @@
 /* Errors on demand: EVOKE_STANDIN_FAIL="cuMemAlloc_v2:3=2;launch:5=timeout" makes the third call of
  * cuMemAlloc answer 2, and the fifth kernel time out. "3+" means from the third on; a word stands
- * for an error's number (see WORDS), or the error's own name does. */
+ * for an error's number (see WORDS), or the error's own name does. Calls are counted since the
+ * variable last changed. */
 #include "fitness/cuda/standin/standin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define HANG 1000000 /* no number of the driver's: the kernel never ends */
+/* No numbers of the driver's, and no errors. */
+#define HANG 1000000 /* the kernel never ends */
+#define SLOW 1000001 /* the SM clock drops, for kernels from then on */
+#define FAST 1000002 /* it is back */
+
+#define SLOW_SHARE 0.5 /* of the full SM clock */
 
 static const char *const NAMES[SD_FN_COUNT] = {
 #define CU_FN(symbol, name, since, scope, need, params, args) #symbol,
@@ -21,9 +27,14 @@ typedef struct word {
 } word;
 
 static const word WORDS[] = {
-    {"memory", CUDA_ERROR_OUT_OF_MEMORY},    {"timeout", CUDA_ERROR_LAUNCH_TIMEOUT},
-    {"address", CUDA_ERROR_ILLEGAL_ADDRESS}, {"jit", CUDA_ERROR_INVALID_PTX},
-    {"lost", CUDA_ERROR_DEVICE_UNAVAILABLE}, {"hang", HANG},
+    {"memory", CUDA_ERROR_OUT_OF_MEMORY},
+    {"timeout", CUDA_ERROR_LAUNCH_TIMEOUT},
+    {"address", CUDA_ERROR_ILLEGAL_ADDRESS},
+    {"jit", CUDA_ERROR_INVALID_PTX},
+    {"lost", CUDA_ERROR_DEVICE_UNAVAILABLE},
+    {"hang", HANG},
+    {"slow", SLOW},
+    {"fast", FAST},
 #define CU_ERROR(id, number, words) {#id, number},
 #include "fitness/cuda/errors.def"
 #undef CU_ERROR
@@ -52,25 +63,47 @@ static int rule_means(const char *rule, const char *end, sd_fn fn, unsigned long
     return number_of(after + 1, (size_t)(end - after - 1));
 }
 
-static bool hangs; /* the last launch is to; under the lock */
+/* Under the lock. */
+static struct {
+    char *rules; /* that the rest is about */
+    unsigned long counts[SD_FN_COUNT];
+    bool hangs; /* the last launch is to */
+    bool slow;
+} injection;
 
 bool sd_injected_hang(void) {
-    return hangs;
+    return injection.hangs;
+}
+
+double sd_clock_share(void) {
+    return injection.slow ? SLOW_SHARE : 1;
+}
+
+/* New rules: nothing has happened yet. */
+static void heed(const char *rules) {
+    if (injection.rules != NULL && strcmp(rules, injection.rules) == 0)
+        return;
+    free(injection.rules);
+    memset(&injection, 0, sizeof injection);
+    injection.rules = strdup(rules);
 }
 
 CUresult sd_injected(sd_fn fn) {
-    static unsigned long counts[SD_FN_COUNT]; /* under the lock */
-    unsigned long count = ++counts[fn];
     const char *rules = getenv("EVOKE_STANDIN_FAIL");
     int found = 0;
-    while (rules != NULL && *rules != '\0' && found == 0) {
+    rules = rules != NULL ? rules : "";
+    heed(rules);
+    unsigned long count = ++injection.counts[fn];
+    while (*rules != '\0' && found == 0) {
         const char *end = rules + strcspn(rules, ";");
         found = rule_means(rules, end, fn, count);
         rules = *end == ';' ? end + 1 : end;
     }
     if (fn == SD_FN_LAUNCH)
-        hangs = found == HANG;
-    if (found == HANG)
+        injection.hangs = found == HANG;
+    if (found == SLOW || found == FAST)
+        injection.slow = found == SLOW;
+    if (found >= HANG)
         return CUDA_SUCCESS;
     if (found == CUDA_ERROR_DEVICE_UNAVAILABLE)
         sd_get()->lost = CUDA_ERROR_DEVICE_UNAVAILABLE; /* and never comes back */

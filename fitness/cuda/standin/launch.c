@@ -358,6 +358,8 @@ CUresult sd_run_launch(sd_entry *e, double *ns) {
                    .fuel = config->fuel,
                    .checks = config->races ? VM_CHECK_RACES : VM_CHECK_NONE,
                    .host_writes = true,
+                   .clock_cycles = e->launch.cycles,
+                   .timer_ns = e->launch.timer_ns,
                    .globals = f->module->globals};
     memcpy(l.grid, e->launch.grid, sizeof l.grid);
     memcpy(l.block, e->launch.block, sizeof l.block);
@@ -370,6 +372,7 @@ CUresult sd_run_launch(sd_entry *e, double *ns) {
         sd_say("%s: %s", f->entry->name, err.text);
         return status == EV_BAD ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_OUT_OF_MEMORY;
     }
+    e->launch.ticks = result.counters.thread_instructions / 32;
     if (result.ok)
         return CUDA_SUCCESS;
     sd_say("device %d, %s: %s", f->base.context->device, f->entry->name, result.trap.message);

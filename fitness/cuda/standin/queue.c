@@ -73,6 +73,7 @@ static void do_launch(sd_state *s, sd_entry *e) {
     CUresult fault = sd_injected(SD_FN_LAUNCH);
     bool hangs = sd_injected_hang();
     double ns = 0;
+    sd_counters_begin(d, later(d->clock_ns, e->stream->clock_ns), e);
     (void)pthread_mutex_unlock(&s->lock);
     while (hangs)
         (void)sleep(1000); /* the program gives up, or waits for ever as on the chip */
@@ -85,7 +86,9 @@ static void do_launch(sd_state *s, sd_entry *e) {
         end_others(s, e);
     }
     sd_turn_end(turn);
-    d->clock_ns = e->stream->clock_ns = later(d->clock_ns, e->stream->clock_ns) + ns * jitter(s);
+    ns *= jitter(s) / sd_clock_share();
+    d->clock_ns = e->stream->clock_ns = later(d->clock_ns, e->stream->clock_ns) + ns;
+    sd_counters_end(d, d->clock_ns, e);
 }
 
 static void do_copy(sd_state *s, const sd_entry *e) {

@@ -9,6 +9,7 @@
  *   buffer   device, host or managed memory: all of it stands in one memory of the machine, so that
  *            devices reach their peers and kernels reach the host's buffers
  *   clock    modelled nanoseconds, of a stream and of a device; what events read
+ *   counters what kernels read of a device: its SMs' cycles and its timer
  *
  * All of the state is behind one lock, which the exports take (exports.c). A driver is process-wide
  * by its interface: this is the only state of the project that is. */
@@ -114,12 +115,19 @@ typedef struct sd_buffer {
     char *host; /* where this process sees it */
 } sd_buffer;
 
+/* %clock64 and %globaltimer between two kernels. */
+typedef struct sd_counters {
+    double cycles, ns;
+    double then_ns; /* of the clock, when they were counted on last */
+} sd_counters;
+
 typedef struct sd_device {
     gpu *g;
     uint64_t bytes, used;
     sd_context *primary;
     unsigned retained, flags;
     double clock_ns; /* the worker's */
+    sd_counters counters;
 } sd_device;
 
 /* ---- turns of kernels that run side by side (turns.c) ---- */
@@ -165,6 +173,8 @@ typedef struct sd_entry {
             uint32_t grid[3], block[3], shared;
             void *params; /* its own copy */
             bool timed;
+            uint64_t cycles, timer_ns; /* the counters at its begin */
+            uint64_t ticks;            /* that it counted the timer on by itself */
             sd_turn turn;
         } launch;
         struct {
@@ -246,6 +256,14 @@ EV_PRINTF(1, 2) void sd_say(const char *format, ...); /* on stderr, unless it is
 /* The error that EVOKE_STANDIN_FAIL wants of this call, counted; CUDA_SUCCESS: none. */
 CUresult sd_injected(sd_fn fn);
 bool sd_injected_hang(void); /* the last answer of sd_injected for a launch was "hang" */
+double sd_clock_share(void); /* of the full SM clock, at which kernels run now */
+
+/* ---- counters (counters.c) ---- */
+
+/* A kernel begins at `now_ns` of its device's clock: what it sees. */
+void sd_counters_begin(sd_device *device, double now_ns, sd_entry *launch);
+/* It ended at `now_ns`. */
+void sd_counters_end(sd_device *device, double now_ns, const sd_entry *launch);
 
 /* ---- the queue (queue.c) ---- */
 
