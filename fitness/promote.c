@@ -172,9 +172,13 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
         EV_TRY(try_schedules(f, trial, s, err));
     if (s->stopped == GATE_NONE)
         EV_TRY(try_time(f, trial, s, err));
-    if (s->stopped == GATE_NONE)
-        EV_TRY(fit_cover(f, trial, s, err));
-    return try_again(f, TASK_SMOKE, fresh, trial, s, err);
+    if (s->stopped != GATE_NONE)
+        return EV_OK;
+    EV_TRY(fit_cover(f, trial, s, err));
+    EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
+    if (s->stopped != GATE_NONE)
+        s->ns = 0; /* of what is wrong */
+    return EV_OK;
 }
 
 /* In the twin: what only a virtual machine can tell, at the smallest cases. */

@@ -152,11 +152,24 @@ static void add_hashes(const fake *f, json_t *m, const json_t *genome) {
     (void)json_object_set_new(m, "words", json_string("words\n"));
 }
 
+/* Edits that pay, and none that does not. */
+static bool is_bare(const fake *f) {
+    bool pays = f->has[PAIR_A] || f->has[PAIR_B], other = false;
+    for (int i = 0; i < NUMBERS; i++) {
+        bool gains_by_it = i == PAIR_A || i == PAIR_B;
+        for (size_t k = 0; k < sizeof gains / sizeof gains[0]; k++)
+            gains_by_it = gains_by_it || gains[k] == i;
+        pays = pays || (f->has[i] && gains_by_it);
+        other = other || (f->has[i] && !gains_by_it);
+    }
+    return pays && !other;
+}
+
 static void score_it(fake *f, const json_t *genome, bool promotes) {
     score s = {.stopped = GATE_NONE, .ns = time_of(f, genome), .error = 1e-6};
     if (f->has[TRAPS])
         s = (score){.stopped = GATE_SAFE, .reason = "out-of-bounds", .trap = "out-of-bounds"};
-    if (promotes && f->has[CHEAT])
+    if (promotes && (f->has[CHEAT] || (getenv("EVOKE_FRAGILE") && is_bare(f))))
         s = (score){.stopped = GATE_PROMOTED, .reason = "wrong at another shape"};
     for (size_t i = 0; promotes && i < f->t->case_count; i++) {
         const task_case *at = &f->t->cases[i];
@@ -328,8 +341,8 @@ static int remove_scratch(void **state) {
 
 static int clear_faults(void **state) {
     (void)state;
-    const char *names[] = {"EVOKE_FAULT", "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
-                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW"};
+    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",         "EVOKE_FRAGILE"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return 0;
@@ -449,6 +462,78 @@ static void test_the_winner_is_minimal_and_does_not_cheat(void **state) {
     assert_true(pays);
     assert_non_null(strstr(unbroken, "\"promoted\":true"));
     assert_non_null(strstr(unbroken, "\"time_kind\":\"modelled\""));
+}
+
+static bool has_edit_at(const json_t *genome, int number) {
+    size_t at = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), at, edit) {
+        if (atoi(ev_json_text(edit, "at", "i0") + 1) == number)
+            return true;
+    }
+    return false;
+}
+
+/* Evaluations of one phase, and those of them that hold the cheat. */
+typedef struct cheats {
+    size_t all, cheating, refused;
+} cheats;
+
+static ev_status count_cheats(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    cheats *c = context;
+    c->all++;
+    c->cheating += has_edit_at(e->genome, CHEAT);
+    c->refused += strstr(e->reason, "wrong at another shape") != NULL;
+    return EV_OK;
+}
+
+static cheats cheats_in(const char *records_path, const char *phase) {
+    ev_error err;
+    records *r = NULL;
+    cheats c = {0};
+    assert_int_equal(records_open_read(records_path, &r, &err), EV_OK);
+    assert_int_equal(records_each(r, 0, phase, count_cheats, &c, &err), EV_OK);
+    records_close(r);
+    return c;
+}
+
+/* Gate 6 comes first: no trial is spent on what it refuses, and each refusal stands in the records.
+ */
+static void test_what_cheats_is_not_minimised(void **state) {
+    (void)state;
+    cheats trials = cheats_in(in_scratch("unbroken"), "minimise");
+    cheats promotions = cheats_in(in_scratch("unbroken"), "promote");
+    assert_true(trials.all > 0 && promotions.cheating > 0);
+    assert_int_equal(trials.cheating, 0);
+    assert_int_equal(promotions.refused, promotions.cheating);
+}
+
+/* Gate 6 has the last word on what is minimised: here it wants one edit beside those that pay. */
+static void test_what_is_minimised_passes_gate_six(void **state) {
+    (void)state;
+    char *winners[2];
+    setenv("EVOKE_FRAGILE", "1", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        tune_options o = options_for(in_scratch("fragile"), 1 + 4 * i);
+        tune_report report = run(&o);
+        assert_true(report.row_count > 0 && report.rows[0].promoted);
+        tune_report_free(&report);
+        assert_true(cheats_in(in_scratch("fragile"), "promote").refused > 0);
+        winners[i] = winner_of(in_scratch("fragile"));
+        assert_int_equal(unlink(in_scratch("fragile")), 0);
+    }
+    assert_string_equal(winners[0], winners[1]);
+    json_t *genome = json_loads(winners[0], JSON_DISABLE_EOF_CHECK, NULL);
+    size_t paying = 0, edits = json_array_size(json_object_get(genome, "edits"));
+    for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++)
+        paying += has_edit_at(genome, gains[i]);
+    paying += has_edit_at(genome, PAIR_A) && has_edit_at(genome, PAIR_B) ? 2 : 0;
+    assert_true(paying > 0);
+    assert_int_equal(edits, paying + 1);
+    json_decref(genome);
+    free(winners[0]);
+    free(winners[1]);
 }
 
 static void test_any_number_of_workers_finds_the_same(void **state) {
@@ -711,6 +796,32 @@ static void test_stop_ends_cleanly_and_resumes(void **state) {
     expect_unbroken(in_scratch("stopped"));
 }
 
+static void stop_behind_the_search(void *context, const tune_progress *p) {
+    (void)context;
+    if (p->note && strstr(p->note, "promoting"))
+        stop = 1;
+}
+
+/* What is found by then stands, and --resume brings the rest to its end. */
+static void test_stop_while_promoting(void **state) {
+    (void)state;
+    stop = 0;
+    tune_options o = options_for(in_scratch("cut"), 2);
+    o.stop = &stop;
+    o.progress = stop_behind_the_search;
+    tune_report report = run(&o);
+    assert_true(report.stopped && report.row_count > 0);
+    assert_int_equal(report.evaluations, 150);
+    tune_report_free(&report);
+    assert_int_equal(cheats_in(in_scratch("cut"), "minimise").all, 0);
+    o = options_for(in_scratch("cut"), 2);
+    o.resume = true;
+    report = run(&o);
+    assert_false(report.stopped);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("cut"));
+}
+
 static void test_seconds_end_the_search(void **state) {
     (void)state;
     tune_options o = options_for(NULL, 2);
@@ -726,6 +837,8 @@ int main(int argc, char **argv) {
         return serve();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_winner_is_minimal_and_does_not_cheat, find_unbroken),
+        cmocka_unit_test_setup(test_what_cheats_is_not_minimised, clear_faults),
+        cmocka_unit_test_setup(test_what_is_minimised_passes_gate_six, clear_faults),
         cmocka_unit_test_setup(test_any_number_of_workers_finds_the_same, clear_faults),
         cmocka_unit_test_setup(test_every_strategy_runs_the_same_with_any_number_of_workers,
                                clear_faults),
@@ -742,6 +855,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
         cmocka_unit_test_setup(test_bad_options, clear_faults),
         cmocka_unit_test_setup(test_stop_ends_cleanly_and_resumes, clear_faults),
+        cmocka_unit_test_setup(test_stop_while_promoting, clear_faults),
         cmocka_unit_test_setup(test_seconds_end_the_search, clear_faults),
     };
     int failed = cmocka_run_group_tests(tests, make_scratch, remove_scratch);

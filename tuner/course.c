@@ -74,15 +74,14 @@ static ev_status choose_starts(course *c, ev_error *err) {
     return EV_OK;
 }
 
-/* The baseline's time as a score counts it: the geometric mean over the timed search cases. */
-static double baseline_mean(const course *c) {
+double course_baseline_mean(const course *c, corpus_split split) {
     const json_t *times = json_object_get(c->ready, "baseline_ns");
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < c->t->case_count; i++) {
         const task_case *at = &c->t->cases[i];
         double ns = ev_json_number(times, at->name, 0);
-        if (at->split == CORPUS_SEARCH && at->use == TASK_TIME && ns > 0) {
+        if (at->split == split && at->use == TASK_TIME && ns > 0) {
             sum += log(ns);
             count++;
         }
@@ -97,7 +96,7 @@ static ev_status check_ready(course *c, ev_error *err) {
                        "the task %s changed while it was read, or is another one where the worker "
                        "runs; start again",
                        c->t->path);
-    c->baseline_ns = baseline_mean(c);
+    c->baseline_ns = course_baseline_mean(c, CORPUS_SEARCH);
     return EV_OK;
 }
 
@@ -157,7 +156,8 @@ void course_close(course *c) {
 
 bool course_finished(const course *c) {
     uint64_t budget = c->run->options->evaluations;
-    return c->out_of_time || (budget > 0 && search_committed(c->search) >= budget);
+    bool whole = budget > 0 && search_committed(c->search) >= budget;
+    return !c->cut_short && (c->out_of_time || whole);
 }
 
 /* ---- records ---- */

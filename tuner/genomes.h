@@ -14,4 +14,11 @@ bool genome_has_edit(const json_t *genome, const json_t *edit);
 /* Whether the edits of one make sense in the other: same start, same macros, same kind of base. */
 bool genome_same_base(const json_t *a, const json_t *b);
 
+/* The genome with the edits [from, to) alone, and without them: a new reference. NULL: out of
+ * memory. */
+json_t *genome_part(const json_t *genome, size_t from, size_t to);
+json_t *genome_without(const json_t *genome, size_t from, size_t to);
+/* Whether the genome has all edits of the other, on the same base. */
+bool genome_holds(const json_t *genome, const json_t *other);
+
 #endif

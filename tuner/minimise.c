@@ -1,6 +1,8 @@
 /* Minimise: delta debugging of a list of edits. */
 #include "tuner/minimise.h"
 
+#include "tuner/genomes.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,48 +15,36 @@ typedef struct work {
     double ns;
 } work;
 
-static size_t edit_count(const json_t *genome) {
-    return json_array_size(json_object_get(genome, "edits"));
+static ev_status is_good(work *w, json_t *genome, double ns, bool *good, ev_error *err) {
+    *good = ns > 0 && ns <= w->limit;
+    if (*good && w->request->confirm)
+        return w->request->confirm(w->request->context, genome, good, err);
+    return EV_OK;
 }
 
-/* The genome without the edits [from, to). NULL: out of memory. */
-static json_t *without(const json_t *genome, size_t from, size_t to) {
-    json_t *copy = json_copy((json_t *)genome);
-    json_t *edits = json_array();
-    const json_t *all = json_object_get(genome, "edits");
-    bool ok = copy && edits;
-    for (size_t i = 0; ok && i < json_array_size(all); i++) {
-        if (i < from || i >= to)
-            ok = json_array_append(edits, json_array_get(all, i)) == 0;
-    }
-    ok = ok && json_object_set(copy, "edits", edits) == 0;
-    json_decref(edits);
-    if (ok)
-        return copy;
-    json_decref(copy);
-    return NULL;
-}
-
-/* The first of the genomes that keeps the gain; `count` if none does. */
+/* The first of the genomes that keeps the gain, and is confirmed where that is asked for; `count`
+ * if none is. */
 static ev_status first_good(work *w, json_t *const *genomes, double *ns, size_t count, size_t *at,
                             ev_error *err) {
     w->spent += count;
     EV_TRY(w->request->score(w->request->context, genomes, count, ns, err));
-    size_t i = 0;
-    while (i < count && !(ns[i] > 0 && ns[i] <= w->limit))
-        i++;
-    *at = i;
+    bool good = false;
+    for (*at = 0; *at < count; ++*at) {
+        EV_TRY(is_good(w, genomes[*at], ns[*at], &good, err));
+        if (good)
+            return EV_OK;
+    }
     return EV_OK;
 }
 
 /* Leaves out one of `parts` parts; *found: one could go. */
 static ev_status try_parts(work *w, size_t parts, bool *found, ev_error *err) {
-    size_t size = edit_count(w->genome), at = parts;
+    size_t size = genome_edit_count(w->genome), at = parts;
     json_t **genomes = calloc(parts, sizeof(json_t *));
     double *ns = calloc(parts, sizeof *ns);
     ev_status status = genomes && ns ? EV_OK : ev_fail_memory(err, parts * sizeof(json_t *));
     for (size_t i = 0; status == EV_OK && i < parts; i++) {
-        genomes[i] = without(w->genome, i * size / parts, (i + 1) * size / parts);
+        genomes[i] = genome_without(w->genome, i * size / parts, (i + 1) * size / parts);
         if (!genomes[i])
             status = ev_fail_memory(err, 0);
     }
@@ -75,8 +65,8 @@ static ev_status try_parts(work *w, size_t parts, bool *found, ev_error *err) {
 
 static ev_status shrink(work *w, ev_error *err) {
     size_t parts = 1; /* first of all: without any edit */
-    while (edit_count(w->genome) > 0 && w->spent + parts <= w->request->budget) {
-        size_t size = edit_count(w->genome);
+    while (genome_edit_count(w->genome) > 0 && w->spent + parts <= w->request->budget) {
+        size_t size = genome_edit_count(w->genome);
         parts = parts < size ? parts : size;
         bool found = false;
         EV_TRY(try_parts(w, parts, &found, err));

@@ -9,11 +9,15 @@
 #include "base/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Scores `count` genomes: ns[i] is the time of genomes[i], 0 if it fails a gate. */
 typedef ev_status minimise_score(void *context, json_t *const *genomes, size_t count, double *ns,
                                  ev_error *err);
+
+/* Whether one that keeps the gain may stand for its parent. */
+typedef ev_status minimise_confirm(void *context, json_t *genome, bool *good, ev_error *err);
 
 typedef struct minimise_request {
     const json_t *genome; /* borrowed */
@@ -22,6 +26,7 @@ typedef struct minimise_request {
     double keep;          /* share of the gain to keep, 0.98 */
     size_t budget;        /* trials at most */
     minimise_score *score;
+    minimise_confirm *confirm; /* NULL: its time is enough */
     void *context;
 } minimise_request;
 

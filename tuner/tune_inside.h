@@ -1,4 +1,4 @@
-/* The inside of a run, for tune.c, course*.c, finish*.c and rows.c only. */
+/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and rows.c only. */
 #ifndef TUNER_TUNE_INSIDE_H
 #define TUNER_TUNE_INSIDE_H
 
@@ -58,6 +58,7 @@ typedef struct course {
     bool has_gap;          /* a child was not in the records: the search is at work again */
     double began, earlier; /* this task's clock, and its seconds in earlier runs */
     bool out_of_time;
+    bool cut_short;               /* stopped while its best were promoted */
     uint64_t minimised, promoted; /* numbers of the next evaluation in these phases */
     double baseline_ns;           /* on the search cases */
     tune_progress progress;
@@ -68,6 +69,8 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) E
 ev_status course_search(course *c, ev_error *err) EV_CHECKED;
 void course_close(course *c);
 bool course_finished(const course *c); /* it had its whole budget */
+/* The baseline's time as a score counts it: the geometric mean over a split's timed cases. */
+double course_baseline_mean(const course *c, corpus_split split);
 double course_seconds(const course *c);
 void course_display(course *c, const char *note);
 
@@ -75,6 +78,7 @@ void course_display(course *c, const char *note);
 typedef struct trial {
     bool passed;
     double ns, error;
+    char ptx_sha256[EV_SHA256_HEX]; /* "": not reached */
 } trial;
 
 /* Scores genomes on all workers; trials[i] is genomes[i]'s. */
@@ -100,7 +104,7 @@ ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;
 /* The genome of an unmodified start; a new reference. */
 ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *err) EV_CHECKED;
 
-/* finish.c: minimise, promote, and the winner's record. */
+/* finish.c: promote, minimise, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
 /* rows.c: the final table as JSON, and the winners of an earlier run. */

@@ -1,0 +1,137 @@
+/* Finish, promotions: genomes at gate 6, each judged once. */
+#include "tuner/finish_inside.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is wrong is mostly seen at the first case; what is right runs all of them, and is timed. */
+#define COST_WRONG 1
+#define COST_RIGHT 4
+#define BUDGET 96
+#define BUDGET_WINNER 32 /* more, when it is minimised */
+
+bool finish_may_promote(const finish *f, bool is_winner) {
+    return f->spent < BUDGET + (is_winner ? BUDGET_WINNER : 0);
+}
+
+void finish_clear_winner(winner *w) {
+    json_decref(w->genome);
+    pool_job_free(w->job);
+    free(w->words);
+    *w = (winner){0};
+}
+
+/* ---- verdicts ---- */
+
+/* The same PTX may be launched otherwise: by other macros. malloc'ed; NULL: out of memory. */
+static char *code_key(const json_t *genome, const char *ptx_sha256) {
+    json_t *base = genome_part(genome, 0, 0);
+    char *text = base ? ev_json_print(base, true) : NULL;
+    json_decref(base);
+    ev_str key = EV_STR_EMPTY;
+    if (text)
+        ev_str_printf(&key, "%s %s", ptx_sha256, text);
+    free(text);
+    return text ? ev_str_take(&key) : NULL;
+}
+
+static ev_status judge_as(finish *f, const json_t *genome, const char *ptx_sha256, verdict v,
+                          ev_error *err) {
+    char *text = ev_json_print(genome, true);
+    bool ok = text && json_object_set_new(f->judged, text, json_integer(v)) == 0;
+    free(text);
+    char *key = ok && ptx_sha256[0] ? code_key(genome, ptx_sha256) : NULL;
+    if (ok && ptx_sha256[0])
+        ok = key && json_object_set_new(f->judged, key, json_integer(v)) == 0;
+    free(key);
+    return ok ? EV_OK : ev_fail_memory(err, 0);
+}
+
+ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, ev_error *err) {
+    char *text = ev_json_print(genome, true);
+    if (!text)
+        return ev_fail_memory(err, 0);
+    *v = (verdict)json_integer_value(json_object_get(f->judged, text));
+    const char *sha = json_string_value(json_array_get(json_object_get(f->scored, text), 1));
+    free(text);
+    if (*v || !sha || !sha[0])
+        return EV_OK;
+    char *key = code_key(genome, sha);
+    if (!key)
+        return ev_fail_memory(err, 0);
+    *v = (verdict)json_integer_value(json_object_get(f->judged, key));
+    free(key);
+    return EV_OK;
+}
+
+/* ---- gate 6 ---- */
+
+/* More edits than a start has want a gain over it, there where the search has not looked. Where
+ * times are measured, both were by turns with the baseline: what that drifted since, the bar did.
+ */
+static void hold_against_bar(const finish *f, score *s) {
+    bool drifts = s->baseline_ns > 0 && f->bar_baseline_ns > 0;
+    double bar = drifts ? f->bar_ns * s->baseline_ns / f->bar_baseline_ns : f->bar_ns;
+    if (s->stopped != GATE_NONE || bar == 0 || s->ns < bar * (1 - FINISH_LEAST_GAIN))
+        return;
+    s->stopped = GATE_PROMOTED;
+    snprintf(
+        s->reason, sizeof s->reason,
+        "not faster than the best unmodified start on the held-out cases: %.1f ns, start %.1f ns",
+        s->ns, bar);
+}
+
+/* Takes the job over. */
+static void keep(finish *f, json_t *genome, pool_job *job, const score *s) {
+    finish_clear_winner(&f->kept);
+    f->kept = (winner){.genome = json_incref(genome), .job = job, .promoted = true, .score = *s};
+}
+
+static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, ev_error *err) {
+    pool_job *job = NULL;
+    EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
+    score s = {0};
+    bool scored = job_score(job, &s);
+    if (scored)
+        hold_against_bar(f, &s);
+    ev_status status =
+        course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
+    /* It has a time only if all was right. */
+    *v = scored && s.stopped == GATE_NONE ? PROMOTED : scored && s.ns > 0 ? SLOW : WRONG;
+    f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
+    if (status == EV_OK)
+        status = judge_as(f, genome, job->ptx_sha256, *v, err);
+    if (status == EV_OK && *v == PROMOTED) {
+        keep(f, genome, job, &s);
+        return EV_OK;
+    }
+    if (*v == SLOW && ns > 0)
+        finish_note_transfer(f, genome, ns, s.ns);
+    tally_add(&f->refused, scored ? s.reason : job->reason);
+    pool_job_free(job);
+    return status;
+}
+
+ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, ev_error *err) {
+    EV_TRY(finish_verdict(f, genome, v, err));
+    bool is_kept = f->kept.genome && json_equal(f->kept.genome, genome);
+    if (*v && (*v != PROMOTED || is_kept))
+        return EV_OK;
+    return judge(f, genome, ns, v, err);
+}
+
+ev_status finish_refuse(finish *f, const json_t *genome, ev_error *err) {
+    return judge_as(f, genome, "", SLOW, err);
+}
+
+void finish_take(finish *f, winner *to) {
+    assert(f->kept.genome);
+    finish_clear_winner(to);
+    *to = f->kept;
+    f->kept = (winner){0};
+}
