@@ -121,7 +121,8 @@ typedef struct device_launch {
     uint64_t *executions; /* on the VM: per pc; NULL: not wanted */
     double *stalls; /* on the VM, with timing: per pc share of stall cycles; NULL: not wanted */
     model_site
-        *sites; /* the same, with what it waited for and accessed; zeroed; NULL: not wanted */
+        *sites;       /* the same, with what it waited for and accessed; zeroed; NULL: not wanted */
+    bool follows_all; /* on the VM, with timing: as if no block repeated another */
 } device_launch;
 
 typedef struct device_outcome {

@@ -258,6 +258,8 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);
+    if (launch->follows_all)
+        model_follow_all(v->last);
     if (launch->sites != NULL)
         model_watch_sites(v->last, launch->sites);
     l->observer = model_observer(v->last);

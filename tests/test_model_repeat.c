@@ -1,5 +1,6 @@
-/* Blocks that repeat an earlier one at moved addresses: the model's figures are those of following
- * every block, and it sees where blocks part. */
+/* Blocks that repeat an earlier one at moved addresses, and batches that repeat an earlier one's
+ * events: the model's figures are those of following every block and every event, and it sees where
+ * blocks part. */
 #include "fitness/model/model_impl.h"
 
 #include <math.h>
@@ -63,6 +64,20 @@ static const row ROWS[] = {
      HEAD LOAD "mul.wide.u32 %rd6, %r1, 4;\nadd.s64 %rd7, %rd1, %rd6;\n"
                "ld.global.u32 %r11, [%rd7];\nadd.u32 %r5, %r5, %r11;\n" STORE TAIL,
      64, 128, 4, 0, 0, 0},
+    /* Batches end where they are full: in the middle of a round, and of a block of code. */
+    {"long loops",
+     HEAD LOAD LOAD
+     "mov.u32 %r10, 0;\nL:\nld.global.u32 %r11, [%rd4];\n"
+     "mul.wide.u32 %rd6, %r10, 128;\nadd.s64 %rd7, %rd1, %rd6;\n"
+     "ld.global.u32 %r12, [%rd7];\nadd.u32 %r5, %r5, %r11;\nadd.u32 %r5, %r5, %r12;\n"
+     "ld.global.u32 %r12, [%rd7+64];\nadd.u32 %r5, %r5, %r12;\nadd.u32 %r10, %r10, 1;\n"
+     "setp.lt.u32 %p2, %r10, 150;\n@%p2 bra L;\n" STORE TAIL,
+     16, 128, 4, 0, 0, 15},
+    {"loops with barriers and lanes that leave",
+     HEAD "mov.u32 %r10, 0;\nL:\n" LOAD EXCHANGE "bar.sync 0;\nadd.u32 %r10, %r10, 1;\n"
+          "setp.lt.u32 %p2, %r10, 9;\n@%p2 bra L;\nand.b32 %r9, %r1, 1;\n"
+          "setp.eq.u32 %p1, %r9, 0;\n@%p1 ret;\n" STORE TAIL,
+     16, 256, 4, 0, 0, 15},
     {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 63, 63},
     {"atomics that meet", HEAD LOAD "red.global.add.u32 [%rd2], %r5;\n" TAIL, 64, 128, 4, 0, 63,
      63},
@@ -82,7 +97,11 @@ typedef struct outcome {
     size_t instructions, stored_count;
 } outcome;
 
-static outcome run(const row *r, bool follows_all) {
+/* What of the row is not recalled. A model that counts accesses by instruction takes each event as
+ * it comes. */
+typedef enum way { RECALLS, FOLLOWS_BLOCKS, FOLLOWS_EVENTS } way;
+
+static outcome run(const row *r, way w) {
     ev_error err = {.text = ""};
     gpu *g = NULL;
     vm_module *module = NULL;
@@ -109,8 +128,11 @@ static outcome run(const row *r, bool follows_all) {
                    .schedule_seed = r->seed};
     assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
     model_set_buffers(m, buffers, 2);
-    if (follows_all)
+    model_site *sites = calloc(vm_module_insn_count(module), sizeof *sites);
+    if (w >= FOLLOWS_BLOCKS)
         model_follow_all(m);
+    if (w >= FOLLOWS_EVENTS)
+        model_watch_sites(m, sites);
     l.observer = model_observer(m);
     vm_result result;
     if (vm_run(memory, &l, &result, &err) != EV_OK || !result.ok)
@@ -123,6 +145,7 @@ static outcome run(const row *r, bool follows_all) {
     o.stored = malloc((o.stored_count + 1) * sizeof *o.stored);
     memcpy(o.stored, stored, o.stored_count * sizeof *o.stored);
     model_free(m);
+    free(sites);
     vm_memory_free(memory);
     vm_module_free(module);
     gpu_free(g);
@@ -160,12 +183,28 @@ static void compare(const row *r, const outcome *a, const outcome *b) {
 static void test_same_figures(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-        outcome a = run(&ROWS[i], false), b = run(&ROWS[i], true);
+        outcome a = run(&ROWS[i], RECALLS), b = run(&ROWS[i], FOLLOWS_BLOCKS);
         compare(&ROWS[i], &a, &b);
         assert_int_equal(b.time.repeated_blocks, 0);
         if (a.time.repeated_blocks < ROWS[i].least || a.time.repeated_blocks > ROWS[i].most)
             fail_msg("%s: %llu blocks repeat another", ROWS[i].name,
                      (unsigned long long)a.time.repeated_blocks);
+        outcome_free(&a);
+        outcome_free(&b);
+    }
+}
+
+/* To the bit: cycles are summed as whole numbers. */
+static void test_same_events(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        outcome a = run(&ROWS[i], FOLLOWS_BLOCKS), b = run(&ROWS[i], FOLLOWS_EVENTS);
+        compare(&ROWS[i], &a, &b);
+        if (a.time.ns != b.time.ns)
+            fail_msg("%s: %.17g ns, and %.17g event by event", ROWS[i].name, a.time.ns, b.time.ns);
+        assert_memory_equal(a.time.term_ns, b.time.term_ns, sizeof a.time.term_ns);
+        assert_memory_equal(a.time.stall_share, b.time.stall_share, sizeof a.time.stall_share);
+        assert_memory_equal(a.stalls, b.stalls, a.instructions * sizeof *a.stalls);
         outcome_free(&a);
         outcome_free(&b);
     }
@@ -260,6 +299,7 @@ static void test_broken_logs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_figures),
+        cmocka_unit_test(test_same_events),
         cmocka_unit_test(test_logs),
         cmocka_unit_test(test_broken_logs),
     };

@@ -2,6 +2,7 @@
  * to, and clear words for data that cannot be read. */
 #include "tests/cli_run.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,6 +70,24 @@ static void takes_other_gpus(void **state) {
     json_decref(b);
 }
 
+/* What the model costs, each way of blocks in a row of its own. */
+static void tells_its_cost(void **state) {
+    (void)state;
+    static const char *const blocks[] = {"repeats recalled", "all followed"};
+    json_t *json = cli_json(CLI_RUN("bench", "model", "--only", "vector_add", "--json"), 0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_string_equal(json_string_value(json_object_get(row, "kernel")), "vector_add");
+        assert_string_equal(json_string_value(json_object_get(row, "blocks")), blocks[i]);
+        assert_true(number(row, "vm_seconds") > 0 && number(row, "checked_vm_seconds") > 0);
+        double more = 100 * (number(row, "model_seconds") / number(row, "vm_seconds") - 1);
+        assert_true(fabs(number(row, "overhead_percent") - more) < 1e-6 * (1 + fabs(more)));
+    }
+    json_decref(json);
+}
+
 static void refuse(const char *text, const char *words) {
     cli_write("bad.csv", text);
     cli_expect_error(
@@ -103,6 +122,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_the_bars),
         cmocka_unit_test(takes_other_gpus),
+        cmocka_unit_test(tells_its_cost),
         cmocka_unit_test(refuses_bad_data),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -93,7 +93,10 @@ ev_status bench_vm_build(const bench_kernel *k, int sm, ev_str *ptx, ev_error *e
 
 ev_status bench_rig_run(bench_rig *r, const bench_kernel *k, const bench_kind *kind,
                         bench_measure *m, ev_error *err) {
-    device_launch launch = {.params = r->params, .checks = kind->checks, .jobs = kind->jobs};
+    device_launch launch = {.params = r->params,
+                            .checks = kind->checks,
+                            .jobs = kind->jobs,
+                            .follows_all = kind->follows_all};
     double (*clock)(void) = kind->jobs > 0 ? ev_clock_now : ev_clock_cpu;
     device_timing timing;
     memcpy(launch.grid, k->grid, sizeof launch.grid);
@@ -172,14 +175,16 @@ static ev_status bench_checks(bench_rig *r, const bench_kernel *k, const char *o
     return EV_OK;
 }
 
-/* Turns about, so that a machine that slows down in between slows both. */
-static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_overhead *out,
+/* Turns about, so that a machine that slows down in between slows all. */
+static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_overhead out[2],
                                   ev_error *err) {
     static const bench_kind kinds[] = {
         {.name = "vm", .checks = VM_CHECK_NONE},
         {.name = "model", .checks = VM_CHECK_NONE, .modelled = true},
+        {.name = "model, all followed", .modelled = true, .follows_all = true},
         {.name = "vm, all checks", .checks = VM_CHECK_ALL},
-        {.name = "model, all checks", .checks = VM_CHECK_ALL, .modelled = true}};
+        {.name = "model, all checks", .checks = VM_CHECK_ALL, .modelled = true},
+        {.name = "both", .checks = VM_CHECK_ALL, .modelled = true, .follows_all = true}};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     bench_measure m[KINDS] = {{.runs = 0}};
     double total = 0, seconds[KINDS];
@@ -190,16 +195,18 @@ static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_ove
     while (bench_wants_more(m[0].runs, total))
         for (size_t i = 0; i < KINDS; i++) {
             EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
-            total += m[i].seconds[m[i].runs - 1] / 2;
+            total += m[i].seconds[m[i].runs - 1] / 3;
         }
     for (size_t i = 0; i < KINDS; i++)
         seconds[i] = bench_quantile(m[i].seconds, m[i].runs, 0.5);
-    *out = (bench_overhead){.kernel = k->name,
-                            .vm_seconds = seconds[0],
-                            .model_seconds = seconds[1],
-                            .checked_seconds = seconds[2],
-                            .checked_model_seconds = seconds[3],
-                            .runs = m[0].runs};
+    for (size_t i = 0; i < 2; i++)
+        out[i] = (bench_overhead){.kernel = k->name,
+                                  .follows_all = kinds[1 + i].follows_all,
+                                  .vm_seconds = seconds[0],
+                                  .model_seconds = seconds[1 + i],
+                                  .checked_seconds = seconds[3],
+                                  .checked_model_seconds = seconds[4 + i],
+                                  .runs = m[0].runs};
     return EV_OK;
 }
 
@@ -239,7 +246,7 @@ static ev_status bench_kernels(device *d, const cli_args *args, vm_report *repor
 ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENCH_OVERHEAD_MOST],
                             size_t *count, ev_error *err) {
     *count = 0;
-    for (size_t i = 0; i < KERNEL_COUNT && *count < BENCH_OVERHEAD_MOST; i++) {
+    for (size_t i = 0; i < KERNEL_COUNT && *count + 2 <= BENCH_OVERHEAD_MOST; i++) {
         if (only != NULL && strcmp(only, kernels[i].name) != 0)
             continue;
         ev_str ptx = EV_STR_EMPTY;
@@ -248,7 +255,8 @@ ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENC
         if (status == EV_OK)
             status = bench_rig_fill(&r, &kernels[i], &ptx, err);
         if (status == EV_OK)
-            status = measure_overhead(&r, &kernels[i], &out[(*count)++], err);
+            status = measure_overhead(&r, &kernels[i], &out[*count], err);
+        *count += 2;
         bench_rig_clear(&r);
         ev_str_free(&ptx);
         EV_TRY(status);

@@ -40,7 +40,7 @@ void bench_rig_clear(bench_rig *r); /* frees all buffers of the device */
 typedef struct bench_kind {
     const char *name;
     vm_checks checks;
-    bool modelled;
+    bool modelled, follows_all;
     uint32_t jobs; /* over 0: seconds are of the wall's clock, else of the CPU's */
 } bench_kind;
 

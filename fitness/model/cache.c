@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SECTORS_PER_LINE 4
+#define FIRST_ROUND (UINT64_C(1) << CACHE_ROUND_SHIFT)
 
 _Static_assert(sizeof(cache_line) * CACHE_WAYS == 64, "a set is a line of the host's cache");
 
@@ -24,16 +25,19 @@ ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
     if (array == NULL)
         return ev_fail_memory(err, room);
     memset(array, 0, room);
-    *out = (model_cache){.lines = array, .sets = sets};
+    *out = (model_cache){.lines = array, .sets = sets, .round = FIRST_ROUND};
     return EV_OK;
 }
 
+/* Lines of earlier rounds were used before all of this one, so they go first. */
 void model_cache_clear(model_cache *cache) {
-    if (cache->clock > UINT32_MAX / 2) { /* half is enough for what comes until the next clear */
-        memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
-        cache->clock = 0;
-    }
-    cache->cleared = cache->clock;
+    cache->round += FIRST_ROUND;
+    /* half is enough for what comes until the next clear */
+    if (cache->round != 0 && cache->clock <= UINT32_MAX / 2)
+        return;
+    memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
+    cache->clock = 0;
+    cache->round = FIRST_ROUND;
 }
 
 void model_cache_free(model_cache *cache) {
@@ -41,23 +45,27 @@ void model_cache_free(model_cache *cache) {
     cache->lines = NULL;
 }
 
-unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors) {
-    /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
-    cache_line *set = cache->lines + (hash_of(line) & (cache->sets - 1)) * CACHE_WAYS;
+static cache_line *oldest_of(cache_line *set) {
     cache_line *oldest = set;
-    cache->clock++;
-    for (int way = 0; way < CACHE_WAYS; way++) {
-        if (set[way].tag == line + 1 && set[way].used > cache->cleared) {
-            unsigned there = set[way].sectors & sectors;
-            set[way].sectors |= sectors;
-            set[way].used = cache->clock;
-            return there;
-        }
+    for (int way = 1; way < CACHE_WAYS; way++)
         if (set[way].used < oldest->used)
             oldest = &set[way];
-    }
-    *oldest = (cache_line){.tag = line + 1, .used = cache->clock, .sectors = sectors};
-    return 0;
+    return oldest;
+}
+
+uint32_t model_cache_find(model_cache *cache, uint64_t line) {
+    /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
+    cache_line *set = cache->lines + (hash_of(line) & (cache->sets - 1)) * CACHE_WAYS;
+    uint64_t tag = line + cache->round;
+    /* without a branch a way: which one it is cannot be foreseen */
+    unsigned found = 0;
+    for (unsigned way = 0; way < CACHE_WAYS; way++)
+        found |= (unsigned)(set[way].tag == tag) << way;
+    if (found != 0)
+        return (uint32_t)(set - cache->lines) + (unsigned)__builtin_ctz(found);
+    cache_line *oldest = oldest_of(set);
+    *oldest = (cache_line){.tag = tag};
+    return (uint32_t)(oldest - cache->lines);
 }
 
 static bool touched_grow(model_touched *t) {

@@ -1,14 +1,7 @@
-/* The timing model's observer: follows each warp's stream through a scoreboard and an L1, and sums
- * up what the blocks cost.
- *
- * A warp issues in the order of the schedule (schedule.c): what it executed of a straight-line
- * block is collected until the block is whole, then followed (scoreboard.c). An instruction waits
- * for its operands, for the pipe that its own warp keeps busy, and at a barrier for the block's
- * slowest warp; nothing else of the SM is simulated here: contention between warps is in the
- * throughput terms. Loads of sectors that the block had not touched are taken as DRAM's; `wait`
- * counts the cycles that the path would be shorter by if they hit the L2, and account.c gives back
- * the share that does. */
-#include "fitness/model/model_impl.h"
+/* The timing model's observer: sums up what the blocks of a launch cost. A block whose batches
+ * repeat those of an earlier one takes its sums (repeat.c); the others' warps are followed
+ * (follow.c). */
+#include "fitness/model/model_state.h"
 
 #include <assert.h>
 #include <math.h>
@@ -16,81 +9,8 @@
 #include <string.h>
 
 #define L1_LEAST_BYTES 2048
-#define L1_MOST_LINES 64 /* of one request */
 #define TRIED_OFTEN                                                                                \
     24 /* after so many blocks of which few repeat another, none is tried any more */
-
-enum { KIND_EDGE, KIND_INNER, KIND_LEADERS };
-
-typedef struct warp_state {
-    board_warp at;
-    uint32_t epoch;   /* barriers that all its lanes arrived at */
-    uint32_t live;    /* lanes that have not ended */
-    uint32_t arrived; /* lanes that are at the barrier, while others are on their way */
-    bool at_barrier;
-    uint32_t first, end; /* pcs executed and not followed yet: straight-line code */
-} warp_state;
-
-typedef struct block_state {
-    bool used;
-    bool is_live; /* followed; else it repeats so far what the leader's log says */
-    uint32_t block, warps;
-    unsigned kind;   /* of a live block: whose waits its own are summed with */
-    size_t leader;   /* whose log it repeats, or, live, writes; MODEL_LEADERS: none */
-    model_repeat at; /* where in the log */
-    warp_state *warp;
-    uint64_t *ready;  /* [warp][register] */
-    uint64_t *memory; /* [warp][pc]: times of the accesses that are not followed yet */
-    size_t ready_room, memory_room, warp_room;
-    model_cache l1;
-    model_touched touched;
-    uint32_t epoch_seen; /* the latest barrier that a warp arrived at */
-    uint64_t arrived[2], arrived_wait[2];
-    model_sums sums;              /* of this block alone */
-    uint64_t read, missed, wrote; /* sectors: loaded, of these not in the L1, stored */
-    uint64_t remote;              /* of those missed and stored: of peers' memory */
-    int64_t *runs;                /* [pc], differences of how often each was executed */
-} block_state;
-
-/* A block that others repeat. */
-typedef struct leader {
-    model_log *log;
-    model_sums sums;
-    double weight; /* blocks of the grid that it stands for, with those that repeat it */
-} leader;
-
-struct model {
-    model_shape shape;
-    const vm_launch *launch;
-    model_rows rows;
-    model_schedule schedule;
-    model_board *board;
-    vm_observer observer;
-    model_buffers buffers;
-    uint64_t l1_bytes; /* a block's share */
-    uint64_t lat_l1, lat_l2, lat_dram, lat_barrier, lat_peer, lat_network;
-    model_links *links; /* NULL: no peers */
-    model_hot hot;      /* made where there are atomics */
-    double
-        l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
-    double l1_pass_cycles, l1_byte_cycles, lsu_cycles, shared_byte_cycles;
-    block_state **blocks;
-    size_t block_count, last_block;
-    uint32_t longest_block; /* instructions */
-    double weights[KIND_LEADERS];
-    leader leaders[MODEL_LEADERS];
-    size_t leader_count;
-    uint64_t ended, repeated; /* blocks */
-    bool follows_all;
-    model_site *sites; /* NULL: not wanted */
-    model_copy copy;
-    model_sums sums;
-    uint64_t *stored; /* sectors */
-    size_t stored_count, stored_room;
-    double *stalls; /* by pc: cycles, then shares */
-    bool finished;
-    bool failed; /* memory ran out in the observer */
-};
 
 /* ---- weights ---- */
 
@@ -109,14 +29,6 @@ static void set_weights(model *m) {
         m->weights[KIND_EDGE] = 1;
         m->weights[KIND_INNER] = (blocks - 2) / (n - 2);
     }
-}
-
-static unsigned kind_of(const model *m, uint32_t block) {
-    return block == 0 || block == m->shape.blocks - 1 ? KIND_EDGE : KIND_INNER;
-}
-
-static double weight_of(const model *m, uint32_t block) {
-    return m->weights[kind_of(m, block)];
 }
 
 /* ---- blocks ---- */
@@ -150,12 +62,13 @@ static block_state *block_new(model *m) {
     return b;
 }
 
-static void set_lanes(const model *m, block_state *b) {
+static void start_warps(const model *m, block_state *b) {
     const uint32_t *size = m->launch->block;
     uint32_t threads = size[0] * size[1] * size[2];
     for (uint32_t i = 0; i < b->warps; i++) {
         uint32_t lanes = threads > i * 32 ? threads - i * 32 : 0;
         b->warp[i].live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
+        model_board_start(m->board, &b->warp[i].at);
     }
 }
 
@@ -177,7 +90,8 @@ static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
     void *warp = b->warp, *times = b->ready, *accesses = b->memory;
     bool made = make_room(&warp, &b->warp_room, warps, sizeof *b->warp);
     made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
-    made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
+    if (b->memory_room < memory) /* else what is read there is written before */
+        made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
     b->warp = warp;
     b->ready = times;
     b->memory = accesses;
@@ -192,8 +106,9 @@ static bool block_reset(model *m, block_state *b) {
     model_touched_clear(&b->touched);
     memset(&b->sums, 0, sizeof b->sums);
     b->read = b->missed = b->wrote = b->remote = 0;
+    b->path[0] = b->path[1] = 0;
     b->epoch_seen = 0;
-    set_lanes(m, b);
+    start_warps(m, b);
     return true;
 }
 
@@ -260,321 +175,6 @@ static block_state *find_block(model *m, uint32_t block) {
     return NULL;
 }
 
-/* ---- memory ---- */
-
-/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
- * words in passes, and what the lanes get, each its own copy, crosses a bus of so many bytes a
- * cycle. Against measured strided loads: see docs/model.md. */
-static inline double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
-    assert(e->lines <= L1_MOST_LINES);
-    double most = m->l1_tag_cycles[e->lines];
-    double bus = __builtin_popcount(e->active) * row->access_bytes * m->l1_byte_cycles;
-    double banks = e->passes * m->l1_pass_cycles;
-    most = bus > most ? bus : most;
-    return banks > most ? banks : most;
-}
-
-/* Sectors from `at` on that are of one line, a bit each, and how many. */
-static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigned *taken) {
-    uint64_t line = sectors[0] / 4;
-    unsigned bits = 0, n = 0;
-    while (n < count && sectors[n] / 4 == line)
-        bits |= 1u << (sectors[n++] & 3);
-    *taken = n;
-    return bits;
-}
-
-/* Sectors of a line, which mostly lies in one buffer. */
-static void add_line(model *m, double *by_buffer, uint64_t line, unsigned sectors) {
-    uint64_t first = line * CACHE_LINE_BYTES;
-    size_t at = model_buffer_of(&m->buffers, first);
-    const model_buffer *found = &m->buffers.list[at];
-    if (at < MODEL_MAX_BUFFERS && first + CACHE_LINE_BYTES - found->address <= found->bytes) {
-        by_buffer[at] += 32 * __builtin_popcount(sectors);
-        return;
-    }
-    for (; sectors != 0; sectors &= sectors - 1) {
-        uint64_t sector = line * 4 + (unsigned)__builtin_ctz(sectors);
-        by_buffer[model_buffer_of_sector(&m->buffers, sector)] += 32;
-    }
-}
-
-/* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
-static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double bus = __builtin_popcount(e->active) * row->access_bytes * m->shared_byte_cycles;
-    return fmax(fmax(e->passes, m->lsu_cycles), bus);
-}
-
-/* Whether the line is a peer's, and so many of its sectors cross a link; *latency: of a load. */
-static bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors, bool is_store,
-                       uint64_t *latency) {
-    model_place place = m->links != NULL ? model_links_place(m->links, line) : MODEL_PLACE_OWN;
-    if (place == MODEL_PLACE_OWN)
-        return false;
-    unsigned count = (unsigned)__builtin_popcount(sectors);
-    model_links_add(m->links, count, is_store, weight_of(m, b->block));
-    b->remote += count;
-    uint64_t needs = place == MODEL_PLACE_FAR ? m->lat_network : m->lat_peer;
-    *latency = needs > *latency ? needs : *latency;
-    return true;
-}
-
-/* Reads an event's sectors through the L1; the reason says how far the furthest had to come from,
- * *remote how long from a peer. */
-static model_term read_sectors(model *m, block_state *b, const vm_event *e, const model_row *row,
-                               const uint64_t *sectors, uint64_t *remote) {
-    model_term from = MODEL_L1;
-    const uint64_t *at = sectors + e->first_sector;
-    unsigned missed = 0;
-    for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
-        uint64_t line = at[0] / 4;
-        unsigned wanted = sectors_of_line(at, left, &taken);
-        unsigned misses = wanted;
-        if (!row->bypasses_l1)
-            misses &= ~model_cache_read(&b->l1, line, wanted);
-        if (misses == 0)
-            continue;
-        missed += (unsigned)__builtin_popcount(misses);
-        if (cross_link(m, b, line, misses, false, remote)) {
-            from = MODEL_LINK;
-            continue;
-        }
-        from = from < MODEL_L2 ? MODEL_L2 : from;
-        unsigned first = model_touched_add(&b->touched, line, misses, false);
-        if (first != 0) {
-            add_line(m, b->sums.read_bytes, line, first);
-            from = from < MODEL_DRAM ? MODEL_DRAM : from;
-        }
-    }
-    b->read += e->sectors;
-    b->missed += missed;
-    return from;
-}
-
-static void note_stored(model *m, uint64_t sector) {
-    if (m->stored_count == m->stored_room) {
-        size_t room = m->stored_room == 0 ? 1024 : m->stored_room * 2;
-        uint64_t *more = realloc(m->stored, room * sizeof *more);
-        if (more == NULL) {
-            m->failed = true;
-            return;
-        }
-        m->stored = more;
-        m->stored_room = room;
-    }
-    m->stored[m->stored_count++] = sector;
-}
-
-static void count_hot(model *m, const block_state *b, const vm_event *e, const uint64_t *sectors,
-                      unsigned count) {
-    bool atomic = m->rows.rows[e->pc + e->count - 1].kind == ROW_ATOMIC;
-    for (unsigned i = 0; atomic && i < count; i++) {
-        model_hot_add(&m->hot, sectors[i], weight_of(m, b->block));
-        if (b->leader < MODEL_LEADERS)
-            model_log_update(m->leaders[b->leader].log, &m->buffers, sectors[i]);
-    }
-}
-
-/* How many of its sectors are in the rank's own memory; *remote: how long an answer of a peer
- * takes. */
-static unsigned write_sectors(model *m, block_state *b, const vm_event *e, const uint64_t *sectors,
-                              uint64_t *remote) {
-    const uint64_t *at = sectors + e->first_sector;
-    unsigned own = 0;
-    b->wrote += e->sectors;
-    for (unsigned left = e->sectors, taken; left > 0; left -= taken, at += taken) {
-        uint64_t line = at[0] / 4;
-        unsigned bits = sectors_of_line(at, left, &taken);
-        if (cross_link(m, b, line, bits, true, remote))
-            continue;
-        own += taken;
-        if (m->hot.sectors != NULL)
-            count_hot(m, b, e, at, taken);
-        unsigned first = model_touched_add(&b->touched, line, bits, true);
-        add_line(m, b->sums.written_bytes, line, first);
-        for (; first != 0; first &= first - 1) {
-            uint64_t sector = line * 4 + (unsigned)__builtin_ctz(first);
-            note_stored(m, sector);
-            if (b->leader < MODEL_LEADERS)
-                model_log_store(m->leaders[b->leader].log, &m->buffers, sector);
-        }
-    }
-    return own;
-}
-
-static uint64_t load_latency(const model *m, model_term from, uint64_t remote) {
-    switch (from) {
-    case MODEL_L1:
-        return m->lat_l1;
-    case MODEL_L2:
-        return m->lat_l2;
-    case MODEL_DRAM:
-        return m->lat_dram;
-    default:
-        return remote;
-    }
-}
-
-/* The time a memory access takes until its result is there, with the reason in the low bits. */
-static uint64_t access_memory(model *m, block_state *b, const vm_event *e, const model_row *row,
-                              const uint64_t *sectors) {
-    uint64_t latency = row->latency, remote = 0;
-    uint64_t reason = row->reason;
-    double path = 0;
-    switch ((row_kind)row->kind) {
-    case ROW_LOAD:
-        path = l1_cycles(m, e, row);
-        reason = read_sectors(m, b, e, row, sectors, &remote);
-        latency = load_latency(m, (model_term)reason, remote);
-        break;
-    case ROW_STORE:
-        path = l1_cycles(m, e, row);
-        (void)write_sectors(m, b, e, sectors, &remote);
-        break;
-    case ROW_LOCAL:
-        path = l1_cycles(m, e, row);
-        break;
-    case ROW_ATOMIC:
-        b->sums.atomic_sectors += write_sectors(m, b, e, sectors, &remote);
-        if (remote > latency) {
-            latency = remote;
-            reason = MODEL_LINK;
-        }
-        break;
-    case ROW_SHARED:
-        b->sums.cycles[MODEL_SHARED] += shared_cycles(m, e, row);
-        latency += e->passes > 1 ? e->passes - 1u : 0;
-        break;
-    default:
-        break;
-    }
-    b->sums.cycles[MODEL_L1] += path;
-    latency += path > 1 ? (uint64_t)path - 1 : 0;
-    return latency << MODEL_REASON_BITS | reason;
-}
-
-/* ---- warps ---- */
-
-typedef struct follower {
-    model *m;
-    block_state *b;
-    warp_state *w;
-    uint64_t *ready, *memory;
-} follower;
-
-static follower follow(model *m, block_state *b, uint32_t warp) {
-    return (follower){m, b, &b->warp[warp], b->ready + (size_t)warp * (m->rows.register_count + 1),
-                      b->memory + (size_t)warp * m->longest_block};
-}
-
-/* Everything arrived before a warp goes on, so the slot of its epoch holds the slowest's time; word
- * of it takes the barrier's own latency. */
-static void leave_barrier(const follower *f, uint32_t pc) {
-    model *m = f->m;
-    block_state *b = f->b;
-    warp_state *w = f->w;
-    unsigned slot = w->epoch & 1;
-    w->at_barrier = false;
-    uint64_t open = b->arrived[slot] + m->lat_barrier - 1; /* the arrival took a cycle of it */
-    if (open <= w->at.clock)
-        return;
-    uint64_t delay = open - w->at.clock;
-    b->sums.stall[MODEL_BARRIER] += (double)delay;
-    model_board_note(m->board, b->kind, pc, MODEL_BARRIER, delay);
-    model_board_wait(m->board, &w->at, f->ready, open);
-    w->at.wait = b->arrived_wait[slot];
-}
-
-/* Divergent lanes of a warp come to a barrier in parts; the last one makes the arrival. */
-static void arrive_barrier(block_state *b, warp_state *w) {
-    if (w->arrived == 0 || (w->live & ~w->arrived) != 0)
-        return;
-    w->arrived = 0;
-    w->epoch++;
-    w->at_barrier = true;
-    unsigned slot = w->epoch & 1;
-    bool is_first = b->epoch_seen < w->epoch;
-    if (is_first || w->at.clock > b->arrived[slot]) {
-        b->arrived[slot] = w->at.clock;
-        b->arrived_wait[slot] = w->at.wait;
-    }
-    if (is_first)
-        b->epoch_seen = w->epoch;
-}
-
-/* Follows what was collected. */
-static void follow_collected(const follower *f) {
-    warp_state *w = f->w;
-    if (w->first < w->end)
-        model_board_follow(f->m->board, &w->at, f->ready, w->first, w->end, f->memory, f->b->kind);
-    w->first = w->end = 0;
-}
-
-/* Adds an event's instructions to what is collected; a gap, or the end of a block, first follows
- * what is there. */
-static void collect(const follower *f, const vm_event *e, uint64_t memory) {
-    warp_state *w = f->w;
-    uint32_t last = e->pc + e->count - 1;
-    if (w->end != e->pc)
-        follow_collected(f);
-    const model_schedule *s = &f->m->schedule;
-    for (uint32_t pc = e->pc; pc <= last; pc = w->end) {
-        if (w->first == w->end || s->block_end[pc] != 0) {
-            follow_collected(f);
-            w->first = pc;
-        }
-        w->end = s->next[pc] <= last ? s->next[pc] : last + 1;
-    }
-    if (model_row_is_access(&f->m->rows.rows[last]))
-        f->memory[last - w->first] = memory;
-    if (s->block_end[w->first] == w->end)
-        follow_collected(f);
-}
-
-static void count_site(model_site *site, const vm_event *e) {
-    site->requests++;
-    site->lanes += (unsigned)__builtin_popcount(e->active);
-    site->sectors += e->sectors;
-    site->passes += e->passes;
-}
-
-static void on_event(const follower *f, const vm_event *e, const uint64_t *sectors) {
-    model *m = f->m;
-    block_state *b = f->b;
-    warp_state *w = f->w;
-    uint32_t last = e->pc + e->count - 1;
-    assert(e->count > 0 && last < m->rows.count);
-    if (w->at_barrier)
-        leave_barrier(f, e->pc);
-    b->runs[e->pc]++;
-    b->runs[last + 1]--;
-    const model_row *row = &m->rows.rows[last];
-    uint64_t memory = (uint64_t)row->latency << MODEL_REASON_BITS | row->reason;
-    if (model_row_is_access(row) && e->active != 0) {
-        memory = access_memory(m, b, e, row, sectors);
-        if (m->sites != NULL)
-            count_site(&m->sites[last], e);
-    }
-    collect(f, e, memory);
-    if (row->kind == ROW_BARRIER)
-        w->arrived |= e->active;
-    else if (row->kind == ROW_EXIT)
-        w->live &= ~e->active;
-    if (row->kind == ROW_BARRIER || row->kind == ROW_EXIT) {
-        follow_collected(f);
-        arrive_barrier(b, w);
-    }
-}
-
-static void follow_batch(model *m, block_state *b, const vm_batch *batch) {
-    assert(batch->warp < b->warps);
-    if (b->leader < MODEL_LEADERS)
-        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
-    follower f = follow(m, b, batch->warp);
-    for (size_t i = 0; i < batch->count; i++)
-        on_event(&f, &batch->events[i], batch->sectors);
-}
-
 static void add_weighted(model_sums *into, const model_sums *from, double weight) {
     double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
                          &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
@@ -622,7 +222,7 @@ static void part(model *m, block_state *b) {
     for (size_t i = 0; i < at.batch && !m->failed; i++) {
         vm_batch batch;
         if (model_log_read(log, &at, i, b->block, &m->copy, &batch))
-            follow_batch(m, b, &batch);
+            model_follow_batch(m, b, &batch);
         else
             m->failed = true;
     }
@@ -655,7 +255,7 @@ static void on_batch(void *context, const vm_batch *batch) {
     if (!b->is_live && repeats(m, b, batch))
         return;
     if (!m->failed)
-        follow_batch(m, b, batch);
+        model_follow_batch(m, b, batch);
 }
 
 static void end_repeat(model *m, const block_state *b) {
@@ -664,7 +264,7 @@ static void end_repeat(model *m, const block_state *b) {
     l->weight += weight;
     add_weighted(&m->sums, &l->sums, weight);
     for (size_t i = 0; i < model_log_stored_count(l->log); i++)
-        note_stored(m, model_log_stored(l->log, &b->at, i));
+        model_note_stored(m, model_log_stored(l->log, &b->at, i));
     for (size_t i = 0; i < model_log_updated_count(l->log); i++)
         model_hot_add(&m->hot, model_log_updated(l->log, &b->at, i), weight);
     m->repeated++;
@@ -681,9 +281,8 @@ static void count_pipes(const model *m, block_state *b) {
             continue;
         const model_row *row = &m->rows.rows[pc];
         b->sums.cycles[MODEL_ISSUE] += (double)runs * row->slots;
-        model_term term = model_pipe_term((vm_pipe)row->pipe);
-        if (term != MODEL_TERM_COUNT)
-            b->sums.cycles[term] += (double)runs * (double)row->pipe_cycles;
+        if (row->term != MODEL_TERM_COUNT)
+            b->sums.cycles[row->term] += (double)runs * (double)row->pipe_cycles;
         b->sums.cycles[MODEL_SPECIAL] += (double)runs * (double)row->special_cycles;
     }
 }
@@ -697,6 +296,8 @@ static void count_chains(block_state *b) {
             wait = w->wait;
         }
     }
+    b->sums.cycles[MODEL_L1] = (double)b->path[0] / UNITS;
+    b->sums.cycles[MODEL_SHARED] = (double)b->path[1] / UNITS;
     b->sums.chain = (double)longest;
     b->sums.chain_wait = (double)wait;
     b->sums.warps = b->warps;
@@ -706,10 +307,8 @@ static void count_chains(block_state *b) {
 }
 
 static void end_live(model *m, block_state *b) {
-    for (uint32_t i = 0; i < b->warps; i++) {
-        follower f = follow(m, b, i);
-        follow_collected(&f);
-    }
+    for (uint32_t i = 0; i < b->warps; i++)
+        model_follow_rest(m, b, i);
     count_pipes(m, b);
     count_chains(b);
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
@@ -760,9 +359,9 @@ static void set_up(model *m, const gpu *g, const vm_launch *launch) {
                                       launch->dynamic_shared);
     s->buffers = m->buffers.list;
     m->l1_bytes = l1_share(s);
-    m->lat_l1 = (uint64_t)gpu_get(g, GPU_LAT_L1);
-    m->lat_l2 = (uint64_t)gpu_get(g, GPU_LAT_L2);
-    m->lat_dram = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
+    m->latency[MODEL_L1] = (uint64_t)gpu_get(g, GPU_LAT_L1);
+    m->latency[MODEL_L2] = (uint64_t)gpu_get(g, GPU_LAT_L2);
+    m->latency[MODEL_DRAM] = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
     m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
     m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));
@@ -807,13 +406,17 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
     if (status == EV_OK) {
         m->longest_block = longest_block(m);
         m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
-        if (m->stalls == NULL)
+        m->costs = calloc((size_t)m->rows.count + 1, sizeof *m->costs);
+        m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
+        m->plans = model_plans_new();
+        if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL)
             status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     }
     if (status == EV_OK && has_atomics(m))
         status = model_hot_make(&m->hot, err);
     if (status == EV_OK)
-        status = model_board_make(&m->rows, &m->schedule, m->lat_dram - m->lat_l2, &m->board, err);
+        status = model_board_make(&m->rows, &m->schedule,
+                                  m->latency[MODEL_DRAM] - m->latency[MODEL_L2], &m->board, err);
     if (status != EV_OK) {
         model_free(m);
         return status;
@@ -838,6 +441,9 @@ void model_free(model *m) {
     model_schedule_free(&m->schedule);
     free(m->stored);
     free(m->stalls);
+    free(m->costs);
+    free(m->waits);
+    model_plans_free(m->plans);
     free(m);
 }
 

@@ -130,6 +130,10 @@ typedef struct model_site {
  * its end. Before the run; kept by the caller until model_finish. */
 void model_watch_sites(model *m, model_site *sites);
 
+/* Also blocks that repeat another are followed: to hold the one way against the other, and to know
+ * what a sample costs in which none does. Before the run. */
+void model_follow_all(model *m);
+
 /* 32-byte sectors (address / 32) that were stored to, each once a block, in the order of the
  * stores.
  */

@@ -24,12 +24,6 @@ void model_values_free(model_values *values);
 /* What the GPU allocates for them. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
-/* ---- model.c ---- */
-
-/* Also blocks that repeat another are followed: to hold the one way against the other. Before the
- * run. */
-void model_follow_all(model *m);
-
 /* ---- rows.c: what the scoreboard needs of each instruction, made once a launch ---- */
 
 typedef enum row_kind {
@@ -55,6 +49,7 @@ typedef struct model_row {
     uint16_t latency;     /* cycles until a dependent instruction may issue */
     uint16_t interval;    /* cycles until the same warp may use the pipe again */
     uint8_t reason;       /* model_term that a wait for the result counts as */
+    uint8_t term;         /* that pipe_cycles count to; MODEL_TERM_COUNT: none */
     float pipe_cycles;    /* of the pipe of an SM, a warp execution */
     float special_cycles; /* of the special-function pipe beside it */
 } model_row;
@@ -124,7 +119,7 @@ typedef struct model_step {
     uint32_t memory;       /* where the times of its accesses are kept */
     uint32_t next;         /* state */
     uint32_t clock, wait;  /* what the warp's grow by */
-    uint32_t *uses;        /* of the outcome, by kind of block */
+    uint32_t *uses;        /* of the outcome, by kind of block; NULL: it is a wait */
 } model_step;
 
 /* `words`: of a state's vector. */
@@ -138,6 +133,18 @@ const uint64_t *model_states_get(const model_states *states, uint32_t state);
 /* `memory`: the times of the block's `count` accesses; NULL: not known. */
 model_step *model_steps_find(model_states *states, uint32_t state, uint32_t block,
                              const uint64_t *memory, uint32_t count);
+/* Where the times of all steps' accesses stand. */
+const uint64_t *model_steps_memory(const model_states *states);
+/* Whether this is the step; `kept`: model_steps_memory. */
+static inline bool model_step_is(const uint64_t *kept, const model_step *step, uint32_t state,
+                                 uint32_t block, const uint64_t *memory, uint32_t count) {
+    if (step->state != state || step->block != block)
+        return false;
+    uint64_t differ = 0;
+    for (uint32_t i = 0; i < count; i++)
+        differ |= kept[step->memory + i] ^ memory[i];
+    return differ == 0;
+}
 /* Of one that was not found. */
 void model_steps_add(model_states *states, const model_step *step, const uint64_t *memory,
                      uint32_t count);
@@ -157,8 +164,18 @@ void model_board_free(model_board *board); /* NULL is fine */
  * each access, by pc - first, the time until its result is there. */
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
                         uint32_t end, const uint64_t *memory, unsigned kind);
-/* The warp waits until `clock`; `ready`: as below. */
-void model_board_wait(const model_board *board, board_warp *w, uint64_t *ready, uint64_t clock);
+/* Accesses of a block of code that begins at `first`. */
+uint32_t model_board_accesses(const model_board *board, uint32_t first);
+/* The same for the block of code at `first`, where what it makes of the warp's state is known;
+ * false: it is not, and nothing was done. `times`: of its accesses; *step: tried first, and what
+ * was found. */
+bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const uint64_t *times,
+                        model_step **step, unsigned kind);
+/* A warp that has done nothing; zeroed by the caller. */
+void model_board_start(const model_board *board, board_warp *w);
+/* The warp waits until `clock`; `ready`, *step: as above. */
+void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
+                      model_step **step);
 /* A wait that is not the scoreboard's own; by pc alone. */
 void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
                       uint64_t cycles);
@@ -173,16 +190,18 @@ void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], d
 #define CACHE_LINE_BYTES 128
 
 typedef struct cache_line {
-    uint64_t tag;     /* line number + 1; 0: empty */
+    uint64_t tag;     /* line number + the cache's round; 0: empty */
     uint32_t used;    /* time of the last use */
     uint32_t sectors; /* bit s: sector s is there */
 } cache_line;
+
+#define CACHE_ROUND_SHIFT 58 /* line numbers have 57 bits */
 
 typedef struct model_cache {
     cache_line *lines; /* sets x CACHE_WAYS */
     uint32_t sets;     /* a power of two */
     uint32_t clock;
-    uint32_t cleared; /* clock then: what was used last before it is not there */
+    uint64_t round; /* counts the clears, from 1, above the bits of line numbers */
 } model_cache;
 
 /* Touched lines: open addressing; low 4 bits of `mask` loads, high 4 bits stores, by sector. */
@@ -203,8 +222,22 @@ typedef struct model_touched {
 ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) EV_CHECKED;
 void model_cache_clear(model_cache *cache);
 void model_cache_free(model_cache *cache);
-/* Reads sectors of one line (address / 128), a bit each: which were there. */
-unsigned model_cache_read(model_cache *cache, uint64_t line, unsigned sectors);
+/* The place of a line (address / 128); it is put there, without sectors, if it is nowhere. */
+uint32_t model_cache_find(model_cache *cache, uint64_t line);
+/* Whether the line's place is `place`. */
+static inline bool model_cache_is_at(const model_cache *cache, uint64_t line, uint32_t place) {
+    return cache->lines[place].tag == line + cache->round;
+}
+/* Reads sectors of a line whose place it is, a bit each: which were there. *clock: the cache's,
+ * which the caller holds meanwhile. */
+static inline unsigned model_cache_read(model_cache *cache, uint32_t *clock, uint32_t place,
+                                        unsigned sectors) {
+    cache_line *at = &cache->lines[place];
+    unsigned there = at->sectors & sectors;
+    at->sectors |= sectors;
+    at->used = ++*clock;
+    return there;
+}
 /* Marks sectors of one line; those marked for the first time. */
 unsigned model_touched_add(model_touched *touched, uint64_t line, unsigned sectors, bool is_store);
 void model_touched_clear(model_touched *touched);
@@ -218,6 +251,11 @@ typedef struct model_buffers {
     model_buffer list[MODEL_MAX_BUFFERS];
     size_t count, last; /* found */
 } model_buffers;
+
+static inline bool model_buffer_has(const model_buffer *buffer, uint64_t first, uint64_t bytes) {
+    uint64_t at = first - buffer->address;
+    return at < buffer->bytes && at + bytes <= buffer->bytes;
+}
 
 /* The index of the buffer that holds the address; MODEL_MAX_BUFFERS: none. */
 static inline size_t model_buffer_of(model_buffers *b, uint64_t address) {

@@ -214,6 +214,7 @@ static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     if (info->pipe == VM_PIPE_NONE || is_copy(info) || cost->slots == 0)
         row->kind = ROW_FOLDED;
     row->pipe = (uint8_t)info->pipe;
+    row->term = (uint8_t)model_pipe_term(info->pipe);
     row->access_bytes = info->access_bytes;
     row->bypasses_l1 = bypasses(info->name);
     row->reason = reason_of(row, info->pipe);

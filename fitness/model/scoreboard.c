@@ -17,7 +17,7 @@
 #define REASON_MASK ((UINT64_C(1) << MODEL_REASON_BITS) - 1)
 _Static_assert(MODEL_TERM_COUNT <= 1 << MODEL_REASON_BITS, "reasons fit");
 
-#define LEAST_KEPT 6      /* instructions of a block that is worth a key */
+#define LEAST_KEYED 6     /* instructions of a block that is worth a key */
 #define MOST_KEY 160      /* words */
 #define SLOTS 4096        /* outcomes kept, a power of two */
 #define PROBES 8          /* places looked at for one */
@@ -32,7 +32,8 @@ typedef struct board_block {
     uint32_t inputs, pipes, accesses, outputs; /* into board.lists */
     uint32_t input_count, pipe_count, access_count, output_count;
     uint32_t tries, hits;
-    bool kept;
+    bool kept, keyed; /* its outcomes; also where the warp's state has no number */
+    model_step *step; /* found last; or NULL */
 } board_block;
 
 typedef struct outcome {
@@ -48,11 +49,14 @@ struct model_board {
     const model_schedule *schedule;
     uint64_t dram_extra;
     board_block *blocks;
+    uint32_t block_count;
     uint32_t *block_of; /* by pc of a block's begin */
     uint32_t *lists;
     uint16_t *kept; /* registers of a state: those that some block reads before it writes them */
     uint32_t kept_count;
     model_states *states;
+    const uint64_t *steps_memory;
+    uint32_t begin;   /* state of a warp that has done nothing; 0: there is no room for it */
     bool states_help; /* as of the last step that was not found */
     uint64_t *vector; /* of a state being made */
     outcome *slots;
@@ -320,9 +324,39 @@ static void leave_state(const model_board *board, board_warp *w, uint64_t *ready
     w->state = 0;
 }
 
-void model_board_wait(const model_board *board, board_warp *w, uint64_t *ready, uint64_t clock) {
+void model_board_start(const model_board *board, board_warp *w) {
+    w->state = board->begin;
+}
+
+/* The step that is kept, tried first where `hint` points; or NULL. */
+static model_step *find_step(const model_board *board, uint32_t state, uint32_t block,
+                             const uint64_t *memory, uint32_t count, model_step **hint) {
+    if (*hint == NULL || !model_step_is(board->steps_memory, *hint, state, block, memory, count))
+        *hint = model_steps_find(board->states, state, block, memory, count);
+    return *hint;
+}
+
+/* A wait is a step as a block is, of a block behind all others and of one access: so long. */
+void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
+                      model_step **hint) {
+    uint64_t cycles = clock - w->clock;
+    uint32_t state = board->states_help && cycles <= UINT32_MAX ? w->state : 0;
+    const model_step *step =
+        state != 0 ? find_step(board, state, board->block_count, &cycles, 1, hint) : NULL;
+    if (step != NULL) {
+        w->state = step->next;
+        w->clock = clock;
+        return;
+    }
     leave_state(board, w, ready);
     w->clock = clock;
+    uint32_t next = state != 0 ? number_state(board, w, ready) : 0;
+    if (next == 0)
+        return;
+    model_step made = {
+        .state = state, .block = board->block_count, .next = next, .clock = (uint32_t)cycles};
+    model_steps_add(board->states, &made, &cycles, 1);
+    w->state = next;
 }
 
 static uint32_t list_times(const model_board *board, const board_block *b, const uint64_t *memory,
@@ -331,6 +365,13 @@ static uint32_t list_times(const model_board *board, const board_block *b, const
     for (uint32_t i = 0; i < b->access_count; i++)
         times[i] = memory[accesses[i]];
     return b->access_count;
+}
+
+static void take_step(board_warp *w, const model_step *step, unsigned kind) {
+    w->state = step->next;
+    w->clock += step->clock;
+    w->wait += step->wait;
+    step->uses[kind]++;
 }
 
 static void follow_block(model_board *board, board_block *b, board_warp *w, uint64_t *ready,
@@ -342,14 +383,10 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
         state = w->state != 0 ? w->state : number_state(board, w, ready);
         count = list_times(board, b, memory, times);
     }
-    model_step *step =
-        state != 0 ? model_steps_find(board->states, state, index, times, count) : NULL;
+    model_step *step = state != 0 ? find_step(board, state, index, times, count, &b->step) : NULL;
     if (step != NULL) {
         b->hits++;
-        w->state = step->next;
-        w->clock += step->clock;
-        w->wait += step->wait;
-        step->uses[kind]++;
+        take_step(w, step, kind);
         return;
     }
     board->states_help = model_states_help(board->states);
@@ -368,11 +405,30 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
     w->state = next;
 }
 
+uint32_t model_board_accesses(const model_board *board, uint32_t first) {
+    return board->blocks[board->block_of[first]].access_count;
+}
+
+bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const uint64_t *times,
+                        model_step **hint, unsigned kind) {
+    uint32_t index = board->block_of[first];
+    board_block *b = &board->blocks[index];
+    if (!board->states_help || !b->kept || w->state == 0)
+        return false;
+    model_step *step = find_step(board, w->state, index, times, b->access_count, hint);
+    if (step == NULL)
+        return false;
+    b->tries++;
+    b->hits++;
+    take_step(w, step, kind);
+    return true;
+}
+
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,
                         uint32_t end, const uint64_t *memory, unsigned kind) {
     bool is_whole = first < end && board->schedule->block_end[first] == end;
     board_block *b = is_whole ? &board->blocks[board->block_of[first]] : NULL;
-    if (b != NULL && b->kept)
+    if (b != NULL && b->kept && (b->keyed || board->states_help))
         follow_block(board, b, w, ready, memory, kind);
     else {
         leave_state(board, w, ready);
@@ -479,7 +535,7 @@ static uint32_t find_blocks(model_board *board) {
 }
 
 static void list_all(lister *l) {
-    uint32_t count = find_blocks(l->board);
+    uint32_t count = l->board->block_count = find_blocks(l->board);
     for (uint32_t i = 0; i < count; i++) {
         board_block *b = &l->board->blocks[i];
         list_inputs(l, b, i + 1);
@@ -492,8 +548,8 @@ static void list_all(lister *l) {
     for (uint32_t i = 0; i < count; i++) {
         board_block *b = &l->board->blocks[i];
         list_outputs(l, b, count + i + 1);
-        b->kept = b->end - b->first >= LEAST_KEPT && key_words(b) <= MOST_KEY &&
-                  outcome_words(b) < ARENA_WORDS / 8;
+        b->kept = key_words(b) <= MOST_KEY && outcome_words(b) < ARENA_WORDS / 8;
+        b->keyed = b->end - b->first >= LEAST_KEYED;
     }
 }
 
@@ -547,6 +603,9 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
         made ? model_states_make(board->kept_count + VM_PIPE_COUNT, &board->states, err)
              : ev_fail_memory(err, listed * sizeof *board->lists);
     if (status == EV_OK) {
+        memset(board->vector, 0, (board->kept_count + VM_PIPE_COUNT) * sizeof *board->vector);
+        board->steps_memory = model_steps_memory(board->states);
+        board->begin = model_states_number(board->states, board->vector);
         board->states_help = true;
         return EV_OK;
     }

@@ -88,15 +88,8 @@ uint32_t model_states_number(model_states *s, const uint64_t *vector) {
     return s->count;
 }
 
-static bool is_step(const model_states *s, const model_step *step, uint32_t state, uint32_t block,
-                    const uint64_t *memory, uint32_t count) {
-    if (step->state != state || step->block != block)
-        return false;
-    const uint64_t *kept = s->memory + step->memory;
-    uint64_t differ = 0;
-    for (uint32_t i = 0; i < count; i++)
-        differ |= kept[i] ^ memory[i];
-    return differ == 0;
+const uint64_t *model_steps_memory(const model_states *s) {
+    return s->memory;
 }
 
 static inline uint64_t hash_step(uint32_t state, uint32_t block, const uint64_t *memory,
@@ -110,7 +103,7 @@ model_step *model_steps_find(model_states *s, uint32_t state, uint32_t block,
     s->tries++;
     for (uint32_t i = 0; i < PROBES; i++) {
         model_step *step = &s->steps[(hash + i) & (STEPS - 1)];
-        if (is_step(s, step, state, block, memory, count)) {
+        if (model_step_is(s->memory, step, state, block, memory, count)) {
             s->hits++;
             return step;
         }

@@ -1,0 +1,144 @@
+/* Plans: what following a batch of events comes to, but for where its accesses go.
+ *
+ * Warps of a block, rounds of a loop and blocks of a grid bring batches whose events are the same
+ * byte for byte, while the sectors differ. What the first such batch was taken apart into
+ * (stretches of instructions to follow, cycles of the memory units, times of accesses to shared
+ * memory) is * kept as its plan; for the next ones only the sectors are looked up, in the same
+ * order. A plan ends with the first barrier or end of lanes. */
+#include "fitness/model/model_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES 256     /* a power of two */
+#define PROBES 4       /* places looked at for one */
+#define TRIED_OFTEN 96 /* so many tries with less than a quarter found: give up */
+#define LOOKED_AT 8    /* events of a batch that choose its place */
+
+struct model_plans {
+    model_plan *places[PLACES];
+    model_plan *begin; /* of a warp's first batch, last time */
+    uint64_t tries, hits;
+};
+
+model_plans *model_plans_new(void) {
+    return calloc(1, sizeof(model_plans));
+}
+
+static void plan_free(model_plan *p) {
+    if (p == NULL)
+        return;
+    free(p->events);
+    free(p->stretches);
+    free(p->accesses);
+    free(p->times);
+    free(p->slots);
+    free(p);
+}
+
+void model_plans_free(model_plans *plans) {
+    for (size_t i = 0; plans != NULL && i < PLACES; i++)
+        plan_free(plans->places[i]);
+    free(plans);
+}
+
+bool model_plans_help(const model_plans *plans) {
+    return plans->tries < TRIED_OFTEN || plans->hits > plans->tries / 4;
+}
+
+static size_t place_of(const vm_batch *batch, uint32_t first, uint32_t end) {
+    uint64_t hash = (uint64_t)first << 32 ^ end ^ batch->count;
+    for (size_t i = 0; i < LOOKED_AT; i++) {
+        const vm_event *e = &batch->events[batch->count * i / LOOKED_AT];
+        hash = (hash ^ e->pc ^ (uint64_t)e->active << 32 ^ (uint64_t)e->passes << 20) *
+               UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return (size_t)hash;
+}
+
+static bool is_plan_of(const model_plan *p, const vm_batch *batch, uint32_t first, uint32_t end) {
+    return p != NULL && p->first == first && p->end == end && p->count <= batch->count &&
+           memcmp(p->events, batch->events, p->count * sizeof *p->events) == 0;
+}
+
+model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_batch *batch,
+                             uint32_t first, uint32_t end) {
+    plans->tries++;
+    model_plan **likely = before != NULL ? &before->then : &plans->begin;
+    bool found = is_plan_of(*likely, batch, first, end);
+    size_t place = found ? 0 : place_of(batch, first, end);
+    for (size_t i = 0; i < PROBES && !found; i++) {
+        model_plan *p = plans->places[(place + i) & (PLACES - 1)];
+        found = is_plan_of(p, batch, first, end);
+        if (found)
+            *likely = p;
+    }
+    plans->hits += found;
+    return found ? *likely : NULL;
+}
+
+static bool make_rooms(model_plan *p, const vm_batch *batch, size_t count) {
+    p->stretch_room = 2 * count + 2;
+    p->events = malloc(count * sizeof *p->events);
+    p->stretches = malloc(p->stretch_room * sizeof *p->stretches);
+    p->accesses = malloc(count * sizeof *p->accesses);
+    p->times = malloc(count * sizeof *p->times);
+    p->slots = malloc(count * sizeof *p->slots);
+    if (p->events == NULL || p->stretches == NULL || p->accesses == NULL || p->times == NULL ||
+        p->slots == NULL)
+        return false;
+    memcpy(p->events, batch->events, count * sizeof *p->events);
+    return true;
+}
+
+model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t count,
+                              uint32_t first, uint32_t end) {
+    size_t at = place_of(batch, first, end), i = 0;
+    while (i < PROBES && plans->places[(at + i) & (PLACES - 1)] != NULL)
+        i++;
+    model_plan *p = i < PROBES ? calloc(1, sizeof *p) : NULL;
+    if (p == NULL)
+        return NULL;
+    p->count = count;
+    p->first = first;
+    p->end = end;
+    if (make_rooms(p, batch, count)) {
+        plans->places[(at + i) & (PLACES - 1)] = p;
+        return p;
+    }
+    plan_free(p);
+    return NULL;
+}
+
+void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, access_cost *cost,
+                       uint64_t time, uint32_t slot) {
+    bool has_sectors = row->kind == ROW_LOAD || row->kind == ROW_STORE || row->kind == ROW_ATOMIC;
+    if (e->active != 0) {
+        p->path[row->kind == ROW_SHARED] += cost->path;
+        p->read += row->kind == ROW_LOAD ? e->sectors : 0;
+        if (has_sectors)
+            p->accesses[p->access_count++] = (plan_access){.first_sector = e->first_sector,
+                                                           .sectors = e->sectors,
+                                                           .time = (uint32_t)p->time_count,
+                                                           .later = cost->later,
+                                                           .cost = cost,
+                                                           .pc = e->pc + e->count - 1,
+                                                           .is_load = row->kind == ROW_LOAD,
+                                                           .bypasses_l1 = row->bypasses_l1};
+    }
+    p->slots[p->time_count] = slot;
+    p->times[p->time_count++] = time;
+}
+
+void model_plan_stretch(model_plan *p, uint32_t first, uint32_t end, plan_way way) {
+    if (p->stretch_count == p->stretch_room) {
+        p->count = SIZE_MAX; /* of no batch */
+        return;
+    }
+    p->stretches[p->stretch_count++] = (plan_stretch){.first = first,
+                                                      .end = end,
+                                                      .way = way,
+                                                      .accesses_end = (uint32_t)p->access_count,
+                                                      .times_end = (uint32_t)p->time_count};
+}
