@@ -160,12 +160,31 @@ static void prints_and_points(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* Those that move most first; all together they move it all. */
+static void profiles_accesses(const json_t *accesses) {
+    double all = 0, before = 1;
+    bool loads = false;
+    for (size_t i = 0; i < json_array_size(accesses); i++) {
+        const json_t *at = json_array_get(accesses, i);
+        cli_keys(at, "line:i source_line:i stall_share:n waited_for:o executions:i "
+                     "sectors_per_request:n passes_per_request:n lanes_per_request:n text:s "
+                     "traffic_share:n");
+        double share = number(at, "traffic_share");
+        assert_true(share > 0 && share <= before && number(at, "executions") > 0);
+        before = share;
+        all += share;
+        loads |= strstr(text(at, "text"), "ld.global") != NULL &&
+                 number(at, "sectors_per_request") == 4 && number(at, "lanes_per_request") == 32;
+    }
+    assert_true(loads && fabs(all - 1) < 1e-9);
+}
+
 static void profiles_a_task(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
     cli_keys(json, "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
                    "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
-                   "lines:a source_lines:a blocks:i sampled_blocks:i repeated_blocks:i");
+                   "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i");
     assert_string_equal(text(json, "case"), "time");
     assert_string_equal(text(json, "time_kind"), "modelled");
     assert_true(number(json, "ns") > number(json, "floor_ns"));
@@ -200,6 +219,7 @@ static void profiles_a_task(void **state) {
     hot = json_array_get(get(json, "source_lines"), 0);
     cli_keys(hot, line);
     assert_non_null(strstr(text(hot, "text"), "part[threadIdx.x] = i < n ? x[i]"));
+    profiles_accesses(get(json, "accesses"));
     json_decref(json);
 }
 

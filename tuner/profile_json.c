@@ -55,6 +55,21 @@ static json_t *lines_json(const profile_lines *lines) {
     return array;
 }
 
+/* Those that move most: of all that is moved, the share that each does. */
+static ev_status add_accesses(const profile *p, size_t most, json_t *to, ev_error *err) {
+    profile_lines lines = {0};
+    double all = 0;
+    ev_status status = profile_access_lines(p, most, &all, &lines, err);
+    json_t *array = lines_json(&lines);
+    for (size_t i = 0; i < lines.count; i++) {
+        double share = all > 0 ? (double)profile_traffic(&lines.list[i]) / all : 0;
+        (void)json_object_set_new(json_array_get(array, i), "traffic_share", json_real(share));
+    }
+    (void)json_object_set_new(to, "accesses", array);
+    profile_lines_free(&lines);
+    return status;
+}
+
 static ev_status add_lines(const profile *p, size_t most, json_t *to, ev_error *err) {
     profile_lines lines = {0};
     ev_status status = profile_ptx_lines(p, most, &lines, err);
@@ -64,7 +79,8 @@ static ev_status add_lines(const profile *p, size_t most, json_t *to, ev_error *
     status = profile_source_lines(p, most, &lines, err);
     (void)json_object_set_new(to, "source_lines", lines_json(&lines));
     profile_lines_free(&lines);
-    return status;
+    EV_TRY(status);
+    return add_accesses(p, most, to, err);
 }
 
 static json_t *memory_json(const profile *p) {
