@@ -105,7 +105,7 @@ static ALWAYS_INLINE model_term read_sectors(model *m, block_state *b, uint32_t 
                                              bool bypasses_l1, access_cost *c, uint32_t *place,
                                              const uint64_t *at, unsigned count, uint64_t *remote) {
     model_term from = MODEL_L1;
-    uint32_t *last = &c->places[0];
+    uint32_t *last = place == &c->places[1] ? place : &c->places[0];
     for (unsigned left = count, taken; left > 0; left -= taken, at += taken) {
         uint64_t line = at[0] / 4;
         unsigned misses = sectors_of_line(at, left, &taken);
@@ -389,50 +389,133 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
 
 /* ---- plans ---- */
 
-/* The accesses [from, to) of a plan, at these sectors: how long each takes. */
-static void follow_accesses(const follower *f, const model_plan *p, uint32_t from, uint32_t to,
-                            const uint64_t *sectors) {
+/* How many of a load's sectors, from the first on, are in the L1 where such were last; reads them.
+ * Most are: nothing but their lines' times changes. */
+static ALWAYS_INLINE unsigned read_hits(cache_line *lines, uint64_t round, uint32_t *clock,
+                                        const plan_access *a, const uint64_t *at) {
+    const uint32_t *own = &a->place, *last = &a->cost->places[0];
+    unsigned done = 0;
+    for (unsigned taken; done < a->sectors; done += taken) {
+        uint64_t tag = at[done] / 4 + round;
+        unsigned wanted = sectors_of_line(at + done, a->sectors - done, &taken);
+        cache_line *l = lines[*own].tag == tag ? &lines[*own] : &lines[*last];
+        if (l->tag != tag || (wanted & ~l->sectors) != 0)
+            break;
+        l->used = ++*clock;
+        own = last = &a->cost->places[1];
+    }
+    return done;
+}
+
+/* The rest of a load, from sector `done` on. */
+static __attribute__((noinline)) uint64_t load_rest(model *m, block_state *b, plan_access *a,
+                                                    const uint64_t *at, unsigned done) {
+    uint32_t *place = done == 0 ? &a->place : &a->cost->places[1];
+    return load_global(m, b, &b->l1.clock, a->bypasses_l1, a->cost, place, at + done,
+                       a->sectors - done, a->later);
+}
+
+/* The accesses of a plan, at these sectors; whether each takes as long as last time. */
+static bool follow_accesses(const follower *f, const model_plan *p, const uint64_t *sectors) {
     model *m = f->m;
     block_state *b = f->b;
+    cache_line *lines = b->l1.lines;
+    uint64_t round = b->l1.round, *times = p->times, differ = 0;
+    uint64_t near = m->latency[MODEL_L1] << MODEL_REASON_BITS | MODEL_L1;
     uint32_t clock = b->l1.clock;
-    for (plan_access *a = p->accesses + from; a < p->accesses + to; a++) {
+    for (plan_access *a = p->accesses, *end = a + p->access_count; a < end; a++) {
         const uint64_t *at = sectors + a->first_sector;
-        p->times[a->time] = a->is_load ? load_global(m, b, &clock, a->bypasses_l1, a->cost,
-                                                     &a->place, at, a->sectors, a->later)
-                                       : update_global(m, b, a->pc, at, a->sectors, a->later);
+        uint64_t time = near + (a->later << MODEL_REASON_BITS);
+        unsigned done = a->is_load && !a->bypasses_l1 ? read_hits(lines, round, &clock, a, at) : 0;
+        if (done < a->sectors) {
+            b->l1.clock = clock;
+            time = a->is_load ? load_rest(m, b, a, at, done)
+                              : update_global(m, b, a->pc, at, a->sectors, a->later);
+            clock = b->l1.clock;
+        }
+        differ |= times[a->time] ^ time;
+        times[a->time] = time;
     }
     b->l1.clock = clock;
+    return differ == 0;
+}
+
+/* Takes the stretches of the memo at once, if that is for the warp's state; the next one. */
+static size_t take_memo(const follower *f, const model_plan *p) {
+    const plan_memo *memo = &p->memo;
+    board_warp *w = &f->w->at;
+    if (w->state == 0 || w->state != memo->state_in ||
+        memo->epoch != model_board_epoch(f->m->board))
+        return memo->from;
+    for (plan_stretch *s = p->stretches + memo->from; s < p->stretches + memo->to; s++) {
+        s->step->uses[f->b->kind]++;
+        f->b->runs[s->first]++;
+        f->b->runs[s->end]--;
+    }
+    if (memo->to > memo->from) {
+        w->state = memo->state_out;
+        w->clock += memo->clock;
+        w->wait += memo->wait;
+    }
+    return memo->to;
+}
+
+/* Takes stretches from `from` on, as far as what they make of the warp's state is known. */
+static size_t recall_stretches(const follower *f, model_plan *p, size_t from) {
+    board_warp *w = &f->w->at;
+    plan_memo memo = {.from = from,
+                      .to = from,
+                      .state_in = w->state,
+                      .epoch = model_board_epoch(f->m->board),
+                      .clock = w->clock,
+                      .wait = w->wait};
+    for (; memo.to < p->stretch_count; memo.to++) {
+        plan_stretch *s = &p->stretches[memo.to];
+        if (s->way != PLAN_RECALL || !model_board_recall(f->m->board, w, s->first,
+                                                         p->times + s->times, &s->step, f->b->kind))
+            break;
+        f->b->runs[s->first]++;
+        f->b->runs[s->end]--;
+    }
+    memo.state_out = w->state;
+    memo.clock = w->clock - memo.clock;
+    memo.wait = w->wait - memo.wait;
+    if (memo.to > from)
+        p->memo = memo;
+    return memo.to;
+}
+
+/* One that is not recalled; false: it is left. */
+static bool follow_planned(const follower *f, const model_plan *p, const plan_stretch *s) {
+    for (uint32_t i = s->times; i < s->times_end; i++)
+        f->memory[p->slots[i]] = p->times[i];
+    if (s->way != PLAN_LEAVE) {
+        follow_stretch(f, s->first, s->end);
+        return true;
+    }
+    f->w->first = s->first;
+    f->w->end = s->end;
+    f->w->stop = f->m->schedule.next[s->first];
+    return false;
 }
 
 /* Follows the events of a plan, of which this batch brings the sectors. */
 static void follow_plan(const follower *f, model_plan *p, const uint64_t *sectors) {
-    block_state *b = f->b;
-    uint32_t access = 0, time = 0;
-    b->path[0] += p->path[0];
-    b->path[1] += p->path[1];
-    b->read += p->read;
-    for (plan_stretch *s = p->stretches; s < p->stretches + p->stretch_count; s++) {
-        const uint64_t *times = p->times + time;
-        follow_accesses(f, p, access, s->accesses_end, sectors);
-        access = s->accesses_end;
-        if (s->way == PLAN_RECALL &&
-            model_board_recall(f->m->board, &f->w->at, s->first, times, &s->step, b->kind)) {
-            b->runs[s->first]++;
-            b->runs[s->end]--;
-            time = s->times_end;
-            continue;
-        }
-        for (; time < s->times_end; time++)
-            f->memory[p->slots[time]] = p->times[time];
-        if (s->way == PLAN_LEAVE) {
-            f->w->first = s->first;
-            f->w->end = s->end;
-            f->w->stop = f->m->schedule.next[s->first];
-            return;
-        }
-        follow_stretch(f, s->first, s->end);
-    }
+    f->b->path[0] += p->path[0];
+    f->b->path[1] += p->path[1];
+    f->b->read += p->read;
+    if (!follow_accesses(f, p, sectors))
+        p->memo.to = p->memo.from;
     f->w->first = f->w->end = 0;
+    for (size_t i = 0; i < p->stretch_count;) {
+        size_t begin = i;
+        if (i == p->memo.from)
+            i = take_memo(f, p);
+        if (i == begin)
+            i = recall_stretches(f, p, i);
+        if (i == begin && !follow_planned(f, p, &p->stretches[i++]))
+            return;
+    }
     if (p->last != NULL)
         end_stretch(f, p->last, p->last_active);
 }

@@ -171,6 +171,8 @@ uint32_t model_board_accesses(const model_board *board, uint32_t first);
  * was found. */
 bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const uint64_t *times,
                         model_step **step, unsigned kind);
+/* Another one when steps were forgotten since. */
+uint32_t model_board_epoch(const model_board *board);
 /* A warp that has done nothing; zeroed by the caller. */
 void model_board_start(const model_board *board, board_warp *w);
 /* The warp waits until `clock`; `ready`, *step: as above. */

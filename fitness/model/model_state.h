@@ -65,11 +65,10 @@ typedef enum plan_way {
     PLAN_LEAVE, /* not followed yet when the plan ends: its last stretch */
 } plan_way;
 
-/* Instructions that are followed together; those before [first, times_end) are the earlier
- * stretches'. */
+/* Instructions that are followed together. */
 typedef struct plan_stretch {
-    uint32_t first, end;              /* pcs */
-    uint32_t accesses_end, times_end; /* into the plan's */
+    uint32_t first, end;       /* pcs */
+    uint32_t times, times_end; /* of its accesses, in the plan's */
     plan_way way;
     model_step *step; /* found here last; or NULL */
 } plan_stretch;
@@ -85,6 +84,14 @@ typedef struct plan_access {
     bool is_load, bypasses_l1;
 } plan_access;
 
+/* What stretches in a row made of a warp's state when the plan was last followed one by one. */
+typedef struct plan_memo {
+    size_t from, to; /* stretches; from == to: nothing */
+    uint32_t state_in, state_out;
+    uint32_t epoch;       /* of the board */
+    uint64_t clock, wait; /* what the warp's grew by */
+} plan_memo;
+
 struct model_plan {
     size_t count;        /* events */
     uint32_t first, end; /* collected before it */
@@ -96,8 +103,8 @@ struct model_plan {
     size_t stretch_count, stretch_room, access_count, time_count;
     uint64_t path[2]; /* UNITS a cycle: of the L1, of the shared memory */
     uint64_t read;    /* sectors that it loads */
-    const model_row
-        *last; /* of its last event, where that is a barrier or an end of lanes; or NULL */
+    plan_memo memo;
+    const model_row *last; /* NULL, or of its last event: a barrier or an end of lanes */
     uint32_t last_active;
     struct model_plan *then; /* the plan of the warp's next batch, last time */
 };

@@ -136,9 +136,10 @@ void model_plan_stretch(model_plan *p, uint32_t first, uint32_t end, plan_way wa
         p->count = SIZE_MAX; /* of no batch */
         return;
     }
+    uint32_t times = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].times_end : 0;
     p->stretches[p->stretch_count++] = (plan_stretch){.first = first,
                                                       .end = end,
                                                       .way = way,
-                                                      .accesses_end = (uint32_t)p->access_count,
+                                                      .times = times,
                                                       .times_end = (uint32_t)p->time_count};
 }

@@ -57,6 +57,7 @@ struct model_board {
     model_states *states;
     const uint64_t *steps_memory;
     uint32_t begin;   /* state of a warp that has done nothing; 0: there is no room for it */
+    uint32_t epoch;   /* counts how often steps were forgotten */
     bool states_help; /* as of the last step that was not found */
     uint64_t *vector; /* of a state being made */
     outcome *slots;
@@ -229,6 +230,7 @@ static void settle(model_board *board) {
     }
     memset(board->slots, 0, SLOTS * sizeof *board->slots);
     board->arena_used = 0;
+    board->epoch++;
     model_steps_forget(board->states);
 }
 
@@ -328,12 +330,16 @@ void model_board_start(const model_board *board, board_warp *w) {
     w->state = board->begin;
 }
 
-/* The step that is kept, tried first where `hint` points; or NULL. */
+/* The step that is kept, tried first where *hint points, which then points to it; or NULL, and
+ * *hint stays. */
 static model_step *find_step(const model_board *board, uint32_t state, uint32_t block,
                              const uint64_t *memory, uint32_t count, model_step **hint) {
-    if (*hint == NULL || !model_step_is(board->steps_memory, *hint, state, block, memory, count))
-        *hint = model_steps_find(board->states, state, block, memory, count);
-    return *hint;
+    if (*hint != NULL && model_step_is(board->steps_memory, *hint, state, block, memory, count))
+        return *hint;
+    model_step *step = model_steps_find(board->states, state, block, memory, count);
+    if (step != NULL)
+        *hint = step;
+    return step;
 }
 
 /* A wait is a step as a block is, of a block behind all others and of one access: so long. */
@@ -403,6 +409,10 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
                        .uses = o->uses};
     model_steps_add(board->states, &made, times, count);
     w->state = next;
+}
+
+uint32_t model_board_epoch(const model_board *board) {
+    return board->epoch;
 }
 
 uint32_t model_board_accesses(const model_board *board, uint32_t first) {
