@@ -15,6 +15,7 @@
 #define MOST_ISLANDS_A_START 4
 #define PATIENCE 160     /* children of an island without a better best before it restarts */
 #define NEUTRAL 0.001    /* relative change of time that counts as none */
+#define LIGHT_LOSS 0.005 /* of a start, by the light pipeline, for its children to be built by it */
 #define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35 /* so often it is the island's fastest, or as fast */
@@ -341,7 +342,7 @@ static void join_islands_of(search *s, size_t start, const member *m) {
 static void settle_light(search *s, size_t start, const search_result *r, const search_verdict *v) {
     double plain = s->start_ns[start];
     bool passed = r->genome && v->stopped == GATE_NONE;
-    if (passed && (plain <= 0 || v->ns <= plain * (1 + NEUTRAL))) {
+    if (passed && (plain <= 0 || v->ns <= plain * (1 + LIGHT_LOSS))) {
         member m = member_of(s, r, v);
         join_islands_of(s, start, &m);
     } else if (plain > 0) {
