@@ -398,7 +398,8 @@ static void learn_links(search *s, const island *is, const search_result *r,
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
-    search_each_arm(r->operators, v->seen ? pay_stale : pay_fresh, &is->arms, search_gain(s, d, v));
+    bool sound = search_passed(v) || v->filtered;
+    search_each_arm(r->operators, sound ? pay_fresh : pay_stale, &is->arms, search_gain(s, d, v));
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
