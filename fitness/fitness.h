@@ -34,6 +34,8 @@ typedef struct candidate {
     size_t macro_count;
     double reach_ns; /* with a modelled time of the small cases above it, the timed ones are not run
                         (score.filtered); 0: they are */
+    bool is_sketch;  /* code made in haste: the smoke and check cases alone are run, untimed, and a
+                        launch that does not fit is not held against it */
 } candidate;
 
 /* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does

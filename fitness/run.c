@@ -174,9 +174,10 @@ static ev_status compare(fitness *f, fit_case *c, fit_result *r, ev_error *err) 
 }
 
 /* The search's small cases have a time too where it costs little: the filter's (gates.c). */
-static fit_run_options options_for(const fitness *f, const fit_case *c, uint64_t seed) {
+static fit_run_options options_for(const fitness *f, const fit_case *c, const candidate *who,
+                                   uint64_t seed) {
     bool full = fit_case_is_full(c);
-    bool small = c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
+    bool small = !who->is_sketch && c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
                  device_properties_of(f->d)->modelled;
     return (fit_run_options){.timed = !full || small,
                              .against_baseline = c->at->use == TASK_TIME,
@@ -220,7 +221,7 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
 ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
                        fit_result *out, ev_error *err) {
     EV_TRY(fit_need_baseline(f, c, err));
-    fit_run_options options = options_for(f, c, seed);
+    fit_run_options options = options_for(f, c, trial->who, seed);
     return run_and_compare(f, c, trial, &options, false, out, err);
 }
 
@@ -233,7 +234,7 @@ ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
 ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
                        fit_result *out, ev_error *err) {
     EV_TRY(fit_need_baseline(f, c, err));
-    fit_run_options options = options_for(f, c, seed);
+    fit_run_options options = options_for(f, c, trial->who, seed);
     return run_and_compare(f, c, trial, &options, true, out, err);
 }
 
@@ -290,7 +291,7 @@ ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *
         EV_TRY(answer_by_baseline(f, c, &trial, err));
     }
     c->baseline.done = false;
-    fit_run_options options = options_for(f, c, 0);
+    fit_run_options options = options_for(f, c, trial.who, 0);
     ev_status status = run_and_compare(f, c, &trial, &options, false, out, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "task %s, case %s, the baseline", f->t->name, c->at->name);

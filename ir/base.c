@@ -372,9 +372,9 @@ static ev_status prepare_module(ir_base *base, const ir_source *source, ev_error
  */
 
 /* LLVM's defaults let LICM look for promotions among 250 accesses pair by pair, and GVN 100
- * instructions back: on unrolled kernels that is half of a build (default<O3> of the hand-tuned LSTM
- * cell: 72 ms, of which LICM 52), and the code of all shipped starts is the same without. LLVM takes
- * its options once a process. */
+ * instructions back: on unrolled kernels that is half of a build (default<O3> of the hand-tuned
+ * LSTM cell: 72 ms, of which LICM 52), and the code of all shipped starts is the same without. LLVM
+ * takes its options once a process. */
 static void begin_llvm(void) {
     static const char *const options[] = {"evoke", "-licm-mssa-max-acc-promotion=32",
                                           "-memdep-block-scan-limit=30"};
@@ -402,7 +402,8 @@ static ev_status make_machine(ir_base *base, ev_error *err) {
         LLVMTargetMachineRef *out;
         LLVMCodeGenOptLevel level;
     } machines[] = {{&base->machine, LLVMCodeGenLevelAggressive},
-                    {&base->light_machine, LLVMCodeGenLevelDefault}};
+                    {&base->light_machine, LLVMCodeGenLevelDefault},
+                    {&base->sketch_machine, LLVMCodeGenLevelNone}};
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         *machines[i].out = LLVMCreateTargetMachine(target, TRIPLE, cpu, features, machines[i].level,
                                                    LLVMRelocDefault, LLVMCodeModelDefault);
@@ -495,6 +496,8 @@ void ir_base_free(ir_base *base) {
         LLVMDisposeTargetMachine(base->machine);
     if (base->light_machine)
         LLVMDisposeTargetMachine(base->light_machine);
+    if (base->sketch_machine)
+        LLVMDisposeTargetMachine(base->sketch_machine);
     free(base->insns);
     free(base->lines);
     free(base->constants);

@@ -13,6 +13,7 @@ struct ir_build {
     ir_genome *genome;
     LLVMModuleRef module;
     LLVMMemoryBufferRef ptx;
+    LLVMMemoryBufferRef sketch;
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
@@ -48,6 +49,8 @@ void ir_build_free(ir_build *build) {
         return;
     if (build->ptx)
         LLVMDisposeMemoryBuffer(build->ptx);
+    if (build->sketch)
+        LLVMDisposeMemoryBuffer(build->sketch);
     if (build->module)
         LLVMDisposeModule(build->module);
     ir_genome_free(build->genome);
@@ -101,21 +104,41 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
-    ir_base *base = build->base;
+/* The module is not the same afterwards. */
+static ev_status emit(ir_base *base, LLVMTargetMachineRef machine, LLVMModuleRef module,
+                      LLVMMemoryBufferRef *out, ev_error *err) {
     ir_base_clear_complaint(base);
     char *message = NULL;
+    LLVMBool failed =
+        LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMAssemblyFile, &message, out);
+    if (!failed && !base->complaint)
+        return EV_OK;
+    const char *why = base->complaint ? base->complaint : message;
+    ev_status status = ev_fail(err, EV_BAD, "LLVM's NVPTX: %s", why ? why : "no words");
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     double start = ev_clock_cpu();
-    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(
-        ir_machine_of(base, build->genome), build->module, LLVMAssemblyFile, &message, &build->ptx);
+    ev_status status = emit(build->base, ir_machine_of(build->base, build->genome), build->module,
+                            &build->ptx, err);
     *llvm = ev_clock_cpu() - start;
-    if (failed || base->complaint) {
-        const char *why = base->complaint ? base->complaint : message;
-        ev_status status = ev_fail(err, EV_BAD, "LLVM's NVPTX: %s", why ? why : "no words");
-        LLVMDisposeMessage(message);
+    if (status != EV_OK)
         return status;
-    }
     build->ptx_sha = ev_sha256_of(LLVMGetBufferStart(build->ptx), LLVMGetBufferSize(build->ptx));
+    return EV_OK;
+}
+
+ev_status ir_build_sketch(ir_build *build, const char **ptx, size_t *bytes, ev_error *err) {
+    assert(build->next == IR_STAGE_OPTIMISE && !build->failed && !build->sketch);
+    LLVMModuleRef copy = LLVMCloneModule(build->module);
+    ev_status status = emit(build->base, build->base->sketch_machine, copy, &build->sketch, err);
+    LLVMDisposeModule(copy);
+    if (status != EV_OK)
+        return status;
+    *ptx = LLVMGetBufferStart(build->sketch);
+    *bytes = LLVMGetBufferSize(build->sketch);
     return EV_OK;
 }
 

@@ -16,7 +16,8 @@ struct ir_base {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
-    LLVMTargetMachineRef light_machine; /* generates code at the default level, not the highest */
+    LLVMTargetMachineRef light_machine;  /* generates code at the default level, not the highest */
+    LLVMTargetMachineRef sketch_machine; /* at none */
     LLVMPassBuilderOptionsRef options;
     char *entry;
     int sm;

@@ -109,12 +109,12 @@ static void test_bandit_shares(void **state) {
     (void)state;
     bandit b;
     begin(&b);
-    for (int i = 0; i < 200; i++)
-        bandit_pay(&b, 3, 0.2, true);
-    for (int i = 0; i < 200; i++)
-        bandit_pay(&b, 5, 0, true);
-    for (int i = 0; i < 200; i++)
-        bandit_pay(&b, 6, 0, false);
+    for (int i = 0; i < 200; i++) {
+        bandit_pay(&b, 3, 0.2, BANDIT_FRESH);
+        bandit_pay(&b, 5, 0, BANDIT_FRESH);
+        bandit_pay(&b, 6, 0, BANDIT_KNOWN);
+        bandit_pay(&b, 7, 0, BANDIT_WRONG);
+    }
     double sum = 0;
     for (unsigned i = 0; i < ARMS; i++)
         sum += bandit_share(&b, i);
@@ -125,6 +125,9 @@ static void test_bandit_shares(void **state) {
     assert_true(bandit_share(&b, 5) >= 0.3 / 9);                /* the floor */
     assert_true(bandit_share(&b, 6) < bandit_share(&b, 5) / 5); /* known code is a waste */
     assert_true(bandit_share(&b, 6) >= 0.1 * 0.3 / 9);
+    assert_true(bandit_share(&b, 7) == bandit_share(&b, 6)); /* so is wrong code */
+    assert_true(bandit_risk(&b, 7) > 0.95 && bandit_risk(&b, 6) < 0.05);
+    assert_true(bandit_risk(&b, 0) == BANDIT_RISK);
 }
 
 static void test_bandit_draws_its_shares(void **state) {
@@ -132,7 +135,7 @@ static void test_bandit_draws_its_shares(void **state) {
     bandit b;
     begin(&b);
     for (int i = 0; i < 50; i++)
-        bandit_pay(&b, 7, 0.1, i % 2 == 0);
+        bandit_pay(&b, 7, 0.1, i % 2 == 0 ? BANDIT_FRESH : BANDIT_KNOWN);
     ev_pcg rng = ev_pcg_seed(1, 2);
     unsigned drawn[ARMS] = {0};
     const unsigned draws = 200000;

@@ -1,4 +1,5 @@
-/* Bandit: probability matching on faded mean gain, with a floor, both less for stale arms. */
+/* Bandit: probability matching on faded mean gain, with a floor, both less for arms
+ * whose children are known or wrong. */
 #include "tuner/bandit.h"
 
 #include <assert.h>
@@ -7,7 +8,8 @@
 #define FLOOR_SHARE 0.3 /* of all draws, spread over the open arms by their freshness alone */
 #define FADE 0.99       /* of what was paid before, at each payment of the same arm */
 #define PRIOR_TRIES 3.0 /* an arm begins as if it had been tried so often */
-#define LEAST_FRESH 0.1 /* of a new arm's weight: what an arm of nothing but known code keeps */
+#define LEAST_FRESH                                                                                \
+    0.1 /* of a new arm's weight: what an arm keeps that makes nothing new and right */
 #define PRIOR_GAIN 0.02 /* with this mean gain: neither hopeless nor a winner */
 
 void bandit_begin(bandit *b, const bool *open, unsigned count) {
@@ -73,9 +75,15 @@ unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng) {
     return last;
 }
 
-void bandit_pay(bandit *b, unsigned arm, double gain, bool fresh) {
+double bandit_risk(const bandit *b, unsigned arm) {
+    assert(arm < b->count);
+    return (b->wrong[arm] + BANDIT_RISK * PRIOR_TRIES) / (b->tries[arm] + PRIOR_TRIES);
+}
+
+void bandit_pay(bandit *b, unsigned arm, double gain, bandit_fate fate) {
     assert(arm < b->count && gain >= 0);
     b->gain[arm] = b->gain[arm] * FADE + gain;
     b->tries[arm] = b->tries[arm] * FADE + 1;
-    b->fresh[arm] = b->fresh[arm] * FADE + (fresh ? 1 : 0);
+    b->fresh[arm] = b->fresh[arm] * FADE + (fate == BANDIT_FRESH);
+    b->wrong[arm] = b->wrong[arm] * FADE + (fate == BANDIT_WRONG);
 }

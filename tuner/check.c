@@ -203,8 +203,12 @@ static ev_status shipped_make(const task *t, const bundle_variant *v, shipped *o
         const bundle_number *m = &v->launch.macros[i];
         out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
     }
-    out->candidate =
-        (candidate){v->ptx, v->ptx_bytes, v->entry, start, out->macros, v->launch.macro_count, 0};
+    out->candidate = (candidate){.ptx = v->ptx,
+                                 .ptx_bytes = v->ptx_bytes,
+                                 .entry = v->entry,
+                                 .start = start,
+                                 .macros = out->macros,
+                                 .macro_count = v->launch.macro_count};
     return EV_OK;
 }
 

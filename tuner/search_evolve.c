@@ -15,13 +15,15 @@
 #define MOST_ISLANDS_A_START 4
 #define PATIENCE 160     /* children of an island without a better best before it restarts */
 #define NEUTRAL 0.001    /* relative change of time that counts as none */
-#define LIGHT_LOSS 0.005 /* of a start, by the light pipeline, for its children to be built by it */
+#define LIGHT_LOSS 0.005 /* of a start, by the light pipeline, for its children to be built by it  \
+                          */
 #define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35 /* so often it is the island's fastest, or as fast */
 #define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
+#define SKETCH_RISK 0.5 /* a sketch is made where a child is wrong with this probability */
 
 /* ---- islands and parents ---- */
 
@@ -174,6 +176,27 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     d->single = d->single && count == 1;
 }
 
+/* Probability that one of the steps makes the child wrong; each may take another arm than its
+ * first, where that has no place. */
+static double risk_of(const json_t *steps, const bandit *arms) {
+    double right = 1;
+    size_t i = 0;
+    const json_t *step = NULL;
+    json_array_foreach(steps, i, step) {
+        unsigned arm = 0;
+        const char *name = json_string_value(json_array_get(step, 0));
+        if (name && arm_find(name, &arm))
+            right *= 1 - bandit_risk(arms, arm);
+    }
+    return 1 - right;
+}
+
+/* What is likely wrong may be found so at less cost than a whole build. */
+static void put_sketch(recipe *r, const island *is) {
+    if (risk_of(json_object_get(r->message, "steps"), &is->arms) > SKETCH_RISK)
+        recipe_put(r, r->message, "sketch", json_true());
+}
+
 static bool any_step_takes(const json_t *steps, const char *name) {
     size_t i = 0, k = 0;
     const json_t *step = NULL, *arm = NULL;
@@ -254,6 +277,7 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
+    put_sketch(r, is);
     put_stock(r, is, rng);
     recipe_put(r, r->message, "heat", json_true());
 }
@@ -367,11 +391,15 @@ static void settle_passed(search *s, const draft *d, const search_result *r,
 }
 
 static void pay_fresh(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain, true);
+    bandit_pay(context, arm, gain, BANDIT_FRESH);
 }
 
-static void pay_stale(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain, false);
+static void pay_known(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain, BANDIT_KNOWN);
+}
+
+static void pay_wrong(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain, BANDIT_WRONG);
 }
 
 static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
@@ -399,7 +427,11 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
     bool sound = search_passed(v) || v->filtered;
-    search_each_arm(r->operators, sound ? pay_fresh : pay_stale, &is->arms, search_gain(s, d, v));
+    search_each_arm(r->operators,
+                    v->seen ? pay_known
+                    : sound ? pay_fresh
+                            : pay_wrong,
+                    &is->arms, search_gain(s, d, v));
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,15 @@ ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *
     w->seconds[PART_BUILD] += ev_clock_cpu() - before;
     if (status == EV_OK && at == IR_STAGE_EMIT)
         b->candidate.ptx = ir_build_ptx(b->build, &b->candidate.ptx_bytes);
+    return status;
+}
+
+ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_error *err) {
+    double before = ev_clock_cpu();
+    *out = b->candidate;
+    out->is_sketch = true;
+    ev_status status = ir_build_sketch(b->build, &out->ptx, &out->ptx_bytes, err);
+    w->seconds[PART_BUILD] += ev_clock_cpu() - before;
     return status;
 }
 
@@ -245,7 +255,16 @@ static int keep_for_messages(int out) {
     return kept;
 }
 
+/* LLVM asks for and gives back some megabytes for each variant: what the kernel would take and
+ * clear each time stays here. */
+static void keep_memory(void) {
+    (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    (void)mallopt(M_TOP_PAD, 4 << 20);
+}
+
 ev_status tune_worker(int in, int out, ev_error *err) {
+    keep_memory();
     int messages = keep_for_messages(out);
     if (messages < 0)
         return ev_fail_errno(err, "cannot keep", "stdout");

@@ -104,9 +104,9 @@ static void note_cost(worker *w, const fitness_cost *before) {
     w->seconds[PART_TIMED] += now.timed - before->timed;
 }
 
-static ev_status run_score(worker *w, const worker_build *b, score *out, ev_error *err) {
+static ev_status run_score(worker *w, const candidate *c, score *out, ev_error *err) {
     fitness_cost before = fitness_cost_of(w->fitness);
-    ev_status status = fitness_score(w->fitness, &b->candidate, out, err);
+    ev_status status = fitness_score(w->fitness, c, out, err);
     note_cost(w, &before);
     return status;
 }
@@ -136,10 +136,41 @@ static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o
     return judge(o, at <= IR_STAGE_VERIFY ? GATE_VERIFY : GATE_EMIT, status, &why, err);
 }
 
+/* What the coordinator wants of an evaluation. */
+typedef struct wish {
+    double reach; /* the filter's limit; 0: none */
+    bool sketch;  /* it is likely wrong: a sketch is held against the small cases first */
+} wish;
+
+/* What a sketch does wrong, the variant does too. Whether it fits on the device says nothing. */
+static ev_status try_sketch(worker *w, worker_build *b, outcome *o, ev_error *err) {
+    EV_TRY(worker_enter(w, STAGE_EMIT, err));
+    candidate sketch;
+    ev_error why = {0};
+    ev_status status = worker_build_sketch(w, b, &sketch, &why);
+    if (status == EV_BAD)
+        return EV_OK;
+    if (status != EV_OK) {
+        *err = why;
+        return status;
+    }
+    score s = {0};
+    EV_TRY(worker_enter(w, STAGE_SCORE, err));
+    EV_TRY(run_score(w, &sketch, &s, err));
+    if (s.stopped != GATE_SAFE && s.stopped != GATE_ACCURATE)
+        return EV_OK;
+    *o = (outcome){.failed = true, .at = s.stopped};
+    (void)ev_fail(&o->why, EV_BAD, "%s", s.reason);
+    return EV_OK;
+}
+
 /* Builds with a question after each hash; *known ends it early. */
-static ev_status build_asking(worker *w, worker_build *b, bool *known, outcome *o, ev_error *err) {
+static ev_status build_asking(worker *w, worker_build *b, const wish *wanted, bool *known,
+                              outcome *o, ev_error *err) {
     for (int s = 0; s < IR_STAGE_COUNT && !*known; s++) {
         EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
+        if (!o->failed && s == IR_STAGE_VERIFY && wanted->sketch)
+            EV_TRY(try_sketch(w, b, o, err));
         if (o->failed)
             return EV_OK;
         if (s == IR_STAGE_OPTIMISE)
@@ -150,8 +181,8 @@ static ev_status build_asking(worker *w, worker_build *b, bool *known, outcome *
     return EV_OK;
 }
 
-/* Takes `genome` over. `reach`: the filter's limit; 0: none. */
-static ev_status evaluate(worker *w, ir_genome *genome, double reach, ev_error *err) {
+/* Takes `genome` over. */
+static ev_status evaluate(worker *w, ir_genome *genome, const wish *wanted, ev_error *err) {
     worker_build b = {0};
     outcome o = {0};
     ev_error why = {0};
@@ -161,13 +192,13 @@ static ev_status evaluate(worker *w, ir_genome *genome, double reach, ev_error *
     score s = {0};
     status = EV_OK;
     if (!o.failed)
-        status = build_asking(w, &b, &known, &o, err);
+        status = build_asking(w, &b, wanted, &known, &o, err);
     bool scored = status == EV_OK && !o.failed && !known;
-    b.candidate.reach_ns = reach;
+    b.candidate.reach_ns = wanted->reach;
     if (scored)
         status = worker_enter(w, STAGE_SCORE, err);
     if (scored && status == EV_OK)
-        status = run_score(w, &b, &s, err);
+        status = run_score(w, &b.candidate, &s, err);
     worker_build_end(&b);
     EV_TRY(status);
     guard_watch(0);
@@ -198,6 +229,9 @@ static ev_status draw(worker *w, const json_t *message, ir_genome **genome, ev_s
 }
 
 static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
+    wish wanted = {.reach = ev_json_number(message, "reach", 0),
+                   .sketch = json_is_true(json_object_get(message, "sketch")) &&
+                             device_properties_of(w->device)->modelled};
     ir_genome *genome = NULL;
     ev_str operators = EV_STR_EMPTY;
     outcome o = {0};
@@ -207,7 +241,7 @@ static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
         status = ask_drawn(w, genome, ev_str_text(&operators), &known, err);
     ev_str_free(&operators);
     if (status == EV_OK && genome && !known)
-        return evaluate(w, genome, ev_json_number(message, "reach", 0), err);
+        return evaluate(w, genome, &wanted, err);
     ir_genome_free(genome);
     EV_TRY(status);
     guard_watch(0);
@@ -311,7 +345,7 @@ static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_
     ir_genome *genome = NULL;
     EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
     if (kind == MESSAGE_SCORE)
-        return evaluate(w, genome, 0, err);
+        return evaluate(w, genome, &(wish){0}, err);
     return job_after_search(w, kind, genome, err);
 }
 
