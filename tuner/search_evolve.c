@@ -13,9 +13,10 @@
 #define POPULATION 32
 #define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
 #define MOST_ISLANDS_A_START 4
-#define PATIENCE 160     /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001    /* relative change of time that counts as none */
-#define LIGHT_LOSS 0.005 /* of a start, by the light pipeline, for its children to be built by it  \
+#define PATIENCE 160  /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001 /* relative change of time that counts as none */
+#define LIGHT_LOSS                                                                                 \
+    0.005                /* of a start, by the light pipeline, for its children to be built by it  \
                           */
 #define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
