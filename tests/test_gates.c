@@ -87,9 +87,23 @@ static void check_trap(const char *name, const score *s, const expected *e) {
         fail_msg("%s: trap '%s', expected '%s' (%s)", name, s->trap, e->traps, s->reason);
 }
 
+/* A sketch of it is stopped at the same gate, where that is one of the small cases'; at none later,
+ * and whether it fits on the device is not asked. */
+static void check_as_sketch(bench *b, const char *name, candidate c, const expected *e) {
+    bool is_early = strcmp(e->gate, "safe") == 0 || strcmp(e->gate, "accurate") == 0;
+    c.is_sketch = true;
+    score s;
+    OK(fitness_score(b->f, &c, &s, &err));
+    assert_true(s.ns == 0);
+    if (is_early ? strcmp(gate_name(s.stopped), e->gate) != 0
+                 : s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE)
+        fail_msg("%s, as a sketch: stopped at %s (%s)", name, gate_name(s.stopped), s.reason);
+}
+
 static void check_file(bench *b, const char *name) {
     candidate c = candidate_of(b, name);
     expected e = expected_of(c.ptx);
+    check_as_sketch(b, name, c, &e);
     score s;
     OK(fitness_score(b->f, &c, &s, &err));
     if (s.stopped == GATE_NONE) {

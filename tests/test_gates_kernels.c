@@ -28,7 +28,7 @@ typedef struct built {
     ir_base *base;
     ir_genome *genome;
     ir_build *build;
-    candidate c;
+    candidate c, sketch;
 } built;
 
 static void build_start(const task_start *start, int sm, built *b) {
@@ -40,9 +40,14 @@ static void build_start(const task_start *start, int sm, built *b) {
     b->genome = ir_genome_new(start->name);
     assert_non_null(b->genome);
     OK(ir_build_new(b->base, b->genome, &b->build, &err));
-    for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
-        OK(ir_build_run(b->build, (ir_stage)stage, &err));
     b->c = (candidate){.entry = start->entry, .start = start};
+    b->sketch = b->c;
+    b->sketch.is_sketch = true;
+    for (int stage = 0; stage < IR_STAGE_COUNT; stage++) {
+        if (stage == IR_STAGE_OPTIMISE)
+            OK(ir_build_sketch(b->build, &b->sketch.ptx, &b->sketch.ptx_bytes, &err));
+        OK(ir_build_run(b->build, (ir_stage)stage, &err));
+    }
     b->c.ptx = ir_build_ptx(b->build, &b->c.ptx_bytes);
     free(include);
     free(home);
@@ -52,6 +57,17 @@ static void free_start(built *b) {
     ir_build_free(b->build);
     ir_genome_free(b->genome);
     ir_base_free(b->base);
+}
+
+/* What is right is right as a sketch too, and that is other code. */
+static void check_sketch(fitness *f, const built *b) {
+    score s;
+    assert_true(b->sketch.ptx_bytes != b->c.ptx_bytes);
+    OK(fitness_score(f, &b->sketch, &s, &err));
+    if (s.stopped != GATE_NONE)
+        fail_msg("%s, as a sketch: stopped at %s: %s", b->c.start->name, gate_name(s.stopped),
+                 s.reason);
+    assert_true(s.ns == 0 && s.small_ns == 0 && s.normalised <= 1 && s.thread_instructions > 0);
 }
 
 /* A start that is no baseline: through the gates, then every case of every split. */
@@ -82,9 +98,11 @@ static void check_task(const char *path) {
     OK(fitness_open(t, d, NULL, &f, &err));
     build_start(&t->starts[0], device_properties_of(d)->sm, &baseline);
     OK(fitness_set_baseline(f, &baseline.c, SPLITS_ALL, &s, &err));
+    check_sketch(f, &baseline);
     for (size_t i = 1; i < t->start_count; i++) {
         built other;
         build_start(&t->starts[i], device_properties_of(d)->sm, &other);
+        check_sketch(f, &other);
         check_start(f, t, &other);
         free_start(&other);
     }

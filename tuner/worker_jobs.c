@@ -142,8 +142,9 @@ typedef struct wish {
     bool sketch;  /* it is likely wrong: a sketch is held against the small cases first */
 } wish;
 
-/* What a sketch does wrong, the variant does too. Whether it fits on the device says nothing. */
-static ev_status try_sketch(worker *w, worker_build *b, outcome *o, ev_error *err) {
+/* What a sketch does wrong, the variant does too: `out` says where. Whether it fits on the device
+ * says nothing. */
+static ev_status try_sketch(worker *w, worker_build *b, score *out, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_EMIT, err));
     candidate sketch;
     ev_error why = {0};
@@ -157,21 +158,19 @@ static ev_status try_sketch(worker *w, worker_build *b, outcome *o, ev_error *er
     score s = {0};
     EV_TRY(worker_enter(w, STAGE_SCORE, err));
     EV_TRY(run_score(w, &sketch, &s, err));
-    if (s.stopped != GATE_SAFE && s.stopped != GATE_ACCURATE)
-        return EV_OK;
-    *o = (outcome){.failed = true, .at = s.stopped};
-    (void)ev_fail(&o->why, EV_BAD, "%s", s.reason);
+    if (s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE)
+        *out = s;
     return EV_OK;
 }
 
-/* Builds with a question after each hash; *known ends it early. */
+/* Builds with a question after each hash; *known ends it early, and a sketch that is wrong. */
 static ev_status build_asking(worker *w, worker_build *b, const wish *wanted, bool *known,
-                              outcome *o, ev_error *err) {
+                              outcome *o, score *sketch, ev_error *err) {
     for (int s = 0; s < IR_STAGE_COUNT && !*known; s++) {
         EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
         if (!o->failed && s == IR_STAGE_VERIFY && wanted->sketch)
-            EV_TRY(try_sketch(w, b, o, err));
-        if (o->failed)
+            EV_TRY(try_sketch(w, b, sketch, err));
+        if (o->failed || sketch->stopped != GATE_NONE)
             return EV_OK;
         if (s == IR_STAGE_OPTIMISE)
             EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(b->build), known, err));
@@ -189,11 +188,11 @@ static ev_status evaluate(worker *w, ir_genome *genome, const wish *wanted, ev_e
     ev_status status = worker_build_begin(w, genome, &b, &why);
     EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
     bool known = false;
-    score s = {0};
+    score s = {.stopped = GATE_NONE};
     status = EV_OK;
     if (!o.failed)
-        status = build_asking(w, &b, wanted, &known, &o, err);
-    bool scored = status == EV_OK && !o.failed && !known;
+        status = build_asking(w, &b, wanted, &known, &o, &s, err);
+    bool scored = status == EV_OK && !o.failed && !known && s.stopped == GATE_NONE;
     b.candidate.reach_ns = wanted->reach;
     if (scored)
         status = worker_enter(w, STAGE_SCORE, err);
