@@ -131,6 +131,42 @@ static void profiles_ranks(void **state) {
     ev_str_free(&in);
 }
 
+/* One rank works, and tells the other, which waits for that by a loop. */
+static const char waits[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry waits(.param .u64 mine, .param .u64 next, .param .u32 rank, .param .u32 "
+    "works) {\n"
+    ".reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
+    "ld.param.u64 %d0, [mine]; ld.param.u64 %d1, [next]; ld.param.u32 %r0, [rank];\n"
+    "ld.param.u32 %r1, [works]; setp.ne.u32 %p0, %r0, %r1; @%p0 bra WAIT;\n"
+    "mov.u32 %r1, 0; mov.u32 %r2, 1;\n"
+    "L: mul.lo.u32 %r2, %r2, 5; add.u32 %r2, %r2, 3; add.u32 %r1, %r1, 1;\n"
+    "setp.lt.u32 %p1, %r1, 20000; @%p1 bra L;\n"
+    "st.global.u32 [%d0+4], %r2; fence.acq_rel.sys; mov.u32 %r3, 1;\n"
+    "st.release.sys.global.u32 [%d1], %r3; ret;\n"
+    "WAIT: ld.acquire.sys.global.u32 %r4, [%d0]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT;\n"
+    "st.global.u32 [%d0+4], %r4; ret; }\n";
+
+/* Who waits is not to blame, however often it looks. */
+static void blames_who_works(void **state) {
+    (void)state;
+    cli_write("waits.ptx", waits);
+    for (int works = 0; works < 2; works++) {
+        json_t *json =
+            cli_json(CLI_RUN("profile", cli_path("waits.ptx"), "--ranks", "2", "--block", "32",
+                             "--arg", "inout:0000000000000000", "--arg", "next:0", "--arg",
+                             "rank:u32", "--arg", works ? "u32:1" : "u32:0", "--json"),
+                     0);
+        assert_int_equal(ev_json_number(json, "slowest_rank", -1), works);
+        const json_t *ranks = json_object_get(json, "ranks");
+        double busy = ev_json_number(json_array_get(ranks, (size_t)works), "compute_ns", 0);
+        double idle = ev_json_number(json_array_get(ranks, (size_t)!works), "compute_ns", 0);
+        if (!(idle > 0 && idle < busy / 10))
+            fail_msg("%g ns of who works, %g ns of who waits", busy, idle);
+        json_decref(json);
+    }
+}
+
 static void tells_the_rank_of_a_trap(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("run", cli_path("push.ptx"), "--ranks", "2", "--block", "2",
@@ -167,8 +203,11 @@ static void refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_ranks),     cmocka_unit_test(runs_on_gpus),
-        cmocka_unit_test(profiles_ranks), cmocka_unit_test(tells_the_rank_of_a_trap),
+        cmocka_unit_test(runs_ranks),
+        cmocka_unit_test(runs_on_gpus),
+        cmocka_unit_test(profiles_ranks),
+        cmocka_unit_test(blames_who_works),
+        cmocka_unit_test(tells_the_rank_of_a_trap),
         cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);

@@ -182,7 +182,8 @@ static ev_status print_text(const ranks_profile *p, const profile *shown, uint32
         out,
         "\ncompute: peers' memory as near as one's own; interconnect stall: what links to "
         "peers add, all\nranks on one node; network stall: what two nodes add, half of "
-        "the ranks on each. Time that a rank\nwaits for another is not modelled.\n\n"
+        "the ranks on each. Time that a rank\nwaits for another is not modelled, and its looks at "
+        "a flag count as one.\n\n"
         "rank %u, the slowest of one node\n\n",
         rank);
     return profile_print(p->c, shown, err);

@@ -364,12 +364,30 @@ static void count_site(model_site *site, const vm_event *e) {
     site->passes += e->passes;
 }
 
+/* An event of a loop that reads the same flag as the time before: how often it does is the
+ * machine's choice of turns, and a rank that waits is not the slow one. */
+static bool is_idle(const follower *f, const vm_event *e, const uint64_t *sectors) {
+    const model *m = f->m;
+    warp_poll *poll = &f->w->poll;
+    uint32_t last = e->pc + e->count - 1;
+    if (!m->polls[last]) {
+        *poll = (warp_poll){0};
+    } else if (m->rows.rows[last].kind == ROW_LOAD && e->active != 0) {
+        uint64_t sector = sectors[e->first_sector];
+        bool again = poll->pc == last && poll->active == e->active && poll->sector == sector;
+        *poll = (warp_poll){.pc = last, .active = e->active, .sector = sector, .again = again};
+    }
+    return poll->again;
+}
+
 static void on_event(const follower *f, const vm_event *e, const uint64_t *sectors) {
     model *m = f->m;
     block_state *b = f->b;
     warp_state *w = f->w;
     uint32_t last = e->pc + e->count - 1;
     assert(e->count > 0 && last < m->rows.count);
+    if (m->polls != NULL && is_idle(f, e, sectors))
+        return;
     if (w->at_barrier)
         leave_barrier(f, e->pc);
     const model_row *row = &m->rows.rows[last];
@@ -551,7 +569,7 @@ static size_t follow_by_plan(const follower *f, const vm_batch *batch) {
     warp_state *w = f->w;
     model_plan *before = w->plan;
     w->plan = NULL;
-    if (m->sites != NULL || !model_plans_help(m->plans))
+    if (m->sites != NULL || m->polls != NULL || !model_plans_help(m->plans))
         return 0;
     model_plan *p = w->plan = model_plans_find(m->plans, before, batch, w->first, w->end);
     if (p != NULL) {

@@ -442,6 +442,7 @@ void model_free(model *m) {
     free(m->stored);
     free(m->stalls);
     free(m->costs);
+    free(m->polls);
     free(m->waits);
     model_plans_free(m->plans);
     free(m);
@@ -451,9 +452,36 @@ const vm_observer *model_observer(model *m) {
     return &m->observer;
 }
 
+/* Whether [first, end) is a loop that only reads, past the L1, until what it reads lets it go. */
+static bool is_poll(const model *m, uint32_t first, uint32_t end) {
+    bool reads = false;
+    vm_insn_info info;
+    for (uint32_t pc = first; pc < end; pc++) {
+        const model_row *row = &m->rows.rows[pc];
+        vm_module_info(m->launch->module, pc, &info);
+        if (info.is_store || info.is_atomic || info.is_barrier)
+            return false;
+        reads |= row->kind == ROW_LOAD && row->bypasses_l1;
+    }
+    return reads && info.is_branch && info.conditional && info.target == first;
+}
+
+static ev_status find_polls(model *m, ev_error *err) {
+    m->polls = calloc((size_t)m->rows.count + 1, 1);
+    if (m->polls == NULL)
+        return ev_fail_memory(err, m->rows.count);
+    for (uint32_t pc = 0; pc < m->rows.count; pc++) {
+        uint32_t end = m->schedule.block_end[pc];
+        if (end > pc && is_poll(m, pc, end))
+            memset(m->polls + pc, 1, end - pc);
+    }
+    return EV_OK;
+}
+
 /* Blocks that repeat another at moved addresses may move them to another peer. */
 ev_status model_set_ranks(model *m, const model_ranks *ranks, ev_error *err) {
     m->follows_all = true;
+    EV_TRY(find_polls(m, err));
     return model_links_make(ranks, &m->links, err);
 }
 

@@ -10,6 +10,13 @@ enum { KIND_EDGE, KIND_INNER, KIND_LEADERS };
 
 typedef struct model_plan model_plan;
 
+/* What a warp read last in a loop that only waits. */
+typedef struct warp_poll {
+    uint32_t pc, active; /* active 0: it is in none */
+    uint64_t sector;
+    bool again; /* the same as the time before */
+} warp_poll;
+
 typedef struct warp_state {
     board_warp at;
     uint32_t epoch;   /* barriers that all its lanes arrived at */
@@ -19,6 +26,7 @@ typedef struct warp_state {
     uint32_t first, end; /* pcs executed and not followed yet: straight-line code */
     uint32_t stop;       /* where their block ends */
     model_plan *plan;    /* of its batch before; NULL: there was none */
+    warp_poll poll;
 } warp_state;
 
 typedef struct block_state {
@@ -148,6 +156,7 @@ struct model {
     uint64_t latency[MODEL_TERM_COUNT]; /* of a load from the L1, the L2 and DRAM */
     uint64_t lat_barrier, lat_peer, lat_network;
     model_links *links; /* NULL: no peers */
+    uint8_t *polls;     /* by pc: 1 in a loop that may wait for a peer; NULL: no peers */
     model_hot hot;      /* made where there are atomics */
     double
         l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
