@@ -50,6 +50,8 @@ void fitness_close(fitness *f) {
     for (size_t i = 0; i < f->case_count; i++)
         fit_case_free(f, f->cases[i]);
     free(f->cases);
+    fit_drawn_free(f);
+    fit_references_free(f);
     device_unload(f->baseline_kernel);
     free_candidate(&f->baseline);
     device_clear(f->d);

@@ -51,10 +51,27 @@ void fitness_close(fitness *f); /* NULL is fine */
 ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
                                ev_error *err) EV_CHECKED;
 
+/* Draws more check cases from the search's small ones, for gate 4, where the virtual machine is
+ * there to say what is legal and what is new (drawn.c). `starts`: the task's, unmodified, the
+ * baseline first. A pure function of the task, the starts' PTX and the device; once, after the
+ * baseline. */
+ev_status fitness_draw_cases(fitness *f, const candidate *starts, size_t count,
+                             ev_error *err) EV_CHECKED;
+const task_case *fitness_drawn_case(const fitness *f, size_t index); /* NULL: there are no more */
+
 /* Runs gates EMIT..TIMED (2 to 5) on the search cases, stopping at the first that fails. A
  * candidate's fault is in out->stopped and out->reason; EV_BAD is a misuse, EV_INFRA the machine.
  */
 ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
+
+/* After fitness_score of `c`, and a part of gate 5: stops the score where the blocks that were run
+ * at a timed case write another number of elements than those of its start, unmodified, at the same
+ * macros. *wants: that start is not known; say what it is, and ask again. */
+ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
+                              ev_error *err) EV_CHECKED;
+/* A start without edits, at some macros; where it fails a gate, or has no PTX, nothing is held
+ * against it. */
+ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) EV_CHECKED;
 
 /* Gate 6: held-out and adversarial cases, other inputs, two schedules bit for bit, accuracy again
  * after timing, time against the baseline's on the held-out timed cases, and all of the work done

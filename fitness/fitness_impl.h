@@ -51,6 +51,7 @@ typedef struct fit_baseline {
 typedef struct fit_case {
     const task_case *at;
     uint32_t fresh;
+    bool is_drawn;           /* none of the task's */
     fit_argument *arguments; /* as the task's */
     fit_output *outputs;
     size_t output_count;
@@ -62,6 +63,26 @@ typedef struct fit_case {
     fit_baseline baseline;
 } fit_case;
 
+#define FIT_DRAWN_MOST 5
+
+typedef struct fit_drawn {
+    task_case *at;
+    bool used; /* the baseline is right there on this device */
+} fit_drawn;
+
+/* What the blocks of sampled runs wrote at the search's timed cases (writes.c). */
+typedef struct fit_written {
+    const task_case *at;
+    uint64_t written; /* elements of outputs */
+} fit_written;
+
+typedef struct fit_writes {
+    fit_written cases[SCORE_MAX_CASES];
+    size_t count;
+} fit_writes;
+
+typedef struct fit_reference fit_reference;
+
 struct fitness {
     const task *t;
     device *d;
@@ -69,7 +90,12 @@ struct fitness {
     fit_case **cases;
     size_t case_count;
     uint64_t host_bytes; /* of all cases so far */
-    candidate baseline;  /* a copy of its own; ptx NULL: not set */
+    fit_drawn drawn[FIT_DRAWN_MOST];
+    size_t drawn_count;
+    fit_writes writes; /* of the last candidate that was scored */
+    fit_reference *references;
+    size_t reference_count;
+    candidate baseline; /* a copy of its own; ptx NULL: not set */
     device_kernel *baseline_kernel;
     fitness_cost cost;
     fitness *twin; /* in the virtual machine, before a real GPU; NULL: the device needs none */
@@ -121,6 +147,7 @@ typedef struct fit_run_options {
     bool against_baseline; /* timed by turns with the baseline, where times are measured */
     bool all_blocks;       /* else a sample of them, where the case is for time */
     double sample_share;   /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
+    bool other_blocks;     /* a few others: how much they write is not judged by the baseline's */
     vm_checks checks;
     uint64_t seed; /* of the schedule */
     uint64_t fuel; /* of the whole grid; 0: from the baseline */
@@ -172,6 +199,16 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 
 /* Gate 6: all outputs are written at the held-out timed cases, as far as blocks can be paid for. */
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
+/* ---- drawn cases (drawn.c) ---- */
+
+void fit_drawn_free(fitness *f);
+
+/* ---- writes (writes.c) ---- */
+
+/* Notes what a run at a timed case of the search wrote. */
+void fit_note_writes(fitness *f, const fit_case *c, const fit_result *r);
+void fit_references_free(fitness *f);
 
 /* ---- twins (twin.c) ---- */
 

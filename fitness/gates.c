@@ -175,6 +175,7 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
     if (s->occupancy == 0 && r->ran && c->at->use == TASK_TIME)
         s->occupancy = fit_occupancy(&r->run.timing.model);
     fit_note_case(s, c, r);
+    fit_note_writes(f, c, r);
     if (!r->ok)
         fit_stop(s, gate_for(c, at, r), r, "%s", r->reason);
     return EV_OK;
@@ -199,6 +200,47 @@ static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_tr
         const task_case *which = &f->t->cases[i];
         if (which->split == CORPUS_SEARCH && which->use == use)
             EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+    }
+    return EV_OK;
+}
+
+static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const fit_trial *trial,
+                                      score *s, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, which, f->options.fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    fit_run_options options = {.timed = true, .other_blocks = true, .checks = VM_CHECK_INIT};
+    ev_status status = fit_try_options(f, c, trial, &options, r, err);
+    if (status == EV_OK) {
+        note_result(s, r);
+        fit_note_writes(f, c, r);
+        if (!r->ok)
+            fit_stop(s, GATE_TIMED, r, "%s", r->reason);
+    }
+    free(r);
+    return status;
+}
+
+/* Where a sample was timed, it always was of the same blocks: others, untimed, for those that stood
+ * all else. */
+static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    fit_writes timed = f->writes;
+    for (size_t i = 0; i < timed.count && s->stopped == GATE_NONE; i++)
+        EV_TRY(gate_other_blocks_of(f, timed.cases[i].at, trial, s, err));
+    return EV_OK;
+}
+
+/* The drawn cases, for those that stood all others. Their rows are of no interest. */
+static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    const task_case *which = NULL;
+    size_t rows = s->case_count;
+    for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_case(f, i)) != NULL; i++) {
+        EV_TRY(check_fit(f, which, trial, s, err));
+        if (s->stopped == GATE_NONE)
+            EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, GATE_ACCURATE, s, err));
+        s->case_count = rows < s->case_count ? rows : s->case_count;
     }
     return EV_OK;
 }
@@ -254,6 +296,7 @@ static void take_out_drift(const fitness *f, score *s) {
 }
 
 static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    f->writes.count = 0;
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
@@ -261,7 +304,9 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     if (trial->who->is_sketch)
         return EV_OK;
     filter(trial, s);
+    EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
+    EV_TRY(gate_other_blocks(f, trial, s, err));
     if (s->stopped == GATE_NONE) {
         fit_note_means(s);
         take_out_drift(f, s);

@@ -1,6 +1,7 @@
 /* Runs: one kernel at one case, for checking or for its time, and what came of it. */
 #include "fitness/fitness_impl.h"
 
+#include "base/hash.h"
 #include "base/proc.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@
 #define WRITTEN_SHARE 0.6
 
 #define SAMPLE_MOST 512
+#define OTHER_BLOCKS 3
 /* Cases that a promotion rests on are run seldom, and so with more blocks. */
 #define SAMPLE_PROMOTION 4
 
@@ -94,6 +96,25 @@ static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const d
     return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
 }
 
+/* The last block, at the end of the outputs, and some that no rule of a kernel's singles out: that
+ * are all even, or first in a row. Ascending. */
+static size_t sample_others(uint64_t blocks, uint32_t *sample) {
+    assert(blocks > OTHER_BLOCKS);
+    size_t count = 0;
+    for (uint64_t draw = 0; count < OTHER_BLOCKS - 1; draw++) {
+        uint32_t block = (uint32_t)(ev_mix64(blocks + draw) % (blocks - 1));
+        size_t at = 0;
+        while (at < count && sample[at] < block)
+            at++;
+        if (at < count && sample[at] == block)
+            continue;
+        memmove(&sample[at + 1], &sample[at], (count++ - at) * sizeof *sample);
+        sample[at] = block;
+    }
+    sample[count++] = (uint32_t)(blocks - 1);
+    return count;
+}
+
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
                        const fit_run_options *options, fit_run *out, ev_error *err) {
     memset(out, 0, sizeof *out);
@@ -103,10 +124,12 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);
+    limit = options->other_blocks ? OTHER_BLOCKS : limit;
     bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
     if (!fit_case_is_full(c) && samples && blocks > limit) {
         l.sample = sample;
-        l.sample_count = model_sample_blocks(blocks, limit, sample);
+        l.sample_count = options->other_blocks ? sample_others(blocks, sample)
+                                               : model_sample_blocks(blocks, limit, sample);
         out->share = (double)l.sample_count / (double)blocks;
     }
     l.fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
@@ -156,7 +179,8 @@ static bool writes_enough(const fit_case *c, fit_result *r) {
     return false;
 }
 
-static ev_status compare(fitness *f, fit_case *c, fit_result *r, ev_error *err) {
+static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
+                         ev_error *err) {
     accuracy_limits limits = fit_limits(f, c);
     bool full = fit_case_is_full(c);
     if (full) {
@@ -168,7 +192,7 @@ static ev_status compare(fitness *f, fit_case *c, fit_result *r, ev_error *err) 
     r->ok = r->accuracy.normalised <= 1;
     if (!r->ok)
         explain_error(r, c, &limits);
-    else if (!full)
+    else if (!full && !options->other_blocks)
         r->ok = writes_enough(c, r);
     return EV_OK;
 }
@@ -177,8 +201,8 @@ static ev_status compare(fitness *f, fit_case *c, fit_result *r, ev_error *err) 
 static fit_run_options options_for(const fitness *f, const fit_case *c, const candidate *who,
                                    uint64_t seed) {
     bool full = fit_case_is_full(c);
-    bool small = !who->is_sketch && c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
-                 device_properties_of(f->d)->modelled;
+    bool small = !who->is_sketch && !c->is_drawn && c->at->use == TASK_CHECK &&
+                 c->at->split == CORPUS_SEARCH && device_properties_of(f->d)->modelled;
     return (fit_run_options){.timed = !full || small,
                              .against_baseline = c->at->use == TASK_TIME,
                              .checks = full ? VM_CHECK_ALL : VM_CHECK_INIT,
@@ -207,7 +231,7 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
     out->ran = out->run.outcome.ok;
     ev_status status = EV_OK;
     if (out->ran)
-        status = compare(f, c, out, err);
+        status = compare(f, c, options, out, err);
     else
         explain_trap(out, c);
     if (status == EV_OK && bits && out->ran)

@@ -44,6 +44,9 @@ ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_err
 ev_status worker_heat(void *context, const ir_genome *genome, const double **out,
                       ev_error *err) EV_CHECKED;
 
+/* worker_starts.c: has fitness draw its cases, and names them in `ready` as "drawn". */
+ev_status worker_draw_cases(worker *w, json_t *ready, ev_error *err) EV_CHECKED;
+
 /* A genome made real, stage by stage. */
 typedef struct worker_build {
     ir_genome *genome;
@@ -62,5 +65,9 @@ ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_err
 /* All stages that are left. */
 ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;
 void worker_build_end(worker_build *b);
+
+/* worker_starts.c: a scored candidate held against its start, which is built where that is not
+ * known yet (fitness_hold_writes). */
+ev_status worker_hold_writes(worker *w, const worker_build *b, score *s, ev_error *err) EV_CHECKED;
 
 #endif

@@ -111,6 +111,15 @@ static ev_status run_score(worker *w, const candidate *c, score *out, ev_error *
     return status;
 }
 
+/* A whole variant, held against its start as well. */
+static ev_status run_whole(worker *w, const worker_build *b, score *out, ev_error *err) {
+    EV_TRY(run_score(w, &b->candidate, out, err));
+    fitness_cost before = fitness_cost_of(w->fitness);
+    ev_status status = worker_hold_writes(w, b, out, err);
+    note_cost(w, &before);
+    return status;
+}
+
 static ev_status run_promote(worker *w, const worker_build *b, score *out, ev_error *err) {
     double before = ev_clock_cpu();
     ev_status status = fitness_promote(w->fitness, &b->candidate, out, err);
@@ -197,7 +206,7 @@ static ev_status evaluate(worker *w, ir_genome *genome, const wish *wanted, ev_e
     if (scored)
         status = worker_enter(w, STAGE_SCORE, err);
     if (scored && status == EV_OK)
-        status = run_score(w, &b.candidate, &s, err);
+        status = run_whole(w, &b, &s, err);
     worker_build_end(&b);
     EV_TRY(status);
     guard_watch(0);
