@@ -20,6 +20,8 @@
 /* What all of them together may cost, of what the search's own small cases do, in thread
  * instructions of the baseline. */
 #define COST_SHARE 1.5
+/* Of a start at the task's own small cases. */
+#define OWN_FUEL 1e10
 /* A case's own, for its launch and for holding its answers. */
 #define COST_CASE 2e5
 /* Of the instructions of all starts: what a case has to add. */
@@ -34,6 +36,7 @@ typedef struct drawn_start {
     fit_trial trial;
     size_t insn_count;
     uint8_t *seen; /* per pc: a bit a bucket */
+    bool is_wrong; /* at a small case of the task: it says nothing of shapes */
 } drawn_start;
 
 /* One shape that is legal and cheap. */
@@ -74,7 +77,7 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
         return ev_fail_memory(err, start->insn_count * sizeof *executions);
     fit_run_options options = {
         .checks = VM_CHECK_ALL, .fuel = (uint64_t)fuel, .executions = executions};
-    fit_run run;
+    fit_run run = {.share = 1};
     accuracy got = {0};
     accuracy_limits limits = fit_limits(g->f, c);
     ev_status status = fit_run_case(g->f, c, &start->trial, &options, &run, err);
@@ -91,34 +94,42 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
     return status;
 }
 
-/* All starts at a case; *legal: all are right there. EV_BAD is what a shape may be, too. */
-static ev_status run_starts(drawing *g, const task_case *at, double fuel, uint8_t *buckets,
+/* EV_BAD becomes "no". */
+static ev_status forgive(ev_status status, const ev_error *why, ev_error *err) {
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why->text);
+    return EV_OK;
+}
+
+/* All starts at a case; *legal: all are right there. What is wrong at a case of the task itself
+ * (`is_own`) is left out from then on. EV_BAD is what a shape may be, too.
+ */
+static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_t *buckets,
                             double *cost, bool *legal, ev_error *err) {
+    double fuel = is_own ? OWN_FUEL : g->cost_most;
     fit_case *c = NULL;
     size_t offset = 0;
     *legal = false;
     EV_TRY(fit_case_get(g->f, at, g->f->options.fresh, &c, err));
     c->is_drawn = true; /* times are of no use here */
     for (size_t i = 0; i < g->start_count; i++) {
+        drawn_start *start = &g->starts[i];
         bool ok = false;
         double own = 0;
-        EV_TRY(run_start(g, c, &g->starts[i], fuel, buckets + offset, &own, &ok, err));
-        if (!ok)
+        ev_error why = {.status = EV_OK};
+        if (!start->is_wrong)
+            EV_TRY(forgive(run_start(g, c, start, fuel, buckets + offset, &own, &ok, &why), &why,
+                           err));
+        start->is_wrong = start->is_wrong || (!ok && is_own);
+        if (!ok && !start->is_wrong)
             return EV_OK;
         if (i == 0) {
             *cost = own; /* so it may be run without a limit */
             EV_TRY(fit_need_baseline(g->f, c, err));
         }
-        offset += g->starts[i].insn_count;
+        offset += start->insn_count;
     }
     *legal = true;
-    return EV_OK;
-}
-
-/* EV_BAD becomes "no". */
-static ev_status forgive(ev_status status, const ev_error *why, ev_error *err) {
-    if (status == EV_INFRA)
-        return ev_fail(err, EV_INFRA, "%s", why->text);
     return EV_OK;
 }
 
@@ -200,7 +211,7 @@ static ev_status make_case(const task_case *from, size_t size, int64_t value, ta
 
 static void see(drawing *g, const uint8_t *buckets) {
     for (size_t i = 0, at = 0; i < g->start_count; at += g->starts[i++].insn_count) {
-        for (size_t pc = 0; pc < g->starts[i].insn_count; pc++)
+        for (size_t pc = 0; !g->starts[i].is_wrong && pc < g->starts[i].insn_count; pc++)
             g->starts[i].seen[pc] |= (uint8_t)(1u << buckets[at + pc]);
     }
 }
@@ -210,7 +221,7 @@ static void see(drawing *g, const uint8_t *buckets) {
 static void gain_of(const drawing *g, const uint8_t *buckets, size_t *fresh, size_t *other) {
     *fresh = *other = 0;
     for (size_t i = 0, at = 0; i < g->start_count; at += g->starts[i++].insn_count) {
-        for (size_t pc = 0; pc < g->starts[i].insn_count; pc++) {
+        for (size_t pc = 0; !g->starts[i].is_wrong && pc < g->starts[i].insn_count; pc++) {
             uint8_t bucket = buckets[at + pc], seen = g->starts[i].seen[pc];
             bool is_new = (seen >> bucket & 1u) == 0, is_first = bucket > 0 && (seen & ~1u) == 0;
             *fresh += is_new && is_first;
@@ -231,7 +242,9 @@ static ev_status look_at_own(drawing *g, ev_error *err) {
         bool legal = false;
         if (!is_small(&g->f->t->cases[i]))
             continue;
-        status = run_starts(g, &g->f->t->cases[i], 1e9, buckets, &cost, &legal, err);
+        ev_error why = {.status = EV_OK};
+        status = forgive(run_starts(g, &g->f->t->cases[i], true, buckets, &cost, &legal, &why),
+                         &why, err);
         if (status == EV_OK && legal)
             see(g, buckets);
         all += cost;
@@ -252,8 +265,8 @@ static ev_status look_at_shape(drawing *g, const task_case *from, size_t size, i
     bool legal = false;
     ev_status status = s->buckets != NULL ? EV_OK : ev_fail_memory(err, g->insn_count);
     if (status == EV_OK && !is_of_task(g->f->t, &s->at))
-        status = forgive(run_starts(g, &s->at, g->cost_most, s->buckets, &s->cost, &legal, &why),
-                         &why, err);
+        status =
+            forgive(run_starts(g, &s->at, false, s->buckets, &s->cost, &legal, &why), &why, err);
     /* A case of a shape that is none keeps its place: the fitness points to it. */
     s->taken = !legal;
     g->shape_count++;
@@ -384,9 +397,10 @@ static void close_drawing(drawing *g) {
     free(g);
 }
 
-ev_status fitness_draw_cases(fitness *f, const candidate *starts, size_t count, ev_error *err) {
+ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate *starts,
+                             size_t count, ev_error *err) {
     const device_properties *is = device_properties_of(f->d);
-    const char *machine = is->modelled ? is->id : is->twin;
+    const char *machine = is->modelled ? device_id : is->twin;
     if (machine[0] == '\0')
         return EV_OK;
     drawing *g = calloc(1, sizeof *g);

@@ -52,11 +52,12 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
                                ev_error *err) EV_CHECKED;
 
 /* Draws more check cases from the search's small ones, for gate 4, where the virtual machine is
- * there to say what is legal and what is new (drawn.c). `starts`: the task's, unmodified, the
- * baseline first. A pure function of the task, the starts' PTX and the device; once, after the
+ * there to say what is legal and what is new (drawn.c). `device_id`: what the device was opened by;
+ * `starts`: the task's, unmodified, the baseline first; one that is wrong at the task's own small
+ * cases is left out. A pure function of the task, the starts' PTX and the device; once, after the
  * baseline. */
-ev_status fitness_draw_cases(fitness *f, const candidate *starts, size_t count,
-                             ev_error *err) EV_CHECKED;
+ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate *starts,
+                             size_t count, ev_error *err) EV_CHECKED;
 const task_case *fitness_drawn_case(const fitness *f, size_t index); /* NULL: there are no more */
 
 /* Runs gates EMIT..TIMED (2 to 5) on the search cases, stopping at the first that fails. A

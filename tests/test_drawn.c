@@ -105,7 +105,7 @@ static void test_nothing_is_drawn_where_nothing_is_new(void **state) {
     (void)state;
     bench b;
     open_bench(&b, FOLDER "task.json", RIGHT);
-    OK(fitness_draw_cases(b.f, b.starts, 1, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 1, &err));
     expect_drawn(&b, NULL);
     close_bench(&b);
 }
@@ -117,7 +117,7 @@ static void test_a_case_is_drawn_for_new_code(void **state) {
     for (size_t i = 0; i < 2; i++) {
         bench b;
         open_bench(&b, tasks[i], RIGHT);
-        OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+        OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
         expect_drawn(&b, "odd:n=1000");
         close_bench(&b);
     }
@@ -128,8 +128,8 @@ static void test_the_same_is_drawn_every_time(void **state) {
     bench a, b;
     open_bench(&a, FOLDER "task.json", RIGHT);
     open_bench(&b, FOLDER "task.json", RIGHT);
-    OK(fitness_draw_cases(a.f, a.starts, 2, &err));
-    OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+    OK(fitness_draw_cases(a.f, "vm:h200", a.starts, 2, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     for (size_t i = 0;; i++) {
         const task_case *x = fitness_drawn_case(a.f, i), *y = fitness_drawn_case(b.f, i);
         assert_true((x == NULL) == (y == NULL));
@@ -142,15 +142,28 @@ static void test_the_same_is_drawn_every_time(void **state) {
 }
 
 /* What one of the starts gets wrong is no case; what it would have been for is found at another. */
+/* One that no case of the task is for. */
+static void test_a_start_that_is_wrong_by_itself_is_left_out(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json", RIGHT);
+    char *nan = read_gate_file("nan.ptx");
+    candidate starts[3] = {b.starts[0], candidate_of(&b, nan), b.starts[1]};
+    OK(fitness_draw_cases(b.f, "vm:h200", starts, 3, &err));
+    expect_drawn(&b, "odd:n=1000");
+    close_bench(&b);
+    free(nan);
+}
+
 static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
     (void)state;
     bench b;
     open_bench(&b, FOLDER "task.json", WRONG_AT_1000);
-    OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     expect_drawn(&b, "odd:n=500");
     close_bench(&b);
     open_bench(&b, FOLDER "task.json", WRONG);
-    OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     expect_drawn(&b, NULL);
     close_bench(&b);
 }
@@ -175,7 +188,7 @@ static void test_a_held_out_shape_is_never_drawn(void **state) {
     free(text);
     bench b;
     open_bench(&b, path, RIGHT);
-    OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     expect_drawn(&b, "odd:n=500");
     close_bench(&b);
 }
@@ -191,7 +204,7 @@ static void test_drawn_cases_are_a_part_of_gate_four(void **state) {
     candidate c = candidate_of(&b, wrong);
     OK(fitness_score(b.f, &c, &own, &err));
     assert_int_equal(own.stopped, GATE_NONE);
-    OK(fitness_draw_cases(b.f, b.starts, 2, &err));
+    OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     OK(fitness_score(b.f, &c, &s, &err));
     assert_int_equal(s.stopped, GATE_ACCURATE);
     assert_non_null(strstr(s.reason, "case odd:n=1000: "));
@@ -303,6 +316,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_drawn_where_nothing_is_new),
         cmocka_unit_test(test_a_case_is_drawn_for_new_code),
         cmocka_unit_test(test_the_same_is_drawn_every_time),
+        cmocka_unit_test(test_a_start_that_is_wrong_by_itself_is_left_out),
         cmocka_unit_test(test_a_shape_that_a_start_gets_wrong_is_none),
         cmocka_unit_test(test_a_held_out_shape_is_never_drawn),
         cmocka_unit_test(test_drawn_cases_are_a_part_of_gate_four),

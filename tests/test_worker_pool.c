@@ -275,6 +275,8 @@ static void do_open(fake *f, const json_t *message) {
     (void)json_object_set_new(m, "modelled", json_true());
     (void)json_object_set_new(m, "baseline", json_pack("{s:f}", "ns", 1000.0));
     (void)json_object_set_new(m, "baseline_ns", times);
+    if (getenv("EVOKE_OTHER_CASES"))
+        (void)json_object_set_new(m, "drawn", json_pack("[s,i]", "odd:n=3", (int)getpid()));
     say(f, m);
 }
 
@@ -342,7 +344,8 @@ static int remove_scratch(void **state) {
 static int clear_faults(void **state) {
     (void)state;
     const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
-                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",         "EVOKE_FRAGILE"};
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",         "EVOKE_FRAGILE",
+                           "EVOKE_OTHER_CASES"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return 0;
@@ -743,6 +746,15 @@ static void test_a_worker_of_another_version(void **state) {
     expect_failure(&o, EV_BAD, "99.9", "same build");
 }
 
+static void test_workers_that_draw_other_cases(void **state) {
+    (void)state;
+    setenv("EVOKE_OTHER_CASES", "1", 1);
+    setenv("EVOKE_SLOW", "1", 1);
+    tune_options o = options_for(in_scratch("other cases"), 3);
+    expect_failure(&o, EV_BAD, "odd:n=3", "different cases");
+    (void)unlink(in_scratch("other cases"));
+}
+
 static void test_a_bad_baseline_leaves_nothing_behind(void **state) {
     (void)state;
     setenv("EVOKE_BAD_BASELINE", "1", 1);
@@ -852,6 +864,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_workers_by_command, clear_faults),
         cmocka_unit_test_setup(test_bad_commands, clear_faults),
         cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
+        cmocka_unit_test_setup(test_workers_that_draw_other_cases, clear_faults),
         cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
         cmocka_unit_test_setup(test_bad_options, clear_faults),
         cmocka_unit_test_setup(test_stop_ends_cleanly_and_resumes, clear_faults),

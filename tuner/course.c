@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -112,6 +113,20 @@ static ev_status begin_search(course *c, ev_error *err) {
     return search_new(&settings, &c->search, err);
 }
 
+/* What gate 4 looks at beside the task's own cases. */
+static void tell_drawn(course *c) {
+    ev_str note = EV_STR_EMPTY;
+    size_t at = 0;
+    const json_t *name = NULL;
+    json_array_foreach(json_object_get(c->ready, "drawn"), at, name) {
+        ev_str_printf(&note, "%s%s", at == 0 ? "cases drawn from the task's: " : ", ",
+                      json_string_value(name));
+    }
+    if (note.length > 0)
+        course_display(c, ev_str_text(&note));
+    ev_str_free(&note);
+}
+
 /* *c is whole, to be closed, whatever the status. A stop while the workers open leaves no search:
  * run->stopped says so. */
 ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
@@ -134,6 +149,7 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
         }
     }
     EV_TRY(begin_search(c, err));
+    tell_drawn(c);
     c->progress.baseline_ns = c->baseline_ns;
     c->began = ev_clock_now();
     return EV_OK;

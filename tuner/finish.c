@@ -47,15 +47,16 @@ static double held_out_reference(const finish *f) {
 static ev_status stands(void *context, json_t *genome, bool *good, ev_error *err) {
     finish *f = context;
     verdict v = SLOW;
+    double ns = 0;
     *good = false;
     if (!finish_may_promote(f, true))
         return EV_OK;
-    EV_TRY(finish_promote(f, genome, 0, &v, err));
+    EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
     if (v != PROMOTED)
         return EV_OK;
     double keep = is_measured(f) ? KEEP_MEASURED : KEEP_GAIN;
     double reference = held_out_reference(f), gain = reference - f->winner.score.ns;
-    *good = f->kept.score.ns <= reference - keep * gain;
+    *good = ns <= reference - keep * gain;
     return EV_OK;
 }
 
@@ -105,8 +106,18 @@ static ev_status crown(finish *f, json_t *genome, double ns, ev_error *err) {
 
 static ev_status is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) {
     verdict v = SLOW;
-    EV_TRY(finish_promote(context, genome, 0, &v, err));
+    double ns = 0;
+    EV_TRY(finish_promote(context, genome, 0, &v, &ns, err));
     *wrong = v == WRONG;
+    return EV_OK;
+}
+
+static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error *err) {
+    const finish *f = context;
+    verdict v = SLOW;
+    double ns = 0;
+    EV_TRY(finish_promote(context, genome, 0, &v, &ns, err));
+    *wrong = v == WRONG || ns > f->slow_ns;
     return EV_OK;
 }
 
@@ -114,13 +125,6 @@ static ev_status add_scored(finish *f, json_t *genome, ev_error *err) {
     double ns = 0;
     EV_TRY(finish_score(f, &genome, 1, &ns, err));
     finish_add(f, genome, ns, false);
-    return EV_OK;
-}
-
-static ev_status is_refused(void *context, json_t *genome, bool *wrong, ev_error *err) {
-    verdict v = SLOW;
-    EV_TRY(finish_promote(context, genome, 0, &v, err));
-    *wrong = v != PROMOTED;
     return EV_OK;
 }
 
@@ -158,19 +162,20 @@ static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
     return status;
 }
 
-/* Where the base passes without any edit, an edit is to blame: it pays at the search's shapes
- * alone.
- */
-static ev_status learn_slow(finish *f, const candidate_entry *e, ev_error *err) {
-    bool is_slow = true;
+/* Where it is slower on the held-out cases than its base without any edit, an edit is to blame: it
+ * pays at the search's shapes alone. */
+static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out, ev_error *err) {
+    verdict v = SLOW;
+    double ns = 0;
     json_t *base = genome_part(e->genome, 0, 0);
-    ev_status status = base ? is_refused(f, base, &is_slow, err) : ev_fail_memory(err, 0);
-    if (status == EV_OK && !is_slow)
+    ev_status status = base ? finish_promote(f, base, 0, &v, &ns, err) : ev_fail_memory(err, 0);
+    if (status == EV_OK && v == PROMOTED)
         status = add_scored(f, base, err);
     json_decref(base);
     EV_TRY(status);
-    if (!is_slow)
-        return blame(f, e->genome, is_refused, err);
+    f->slow_ns = ns * (1 + FINISH_LEAST_GAIN);
+    if (ns > 0 && held_out > f->slow_ns)
+        return blame(f, e->genome, is_slower, err);
     if (e->is_part || f->parted == MOST_PARTED)
         return EV_OK;
     f->parted++;
@@ -181,17 +186,18 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, ev_error *err) 
 
 static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_error *err) {
     verdict v = SLOW;
-    EV_TRY(finish_verdict(f, e->genome, &v, err));
+    double held_out = 0;
+    EV_TRY(finish_verdict(f, e->genome, &v, &held_out, err));
     if (v == WRONG || v == SLOW) /* its like was judged */
         return EV_OK;
     candidate_entry one = *e; /* the list grows */
-    EV_TRY(finish_promote(f, one.genome, one.ns, &v, err));
+    EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
     *passed = v == PROMOTED;
     if (*passed)
         return crown(f, one.genome, one.ns, err);
     if (v == WRONG)
         return blame(f, one.genome, is_wrong, err);
-    return learn_slow(f, &one, err);
+    return learn_slow(f, &one, held_out, err);
 }
 
 /* One with a wrong edit goes back in the line without that, by the time it then has. */
@@ -240,8 +246,9 @@ static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
     candidate_entry *e = NULL;
     while (!*passed && (e = finish_next(f)) != NULL) {
         verdict v = SLOW;
+        double held_out = 0;
         e->used = true;
-        EV_TRY(finish_verdict(f, e->genome, &v, err));
+        EV_TRY(finish_verdict(f, e->genome, &v, &held_out, err));
         if (v == PROMOTED)
             EV_TRY(promote(f, e, passed, err));
     }
@@ -271,12 +278,13 @@ static ev_status try_candidates(finish *f, ev_error *err) {
 /* An unmodified start; the best of them on the held-out cases is the winner until one is faster. */
 static ev_status try_start(finish *f, json_t *genome, ev_error *err) {
     verdict v = SLOW;
-    EV_TRY(finish_promote(f, genome, 0, &v, err));
+    double ns = 0;
+    EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
     if (v != PROMOTED)
         return EV_OK;
-    if (!f->winner.genome || f->kept.score.ns < f->winner.score.ns)
+    if (!f->winner.genome || ns < f->winner.score.ns)
         finish_take(f, &f->winner);
-    return finish_refuse(f, genome, err); /* not to be tried again */
+    return finish_refuse(f, genome, ns, err); /* not to be tried again */
 }
 
 /* The task's first start is the baseline itself, and one that does not pass the search's gates is

@@ -38,6 +38,7 @@ typedef struct finish {
     tally refused;   /* reasons of gate 6 */
     unsigned spent;  /* of the budget for promotions */
     unsigned parted; /* slow ones whose edits were left out one by one */
+    double slow_ns;  /* on the held-out cases: what is above it is to blame; see learn_slow */
     double bar_ns;   /* the best unmodified start on the held-out cases; 0: none was promoted */
     double bar_baseline_ns; /* the baseline when that was measured; 0: it was not then */
     double limit_ns;        /* a candidate has to be below it on the search cases */
@@ -70,15 +71,16 @@ double finish_reference(const finish *f, const json_t *genome);
 
 /* ---- finish_promote.c ---- */
 
-/* What gate 6 said of a genome, or of another with the same code; *v 0: nothing so far. */
-ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v,
+/* What gate 6 said of a genome, or of another with the same code; *v 0: nothing so far.
+ * `held_out`: its time on the held-out cases; 0: it is wrong. */
+ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
 /* Gate 6, and its record; `ns`: on the search cases; 0: not known. What was judged before is not
  * judged again, but that one that is PROMOTED is in f->kept afterwards. */
-ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v,
+ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
 /* From now on its verdict is SLOW. */
-ev_status finish_refuse(finish *f, const json_t *genome, ev_error *err) EV_CHECKED;
+ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) EV_CHECKED;
 /* Moves f->kept. */
 void finish_take(finish *f, winner *to);
 /* Whether the budget pays for one more; some of it is left for the winner, when it is minimised. */

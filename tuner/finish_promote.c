@@ -12,7 +12,7 @@
 /* What is wrong is mostly seen at the first case; what is right runs all of them, and is timed. */
 #define COST_WRONG 1
 #define COST_RIGHT 4
-#define BUDGET 96
+#define BUDGET 64
 #define BUDGET_WINNER 32 /* more, when it is minimised */
 
 bool finish_may_promote(const finish *f, bool is_winner) {
@@ -40,32 +40,37 @@ static char *code_key(const json_t *genome, const char *ptx_sha256) {
     return text ? ev_str_take(&key) : NULL;
 }
 
+/* `ns`: on the held-out cases. */
 static ev_status judge_as(finish *f, const json_t *genome, const char *ptx_sha256, verdict v,
-                          ev_error *err) {
+                          double ns, ev_error *err) {
+    json_t *row = json_pack("[i,f]", v, ns);
     char *text = ev_json_print(genome, true);
-    bool ok = text && json_object_set_new(f->judged, text, json_integer(v)) == 0;
+    bool ok = row && text && json_object_set(f->judged, text, row) == 0;
     free(text);
     char *key = ok && ptx_sha256[0] ? code_key(genome, ptx_sha256) : NULL;
     if (ok && ptx_sha256[0])
-        ok = key && json_object_set_new(f->judged, key, json_integer(v)) == 0;
+        ok = key && json_object_set(f->judged, key, row) == 0;
     free(key);
+    json_decref(row);
     return ok ? EV_OK : ev_fail_memory(err, 0);
 }
 
-ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, ev_error *err) {
+ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, double *held_out,
+                         ev_error *err) {
     char *text = ev_json_print(genome, true);
     if (!text)
         return ev_fail_memory(err, 0);
-    *v = (verdict)json_integer_value(json_object_get(f->judged, text));
+    const json_t *row = json_object_get(f->judged, text);
     const char *sha = json_string_value(json_array_get(json_object_get(f->scored, text), 1));
     free(text);
-    if (*v || !sha || !sha[0])
-        return EV_OK;
-    char *key = code_key(genome, sha);
-    if (!key)
+    char *key = !row && sha && sha[0] ? code_key(genome, sha) : NULL;
+    if (!row && sha && sha[0] && !key)
         return ev_fail_memory(err, 0);
-    *v = (verdict)json_integer_value(json_object_get(f->judged, key));
+    if (key)
+        row = json_object_get(f->judged, key);
     free(key);
+    *v = (verdict)json_integer_value(json_array_get(row, 0));
+    *held_out = json_real_value(json_array_get(row, 1));
     return EV_OK;
 }
 
@@ -92,7 +97,8 @@ static void keep(finish *f, json_t *genome, pool_job *job, const score *s) {
     f->kept = (winner){.genome = json_incref(genome), .job = job, .promoted = true, .score = *s};
 }
 
-static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, ev_error *err) {
+static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
+                       ev_error *err) {
     pool_job *job = NULL;
     EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
     score s = {0};
@@ -103,9 +109,10 @@ static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, ev_erro
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
     /* It has a time only if all was right. */
     *v = scored && s.stopped == GATE_NONE ? PROMOTED : scored && s.ns > 0 ? SLOW : WRONG;
+    *held_out = s.ns;
     f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
     if (status == EV_OK)
-        status = judge_as(f, genome, job->ptx_sha256, *v, err);
+        status = judge_as(f, genome, job->ptx_sha256, *v, s.ns, err);
     if (status == EV_OK && *v == PROMOTED) {
         keep(f, genome, job, &s);
         return EV_OK;
@@ -117,16 +124,17 @@ static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, ev_erro
     return status;
 }
 
-ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, ev_error *err) {
-    EV_TRY(finish_verdict(f, genome, v, err));
+ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
+                         ev_error *err) {
+    EV_TRY(finish_verdict(f, genome, v, held_out, err));
     bool is_kept = f->kept.genome && json_equal(f->kept.genome, genome);
     if (*v && (*v != PROMOTED || is_kept))
         return EV_OK;
-    return judge(f, genome, ns, v, err);
+    return judge(f, genome, ns, v, held_out, err);
 }
 
-ev_status finish_refuse(finish *f, const json_t *genome, ev_error *err) {
-    return judge_as(f, genome, "", SLOW, err);
+ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) {
+    return judge_as(f, genome, "", SLOW, held_out, err);
 }
 
 void finish_take(finish *f, winner *to) {

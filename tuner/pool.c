@@ -184,7 +184,8 @@ ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) {
     p->task = name;
     p->serial++;
     json_decref(p->ready);
-    p->ready = NULL;
+    json_decref(p->drawn);
+    p->ready = p->drawn = NULL;
     for (unsigned i = 0; i < p->options.workers; i++) {
         slot *s = &p->slots[i];
         if (s->state == SLOT_EMPTY)
@@ -253,6 +254,7 @@ void pool_free(pool *p) {
     free_list(p->queue);
     free_list(p->finished);
     json_decref(p->ready);
+    json_decref(p->drawn);
     free(p->slots);
     free(p->task);
     free(p->self);

@@ -31,9 +31,29 @@ static ev_status hear_hello(pool *p, slot *s, const json_t *m, ev_error *err) {
     return open_again(p, s, err);
 }
 
+/* Each worker draws its cases by itself, and all have to come to the same: a score must not depend
+ * on who made it. */
+static ev_status compare_drawn(pool *p, const json_t *m, ev_error *err) {
+    json_t *drawn = json_object_get(m, "drawn");
+    if (!p->drawn)
+        p->drawn = json_incref(drawn);
+    if (!p->drawn || json_equal(p->drawn, drawn))
+        return EV_OK;
+    char *one = ev_json_print(p->drawn, true), *other = drawn ? ev_json_print(drawn, true) : NULL;
+    ev_status status =
+        ev_fail(err, EV_BAD,
+                "two workers draw different cases from the same task: %s and %s; start workers of "
+                "the same build with the same EVOKE_HOME",
+                one ? one : "?", other ? other : "none");
+    free(one);
+    free(other);
+    return status;
+}
+
 static ev_status hear_ready(pool *p, slot *s, json_t *m, ev_error *err) {
     if (s->serial != p->serial) /* of the task before: another was asked for meanwhile */
         return open_again(p, s, err);
+    EV_TRY(compare_drawn(p, m, err));
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
     if (!p->ready && s->splits == SPLITS_ALL)

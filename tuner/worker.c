@@ -167,7 +167,7 @@ static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_er
     EV_TRY(fitness_open(w->t, w->device, &options, &w->fitness, err));
     EV_TRY(describe_starts(w, ready, err));
     EV_TRY(set_baseline(w, (unsigned)ev_json_integer(message, "splits", 1), ready, err));
-    EV_TRY(worker_draw_cases(w, ready, err));
+    EV_TRY(worker_draw_cases(w, ev_json_text(message, "device", ""), ready, err));
     bool ok = json_object_set_new(ready, "task_sha256", json_string(w->t->sha256.hex)) == 0;
     ok = json_object_set_new(ready, "gpu_name", json_string(is->name)) == 0 && ok;
     ok = json_object_set_new(ready, "sm", json_integer(is->sm)) == 0 && ok;

@@ -45,7 +45,8 @@ ev_status worker_heat(void *context, const ir_genome *genome, const double **out
                       ev_error *err) EV_CHECKED;
 
 /* worker_starts.c: has fitness draw its cases, and names them in `ready` as "drawn". */
-ev_status worker_draw_cases(worker *w, json_t *ready, ev_error *err) EV_CHECKED;
+ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready,
+                            ev_error *err) EV_CHECKED;
 
 /* A genome made real, stage by stage. */
 typedef struct worker_build {

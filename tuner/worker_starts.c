@@ -1,22 +1,46 @@
 /* Worker, starts: builds the unmodified ones, from which fitness draws more cases to check, and
- * which it holds variants against. */
+ * which it holds variants against. What LLVM gives up on is no start: each is built in a process of
+ * its own. */
+#include "base/proc.h"
+#include "tuner/guard.h"
+#include "tuner/isolate.h"
 #include "tuner/worker.h"
 
 #include <stdlib.h>
 
-/* Takes `genome` over. A start that does not build is none for this GPU, and *b has no PTX; the
- * search finds that out by itself. */
-static ev_status build_start(worker *w, ir_genome *genome, worker_build *b, ev_error *err) {
+#define SECONDS 60 /* that building one may take */
+
+typedef struct start_request {
+    worker *w;
+    ir_genome *genome; /* without edits */
+} start_request;
+
+static ev_status build_start(void *context, ev_str *out, ev_error *err) {
+    const start_request *r = context;
+    worker_build b = {0};
+    guard_end(); /* the worker's last word is not this child's */
+    EV_TRY(worker_build_begin(r->w, r->genome, &b, err));
+    ev_status status = worker_build_all(r->w, &b, err);
+    if (status == EV_OK)
+        ev_str_append_n(out, b.candidate.ptx, b.candidate.ptx_bytes);
+    worker_build_end(&b);
+    return status;
+}
+
+/* Takes `genome` over. `out` stays empty where it does not build. */
+static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+    start_request r = {w, genome};
+    ev_error why = {0};
     if (!genome)
         return ev_fail_memory(err, 0);
-    ev_error why = {0};
-    ev_status status = worker_build_begin(w, genome, b, &why);
-    if (status == EV_OK)
-        status = worker_build_all(w, b, &why);
-    if (status == EV_INFRA)
-        return ev_fail(err, EV_INFRA, "%s", why.text);
-    return EV_OK;
+    double before = ev_clock_now();
+    ev_status status = isolate_run(build_start, &r, SECONDS, out, &why);
+    w->seconds[PART_BUILD] += ev_clock_now() - before;
+    ir_genome_free(genome);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
 }
+
+/* ---- drawn cases ---- */
 
 static ev_status add_names(const worker *w, json_t *ready, ev_error *err) {
     json_t *names = json_array();
@@ -28,24 +52,28 @@ static ev_status add_names(const worker *w, json_t *ready, ev_error *err) {
     return ok ? EV_OK : ev_fail_memory(err, 0);
 }
 
-ev_status worker_draw_cases(worker *w, json_t *ready, ev_error *err) {
+ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready, ev_error *err) {
     size_t count = 0;
-    worker_build *builds = calloc(w->t->start_count, sizeof *builds);
+    ev_str *ptx = calloc(w->t->start_count, sizeof *ptx);
     candidate *starts = calloc(w->t->start_count, sizeof *starts);
     ev_status status =
-        builds && starts ? EV_OK : ev_fail_memory(err, w->t->start_count * sizeof *builds);
+        ptx && starts ? EV_OK : ev_fail_memory(err, w->t->start_count * sizeof *starts);
     for (size_t i = 0; status == EV_OK && i < w->t->start_count; i++) {
-        status = build_start(w, ir_genome_new(w->t->starts[i].name), &builds[i], err);
-        if (status == EV_OK && builds[i].candidate.ptx)
-            starts[count++] = builds[i].candidate;
+        const task_start *start = &w->t->starts[i];
+        status = build_apart(w, ir_genome_new(start->name), &ptx[i], err);
+        if (status == EV_OK && ptx[i].length > 0)
+            starts[count++] = (candidate){.ptx = ev_str_text(&ptx[i]),
+                                          .ptx_bytes = ptx[i].length,
+                                          .entry = start->entry,
+                                          .start = start};
     }
     if (status == EV_OK)
-        status = fitness_draw_cases(w->fitness, starts, count, err);
+        status = fitness_draw_cases(w->fitness, device_id, starts, count, err);
     if (status == EV_OK)
         status = add_names(w, ready, err);
-    for (size_t i = 0; builds && i < w->t->start_count; i++)
-        worker_build_end(&builds[i]);
-    free(builds);
+    for (size_t i = 0; ptx && i < w->t->start_count; i++)
+        ev_str_free(&ptx[i]);
+    free(ptx);
     free(starts);
     return status;
 }
@@ -60,16 +88,16 @@ static ir_genome *without_edits(const ir_genome *genome) {
 }
 
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
-    worker_build b = {0};
-    if (ir_genome_edit_count(of->genome) == 0)
-        return fitness_add_reference(w->fitness, &of->candidate, err);
-    ev_status status = build_start(w, without_edits(of->genome), &b, err);
     candidate unmodified = of->candidate; /* its start and macros */
-    unmodified.ptx = b.candidate.ptx;
-    unmodified.ptx_bytes = b.candidate.ptx_bytes;
+    if (ir_genome_edit_count(of->genome) == 0)
+        return fitness_add_reference(w->fitness, &unmodified, err);
+    ev_str ptx = EV_STR_EMPTY;
+    ev_status status = build_apart(w, without_edits(of->genome), &ptx, err);
+    unmodified.ptx = ptx.length > 0 ? ev_str_text(&ptx) : NULL;
+    unmodified.ptx_bytes = ptx.length;
     if (status == EV_OK)
         status = fitness_add_reference(w->fitness, &unmodified, err);
-    worker_build_end(&b);
+    ev_str_free(&ptx);
     return status;
 }
 
