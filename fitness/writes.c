@@ -97,12 +97,15 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
     f->references = more;
     score *s = malloc(sizeof *s);
     char *key = key_of(unmodified);
+    candidate plain = *unmodified;
+    plain.reach_ns = 0; /* the filter's word is not about what it writes */
+    plain.is_sketch = false;
     fit_writes before = f->writes;
     ev_status status = s != NULL && key != NULL ? EV_OK : ev_fail_memory(err, sizeof *s);
     if (status == EV_OK && unmodified->ptx == NULL)
         s->stopped = GATE_EMIT;
     else if (status == EV_OK)
-        status = fitness_score(f, unmodified, s, err);
+        status = fitness_score(f, &plain, s, err);
     if (status == EV_OK) {
         f->references[f->reference_count++] =
             (fit_reference){.key = key, .known = s->stopped == GATE_NONE, .writes = f->writes};
