@@ -112,15 +112,20 @@ static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
                        "the PTX is for sm_%d, and %s is sm_%d; compile for at most that",
                        vm_module_sm(kernel->module), d->properties.id, d->properties.sm);
     const vm_entry *entry = kernel->entry;
-    kernel->resources = (device_resources){.registers = model_registers(kernel->module, entry),
+    model_code *code = NULL;
+    EV_TRY(model_code_new(vm_of(d)->g, kernel->module, entry, &code, err));
+    kernel->own = code;
+    kernel->resources = (device_resources){.registers = model_code_registers(code),
                                            .shared_bytes = entry->shared_bytes,
                                            .local_bytes = entry->local_bytes,
                                            .max_threads = entry->max_threads};
     return EV_OK;
 }
 
+/* The last model may still be asked what was stored, but of this code it knows no more. */
 static void vm_unload(device_kernel *kernel) {
-    (void)kernel;
+    model_code_free(kernel->own);
+    kernel->own = NULL;
 }
 
 #define GRID_X_MOST 2147483647u
@@ -254,7 +259,7 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     *l = launch_of(kernel, launch);
     model_free(v->last);
     v->last = NULL;
-    EV_TRY(model_new(v->g, l, &v->last, err));
+    EV_TRY(model_new_of(kernel->own, l, &v->last, err));
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);

@@ -347,12 +347,15 @@ static uint64_t l1_share(const model_shape *shape) {
     return (uint64_t)fmax(bytes / blocks, L1_LEAST_BYTES);
 }
 
-static void set_up(model *m, const gpu *g, const vm_launch *launch) {
+static void set_up(model *m, const model_code *code, const vm_launch *launch) {
+    const gpu *g = code->gpu;
     m->launch = launch;
+    m->rows = code->rows;
+    m->schedule = code->schedule;
     model_shape *s = &m->shape;
     s->g = g;
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    s->live_registers = model_live_registers(launch->module, launch->entry);
+    s->live_registers = code->live_registers;
     s->given_registers = model_register_cap(launch->entry);
     uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
@@ -393,36 +396,45 @@ static bool has_atomics(const model *m) {
     return some;
 }
 
-ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
+static ev_status make_parts(model *m, ev_error *err) {
+    m->longest_block = longest_block(m);
+    m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
+    m->costs = calloc((size_t)m->rows.count + 1, sizeof *m->costs);
+    m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
+    m->plans = model_plans_new();
+    if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL)
+        return ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
+    if (has_atomics(m))
+        EV_TRY(model_hot_make(&m->hot, err));
+    return model_board_make(&m->rows, &m->schedule, m->latency[MODEL_DRAM] - m->latency[MODEL_L2],
+                            &m->board, err);
+}
+
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model **out,
+                       ev_error *err) {
+    assert(code->module == launch->module && code->entry == launch->entry);
     model *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ev_fail_memory(err, sizeof *m);
-    set_up(m, g, launch);
-    model_schedule_options options = {.window = MODEL_WINDOW_MOST,
-                                      .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
-    ev_status status = model_rows_make(g, launch->module, &m->rows, err);
-    if (status == EV_OK)
-        status = model_schedule_make(&options, launch->module, &m->rows, &m->schedule, err);
-    if (status == EV_OK) {
-        m->longest_block = longest_block(m);
-        m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
-        m->costs = calloc((size_t)m->rows.count + 1, sizeof *m->costs);
-        m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
-        m->plans = model_plans_new();
-        if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL)
-            status = ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
-    }
-    if (status == EV_OK && has_atomics(m))
-        status = model_hot_make(&m->hot, err);
-    if (status == EV_OK)
-        status = model_board_make(&m->rows, &m->schedule,
-                                  m->latency[MODEL_DRAM] - m->latency[MODEL_L2], &m->board, err);
+    set_up(m, code, launch);
+    ev_status status = make_parts(m, err);
     if (status != EV_OK) {
         model_free(m);
         return status;
     }
     *out = m;
     return EV_OK;
+}
+
+ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
+    model_code *code = NULL;
+    EV_TRY(model_code_new(g, launch->module, launch->entry, &code, err));
+    ev_status status = model_new_of(code, launch, out, err);
+    if (status == EV_OK)
+        (*out)->own_code = code;
+    else
+        model_code_free(code);
+    return status;
 }
 
 void model_free(model *m) {
@@ -437,8 +449,7 @@ void model_free(model *m) {
     model_links_free(m->links);
     model_hot_free(&m->hot);
     model_board_free(m->board);
-    model_rows_free(&m->rows);
-    model_schedule_free(&m->schedule);
+    model_code_free(m->own_code);
     free(m->stored);
     free(m->stalls);
     free(m->costs);

@@ -72,10 +72,23 @@ typedef struct model_time {
     uint32_t spilled;            /* registers that the kernel's own bounds do not leave room for */
 } model_time;
 
+/* What there is to know of a kernel's code before any launch. All are borrowed until it is freed.
+ */
+typedef struct model_code model_code;
+
+ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *entry,
+                         model_code **out, ev_error *err) EV_CHECKED;
+void model_code_free(model_code *code);                /* NULL is fine */
+uint32_t model_code_registers(const model_code *code); /* as model_registers */
+
 typedef struct model model;
 
 /* A model of one launch. Hang model_observer on the launch's `observer`, run, then ask. */
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
+/* The same of a kernel that is launched more than once; `code`, of the launch's module and entry,
+ * is borrowed until the model is freed. */
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model **out,
+                       ev_error *err) EV_CHECKED;
 void model_free(model *m);
 const vm_observer *model_observer(model *m);
 

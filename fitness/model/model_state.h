@@ -144,11 +144,21 @@ typedef struct leader {
     double weight; /* blocks of the grid that it stands for, with those that repeat it */
 } leader;
 
+struct model_code {
+    const gpu *gpu;
+    const vm_module *module;
+    const vm_entry *entry;
+    uint32_t live_registers;
+    model_rows rows;
+    model_schedule schedule;
+};
+
 struct model {
     model_shape shape;
     const vm_launch *launch;
-    model_rows rows;
-    model_schedule schedule;
+    model_code *own_code;    /* NULL: the code is borrowed */
+    model_rows rows;         /* the code's */
+    model_schedule schedule; /* the code's */
     model_board *board;
     vm_observer observer;
     model_buffers buffers;
