@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECTORS_PER_LINE 4
 #define FIRST_ROUND (UINT64_C(1) << CACHE_ROUND_SHIFT)
 
 _Static_assert(sizeof(cache_line) * CACHE_WAYS == 64, "a set is a line of the host's cache");
-
-/* Multiplicative hashing (Knuth, TAOCP 3, 6.4); the upper half is well mixed. */
-static inline uint32_t hash_of(uint64_t line) {
-    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
 
 ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
     uint64_t lines = bytes / CACHE_LINE_BYTES;
@@ -55,7 +49,7 @@ static cache_line *oldest_of(cache_line *set) {
 
 uint32_t model_cache_find(model_cache *cache, uint64_t line) {
     /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
-    cache_line *set = cache->lines + (hash_of(line) & (cache->sets - 1)) * CACHE_WAYS;
+    cache_line *set = cache->lines + (model_line_hash(line) & (cache->sets - 1)) * CACHE_WAYS;
     uint64_t tag = line + cache->round;
     /* without a branch a way: which one it is cannot be foreseen */
     unsigned found = 0;
@@ -68,7 +62,7 @@ uint32_t model_cache_find(model_cache *cache, uint64_t line) {
     return (uint32_t)(oldest - cache->lines);
 }
 
-static bool touched_grow(model_touched *t) {
+bool model_touched_grow(model_touched *t) {
     t->round += t->round == 0; /* new lines are of round 0 */
     uint32_t capacity = t->capacity == 0 ? 1024 : t->capacity * 2;
     touched_line *lines = calloc(capacity, sizeof *lines);
@@ -79,7 +73,7 @@ static bool touched_grow(model_touched *t) {
     for (uint32_t i = 0; i < t->capacity; i++) {
         if (t->lines[i].round != t->round)
             continue;
-        uint32_t at = hash_of(t->lines[i].tag) & (capacity - 1);
+        uint32_t at = model_line_hash(t->lines[i].tag) & (capacity - 1);
         while (lines[at].round == t->round)
             at = (at + 1) & (capacity - 1);
         lines[at] = t->lines[i];
@@ -88,23 +82,6 @@ static bool touched_grow(model_touched *t) {
     t->lines = lines;
     t->capacity = capacity;
     return true;
-}
-
-unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors, bool is_store) {
-    if (t->count * 2 >= t->capacity && !touched_grow(t))
-        return sectors;
-    uint64_t tag = line + 1;
-    uint32_t at = hash_of(tag) & (t->capacity - 1);
-    while (t->lines[at].round == t->round && t->lines[at].tag != tag)
-        at = (at + 1) & (t->capacity - 1);
-    if (t->lines[at].round != t->round) {
-        t->lines[at] = (touched_line){.tag = tag, .round = t->round};
-        t->count++;
-    }
-    unsigned shift = is_store ? SECTORS_PER_LINE : 0;
-    unsigned first = sectors & ~((unsigned)t->lines[at].mask >> shift);
-    t->lines[at].mask |= (uint8_t)(sectors << shift);
-    return first;
 }
 
 void model_touched_clear(model_touched *t) {
@@ -141,7 +118,7 @@ void model_hot_free(model_hot *hot) {
 }
 
 void model_hot_add(model_hot *hot, uint64_t sector, double count) {
-    uint32_t at = hash_of(sector) & (HOT_PLACES - 1);
+    uint32_t at = model_line_hash(sector) & (HOT_PLACES - 1);
     while (hot->sectors[at] != 0 && hot->sectors[at] != sector + 1)
         at = (at + 1) & (HOT_PLACES - 1);
     if (hot->sectors[at] == 0) {

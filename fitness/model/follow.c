@@ -42,12 +42,13 @@ static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigne
 
 /* Sectors of a line, which mostly lies in one buffer, and in that which the instruction found last.
  */
-static void add_line(model *m, access_cost *c, double *by_buffer, uint64_t line, unsigned sectors) {
+static inline void add_line(model *m, access_cost *c, double *by_buffer, uint64_t line,
+                            unsigned sectors) {
     uint64_t first = line * CACHE_LINE_BYTES;
     if (!model_buffer_has(&m->buffers.list[c->buffer], first, CACHE_LINE_BYTES))
         c->buffer = (uint32_t)model_buffer_of(&m->buffers, first) % MODEL_MAX_BUFFERS;
     if (model_buffer_has(&m->buffers.list[c->buffer], first, CACHE_LINE_BYTES)) {
-        by_buffer[c->buffer] += 32 * __builtin_popcount(sectors);
+        by_buffer[c->buffer] += 32 * model_sector_count(sectors);
         return;
     }
     for (; sectors != 0; sectors &= sectors - 1) {
@@ -81,7 +82,7 @@ static bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors
 static __attribute__((noinline)) model_term fetch_sectors(model *m, block_state *b, access_cost *c,
                                                           uint64_t line, unsigned sectors,
                                                           uint64_t *remote) {
-    b->missed += (unsigned)__builtin_popcount(sectors);
+    b->missed += model_sector_count(sectors);
     if (cross_link(m, b, line, sectors, false, remote))
         return MODEL_LINK;
     unsigned first = model_touched_add(&b->touched, line, sectors, false);

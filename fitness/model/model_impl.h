@@ -190,6 +190,16 @@ void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], d
 
 #define CACHE_WAYS 4
 #define CACHE_LINE_BYTES 128
+#define CACHE_SECTORS 4 /* of a line */
+
+/* Multiplicative hashing (Knuth, TAOCP 3, 6.4); the upper half is well mixed. */
+static inline uint32_t model_line_hash(uint64_t line) {
+    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+/* How many of a line's sectors have their bit set: the count of each value in 4 bits. */
+static inline unsigned model_sector_count(unsigned sectors) {
+    return UINT64_C(0x4332322132212110) >> 4 * (sectors & 15) & 15;
+}
 
 typedef struct cache_line {
     uint64_t tag;     /* line number + the cache's round; 0: empty */
@@ -240,8 +250,27 @@ static inline unsigned model_cache_read(model_cache *cache, uint32_t *clock, uin
     at->used = ++*clock;
     return there;
 }
+/* Makes room; false: there is no memory. */
+bool model_touched_grow(model_touched *touched);
 /* Marks sectors of one line; those marked for the first time. */
-unsigned model_touched_add(model_touched *touched, uint64_t line, unsigned sectors, bool is_store);
+static inline unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors,
+                                         bool is_store) {
+    if (t->count * 2 >= t->capacity && !model_touched_grow(t))
+        return sectors;
+    uint64_t tag = line + 1;
+    uint32_t at = model_line_hash(tag) & (t->capacity - 1);
+    while (t->lines[at].round == t->round && t->lines[at].tag != tag)
+        at = (at + 1) & (t->capacity - 1);
+    touched_line *l = &t->lines[at];
+    if (l->round != t->round) {
+        *l = (touched_line){.tag = tag, .round = t->round};
+        t->count++;
+    }
+    unsigned shift = is_store ? CACHE_SECTORS : 0;
+    unsigned first = sectors & ~((unsigned)l->mask >> shift);
+    l->mask |= (uint8_t)(sectors << shift);
+    return first;
+}
 void model_touched_clear(model_touched *touched);
 void model_touched_free(model_touched *touched);
 
