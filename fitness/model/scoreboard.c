@@ -61,6 +61,8 @@ struct model_board {
     bool states_help; /* as of the last step that was not found */
     uint64_t *vector; /* of a state being made */
     outcome *slots;
+    uint32_t *taken; /* slots that are not empty */
+    uint32_t taken_count;
     uint64_t *arena;
     size_t arena_used;
     uint32_t *waits; /* of the block being followed: cycles << bits | reason */
@@ -215,12 +217,10 @@ static const uint32_t *waits_of(const model_board *board, const board_block *b, 
     return (const uint32_t *)(const void *)at;
 }
 
-/* What was waited in all uses of the outcomes joins the sums; all are forgotten. */
+/* What was waited in all uses of the outcomes joins the sums. */
 static void settle(model_board *board) {
-    for (size_t i = 0; i < SLOTS; i++) {
-        const outcome *o = &board->slots[i];
-        if (o->block == 0)
-            continue;
+    for (uint32_t i = 0; i < board->taken_count; i++) {
+        const outcome *o = &board->slots[board->taken[i]];
         const board_block *b = &board->blocks[o->block - 1];
         const uint32_t *waits = waits_of(board, b, o);
         for (unsigned kind = 0; kind < MODEL_KINDS; kind++)
@@ -228,7 +228,14 @@ static void settle(model_board *board) {
                 note_wait(board, kind, board->schedule->order[b->first + k], waits[k],
                           o->uses[kind]);
     }
-    memset(board->slots, 0, SLOTS * sizeof *board->slots);
+}
+
+/* All outcomes are settled and forgotten, and the steps that lead to them. */
+static void forget(model_board *board) {
+    settle(board);
+    for (uint32_t i = 0; i < board->taken_count; i++)
+        board->slots[board->taken[i]] = (outcome){0};
+    board->taken_count = 0;
     board->arena_used = 0;
     board->epoch++;
     model_steps_forget(board->states);
@@ -261,6 +268,7 @@ static void keep(model_board *board, const board_block *b, outcome *room, uint64
                       .at = (uint32_t)board->arena_used,
                       .clock = (uint32_t)(w->clock - before->clock),
                       .wait = (uint32_t)(w->wait - before->wait)};
+    board->taken[board->taken_count++] = (uint32_t)(room - board->slots);
     uint64_t *to = board->arena + board->arena_used;
     memcpy(to, key, keyed * sizeof *key);
     to += keyed;
@@ -295,7 +303,7 @@ static outcome *follow_kept(model_board *board, board_block *b, board_warp *w, u
     if (!follow_each(board, w, ready, b->first, b->end, memory, true, kind))
         return NULL;
     if (room == NULL || board->arena_used + outcome_words(b) > ARENA_WORDS) {
-        settle(board);
+        forget(board);
         room = &board->slots[hash & (SLOTS - 1)];
     }
     keep(board, b, room, hash, key, &before, w, ready);
@@ -591,14 +599,15 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
             .kept = malloc(registers * sizeof *board->kept),
             .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
             .slots = calloc(SLOTS, sizeof *board->slots),
+            .taken = malloc(SLOTS * sizeof *board->taken),
             .arena = malloc(ARENA_WORDS * sizeof *board->arena),
             .waits = malloc(count * sizeof *board->waits),
             .by_pc = calloc(count * MODEL_KINDS * MODEL_TERM_COUNT, sizeof *board->by_pc)};
     }
     bool made = board != NULL && l.seen != NULL && l.is_read != NULL && board->blocks != NULL &&
                 board->block_of != NULL && board->lists != NULL && board->kept != NULL &&
-                board->vector != NULL && board->slots != NULL && board->arena != NULL &&
-                board->waits != NULL && board->by_pc != NULL;
+                board->vector != NULL && board->slots != NULL && board->taken != NULL &&
+                board->arena != NULL && board->waits != NULL && board->by_pc != NULL;
     for (int p = 0; made && p < VM_PIPE_COUNT; p++) {
         model_term term = model_pipe_term((vm_pipe)p);
         board->pipe_reason[p] = (uint8_t)(term == MODEL_TERM_COUNT ? MODEL_ISSUE : term);
@@ -634,6 +643,7 @@ void model_board_free(model_board *board) {
     free(board->vector);
     model_states_free(board->states);
     free(board->slots);
+    free(board->taken);
     free(board->arena);
     free(board->waits);
     free(board->by_pc);
