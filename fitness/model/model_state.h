@@ -127,7 +127,8 @@ bool model_plans_help(const model_plans *plans);
  * of the warp's batch before, or NULL. */
 model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_batch *batch,
                              uint32_t first, uint32_t end);
-/* A new one, of the batch's first `count` events; NULL: no room. It stays where it is. */
+/* A new one, of the batch's first `count` events; NULL: no room, or such a batch was not seen
+ * before. It stays where it is. */
 model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t count,
                               uint32_t first, uint32_t end);
 

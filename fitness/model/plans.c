@@ -17,7 +17,8 @@
 
 struct model_plans {
     model_plan *places[PLACES];
-    model_plan *begin; /* of a warp's first batch, last time */
+    size_t seen[PLACES]; /* what batches without a plan hashed to, last */
+    model_plan *begin;   /* of a warp's first batch, last time */
     uint64_t tries, hits;
 };
 
@@ -94,7 +95,11 @@ static bool make_rooms(model_plan *p, const vm_batch *batch, size_t count) {
 
 model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t count,
                               uint32_t first, uint32_t end) {
-    size_t at = place_of(batch, first, end), i = 0;
+    size_t at = place_of(batch, first, end), i = 0, *seen = &plans->seen[at & (PLACES - 1)];
+    if (*seen != at) { /* perhaps the only one of its kind */
+        *seen = at;
+        return NULL;
+    }
     while (i < PROBES && plans->places[(at + i) & (PLACES - 1)] != NULL)
         i++;
     model_plan *p = i < PROBES ? calloc(1, sizeof *p) : NULL;
