@@ -292,14 +292,14 @@ static void end_stretch(const follower *f, const model_row *row, uint32_t active
     arrive_barrier(f->b, w);
 }
 
-static void follow_stretch(const follower *f, uint32_t first, uint32_t end) {
+static inline void follow_stretch(const follower *f, uint32_t first, uint32_t end) {
     f->b->runs[first]++;
     f->b->runs[end]--;
     model_board_follow(f->m->board, &f->w->at, f->ready, first, end, f->memory, f->b->kind);
 }
 
 /* The plan that is being made has the stretch that is collected. */
-static void plan_collected(const follower *f, bool is_left) {
+static __attribute__((noinline)) void plan_collected(const follower *f, bool is_left) {
     model_plan *p = f->m->making;
     const warp_state *w = f->w;
     size_t before = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].times_end : 0;
@@ -312,7 +312,7 @@ static void plan_collected(const follower *f, bool is_left) {
 }
 
 /* Follows what was collected. */
-static void follow_collected(const follower *f) {
+static inline void follow_collected(const follower *f) {
     warp_state *w = f->w;
     if (w->first < w->end) {
         if (f->m->making != NULL)
@@ -342,9 +342,13 @@ static void collect_blocks(const follower *f, uint32_t pc, uint32_t last) {
 static inline void collect(const follower *f, const vm_event *e, uint32_t last, bool is_access,
                            uint64_t memory) {
     warp_state *w = f->w;
-    if (e->pc == w->end && w->first < w->end && last < w->stop)
+    if (w->first == w->end && last < f->m->schedule.next[e->pc]) {
+        w->first = e->pc;
         w->end = last + 1;
-    else {
+        w->stop = f->m->schedule.next[e->pc];
+    } else if (e->pc == w->end && w->first < w->end && last < w->stop) {
+        w->end = last + 1;
+    } else {
         collect_blocks(f, e->pc, last);
         w->stop = f->m->schedule.next[w->first];
     }
