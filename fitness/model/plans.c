@@ -1,10 +1,11 @@
 /* Plans: what following a batch of events comes to, but for where its accesses go.
  *
  * Warps of a block, rounds of a loop and blocks of a grid bring batches whose events are the same
- * byte for byte, while the sectors differ. What the first such batch was taken apart into
+ * byte for byte, while the sectors differ. What the second such batch was taken apart into
  * (stretches of instructions to follow, cycles of the memory units, times of accesses to shared
- * memory) is * kept as its plan; for the next ones only the sectors are looked up, in the same
- * order. A plan ends with the first barrier or end of lanes. */
+ * memory) is kept as its plan; for the next ones only the sectors are looked up, in the same order.
+ * Where all accesses take as long as they did last time, what the stretches make of the warp's
+ * state is known too. A plan ends with the first barrier or end of lanes. */
 #include "fitness/model/model_state.h"
 
 #include <stdlib.h>
