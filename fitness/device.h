@@ -121,8 +121,9 @@ typedef struct device_launch {
     uint64_t *executions; /* on the VM: per pc; NULL: not wanted */
     double *stalls; /* on the VM, with timing: per pc share of stall cycles; NULL: not wanted */
     model_site
-        *sites;       /* the same, with what it waited for and accessed; zeroed; NULL: not wanted */
-    bool follows_all; /* on the VM, with timing: as if no block repeated another */
+        *sites; /* the same, with what it waited for and accessed; zeroed; NULL: not wanted */
+    bool notes_stores; /* on the VM, not when timed: device_stored knows what it stored to */
+    bool follows_all;  /* on the VM, with timing: as if no block repeated another */
 } device_launch;
 
 typedef struct device_outcome {
@@ -186,7 +187,8 @@ ev_status device_time_ranks(device *const *devices, const device_kernel *const *
                             const device_launch *launches, uint32_t count, model_reach reach,
                             device_outcome *out, device_timing *timings, ev_error *err) EV_CHECKED;
 /* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
- * until the next run. NULL, and 0, after a device_run and on a device that does not know. */
+ * until the next run; after a device_run that notes stores too, but as often as they were stored
+ * to. NULL, and 0, after another device_run and on a device that does not know. */
 const uint64_t *device_stored(const device *d, size_t *count);
 
 #endif

@@ -1,6 +1,7 @@
 /* The device vm:MODEL: the PTX virtual machine for what a kernel does, the timing model for how
  * long it takes. */
 #include "fitness/device_impl.h"
+#include "fitness/device_stores.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ typedef struct device_vm {
     vm_memory *memory;
     model_buffer *buffers; /* by handle - 1 */
     size_t count, room;
-    model *last; /* of the last timed run, for what it stored */
+    model *last;          /* of the last timed run, for what it stored */
+    device_stores stores; /* of the last run, where that noted them */
 } device_vm;
 
 static device_vm *vm_of(device *d) {
@@ -26,6 +28,7 @@ static const device_vm *vm_of_const(const device *d) {
 static void vm_close(device *d) {
     device_vm *v = vm_of(d);
     model_free(v->last);
+    device_stores_end(&v->stores);
     vm_memory_free(v->memory);
     gpu_free(v->g);
     free(v->buffers);
@@ -203,9 +206,14 @@ static ev_status vm_run_plain(device *d, const device_kernel *kernel, const devi
     device_vm *v = vm_of(d);
     model_free(v->last); /* what it stored is history */
     v->last = NULL;
+    device_stores_end(&v->stores);
+    if (launch->notes_stores)
+        EV_TRY(device_stores_begin(&v->stores, kernel->module, err));
+    l.observer = launch->notes_stores ? &v->stores.observer : NULL;
     EV_TRY(vm_run(v->memory, &l, &result, err));
     set_outcome(&result, out);
-    return EV_OK;
+    return v->stores.failed ? ev_fail_memory(err, v->stores.room * sizeof *v->stores.sectors)
+                            : EV_OK;
 }
 
 static ev_status vm_run_side_by_side(device *const *devices, const device_kernel *const *kernels,
@@ -220,6 +228,7 @@ static ev_status vm_run_side_by_side(device *const *devices, const device_kernel
         device_vm *v = vm_of(devices[i]);
         model_free(v->last);
         v->last = NULL;
+        device_stores_end(&v->stores);
         all[i] = launch_of(kernels[i], &launches[i]);
         ranks[i] = (vm_rank){.memory = v->memory, .launch = &all[i]};
     }
@@ -259,6 +268,7 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     *l = launch_of(kernel, launch);
     model_free(v->last);
     v->last = NULL;
+    device_stores_end(&v->stores);
     EV_TRY(model_new_of(kernel->own, l, &v->last, err));
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
@@ -366,8 +376,10 @@ static ev_status vm_time_side_by_side(device *const *devices, const device_kerne
 
 static const uint64_t *vm_stored(const device *d, size_t *count) {
     *count = 0;
-    const model *last = vm_of_const(d)->last;
-    return last != NULL ? model_stored(last, count) : NULL;
+    const device_vm *v = vm_of_const(d);
+    if (v->last == NULL)
+        *count = v->stores.count;
+    return v->last != NULL ? model_stored(v->last, count) : v->stores.sectors;
 }
 
 static const device_ops VM_OPS = {

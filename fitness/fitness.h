@@ -67,7 +67,8 @@ ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *er
 
 /* After fitness_score of `c`, and a part of gate 5: stops the score where the blocks that were run
  * at a timed case write another number of elements than those of its start, unmodified, at the same
- * macros. *wants: that start is not known; say what it is, and ask again. */
+ * macros. *wants: that start is not known; say what it is, and ask again. Only what is faster than
+ * the fastest start at the default macros is looked at: say those beforehand. */
 ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
                               ev_error *err) EV_CHECKED;
 /* A start without edits, at some macros; where it fails a gate, or has no PTX, nothing is held

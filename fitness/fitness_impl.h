@@ -95,6 +95,7 @@ struct fitness {
     fit_writes writes; /* of the last candidate that was scored */
     fit_reference *references;
     size_t reference_count;
+    double bar_ns;      /* the fastest of those at the default macros; 0: none */
     candidate baseline; /* a copy of its own; ptx NULL: not set */
     device_kernel *baseline_kernel;
     fitness_cost cost;

@@ -211,7 +211,7 @@ static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const 
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    fit_run_options options = {.timed = true, .other_blocks = true, .checks = VM_CHECK_INIT};
+    fit_run_options options = {.other_blocks = true, .checks = VM_CHECK_INIT};
     ev_status status = fit_try_options(f, c, trial, &options, r, err);
     if (status == EV_OK) {
         note_result(s, r);
@@ -223,8 +223,8 @@ static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const 
     return status;
 }
 
-/* Where a sample was timed, it always was of the same blocks: others too, for those that stood all
- * else. Their time is of no use; a timed run is what tells the sectors that were stored to. */
+/* Where a sample was timed, it always was of the same blocks: others, untimed, for those that stood
+ * all else. */
 static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     fit_writes timed = f->writes;
     for (size_t i = 0; i < timed.count && s->stopped == GATE_NONE; i++)

@@ -25,7 +25,7 @@
 #define WRITTEN_SHARE 0.6
 
 #define SAMPLE_MOST 512
-#define OTHER_BLOCKS 3
+#define OTHER_BLOCKS 2
 /* Cases that a promotion rests on are run seldom, and so with more blocks. */
 #define SAMPLE_PROMOTION 4
 
@@ -53,6 +53,7 @@ static device_launch device_launch_of(const task_launch *l, const fit_run_option
     device_launch d = {.dynamic_shared = l->shared_bytes,
                        .checks = options->checks,
                        .schedule_seed = options->seed,
+                       .notes_stores = options->other_blocks,
                        .executions = options->executions,
                        .stalls = options->stalls,
                        .sites = options->sites};
@@ -96,8 +97,8 @@ static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const d
     return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
 }
 
-/* The last block, at the end of the outputs, and some that no rule of a kernel's singles out: that
- * are all even, or first in a row. Ascending. */
+/* The last block, at the end of the outputs, and one that no rule of a kernel's singles out: none
+ * that is even, or first in a row. Ascending. */
 static size_t sample_others(uint64_t blocks, uint32_t *sample) {
     assert(blocks > OTHER_BLOCKS);
     size_t count = 0;

@@ -5,7 +5,10 @@
  * other look at the outputs finds: a block's elements are no one else's, since two blocks that
  * write one without an order between them race, which gate 3 stops. So the blocks of a variant have
  * to write what the same blocks of its start do, launched alike. Their number is compared, not
- * their places: a variant may give its blocks another order. */
+ * their places: a variant may give its blocks another order.
+ *
+ * Each setting of the macros has a start of its own, to be built and run. What is no faster than
+ * the best start of those known beforehand, at the defaults, is not worth that. */
 #include "fitness/fitness_impl.h"
 
 #include "base/str.h"
@@ -77,7 +80,8 @@ static void hold_against(const fitness *f, const fit_reference *reference, score
 ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
                               ev_error *err) {
     *wants = false;
-    if (s->stopped != GATE_NONE || f->writes.count == 0)
+    bool matters = f->bar_ns == 0 || s->ns < f->bar_ns;
+    if (s->stopped != GATE_NONE || f->writes.count == 0 || !matters)
         return EV_OK;
     char *key = key_of(c);
     if (key == NULL)
@@ -110,6 +114,9 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
         f->references[f->reference_count++] =
             (fit_reference){.key = key, .known = s->stopped == GATE_NONE, .writes = f->writes};
         key = NULL;
+        bool is_start = s->stopped == GATE_NONE && plain.macro_count == 0;
+        if (is_start && (f->bar_ns == 0 || s->ns < f->bar_ns))
+            f->bar_ns = s->ns;
     }
     f->writes = before;
     free(key);

@@ -1,7 +1,6 @@
 /* Worker, starts: builds the unmodified ones, from which fitness draws more cases to check, and
  * which it holds variants against. What LLVM gives up on is no start: each is built in a process of
  * its own. */
-#include "base/proc.h"
 #include "tuner/guard.h"
 #include "tuner/isolate.h"
 #include "tuner/worker.h"
@@ -33,9 +32,7 @@ static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error
     ev_error why = {0};
     if (!genome)
         return ev_fail_memory(err, 0);
-    double before = ev_clock_now();
     ev_status status = isolate_run(build_start, &r, SECONDS, out, &why);
-    w->seconds[PART_BUILD] += ev_clock_now() - before;
     ir_genome_free(genome);
     return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
 }
@@ -69,6 +66,8 @@ ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready, ev_
     }
     if (status == EV_OK)
         status = fitness_draw_cases(w->fitness, device_id, starts, count, err);
+    for (size_t i = 0; status == EV_OK && i < count; i++)
+        status = fitness_add_reference(w->fitness, &starts[i], err);
     if (status == EV_OK)
         status = add_names(w, ready, err);
     for (size_t i = 0; ptx && i < w->t->start_count; i++)
