@@ -8,7 +8,8 @@
  * their places: a variant may give its blocks another order.
  *
  * Each setting of the macros has a start of its own, to be built and run. What is no faster than
- * the best start of those known beforehand, at the defaults, is not worth that. */
+ * the best start of those known beforehand, at the defaults, is not worth that, nor a look at
+ * other blocks than the timed ones. */
 #include "fitness/fitness_impl.h"
 
 #include "base/str.h"
@@ -105,11 +106,14 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
     plain.reach_ns = 0; /* the filter's word is not about what it writes */
     plain.is_sketch = false;
     fit_writes before = f->writes;
+    double bar = f->bar_ns;
+    f->bar_ns = 0; /* it is held to all blocks, slow or not */
     ev_status status = s != NULL && key != NULL ? EV_OK : ev_fail_memory(err, sizeof *s);
     if (status == EV_OK && unmodified->ptx == NULL)
         s->stopped = GATE_EMIT;
     else if (status == EV_OK)
         status = fitness_score(f, &plain, s, err);
+    f->bar_ns = bar;
     if (status == EV_OK) {
         f->references[f->reference_count++] =
             (fit_reference){.key = key, .known = s->stopped == GATE_NONE, .writes = f->writes};

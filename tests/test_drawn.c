@@ -303,6 +303,28 @@ static void test_what_is_no_faster_than_a_start_is_not_held_against_one(void **s
     free(slow);
 }
 
+/* A start that is slower than the bar is known by all blocks all the same. */
+static void test_a_slow_start_is_known_by_all_blocks(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    bool wants = true;
+    const expr_name macro = {"BLOCK", {.whole = 128, .real = 128}};
+    char *slow = read_gate_file("slow.ptx"), *good = read_gate_file("good.ptx");
+    open_bench(&b, FOLDER "task.json", RIGHT);
+    candidate start = candidate_of(&b, slow), c = candidate_of(&b, good);
+    start.macros = c.macros = &macro;
+    start.macro_count = c.macro_count = 1;
+    OK(fitness_add_reference(b.f, &b.starts[0], &err));
+    OK(fitness_add_reference(b.f, &start, &err));
+    OK(fitness_score(b.f, &c, &s, &err));
+    OK(fitness_hold_writes(b.f, &c, &s, &wants, &err));
+    assert_true(!wants && s.stopped == GATE_NONE);
+    close_bench(&b);
+    free(slow);
+    free(good);
+}
+
 /* Nothing is held against a start that does not build, or is wrong. */
 static void test_a_start_that_is_none_stops_nobody(void **state) {
     (void)state;
@@ -348,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_a_right_variant_stands_beside_its_start),
         cmocka_unit_test(test_a_start_is_known_by_its_macros),
         cmocka_unit_test(test_what_is_no_faster_than_a_start_is_not_held_against_one),
+        cmocka_unit_test(test_a_slow_start_is_known_by_all_blocks),
         cmocka_unit_test(test_a_start_that_is_none_stops_nobody),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
