@@ -97,6 +97,8 @@ json_t *score_to_json(const score *s) {
         (int)s->filtered, "cases", cases_to_json(s));
     if (json != NULL && s->baseline_ns > 0)
         (void)json_object_set_new(json, "baseline_ns", real_to_json(s->baseline_ns));
+    if (json != NULL && s->sketch != SKETCH_NOTHING)
+        (void)json_object_set_new(json, "sketch", json_integer((json_int_t)s->sketch));
     return json;
 }
 
@@ -171,6 +173,9 @@ static bool get_score(const json_t *json, score *s) {
               get_count(json, "thread_instructions", &s->thread_instructions) &&
               get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
               filtered <= 1 && get_cases(json, s);
+    json_int_t sketch = ev_json_integer(json, "sketch", SKETCH_NOTHING);
+    ok = ok && sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
+    s->sketch = (score_sketch)sketch;
     s->filtered = filtered == 1;
     s->registers = (uint32_t)registers;
     return ok;

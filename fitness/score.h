@@ -52,6 +52,13 @@ typedef struct score_case {
 
 #define SCORE_MAX_CASES 16
 
+/* What a sketch of the candidate, code made in haste, said before it was built. */
+typedef enum score_sketch {
+    SKETCH_NOTHING, /* it was right, or there was none */
+    SKETCH_STOPPED, /* it was wrong, and the candidate was not built */
+    SKETCH_IGNORED  /* it was wrong, and the candidate was built all the same */
+} score_sketch;
+
 typedef struct score {
     gate stopped;     /* GATE_NONE: passed all gates that were asked for */
     char reason[600]; /* one line; "" when not stopped */
@@ -67,6 +74,7 @@ typedef struct score {
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns; /* sum of the modelled times of the search's small cases; 0: not known */
     bool filtered; /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
+    score_sketch sketch;
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;

@@ -73,6 +73,11 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
                                         "let_through", (json_int_t)r->probed, "regretted",
                                         (json_int_t)r->regretted, "regret",
                                         per((double)r->regretted, (double)r->probed)));
+    (void)json_object_set_new(m, "sketches",
+                              json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->sketched,
+                                        "let_through", (json_int_t)r->unsketched, "regretted",
+                                        (json_int_t)r->sketch_regretted, "regret",
+                                        per((double)r->sketch_regretted, (double)r->unsketched)));
     (void)json_object_set_new(m, "stage_seconds", stages_json(r, 1));
     (void)json_object_set_new(m, "stage_shares", stages_json(r, r->cpu_seconds));
     (void)json_object_set_new(m, "coordinator_ms_an_evaluation",
@@ -101,6 +106,10 @@ static void print_counts(cmd_context *c, const tune_report *r) {
                   "\nfilter: %" PRIu64 " stopped before the timed cases; of %" PRIu64
                   " let through all the same, %" PRIu64 " were as fast as their parent",
                   r->filtered, r->probed, r->regretted);
+    ev_str_printf(c->out,
+                  "\nsketches: %" PRIu64 " stopped before the build; of %" PRIu64
+                  " built all the same, %" PRIu64 " were right",
+                  r->sketched, r->unsketched, r->sketch_regretted);
     ev_str_printf(c->out,
                   "\ncoordinator: %.2f ms an evaluation, %.0f MB; records: %.0f bytes an "
                   "evaluation\n\n",

@@ -252,6 +252,7 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         a->error = s.error;
         a->small_ns = s.small_ns;
         a->filtered = s.filtered;
+        a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
     return put_record(c, job, a, reason, err);
@@ -265,6 +266,7 @@ static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
     EV_TRY(ev_json_parse(text, "the records", &doc, err));
     a->small_ns = ev_json_number(doc->root, "small_ns", 0);
     a->filtered = ev_json_integer(doc->root, "filtered", 0) == 1;
+    a->sketch = (score_sketch)ev_json_integer(doc->root, "sketch", SKETCH_NOTHING);
     ev_json_free(doc);
     return EV_OK;
 }
@@ -340,6 +342,9 @@ static void note_verdict(course *c, const search_verdict *v) {
     report->filtered += v->filtered;
     report->probed += v->probed;
     report->regretted += v->regretted;
+    report->sketched += v->sketch == SKETCH_STOPPED;
+    report->unsketched += v->sketch == SKETCH_IGNORED;
+    report->sketch_regretted += v->sketch == SKETCH_IGNORED && v->stopped == GATE_NONE;
     if (v->is_best) {
         p->best_ns = v->ns;
         p->best_error = v->error;
@@ -357,7 +362,8 @@ static ev_status commit_one(course *c, ev_error *err) {
                             .ns = a->ns,
                             .error = a->error,
                             .small_ns = a->small_ns,
-                            .filtered = a->filtered};
+                            .filtered = a->filtered,
+                            .sketch = a->sketch};
     search_verdict verdict;
     EV_TRY(search_commit(c->search, &result, &verdict, err));
     if (verdict.seen && a->stopped != GATE_SEEN) {

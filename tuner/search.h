@@ -82,6 +82,7 @@ typedef struct search_result {
     double ns, error;       /* when not stopped */
     double small_ns;        /* of the small cases; 0: not known */
     bool filtered;          /* stopped by the filter alone: a duplicate will be looked at again */
+    score_sketch sketch;    /* the same for SKETCH_STOPPED */
 } search_result;
 
 typedef enum search_hash {
@@ -103,6 +104,7 @@ typedef struct search_verdict {
     bool filtered;
     bool probed;    /* the filter would have stopped it, and it was let through */
     bool regretted; /* and is as fast as its parent, or faster */
+    score_sketch sketch;
 } search_verdict;
 
 /* Whether a committed child has this code: what a worker's question is answered by. `sha256` is not

@@ -213,6 +213,7 @@ static void judge_filter(const search *s, const draft *d, const search_result *r
     v->filtered = !v->seen && r->filtered;
     v->probed = !v->seen && d->probes && r->small_ns > d->reach;
     v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
+    v->sketch = v->seen ? SKETCH_NOTHING : r->sketch;
 }
 
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
@@ -224,7 +225,7 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
         return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
                        (unsigned long long)s->committed);
     judge_filter(s, &d, result, out);
-    if (!out->filtered)
+    if (!out->filtered && out->sketch != SKETCH_STOPPED)
         EV_TRY(remember(s, result, out->seen ? out->same_as : s->committed, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));

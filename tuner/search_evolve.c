@@ -24,7 +24,8 @@
 #define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
-#define SKETCH_RISK 0.5 /* a sketch is made where a child is wrong with this probability */
+#define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
+#define SKETCH_RISK 0.5  /* a sketch is made where a child is wrong with this probability */
 
 /* ---- islands and parents ---- */
 
@@ -193,9 +194,11 @@ static double risk_of(const json_t *steps, const bandit *arms) {
 }
 
 /* What is likely wrong may be found so at less cost than a whole build. */
-static void put_sketch(recipe *r, const island *is) {
-    if (risk_of(json_object_get(r->message, "steps"), &is->arms) > SKETCH_RISK)
-        recipe_put(r, r->message, "sketch", json_true());
+static void put_sketch(recipe *r, const island *is, ev_pcg *rng) {
+    if (risk_of(json_object_get(r->message, "steps"), &is->arms) <= SKETCH_RISK)
+        return;
+    bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0;
+    recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
 }
 
 static bool any_step_takes(const json_t *steps, const char *name) {
@@ -278,7 +281,7 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
-    put_sketch(r, is);
+    put_sketch(r, is, rng);
     put_stock(r, is, rng);
     recipe_put(r, r->message, "heat", json_true());
 }

@@ -83,6 +83,9 @@ typedef struct tune_report {
     /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
      * as their parent: regretted / probed is the filter's regret. */
     uint64_t filtered, probed, regretted;
+    /* Stopped by a sketch that was wrong; of those whose sketch was wrong, built all the same; of
+     * those, right: the sketches' regret. */
+    uint64_t sketched, unsketched, sketch_regretted;
     uint64_t failed_workers;
     unsigned workers;
     double seconds;

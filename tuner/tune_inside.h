@@ -34,6 +34,7 @@ typedef struct arrival {
     gate stopped;
     double ns, error, small_ns;
     bool filtered;
+    score_sketch sketch;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */
 } arrival;
 

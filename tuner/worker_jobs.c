@@ -148,7 +148,10 @@ static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o
 /* What the coordinator wants of an evaluation. */
 typedef struct wish {
     double reach; /* the filter's limit; 0: none */
-    bool sketch;  /* it is likely wrong: a sketch is held against the small cases first */
+    /* It is likely wrong: a sketch is held against the small cases first. SKETCH_STOPPED: if that
+     * is wrong, this is its end; SKETCH_IGNORED: it is built all the same, to see whether it was.
+     */
+    score_sketch sketch;
 } wish;
 
 /* What a sketch does wrong, the variant does too: `out` says where. Whether it fits on the device
@@ -177,9 +180,10 @@ static ev_status build_asking(worker *w, worker_build *b, const wish *wanted, bo
                               outcome *o, score *sketch, ev_error *err) {
     for (int s = 0; s < IR_STAGE_COUNT && !*known; s++) {
         EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
-        if (!o->failed && s == IR_STAGE_VERIFY && wanted->sketch)
+        if (!o->failed && s == IR_STAGE_VERIFY && wanted->sketch != SKETCH_NOTHING)
             EV_TRY(try_sketch(w, b, sketch, err));
-        if (o->failed || sketch->stopped != GATE_NONE)
+        bool ends = sketch->stopped != GATE_NONE && wanted->sketch == SKETCH_STOPPED;
+        if (o->failed || ends)
             return EV_OK;
         if (s == IR_STAGE_OPTIMISE)
             EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(b->build), known, err));
@@ -201,12 +205,14 @@ static ev_status evaluate(worker *w, ir_genome *genome, const wish *wanted, ev_e
     status = EV_OK;
     if (!o.failed)
         status = build_asking(w, &b, wanted, &known, &o, &s, err);
-    bool scored = status == EV_OK && !o.failed && !known && s.stopped == GATE_NONE;
+    score_sketch sketch = s.stopped != GATE_NONE ? wanted->sketch : SKETCH_NOTHING;
+    bool scored = status == EV_OK && !o.failed && !known && sketch != SKETCH_STOPPED;
     b.candidate.reach_ns = wanted->reach;
     if (scored)
         status = worker_enter(w, STAGE_SCORE, err);
     if (scored && status == EV_OK)
         status = run_whole(w, &b, &s, err);
+    s.sketch = sketch;
     worker_build_end(&b);
     EV_TRY(status);
     guard_watch(0);
@@ -238,8 +244,9 @@ static ev_status draw(worker *w, const json_t *message, ir_genome **genome, ev_s
 
 static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
     wish wanted = {.reach = ev_json_number(message, "reach", 0),
-                   .sketch = json_is_true(json_object_get(message, "sketch")) &&
-                             device_properties_of(w->device)->modelled};
+                   .sketch = device_properties_of(w->device)->modelled
+                                 ? (score_sketch)ev_json_integer(message, "sketch", 0)
+                                 : SKETCH_NOTHING};
     ir_genome *genome = NULL;
     ev_str operators = EV_STR_EMPTY;
     outcome o = {0};
