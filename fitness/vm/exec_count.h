@@ -291,6 +291,17 @@ static ALWAYS_INLINE access_cost cost_of_two(uint64_t a, uint64_t b, uint64_t *o
     return (access_cost){1 + (a / 32 != b / 32), 1 + (a / 128 != b / 128), 1 + conflict};
 }
 
+/* Of any pattern; apart, so that the commonest need no room for lists. */
+static __attribute__((noinline)) access_cost cost_of_lanes(vm_warp *w, const ptx_insn *ip,
+                                                           const vm_access *x, uint32_t mask,
+                                                           uint64_t *out) {
+    unsigned sectors = list_sectors(x, mask, out), lines = count_lines(out, sectors);
+    if (x->space == VM_SPACE_LOCAL)
+        return (access_cost){sectors, lines, x->bytes > 4 ? x->bytes / 4 : 1};
+    bool apart = x->bytes <= 4 && has_banks_apart(out, sectors);
+    return (access_cost){sectors, lines, apart ? 1 : recall_passes(w, ip, x, mask)};
+}
+
 /* The commonest patterns of words first. */
 static ALWAYS_INLINE access_cost cost_of(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                          uint32_t mask, uint64_t *out) {
@@ -304,34 +315,42 @@ static ALWAYS_INLINE access_cost cost_of(vm_warp *w, const ptx_insn *ip, const v
         if (a == b)
             return cost_of_range(a, a + 64, out);
     }
-    unsigned sectors = list_sectors(x, mask, out);
-    bool apart = x->bytes <= 4 && has_banks_apart(out, sectors);
-    return (access_cost){sectors, count_lines(out, sectors),
-                         apart ? 1 : recall_passes(w, ip, x, mask)};
+    return cost_of_lanes(w, ip, x, mask, out);
 }
 
-/* Tells the observer; returns the sectors of an access to global memory. `passes`: of one to shared
- * memory. */
-static __attribute__((noinline)) unsigned
-observe_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, unsigned passes) {
-    access_cost cost = {0, 0, passes};
-    if (w->state->poll) {
-        unsigned lane = (unsigned)__builtin_ctz(mask);
-        vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
-        return count_sectors(x, mask);
-    }
+static __attribute__((noinline)) unsigned note_poll(vm_warp *w, const ptx_insn *ip,
+                                                    const vm_access *x, uint32_t mask) {
+    unsigned lane = (unsigned)__builtin_ctz(mask);
+    vm_poll_note(w, ip, x->space, lane, x->addr[lane] + (uint64_t)ip->imm);
+    return count_sectors(x, mask);
+}
+
+/* Tells the observer; returns the sectors of an access to global memory. */
+static __attribute__((noinline)) unsigned observe_access(vm_warp *w, const ptx_insn *ip,
+                                                         const vm_access *x, uint32_t mask) {
+    if (w->state->poll)
+        return note_poll(w, ip, x, mask);
     vm_event_room(w);
+    access_cost cost = {0, 0, 0};
     uint64_t *sectors = w->state->sectors + w->state->sector_count;
-    if (x->space == VM_SPACE_GLOBAL) {
+    if (x->space == VM_SPACE_GLOBAL)
         cost = cost_of(w, ip, x, mask, sectors);
-    } else if (x->space == VM_SPACE_LOCAL) {
-        cost.sectors = list_sectors(x, mask, sectors);
-        cost.lines = count_lines(sectors, cost.sectors);
-        cost.passes = x->bytes > 4 ? x->bytes / 4 : 1;
-    }
+    else if (x->space == VM_SPACE_LOCAL)
+        cost = cost_of_lanes(w, ip, x, mask, sectors);
     vm_event *e = vm_event_put(w, (uint32_t)(ip - w->code), mask, cost.sectors, cost.passes);
     e->lines = (uint16_t)cost.lines;
     return cost.sectors;
+}
+
+/* The same of an access to shared memory, which has no sectors. */
+static inline void observe_shared(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
+                                  unsigned passes) {
+    if (__builtin_expect(w->state->poll != NULL, 0)) {
+        (void)note_poll(w, ip, x, mask);
+        return;
+    }
+    vm_event_room(w);
+    (void)vm_event_put(w, (uint32_t)(ip - w->code), mask, 0, passes);
 }
 
 /* ---- jobs: what this one read and wrote, a bit a byte */
@@ -403,7 +422,7 @@ static inline void count_shared(vm_warp *w, const ptx_insn *ip, const vm_access 
     c->shared_requests++;
     c->shared_passes += passes;
     if (__builtin_expect(w->observed, 0))
-        (void)observe_access(w, ip, x, mask, passes);
+        observe_shared(w, ip, x, mask, passes);
 }
 
 /* Passes of atomics: each lane has its bank to itself for one, also where lanes share a word. */
@@ -425,7 +444,7 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
     vm_counters *c = &w->state->result->counters;
     bool observed = __builtin_expect(w->observed, 0);
     if (x->space == VM_SPACE_GLOBAL) {
-        unsigned sectors = observed ? observe_access(w, ip, x, mask, 0) : count_sectors(x, mask);
+        unsigned sectors = observed ? observe_access(w, ip, x, mask) : count_sectors(x, mask);
         uint64_t bytes = (uint64_t)__builtin_popcount(mask) * x->bytes;
         if (__builtin_expect(w->tracked, 0))
             track_access(w, ip, x, mask, store);
@@ -449,8 +468,8 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
         c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */
         c->local_sectors += x->how == UNIFORM ? (x->bytes * 32 + 31) / 32 : count_sectors(x, mask);
         if (observed)
-            (void)observe_access(w, ip, x, mask, 0);
+            (void)observe_access(w, ip, x, mask);
     } else if (observed) {
-        (void)observe_access(w, ip, x, mask, 0);
+        (void)observe_access(w, ip, x, mask);
     }
 }
