@@ -355,8 +355,8 @@ static inline void collect(const follower *f, const vm_event *e, uint32_t last, 
     if (is_access) {
         f->memory[last - w->first] = memory;
         if (f->m->making != NULL)
-            model_plan_access(f->m->making, e, &f->m->rows.rows[last], &f->m->costs[last], memory,
-                              last - w->first);
+            model_plan_access(f->m->making, e, &f->m->rows.rows[last], &f->m->costs[last],
+                              f->m->latency[MODEL_L1], memory, last - w->first);
     }
     if (w->stop == w->end)
         follow_collected(f);
@@ -416,71 +416,106 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
  * Most are: nothing but their lines' times changes. */
 static ALWAYS_INLINE unsigned read_hits(cache_line *lines, uint64_t round, uint32_t *clock,
                                         const plan_access *a, const uint64_t *at) {
-    const uint32_t *own = &a->place, *last = &a->cost->places[0];
-    unsigned done = 0;
-    for (unsigned taken; done < a->sectors; done += taken) {
-        uint64_t tag = at[done] / 4 + round;
-        unsigned wanted = sectors_of_line(at + done, a->sectors - done, &taken);
-        cache_line *l = lines[*own].tag == tag ? &lines[*own] : &lines[*last];
+    uint32_t own = a->place, last = a->cost->places[0];
+    unsigned done = 0, count = a->sectors;
+    while (done < count) {
+        uint64_t line = at[done] / 4, tag = line + round;
+        unsigned wanted = 1u << (at[done] & 3), next = done + 1;
+        while (next < count && at[next] / 4 == line)
+            wanted |= 1u << (at[next++] & 3);
+        /* which of the two cannot be foreseen: without a branch */
+        own ^= (own ^ last) & -(uint32_t)(lines[own].tag != tag);
+        cache_line *l = &lines[own];
         if (l->tag != tag || (wanted & ~l->sectors) != 0)
             break;
         l->used = ++*clock;
-        own = last = &a->cost->places[1];
+        own = last = a->cost->places[1];
+        done = next;
     }
     return done;
 }
 
-/* The rest of a load, from sector `done` on. */
-static __attribute__((noinline)) uint64_t load_rest(model *m, block_state *b, plan_access *a,
-                                                    const uint64_t *at, unsigned done) {
+/* The rest of an access, from sector `done` on, with the L1's clock. */
+static __attribute__((noinline)) uint64_t follow_rest(model *m, block_state *b, uint32_t *clock,
+                                                      plan_access *a, const uint64_t *at,
+                                                      unsigned done) {
+    if (!a->is_load)
+        return update_global(m, b, a->pc, at, a->sectors, a->later);
     uint32_t *place = done == 0 ? &a->place : &a->cost->places[1];
-    return load_global(m, b, &b->l1.clock, a->bypasses_l1, a->cost, place, at + done,
-                       a->sectors - done, a->later);
+    return load_global(m, b, clock, a->bypasses_l1, a->cost, place, at + done, a->sectors - done,
+                       a->later);
 }
 
-/* The accesses of a plan, at these sectors; whether each takes as long as last time. */
-static bool follow_accesses(const follower *f, const model_plan *p, const uint64_t *sectors) {
-    model *m = f->m;
+/* The accesses of a plan, at these sectors. */
+static __attribute__((noinline)) void follow_accesses(const follower *f, const model_plan *p,
+                                                      const uint64_t *sectors) {
     block_state *b = f->b;
     cache_line *lines = b->l1.lines;
-    uint64_t round = b->l1.round, *times = p->times, differ = 0;
-    uint64_t near = m->latency[MODEL_L1] << MODEL_REASON_BITS | MODEL_L1;
+    uint64_t round = b->l1.round, *times = p->times;
     uint32_t clock = b->l1.clock;
     for (plan_access *a = p->accesses, *end = a + p->access_count; a < end; a++) {
         const uint64_t *at = sectors + a->first_sector;
-        uint64_t time = near + (a->later << MODEL_REASON_BITS);
-        unsigned done = a->is_load && !a->bypasses_l1 ? read_hits(lines, round, &clock, a, at) : 0;
-        if (done < a->sectors) {
-            b->l1.clock = clock;
-            time = a->is_load ? load_rest(m, b, a, at, done)
-                              : update_global(m, b, a->pc, at, a->sectors, a->later);
-            clock = b->l1.clock;
-        }
-        differ |= times[a->time] ^ time;
-        times[a->time] = time;
+        unsigned done = a->reads_l1 ? read_hits(lines, round, &clock, a, at) : 0;
+        times[a->time] = a->near;
+        if (__builtin_expect(done == a->sectors, 1))
+            continue;
+        b->l1.clock = clock;
+        times[a->time] = follow_rest(f->m, b, &b->l1.clock, a, at, done);
+        clock = b->l1.clock;
     }
     b->l1.clock = clock;
-    return differ == 0;
 }
 
-/* Takes the stretches of the memo at once, if that is for the warp's state; the next one. */
-static size_t take_memo(const follower *f, const model_plan *p) {
-    const plan_memo *memo = &p->memo;
+/* The memo for the stretches from `from` on, as the warp and the times of accesses are; or NULL. */
+static const plan_memo *find_memo(const follower *f, const model_plan *p, size_t from) {
+    uint32_t state = f->w->at.state, epoch = model_board_epoch(f->m->board);
+    for (const plan_memo *memo = p->memos; memo < p->memos + PLAN_MEMOS; memo++) {
+        if (memo->from != from || memo->to == from || memo->state_in != state ||
+            memo->epoch != epoch)
+            continue;
+        uint32_t first = p->stretches[from].times, end = p->stretches[memo->to - 1].times_end;
+        if (memcmp(memo->times + first, p->times + first, (end - first) * sizeof *p->times) == 0)
+            return memo;
+    }
+    return NULL;
+}
+
+/* Takes the stretches of a memo at once, if there is one for the warp's state; the next one. */
+static size_t take_memo(const follower *f, const model_plan *p, size_t from) {
     board_warp *w = &f->w->at;
-    if (w->state == 0 || w->state != memo->state_in ||
-        memo->epoch != model_board_epoch(f->m->board))
-        return memo->from;
-    for (plan_stretch *s = p->stretches + memo->from; s < p->stretches + memo->to; s++) {
-        s->step->uses[f->b->kind]++;
-        f->b->runs[s->first]++;
-        f->b->runs[s->end]--;
+    const plan_memo *memo = w->state != 0 ? find_memo(f, p, from) : NULL;
+    if (memo == NULL)
+        return from;
+    unsigned kind = f->b->kind;
+    int64_t *runs = f->b->runs;
+    for (size_t i = from; i < memo->to; i++) {
+        memo->uses[i][kind]++;
+        runs[p->stretches[i].first]++;
+        runs[p->stretches[i].end]--;
     }
-    if (memo->to > memo->from) {
-        w->state = memo->state_out;
-        w->clock += memo->clock;
-        w->wait += memo->wait;
-    }
+    w->state = memo->state_out;
+    w->clock += memo->clock;
+    w->wait += memo->wait;
     return memo->to;
+}
+
+/* Keeps a memo in the place of the oldest; where there is no room, it is done without. */
+static void keep_memo(model_plan *p, plan_memo made) {
+    plan_memo *memo = &p->memos[p->memo_next];
+    if (memo->times == NULL)
+        memo->times = malloc((p->time_count + 1) * sizeof *memo->times);
+    if (memo->uses == NULL)
+        memo->uses = malloc(p->stretch_count * sizeof *memo->uses);
+    if (memo->times == NULL || memo->uses == NULL)
+        return;
+    made.times = memo->times;
+    made.uses = memo->uses;
+    uint32_t first = p->stretches[made.from].times, end = p->stretches[made.to - 1].times_end;
+    memcpy(made.times + first, p->times + first, (end - first) * sizeof *p->times);
+    for (size_t i = made.from; i < made.to; i++)
+        made.uses[i] = p->stretches[i].step->uses;
+    *memo = made;
+    p->memo_next = (p->memo_next + 1) % PLAN_MEMOS;
 }
 
 /* Takes stretches from `from` on, as far as what they make of the warp's state is known. */
@@ -504,7 +539,7 @@ static size_t recall_stretches(const follower *f, model_plan *p, size_t from) {
     memo.clock = w->clock - memo.clock;
     memo.wait = w->wait - memo.wait;
     if (memo.to > from)
-        p->memo = memo;
+        keep_memo(p, memo);
     return memo.to;
 }
 
@@ -527,13 +562,11 @@ static void follow_plan(const follower *f, model_plan *p, const uint64_t *sector
     f->b->path[0] += p->path[0];
     f->b->path[1] += p->path[1];
     f->b->read += p->read;
-    if (!follow_accesses(f, p, sectors))
-        p->memo.to = p->memo.from;
+    follow_accesses(f, p, sectors);
     f->w->first = f->w->end = 0;
     for (size_t i = 0; i < p->stretch_count;) {
         size_t begin = i;
-        if (i == p->memo.from)
-            i = take_memo(f, p);
+        i = take_memo(f, p, i);
         if (i == begin)
             i = recall_stretches(f, p, i);
         if (i == begin && !follow_planned(f, p, &p->stretches[i++]))

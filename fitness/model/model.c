@@ -68,7 +68,8 @@ static void start_warps(const model *m, block_state *b) {
     for (uint32_t i = 0; i < b->warps; i++) {
         uint32_t lanes = threads > i * 32 ? threads - i * 32 : 0;
         b->warp[i].live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
-        model_board_start(m->board, &b->warp[i].at);
+        model_board_start(m->board, &b->warp[i].at,
+                          b->ready + (size_t)i * (m->rows.register_count + 1));
     }
 }
 
@@ -89,8 +90,10 @@ static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
     size_t memory = (size_t)warps * m->longest_block;
     void *warp = b->warp, *times = b->ready, *accesses = b->memory;
     bool made = make_room(&warp, &b->warp_room, warps, sizeof *b->warp);
-    made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
-    if (b->memory_room < memory) /* else what is read there is written before */
+    /* what is read of the others is written before */
+    if (b->ready_room < ready)
+        made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
+    if (b->memory_room < memory)
         made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
     b->warp = warp;
     b->ready = times;
@@ -175,7 +178,8 @@ static block_state *find_block(model *m, uint32_t block) {
     return NULL;
 }
 
-static void add_weighted(model_sums *into, const model_sums *from, double weight) {
+/* `buffers`: how many there are. */
+static void add_weighted(model_sums *into, const model_sums *from, double weight, size_t buffers) {
     double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
                          &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
                          &into->warps};
@@ -188,9 +192,10 @@ static void add_weighted(model_sums *into, const model_sums *from, double weight
         into->cycles[i] += weight * from->cycles[i];
         into->stall[i] += weight * from->stall[i];
     }
-    for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
-        into->read_bytes[i] += weight * from->read_bytes[i];
-        into->written_bytes[i] += weight * from->written_bytes[i];
+    for (size_t i = 0; i <= buffers; i++) {
+        size_t at = i < buffers ? i : MODEL_MAX_BUFFERS;
+        into->read_bytes[at] += weight * from->read_bytes[at];
+        into->written_bytes[at] += weight * from->written_bytes[at];
     }
     if (from->chain > into->longest) {
         into->longest = from->chain;
@@ -262,7 +267,7 @@ static void end_repeat(model *m, const block_state *b) {
     leader *l = &m->leaders[b->leader];
     double weight = weight_of(m, b->block);
     l->weight += weight;
-    add_weighted(&m->sums, &l->sums, weight);
+    add_weighted(&m->sums, &l->sums, weight, m->buffers.count);
     for (size_t i = 0; i < model_log_stored_count(l->log); i++)
         model_note_stored(m, model_log_stored(l->log, &b->at, i));
     for (size_t i = 0; i < model_log_updated_count(l->log); i++)
@@ -273,18 +278,29 @@ static void end_repeat(model *m, const block_state *b) {
 /* ---- the end of a block ---- */
 
 /* Executions by pc, folded into the pipes' cycles. */
-static void count_pipes(const model *m, block_state *b) {
+static void fold_runs(const model *m, const int64_t *by_pc, double *cycles) {
     int64_t runs = 0;
+    memset(cycles, 0, MODEL_TERM_COUNT * sizeof *cycles);
     for (uint32_t pc = 0; pc < m->rows.count; pc++) {
-        runs += b->runs[pc];
+        runs += by_pc[pc];
         if (runs == 0)
             continue;
         const model_row *row = &m->rows.rows[pc];
-        b->sums.cycles[MODEL_ISSUE] += (double)runs * row->slots;
+        cycles[MODEL_ISSUE] += (double)runs * row->slots;
         if (row->term != MODEL_TERM_COUNT)
-            b->sums.cycles[row->term] += (double)runs * (double)row->pipe_cycles;
-        b->sums.cycles[MODEL_SPECIAL] += (double)runs * (double)row->special_cycles;
+            cycles[row->term] += (double)runs * (double)row->pipe_cycles;
+        cycles[MODEL_SPECIAL] += (double)runs * (double)row->special_cycles;
     }
+}
+
+/* Most blocks execute what the one before did. */
+static void count_pipes(model *m, block_state *b) {
+    size_t bytes = m->rows.count * sizeof *b->runs;
+    if (memcmp(b->runs, m->runs_before, bytes) != 0) {
+        memcpy(m->runs_before, b->runs, bytes);
+        fold_runs(m, b->runs, m->pipes_before);
+    }
+    memcpy(b->sums.cycles, m->pipes_before, sizeof b->sums.cycles);
 }
 
 static void count_chains(block_state *b) {
@@ -314,7 +330,7 @@ static void end_live(model *m, block_state *b) {
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
     b->sums.stall[MODEL_START] += gpu_get(m->shape.g, GPU_START_CLK) * b->warps;
     m->failed = m->failed || b->touched.failed;
-    add_weighted(&m->sums, &b->sums, weight_of(m, b->block));
+    add_weighted(&m->sums, &b->sums, weight_of(m, b->block), m->buffers.count);
     if (b->leader == MODEL_LEADERS)
         return;
     m->leaders[b->leader].sums = b->sums;
@@ -400,9 +416,11 @@ static ev_status make_parts(model *m, ev_error *err) {
     m->longest_block = longest_block(m);
     m->stalls = calloc((size_t)m->rows.count + 1, sizeof *m->stalls);
     m->costs = calloc((size_t)m->rows.count + 1, sizeof *m->costs);
+    m->runs_before = calloc((size_t)m->rows.count + 1, sizeof *m->runs_before);
     m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
     m->plans = model_plans_new();
-    if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL)
+    if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL ||
+        m->runs_before == NULL)
         return ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     if (has_atomics(m))
         EV_TRY(model_hot_make(&m->hot, err));
@@ -453,6 +471,7 @@ void model_free(model *m) {
     free(m->stored);
     free(m->stalls);
     free(m->costs);
+    free(m->runs_before);
     free(m->polls);
     free(m->waits);
     model_plans_free(m->plans);

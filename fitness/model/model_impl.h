@@ -108,6 +108,7 @@ typedef struct board_warp {
     uint64_t clock; /* cycle of the last issue, plus one */
     uint64_t wait;  /* cycles that its path would be shorter by if loads from DRAM hit the L2 */
     uint64_t pipe_free[VM_PIPE_COUNT];
+    bool is_ready; /* its registers' times were written */
 } board_warp;
 
 /* ---- states.c: states of warps, and what blocks of code make of them ---- */
@@ -173,8 +174,8 @@ bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const
                         model_step **step, unsigned kind);
 /* Another one when steps were forgotten since. */
 uint32_t model_board_epoch(const model_board *board);
-/* A warp that has done nothing; zeroed by the caller. */
-void model_board_start(const model_board *board, board_warp *w);
+/* A warp that has done nothing; zeroed by the caller, but for its times `ready`. */
+void model_board_start(const model_board *board, board_warp *w, uint64_t *ready);
 /* The warp waits until `clock`; `ready`, *step: as above. */
 void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
                       model_step **step);

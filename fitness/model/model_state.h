@@ -84,17 +84,22 @@ typedef struct plan_stretch {
 /* One whose sectors are looked up. */
 typedef struct plan_access {
     uint64_t later;    /* as of its cost */
+    uint64_t near;     /* of a load: the time it takes where the L1 has it all */
     access_cost *cost; /* of its instruction: as of last */
     uint32_t first_sector, time;
     uint32_t place; /* in an L1: where it found its first line last */
     uint32_t pc;
     uint16_t sectors;
-    bool is_load, bypasses_l1;
+    bool is_load, bypasses_l1, reads_l1;
 } plan_access;
 
-/* What stretches in a row made of a warp's state when the plan was last followed one by one. */
+#define PLAN_MEMOS 4
+
+/* What stretches in a row, whose accesses took given times, made of a warp's state. */
 typedef struct plan_memo {
     size_t from, to; /* stretches; from == to: nothing */
+    uint64_t *times; /* of the plan's accesses, as they were */
+    uint32_t **uses; /* by stretch: of its step */
     uint32_t state_in, state_out;
     uint32_t epoch;       /* of the board */
     uint64_t clock, wait; /* what the warp's grew by */
@@ -111,7 +116,8 @@ struct model_plan {
     size_t stretch_count, stretch_room, access_count, time_count;
     uint64_t path[2]; /* UNITS a cycle: of the L1, of the shared memory */
     uint64_t read;    /* sectors that it loads */
-    plan_memo memo;
+    plan_memo memos[PLAN_MEMOS];
+    unsigned memo_next;    /* to be overwritten */
     const model_row *last; /* NULL, or of its last event: a barrier or an end of lanes */
     uint32_t last_active;
     struct model_plan *then; /* the plan of the warp's next batch, last time */
@@ -132,9 +138,9 @@ model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_ba
 model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t count,
                               uint32_t first, uint32_t end);
 
-/* Its next access, and the time it took. */
+/* Its next access, and the time it took; `near`: what the L1's latency is. */
 void model_plan_access(model_plan *plan, const vm_event *e, const model_row *row, access_cost *cost,
-                       uint64_t time, uint32_t slot);
+                       uint64_t near, uint64_t time, uint32_t slot);
 /* Its next stretch ends here. */
 void model_plan_stretch(model_plan *plan, uint32_t first, uint32_t end, plan_way way);
 
@@ -187,7 +193,9 @@ struct model {
     model_site *sites; /* NULL: not wanted */
     model_copy copy;
     model_sums sums;
-    uint64_t *stored; /* sectors */
+    int64_t *runs_before; /* of the block that was summed up before; all 0 at first */
+    double pipes_before[MODEL_TERM_COUNT]; /* what they came to */
+    uint64_t *stored;                      /* sectors */
     size_t stored_count, stored_room;
     double *stalls; /* by pc: cycles, then shares */
     bool finished;

@@ -4,8 +4,8 @@
  * byte for byte, while the sectors differ. What the second such batch was taken apart into
  * (stretches of instructions to follow, cycles of the memory units, times of accesses to shared
  * memory) is kept as its plan; for the next ones only the sectors are looked up, in the same order.
- * Where all accesses take as long as they did last time, what the stretches make of the warp's
- * state is known too. A plan ends with the first barrier or end of lanes. */
+ * Where all accesses take as long as they did one of the last times, what the stretches make of the
+ * warp's state is known too. A plan ends with the first barrier or end of lanes. */
 #include "fitness/model/model_state.h"
 
 #include <stdlib.h>
@@ -35,6 +35,10 @@ static void plan_free(model_plan *p) {
     free(p->accesses);
     free(p->times);
     free(p->slots);
+    for (size_t i = 0; i < PLAN_MEMOS; i++) {
+        free(p->memos[i].times);
+        free(p->memos[i].uses);
+    }
     free(p);
 }
 
@@ -118,20 +122,24 @@ model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t 
 }
 
 void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, access_cost *cost,
-                       uint64_t time, uint32_t slot) {
+                       uint64_t near, uint64_t time, uint32_t slot) {
     bool has_sectors = row->kind == ROW_LOAD || row->kind == ROW_STORE || row->kind == ROW_ATOMIC;
+    bool is_load = row->kind == ROW_LOAD;
     if (e->active != 0) {
         p->path[row->kind == ROW_SHARED] += cost->path;
-        p->read += row->kind == ROW_LOAD ? e->sectors : 0;
+        p->read += is_load ? e->sectors : 0;
         if (has_sectors)
-            p->accesses[p->access_count++] = (plan_access){.first_sector = e->first_sector,
-                                                           .sectors = e->sectors,
-                                                           .time = (uint32_t)p->time_count,
-                                                           .later = cost->later,
-                                                           .cost = cost,
-                                                           .pc = e->pc + e->count - 1,
-                                                           .is_load = row->kind == ROW_LOAD,
-                                                           .bypasses_l1 = row->bypasses_l1};
+            p->accesses[p->access_count++] =
+                (plan_access){.first_sector = e->first_sector,
+                              .sectors = e->sectors,
+                              .time = (uint32_t)p->time_count,
+                              .later = cost->later,
+                              .cost = cost,
+                              .pc = e->pc + e->count - 1,
+                              .near = (near + cost->later) << MODEL_REASON_BITS | MODEL_L1,
+                              .is_load = is_load,
+                              .bypasses_l1 = row->bypasses_l1,
+                              .reads_l1 = is_load && !row->bypasses_l1};
     }
     p->slots[p->time_count] = slot;
     p->times[p->time_count++] = time;

@@ -321,10 +321,17 @@ static uint32_t number_state(const model_board *board, const board_warp *w, cons
     return model_states_number(board->states, board->vector);
 }
 
+static void clear_times(const model_board *board, board_warp *w, uint64_t *ready) {
+    memset(ready, 0, ((size_t)board->rows->register_count + 1) * sizeof *ready);
+    w->is_ready = true;
+}
+
 /* Puts its times where it may be followed one instruction after the other. */
 static void leave_state(const model_board *board, board_warp *w, uint64_t *ready) {
     if (w->state == 0)
         return;
+    if (!w->is_ready)
+        clear_times(board, w, ready);
     uint64_t base = w->clock << MODEL_REASON_BITS;
     const uint64_t *from = model_states_get(board->states, w->state);
     for (uint32_t i = 0; i < board->kept_count; i++)
@@ -334,8 +341,10 @@ static void leave_state(const model_board *board, board_warp *w, uint64_t *ready
     w->state = 0;
 }
 
-void model_board_start(const model_board *board, board_warp *w) {
+void model_board_start(const model_board *board, board_warp *w, uint64_t *ready) {
     w->state = board->begin;
+    if (w->state == 0)
+        clear_times(board, w, ready);
 }
 
 /* The step that is kept, tried first where *hint points, which then points to it; or NULL, and
