@@ -13,11 +13,9 @@
 #define POPULATION 32
 #define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
 #define MOST_ISLANDS_A_START 4
-#define PATIENCE 160  /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001 /* relative change of time that counts as none */
-#define LIGHT_LOSS                                                                                 \
-    0.005                /* of a start, by the light pipeline, for its children to be built by it  \
-                          */
+#define PATIENCE 160     /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001    /* relative change of time that counts as none */
+#define LIGHT_LOSS 0.005 /* of a start by the light pipeline: it grows by it all the same */
 #define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35 /* so often it is the island's fastest, or as fast */
@@ -430,12 +428,12 @@ static void learn_links(search *s, const island *is, const search_result *r,
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
-    bool sound = search_passed(v) || v->filtered;
-    search_each_arm(r->operators,
-                    v->seen ? pay_known
-                    : sound ? pay_fresh
-                            : pay_wrong,
-                    &is->arms, search_gain(s, d, v));
+    void (*pay)(void *, unsigned, double) = pay_wrong;
+    if (v->seen)
+        pay = pay_known;
+    else if (search_passed(v) || v->filtered)
+        pay = pay_fresh;
+    search_each_arm(r->operators, pay, &is->arms, search_gain(s, d, v));
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
