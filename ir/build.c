@@ -84,6 +84,8 @@ static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
     return status == EV_OK ? ir_refuse_fatal(build->module, err) : status;
 }
 
+/* Equal hashes have to mean equal PTX, or what is known would hang on who asked first: the same IR
+ * has another hash where code is generated at another level. */
 static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
@@ -101,6 +103,8 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     if (base->complaint)
         return ev_fail(err, EV_BAD, "LLVM's passes: %s", base->complaint);
     build->ir_sha = ir_module_sha256(build->module);
+    if (ir_machine_of(base, build->genome) != base->machine)
+        build->ir_sha = ev_sha256_of(build->ir_sha.hex, strlen(build->ir_sha.hex));
     return EV_OK;
 }
 

@@ -87,7 +87,8 @@ void ir_build_free(ir_build *build);
  * of the cost of the stages to come; borrowed. It computes what the variant does, slower. */
 ev_status ir_build_sketch(ir_build *build, const char **ptx, size_t *bytes,
                           ev_error *err) EV_CHECKED;
-/* After OPTIMISE: of the canonical IR before code generation. After EMIT: of the PTX. */
+/* After OPTIMISE: of the canonical IR before code generation, and of the level of that. After EMIT:
+ * of the PTX. */
 ev_sha256 ir_build_ir_sha256(const ir_build *build);
 ev_sha256 ir_build_ptx_sha256(const ir_build *build);
 const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
