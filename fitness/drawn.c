@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIATIONS_MOST 8 /* of one size */
+#define VARIATIONS_MOST 8 /* of one size; each once */
 #define SHAPES_MOST 256   /* looked at */
 /* What all of them together may cost, of what the search's own small cases do, in thread
  * instructions of the baseline. */
@@ -174,7 +174,10 @@ static size_t variations_of(int64_t size, int64_t *out) {
     const int64_t all[VARIATIONS_MOST] = {size + 1, size - 1, 2 * size, size / 2, 4 * size, 1};
     size_t count = 0;
     for (size_t i = 0; i < VARIATIONS_MOST; i++) {
-        if (all[i] >= 1 && all[i] != size)
+        bool known = all[i] < 1 || all[i] == size;
+        for (size_t k = 0; k < count && !known; k++)
+            known = out[k] == all[i];
+        if (!known)
             out[count++] = all[i];
     }
     return count;

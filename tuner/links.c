@@ -9,20 +9,6 @@ static json_t *edits_of(const json_t *genome) {
     return json_object_get(genome, "edits");
 }
 
-/* The genome without its edit number `at`; NULL: out of memory. */
-static json_t *without(const json_t *genome, size_t at) {
-    json_t *copy = json_copy((json_t *)genome), *edits = json_copy(edits_of(genome));
-    if (!copy || !edits || json_array_remove(edits, at) != 0) {
-        json_decref(copy);
-        json_decref(edits);
-        return NULL;
-    }
-    if (json_object_set_new(copy, "edits", edits) == 0)
-        return copy;
-    json_decref(copy);
-    return NULL;
-}
-
 static void link_clear(edit_link *k) {
     json_decref(k->genome);
     json_decref(k->edit);
@@ -61,7 +47,7 @@ static void add(links *l, const json_t *genome, json_t *edit, json_t *needs) {
 
 static bool passes_without(const json_t *part, size_t at, links_outcome outcome,
                            const void *context) {
-    json_t *rest = without(part, at);
+    json_t *rest = genome_without(part, at, at + 1);
     bool passed = false, known = rest && outcome(context, rest, &passed);
     json_decref(rest);
     return known && passed;
@@ -81,7 +67,7 @@ void links_learn_from_passed(links *l, const json_t *whole, links_outcome outcom
                              const void *context) {
     size_t count = genome_edit_count(whole);
     for (size_t i = 0; count >= 2 && count <= MOST_EDITS && i < count; i++) {
-        json_t *part = without(whole, i);
+        json_t *part = genome_without(whole, i, i + 1);
         bool passed = true;
         if (part && outcome(context, part, &passed) && !passed)
             find_needy(l, part, json_array_get(edits_of(whole), i), outcome, context);

@@ -76,16 +76,6 @@ static const member *choose_parent(const island *is, ev_pcg *rng) {
                                            : population_select(&is->members, rng);
 }
 
-static bool lacks_an_edit(const json_t *genome, const json_t *of) {
-    size_t i = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(of, "edits"), i, edit) {
-        if (!genome_has_edit(genome, edit))
-            return true;
-    }
-    return false;
-}
-
 /* Macros that the two set differently; one that is not set has its default. */
 static size_t macro_differences(const json_t *a, const json_t *b) {
     size_t count = 0;
@@ -115,7 +105,7 @@ static bool names_nothing(const json_t *genome) {
  * or they differ in several macros and have no edits that would make no sense on another base. */
 static bool can_cross(const member *a, const member *b) {
     if (genome_same_base(a->genome, b->genome))
-        return lacks_an_edit(a->genome, b->genome) && lacks_an_edit(b->genome, a->genome);
+        return !genome_holds(a->genome, b->genome) && !genome_holds(b->genome, a->genome);
     return names_nothing(a->genome) && names_nothing(b->genome) &&
            macro_differences(a->genome, b->genome) > 1;
 }

@@ -3,6 +3,7 @@
 #include "tuner/shares.h"
 
 #include "base/str.h"
+#include "tuner/genomes.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -26,12 +27,9 @@ typedef struct parts {
     size_t count, capacity;
 } parts;
 
-static size_t edit_count(const json_t *genome) {
-    return json_array_size(json_object_get(genome, "edits"));
-}
-
 static bool begin(parts *p, const json_t *genome) {
-    size_t n = edit_count(genome), macros = json_object_size(json_object_get(genome, "macros"));
+    size_t n = genome_edit_count(genome),
+           macros = json_object_size(json_object_get(genome, "macros"));
     p->capacity = n + macros + (n <= SHARES_MOST_PAIRED ? n * n / 2 : 0) + 1;
     p->list = calloc(p->capacity, sizeof *p->list);
     p->genomes = calloc(p->capacity, sizeof(json_t *));
@@ -53,7 +51,7 @@ static bool add(parts *p, const json_t *genome, size_t a, size_t b, const char *
     json_t *edits = json_object_get(copy, "edits");
     if (!copy)
         return false;
-    for (size_t i = edit_count(genome); i-- > 0;) {
+    for (size_t i = genome_edit_count(genome); i-- > 0;) {
         if (i == a || i == b)
             (void)json_array_remove(edits, i);
     }
@@ -72,7 +70,7 @@ static bool add_bare(parts *p, const json_t *genome) {
 }
 
 static bool fill(parts *p, const json_t *genome) {
-    size_t n = edit_count(genome);
+    size_t n = genome_edit_count(genome);
     bool ok = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && add(p, genome, i, SIZE_MAX, NULL);
