@@ -1,101 +1,110 @@
-/* Caches of the timing model: a sectored set-associative L1 with LRU, the set of sectors that a
- * block has touched, and how often atomics update a sector. */
+/* Caches of the timing model: the lines that a block has touched, a sectored set-associative L1
+ * with LRU over them, and how often atomics update a sector. */
 #include "fitness/model/model_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_ROUND (UINT64_C(1) << CACHE_ROUND_SHIFT)
+/* At first; a quarter of them are taken before there are more, so that most lines are where they are
+ * looked for first. */
+#define LINES 2048
 
-_Static_assert(sizeof(cache_line) * CACHE_WAYS == 64, "a set is a line of the host's cache");
+_Static_assert(CACHE_WAYS == 4, "model_cache_place knows them");
 
-ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) {
-    uint64_t lines = bytes / CACHE_LINE_BYTES;
+ev_status model_cache_make(uint64_t l1_bytes, model_cache *out, ev_error *err) {
+    uint64_t lines = l1_bytes / CACHE_LINE_BYTES;
     uint32_t sets = 1;
     while ((uint64_t)sets * 2 * CACHE_WAYS <= lines && sets < 1u << 20)
         sets *= 2;
-    size_t room = (size_t)sets * CACHE_WAYS * sizeof(cache_line);
-    cache_line *array = aligned_alloc(64, room);
-    if (array == NULL)
-        return ev_fail_memory(err, room);
-    memset(array, 0, room);
-    *out = (model_cache){.lines = array, .sets = sets, .round = FIRST_ROUND};
-    return EV_OK;
+    *out = (model_cache){.lines = calloc(1 + LINES, sizeof *out->lines),
+                         .sets = calloc((size_t)sets * CACHE_SET_WORDS, sizeof *out->sets),
+                         .line_mask = LINES - 1,
+                         .most = LINES / 4,
+                         .set_mask = sets - 1,
+                         .round = FIRST_ROUND};
+    if (out->lines != NULL && out->sets != NULL)
+        return EV_OK;
+    model_cache_free(out);
+    return ev_fail_memory(err, LINES * sizeof *out->lines +
+                                   (size_t)sets * CACHE_SET_WORDS * sizeof *out->sets);
 }
 
-/* Lines of earlier rounds were used before all of this one, so they go first. */
+static size_t line_count(const model_cache *cache) {
+    return (size_t)cache->line_mask + 1;
+}
+
+static size_t set_words(const model_cache *cache) {
+    return ((size_t)cache->set_mask + 1) * CACHE_SET_WORDS;
+}
+
 void model_cache_clear(model_cache *cache) {
+    cache->count = 0;
     cache->round += FIRST_ROUND;
     /* half is enough for what comes until the next clear */
     if (cache->round != 0 && cache->clock <= UINT32_MAX / 2)
         return;
-    memset(cache->lines, 0, (size_t)cache->sets * CACHE_WAYS * sizeof *cache->lines);
+    memset(cache->sets, 0, set_words(cache) * sizeof *cache->sets);
+    memset(cache->lines, 0, (1 + line_count(cache)) * sizeof *cache->lines);
     cache->clock = 0;
     cache->round = FIRST_ROUND;
 }
 
 void model_cache_free(model_cache *cache) {
     free(cache->lines);
+    free(cache->sets);
     cache->lines = NULL;
+    cache->sets = NULL;
 }
 
-static cache_line *oldest_of(cache_line *set) {
-    cache_line *oldest = set;
-    for (int way = 1; way < CACHE_WAYS; way++)
-        if (set[way].used < oldest->used)
-            oldest = &set[way];
-    return oldest;
+/* Where the line is, or, empty, where it would be. */
+static cache_line *place_of(const model_cache *cache, uint64_t line, uint32_t hash) {
+    for (;; hash++) {
+        size_t at = hash & cache->line_mask;
+        cache_line *l = &cache->lines[1 + at];
+        if (l->tag == line + cache->round || model_cache_is_empty(cache, l))
+            return l;
+    }
 }
 
-uint32_t model_cache_find(model_cache *cache, uint64_t line) {
-    /* The set is hashed, as the hardware does, so that power-of-two strides spread. */
-    cache_line *set = cache->lines + (model_line_hash(line) & (cache->sets - 1)) * CACHE_WAYS;
-    uint64_t tag = line + cache->round;
-    /* without a branch a way: which one it is cannot be foreseen */
-    unsigned found = 0;
-    for (unsigned way = 0; way < CACHE_WAYS; way++)
-        found |= (unsigned)(set[way].tag == tag) << way;
-    if (found != 0)
-        return (uint32_t)(set - cache->lines) + (unsigned)__builtin_ctz(found);
-    cache_line *oldest = oldest_of(set);
-    *oldest = (cache_line){.tag = tag};
-    return (uint32_t)(oldest - cache->lines);
-}
-
-bool model_touched_grow(model_touched *t) {
-    t->round += t->round == 0; /* new lines are of round 0 */
-    uint32_t capacity = t->capacity == 0 ? 1024 : t->capacity * 2;
-    touched_line *lines = calloc(capacity, sizeof *lines);
-    if (lines == NULL) {
-        t->failed = true;
+/* Twice as many places; false: there is no memory. */
+static bool grow(model_cache *cache) {
+    model_cache old = *cache;
+    size_t count = line_count(cache);
+    cache_line *lines = calloc(1 + 2 * count, sizeof *lines);
+    if (lines == NULL)
         return false;
-    }
-    for (uint32_t i = 0; i < t->capacity; i++) {
-        if (t->lines[i].round != t->round)
+    cache->lines = lines;
+    cache->line_mask = (uint32_t)(2 * count - 1);
+    cache->most = (uint32_t)count;
+    for (size_t i = 1; i <= count; i++) {
+        if (model_cache_is_empty(&old, &old.lines[i]))
             continue;
-        uint32_t at = model_line_hash(t->lines[i].tag) & (capacity - 1);
-        while (lines[at].round == t->round)
-            at = (at + 1) & (capacity - 1);
-        lines[at] = t->lines[i];
+        uint64_t line = old.lines[i].tag - old.round;
+        cache_line *to = place_of(cache, line, model_line_hash(line));
+        *to = old.lines[i];
+        if (to->there != 0)
+            cache->sets[to->way + CACHE_WAYS] = (uint32_t)(to - lines);
     }
-    free(t->lines);
-    t->lines = lines;
-    t->capacity = capacity;
+    free(old.lines);
     return true;
 }
 
-void model_touched_clear(model_touched *t) {
-    t->count = 0;
-    t->round++;
-    if (t->round == 0 && t->capacity > 0) { /* all rounds were used */
-        memset(t->lines, 0, t->capacity * sizeof *t->lines);
-        t->round = 1;
+/* Where there is no memory, lines are none, and the caller hears of it at the end. */
+cache_line *model_cache_seek(model_cache *cache, uint64_t line, uint32_t hash) {
+    cache_line *l = place_of(cache, line, hash);
+    if (!model_cache_is_empty(cache, l))
+        return l;
+    if (cache->count >= cache->most) {
+        if (!grow(cache)) {
+            cache->failed = true;
+            return &cache->lines[0];
+        }
+        l = place_of(cache, line, hash);
     }
-}
-
-void model_touched_free(model_touched *t) {
-    free(t->lines);
-    t->lines = NULL;
+    cache->count++;
+    *l = (cache_line){.tag = line + cache->round};
+    return l;
 }
 
 /* ---- atomics ---- */

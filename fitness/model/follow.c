@@ -40,21 +40,26 @@ static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigne
     return bits;
 }
 
+/* Sectors of a line that is not in the buffer that the instruction's last one was in. */
+static __attribute__((noinline)) void add_sectors(model *m, access_cost *c, double *by_buffer,
+                                                  uint64_t line, unsigned sectors) {
+    uint64_t first = line * CACHE_LINE_BYTES;
+    c->buffer = (uint32_t)model_buffer_of(&m->buffers, first) % MODEL_MAX_BUFFERS;
+    for (; sectors != 0; sectors &= sectors - 1) {
+        uint64_t sector = line * 4 + (unsigned)__builtin_ctz(sectors);
+        by_buffer[model_buffer_of_sector(&m->buffers, sector)] += 32;
+    }
+}
+
 /* Sectors of a line, which mostly lies in one buffer, and in that which the instruction found last.
  */
 static inline void add_line(model *m, access_cost *c, double *by_buffer, uint64_t line,
                             unsigned sectors) {
     uint64_t first = line * CACHE_LINE_BYTES;
-    if (!model_buffer_has(&m->buffers.list[c->buffer], first, CACHE_LINE_BYTES))
-        c->buffer = (uint32_t)model_buffer_of(&m->buffers, first) % MODEL_MAX_BUFFERS;
-    if (model_buffer_has(&m->buffers.list[c->buffer], first, CACHE_LINE_BYTES)) {
-        by_buffer[c->buffer] += 32 * model_sector_count(sectors);
-        return;
-    }
-    for (; sectors != 0; sectors &= sectors - 1) {
-        uint64_t sector = line * 4 + (unsigned)__builtin_ctz(sectors);
-        by_buffer[model_buffer_of_sector(&m->buffers, sector)] += 32;
-    }
+    if (model_buffer_has(&m->buffers.list[c->buffer], first, CACHE_LINE_BYTES))
+        by_buffer[c->buffer] += 32 * (int)model_sector_count(sectors);
+    else
+        add_sectors(m, c, by_buffer, line, sectors);
 }
 
 /* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
@@ -63,10 +68,11 @@ static double shared_cycles(const model *m, const vm_event *e, const model_row *
     return fmax(fmax(e->passes, m->lsu_cycles), bus);
 }
 
-/* Whether the line is a peer's, and so many of its sectors cross a link; *latency: of a load. */
-static bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors, bool is_store,
-                       uint64_t *latency) {
-    model_place place = m->links != NULL ? model_links_place(m->links, line) : MODEL_PLACE_OWN;
+/* As cross_link, where there are peers. */
+static __attribute__((noinline)) bool cross_some_link(model *m, block_state *b, uint64_t line,
+                                                      unsigned sectors, bool is_store,
+                                                      uint64_t *latency) {
+    model_place place = model_links_place(m->links, line);
     if (place == MODEL_PLACE_OWN)
         return false;
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -77,46 +83,46 @@ static bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors
     return true;
 }
 
+/* Whether the line is a peer's, and so many of its sectors cross a link; *latency: of a load. */
+static inline bool cross_link(model *m, block_state *b, uint64_t line, unsigned sectors,
+                              bool is_store, uint64_t *latency) {
+    return m->links != NULL && cross_some_link(m, b, line, sectors, is_store, latency);
+}
+
 /* Sectors of a line that the L1 does not have: how far they have to come from; *remote: how long
  * from a peer. */
-static __attribute__((noinline)) model_term fetch_sectors(model *m, block_state *b, access_cost *c,
-                                                          uint64_t line, unsigned sectors,
-                                                          uint64_t *remote) {
+static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_cost *c,
+                                              cache_line *l, uint64_t line, unsigned sectors,
+                                              uint64_t *remote) {
     b->missed += model_sector_count(sectors);
     if (cross_link(m, b, line, sectors, false, remote))
         return MODEL_LINK;
-    unsigned first = model_touched_add(&b->touched, line, sectors, false);
+    unsigned first = model_cache_touch(l, sectors, false);
     if (first == 0)
         return MODEL_L2;
     add_line(m, c, b->sums.read_bytes, line, first);
     return MODEL_DRAM;
 }
 
-/* The line's place in the L1, which may be one of two. */
-static ALWAYS_INLINE uint32_t find_line(model_cache *l1, uint64_t line, uint32_t *own,
-                                        uint32_t *last) {
-    if (!model_cache_is_at(l1, line, *own))
-        *own = model_cache_is_at(l1, line, *last) ? *last : model_cache_find(l1, line);
-    return *last = *own;
+/* Reads sectors of a line through the L1; as above. */
+static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasses_l1,
+                                          access_cost *c, uint64_t line, unsigned sectors,
+                                          uint64_t *remote) {
+    uint32_t hash = model_line_hash(line);
+    cache_line *l = model_cache_line(&b->cache, line, hash);
+    if (!bypasses_l1)
+        sectors = model_cache_read(&b->cache, l, hash, sectors);
+    return sectors == 0 ? MODEL_L1 : fetch_sectors(m, b, c, l, line, sectors, remote);
 }
 
-/* Reads a load's sectors through the L1, whose clock the caller holds; the reason says how far the
- * furthest had to come from, *remote how long from a peer. *place: where its first line may be. */
-static ALWAYS_INLINE model_term read_sectors(model *m, block_state *b, uint32_t *clock,
-                                             bool bypasses_l1, access_cost *c, uint32_t *place,
-                                             const uint64_t *at, unsigned count, uint64_t *remote) {
+/* The same of a load's sectors; the furthest that one had to come from. */
+static ALWAYS_INLINE model_term read_sectors(model *m, block_state *b, bool bypasses_l1,
+                                             access_cost *c, const uint64_t *at, unsigned count,
+                                             uint64_t *remote) {
     model_term from = MODEL_L1;
-    uint32_t *last = place == &c->places[1] ? place : &c->places[0];
     for (unsigned left = count, taken; left > 0; left -= taken, at += taken) {
-        uint64_t line = at[0] / 4;
-        unsigned misses = sectors_of_line(at, left, &taken);
-        if (!bypasses_l1)
-            misses &=
-                ~model_cache_read(&b->l1, clock, find_line(&b->l1, line, place, last), misses);
-        place = last = &c->places[1];
-        if (misses == 0)
-            continue;
-        model_term far = fetch_sectors(m, b, c, line, misses, remote);
+        unsigned sectors = sectors_of_line(at, left, &taken);
+        model_term far = read_line(m, b, bypasses_l1, c, at[0] / 4, sectors, remote);
         from = far > from ? far : from;
     }
     return from;
@@ -125,18 +131,37 @@ static ALWAYS_INLINE model_term read_sectors(model *m, block_state *b, uint32_t 
 _Static_assert(MODEL_L1 < MODEL_L2 && MODEL_L2 < MODEL_DRAM && MODEL_DRAM < MODEL_LINK,
                "the nearer first");
 
+/* Room for so many more stored sectors as a line has; false: there is no memory. */
+static __attribute__((noinline)) bool grow_stored(model *m) {
+    size_t room = m->stored_room == 0 ? 1024 : m->stored_room * 2;
+    uint64_t *more = realloc(m->stored, room * sizeof *more);
+    m->failed = m->failed || more == NULL;
+    if (more == NULL)
+        return false;
+    m->stored = more;
+    m->stored_room = room;
+    return true;
+}
+
+static inline bool has_stored_room(model *m) {
+    return m->stored_count + CACHE_SECTORS <= m->stored_room || grow_stored(m);
+}
+
 void model_note_stored(model *m, uint64_t sector) {
-    if (m->stored_count == m->stored_room) {
-        size_t room = m->stored_room == 0 ? 1024 : m->stored_room * 2;
-        uint64_t *more = realloc(m->stored, room * sizeof *more);
-        if (more == NULL) {
-            m->failed = true;
-            return;
-        }
-        m->stored = more;
-        m->stored_room = room;
-    }
-    m->stored[m->stored_count++] = sector;
+    if (has_stored_room(m))
+        m->stored[m->stored_count++] = sector;
+}
+
+/* Sectors of a line, a bit each, that the block stored to for the first time. */
+static void note_line_stored(model *m, const block_state *b, uint64_t line, unsigned sectors) {
+    if (!has_stored_room(m))
+        return;
+    uint64_t *to = m->stored + m->stored_count, *first = to;
+    for (unsigned left = sectors; left != 0; left &= left - 1)
+        *to++ = line * 4 + (unsigned)__builtin_ctz(left);
+    m->stored_count += (size_t)(to - first);
+    for (; b->leader < MODEL_LEADERS && first < to; first++)
+        model_log_store(m->leaders[b->leader].log, &m->buffers, *first);
 }
 
 static void count_hot(model *m, const block_state *b, const uint64_t *sectors, unsigned count) {
@@ -161,14 +186,11 @@ static unsigned write_sectors(model *m, block_state *b, uint32_t pc, const uint6
         own += taken;
         if (m->rows.rows[pc].kind == ROW_ATOMIC)
             count_hot(m, b, at, taken);
-        unsigned first = model_touched_add(&b->touched, line, bits, true);
+        cache_line *l = model_cache_line(&b->cache, line, model_line_hash(line));
+        unsigned first = model_cache_touch(l, bits, true);
         add_line(m, &m->costs[pc], b->sums.written_bytes, line, first);
-        for (; first != 0; first &= first - 1) {
-            uint64_t sector = line * 4 + (unsigned)__builtin_ctz(first);
-            model_note_stored(m, sector);
-            if (b->leader < MODEL_LEADERS)
-                model_log_store(m->leaders[b->leader].log, &m->buffers, sector);
-        }
+        if (first != 0)
+            note_line_stored(m, b, line, first);
     }
     return own;
 }
@@ -192,18 +214,16 @@ static access_cost *cost_of(model *m, const vm_event *e, uint32_t pc, const mode
     return c;
 }
 
-/* The time until the result of a load is there, with the reason in the low bits. `later`: what the
- * L1 holds it up by. */
-static ALWAYS_INLINE uint64_t load_global(model *m, block_state *b, uint32_t *clock,
-                                          bool bypasses_l1, access_cost *c, uint32_t *place,
-                                          const uint64_t *at, unsigned count, uint64_t later) {
+/* The time until the result of a load is there, with the reason in the low bits. */
+static uint64_t load_global(model *m, block_state *b, bool bypasses_l1, access_cost *c,
+                            const uint64_t *at, unsigned count) {
     uint64_t remote = 0;
-    model_term from = read_sectors(m, b, clock, bypasses_l1, c, place, at, count, &remote);
+    model_term from = read_sectors(m, b, bypasses_l1, c, at, count, &remote);
     uint64_t latency = from == MODEL_LINK ? remote : m->latency[from];
-    return (latency + later) << MODEL_REASON_BITS | from;
+    return (latency + c->later) << MODEL_REASON_BITS | from;
 }
 
-/* The same for a store or an atomic. */
+/* The same for a store or an atomic. `later`: what the L1 holds it up by. */
 static uint64_t update_global(model *m, block_state *b, uint32_t pc, const uint64_t *at,
                               unsigned count, uint64_t later) {
     const model_row *row = &m->rows.rows[pc];
@@ -229,8 +249,7 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, uint3
     if (row->kind != ROW_LOAD)
         return update_global(m, b, pc, at, e->sectors, c->later);
     b->read += e->sectors;
-    return load_global(m, b, &b->l1.clock, row->bypasses_l1, c, &c->places[0], at, e->sectors,
-                       c->later);
+    return load_global(m, b, row->bypasses_l1, c, at, e->sectors);
 }
 
 /* ---- warps ---- */
@@ -293,8 +312,6 @@ static void end_stretch(const follower *f, const model_row *row, uint32_t active
 }
 
 static inline void follow_stretch(const follower *f, uint32_t first, uint32_t end) {
-    f->b->runs[first]++;
-    f->b->runs[end]--;
     model_board_follow(f->m->board, &f->w->at, f->ready, first, end, f->memory, f->b->kind);
 }
 
@@ -317,6 +334,8 @@ static inline void follow_collected(const follower *f) {
     if (w->first < w->end) {
         if (f->m->making != NULL)
             plan_collected(f, false);
+        f->b->runs[w->first]++;
+        f->b->runs[w->end]--;
         follow_stretch(f, w->first, w->end);
     }
     w->first = w->end = 0;
@@ -355,8 +374,8 @@ static inline void collect(const follower *f, const vm_event *e, uint32_t last, 
     if (is_access) {
         f->memory[last - w->first] = memory;
         if (f->m->making != NULL)
-            model_plan_access(f->m->making, e, &f->m->rows.rows[last], &f->m->costs[last],
-                              f->m->latency[MODEL_L1], memory, last - w->first);
+            model_plan_access(f->m->making, e, &f->m->rows.rows[last], &f->m->costs[last], memory,
+                              last - w->first);
     }
     if (w->stop == w->end)
         follow_collected(f);
@@ -412,71 +431,140 @@ static void on_event(const follower *f, const vm_event *e, const uint64_t *secto
 
 /* ---- plans ---- */
 
-/* How many of a load's sectors, from the first on, are in the L1 where such were last; reads them.
- * Most are: nothing but their lines' times changes. */
-static ALWAYS_INLINE unsigned read_hits(cache_line *lines, uint64_t round, uint32_t *clock,
+_Static_assert(MODEL_L2 == MODEL_L1 + 1 && MODEL_DRAM == MODEL_L1 + 2, "as a plan's codes");
+
+/* Sectors of a line that the L1 may not have all: how far they have to come from, as in a plan's
+ * codes. */
+static __attribute__((noinline)) plan_code miss_line(model *m, block_state *b, access_cost *c,
+                                                     uint64_t line, unsigned sectors) {
+    uint64_t remote = 0;
+    return read_line(m, b, false, c, line, sectors, &remote) - MODEL_L1;
+}
+
+/* A load of some sectors, each of another line: the furthest that one had to come from. Mostly the
+ * L1 has them all. *clock: its own, which the caller holds. */
+static ALWAYS_INLINE plan_code read_apart(model *m, block_state *b, uint32_t *clock,
+                                          const plan_access *a, const uint64_t *at) {
+    plan_code from = 0;
+    const uint64_t *end = at + a->sectors;
+    do {
+        if (__builtin_expect(model_cache_hit_sector(&b->cache, clock, *at), 1))
+            continue;
+        b->cache.clock = *clock;
+        plan_code far = miss_line(m, b, a->cost, *at / 4, 1u << (*at & 3));
+        *clock = b->cache.clock;
+        from = far > from ? far : from;
+    } while (++at < end);
+    return from;
+}
+
+/* The same of sectors of one line. */
+static ALWAYS_INLINE plan_code read_one(model *m, block_state *b, uint32_t *clock,
                                         const plan_access *a, const uint64_t *at) {
-    uint32_t own = a->place, last = a->cost->places[0];
-    unsigned done = 0, count = a->sectors;
-    while (done < count) {
-        uint64_t line = at[done] / 4, tag = line + round;
-        unsigned wanted = 1u << (at[done] & 3), next = done + 1;
-        while (next < count && at[next] / 4 == line)
-            wanted |= 1u << (at[next++] & 3);
-        /* which of the two cannot be foreseen: without a branch */
-        own ^= (own ^ last) & -(uint32_t)(lines[own].tag != tag);
-        cache_line *l = &lines[own];
-        if (l->tag != tag || (wanted & ~l->sectors) != 0)
-            break;
-        l->used = ++*clock;
-        own = last = a->cost->places[1];
-        done = next;
+    const uint64_t *end = at + a->sectors;
+    uint64_t line = *at / 4;
+    unsigned sectors = 0;
+    do
+        sectors |= 1u << (*at & 3);
+    while (++at < end);
+    if (__builtin_expect(model_cache_hit(&b->cache, clock, line, sectors), 1))
+        return 0;
+    b->cache.clock = *clock;
+    plan_code from = miss_line(m, b, a->cost, line, sectors);
+    *clock = b->cache.clock;
+    return from;
+}
+
+/* The same of any. */
+static plan_code read_any(model *m, block_state *b, uint32_t *clock, const plan_access *a,
+                          const uint64_t *at) {
+    plan_code from = 0;
+    for (unsigned left = a->sectors, taken; left > 0; left -= taken, at += taken) {
+        uint64_t line = at[0] / 4;
+        unsigned sectors = sectors_of_line(at, left, &taken);
+        if (__builtin_expect(model_cache_hit(&b->cache, clock, line, sectors), 1))
+            continue;
+        b->cache.clock = *clock;
+        plan_code far = miss_line(m, b, a->cost, line, sectors);
+        *clock = b->cache.clock;
+        from = far > from ? far : from;
     }
-    return done;
+    return from;
 }
 
-/* The rest of an access, from sector `done` on, with the L1's clock. */
-static __attribute__((noinline)) uint64_t follow_rest(model *m, block_state *b, uint32_t *clock,
-                                                      plan_access *a, const uint64_t *at,
-                                                      unsigned done) {
-    if (!a->is_load)
-        return update_global(m, b, a->pc, at, a->sectors, a->later);
-    uint32_t *place = done == 0 ? &a->place : &a->cost->places[1];
-    return load_global(m, b, clock, a->bypasses_l1, a->cost, place, at + done, a->sectors - done,
-                       a->later);
+/* An access that is none of the commonest. */
+static __attribute__((noinline)) plan_code follow_other(model *m, block_state *b,
+                                                        const plan_access *a, const uint64_t *at) {
+    uint64_t remote = 0;
+    if (a->way == PLAN_READ)
+        return read_any(m, b, &b->cache.clock, a, at);
+    if (a->is_load)
+        return read_sectors(m, b, true, a->cost, at, a->sectors, &remote) - MODEL_L1;
+    (void)update_global(m, b, a->pc, at, a->sectors, a->later);
+    return 0;
 }
 
-/* The accesses of a plan, at these sectors. */
+/* An access of a plan, at these sectors. */
+static ALWAYS_INLINE plan_code follow_access(model *m, block_state *b, uint32_t *clock,
+                                             const plan_access *a, const uint64_t *at) {
+    if (a->way == PLAN_READ_APART)
+        return read_apart(m, b, clock, a, at);
+    if (a->way == PLAN_READ_ONE)
+        return read_one(m, b, clock, a, at);
+    b->cache.clock = *clock;
+    plan_code from = follow_other(m, b, a, at);
+    *clock = b->cache.clock;
+    return from;
+}
+
+/* The accesses of a plan, at these sectors, which are the rank's own: there are no plans where
+ * there are peers. */
 static __attribute__((noinline)) void follow_accesses(const follower *f, const model_plan *p,
                                                       const uint64_t *sectors) {
     block_state *b = f->b;
-    cache_line *lines = b->l1.lines;
-    uint64_t round = b->l1.round, *times = p->times;
-    uint32_t clock = b->l1.clock;
-    for (plan_access *a = p->accesses, *end = a + p->access_count; a < end; a++) {
-        const uint64_t *at = sectors + a->first_sector;
-        unsigned done = a->reads_l1 ? read_hits(lines, round, &clock, a, at) : 0;
-        times[a->time] = a->near;
-        if (__builtin_expect(done == a->sectors, 1))
-            continue;
-        b->l1.clock = clock;
-        times[a->time] = follow_rest(f->m, b, &b->l1.clock, a, at, done);
-        clock = b->l1.clock;
+    uint32_t clock = b->cache.clock;
+    const plan_access *a = p->accesses;
+    for (size_t i = 0; i < p->code_count; i++) {
+        plan_code code = 0;
+        for (const plan_access *end = p->accesses + p->coded[i]; a < end; a++)
+            code = code * 4 + follow_access(f->m, b, &clock, a, sectors + a->first_sector);
+        p->codes[i] = code;
     }
-    b->l1.clock = clock;
+    b->cache.clock = clock;
 }
 
-/* The memo for the stretches from `from` on, as the warp and the times of accesses are; or NULL. */
+/* What a stretch's codes say of the times of its accesses. */
+static const uint64_t *list_times(const follower *f, const model_plan *p, const plan_stretch *s) {
+    uint32_t end = s->access_end;
+    for (uint32_t code = s->code_end; code-- > s->code;) {
+        plan_code left = p->codes[code];
+        uint32_t first = code > s->code ? p->coded[code - 1] : s->access;
+        for (; end-- > first; left >>= 2) {
+            const plan_access *a = &p->accesses[end];
+            uint64_t from = MODEL_L1 + (left & 3);
+            if (a->is_load)
+                p->times[a->time] = (f->m->latency[from] + a->later) << MODEL_REASON_BITS | from;
+        }
+        end = first;
+    }
+    return p->times + s->times;
+}
+
+/* Whether the stretches of a memo had the codes that they have now. */
+static inline bool has_codes(const plan_memo *memo, const model_plan *p) {
+    plan_code differ = 0;
+    for (uint32_t i = p->stretches[memo->from].code; i < p->stretches[memo->to - 1].code_end; i++)
+        differ |= memo->codes[i] ^ p->codes[i];
+    return differ == 0;
+}
+
+/* The memo for the stretches from `from` on, as the warp and their codes are; or NULL. */
 static const plan_memo *find_memo(const follower *f, const model_plan *p, size_t from) {
     uint32_t state = f->w->at.state, epoch = model_board_epoch(f->m->board);
-    for (const plan_memo *memo = p->memos; memo < p->memos + PLAN_MEMOS; memo++) {
-        if (memo->from != from || memo->to == from || memo->state_in != state ||
-            memo->epoch != epoch)
-            continue;
-        uint32_t first = p->stretches[from].times, end = p->stretches[memo->to - 1].times_end;
-        if (memcmp(memo->times + first, p->times + first, (end - first) * sizeof *p->times) == 0)
+    for (const plan_memo *memo = p->memos; memo < p->memos + PLAN_MEMOS; memo++)
+        if (memo->from == from && memo->to != from && memo->state_in == state &&
+            memo->epoch == epoch && has_codes(memo, p))
             return memo;
-    }
     return NULL;
 }
 
@@ -487,35 +575,61 @@ static size_t take_memo(const follower *f, const model_plan *p, size_t from) {
     if (memo == NULL)
         return from;
     unsigned kind = f->b->kind;
-    int64_t *runs = f->b->runs;
-    for (size_t i = from; i < memo->to; i++) {
-        memo->uses[i][kind]++;
-        runs[p->stretches[i].first]++;
-        runs[p->stretches[i].end]--;
-    }
+    for (size_t i = 0; i < memo->use_count; i++)
+        memo->uses[i].of_step[kind] += memo->uses[i].count;
     w->state = memo->state_out;
     w->clock += memo->clock;
     w->wait += memo->wait;
     return memo->to;
 }
 
+/* Steps of a loop are mostly the same few. */
+static void add_use(plan_memo *memo, uint32_t *of_step) {
+    size_t i = 0;
+    while (i < memo->use_count && memo->uses[i].of_step != of_step)
+        i++;
+    if (i == memo->use_count)
+        memo->uses[memo->use_count++] = (plan_use){.of_step = of_step};
+    memo->uses[i].count++;
+}
+
 /* Keeps a memo in the place of the oldest; where there is no room, it is done without. */
 static void keep_memo(model_plan *p, plan_memo made) {
     plan_memo *memo = &p->memos[p->memo_next];
-    if (memo->times == NULL)
-        memo->times = malloc((p->time_count + 1) * sizeof *memo->times);
+    if (memo->codes == NULL)
+        memo->codes = malloc((p->code_count + 1) * sizeof *memo->codes);
     if (memo->uses == NULL)
         memo->uses = malloc(p->stretch_count * sizeof *memo->uses);
-    if (memo->times == NULL || memo->uses == NULL)
+    if (memo->codes == NULL || memo->uses == NULL)
         return;
-    made.times = memo->times;
+    made.codes = memo->codes;
     made.uses = memo->uses;
-    uint32_t first = p->stretches[made.from].times, end = p->stretches[made.to - 1].times_end;
-    memcpy(made.times + first, p->times + first, (end - first) * sizeof *p->times);
+    uint32_t first = p->stretches[made.from].code, end = p->stretches[made.to - 1].code_end;
+    memcpy(made.codes + first, p->codes + first, (end - first) * sizeof *p->codes);
     for (size_t i = made.from; i < made.to; i++)
-        made.uses[i] = p->stretches[i].step->uses;
+        add_use(&made, p->uses[i]);
     *memo = made;
     p->memo_next = (p->memo_next + 1) % PLAN_MEMOS;
+}
+
+/* What a stretch makes of the warp's state, if that is known; or NULL. */
+static const model_step *recall_stretch(const follower *f, const model_plan *p, plan_stretch *s,
+                                        uint32_t epoch) {
+    board_warp *w = &f->w->at;
+    bool is_coded = s->code_end <= s->code + 1;
+    plan_code code = s->code < s->code_end ? p->codes[s->code] : 0;
+    uint64_t hash = (code ^ (uint64_t)w->state << 32) * UINT64_C(0x9e3779b97f4a7c15);
+    plan_known *known = &s->known[hash >> 32 & (PLAN_KNOWN - 1)];
+    if (is_coded && known->step != NULL && known->step->state == w->state && known->code == code &&
+        known->epoch == epoch) {
+        model_step_take(w, known->step, f->b->kind);
+        return known->step;
+    }
+    const uint64_t *times = list_times(f, p, s);
+    model_step *step = model_board_recall(f->m->board, w, s->first, times, f->b->kind);
+    if (is_coded && step != NULL)
+        *known = (plan_known){.code = code, .step = step, .epoch = epoch};
+    return step;
 }
 
 /* Takes stretches from `from` on, as far as what they make of the warp's state is known. */
@@ -529,11 +643,10 @@ static size_t recall_stretches(const follower *f, model_plan *p, size_t from) {
                       .wait = w->wait};
     for (; memo.to < p->stretch_count; memo.to++) {
         plan_stretch *s = &p->stretches[memo.to];
-        if (s->way != PLAN_RECALL || !model_board_recall(f->m->board, w, s->first,
-                                                         p->times + s->times, &s->step, f->b->kind))
+        const model_step *step = s->way == PLAN_RECALL ? recall_stretch(f, p, s, memo.epoch) : NULL;
+        if (step == NULL)
             break;
-        f->b->runs[s->first]++;
-        f->b->runs[s->end]--;
+        p->uses[memo.to] = step->uses;
     }
     memo.state_out = w->state;
     memo.clock = w->clock - memo.clock;
@@ -545,6 +658,7 @@ static size_t recall_stretches(const follower *f, model_plan *p, size_t from) {
 
 /* One that is not recalled; false: it is left. */
 static bool follow_planned(const follower *f, const model_plan *p, const plan_stretch *s) {
+    (void)list_times(f, p, s);
     for (uint32_t i = s->times; i < s->times_end; i++)
         f->memory[p->slots[i]] = p->times[i];
     if (s->way != PLAN_LEAVE) {
@@ -562,6 +676,8 @@ static void follow_plan(const follower *f, model_plan *p, const uint64_t *sector
     f->b->path[0] += p->path[0];
     f->b->path[1] += p->path[1];
     f->b->read += p->read;
+    for (size_t i = 0; i < p->run_count; i++)
+        f->b->runs[p->runs[i].pc] += p->runs[i].more;
     follow_accesses(f, p, sectors);
     f->w->first = f->w->end = 0;
     for (size_t i = 0; i < p->stretch_count;) {
@@ -598,6 +714,7 @@ static void make_plan(const follower *f, model_plan *p, const vm_batch *batch, s
         on_event(f, &batch->events[i], batch->sectors);
     if (f->w->first < f->w->end)
         plan_collected(f, true);
+    model_plan_end(p);
     f->m->making = NULL;
 }
 

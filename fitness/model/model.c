@@ -40,8 +40,7 @@ static void block_free(block_state *b) {
     free(b->ready);
     free(b->memory);
     free(b->runs);
-    model_cache_free(&b->l1);
-    model_touched_free(&b->touched);
+    model_cache_free(&b->cache);
     free(b);
 }
 
@@ -54,7 +53,7 @@ static block_state *block_new(model *m) {
     if (b == NULL)
         return NULL;
     b->runs = calloc((size_t)m->rows.count + 1, sizeof *b->runs);
-    if (b->runs == NULL || model_cache_make(m->l1_bytes, &b->l1, NULL) != EV_OK) {
+    if (b->runs == NULL || model_cache_make(m->l1_bytes, &b->cache, NULL) != EV_OK) {
         block_free(b);
         return NULL;
     }
@@ -67,34 +66,35 @@ static void start_warps(const model *m, block_state *b) {
     uint32_t threads = size[0] * size[1] * size[2];
     for (uint32_t i = 0; i < b->warps; i++) {
         uint32_t lanes = threads > i * 32 ? threads - i * 32 : 0;
-        b->warp[i].live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
-        model_board_start(m->board, &b->warp[i].at,
-                          b->ready + (size_t)i * (m->rows.register_count + 1));
+        warp_state *w = &b->warp[i];
+        w->live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
+        w->epoch = w->arrived = 0;
+        w->at_barrier = false;
+        w->first = w->end = w->stop = 0;
+        w->plan = NULL;
+        w->poll = (warp_poll){0};
+        model_board_start(m->board, &w->at, b->ready + (size_t)i * (m->rows.register_count + 1));
     }
 }
 
-/* Zeroed room for `count` items of `size` bytes; the old is kept where it is large enough. */
+/* Room for `count` items of `size` bytes, zeroed when it is made. */
 static bool make_room(void **items, size_t *room, size_t count, size_t size) {
-    if (*room >= count) {
-        memset(*items, 0, count * size);
+    if (*room >= count)
         return true;
-    }
     free(*items);
     *items = calloc(count, size);
     *room = *items == NULL ? 0 : count;
     return *items != NULL;
 }
 
+/* What is read of it is written before. */
 static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
     size_t ready = (size_t)warps * (m->rows.register_count + 1);
     size_t memory = (size_t)warps * m->longest_block;
     void *warp = b->warp, *times = b->ready, *accesses = b->memory;
     bool made = make_room(&warp, &b->warp_room, warps, sizeof *b->warp);
-    /* what is read of the others is written before */
-    if (b->ready_room < ready)
-        made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
-    if (b->memory_room < memory)
-        made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
+    made = make_room(&times, &b->ready_room, ready, sizeof *b->ready) && made;
+    made = make_room(&accesses, &b->memory_room, memory, sizeof *b->memory) && made;
     b->warp = warp;
     b->ready = times;
     b->memory = accesses;
@@ -105,8 +105,7 @@ static bool block_reset(model *m, block_state *b) {
     if (!make_rooms(m, b, b->warps))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
-    model_cache_clear(&b->l1);
-    model_touched_clear(&b->touched);
+    model_cache_clear(&b->cache);
     memset(&b->sums, 0, sizeof b->sums);
     b->read = b->missed = b->wrote = b->remote = 0;
     b->path[0] = b->path[1] = 0;
@@ -329,7 +328,7 @@ static void end_live(model *m, block_state *b) {
     count_chains(b);
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
     b->sums.stall[MODEL_START] += gpu_get(m->shape.g, GPU_START_CLK) * b->warps;
-    m->failed = m->failed || b->touched.failed;
+    m->failed = m->failed || b->cache.failed;
     add_weighted(&m->sums, &b->sums, weight_of(m, b->block), m->buffers.count);
     if (b->leader == MODEL_LEADERS)
         return;

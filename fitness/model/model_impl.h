@@ -167,14 +167,21 @@ void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint
                         uint32_t end, const uint64_t *memory, unsigned kind);
 /* Accesses of a block of code that begins at `first`. */
 uint32_t model_board_accesses(const model_board *board, uint32_t first);
-/* The same for the block of code at `first`, where what it makes of the warp's state is known;
- * false: it is not, and nothing was done. `times`: of its accesses; *step: tried first, and what
- * was found. */
-bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const uint64_t *times,
-                        model_step **step, unsigned kind);
+/* The same for the block of code at `first`, where what it makes of the warp's state is known: the
+ * step that it took, which stays until steps are forgotten; NULL: it is not known, and nothing was
+ * done. `times`: of its accesses. */
+model_step *model_board_recall(model_board *board, board_warp *w, uint32_t first,
+                               const uint64_t *times, unsigned kind);
+/* Takes the step of a block, known to be of the warp's state and the times of its accesses. */
+static inline void model_step_take(board_warp *w, const model_step *step, unsigned kind) {
+    w->state = step->next;
+    w->clock += step->clock;
+    w->wait += step->wait;
+    step->uses[kind]++;
+}
 /* Another one when steps were forgotten since. */
 uint32_t model_board_epoch(const model_board *board);
-/* A warp that has done nothing; zeroed by the caller, but for its times `ready`. */
+/* A warp that has done nothing. `ready`: as above. */
 void model_board_start(const model_board *board, board_warp *w, uint64_t *ready);
 /* The warp waits until `clock`; `ready`, *step: as above. */
 void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
@@ -187,7 +194,8 @@ void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
                         double *by_term, model_site *sites);
 
-/* ---- cache.c: one block's share of the L1, and the sectors it touched for the first time ---- */
+/* ---- cache.c: the lines that one block touched, and which of them are in its share of the L1 ----
+ */
 
 #define CACHE_WAYS 4
 #define CACHE_LINE_BYTES 128
@@ -203,77 +211,104 @@ static inline unsigned model_sector_count(unsigned sectors) {
 }
 
 typedef struct cache_line {
-    uint64_t tag;     /* line number + the cache's round; 0: empty */
-    uint32_t used;    /* time of the last use */
-    uint32_t sectors; /* bit s: sector s is there */
+    uint64_t tag;    /* line number + the cache's round; of another round: empty */
+    uint32_t way;    /* where its last use in the L1 is noted, if it was there */
+    uint8_t there;   /* bit s: sector s is in the L1; 0: the line is not */
+    uint8_t touched; /* low 4 bits loads, high 4 bits stores, by sector */
 } cache_line;
 
 #define CACHE_ROUND_SHIFT 58 /* line numbers have 57 bits */
 
+/* Where the ways of a set stand among the words of all sets: CACHE_WAYS times of last uses, then as
+ * many places of lines, of which 0 is none. */
+#define CACHE_SET_WORDS (2 * CACHE_WAYS)
+
 typedef struct model_cache {
-    cache_line *lines; /* sets x CACHE_WAYS */
-    uint32_t sets;     /* a power of two */
-    uint32_t clock;
-    uint64_t round; /* counts the clears, from 1, above the bits of line numbers */
+    cache_line *lines;  /* [0] is none; from [1] on open addressing */
+    uint32_t line_mask; /* how many there are, a power of two, less one */
+    uint32_t set_mask;  /* the same of the sets */
+    uint32_t *sets;     /* of the L1 */
+    uint64_t round;     /* counts the clears, from 1, above the bits of line numbers */
+    uint32_t count;     /* of lines touched since */
+    uint32_t most;      /* of them, before there are more places */
+    uint32_t clock;     /* of uses, in all rounds */
+    bool failed;        /* memory ran out */
 } model_cache;
 
-/* Touched lines: open addressing; low 4 bits of `mask` loads, high 4 bits stores, by sector. */
-typedef struct touched_line {
-    uint64_t tag;
-    uint32_t round; /* of its use; of another round than the set's: empty */
-    uint8_t mask;
-} touched_line;
-
-typedef struct model_touched {
-    touched_line *lines;
-    uint32_t capacity; /* a power of two; 0 before the first use */
-    uint32_t count;
-    uint32_t round; /* counts the clears */
-    bool failed;    /* memory ran out */
-} model_touched;
-
-ev_status model_cache_make(uint64_t bytes, model_cache *out, ev_error *err) EV_CHECKED;
+ev_status model_cache_make(uint64_t l1_bytes, model_cache *out, ev_error *err) EV_CHECKED;
 void model_cache_clear(model_cache *cache);
 void model_cache_free(model_cache *cache);
-/* The place of a line (address / 128); it is put there, without sectors, if it is nowhere. */
-uint32_t model_cache_find(model_cache *cache, uint64_t line);
-/* Whether the line's place is `place`. */
-static inline bool model_cache_is_at(const model_cache *cache, uint64_t line, uint32_t place) {
-    return cache->lines[place].tag == line + cache->round;
+/* The line of that number where its first place is another's; `hash`: of its number. */
+cache_line *model_cache_seek(model_cache *cache, uint64_t line, uint32_t hash);
+static inline bool model_cache_is_empty(const model_cache *cache, const cache_line *l) {
+    return (l->tag ^ cache->round) >> CACHE_ROUND_SHIFT != 0;
 }
-/* Reads sectors of a line whose place it is, a bit each: which were there. *clock: the cache's,
- * which the caller holds meanwhile. */
-static inline unsigned model_cache_read(model_cache *cache, uint32_t *clock, uint32_t place,
+/* The line of that number (address / 128), which stays where it is until the next. */
+static inline cache_line *model_cache_line(model_cache *cache, uint64_t line, uint32_t hash) {
+    size_t at = hash & cache->line_mask;
+    cache_line *l = &cache->lines[1 + at];
+    if (l->tag == line + cache->round)
+        return l;
+    if (!model_cache_is_empty(cache, l) || cache->count >= cache->most)
+        return model_cache_seek(cache, line, hash);
+    *l = (cache_line){.tag = line + cache->round};
+    cache->count++;
+    return l;
+}
+/* Puts a line into the L1, in the place of the one of its set that was used longest ago: one of an
+ * earlier round, where there is any, whose place may now be another line's. The set is hashed, as
+ * the hardware does, so that power-of-two strides spread. */
+static inline void model_cache_place(model_cache *cache, cache_line *l, uint32_t hash) {
+    uint32_t way = (hash & cache->set_mask) * CACHE_SET_WORDS;
+    const uint32_t *used = cache->sets + way;
+    /* without branches: which one it is cannot be foreseen */
+    unsigned low = used[1] < used[0], high = 2 + (used[3] < used[2]);
+    way += used[high] < used[low] ? high : low;
+    uint32_t *place = &cache->sets[way + CACHE_WAYS];
+    cache_line *before = &cache->lines[*place];
+    before->there = before->way == way ? 0 : before->there;
+    *place = (uint32_t)(l - cache->lines);
+    l->way = way;
+}
+/* Reads sectors of a line through the L1, a bit each: those that it did not have. */
+static inline unsigned model_cache_read(model_cache *cache, cache_line *l, uint32_t hash,
                                         unsigned sectors) {
-    cache_line *at = &cache->lines[place];
-    unsigned there = at->sectors & sectors;
-    at->sectors |= sectors;
-    at->used = ++*clock;
-    return there;
+    if (l->there == 0)
+        model_cache_place(cache, l, hash);
+    unsigned missing = sectors & ~(unsigned)l->there;
+    l->there |= (uint8_t)sectors;
+    cache->sets[l->way] = ++cache->clock;
+    return missing;
 }
-/* Makes room; false: there is no memory. */
-bool model_touched_grow(model_touched *touched);
-/* Marks sectors of one line; those marked for the first time. */
-static inline unsigned model_touched_add(model_touched *t, uint64_t line, unsigned sectors,
-                                         bool is_store) {
-    if (t->count * 2 >= t->capacity && !model_touched_grow(t))
-        return sectors;
-    uint64_t tag = line + 1;
-    uint32_t at = model_line_hash(tag) & (t->capacity - 1);
-    while (t->lines[at].round == t->round && t->lines[at].tag != tag)
-        at = (at + 1) & (t->capacity - 1);
-    touched_line *l = &t->lines[at];
-    if (l->round != t->round) {
-        *l = (touched_line){.tag = tag, .round = t->round};
-        t->count++;
-    }
-    unsigned shift = is_store ? CACHE_SECTORS : 0;
-    unsigned first = sectors & ~((unsigned)l->mask >> shift);
-    l->mask |= (uint8_t)(sectors << shift);
-    return first;
+/* Whether the L1 has the sector, whose line is where it is looked for first, and so reads it;
+ * false: nothing was done. *clock: the cache's, which the caller holds meanwhile. */
+static inline bool model_cache_hit_sector(const model_cache *cache, uint32_t *clock,
+                                          uint64_t sector) {
+    uint64_t line = sector / CACHE_SECTORS;
+    size_t at = model_line_hash(line) & cache->line_mask;
+    const cache_line *l = &cache->lines[1 + at];
+    if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0)
+        return false;
+    cache->sets[l->way] = ++*clock;
+    return true;
 }
-void model_touched_clear(model_touched *touched);
-void model_touched_free(model_touched *touched);
+/* The same of sectors of a line, a bit each. */
+static inline bool model_cache_hit(const model_cache *cache, uint32_t *clock, uint64_t line,
+                                   unsigned sectors) {
+    size_t at = model_line_hash(line) & cache->line_mask;
+    const cache_line *l = &cache->lines[1 + at];
+    if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0)
+        return false;
+    cache->sets[l->way] = ++*clock;
+    return true;
+}
+/* Marks sectors of a line; those marked for the first time. */
+static inline unsigned model_cache_touch(cache_line *l, unsigned sectors, bool is_store) {
+    unsigned marks = is_store ? sectors << CACHE_SECTORS : sectors;
+    unsigned first = marks & ~(unsigned)l->touched;
+    l->touched |= (uint8_t)marks;
+    return is_store ? first >> CACHE_SECTORS : first;
+}
 
 /* ---- buffers ---- */
 

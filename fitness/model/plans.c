@@ -33,10 +33,14 @@ static void plan_free(model_plan *p) {
     free(p->events);
     free(p->stretches);
     free(p->accesses);
+    free(p->codes);
+    free(p->coded);
     free(p->times);
     free(p->slots);
+    free(p->uses);
+    free(p->runs);
     for (size_t i = 0; i < PLAN_MEMOS; i++) {
-        free(p->memos[i].times);
+        free(p->memos[i].codes);
         free(p->memos[i].uses);
     }
     free(p);
@@ -89,10 +93,15 @@ static bool make_rooms(model_plan *p, const vm_batch *batch, size_t count) {
     p->events = malloc(count * sizeof *p->events);
     p->stretches = malloc(p->stretch_room * sizeof *p->stretches);
     p->accesses = malloc(count * sizeof *p->accesses);
+    p->codes = malloc(count * sizeof *p->codes);
+    p->coded = malloc(count * sizeof *p->coded);
     p->times = malloc(count * sizeof *p->times);
     p->slots = malloc(count * sizeof *p->slots);
-    if (p->events == NULL || p->stretches == NULL || p->accesses == NULL || p->times == NULL ||
-        p->slots == NULL)
+    p->uses = malloc(p->stretch_room * sizeof *p->uses);
+    p->runs = malloc(2 * p->stretch_room * sizeof *p->runs);
+    if (p->events == NULL || p->stretches == NULL || p->accesses == NULL || p->codes == NULL ||
+        p->coded == NULL || p->times == NULL || p->slots == NULL || p->uses == NULL ||
+        p->runs == NULL)
         return false;
     memcpy(p->events, batch->events, count * sizeof *p->events);
     return true;
@@ -121,25 +130,28 @@ model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t 
     return NULL;
 }
 
+static plan_read way_of(const vm_event *e, const model_row *row) {
+    if (row->kind != ROW_LOAD || row->bypasses_l1 || e->sectors == 0)
+        return PLAN_NO_READ;
+    return e->lines == e->sectors ? PLAN_READ_APART : e->lines == 1 ? PLAN_READ_ONE : PLAN_READ;
+}
+
 void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, access_cost *cost,
-                       uint64_t near, uint64_t time, uint32_t slot) {
+                       uint64_t time, uint32_t slot) {
     bool has_sectors = row->kind == ROW_LOAD || row->kind == ROW_STORE || row->kind == ROW_ATOMIC;
     bool is_load = row->kind == ROW_LOAD;
     if (e->active != 0) {
         p->path[row->kind == ROW_SHARED] += cost->path;
         p->read += is_load ? e->sectors : 0;
         if (has_sectors)
-            p->accesses[p->access_count++] =
-                (plan_access){.first_sector = e->first_sector,
-                              .sectors = e->sectors,
-                              .time = (uint32_t)p->time_count,
-                              .later = cost->later,
-                              .cost = cost,
-                              .pc = e->pc + e->count - 1,
-                              .near = (near + cost->later) << MODEL_REASON_BITS | MODEL_L1,
-                              .is_load = is_load,
-                              .bypasses_l1 = row->bypasses_l1,
-                              .reads_l1 = is_load && !row->bypasses_l1};
+            p->accesses[p->access_count++] = (plan_access){.first_sector = e->first_sector,
+                                                           .sectors = e->sectors,
+                                                           .time = (uint32_t)p->time_count,
+                                                           .later = cost->later,
+                                                           .cost = cost,
+                                                           .pc = e->pc + e->count - 1,
+                                                           .is_load = is_load,
+                                                           .way = (uint8_t)way_of(e, row)};
     }
     p->slots[p->time_count] = slot;
     p->times[p->time_count++] = time;
@@ -150,10 +162,44 @@ void model_plan_stretch(model_plan *p, uint32_t first, uint32_t end, plan_way wa
         p->count = SIZE_MAX; /* of no batch */
         return;
     }
-    uint32_t times = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].times_end : 0;
-    p->stretches[p->stretch_count++] = (plan_stretch){.first = first,
-                                                      .end = end,
-                                                      .way = way,
-                                                      .times = times,
-                                                      .times_end = (uint32_t)p->time_count};
+    const plan_stretch *before = p->stretch_count > 0 ? &p->stretches[p->stretch_count - 1] : NULL;
+    plan_stretch made = {.first = first,
+                         .end = end,
+                         .way = way,
+                         .times = before != NULL ? before->times_end : 0,
+                         .times_end = (uint32_t)p->time_count,
+                         .access = before != NULL ? before->access_end : 0,
+                         .access_end = (uint32_t)p->access_count,
+                         .code = (uint32_t)p->code_count};
+    for (uint32_t at = made.access; at < made.access_end;) {
+        uint32_t left = made.access_end - at;
+        at += left < PLAN_CODE_ACCESSES ? left : PLAN_CODE_ACCESSES;
+        p->coded[p->code_count++] = at;
+    }
+    made.code_end = (uint32_t)p->code_count;
+    p->stretches[p->stretch_count++] = made;
+}
+
+static void add_run(model_plan *p, uint32_t pc, int32_t more) {
+    size_t i = 0;
+    while (i < p->run_count && p->runs[i].pc != pc)
+        i++;
+    if (i == p->run_count)
+        p->runs[p->run_count++] = (plan_run){.pc = pc};
+    p->runs[i].more += more;
+}
+
+/* Rounds of a loop come to a few sums. */
+void model_plan_end(model_plan *p) {
+    for (const plan_stretch *s = p->stretches; s < p->stretches + p->stretch_count; s++) {
+        if (s->way == PLAN_LEAVE)
+            continue;
+        add_run(p, s->first, 1);
+        add_run(p, s->end, -1);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < p->run_count; i++)
+        if (p->runs[i].more != 0)
+            p->runs[kept++] = p->runs[i];
+    p->run_count = kept;
 }

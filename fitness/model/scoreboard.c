@@ -343,8 +343,12 @@ static void leave_state(const model_board *board, board_warp *w, uint64_t *ready
 
 void model_board_start(const model_board *board, board_warp *w, uint64_t *ready) {
     w->state = board->begin;
-    if (w->state == 0)
-        clear_times(board, w, ready);
+    w->clock = w->wait = 0;
+    w->is_ready = false;
+    if (w->state != 0)
+        return;
+    memset(w->pipe_free, 0, sizeof w->pipe_free);
+    clear_times(board, w, ready);
 }
 
 /* The step that is kept, tried first where *hint points, which then points to it; or NULL, and
@@ -390,13 +394,6 @@ static uint32_t list_times(const model_board *board, const board_block *b, const
     return b->access_count;
 }
 
-static void take_step(board_warp *w, const model_step *step, unsigned kind) {
-    w->state = step->next;
-    w->clock += step->clock;
-    w->wait += step->wait;
-    step->uses[kind]++;
-}
-
 static void follow_block(model_board *board, board_block *b, board_warp *w, uint64_t *ready,
                          const uint64_t *memory, unsigned kind) {
     uint64_t times[MOST_KEY];
@@ -409,7 +406,7 @@ static void follow_block(model_board *board, board_block *b, board_warp *w, uint
     model_step *step = state != 0 ? find_step(board, state, index, times, count, &b->step) : NULL;
     if (step != NULL) {
         b->hits++;
-        take_step(w, step, kind);
+        model_step_take(w, step, kind);
         return;
     }
     board->states_help = model_states_help(board->states);
@@ -436,19 +433,19 @@ uint32_t model_board_accesses(const model_board *board, uint32_t first) {
     return board->blocks[board->block_of[first]].access_count;
 }
 
-bool model_board_recall(model_board *board, board_warp *w, uint32_t first, const uint64_t *times,
-                        model_step **hint, unsigned kind) {
+model_step *model_board_recall(model_board *board, board_warp *w, uint32_t first,
+                               const uint64_t *times, unsigned kind) {
     uint32_t index = board->block_of[first];
     board_block *b = &board->blocks[index];
     if (!board->states_help || !b->kept || w->state == 0)
-        return false;
-    model_step *step = find_step(board, w->state, index, times, b->access_count, hint);
+        return NULL;
+    model_step *step = find_step(board, w->state, index, times, b->access_count, &b->step);
     if (step == NULL)
-        return false;
+        return NULL;
     b->tries++;
     b->hits++;
-    take_step(w, step, kind);
-    return true;
+    model_step_take(w, step, kind);
+    return step;
 }
 
 void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint32_t first,

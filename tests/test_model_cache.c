@@ -1,0 +1,93 @@
+/* The lines that a block touches and its share of the L1, against lists that are searched from end
+ * to end: the same sectors are missing, and the same are touched for the first time. */
+#include "base/pcg.h"
+#include "fitness/model/model_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST_LINES 8192 /* more than there are places at first */
+#define SETS 32
+#define L1_BYTES (SETS * CACHE_WAYS * CACHE_LINE_BYTES)
+
+typedef struct plain_cache {
+    uint64_t line[SETS][CACHE_WAYS]; /* + 1; the latest used first; 0: none */
+    unsigned there[SETS][CACHE_WAYS];
+    unsigned loads[MOST_LINES], stores[MOST_LINES];
+} plain_cache;
+
+static unsigned plain_read(plain_cache *p, uint64_t line, unsigned sectors) {
+    uint32_t set = model_line_hash(line) & (SETS - 1);
+    unsigned way = 0, had = 0;
+    while (way < CACHE_WAYS - 1 && p->line[set][way] != line + 1)
+        way++;
+    if (p->line[set][way] == line + 1)
+        had = p->there[set][way];
+    for (; way > 0; way--) {
+        p->line[set][way] = p->line[set][way - 1];
+        p->there[set][way] = p->there[set][way - 1];
+    }
+    p->line[set][0] = line + 1;
+    p->there[set][0] = had | sectors;
+    return sectors & ~had;
+}
+
+static unsigned plain_touch(unsigned *marks, unsigned sectors) {
+    unsigned first = sectors & ~*marks;
+    *marks |= sectors;
+    return first;
+}
+
+/* One block: `lines` of them, loads through the L1 or past it, and stores. */
+static void run_block(model_cache *c, ev_pcg *rng, uint32_t lines, uint32_t accesses) {
+    plain_cache *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    for (uint32_t i = 0; i < accesses; i++) {
+        uint64_t line = ev_pcg_below(rng, lines);
+        unsigned sectors = 1 + ev_pcg_below(rng, 15), way = ev_pcg_below(rng, 8);
+        uint32_t hash = model_line_hash(line);
+        bool hit = way > 1 && model_cache_hit(c, &c->clock, line, sectors);
+        cache_line *l = model_cache_line(c, line, hash);
+        if (way == 0) {
+            assert_int_equal(model_cache_touch(l, sectors, true),
+                             plain_touch(&p->stores[line], sectors));
+        } else if (way == 1) {
+            assert_int_equal(model_cache_touch(l, sectors, false),
+                             plain_touch(&p->loads[line], sectors));
+        } else {
+            unsigned missing = hit ? 0 : model_cache_read(c, l, hash, sectors);
+            assert_int_equal(missing, plain_read(p, line, sectors));
+            assert_int_equal(model_cache_touch(l, missing, false),
+                             plain_touch(&p->loads[line], missing));
+        }
+    }
+    free(p);
+}
+
+/* Small and large blocks one after the other, more of them than a cache has rounds. */
+static void test_reads_as_lists_do(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {40, 160, 600, 100, MOST_LINES};
+    ev_error err;
+    model_cache c;
+    ev_pcg rng = ev_pcg_seed(7, 1);
+    assert_int_equal(model_cache_make(L1_BYTES, &c, &err), EV_OK);
+    for (uint32_t block = 0; block < 150; block++) {
+        uint32_t lines = sizes[block < 70 ? block % 2 : block % 5];
+        run_block(&c, &rng, lines, lines > 1000 ? 3 * lines : 1000);
+        model_cache_clear(&c);
+        if (block % 40 == 39)
+            c.clock |= UINT32_MAX / 2; /* as after very many uses */
+    }
+    assert_false(c.failed);
+    model_cache_free(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads_as_lists_do)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
