@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define FIRST_ROUND (UINT64_C(1) << CACHE_ROUND_SHIFT)
-/* At first; a quarter of them are taken before there are more, so that most lines are where they are
- * looked for first. */
+/* At first; a quarter of them are taken before there are more, so that most lines are where they
+ * are looked for first. */
 #define LINES 2048
 
 _Static_assert(CACHE_WAYS == 4, "model_cache_place knows them");
