@@ -28,12 +28,14 @@ struct ir_genome {
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
+    int fresh, wrong;
     const char *needs;
     const char *describes;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, needs, describes) {name, family, needs, describes},
+#define IR_EDIT(id, name, family, fresh, wrong, needs, describes)                                  \
+    {name, family, fresh, wrong, needs, describes},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -51,6 +53,13 @@ const char *ir_edit_needs(ir_edit_kind kind) {
 }
 const char *ir_edit_describes(ir_edit_kind kind) {
     return rows[kind].describes;
+}
+
+int ir_edit_fresh(ir_edit_kind kind) {
+    return rows[kind].fresh;
+}
+int ir_edit_wrong(ir_edit_kind kind) {
+    return rows[kind].wrong;
 }
 
 bool ir_edit_find(const char *name, ir_edit_kind *out) {
@@ -91,6 +100,19 @@ bool ir_edit_seal(ir_edit *edit) {
     edit->tag = tag_of(&edit->key);
     free(text);
     return true;
+}
+
+uint64_t ir_edit_mark(const json_t *edit) {
+    json_t *bare = json_copy((json_t *)edit);
+    if (bare)
+        (void)json_object_del(bare, "repairs");
+    char *text = bare ? ev_json_print(bare, true) : NULL;
+    json_decref(bare);
+    if (!text)
+        return 0;
+    ev_sha256 sha = ev_sha256_of(text, strlen(text));
+    free(text);
+    return tag_of(&sha);
 }
 
 bool ir_edit_copy(const ir_edit *from, ir_edit *to) {

@@ -104,12 +104,20 @@ ir_build_cost ir_build_cost_of(const ir_build *build);
 /* ---- mutation ----------------------------------------------------------------------------------
  */
 
+/* What is known of a base before an edit is drawn. */
+typedef struct ir_hints {
+    /* A weight for each of its instructions, by which places are drawn, an inserted instruction's
+     * being 1; NULL: all alike. */
+    const double *heat;
+    const uint64_t *spent; /* ir_edit_mark of edits that are not drawn again; [spent_count] */
+    size_t spent_count;
+} ir_hints;
+
 /* A child of `parent` with one more edit of `kind`, drawn where it can work in the parent's edited
- * module. `heat`: a weight for each instruction of the base, by which places are drawn, an inserted
- * instruction's being 1; NULL: all alike. EV_BAD: no place for it there. The draw depends on the
+ * module. `hints`: NULL, nothing is known. EV_BAD: no place for it there. The draw depends on the
  * arguments alone. */
 ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                    const double *heat, ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
+                    const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
 
 /* How many places each kind of edit has in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);

@@ -53,14 +53,27 @@ static ir_site draw_site(const ir_work *work, const ir_sites *sites, const doubl
     return sites->items[sites->count - 1];
 }
 
+static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
+    json_t *json = hints->spent_count > 0 ? ir_edit_to_json(edit) : NULL;
+    uint64_t mark = json ? ir_edit_mark(json) : 0;
+    json_decref(json);
+    for (size_t i = 0; mark != 0 && i < hints->spent_count; i++) {
+        if (hints->spent[i] == mark)
+            return true;
+    }
+    return false;
+}
+
 /* One draw. `*spoilt`: the module was altered and must be made anew. */
-static ev_status draw_once(ir_work *work, const ir_sites *sites, const double *heat, ev_pcg *rng,
+static ev_status draw_once(ir_work *work, const ir_sites *sites, const ir_hints *hints, ev_pcg *rng,
                            ir_edit *edit, bool *spoilt, ev_error *err) {
-    ir_site site = draw_site(work, sites, heat, rng);
+    ir_site site = draw_site(work, sites, hints->heat, rng);
     *spoilt = false;
     work->tag = 0;
     if (!ir_rule_of(edit->kind)->draw(work, site, rng, edit))
         return ev_fail(err, EV_BAD, "%s: no operands for it there", ir_edit_name(edit->kind));
+    if (is_spent(hints, edit))
+        return ev_fail(err, EV_BAD, "%s: that one is spent", ir_edit_name(edit->kind));
     *spoilt = true;
     EV_TRY(ir_work_apply(work, edit, rng, err));
     return ir_edit_seal(edit) ? EV_OK : ev_fail_memory(err, sizeof *edit);
@@ -68,7 +81,7 @@ static ev_status draw_once(ir_work *work, const ir_sites *sites, const double *h
 
 /* Draws until an edit holds that the parent does not have. */
 static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                           const double *heat, ev_pcg *rng, ir_edit *out, ev_error *err) {
+                           const ir_hints *hints, ev_pcg *rng, ir_edit *out, ev_error *err) {
     ir_work *work = NULL;
     ir_sites sites = {0};
     ev_status status = EV_BAD;
@@ -84,7 +97,7 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
         }
         ir_edit edit = {.kind = kind};
         bool spoilt;
-        status = draw_once(work, &sites, heat, rng, &edit, &spoilt, err);
+        status = draw_once(work, &sites, hints, rng, &edit, &spoilt, err);
         if (status == EV_OK && ir_genome_holds(parent, &edit.key))
             status = ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(kind));
         if (status == EV_OK)
@@ -101,9 +114,10 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
 }
 
 ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                    const double *heat, ev_pcg *rng, ir_genome **out, ev_error *err) {
+                    const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+    static const ir_hints nothing = {0};
     ir_edit edit;
-    EV_TRY(draw_edit(base, parent, kind, heat, rng, &edit, err));
+    EV_TRY(draw_edit(base, parent, kind, hints ? hints : &nothing, rng, &edit, err));
     ir_genome *child = ir_genome_clone(parent);
     if (!child) {
         ir_edit_clear(&edit);

@@ -53,7 +53,7 @@ static size_t count_hot(const ir_base *base, const ir_genome *start, const doubl
     for (uint32_t i = 0; i < DRAWS; i++) {
         ev_pcg rng = ev_pcg_child(5, 6, 7, i);
         ir_genome *child = NULL;
-        OK(ir_mutate(base, start, IR_EDIT_OPERAND, heat, &rng, &child, &err));
+        OK(ir_mutate(base, start, IR_EDIT_OPERAND, &(ir_hints){.heat = heat}, &rng, &child, &err));
         size_t at = place_of(base, child);
         assert_true(at < ir_base_insn_count(base));
         hot += judge[at] > 1;

@@ -625,6 +625,47 @@ static void mutation_depends_on_its_arguments_alone(void **state) {
     ir_base_free(base);
 }
 
+static uint64_t last_mark(const ir_genome *genome) {
+    json_t *json = ir_genome_to_json(genome);
+    const json_t *edits = json_object_get(json, "edits");
+    uint64_t mark = ir_edit_mark(json_array_get(edits, json_array_size(edits) - 1));
+    json_decref(json);
+    return mark;
+}
+
+/* Every kind: what it drew before comes again without hints, and not with them. */
+static void what_is_spent_is_not_drawn(void **state) {
+    (void)state;
+    enum { TRIES = 40 };
+    ir_base *base = load(&everything);
+    ir_genome *none = ir_genome_new("textbook");
+    unsigned again = 0;
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+        uint64_t marks[TRIES];
+        ir_hints hints = {.spent = marks};
+        for (uint64_t i = 0; i < TRIES; i++) {
+            ev_pcg rng = ev_pcg_seed(i % (TRIES / 2), (uint64_t)kind), same = rng;
+            ir_genome *free_child = NULL, *child = NULL;
+            ev_error err;
+            if (ir_mutate(base, none, (ir_edit_kind)kind, NULL, &rng, &free_child, &err) != EV_OK)
+                continue;
+            uint64_t mark = last_mark(free_child);
+            for (size_t k = 0; k < hints.spent_count; k++)
+                again += marks[k] == mark;
+            if (ir_mutate(base, none, (ir_edit_kind)kind, &hints, &same, &child, &err) == EV_OK) {
+                for (size_t k = 0; k < hints.spent_count; k++)
+                    assert_true(marks[k] != last_mark(child));
+                marks[hints.spent_count++] = last_mark(child);
+            }
+            ir_genome_free(free_child);
+            ir_genome_free(child);
+        }
+    }
+    assert_true(again > 200);
+    ir_genome_free(none);
+    ir_base_free(base);
+}
+
 /* Only where there is heat, and in proportion to it. */
 static void places_are_drawn_by_heat(void **state) {
     (void)state;
@@ -639,20 +680,22 @@ static void places_are_drawn_by_heat(void **state) {
         free(text);
     }
     assert_int_equal(found, 2);
+    ir_hints hints = {.heat = heat};
     heat[at[0]] = 9;
     heat[at[1]] = 3;
     for (int kind = 0; kind < IR_EDIT_COUNT; kind++) { /* knobs and arguments are at no place */
         ev_pcg rng = ev_pcg_seed(2, 3);
         ir_genome *child = NULL;
         ev_error err;
-        if (ir_mutate(base, none, (ir_edit_kind)kind, heat, &rng, &child, &err) == EV_OK)
+        if (ir_mutate(base, none, (ir_edit_kind)kind, &hints, &rng, &child, &err) == EV_OK)
             ir_genome_free(child);
     }
     for (uint64_t i = 0; i < 200; i++) {
         ev_pcg rng = ev_pcg_seed(i, 1);
         ir_genome *child = NULL;
         ev_error err;
-        assert_int_equal(ir_mutate(base, none, IR_EDIT_FAST_MATH, heat, &rng, &child, &err), EV_OK);
+        assert_int_equal(ir_mutate(base, none, IR_EDIT_FAST_MATH, &hints, &rng, &child, &err),
+                         EV_OK);
         json_t *json = ir_genome_to_json(child);
         const json_t *edit = json_array_get(json_object_get(json, "edits"), 0);
         size_t place = strtoul(json_string_value(json_object_get(edit, "at")) + 1, NULL, 10);
@@ -775,6 +818,7 @@ int main(void) {
         cmocka_unit_test(the_fatal_handler_gets_the_last_words),
         cmocka_unit_test(mutation_depends_on_its_arguments_alone),
         cmocka_unit_test(places_are_drawn_by_heat),
+        cmocka_unit_test(what_is_spent_is_not_drawn),
         cmocka_unit_test(marked_code_names_its_instructions),
         cmocka_unit_test(lined_code_is_the_same_code),
         cmocka_unit_test(a_kind_without_a_place_says_what_it_needs),

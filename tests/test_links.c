@@ -191,6 +191,47 @@ static void test_crossover_keeps_links(void **state) {
     links_free(&l);
 }
 
+static json_t *with_pipeline(json_t *genome, int option) {
+    json_t *edit = json_pack("{s:s,s:i}", "kind", "pipeline", "option", option);
+    assert_int_equal(json_array_append_new(json_object_get(genome, "edits"), edit), 0);
+    return genome;
+}
+
+/* Of 64 children: how many have no pipeline. */
+static unsigned count_without(json_t *a, json_t *b) {
+    unsigned without = 0;
+    for (int child = 0; child < 64; child++) {
+        json_t *message = json_pack("{s:[O,O],s:[],s:[i,i,i,i]}", "parents", a, b, "steps",
+                                    "stream", 1, 0, 0, child);
+        draw_bases bases = {0};
+        ir_genome *out = NULL;
+        ev_str operators = EV_STR_EMPTY;
+        ev_error err;
+        if (draw_child(NULL, &bases, message, &out, &operators, &err) != EV_OK)
+            fail_msg("%s", err.text);
+        unsigned pipelines = 0;
+        for (size_t i = 0; i < ir_genome_edit_count(out); i++)
+            pipelines += ir_genome_edit_kind(out, i) == IR_EDIT_PIPELINE;
+        assert_in_range(pipelines, 0, 1);
+        without += pipelines == 0;
+        ir_genome_free(out);
+        ev_str_free(&operators);
+        json_decref(message);
+    }
+    json_decref(a);
+    json_decref(b);
+    return without;
+}
+
+static void test_crossover_keeps_a_pipeline(void **state) {
+    (void)state;
+    assert_int_equal(count_without(with_pipeline(genome_of("ABC", 0), 11),
+                                   with_pipeline(genome_of("DEF", 0), 12)),
+                     0);
+    assert_int_equal(count_without(genome_of("ABC", 0), with_pipeline(genome_of("DEF", 0), 12)), 0);
+    assert_int_equal(count_without(genome_of("ABC", 0), genome_of("DEF", 0)), 64);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learning),
@@ -198,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_oldest_goes),
         cmocka_unit_test(test_only_what_a_parent_holds),
         cmocka_unit_test(test_crossover_keeps_links),
+        cmocka_unit_test(test_crossover_keeps_a_pipeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The parts of the search that stand alone: bandit, population against brute force, known code,
  * minimising. */
 #include "tuner/bandit.h"
+#include "tuner/draw.h"
 #include "tuner/front.h"
 #include "tuner/known.h"
 #include "tuner/minimise.h"
@@ -98,22 +99,29 @@ static void test_filter_blacklists_nothing(void **state) {
 
 #define ARMS 10
 
-static void begin(bandit *b) {
+static void begin(bandit *b, bandit_fates *fates) {
     bool open[ARMS];
-    for (unsigned i = 0; i < ARMS; i++)
+    bandit_odds odds[ARMS];
+    for (unsigned i = 0; i < ARMS; i++) {
         open[i] = i != 4;
-    bandit_begin(b, open, ARMS);
+        odds[i] = (bandit_odds){0.7, 0.2};
+    }
+    bandit_expect(fates, odds, ARMS);
+    bandit_begin(b, open, ARMS, fates);
 }
 
 static void test_bandit_shares(void **state) {
     (void)state;
     bandit b;
-    begin(&b);
+    bandit_fates fates;
+    begin(&b, &fates);
+    static const bandit_fate of[] = {
+        [3] = BANDIT_FRESH, BANDIT_FRESH, BANDIT_FRESH, BANDIT_KNOWN, BANDIT_WRONG};
     for (int i = 0; i < 200; i++) {
-        bandit_pay(&b, 3, 0.2, BANDIT_FRESH);
-        bandit_pay(&b, 5, 0, BANDIT_FRESH);
-        bandit_pay(&b, 6, 0, BANDIT_KNOWN);
-        bandit_pay(&b, 7, 0, BANDIT_WRONG);
+        for (unsigned arm = 3; arm < 8; arm++) {
+            bandit_pay(&b, arm, arm == 3 ? 0.2 : 0);
+            bandit_note(&fates, arm, of[arm]);
+        }
     }
     double sum = 0;
     for (unsigned i = 0; i < ARMS; i++)
@@ -124,18 +132,50 @@ static void test_bandit_shares(void **state) {
     assert_true(bandit_share(&b, 5) < bandit_share(&b, 0));
     assert_true(bandit_share(&b, 5) >= 0.3 / 9);                /* the floor */
     assert_true(bandit_share(&b, 6) < bandit_share(&b, 5) / 5); /* known code is a waste */
-    assert_true(bandit_share(&b, 6) >= 0.1 * 0.3 / 9);
-    assert_true(bandit_share(&b, 7) == bandit_share(&b, 6)); /* so is wrong code */
-    assert_true(bandit_risk(&b, 7) > 0.95 && bandit_risk(&b, 6) < 0.05);
-    assert_true(bandit_risk(&b, 0) == BANDIT_RISK);
+    assert_true(bandit_share(&b, 6) >= 0.05 * 0.3 / 9);         /* and yet not given up */
+    assert_true(bandit_share(&b, 7) == bandit_share(&b, 6));    /* so is wrong code */
+    assert_true(bandit_risk(&fates, 7) > 0.95 && bandit_risk(&fates, 6) < 0.1);
+    assert_true(fabs(bandit_risk(&fates, 0) - 0.2) < 1e-12);
+}
+
+/* What is expected of an arm holds until it was tried, and not for long after. */
+static void test_bandit_unlearns_what_it_expects(void **state) {
+    (void)state;
+    bandit b, even;
+    bandit_fates fates;
+    begin(&b, &fates);
+    bandit_odds odds[ARMS] = {[0] = {0.02, 0.96}};
+    for (unsigned i = 1; i < ARMS; i++)
+        odds[i] = (bandit_odds){0.9, 0.05};
+    bandit_expect(&fates, odds, ARMS);
+    double before = bandit_share(&b, 0);
+    assert_true(before < bandit_share(&b, 1) / 10 && before > 0.002);
+    for (int i = 0; i < 8; i++)
+        bandit_note(&fates, 0, BANDIT_FRESH);
+    assert_true(bandit_share(&b, 0) > 5 * before && bandit_risk(&fates, 0) < 0.5);
+    bandit_begin(&even, b.open, ARMS, NULL); /* baselines know nothing */
+    for (unsigned i = 0; i < ARMS; i++)
+        assert_true(!b.open[i] || fabs(bandit_share(&even, i) - 1.0 / 9) < 1e-12);
+}
+
+/* Each edit and operator has odds that can be. */
+static void test_odds_are_probabilities(void **state) {
+    (void)state;
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
+        bandit_odds o = arm_odds(arm);
+        assert_true(o.fresh >= 0 && o.wrong >= 0 && o.fresh + o.wrong <= 1);
+    }
 }
 
 static void test_bandit_draws_its_shares(void **state) {
     (void)state;
     bandit b;
-    begin(&b);
-    for (int i = 0; i < 50; i++)
-        bandit_pay(&b, 7, 0.1, i % 2 == 0 ? BANDIT_FRESH : BANDIT_KNOWN);
+    bandit_fates fates;
+    begin(&b, &fates);
+    for (int i = 0; i < 50; i++) {
+        bandit_pay(&b, 7, 0.1);
+        bandit_note(&fates, 7, i % 2 == 0 ? BANDIT_FRESH : BANDIT_KNOWN);
+    }
     ev_pcg rng = ev_pcg_seed(1, 2);
     unsigned drawn[ARMS] = {0};
     const unsigned draws = 200000;
@@ -151,7 +191,8 @@ static void test_bandit_draws_its_shares(void **state) {
 static void test_bandit_skips(void **state) {
     (void)state;
     bandit b;
-    begin(&b);
+    bandit_fates fates;
+    begin(&b, &fates);
     bool skip[ARMS] = {false};
     ev_pcg rng = ev_pcg_seed(3, 4);
     for (unsigned left = ARMS - 1; left > 0; left--) {
@@ -487,6 +528,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filter_blacklists_nothing),
         cmocka_unit_test(test_bandit_shares),
+        cmocka_unit_test(test_bandit_unlearns_what_it_expects),
+        cmocka_unit_test(test_odds_are_probabilities),
         cmocka_unit_test(test_bandit_draws_its_shares),
         cmocka_unit_test(test_bandit_skips),
         cmocka_unit_test(test_ranks_are_those_of_brute_force),

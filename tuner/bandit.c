@@ -5,21 +5,49 @@
 #include <assert.h>
 #include <string.h>
 
-#define FLOOR_SHARE 0.3 /* of all draws, spread over the open arms by their freshness alone */
-#define FADE 0.99       /* of what was paid before, at each payment of the same arm */
-#define PRIOR_TRIES 3.0 /* an arm begins as if it had been tried so often */
-#define LEAST_FRESH                                                                                \
-    0.1 /* of a new arm's weight: what an arm keeps that makes nothing new and right */
-#define PRIOR_GAIN 0.02 /* with this mean gain: neither hopeless nor a winner */
+#define FLOOR_SHARE 0.3  /* of all draws, spread over the open arms by their freshness alone */
+#define FADE 0.99        /* of what was paid before, at each payment of the same arm */
+#define PRIOR_TRIES 3.0  /* an arm begins as if it had been tried so often */
+#define PRIOR_GAIN 0.02  /* with this mean gain: neither hopeless nor a winner */
+#define PRIOR_FATES 8.0  /* as if so many children had gone as expected */
+#define LEAST_FRESH 0.05 /* what an arm's weight keeps that makes nothing new and right */
 
-void bandit_begin(bandit *b, const bool *open, unsigned count) {
+/* ---- fates ---- */
+
+void bandit_expect(bandit_fates *fates, const bandit_odds *odds, unsigned count) {
+    assert(count <= BANDIT_MOST);
+    *fates = (bandit_fates){0};
+    for (unsigned arm = 0; arm < count; arm++) {
+        fates->made[arm] = PRIOR_FATES;
+        fates->fresh[arm] = PRIOR_FATES * odds[arm].fresh;
+        fates->wrong[arm] = PRIOR_FATES * odds[arm].wrong;
+    }
+}
+
+void bandit_note(bandit_fates *fates, unsigned arm, bandit_fate fate) {
+    assert(arm < BANDIT_MOST);
+    fates->made[arm] = fates->made[arm] * FADE + 1;
+    fates->fresh[arm] = fates->fresh[arm] * FADE + (fate == BANDIT_FRESH);
+    fates->wrong[arm] = fates->wrong[arm] * FADE + (fate == BANDIT_WRONG);
+}
+
+double bandit_risk(const bandit_fates *fates, unsigned arm) {
+    assert(arm < BANDIT_MOST && fates->made[arm] > 0);
+    return fates->wrong[arm] / fates->made[arm];
+}
+
+/* ---- arms ---- */
+
+void bandit_begin(bandit *b, const bool *open, unsigned count, const bandit_fates *fates) {
     assert(count > 0 && count <= BANDIT_MOST);
-    *b = (bandit){.count = count};
+    *b = (bandit){.count = count, .fates = fates};
     memcpy(b->open, open, count * sizeof *open);
 }
 
 static double freshness(const bandit *b, unsigned arm) {
-    double fresh = (b->fresh[arm] + PRIOR_TRIES) / (b->tries[arm] + PRIOR_TRIES);
+    if (!b->fates)
+        return 1;
+    double fresh = b->fates->fresh[arm] / b->fates->made[arm];
     return fresh > LEAST_FRESH ? fresh : LEAST_FRESH;
 }
 
@@ -75,15 +103,8 @@ unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng) {
     return last;
 }
 
-double bandit_risk(const bandit *b, unsigned arm) {
-    assert(arm < b->count);
-    return (b->wrong[arm] + BANDIT_RISK * PRIOR_TRIES) / (b->tries[arm] + PRIOR_TRIES);
-}
-
-void bandit_pay(bandit *b, unsigned arm, double gain, bandit_fate fate) {
+void bandit_pay(bandit *b, unsigned arm, double gain) {
     assert(arm < b->count && gain >= 0);
     b->gain[arm] = b->gain[arm] * FADE + gain;
     b->tries[arm] = b->tries[arm] * FADE + 1;
-    b->fresh[arm] = b->fresh[arm] * FADE + (fate == BANDIT_FRESH);
-    b->wrong[arm] = b->wrong[arm] * FADE + (fate == BANDIT_WRONG);
 }

@@ -11,25 +11,14 @@
 #include <stdint.h>
 
 #define BANDIT_MOST 128 /* arms */
-#define BANDIT_RISK 0.3 /* of an arm that has not been tried */
 
-typedef struct bandit {
-    unsigned count;
-    bool open[BANDIT_MOST];                       /* can it be drawn at all here? */
-    double gain[BANDIT_MOST], tries[BANDIT_MOST]; /* faded sums */
-    double fresh[BANDIT_MOST]; /* of the tries, those that made new code, and right */
-    double wrong[BANDIT_MOST]; /* those that made wrong code */
-} bandit;
-
-/* `open` [count]: which arms have a place. */
-void bandit_begin(bandit *b, const bool *open, unsigned count);
-/* Probability of an arm when nothing is skipped; the open ones sum to 1. */
-double bandit_share(const bandit *b, unsigned arm);
-/* Draws an open arm that `skip` (NULL: none) does not hold; count if there is none. */
-unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng);
-/* Probability that a child made with `arm` is wrong, by what became of those before; a new arm has
- * BANDIT_RISK. */
-double bandit_risk(const bandit *b, unsigned arm);
+/* What becomes of the children of the arms: a property of edit and kernel, so all islands of a
+ * search learn it together. Sums of tries, which fade. */
+typedef struct bandit_fates {
+    double made[BANDIT_MOST];
+    double fresh[BANDIT_MOST]; /* of those, what was new code, and right */
+    double wrong[BANDIT_MOST];
+} bandit_fates;
 
 typedef enum bandit_fate {
     BANDIT_FRESH, /* new code, and right */
@@ -37,7 +26,32 @@ typedef enum bandit_fate {
     BANDIT_WRONG
 } bandit_fate;
 
+/* Probabilities of two fates; the rest is the third's. */
+typedef struct bandit_odds {
+    double fresh, wrong;
+} bandit_odds;
+
+/* An arm begins with what is expected of it, `odds` [count]. */
+void bandit_expect(bandit_fates *fates, const bandit_odds *odds, unsigned count);
+/* What became of one child made with `arm`. */
+void bandit_note(bandit_fates *fates, unsigned arm, bandit_fate fate);
+/* Probability that a child made with `arm` is wrong. */
+double bandit_risk(const bandit_fates *fates, unsigned arm);
+
+typedef struct bandit {
+    unsigned count;
+    const bandit_fates *fates;                    /* borrowed; NULL: all arms' are alike */
+    bool open[BANDIT_MOST];                       /* can it be drawn at all here? */
+    double gain[BANDIT_MOST], tries[BANDIT_MOST]; /* faded sums */
+} bandit;
+
+/* `open` [count]: which arms have a place. `fates`: NULL, or to outlive the bandit. */
+void bandit_begin(bandit *b, const bool *open, unsigned count, const bandit_fates *fates);
+/* Probability of an arm when nothing is skipped; the open ones sum to 1. */
+double bandit_share(const bandit *b, unsigned arm);
+/* Draws an open arm that `skip` (NULL: none) does not hold; count if there is none. */
+unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng);
 /* One child was made with `arm` and gained so much (0: nothing, or it failed). */
-void bandit_pay(bandit *b, unsigned arm, double gain, bandit_fate fate);
+void bandit_pay(bandit *b, unsigned arm, double gain);
 
 #endif

@@ -5,6 +5,7 @@
 #include "tuner/genomes.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CROSSOVER_TRIES 6
@@ -12,9 +13,11 @@
 /* ---- arms ---- */
 
 static const struct {
-    const char *name, *meaning;
+    const char *name;
+    int fresh, wrong;
+    const char *meaning;
 } operators_table[OPERATOR_COUNT] = {
-#define OPERATOR(id, name, meaning) [OPERATOR_##id] = {name, meaning},
+#define OPERATOR(id, name, fresh, wrong, meaning) [OPERATOR_##id] = {name, fresh, wrong, meaning},
 #include "tuner/operators.def"
 #undef OPERATOR
 };
@@ -29,6 +32,16 @@ const char *arm_meaning(unsigned arm) {
     assert(arm < ARM_COUNT);
     return arm < IR_EDIT_COUNT ? ir_edit_describes((ir_edit_kind)arm)
                                : operators_table[arm - IR_EDIT_COUNT].meaning;
+}
+
+bandit_odds arm_odds(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    bool is_edit = arm < IR_EDIT_COUNT;
+    int fresh =
+        is_edit ? ir_edit_fresh((ir_edit_kind)arm) : operators_table[arm - IR_EDIT_COUNT].fresh;
+    int wrong =
+        is_edit ? ir_edit_wrong((ir_edit_kind)arm) : operators_table[arm - IR_EDIT_COUNT].wrong;
+    return (bandit_odds){fresh / 100.0, wrong / 100.0};
 }
 
 bool arm_find(const char *name, unsigned *out) {
@@ -93,6 +106,8 @@ typedef struct drawing {
     const json_t *stock;
     const json_t *links; /* [[edit, needs], ...]: a child of two that has the one gets the other */
     bool by_heat;
+    uint64_t *spent; /* marks of edits that are not drawn */
+    size_t spent_count;
     ev_pcg rng;
     ir_genome *genome;
 } drawing;
@@ -118,6 +133,15 @@ static ev_status step_macro(drawing *d, ev_error *err) {
                            &child, err));
     take(d, child);
     return EV_OK;
+}
+
+/* Index of a genome's pipeline edit; SIZE_MAX: it has none. */
+static size_t find_pipeline(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        if (ir_genome_edit_kind(genome, i) == IR_EDIT_PIPELINE)
+            return i;
+    }
+    return SIZE_MAX;
 }
 
 /* The pipeline is exchanged, not dropped: without one a build takes the default's, three times as
@@ -160,11 +184,11 @@ static ev_status step_combine(drawing *d, ev_error *err) {
 static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
     EV_TRY(d->bases->get(d->bases->context, d->genome, &base, err));
-    const double *heat = NULL;
+    ir_hints hints = {.spent = d->spent, .spent_count = d->spent_count};
     if (d->by_heat)
-        EV_TRY(d->bases->heat(d->bases->context, d->genome, &heat, err));
+        EV_TRY(d->bases->heat(d->bases->context, d->genome, &hints.heat, err));
     ir_genome *child = NULL;
-    EV_TRY(ir_mutate(base, d->genome, kind, heat, &d->rng, &child, err));
+    EV_TRY(ir_mutate(base, d->genome, kind, &hints, &d->rng, &child, err));
     take(d, child);
     return EV_OK;
 }
@@ -254,6 +278,16 @@ static ev_status keep_links(drawing *d, const ir_genome *a, const ir_genome *b, 
     return EV_OK;
 }
 
+/* Where the parents have different pipelines the child may have been given neither. One parent's
+ * own lack of a pipeline is not passed on: see step_drop. */
+static void keep_pipeline(drawing *d, const ir_genome *from) {
+    if (find_pipeline(d->genome) != SIZE_MAX)
+        return;
+    size_t at = find_pipeline(from);
+    if (at != SIZE_MAX)
+        (void)ir_genome_append_from(d->genome, from, at); /* false: never, the child has none */
+}
+
 /* A child that is neither parent, if some tries find one. */
 static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
     for (int i = 0; i < CROSSOVER_TRIES; i++) {
@@ -262,6 +296,8 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
             return ev_fail_memory(err, 0);
         take(d, child);
         EV_TRY(keep_links(d, a, b, err));
+        keep_pipeline(d, a);
+        keep_pipeline(d, b);
         if (!is_same(d->genome, a) && !is_same(d->genome, b))
             return EV_OK;
     }
@@ -300,6 +336,19 @@ static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators
     return ev_str_status(operators, err);
 }
 
+static ev_status read_spent(drawing *d, const json_t *list, ev_error *err) {
+    size_t count = json_array_size(list), i = 0;
+    const json_t *mark = NULL;
+    d->spent = calloc(count + 1, sizeof *d->spent);
+    if (!d->spent)
+        return ev_fail_memory(err, count * sizeof *d->spent);
+    json_array_foreach(list, i, mark) {
+        const char *text = json_string_value(mark);
+        d->spent[d->spent_count++] = text ? strtoull(text, NULL, 16) : 0;
+    }
+    return EV_OK;
+}
+
 ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message, ir_genome **out,
                      ev_str *operators, ev_error *err) {
     drawing d = {.t = t,
@@ -308,7 +357,10 @@ ev_status draw_child(const task *t, const draw_bases *bases, const json_t *messa
                  .links = json_object_get(message, "links"),
                  .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
                  .rng = stream_of(message)};
-    ev_status status = draw_steps(&d, message, operators, err);
+    ev_status status = read_spent(&d, json_object_get(message, "spent"), err);
+    if (status == EV_OK)
+        status = draw_steps(&d, message, operators, err);
+    free(d.spent);
     if (status == EV_OK)
         *out = d.genome;
     else

@@ -11,12 +11,13 @@
 #include "ir/genome.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
+#include "tuner/bandit.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 
 typedef enum operator_kind {
-#define OPERATOR(id, name, meaning) OPERATOR_##id,
+#define OPERATOR(id, name, fresh, wrong, meaning) OPERATOR_##id,
 #include "tuner/operators.def"
 #undef OPERATOR
     OPERATOR_COUNT
@@ -28,6 +29,7 @@ typedef enum operator_kind {
 
 const char *arm_name(unsigned arm);
 const char *arm_meaning(unsigned arm);
+bandit_odds arm_odds(unsigned arm); /* what is expected of it before it was tried */
 bool arm_find(const char *name, unsigned *out);
 
 /* Gives the base module of a genome's start and macros; borrowed until the next call. */

@@ -120,7 +120,8 @@ bool strategy_find(const char *name, strategy *out) {
     return false;
 }
 
-void search_open_arms(const search_start *start, const char *family, bandit *out) {
+void search_open_arms(const search_start *start, const char *family, const bandit_fates *fates,
+                      bandit *out) {
     bool open[ARM_COUNT] = {false};
     for (unsigned arm = 0; arm < IR_EDIT_COUNT; arm++)
         open[arm] = start->sites[arm] > 0 &&
@@ -131,7 +132,7 @@ void search_open_arms(const search_start *start, const char *family, bandit *out
     open[ARM_OF(MACRO)] = has_macro && !family;
     open[ARM_OF(COMBINE)] = !family;
     open[ARM_OF(DROP)] = !family;
-    bandit_begin(out, open, ARM_COUNT);
+    bandit_begin(out, open, ARM_COUNT, fates);
 }
 
 /* ---- beginning and end ---- */

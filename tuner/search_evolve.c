@@ -22,6 +22,7 @@
 #define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
 #define STOCK_SENT 8
+#define SPENT_PROBES 8   /* one child in so many may be made with a spent edit */
 #define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
 #define SKETCH_RISK 0.5  /* a sketch is made where a child is wrong with this probability */
 
@@ -137,6 +138,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     if (!first) { /* nothing of this island is committed yet, or nothing passed */
         member light = light_start(s, is->start);
         recipe_parents(r, &light, NULL, parents);
+        d->parent = light.child;
         d->parent_edits = light.edits;
         d->single = true;
         return;
@@ -147,6 +149,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         recipe_put(r, r->message, "links", links_of(&s->links, first->genome, mate->genome));
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
     d->reach = (mate && mate->small_ns > first->small_ns ? mate : first)->small_ns * REACH;
+    d->parent = first->child;
     d->parent_edits = first->edits;
     d->single = mate == NULL;
 }
@@ -168,7 +171,7 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
 
 /* Probability that one of the steps makes the child wrong; each may take another arm than its
  * first, where that has no place. */
-static double risk_of(const json_t *steps, const bandit *arms) {
+static double risk_of(const json_t *steps, const bandit_fates *fates) {
     double right = 1;
     size_t i = 0;
     const json_t *step = NULL;
@@ -176,17 +179,38 @@ static double risk_of(const json_t *steps, const bandit *arms) {
         unsigned arm = 0;
         const char *name = json_string_value(json_array_get(step, 0));
         if (name && arm_find(name, &arm))
-            right *= 1 - bandit_risk(arms, arm);
+            right *= 1 - bandit_risk(fates, arm);
     }
     return 1 - right;
 }
 
 /* What is likely wrong may be found so at less cost than a whole build. */
-static void put_sketch(recipe *r, const island *is, ev_pcg *rng) {
-    if (risk_of(json_object_get(r->message, "steps"), &is->arms) <= SKETCH_RISK)
+static void put_sketch(recipe *r, const bandit_fates *fates, ev_pcg *rng) {
+    if (risk_of(json_object_get(r->message, "steps"), fates) <= SKETCH_RISK)
         return;
     bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0;
     recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
+}
+
+/* The edits that steps may take, by their arms. */
+static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *name = NULL;
+    json_array_foreach(steps, i, step) {
+        json_array_foreach(step, k, name) {
+            unsigned arm = 0;
+            if (arm_find(json_string_value(name), &arm) && arm < IR_EDIT_COUNT)
+                kinds[arm] = true;
+        }
+    }
+}
+
+static void put_spent(recipe *r, const spent *known, ev_pcg *rng) {
+    bool kinds[IR_EDIT_COUNT] = {false};
+    kinds_of(json_object_get(r->message, "steps"), kinds);
+    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
+    if (ev_pcg_below(rng, SPENT_PROBES) != 0)
+        recipe_put(r, r->message, "spent", spent_of(known, parent, kinds));
 }
 
 static bool any_step_takes(const json_t *steps, const char *name) {
@@ -269,7 +293,8 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
-    put_sketch(r, is, rng);
+    put_sketch(r, &s->fates, rng);
+    put_spent(r, &s->spent, rng);
     put_stock(r, is, rng);
     recipe_put(r, r->message, "heat", json_true());
 }
@@ -382,16 +407,12 @@ static void settle_passed(search *s, const draft *d, const search_result *r,
         join_island(&s->islands[d->island], &m);
 }
 
-static void pay_fresh(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain, BANDIT_FRESH);
+static void pay_arm(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain);
 }
 
-static void pay_known(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain, BANDIT_KNOWN);
-}
-
-static void pay_wrong(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain, BANDIT_WRONG);
+static void note_fate(void *context, unsigned arm, double fate) {
+    bandit_note(context, arm, (bandit_fate)fate);
 }
 
 static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
@@ -415,15 +436,37 @@ static void learn_links(search *s, const island *is, const search_result *r,
         links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
 }
 
+static bool is_one_edit(const char *operators) {
+    unsigned arm = 0;
+    return arm_find(operators, &arm) && arm < IR_EDIT_COUNT;
+}
+
+/* What is known by another way than as its parent, or was found wrong where only samples are looked
+ * at, says nothing of the edit. */
+static void note_spent(search *s, const draft *d, const search_result *r, const search_verdict *v) {
+    if (!d->single || !r->genome || !is_one_edit(r->operators))
+        return;
+    bool same = v->seen && v->same_as == d->parent;
+    bool wrong = !v->seen && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
+                              v->stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->filtered;
+    if (same || wrong || worked)
+        spent_note(&s->spent, r->genome, worked);
+}
+
+static bandit_fate fate_of(const search_verdict *v) {
+    if (v->seen)
+        return BANDIT_KNOWN;
+    return search_passed(v) || v->filtered ? BANDIT_FRESH : BANDIT_WRONG;
+}
+
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
-    void (*pay)(void *, unsigned, double) = pay_wrong;
-    if (v->seen)
-        pay = pay_known;
-    else if (search_passed(v) || v->filtered)
-        pay = pay_fresh;
-    search_each_arm(r->operators, pay, &is->arms, search_gain(s, d, v));
+    search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+    if (!strchr(r->operators, ',')) /* of several arms any may have spoilt it */
+        search_each_arm(r->operators, note_fate, &s->fates, fate_of(v));
+    note_spent(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
@@ -438,6 +481,10 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
 /* ---- beginning and end ---- */
 
 static ev_status evolve_begin(search *s, ev_error *err) {
+    bandit_odds odds[ARM_COUNT];
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
+        odds[arm] = arm_odds(arm);
+    bandit_expect(&s->fates, odds, ARM_COUNT);
     size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
     each = each < 1 ? 1 : each > MOST_ISLANDS_A_START ? MOST_ISLANDS_A_START : each;
     s->islands = calloc(each * s->start_count, sizeof *s->islands);
@@ -448,7 +495,7 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         is->start = i % s->start_count;
         EV_TRY(population_begin(&is->members, POPULATION, err));
         s->island_count++;
-        search_open_arms(&s->starts[is->start], NULL, &is->arms);
+        search_open_arms(&s->starts[is->start], NULL, &s->fates, &is->arms);
     }
     return EV_OK;
 }
@@ -465,6 +512,7 @@ static void evolve_end(search *s) {
     }
     free(s->islands);
     links_free(&s->links);
+    spent_free(&s->spent);
 }
 
 const search_rules search_rules_evolve = {.opens_light = true,

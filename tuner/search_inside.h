@@ -8,6 +8,7 @@
 #include "tuner/links.h"
 #include "tuner/population.h"
 #include "tuner/search.h"
+#include "tuner/spent.h"
 
 #define STOCK_MOST 48
 #define GAINS_MOST 16
@@ -50,6 +51,7 @@ typedef struct draft {
     uint32_t island; /* of `evolve`; else the start's number */
     uint32_t start, generation;
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
+    uint64_t parent;  /* the first parent's number */
     size_t parent_edits;
     double reach; /* the filter's, ns of the small cases; 0: none */
     bool probes;  /* what the filter would stop is let through, to know what it costs */
@@ -126,7 +128,9 @@ struct search {
     outcome *outcomes; /* [committed] */
     size_t outcome_capacity;
     known *known[SEARCH_HASHES];
-    links links; /* of `evolve` */
+    links links;        /* of `evolve` */
+    bandit_fates fates; /* of `evolve` */
+    spent spent;        /* of `evolve` */
     search_best archive[SEARCH_ARCHIVE];
     size_t archive_edits[SEARCH_ARCHIVE];
     size_t archive_count;
@@ -144,8 +148,10 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char par
 void recipe_start(recipe *r, const search *s, size_t start, char parents[48]);
 /* `count` steps, each an arm of the bandit and what to take where that has no place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
-/* A bandit over the edits that have a place in the start, of one family or of all (NULL). */
-void search_open_arms(const search_start *start, const char *family, bandit *out);
+/* A bandit over the edits that have a place in the start, of one family or of all (NULL); `fates`
+ * as bandit_begin wants it. */
+void search_open_arms(const search_start *start, const char *family, const bandit_fates *fates,
+                      bandit *out);
 /* Borrows the genome. */
 member member_of(const search *s, const search_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* new, and stopped by no gate */
