@@ -191,7 +191,7 @@ const ir_rule ir_rule_MAX_REGISTERS = {any_site, draw_max_registers, apply_max_r
  */
 
 enum {
-#define IR_PIPELINE(id, codegen, use, passes) PIPELINE_##id,
+#define IR_PIPELINE(id, codegen, use, says, passes) PIPELINE_##id,
 #include "ir/pipelines.def"
 #undef IR_PIPELINE
     PIPELINES
@@ -200,11 +200,12 @@ enum {
 enum { KEPT, DRAWN };
 
 static const struct {
-    const char *passes;
+    const char *says, *passes;
     LLVMCodeGenOptLevel codegen;
     bool is_drawn;
 } pipelines[PIPELINES] = {
-#define IR_PIPELINE(id, codegen, use, passes) {passes, LLVMCodeGenLevel##codegen, use == DRAWN},
+#define IR_PIPELINE(id, codegen, use, says, passes)                                                \
+    {says, passes, LLVMCodeGenLevel##codegen, use == DRAWN},
 #include "ir/pipelines.def"
 #undef IR_PIPELINE
 };
@@ -259,7 +260,8 @@ static ev_status apply_pipeline(ir_work *w, const ir_edit *edit, ev_error *err) 
 static void describe_pipeline(const ir_work *w, const ir_edit *edit, ev_str *out) {
     (void)w;
     bool known = edit->option >= 0 && edit->option < PIPELINES;
-    ev_str_printf(out, "runs the passes %s", known ? pipelines[edit->option].passes : "unknown");
+    ev_str_printf(out, "optimises with %s",
+                  known ? pipelines[edit->option].says : "unknown passes");
 }
 
 const ir_rule ir_rule_PIPELINE = {any_site, draw_pipeline, apply_pipeline, describe_pipeline};

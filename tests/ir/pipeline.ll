@@ -1,6 +1,6 @@
 ; The IR before the passes is the base's.
 ; EDIT {"kind":"pipeline","option":3}
-; SAYS runs the passes function(sroa,simplifycfg)
+; SAYS optimises with hardly any passes: sroa and simplifycfg
 
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %x, ptr %y, i32 %n, float %f) {
