@@ -232,6 +232,33 @@ static void test_crossover_keeps_a_pipeline(void **state) {
     assert_int_equal(count_without(genome_of("ABC", 0), genome_of("DEF", 0)), 64);
 }
 
+/* The coordinator's own crossover, and what its message says of it. */
+static void test_crossed_before_it_is_sent(void **state) {
+    (void)state;
+    json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0), *bad = json_pack("{}");
+    ev_pcg rng = ev_pcg_seed(4, 5), same = rng;
+    json_t *child = draw_crossed(a, b, NULL, &rng), *again = draw_crossed(a, b, NULL, &same);
+    json_t *other = draw_crossed(a, b, NULL, &rng);
+    assert_true(json_equal(child, again) && !json_equal(child, other)); /* the stream goes on */
+    assert_true(!json_equal(child, a) && !json_equal(child, b));
+    assert_null(draw_crossed(a, bad, NULL, &rng));
+    json_t *message = json_pack("{s:[O],s:b,s:[],s:[i,i,i,i]}", "parents", child, "crossed", 1,
+                                "steps", "stream", 1, 0, 0, 1);
+    draw_bases bases = {0};
+    ir_genome *out = NULL;
+    ev_str operators = EV_STR_EMPTY;
+    ev_error err;
+    assert_int_equal(draw_child(NULL, &bases, message, &out, &operators, &err), EV_OK);
+    assert_string_equal(ev_str_text(&operators), "crossover");
+    json_t *got = ir_genome_to_json(out);
+    assert_true(json_equal(got, child));
+    ir_genome_free(out);
+    ev_str_free(&operators);
+    json_t *all[] = {a, b, bad, child, again, other, message, got};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        json_decref(all[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learning),
@@ -240,6 +267,7 @@ int main(void) {
         cmocka_unit_test(test_only_what_a_parent_holds),
         cmocka_unit_test(test_crossover_keeps_links),
         cmocka_unit_test(test_crossover_keeps_a_pipeline),
+        cmocka_unit_test(test_crossed_before_it_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,44 @@ static void test_filter_blacklists_nothing(void **state) {
     json_decref(x.genome);
 }
 
+/* One edit of six alone; what is crossed becomes known too. */
+static json_t *one_of_six(int number) {
+    char at[8];
+    snprintf(at, sizeof at, "i%d", number % 6);
+    return json_pack("{s:s,s:{},s:[{s:s,s:s}]}", "start", "textbook", "macros", "edits", "kind",
+                     "delete", "at", at);
+}
+
+static void test_no_crossover_is_known(void **state) {
+    (void)state;
+    const task_start textbook = {.name = "textbook"};
+    search_start start = {.start = &textbook};
+    start.sites[IR_EDIT_DELETE] = 9;
+    const search_settings settings = {
+        .starts = &start, .start_count = 1, .seed = 3, .evaluations = 400};
+    scripted x = {0};
+    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    unsigned crossed = 0;
+    for (int i = 0; i < 150; i++) {
+        search_recipe recipe;
+        assert_int_equal(search_draw(x.s, &recipe, NULL), EV_OK);
+        json_t *child = json_array_get(json_object_get(recipe.message, "parents"), 0);
+        bool is_crossed = json_is_true(json_object_get(recipe.message, "crossed"));
+        uint64_t same_as = 0;
+        assert_true(!is_crossed || !search_knows(x.s, child, SEARCH_BY_GENOME, "", &same_as));
+        crossed += is_crossed;
+        json_decref(x.genome);
+        x.genome = is_crossed ? json_incref(child) : one_of_six(i);
+        json_decref(recipe.message);
+        char hash[24];
+        snprintf(hash, sizeof hash, "code %d", is_crossed ? i : 1000 + i % 6);
+        (void)commit(&x, hash, GATE_NONE, 1000 + i % 37, 100, false);
+    }
+    assert_in_range(crossed, 8, 63); /* there are no more than 64 sets of six */
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
 /* ---- bandit ---- */
 
 #define ARMS 10
@@ -527,6 +565,7 @@ static void test_shares_of_a_pair(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filter_blacklists_nothing),
+        cmocka_unit_test(test_no_crossover_is_known),
         cmocka_unit_test(test_bandit_shares),
         cmocka_unit_test(test_bandit_unlearns_what_it_expects),
         cmocka_unit_test(test_odds_are_probabilities),

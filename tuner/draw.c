@@ -304,25 +304,41 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
     return EV_OK;
 }
 
-static ev_status begin(drawing *d, const json_t *parents, ev_str *operators, ev_error *err) {
+static ev_status cross_parents(drawing *d, const json_t *first, const json_t *second,
+                               ev_error *err) {
     ir_genome *a = NULL, *b = NULL;
-    EV_TRY(ir_genome_from_json(json_array_get(parents, 0), &a, err));
-    if (json_array_size(parents) < 2) {
-        d->genome = a;
-        return EV_OK;
-    }
-    ev_status status = ir_genome_from_json(json_array_get(parents, 1), &b, err);
+    EV_TRY(ir_genome_from_json(first, &a, err));
+    ev_status status = ir_genome_from_json(second, &b, err);
     if (status == EV_OK)
         status = cross(d, a, b, err);
-    if (status == EV_OK)
-        note(operators, ARM_OF(CROSSOVER));
     ir_genome_free(a);
     ir_genome_free(b);
     return status;
 }
 
+static ev_status begin(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
+    const json_t *parents = json_object_get(message, "parents");
+    const json_t *first = json_array_get(parents, 0);
+    bool crosses = json_array_size(parents) > 1;
+    EV_TRY(crosses ? cross_parents(d, first, json_array_get(parents, 1), err)
+                   : ir_genome_from_json(first, &d->genome, err));
+    if (crosses || json_is_true(json_object_get(message, "crossed")))
+        note(operators, ARM_OF(CROSSOVER));
+    return EV_OK;
+}
+
+json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng) {
+    drawing d = {.links = links, .rng = *rng};
+    ev_error ignored;
+    json_t *child =
+        cross_parents(&d, first, second, &ignored) == EV_OK ? ir_genome_to_json(d.genome) : NULL;
+    *rng = d.rng;
+    ir_genome_free(d.genome);
+    return child;
+}
+
 static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
-    EV_TRY(begin(d, json_object_get(message, "parents"), operators, err));
+    EV_TRY(begin(d, message, operators, err));
     const json_t *steps = json_object_get(message, "steps");
     size_t count = json_array_size(steps);
     for (size_t i = 0; i < count; i++) {

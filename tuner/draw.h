@@ -40,8 +40,13 @@ typedef struct draw_bases {
     ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
 } draw_bases;
 
-/* `operators` gets the names of what was applied, with commas between. EV_BAD: a message that does
- * not read, or none of the steps has a place. */
+/* A child of two genomes that is neither, if some tries find one; `links` as links_of gives them.
+ * NULL: out of memory, or a genome that does not read. */
+json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng);
+
+/* The child of a message with two parents is crossed; `"crossed": true` says that the one parent
+ * was made so. `operators` gets the names of what was applied, with commas between. EV_BAD: a
+ * message that does not read, or none of the steps has a place. */
 ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message, ir_genome **out,
                      ev_str *operators, ev_error *err) EV_CHECKED;
 

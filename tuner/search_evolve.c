@@ -13,14 +13,15 @@
 #define POPULATION 32
 #define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
 #define MOST_ISLANDS_A_START 4
-#define PATIENCE 160     /* children of an island without a better best before it restarts */
-#define NEUTRAL 0.001    /* relative change of time that counts as none */
-#define LIGHT_LOSS 0.005 /* of a start by the light pipeline: it grows by it all the same */
-#define BEST_ISLAND 0.5  /* so often the island with the fastest member gets the child */
-#define NICHE_PARENT 0.4 /* so often the parent is the fastest of one setting of the macros */
-#define BEST_PARENT 0.35 /* so often it is the island's fastest, or as fast */
-#define REACH 1.05       /* times the slower parent's small cases: what is slower is filtered */
-#define CROSSOVER 0.3    /* so often there are two parents, where two can be crossed */
+#define PATIENCE 160      /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001     /* relative change of time that counts as none */
+#define LIGHT_LOSS 0.005  /* of a start by the light pipeline: it grows by it all the same */
+#define BEST_ISLAND 0.5   /* so often the island with the fastest member gets the child */
+#define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
+#define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
+#define REACH 1.05        /* times the slower parent's small cases: what is slower is filtered */
+#define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
+#define CROSSOVER_TRIES 6 /* to make a child that is not known */
 #define STOCK_SENT 8
 #define SPENT_PROBES 8   /* one child in so many may be made with a spent edit */
 #define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
@@ -123,6 +124,22 @@ static const member *choose_mate(const population *p, const member *first, ev_pc
     return NULL;
 }
 
+/* A crossover that is not known yet, if some tries find one. */
+static json_t *cross_anew(const search *s, const member *first, const member *mate, ev_pcg *rng) {
+    json_t *links = links_of(&s->links, first->genome, mate->genome);
+    json_t *child = NULL;
+    uint64_t same_as = 0;
+    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+        child = draw_crossed(first->genome, mate->genome, links, rng);
+        if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
+            break;
+        json_decref(child);
+        child = NULL;
+    }
+    json_decref(links);
+    return child;
+}
+
 /* An island's beginning, before it has members. */
 static member light_start(const search *s, size_t start) {
     for (size_t i = 0; i < s->opening_count; i++) {
@@ -144,9 +161,14 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         return;
     }
     const member *mate = choose_mate(&is->members, first, rng);
+    json_t *crossed = mate ? cross_anew(s, first, mate, rng) : NULL;
+    if (!crossed)
+        mate = NULL;
     recipe_parents(r, first, mate, parents);
-    if (mate)
-        recipe_put(r, r->message, "links", links_of(&s->links, first->genome, mate->genome));
+    if (crossed) {
+        recipe_put(r, r->message, "parents", json_pack("[o]", crossed));
+        recipe_put(r, r->message, "crossed", json_true());
+    }
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
     d->reach = (mate && mate->small_ns > first->small_ns ? mate : first)->small_ns * REACH;
     d->parent = first->child;
