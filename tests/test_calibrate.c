@@ -15,15 +15,11 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define WITHIN 0.05
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 static gpu *load(const char *id) {
     gpu *g = NULL;

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define FULL_MHZ 1590.0 /* of a T4: gpus/t4.json */
 #define COUNT 1024
 /* Reads of device memory within one measurement, at most: those of the run before it, and one a
@@ -19,12 +21,6 @@
 #define READS 16
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s", err.text);                                                              \
-    } while (0)
 
 /* y[i] += 1 */
 static const char TEXT[] =

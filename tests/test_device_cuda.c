@@ -14,13 +14,9 @@
 
 #include <cmocka.h>
 
-static ev_error err;
+#include "tests/ok.h"
 
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s", err.text);                                                              \
-    } while (0)
+static ev_error err;
 
 static device *open_ok(const char *id) {
     device *d = NULL;

@@ -13,18 +13,14 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define RANKS_MOST 4u
 #define THREADS 64u
 #define BYTES (THREADS * 4)
 
 static ev_error err;
 static bool one_gpu; /* as the argument says */
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 static void has(const char *text, const char *words) {
     if (strstr(text, words) == NULL)

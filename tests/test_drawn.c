@@ -10,16 +10,11 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define FOLDER "tests/gates/"
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        err.text[0] = '\0';                                                                        \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 /* y = a x + b, by way of code of its own where n is a multiple of five. %s: what stands there; at
  * the end of that way is the label STORE. */

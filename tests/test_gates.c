@@ -15,17 +15,12 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define FOLDER "tests/gates/"
 #define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        err.text[0] = '\0';                                                                        \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 typedef struct bench {
     task *t;

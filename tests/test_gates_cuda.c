@@ -13,15 +13,11 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define FOLDER "tests/gates/"
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 typedef struct bench {
     task *t;

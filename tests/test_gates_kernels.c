@@ -12,16 +12,11 @@
 
 #include <cmocka.h>
 
+#include "tests/ok.h"
+
 #define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
 
 static ev_error err;
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        err.text[0] = '\0';                                                                        \
-        if ((call) != EV_OK)                                                                       \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, err.text);                                   \
-    } while (0)
 
 /* The PTX of a start as it is, and all that it stands on. */
 typedef struct built {

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#define OK(call) assert_int_equal(call, EV_OK)
+#include "tests/ok.h"
+
 #define DRAWS 240
 #define LOOP_FIRST 30 /* lines of kernels/lstm/sd_lstm_fp/textbook.cu */
 #define LOOP_LAST 36
