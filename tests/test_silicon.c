@@ -82,8 +82,11 @@ static void tells_its_cost(void **state) {
         assert_string_equal(json_string_value(json_object_get(row, "kernel")), "vector_add");
         assert_string_equal(json_string_value(json_object_get(row, "blocks")), blocks[i]);
         assert_true(number(row, "vm_seconds") > 0 && number(row, "checked_vm_seconds") > 0);
+        assert_true(number(row, "model_seconds") > 0 && number(row, "checked_model_seconds") > 0);
+        /* a median of ratios: near the ratio of the medians, on a busy machine too */
         double more = 100 * (number(row, "model_seconds") / number(row, "vm_seconds") - 1);
-        assert_true(fabs(number(row, "overhead_percent") - more) < 1e-6 * (1 + fabs(more)));
+        assert_true(fabs(number(row, "overhead_percent") - more) < 50);
+        assert_true(number(row, "rounds") >= 15);
     }
     json_decref(json);
 }

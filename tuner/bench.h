@@ -25,9 +25,10 @@ ev_status bench_strategies(cmd_context *c, ev_error *err) EV_CHECKED;
 typedef struct bench_overhead {
     const char *kernel;
     bool follows_all;
-    double vm_seconds, model_seconds;
-    double checked_seconds, checked_model_seconds;
-    size_t runs; /* of each */
+    double vm_seconds, model_seconds;              /* medians */
+    double checked_seconds, checked_model_seconds; /* the same with all checks */
+    double more, checked_more; /* with the model by without it in the same round: medians */
+    size_t rounds;
 } bench_overhead;
 ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENCH_OVERHEAD_MOST],
                             size_t *count, ev_error *err) EV_CHECKED;

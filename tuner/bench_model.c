@@ -178,13 +178,9 @@ static ev_status silicon_part(cmd_context *c, ev_error *err) {
 /* What the project holds itself to: percent of the machine's time without shadow checks. */
 #define OVERHEAD_BAR 40.0
 
-static double percent_more(double with, double without) {
-    return 100 * (with / without - 1);
-}
-
 static void report_overhead(model_report *r, const bench_overhead *o) {
-    double more = percent_more(o->model_seconds, o->vm_seconds);
-    double checked = percent_more(o->checked_model_seconds, o->checked_seconds);
+    double more = 100 * (o->more - 1);
+    double checked = 100 * (o->checked_more - 1);
     const char *blocks = o->follows_all ? "all followed" : "repeats recalled";
     table_cell(r->rows, "%s", o->kernel);
     table_cell(r->rows, "%s", blocks);
@@ -193,14 +189,14 @@ static void report_overhead(model_report *r, const bench_overhead *o) {
     table_cell(r->rows, "%.0f %%", more);
     table_cell(r->rows, "%.2f ms", o->checked_seconds * 1e3);
     table_cell(r->rows, "%.0f %%", checked);
-    table_cell(r->rows, "%zu", o->runs);
+    table_cell(r->rows, "%zu", o->rounds);
     (void)json_array_append_new(
         r->list,
         json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "kernel", o->kernel,
                   "blocks", blocks, "vm_seconds", o->vm_seconds, "model_seconds", o->model_seconds,
                   "overhead_percent", more, "checked_vm_seconds", o->checked_seconds,
                   "checked_model_seconds", o->checked_model_seconds, "checked_overhead_percent",
-                  checked, "bar_percent", OVERHEAD_BAR, "runs", (json_int_t)o->runs));
+                  checked, "bar_percent", OVERHEAD_BAR, "rounds", (json_int_t)o->rounds));
 }
 
 static ev_status print_overhead(cmd_context *c, const model_report *r, ev_error *err) {
@@ -209,20 +205,23 @@ static ev_status print_overhead(cmd_context *c, const model_report *r, ev_error 
             c, json_pack("{s:s, s:s, s:O}", "bench", "model", "part", "overhead", "rows", r->list),
             err);
     EV_TRY(table_print(r->rows, c->out, err));
-    ev_str_printf(c->out,
-                  "\nCPU time of a launch, all blocks; medians. Blocks that repeat an earlier one "
-                  "at moved addresses\nare recalled; in a sample of a few there may be none, and "
-                  "all are followed. The bar is %.0f %%\nmore than the machine alone without "
-                  "shadow checks; a search runs with all checks on.\n",
-                  OVERHEAD_BAR);
+    ev_str_printf(
+        c->out,
+        "\nCPU time of a launch, all blocks: medians. 'more' is the median over the rounds of "
+        "what the launch\nwith the model took more than the one without it in the same "
+        "round. Blocks that repeat an earlier\none at moved addresses are recalled; in "
+        "a sample of a few there may be none, and all are followed.\nThe bar is %.0f %% "
+        "more than the machine alone without shadow checks; a search runs with all\n"
+        "checks on.\n",
+        OVERHEAD_BAR);
     return EV_OK;
 }
 
 /* `kernel`: of bench vm; NULL: all. */
 static ev_status overhead_of(cmd_context *c, const char *kernel, ev_error *err) {
-    static const char *const columns[] = {"kernel",      "blocks", ">VM alone",
-                                          ">with model", ">more",  ">VM, all checks",
-                                          ">more",       ">runs",  NULL};
+    static const char *const columns[] = {"kernel",      "blocks",  ">VM alone",
+                                          ">with model", ">more",   ">VM, all checks",
+                                          ">more",       ">rounds", NULL};
     bench_overhead rows[BENCH_OVERHEAD_MOST];
     size_t count = 0;
     device *d = NULL;

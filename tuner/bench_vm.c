@@ -175,7 +175,21 @@ static ev_status bench_checks(bench_rig *r, const bench_kernel *k, const char *o
     return EV_OK;
 }
 
-/* Turns about, so that a machine that slows down in between slows all. */
+/* Of each kind as many as keep a slow moment of the host from being the median. */
+#define OVERHEAD_ROUNDS 21
+
+_Static_assert(OVERHEAD_ROUNDS <= BENCH_MOST_RUNS, "a measure has room for them");
+
+/* Median over the rounds of what `with` takes by what `without` does. */
+static double median_ratio(const bench_measure *with, const bench_measure *without) {
+    double ratios[BENCH_MOST_RUNS];
+    for (size_t i = 0; i < with->runs; i++)
+        ratios[i] = with->seconds[i] / without->seconds[i];
+    return bench_quantile(ratios, with->runs, 0.5);
+}
+
+/* Turns about, every other round backwards, so that a machine that slows down in between slows all:
+ * what is compared ran in the same round. */
 static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_overhead out[2],
                                   ev_error *err) {
     static const bench_kind kinds[] = {
@@ -187,26 +201,28 @@ static ev_status measure_overhead(bench_rig *r, const bench_kernel *k, bench_ove
         {.name = "both", .checks = VM_CHECK_ALL, .modelled = true, .follows_all = true}};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     bench_measure m[KINDS] = {{.runs = 0}};
-    double total = 0, seconds[KINDS];
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < KINDS; i++) { /* touches the pages; its time does not count */
         EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
         m[i].runs = 0;
     }
-    while (bench_wants_more(m[0].runs, total))
+    for (size_t round = 0; round < OVERHEAD_ROUNDS; round++)
         for (size_t i = 0; i < KINDS; i++) {
-            EV_TRY(bench_rig_run(r, k, &kinds[i], &m[i], err));
-            total += m[i].seconds[m[i].runs - 1] / 3;
+            size_t kind = round % 2 == 0 ? i : KINDS - 1 - i;
+            EV_TRY(bench_rig_run(r, k, &kinds[kind], &m[kind], err));
         }
-    for (size_t i = 0; i < KINDS; i++)
-        seconds[i] = bench_quantile(m[i].seconds, m[i].runs, 0.5);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         out[i] = (bench_overhead){.kernel = k->name,
                                   .follows_all = kinds[1 + i].follows_all,
-                                  .vm_seconds = seconds[0],
-                                  .model_seconds = seconds[1 + i],
-                                  .checked_seconds = seconds[3],
-                                  .checked_model_seconds = seconds[4 + i],
-                                  .runs = m[0].runs};
+                                  .more = median_ratio(&m[1 + i], &m[0]),
+                                  .checked_more = median_ratio(&m[4 + i], &m[3]),
+                                  .rounds = OVERHEAD_ROUNDS};
+    }
+    for (size_t i = 0; i < 2; i++) { /* sorts them, and so is last */
+        out[i].vm_seconds = bench_quantile(m[0].seconds, m[0].runs, 0.5);
+        out[i].checked_seconds = bench_quantile(m[3].seconds, m[3].runs, 0.5);
+        out[i].model_seconds = bench_quantile(m[1 + i].seconds, m[1 + i].runs, 0.5);
+        out[i].checked_model_seconds = bench_quantile(m[4 + i].seconds, m[4 + i].runs, 0.5);
+    }
     return EV_OK;
 }
 
