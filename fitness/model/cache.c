@@ -41,12 +41,13 @@ static size_t set_words(const model_cache *cache) {
 void model_cache_clear(model_cache *cache) {
     cache->count = 0;
     cache->round += FIRST_ROUND;
+    cache->began = cache->clock;
     /* half is enough for what comes until the next clear */
     if (cache->round != 0 && cache->clock <= UINT32_MAX / 2)
         return;
     memset(cache->sets, 0, set_words(cache) * sizeof *cache->sets);
     memset(cache->lines, 0, (1 + line_count(cache)) * sizeof *cache->lines);
-    cache->clock = 0;
+    cache->clock = cache->began = 0;
     cache->round = FIRST_ROUND;
 }
 

@@ -232,6 +232,7 @@ typedef struct model_cache {
     uint32_t count;     /* of lines touched since */
     uint32_t most;      /* of them, before there are more places */
     uint32_t clock;     /* of uses, in all rounds */
+    uint32_t began;     /* the clock at the last clear */
     bool failed;        /* memory ran out */
 } model_cache;
 
@@ -256,17 +257,18 @@ static inline cache_line *model_cache_line(model_cache *cache, uint64_t line, ui
     return l;
 }
 /* Puts a line into the L1, in the place of the one of its set that was used longest ago: one of an
- * earlier round, where there is any, whose place may now be another line's. The set is hashed, as
+ * earlier round, where there is any, whose place may now be another line's, and which is not
+ * written to. The set is hashed, as
  * the hardware does, so that power-of-two strides spread. */
 static inline void model_cache_place(model_cache *cache, cache_line *l, uint32_t hash) {
     uint32_t way = (hash & cache->set_mask) * CACHE_SET_WORDS;
     const uint32_t *used = cache->sets + way;
     /* without branches: which one it is cannot be foreseen */
     unsigned low = used[1] < used[0], high = 2 + (used[3] < used[2]);
-    way += used[high] < used[low] ? high : low;
+    unsigned oldest = used[high] < used[low] ? high : low;
+    way += oldest;
     uint32_t *place = &cache->sets[way + CACHE_WAYS];
-    cache_line *before = &cache->lines[*place];
-    before->there = before->way == way ? 0 : before->there;
+    cache->lines[used[oldest] > cache->began ? *place : 0].there = 0;
     *place = (uint32_t)(l - cache->lines);
     l->way = way;
 }
