@@ -17,7 +17,7 @@ ev_status model_cache_make(uint64_t l1_bytes, model_cache *out, ev_error *err) {
     uint32_t sets = 1;
     while ((uint64_t)sets * 2 * CACHE_WAYS <= lines && sets < 1u << 20)
         sets *= 2;
-    *out = (model_cache){.lines = calloc(1 + LINES, sizeof *out->lines),
+    *out = (model_cache){.lines = calloc(LINES + 2, sizeof *out->lines),
                          .sets = calloc((size_t)sets * CACHE_SET_WORDS, sizeof *out->sets),
                          .line_mask = LINES - 1,
                          .most = LINES / 4,
@@ -46,7 +46,7 @@ void model_cache_clear(model_cache *cache) {
     if (cache->round != 0 && cache->clock <= UINT32_MAX / 2)
         return;
     memset(cache->sets, 0, set_words(cache) * sizeof *cache->sets);
-    memset(cache->lines, 0, (1 + line_count(cache)) * sizeof *cache->lines);
+    memset(cache->lines, 0, (line_count(cache) + 2) * sizeof *cache->lines);
     cache->clock = cache->began = 0;
     cache->round = FIRST_ROUND;
 }
@@ -72,7 +72,7 @@ static cache_line *place_of(const model_cache *cache, uint64_t line, uint32_t ha
 static bool grow(model_cache *cache) {
     model_cache old = *cache;
     size_t count = line_count(cache);
-    cache_line *lines = calloc(1 + 2 * count, sizeof *lines);
+    cache_line *lines = calloc(2 * count + 2, sizeof *lines);
     if (lines == NULL)
         return false;
     cache->lines = lines;

@@ -224,7 +224,7 @@ typedef struct cache_line {
 #define CACHE_SET_WORDS (2 * CACHE_WAYS)
 
 typedef struct model_cache {
-    cache_line *lines;  /* [0] is none; from [1] on open addressing */
+    cache_line *lines;  /* [0] is none; from [1] on open addressing; the last is none */
     uint32_t line_mask; /* how many there are, a power of two, less one */
     uint32_t set_mask;  /* the same of the sets */
     uint32_t *sets;     /* of the L1 */
@@ -282,13 +282,14 @@ static inline unsigned model_cache_read(model_cache *cache, cache_line *l, uint3
     cache->sets[l->way] = ++cache->clock;
     return missing;
 }
-/* Whether the L1 has the sector, whose line is where it is looked for first, and so reads it;
- * false: nothing was done. *clock: the cache's, which the caller holds meanwhile. */
+/* Whether the L1 has the sector, whose line is where it is looked for first or right after, and so
+ * reads it; false: nothing was done. *clock: the cache's, which the caller holds meanwhile. */
 static inline bool model_cache_hit_sector(const model_cache *cache, uint32_t *clock,
                                           uint64_t sector) {
     uint64_t line = sector / CACHE_SECTORS;
     size_t at = model_line_hash(line) & cache->line_mask;
     const cache_line *l = &cache->lines[1 + at];
+    l += l->tag != line + cache->round; /* no branch: nobody foresees it */
     if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0)
         return false;
     cache->sets[l->way] = ++*clock;
