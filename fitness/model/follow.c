@@ -747,15 +747,18 @@ void model_follow_batch(model *m, block_state *b, const vm_batch *batch) {
     if (b->leader < MODEL_LEADERS)
         model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
     follower f = follow(m, b, batch->warp);
-    vm_batch left = *batch;
-    while (left.count > 0) {
+    vm_batch rest;
+    for (const vm_batch *left = batch;; left = &rest) { /* mostly the first plan has all of it */
         if (f.w->at_barrier)
-            leave_barrier(&f, left.events[0].pc);
-        size_t done = follow_by_plan(&f, &left);
-        while (done == 0 || (done < left.count && !f.w->at_barrier))
-            on_event(&f, &left.events[done++], left.sectors);
-        left.events += done;
-        left.count -= done;
+            leave_barrier(&f, left->events[0].pc);
+        size_t done = follow_by_plan(&f, left);
+        while (done == 0 || (done < left->count && !f.w->at_barrier))
+            on_event(&f, &left->events[done++], left->sectors);
+        if (done == left->count)
+            return;
+        rest = *left;
+        rest.events += done;
+        rest.count -= done;
     }
 }
 
