@@ -475,29 +475,12 @@ static ALWAYS_INLINE plan_code read_one(model *m, block_state *b, uint32_t *cloc
     return from;
 }
 
-/* The same of any. */
-static plan_code read_any(model *m, block_state *b, uint32_t *clock, const plan_access *a,
-                          const uint64_t *at) {
-    plan_code from = 0;
-    for (unsigned left = a->sectors, taken; left > 0; left -= taken, at += taken) {
-        uint64_t line = at[0] / 4;
-        unsigned sectors = sectors_of_line(at, left, &taken);
-        if (__builtin_expect(model_cache_hit(&b->cache, clock, line, sectors), 1))
-            continue;
-        b->cache.clock = *clock;
-        plan_code far = miss_line(m, b, a->cost, line, sectors);
-        *clock = b->cache.clock;
-        from = far > from ? far : from;
-    }
-    return from;
-}
-
 /* An access that is none of the commonest. */
 static __attribute__((noinline)) plan_code follow_other(model *m, block_state *b,
                                                         const plan_access *a, const uint64_t *at) {
     uint64_t remote = 0;
     if (a->way == PLAN_READ)
-        return read_any(m, b, &b->cache.clock, a, at);
+        return read_sectors(m, b, false, a->cost, at, a->sectors, &remote) - MODEL_L1;
     if (a->is_load)
         return read_sectors(m, b, true, a->cost, at, a->sectors, &remote) - MODEL_L1;
     (void)update_global(m, b, a->pc, at, a->sectors, a->later);
