@@ -1,5 +1,5 @@
 /* Spent edits: those that alone, on one base module, came to nothing: the code stayed its parent's,
- * or went wrong. They hardly do otherwise on another parent of that base (of 830 such children of
+ * or went wrong. They hardly do otherwise on another parent of that base (of 638 such children of
  * the shipped tasks 15 did), so they are not drawn again, save in a part of the children. */
 #ifndef TUNER_SPENT_H
 #define TUNER_SPENT_H

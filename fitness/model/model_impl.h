@@ -258,8 +258,7 @@ static inline cache_line *model_cache_line(model_cache *cache, uint64_t line, ui
 }
 /* Puts a line into the L1, in the place of the one of its set that was used longest ago: one of an
  * earlier round, where there is any, whose place may now be another line's, and which is not
- * written to. The set is hashed, as
- * the hardware does, so that power-of-two strides spread. */
+ * written to. The set is hashed, as the hardware does, so that power-of-two strides spread. */
 static inline void model_cache_place(model_cache *cache, cache_line *l, uint32_t hash) {
     uint32_t way = (hash & cache->set_mask) * CACHE_SET_WORDS;
     const uint32_t *used = cache->sets + way;
