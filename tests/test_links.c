@@ -146,34 +146,26 @@ static void test_only_what_a_parent_holds(void **state) {
 
 /* ---- crossover ---- */
 
-static bool has(const ir_genome *genome, char letter) {
+static bool has(const json_t *genome, char letter) {
     char letters[16];
-    json_t *json = ir_genome_to_json(genome);
-    letters_of(json, letters);
-    json_decref(json);
+    letters_of(genome, letters);
     return strchr(letters, letter) != NULL;
 }
 
 /* Of 64 children: how many have B without A. */
 static unsigned count_broken(const json_t *links) {
     unsigned broken = 0, with = 0;
-    for (int child = 0; child < 64; child++) {
-        json_t *message = json_pack("{s:[o,o],s:[],s:[],s:[i,i,i,i],s:O}", "parents",
-                                    genome_of("ABC", 0), genome_of("DEF", 0), "steps", "stock",
-                                    "stream", 1, 0, 0, child, "links", links);
-        assert_non_null(message);
-        draw_bases bases = {0};
-        ir_genome *out = NULL;
-        ev_str operators = EV_STR_EMPTY;
-        ev_error err;
-        if (draw_child(NULL, &bases, message, &out, &operators, &err) != EV_OK)
-            fail_msg("%s", err.text);
-        with += has(out, 'B');
-        broken += has(out, 'B') && !has(out, 'A');
-        ir_genome_free(out);
-        ev_str_free(&operators);
-        json_decref(message);
+    json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0);
+    ev_pcg rng = ev_pcg_seed(1, 2);
+    for (int i = 0; i < 64; i++) {
+        json_t *child = draw_crossed(a, b, links, &rng);
+        assert_non_null(child);
+        with += has(child, 'B');
+        broken += has(child, 'B') && !has(child, 'A');
+        json_decref(child);
     }
+    json_decref(a);
+    json_decref(b);
     assert_in_range(with, 16, 48);
     return broken;
 }
@@ -197,26 +189,25 @@ static json_t *with_pipeline(json_t *genome, int option) {
     return genome;
 }
 
+static unsigned count_pipelines(const json_t *genome) {
+    unsigned count = 0;
+    size_t i = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, edit) count +=
+        strcmp(json_string_value(json_object_get(edit, "kind")), "pipeline") == 0;
+    return count;
+}
+
 /* Of 64 children: how many have no pipeline. */
 static unsigned count_without(json_t *a, json_t *b) {
     unsigned without = 0;
-    for (int child = 0; child < 64; child++) {
-        json_t *message = json_pack("{s:[O,O],s:[],s:[i,i,i,i]}", "parents", a, b, "steps",
-                                    "stream", 1, 0, 0, child);
-        draw_bases bases = {0};
-        ir_genome *out = NULL;
-        ev_str operators = EV_STR_EMPTY;
-        ev_error err;
-        if (draw_child(NULL, &bases, message, &out, &operators, &err) != EV_OK)
-            fail_msg("%s", err.text);
-        unsigned pipelines = 0;
-        for (size_t i = 0; i < ir_genome_edit_count(out); i++)
-            pipelines += ir_genome_edit_kind(out, i) == IR_EDIT_PIPELINE;
-        assert_in_range(pipelines, 0, 1);
-        without += pipelines == 0;
-        ir_genome_free(out);
-        ev_str_free(&operators);
-        json_decref(message);
+    ev_pcg rng = ev_pcg_seed(3, 4);
+    for (int i = 0; i < 64; i++) {
+        json_t *child = draw_crossed(a, b, NULL, &rng);
+        assert_non_null(child);
+        assert_in_range(count_pipelines(child), 0, 1);
+        without += count_pipelines(child) == 0;
+        json_decref(child);
     }
     json_decref(a);
     json_decref(b);

@@ -28,6 +28,16 @@ typedef struct scripted {
     double reach; /* of the child drawn last; 0: it is not filtered */
 } scripted;
 
+/* `start` outlives the search. */
+static scripted begin_scripted(const task_start *of, search_start *start) {
+    *start = (search_start){.start = of, .sites = {[IR_EDIT_DELETE] = 9}};
+    const search_settings settings = {
+        .starts = start, .start_count = 1, .seed = 3, .evaluations = 400};
+    scripted x = {0};
+    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    return x;
+}
+
 static search_recipe draw_next(scripted *x) {
     search_recipe recipe;
     assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
@@ -61,13 +71,9 @@ static void name_genome(scripted *x, int number) {
  * whether that was worth it is told. */
 static void test_filter_blacklists_nothing(void **state) {
     (void)state;
-    const task_start textbook = {.name = "textbook"};
-    search_start start = {.start = &textbook};
-    start.sites[IR_EDIT_DELETE] = 9;
-    const search_settings settings = {
-        .starts = &start, .start_count = 1, .seed = 3, .evaluations = 400};
-    scripted x = {0};
-    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
     unsigned filtered = 0, probed = 0, regretted = 0;
     for (int i = 0; i < 200; i++) {
         char hash[24];
@@ -105,13 +111,9 @@ static json_t *one_of_six(int number) {
 
 static void test_no_crossover_is_known(void **state) {
     (void)state;
-    const task_start textbook = {.name = "textbook"};
-    search_start start = {.start = &textbook};
-    start.sites[IR_EDIT_DELETE] = 9;
-    const search_settings settings = {
-        .starts = &start, .start_count = 1, .seed = 3, .evaluations = 400};
-    scripted x = {0};
-    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
     unsigned crossed = 0;
     for (int i = 0; i < 150; i++) {
         search_recipe recipe;

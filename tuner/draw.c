@@ -370,7 +370,6 @@ ev_status draw_child(const task *t, const draw_bases *bases, const json_t *messa
     drawing d = {.t = t,
                  .bases = bases,
                  .stock = json_object_get(message, "stock"),
-                 .links = json_object_get(message, "links"),
                  .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
                  .rng = stream_of(message)};
     ev_status status = read_spent(&d, json_object_get(message, "spent"), err);

@@ -433,10 +433,6 @@ static void pay_arm(void *context, unsigned arm, double gain) {
     bandit_pay(context, arm, gain);
 }
 
-static void note_fate(void *context, unsigned arm, double fate) {
-    bandit_note(context, arm, (bandit_fate)fate);
-}
-
 static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
     const search *s = context;
     uint64_t child = 0;
@@ -486,8 +482,9 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
-    if (!strchr(r->operators, ',')) /* of several arms any may have spoilt it */
-        search_each_arm(r->operators, note_fate, &s->fates, fate_of(v));
+    unsigned arm = 0;
+    if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
+        bandit_note(&s->fates, arm, fate_of(v));
     note_spent(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
