@@ -126,17 +126,17 @@ static const member *choose_mate(const population *p, const member *first, ev_pc
 
 /* A crossover that is not known yet, if some tries find one. */
 static json_t *cross_anew(const search *s, const member *first, const member *mate, ev_pcg *rng) {
-    json_t *links = links_of(&s->links, first->genome, mate->genome);
+    json_t *needs = links_of(&s->links, first->genome, mate->genome);
     json_t *child = NULL;
     uint64_t same_as = 0;
     for (int i = 0; i < CROSSOVER_TRIES; i++) {
-        child = draw_crossed(first->genome, mate->genome, links, rng);
+        child = draw_crossed(first->genome, mate->genome, needs, rng);
         if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
             break;
         json_decref(child);
         child = NULL;
     }
-    json_decref(links);
+    json_decref(needs);
     return child;
 }
 
@@ -227,12 +227,12 @@ static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
     }
 }
 
-static void put_spent(recipe *r, const spent *known, ev_pcg *rng) {
+static void put_spent(recipe *r, const spent *noted, ev_pcg *rng) {
     bool kinds[IR_EDIT_COUNT] = {false};
     kinds_of(json_object_get(r->message, "steps"), kinds);
     const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
     if (ev_pcg_below(rng, SPENT_PROBES) != 0)
-        recipe_put(r, r->message, "spent", spent_of(known, parent, kinds));
+        recipe_put(r, r->message, "spent", spent_of(noted, parent, kinds));
 }
 
 static bool any_step_takes(const json_t *steps, const char *name) {
