@@ -57,8 +57,18 @@ void ir_build_free(ir_build *build) {
     free(build);
 }
 
+void ir_build_take_edited(ir_build *build, ir_edited *edited) {
+    assert(build->next == IR_STAGE_EDIT && !build->module);
+    assert(!edited || edited->base == build->base);
+    if (edited)
+        build->module = ir_work_take_module(edited);
+    ir_work_close(edited);
+}
+
 static ev_status stage_edit(ir_build *build, double *llvm, ev_error *err) {
     (void)llvm;
+    if (build->module)
+        return EV_OK;
     ir_work *work;
     EV_TRY(ir_work_open(build->base, &work, err));
     ev_status status = EV_OK;

@@ -106,6 +106,8 @@ LLVMModuleRef ir_work_take_module(ir_work *work); /* the caller's now; the work 
  * nearest dominating value of the type (else zero) is taken. A failing apply changes nothing. */
 ev_status ir_work_apply(ir_work *work, ir_edit *edit, ev_pcg *rng, ev_error *err) EV_CHECKED;
 ev_status ir_work_replay(ir_work *work, const ir_edit *edit, ev_error *err) EV_CHECKED;
+/* What an edit inserted while it was drawn gets its tag, once it has one. */
+void ir_work_seal(ir_work *work, uint64_t tag);
 
 uint32_t ir_work_id(const ir_work *work, LLVMValueRef value); /* IR_NONE: no instruction of it */
 uint32_t ir_work_block_of(const ir_work *work, LLVMBasicBlockRef block);

@@ -76,11 +76,19 @@ typedef enum ir_stage {
 const char *ir_stage_name(ir_stage stage);
 
 typedef struct ir_build ir_build;
+/* The edited module of one genome, kept from its drawing to its build; it must go before its base
+ * does. */
+typedef struct ir_work ir_edited;
+void ir_edited_free(ir_edited *edited); /* NULL is fine */
 
 /* Stages are run in order by ir_build_run; each may fail with EV_BAD (the candidate's fault, with
  * the edit's number and kind, or LLVM's message). */
 ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **out,
                        ev_error *err) EV_CHECKED;
+/* Before EDIT, which then has nothing to do: takes over what ir_mutate_edited gave with the very
+ * genome on this base. The module is the one that applying the edits anew would make. NULL is fine.
+ */
+void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 void ir_build_free(ir_build *build);
 /* After VERIFY, once: PTX of the edited module by code generation without optimisation, at a third
@@ -118,6 +126,12 @@ typedef struct ir_hints {
  * arguments alone. */
 ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                     const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
+/* The same without making the parent's edited module anew: `*edited` is that, or NULL, and becomes
+ * the child's; where nothing could be drawn, it stays the parent's. NULL afterwards: it could not
+ * be kept. */
+ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                           const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
+                           ev_error *err) EV_CHECKED;
 
 /* How many places each kind of edit has in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);

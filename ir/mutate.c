@@ -24,6 +24,11 @@ static ev_status open_edited(const ir_base *base, const ir_genome *genome, size_
     return EV_OK;
 }
 
+static void drop_edited(ir_work **edited) {
+    ir_work_close(*edited);
+    *edited = NULL;
+}
+
 static ir_sites list_sites(ir_work *work, ir_edit_kind kind) {
     ir_sites sites = {.arena = work->arena};
     ir_rule_of(kind)->sites(work, &sites);
@@ -76,20 +81,24 @@ static ev_status draw_once(ir_work *work, const ir_sites *sites, const ir_hints 
         return ev_fail(err, EV_BAD, "%s: that one is spent", ir_edit_name(edit->kind));
     *spoilt = true;
     EV_TRY(ir_work_apply(work, edit, rng, err));
-    return ir_edit_seal(edit) ? EV_OK : ev_fail_memory(err, sizeof *edit);
+    if (!ir_edit_seal(edit))
+        return ev_fail_memory(err, sizeof *edit);
+    ir_work_seal(work, edit->tag);
+    return EV_OK;
 }
 
-/* Draws until an edit holds that the parent does not have. */
+/* Draws until an edit holds that the parent does not have. `*edited`, the parent's or NULL, becomes
+ * the child's; what was spoilt goes. */
 static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                           const ir_hints *hints, ev_pcg *rng, ir_edit *out, ev_error *err) {
-    ir_work *work = NULL;
+                           const ir_hints *hints, ev_pcg *rng, ir_work **edited, ir_edit *out,
+                           ev_error *err) {
     ir_sites sites = {0};
     ev_status status = EV_BAD;
     for (int i = 0; i < DRAWS && status == EV_BAD; i++) {
-        if (!work) {
-            EV_TRY(open_edited(base, parent, ir_genome_edit_count(parent), &work, err));
-            sites = list_sites(work, kind);
-        }
+        if (!*edited)
+            EV_TRY(open_edited(base, parent, ir_genome_edit_count(parent), edited, err));
+        if (!sites.arena)
+            sites = list_sites(*edited, kind);
         if (sites.count == 0) {
             status = ev_fail(err, EV_BAD, "%s: no place for it (it needs %s)", ir_edit_name(kind),
                              ir_edit_needs(kind));
@@ -97,38 +106,56 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
         }
         ir_edit edit = {.kind = kind};
         bool spoilt;
-        status = draw_once(work, &sites, hints, rng, &edit, &spoilt, err);
+        status = draw_once(*edited, &sites, hints, rng, &edit, &spoilt, err);
         if (status == EV_OK && ir_genome_holds(parent, &edit.key))
             status = ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(kind));
         if (status == EV_OK)
             *out = edit;
         else
             ir_edit_clear(&edit);
-        if (status == EV_BAD && spoilt) {
-            ir_work_close(work);
-            work = NULL;
+        if (status != EV_OK && spoilt) {
+            drop_edited(edited);
+            sites = (ir_sites){0};
         }
     }
-    ir_work_close(work);
     return status;
 }
 
-ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
-                    const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+/* A knob takes the place of the parent's, whose traces in the module stay there; the pipeline
+ * leaves none. */
+static bool loses_traces(const ir_genome *parent, ir_edit_kind kind) {
+    bool loses = false;
+    for (size_t i = 0; i < ir_genome_edit_count(parent); i++)
+        loses |= ir_genome_edit_kind(parent, i) == kind;
+    return loses && ir_edit_is_knob(kind) && kind != IR_EDIT_PIPELINE;
+}
+
+ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                           const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
+                           ev_error *err) {
     static const ir_hints nothing = {0};
     ir_edit edit;
-    EV_TRY(draw_edit(base, parent, kind, hints ? hints : &nothing, rng, &edit, err));
+    EV_TRY(draw_edit(base, parent, kind, hints ? hints : &nothing, rng, edited, &edit, err));
+    if (loses_traces(parent, kind))
+        drop_edited(edited);
     ir_genome *child = ir_genome_clone(parent);
-    if (!child) {
+    if (!child)
         ir_edit_clear(&edit);
-        return ev_fail_memory(err, 1);
-    }
-    if (!ir_genome_append(child, edit)) {
+    if (!child || !ir_genome_append(child, edit)) {
         ir_genome_free(child);
+        drop_edited(edited);
         return ev_fail_memory(err, sizeof edit);
     }
     *out = child;
     return EV_OK;
+}
+
+ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                    const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+    ir_edited *edited = NULL;
+    ev_status status = ir_mutate_edited(base, parent, kind, hints, rng, &edited, out, err);
+    ir_edited_free(edited);
+    return status;
 }
 
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]) {

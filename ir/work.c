@@ -198,6 +198,10 @@ void ir_work_close(ir_work *w) {
     ev_arena_free(w->arena);
 }
 
+void ir_edited_free(ir_edited *edited) {
+    ir_work_close(edited);
+}
+
 LLVMModuleRef ir_work_take_module(ir_work *w) {
     LLVMModuleRef module = w->module;
     w->module = NULL;
@@ -420,6 +424,13 @@ ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     EV_TRY(repair_all(w, edit, rng, err));
     erase_doomed(w);
     return refresh(w) ? EV_OK : ev_fail_memory(err, 1);
+}
+
+void ir_work_seal(ir_work *w, uint64_t tag) {
+    for (uint32_t id = w->base->count; id < w->count; id++) {
+        if (w->nodes[id].tag == 0)
+            w->nodes[id].tag = tag;
+    }
 }
 
 ev_status ir_work_replay(ir_work *w, const ir_edit *edit, ev_error *err) {

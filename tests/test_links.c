@@ -236,14 +236,15 @@ static void test_crossed_before_it_is_sent(void **state) {
     json_t *message = json_pack("{s:[O],s:b,s:[],s:[i,i,i,i]}", "parents", child, "crossed", 1,
                                 "steps", "stream", 1, 0, 0, 1);
     draw_bases bases = {0};
-    ir_genome *out = NULL;
+    drawn_child out = {0};
     ev_str operators = EV_STR_EMPTY;
     ev_error err;
     assert_int_equal(draw_child(NULL, &bases, message, &out, &operators, &err), EV_OK);
     assert_string_equal(ev_str_text(&operators), "crossover");
-    json_t *got = ir_genome_to_json(out);
+    json_t *got = ir_genome_to_json(out.genome);
     assert_true(json_equal(got, child));
-    ir_genome_free(out);
+    assert_null(out.edited);
+    drawn_child_free(&out);
     ev_str_free(&operators);
     json_t *all[] = {a, b, bad, child, again, other, message, got};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -109,27 +109,40 @@ typedef struct drawing {
     uint64_t *spent; /* marks of edits that are not drawn */
     size_t spent_count;
     ev_pcg rng;
-    ir_genome *genome;
+    drawn_child child;
 } drawing;
 
+void drawn_child_free(drawn_child *child) {
+    ir_edited_free(child->edited);
+    ir_genome_free(child->genome);
+    *child = (drawn_child){0};
+}
+
+/* The genome changes otherwise than by an edit that is drawn. */
+static ir_genome *unedited(drawing *d) {
+    ir_edited_free(d->child.edited);
+    d->child.edited = NULL;
+    return d->child.genome;
+}
+
 static void take(drawing *d, ir_genome *genome) {
-    ir_genome_free(d->genome);
-    d->genome = genome;
+    drawn_child_free(&d->child);
+    d->child.genome = genome;
 }
 
 static ev_status step_macro(drawing *d, ev_error *err) {
-    const task_start *start = task_find_start(d->t, ir_genome_start(d->genome));
+    const task_start *start = task_find_start(d->t, ir_genome_start(d->child.genome));
     if (!start || start->macro_count == 0)
         return ev_fail(err, EV_BAD, "the start has no macros");
     const task_macro *macro = &start->macros[ev_pcg_below(&d->rng, (uint32_t)start->macro_count)];
     if (macro->value_count < 2)
         return ev_fail(err, EV_BAD, "the macro %s has one value only", macro->name);
-    int64_t now = macro_value(d->genome, macro);
+    int64_t now = macro_value(d->child.genome, macro);
     size_t at = ev_pcg_below(&d->rng, (uint32_t)macro->value_count);
     if (macro->values[at] == now)
         at = (at + 1) % macro->value_count;
     ir_genome *child = NULL;
-    EV_TRY(draw_with_macro(d->genome, macro, macro->values[at], ev_pcg_below(&d->rng, 2) != 0,
+    EV_TRY(draw_with_macro(d->child.genome, macro, macro->values[at], ev_pcg_below(&d->rng, 2) != 0,
                            &child, err));
     take(d, child);
     return EV_OK;
@@ -147,12 +160,12 @@ static size_t find_pipeline(const ir_genome *genome) {
 /* The pipeline is exchanged, not dropped: without one a build takes the default's, three times as
  * long. Whether the winner wants it is asked after the search. */
 static ev_status step_drop(drawing *d, ev_error *err) {
-    size_t count = ir_genome_edit_count(d->genome);
+    size_t count = ir_genome_edit_count(d->child.genome);
     size_t at = count > 0 ? ev_pcg_below(&d->rng, (uint32_t)count) : 0;
     for (size_t i = 0; i < count; i++, at = (at + 1) % count) {
-        if (ir_genome_edit_kind(d->genome, at) == IR_EDIT_PIPELINE)
+        if (ir_genome_edit_kind(d->child.genome, at) == IR_EDIT_PIPELINE)
             continue;
-        ir_genome_remove(d->genome, at);
+        ir_genome_remove(unedited(d), at);
         return EV_OK;
     }
     return ev_fail(err, EV_BAD, "there is no edit to drop");
@@ -162,7 +175,7 @@ static ev_status step_drop(drawing *d, ev_error *err) {
 static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev_error *err) {
     ir_genome *from = NULL;
     EV_TRY(ir_genome_from_json(entry, &from, err));
-    if (ir_genome_edit_count(from) == 1 && ir_genome_append_from(d->genome, from, 0))
+    if (ir_genome_edit_count(from) == 1 && ir_genome_append_from(unedited(d), from, 0))
         *changed = true;
     ir_genome_free(from);
     return EV_OK;
@@ -183,13 +196,15 @@ static ev_status step_combine(drawing *d, ev_error *err) {
 
 static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
-    EV_TRY(d->bases->get(d->bases->context, d->genome, &base, err));
+    EV_TRY(d->bases->get(d->bases->context, d->child.genome, &base, err));
     ir_hints hints = {.spent = d->spent, .spent_count = d->spent_count};
     if (d->by_heat)
-        EV_TRY(d->bases->heat(d->bases->context, d->genome, &hints.heat, err));
+        EV_TRY(d->bases->heat(d->bases->context, d->child.genome, &hints.heat, err));
     ir_genome *child = NULL;
-    EV_TRY(ir_mutate(base, d->genome, kind, &hints, &d->rng, &child, err));
-    take(d, child);
+    EV_TRY(ir_mutate_edited(base, d->child.genome, kind, &hints, &d->rng, &d->child.edited, &child,
+                            err));
+    ir_genome_free(d->child.genome);
+    d->child.genome = child;
     return EV_OK;
 }
 
@@ -256,13 +271,13 @@ static bool is_same(const ir_genome *a, const ir_genome *b) {
 
 /* Gives the child the edit that one of its own needs, from a parent that has it. */
 static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
-    json_t *child = ir_genome_to_json(d->genome), *parent = ir_genome_to_json(from);
+    json_t *child = ir_genome_to_json(d->child.genome), *parent = ir_genome_to_json(from);
     ev_status status = child && parent ? EV_OK : ev_fail_memory(err, 0);
     const json_t *needs = json_array_get(link, 1);
     size_t at = genome_find_edit(parent, needs);
     if (status == EV_OK && at != SIZE_MAX && !is_launch_edit(needs) &&
         genome_find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
-        (void)ir_genome_append_from(d->genome, from, at); /* false: it has it */
+        (void)ir_genome_append_from(unedited(d), from, at); /* false: it has it */
     json_decref(child);
     json_decref(parent);
     return status;
@@ -281,11 +296,11 @@ static ev_status keep_links(drawing *d, const ir_genome *a, const ir_genome *b, 
 /* Where the parents have different pipelines the child may have been given neither. One parent's
  * own lack of a pipeline is not passed on: see step_drop. */
 static void keep_pipeline(drawing *d, const ir_genome *from) {
-    if (find_pipeline(d->genome) != SIZE_MAX)
+    if (find_pipeline(d->child.genome) != SIZE_MAX)
         return;
     size_t at = find_pipeline(from);
     if (at != SIZE_MAX)
-        (void)ir_genome_append_from(d->genome, from, at); /* false: never, the child has none */
+        (void)ir_genome_append_from(unedited(d), from, at); /* false: never, it has none */
 }
 
 /* A child that is neither parent, if some tries find one. */
@@ -298,7 +313,7 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
         EV_TRY(keep_links(d, a, b, err));
         keep_pipeline(d, a);
         keep_pipeline(d, b);
-        if (!is_same(d->genome, a) && !is_same(d->genome, b))
+        if (!is_same(d->child.genome, a) && !is_same(d->child.genome, b))
             return EV_OK;
     }
     return EV_OK;
@@ -321,7 +336,7 @@ static ev_status begin(drawing *d, const json_t *message, ev_str *operators, ev_
     const json_t *first = json_array_get(parents, 0);
     bool crosses = json_array_size(parents) > 1;
     EV_TRY(crosses ? cross_parents(d, first, json_array_get(parents, 1), err)
-                   : ir_genome_from_json(first, &d->genome, err));
+                   : ir_genome_from_json(first, &d->child.genome, err));
     if (crosses || json_is_true(json_object_get(message, "crossed")))
         note(operators, ARM_OF(CROSSOVER));
     return EV_OK;
@@ -330,10 +345,11 @@ static ev_status begin(drawing *d, const json_t *message, ev_str *operators, ev_
 json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng) {
     drawing d = {.links = links, .rng = *rng};
     ev_error ignored;
-    json_t *child =
-        cross_parents(&d, first, second, &ignored) == EV_OK ? ir_genome_to_json(d.genome) : NULL;
+    json_t *child = cross_parents(&d, first, second, &ignored) == EV_OK
+                        ? ir_genome_to_json(d.child.genome)
+                        : NULL;
     *rng = d.rng;
-    ir_genome_free(d.genome);
+    drawn_child_free(&d.child);
     return child;
 }
 
@@ -365,8 +381,8 @@ static ev_status read_spent(drawing *d, const json_t *list, ev_error *err) {
     return EV_OK;
 }
 
-ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message, ir_genome **out,
-                     ev_str *operators, ev_error *err) {
+ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
+                     drawn_child *out, ev_str *operators, ev_error *err) {
     drawing d = {.t = t,
                  .bases = bases,
                  .stock = json_object_get(message, "stock"),
@@ -377,8 +393,8 @@ ev_status draw_child(const task *t, const draw_bases *bases, const json_t *messa
         status = draw_steps(&d, message, operators, err);
     free(d.spent);
     if (status == EV_OK)
-        *out = d.genome;
+        *out = d.child;
     else
-        ir_genome_free(d.genome);
+        drawn_child_free(&d.child);
     return status;
 }

@@ -44,11 +44,19 @@ typedef struct draw_bases {
  * NULL: out of memory, or a genome that does not read. */
 json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng);
 
+/* A child, and what its build need not do again. */
+typedef struct drawn_child {
+    ir_genome *genome;
+    ir_edited *edited; /* NULL: the genome's edits are still to be applied */
+} drawn_child;
+
+void drawn_child_free(drawn_child *child);
+
 /* The child of a message with two parents is crossed; `"crossed": true` says that the one parent
  * was made so. `operators` gets the names of what was applied, with commas between. EV_BAD: a
  * message that does not read, or none of the steps has a place. */
-ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message, ir_genome **out,
-                     ev_str *operators, ev_error *err) EV_CHECKED;
+ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
+                     drawn_child *out, ev_str *operators, ev_error *err) EV_CHECKED;
 
 /* The genome with one macro at another value; its default is stored by leaving the macro out.
  * `keep_edits`: also edits that name instructions of the old base module. */

@@ -193,12 +193,16 @@ static ev_status build_asking(worker *w, worker_build *b, const wish *wanted, bo
     return EV_OK;
 }
 
-/* Takes `genome` over. */
-static ev_status evaluate(worker *w, ir_genome *genome, const wish *wanted, ev_error *err) {
+/* Takes the child over. */
+static ev_status evaluate(worker *w, drawn_child child, const wish *wanted, ev_error *err) {
     worker_build b = {0};
     outcome o = {0};
     ev_error why = {0};
-    ev_status status = worker_build_begin(w, genome, &b, &why);
+    ev_status status = worker_build_begin(w, child.genome, &b, &why);
+    if (status == EV_OK)
+        ir_build_take_edited(b.build, child.edited);
+    else
+        ir_edited_free(child.edited);
     EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
     bool known = false;
     score s = {.stopped = GATE_NONE};
@@ -231,13 +235,13 @@ static ev_status get_base(void *context, const ir_genome *genome, const ir_base 
     return bases_get(w->bases, genome, out, err);
 }
 
-static ev_status draw(worker *w, const json_t *message, ir_genome **genome, ev_str *operators,
+static ev_status draw(worker *w, const json_t *message, drawn_child *child, ev_str *operators,
                       outcome *o, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_DRAW, err));
     double before = ev_clock_cpu();
     draw_bases from = {.context = w, .get = get_base, .heat = worker_heat};
     ev_error why = {0};
-    ev_status status = draw_child(w->t, &from, message, genome, operators, &why);
+    ev_status status = draw_child(w->t, &from, message, child, operators, &why);
     w->seconds[PART_MUTATE] += ev_clock_cpu() - before;
     return judge(o, GATE_VERIFY, status, &why, err);
 }
@@ -247,17 +251,17 @@ static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
                    .sketch = device_properties_of(w->device)->modelled
                                  ? (score_sketch)ev_json_integer(message, "sketch", 0)
                                  : SKETCH_NOTHING};
-    ir_genome *genome = NULL;
+    drawn_child child = {0};
     ev_str operators = EV_STR_EMPTY;
     outcome o = {0};
     bool known = false;
-    ev_status status = draw(w, message, &genome, &operators, &o, err);
-    if (status == EV_OK && genome)
-        status = ask_drawn(w, genome, ev_str_text(&operators), &known, err);
+    ev_status status = draw(w, message, &child, &operators, &o, err);
+    if (status == EV_OK && child.genome)
+        status = ask_drawn(w, child.genome, ev_str_text(&operators), &known, err);
     ev_str_free(&operators);
-    if (status == EV_OK && genome && !known)
-        return evaluate(w, genome, &wanted, err);
-    ir_genome_free(genome);
+    if (status == EV_OK && child.genome && !known)
+        return evaluate(w, child, &wanted, err);
+    drawn_child_free(&child);
     EV_TRY(status);
     guard_watch(0);
     return o.failed ? send_failed(w, &o, err) : send_done(w, message_new(MESSAGE_DONE), err);
@@ -360,7 +364,7 @@ static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_
     ir_genome *genome = NULL;
     EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
     if (kind == MESSAGE_SCORE)
-        return evaluate(w, genome, &(wish){0}, err);
+        return evaluate(w, (drawn_child){.genome = genome}, &(wish){0}, err);
     return job_after_search(w, kind, genome, err);
 }
 
