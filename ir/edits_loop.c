@@ -156,19 +156,33 @@ static void mark_loop(const ir_work *w, uint32_t header, uint32_t latch, bool *i
     }
 }
 
+/* The blocks to which one that they dominate leads back. */
+static void mark_headers(const ir_work *w, bool *heads) {
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        for (uint32_t e = w->graph.first[b + 1]; e < w->graph.first[b + 2]; e++) {
+            uint32_t to = w->graph.succ[e] - 1;
+            heads[to] |= reaches(w, b) && ir_work_block_dominates(w, to, b);
+        }
+    }
+}
+
 /* For every block, the block before its innermost loop: IR_NONE where it is in none or several
  * blocks lead into the loop. NULL: out of memory. */
 static uint32_t *find_preheaders(ir_work *w) {
     uint32_t *before = EV_NEW_ARRAY(w->arena, uint32_t, w->block_count);
     uint32_t *size = EV_NEW_ARRAY(w->arena, uint32_t, w->block_count);
     bool *in = EV_NEW_ARRAY(w->arena, bool, w->block_count);
-    if (!before || !size || !in)
+    bool *heads = EV_NEW_ARRAY(w->arena, bool, w->block_count);
+    if (!before || !size || !in || !heads)
         return NULL;
     for (uint32_t b = 0; b < w->block_count; b++) {
         before[b] = IR_NONE;
         size[b] = UINT32_MAX;
     }
+    mark_headers(w, heads);
     for (uint32_t header = 0; header < w->block_count; header++) {
+        if (!heads[header])
+            continue;
         uint32_t outside = IR_NONE, outsiders = 0, blocks = 0;
         memset(in, 0, w->block_count * sizeof *in);
         for (uint32_t b = 0; b < w->block_count; b++) {

@@ -123,19 +123,44 @@ static bool is_lane_type(LLVMTypeRef type) {
     }
 }
 
-/* The first access of the block like `first` at `offset` bytes behind it, IR_NONE if none. */
-static uint32_t find_partner(const ir_work *w, uint32_t first, const place *from, int64_t offset) {
-    LLVMValueRef like = value_at(w, first);
-    const ir_block *block = &w->blocks[w->nodes[first].block];
-    for (uint32_t i = block->first; i < block->last; i++) {
+typedef struct access {
+    uint32_t id;
+    LLVMOpcode opcode;
+    LLVMTypeRef type;
+    place at;
+} access;
+
+/* The plain accesses of one block, in order. */
+typedef struct accesses {
+    access *items;
+    uint32_t count;
+} accesses;
+
+static uint32_t count_accesses(const ir_work *w, const ir_block *block) {
+    uint32_t count = 0;
+    for (uint32_t i = block->first; i < block->last; i++)
+        count += is_plain_access(value_at(w, w->sequence[i]));
+    return count;
+}
+
+/* None where memory runs out, which the arena remembers. */
+static accesses list_accesses(const ir_work *w, const ir_block *block, ev_arena *arena) {
+    accesses list = {EV_NEW_ARRAY(arena, access, count_accesses(w, block) + 1), 0};
+    for (uint32_t i = block->first; list.items && i < block->last; i++) {
         LLVMValueRef insn = value_at(w, w->sequence[i]);
-        if (!is_plain_access(insn) ||
-            LLVMGetInstructionOpcode(insn) != LLVMGetInstructionOpcode(like) ||
-            type_of(insn) != type_of(like))
-            continue;
-        place at = place_of(w, address_of(insn));
-        if (is_adjacent(from, &at, offset))
-            return w->sequence[i];
+        if (is_plain_access(insn))
+            list.items[list.count++] = (access){w->sequence[i], LLVMGetInstructionOpcode(insn),
+                                                type_of(insn), place_of(w, address_of(insn))};
+    }
+    return list;
+}
+
+/* The first access of the block like `first` at `offset` bytes behind it, IR_NONE if none. */
+static uint32_t find_partner(const accesses *list, const access *first, int64_t offset) {
+    for (const access *a = list->items; a < list->items + list->count; a++) {
+        if (a->opcode == first->opcode && a->type == first->type &&
+            is_adjacent(&first->at, &a->at, offset))
+            return a->id;
     }
     return IR_NONE;
 }
@@ -146,17 +171,17 @@ typedef struct group {
     uint64_t bytes;             /* of one lane */
 } group;
 
-static bool find_group(const ir_work *w, uint32_t first, uint32_t count, group *out) {
-    LLVMValueRef insn = value_at(w, first);
-    if (!is_plain_access(insn) || !is_lane_type(type_of(insn)))
+static bool find_group(const ir_work *w, const accesses *list, const access *from, uint32_t count,
+                       group *out) {
+    uint32_t first = from->id;
+    if (!is_lane_type(from->type))
         return false;
-    out->bytes = LLVMABISizeOfType(LLVMGetModuleDataLayout(w->module), type_of(insn));
+    out->bytes = LLVMABISizeOfType(LLVMGetModuleDataLayout(w->module), from->type);
     if (out->bytes * count > MOST_BYTES)
         return false;
-    place from = place_of(w, address_of(insn));
     out->lanes[0] = out->earliest = out->latest = first;
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t id = find_partner(w, first, &from, (int64_t)(out->bytes * i));
+        uint32_t id = find_partner(list, from, (int64_t)(out->bytes * i));
         if (id == IR_NONE)
             return false;
         out->lanes[i] = id;
@@ -166,20 +191,21 @@ static bool find_group(const ir_work *w, uint32_t first, uint32_t count, group *
             out->latest = id;
     }
     /* The lowest address must be known where the one access will stand. */
-    uint32_t address = ir_work_id(w, address_of(insn));
-    bool load = LLVMIsALoadInst(insn) != NULL;
+    uint32_t address = ir_work_id(w, address_of(value_at(w, first)));
+    bool load = from->opcode == LLVMLoad;
     return !load || address == IR_NONE || w->nodes[address].block != w->nodes[first].block ||
            w->nodes[address].order < w->nodes[out->earliest].order;
 }
 
 static void widen_sites(const ir_work *w, ir_sites *sites) {
     group unused;
-    for (uint32_t i = 0; i < w->sequence_count; i++) {
-        if (!is_plain_access(value_at(w, w->sequence[i])))
-            continue;
-        for (uint32_t lanes = 2; lanes <= MOST_LANES; lanes *= 2) {
-            if (find_group(w, w->sequence[i], lanes, &unused))
-                ir_sites_add(sites, w->sequence[i], lanes);
+    for (const ir_block *block = w->blocks; block < w->blocks + w->block_count; block++) {
+        accesses list = list_accesses(w, block, sites->arena);
+        for (const access *a = list.items; a < list.items + list.count; a++) {
+            for (uint32_t lanes = 2; lanes <= MOST_LANES; lanes *= 2) {
+                if (find_group(w, &list, a, lanes, &unused))
+                    ir_sites_add(sites, a->id, lanes);
+            }
         }
     }
 }
@@ -228,13 +254,22 @@ static void widen_stores(ir_work *w, const group *g, uint32_t count) {
     ir_work_added(w, store);
 }
 
+static bool find_group_at(const ir_work *w, uint32_t at, uint32_t count, group *out) {
+    accesses list = list_accesses(w, &w->blocks[w->nodes[at].block], w->arena);
+    for (const access *a = list.items; a < list.items + list.count; a++) {
+        if (a->id == at)
+            return find_group(w, &list, a, count, out);
+    }
+    return false;
+}
+
 static ev_status apply_widen(ir_work *w, const ir_edit *edit, ev_error *err) {
     uint32_t at;
     group g;
     EV_TRY(ir_work_need(w, &edit->at, "at", &at, err));
     if (!edit->has_option || (edit->option != 2 && edit->option != 4))
         return ev_fail(err, EV_BAD, "\"option\" is missing or neither 2 nor 4");
-    if (!find_group(w, at, (uint32_t)edit->option, &g))
+    if (!find_group_at(w, at, (uint32_t)edit->option, &g))
         return ev_fail(err, EV_BAD, "\"at\" has no %lld adjacent accesses in its block",
                        (long long)edit->option);
     if (LLVMIsALoadInst(value_at(w, at)))

@@ -60,9 +60,13 @@ typedef struct ir_node {
 } ir_node;
 
 /* Pointer to number: open addressing, never shrinks. Nothing depends on its order. */
+typedef struct ir_slot {
+    const void *key; /* NULL: free */
+    uint32_t value;
+} ir_slot;
+
 typedef struct ir_map {
-    const void **keys;
-    uint32_t *values;
+    ir_slot *slots;
     uint32_t capacity; /* a power of two */
     uint32_t count;
 } ir_map;
@@ -84,12 +88,16 @@ typedef struct ir_work {
     ir_map map;         /* instructions to nodes */
     uint32_t *sequence; /* nodes in the order of the module */
     uint32_t sequence_count, sequence_capacity;
+    uint32_t *spare_sequence; /* room for the next one */
+    uint32_t spare_capacity;
     ir_block *blocks; /* block b is node b + 1 of the graph, whose root goes to every entry block */
     uint32_t block_count, block_capacity;
     ir_map block_map;
     ir_graph graph;
     ir_dominance dominance;
     bool cfg_changed;  /* an edit's apply sets it */
+    bool reordered;    /* it added, moved or erased an instruction */
+    bool dooms;        /* it doomed one */
     uint64_t tag;      /* of the edit being applied; 0 while it is being drawn */
     uint32_t parts;    /* inserted by it so far */
     ir_value *scratch; /* what ir_values_in_reach lists */

@@ -10,8 +10,9 @@
  */
 
 static uint32_t map_slot(const ir_map *map, const void *key) {
-    uint32_t slot = (uint32_t)ev_mix64((uint64_t)(uintptr_t)key) & (map->capacity - 1);
-    while (map->keys[slot] && map->keys[slot] != key)
+    uint64_t mixed = ((uint64_t)(uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u;
+    uint32_t slot = (uint32_t)(mixed >> 32) & (map->capacity - 1);
+    while (map->slots[slot].key && map->slots[slot].key != key)
         slot = (slot + 1) & (map->capacity - 1);
     return slot;
 }
@@ -22,16 +23,12 @@ static bool map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
     ir_map grown = {.capacity = 64};
     while (grown.capacity < 4 * count)
         grown.capacity *= 2;
-    grown.keys = EV_NEW_ARRAY(arena, const void *, grown.capacity);
-    grown.values = EV_NEW_ARRAY(arena, uint32_t, grown.capacity);
-    if (!grown.keys || !grown.values)
+    grown.slots = EV_NEW_ARRAY(arena, ir_slot, grown.capacity);
+    if (!grown.slots)
         return false;
     for (uint32_t i = 0; i < map->capacity; i++) {
-        if (!map->keys[i])
-            continue;
-        uint32_t slot = map_slot(&grown, map->keys[i]);
-        grown.keys[slot] = map->keys[i];
-        grown.values[slot] = map->values[i];
+        if (map->slots[i].key)
+            grown.slots[map_slot(&grown, map->slots[i].key)] = map->slots[i];
     }
     grown.count = map->count;
     *map = grown;
@@ -41,14 +38,13 @@ static bool map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
 /* The caller has reserved room. */
 static void map_put(ir_map *map, const void *key, uint32_t value) {
     uint32_t slot = map_slot(map, key);
-    map->count += map->keys[slot] == NULL;
-    map->keys[slot] = key;
-    map->values[slot] = value;
+    map->count += map->slots[slot].key == NULL;
+    map->slots[slot] = (ir_slot){key, value};
 }
 
 static uint32_t map_get(const ir_map *map, const void *key) {
     uint32_t slot = map_slot(map, key);
-    return map->keys[slot] ? map->values[slot] : IR_NONE;
+    return map->slots[slot].key ? map->slots[slot].value : IR_NONE;
 }
 
 /* Room for `count` items of `size` bytes, keeping the first `used`. NULL: out of memory. */
@@ -132,32 +128,81 @@ static bool make_graph(ir_work *w) {
     return ir_dominance_make(&w->graph, w->arena, &w->dominance);
 }
 
-/* Lists the nodes in the module's order; instructions that are not known yet (of a fresh clone)
- * become nodes of the base. */
-static bool lay_out(ir_work *w, bool fresh) {
+/* The sequence as it was, and how far it has been followed. */
+typedef struct ir_trail {
+    const uint32_t *sequence;
+    uint32_t count, at;
+} ir_trail;
+
+/* Mostly the next of the trail, which is quicker to see than to look up. */
+static uint32_t follow(const ir_work *w, ir_trail *trail, LLVMValueRef insn) {
+    if (trail->at < trail->count && w->nodes[trail->sequence[trail->at]].value == insn)
+        return trail->sequence[trail->at++];
+    uint32_t id = ir_work_id(w, insn);
+    assert(id != IR_NONE);
+    uint32_t was_at = w->nodes[id].order;
+    if (was_at < trail->count && trail->sequence[was_at] == id)
+        trail->at = was_at + 1;
+    return id;
+}
+
+static void put_in_sequence(ir_work *w, uint32_t id, uint32_t block) {
+    w->nodes[id].block = block;
+    w->nodes[id].order = w->sequence_count;
+    w->sequence[w->sequence_count++] = id;
+}
+
+/* Begins a new sequence; the old one is the trail. */
+static bool begin_sequence(ir_work *w, ir_trail *trail) {
+    uint32_t capacity = w->sequence_capacity;
+    uint32_t *next = list_reserve(w->arena, w->spare_sequence, &w->spare_capacity, 0,
+                                  w->base->count + w->count, sizeof *next);
+    if (!next)
+        return false;
+    *trail = (ir_trail){w->sequence, w->sequence_count, 0};
+    w->spare_sequence = w->sequence;
+    w->sequence = next;
+    w->sequence_capacity = w->spare_capacity;
+    w->spare_capacity = capacity;
     w->sequence_count = 0;
+    return true;
+}
+
+/* Lists the nodes in the module's order; the instructions of a fresh clone become nodes of the
+ * base. */
+static bool lay_out(ir_work *w, bool fresh) {
+    ir_trail trail;
+    if (!begin_sequence(w, &trail))
+        return false;
     for (uint32_t b = 0; b < w->block_count; b++) {
         ir_block *block = &w->blocks[b];
         block->first = w->sequence_count;
         for (LLVMValueRef i = LLVMGetFirstInstruction(block->block); i;
              i = LLVMGetNextInstruction(i)) {
-            if (fresh && !add_node(w, (ir_node){.value = i, .number = w->count}))
+            uint32_t id = fresh ? w->count : follow(w, &trail, i);
+            if (fresh && !add_node(w, (ir_node){.value = i, .number = id}))
                 return false;
-            uint32_t id = ir_work_id(w, i);
-            assert(id != IR_NONE);
-            uint32_t *sequence =
-                list_reserve(w->arena, w->sequence, &w->sequence_capacity, w->sequence_count,
-                             w->sequence_count + 1, sizeof *w->sequence);
-            if (!sequence)
-                return false;
-            w->sequence = sequence;
-            w->nodes[id].block = b;
-            w->nodes[id].order = w->sequence_count;
-            w->sequence[w->sequence_count++] = id;
+            put_in_sequence(w, id, b);
         }
         block->last = w->sequence_count;
     }
     return true;
+}
+
+/* What was erased leaves the sequence. */
+static void close_ranks(ir_work *w) {
+    uint32_t from = 0;
+    w->sequence_count = 0;
+    for (uint32_t b = 0; b < w->block_count; b++) {
+        ir_block *block = &w->blocks[b];
+        uint32_t last = block->last;
+        block->first = w->sequence_count;
+        for (; from < last; from++) {
+            if (w->nodes[w->sequence[from]].value)
+                put_in_sequence(w, w->sequence[from], b);
+        }
+        block->last = w->sequence_count;
+    }
 }
 
 static bool refresh(ir_work *w) {
@@ -266,23 +311,27 @@ ev_status ir_work_need(const ir_work *w, const ir_name *name, const char *what, 
 }
 
 void ir_work_added(ir_work *w, LLVMValueRef value) {
+    w->reordered = true;
     /* A node that finds no memory is missed by lay_out's caller: the arena remembers. */
     add_node(w, (ir_node){.value = value, .added = true, .tag = w->tag, .number = w->parts++});
 }
 
 void ir_work_doom(ir_work *w, uint32_t id) {
     w->nodes[id].doomed = true;
+    w->dooms = true;
 }
 
 void ir_work_erase(ir_work *w, uint32_t id) {
     LLVMInstructionEraseFromParent(w->nodes[id].value);
     w->nodes[id].value = NULL;
+    w->reordered = true;
 }
 
 void ir_work_move_before(ir_work *w, uint32_t id, uint32_t place) {
     LLVMInstructionRemoveFromParent(w->nodes[id].value);
     LLVMPositionBuilderBefore(w->builder, w->nodes[place].value);
     LLVMInsertIntoBuilder(w->builder, w->nodes[id].value);
+    w->reordered = true;
 }
 
 /* ---- dominance of values ----------------------------------------------------------------------
@@ -396,6 +445,18 @@ static ev_status repair_all(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *er
     return EV_OK;
 }
 
+#ifndef NDEBUG
+static bool breaks_a_use(const ir_work *w) {
+    bool broken = false;
+    for (uint32_t place = 0; place < w->sequence_count; place++) {
+        uint32_t user = w->sequence[place];
+        for (uint32_t k = 0; k < ir_operand_count(w->nodes[user].value); k++)
+            broken |= use_is_broken(w, user, k);
+    }
+    return broken;
+}
+#endif
+
 /* Doomed instructions may use each other, so all let go of theirs first. */
 static void erase_doomed(ir_work *w) {
     for (uint32_t id = 0; id < w->count; id++) {
@@ -418,12 +479,20 @@ static void erase_doomed(ir_work *w) {
 ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     w->tag = rng ? 0 : edit->tag;
     w->parts = 0;
+    w->reordered = w->dooms = false;
     EV_TRY(ir_rule_of(edit->kind)->apply(w, edit, err));
-    if (ev_arena_failed(w->arena) || !refresh(w))
+    bool anew = w->reordered || w->cfg_changed;
+    if (ev_arena_failed(w->arena) || (anew && !refresh(w)))
         return ev_fail_memory(err, 1);
-    EV_TRY(repair_all(w, edit, rng, err));
-    erase_doomed(w);
-    return refresh(w) ? EV_OK : ev_fail_memory(err, 1);
+    /* An edit that sets an operand, and no more, takes care that it may be used there. */
+    assert(anew || w->dooms || !breaks_a_use(w));
+    if (anew || w->dooms)
+        EV_TRY(repair_all(w, edit, rng, err));
+    if (w->dooms) {
+        erase_doomed(w);
+        close_ranks(w);
+    }
+    return EV_OK;
 }
 
 void ir_work_seal(ir_work *w, uint64_t tag) {
