@@ -35,6 +35,10 @@ static int ptx_version(int sm) {
     return 0;
 }
 
+int ir_base_ptx_version(const ir_base *base) {
+    return ptx_version(base->sm);
+}
+
 /* ---- LLVM's messages --------------------------------------------------------------------------
  */
 

@@ -14,6 +14,7 @@ struct ir_build {
     LLVMModuleRef module;
     LLVMMemoryBufferRef ptx;
     LLVMMemoryBufferRef sketch;
+    ev_str direct;
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
@@ -51,6 +52,7 @@ void ir_build_free(ir_build *build) {
         LLVMDisposeMemoryBuffer(build->ptx);
     if (build->sketch)
         LLVMDisposeMemoryBuffer(build->sketch);
+    ev_str_free(&build->direct);
     if (build->module)
         LLVMDisposeModule(build->module);
     ir_genome_free(build->genome);
@@ -144,8 +146,26 @@ static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     return EV_OK;
 }
 
+ev_status ir_build_direct(ir_build *build, const char **ptx, size_t *bytes, bool *covered,
+                          ev_error *err) {
+    assert(build->next == IR_STAGE_OPTIMISE || build->next == IR_STAGE_EMIT);
+    assert(!build->failed);
+    ev_str_clear(&build->direct);
+    ev_status status = ir_emit_direct(build->base, build->module, &build->direct, err);
+    *covered = status == EV_OK;
+    if (status == EV_OK) {
+        *ptx = ev_str_text(&build->direct);
+        *bytes = build->direct.length;
+    }
+    return status == EV_BAD ? EV_OK : status;
+}
+
 ev_status ir_build_sketch(ir_build *build, const char **ptx, size_t *bytes, ev_error *err) {
     assert(build->next == IR_STAGE_OPTIMISE && !build->failed && !build->sketch);
+    bool covered;
+    EV_TRY(ir_build_direct(build, ptx, bytes, &covered, err));
+    if (covered)
+        return EV_OK;
     LLVMModuleRef copy = LLVMCloneModule(build->module);
     ev_status status = emit(build->base, build->base->sketch_machine, copy, &build->sketch, err);
     LLVMDisposeModule(copy);

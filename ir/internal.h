@@ -40,6 +40,11 @@ ev_sha256 ir_module_sha256(LLVMModuleRef module);
 
 /* EV_BAD when the module holds what is known to make LLVM 19's NVPTX back end abort the process. */
 ev_status ir_refuse_fatal(LLVMModuleRef module, ev_error *err) EV_CHECKED;
+/* Appends the PTX of the base's entry in `module`, which stays as it is: the direct emitter's.
+ * EV_BAD, naming the instruction: there is something that it has no way for. */
+ev_status ir_emit_direct(const ir_base *base, LLVMModuleRef module, ev_str *out,
+                         ev_error *err) EV_CHECKED;
+int ir_base_ptx_version(const ir_base *base); /* 78 is 7.8 */
 /* The pass pipeline that the genome's knob names, as LLVMRunPasses takes it; the default's without
  * one, and NULL, for none, where the base is optimised already. */
 const char *ir_pipeline_of(const ir_genome *genome);
@@ -70,6 +75,11 @@ typedef struct ir_map {
     uint32_t capacity; /* a power of two */
     uint32_t count;
 } ir_map;
+
+/* Room for `count` keys. False: out of memory. */
+bool ir_map_reserve(ir_map *map, ev_arena *arena, uint32_t count);
+void ir_map_put(ir_map *map, const void *key, uint32_t value); /* the caller has reserved room */
+uint32_t ir_map_get(const ir_map *map, const void *key);       /* IR_NONE: not there */
 
 typedef struct ir_block {
     LLVMBasicBlockRef block;

@@ -17,7 +17,7 @@ static uint32_t map_slot(const ir_map *map, const void *key) {
     return slot;
 }
 
-static bool map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
+bool ir_map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
     if (map->capacity >= 2 * count && map->capacity > 0)
         return true;
     ir_map grown = {.capacity = 64};
@@ -36,13 +36,13 @@ static bool map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
 }
 
 /* The caller has reserved room. */
-static void map_put(ir_map *map, const void *key, uint32_t value) {
+void ir_map_put(ir_map *map, const void *key, uint32_t value) {
     uint32_t slot = map_slot(map, key);
     map->count += map->slots[slot].key == NULL;
     map->slots[slot] = (ir_slot){key, value};
 }
 
-static uint32_t map_get(const ir_map *map, const void *key) {
+uint32_t ir_map_get(const ir_map *map, const void *key) {
     uint32_t slot = map_slot(map, key);
     return map->slots[slot].key ? map->slots[slot].value : IR_NONE;
 }
@@ -68,10 +68,10 @@ static void *list_reserve(ev_arena *arena, void *items, uint32_t *capacity, uint
 static bool add_node(ir_work *w, ir_node node) {
     ir_node *nodes =
         list_reserve(w->arena, w->nodes, &w->capacity, w->count, w->count + 1, sizeof *w->nodes);
-    if (!nodes || !map_reserve(&w->map, w->arena, w->count + 1))
+    if (!nodes || !ir_map_reserve(&w->map, w->arena, w->count + 1))
         return false;
     w->nodes = nodes;
-    map_put(&w->map, node.value, w->count);
+    ir_map_put(&w->map, node.value, w->count);
     w->nodes[w->count++] = node;
     return true;
 }
@@ -79,10 +79,10 @@ static bool add_node(ir_work *w, ir_node node) {
 static bool add_block(ir_work *w, LLVMBasicBlockRef block, LLVMValueRef function) {
     ir_block *blocks = list_reserve(w->arena, w->blocks, &w->block_capacity, w->block_count,
                                     w->block_count + 1, sizeof *w->blocks);
-    if (!blocks || !map_reserve(&w->block_map, w->arena, w->block_count + 1))
+    if (!blocks || !ir_map_reserve(&w->block_map, w->arena, w->block_count + 1))
         return false;
     w->blocks = blocks;
-    map_put(&w->block_map, block, w->block_count);
+    ir_map_put(&w->block_map, block, w->block_count);
     w->blocks[w->block_count++] = (ir_block){.block = block, .function = function};
     return true;
 }
@@ -90,7 +90,7 @@ static bool add_block(ir_work *w, LLVMBasicBlockRef block, LLVMValueRef function
 static bool list_blocks(ir_work *w) {
     w->block_count = 0;
     w->block_map = (ir_map){0};
-    bool ok = map_reserve(&w->block_map, w->arena, 1);
+    bool ok = ir_map_reserve(&w->block_map, w->arena, 1);
     for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             ok = ok && add_block(w, b, f);
@@ -121,7 +121,7 @@ static bool make_graph(ir_work *w) {
         first[b + 1] = edges;
         LLVMValueRef last = LLVMGetBasicBlockTerminator(w->blocks[b].block);
         for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++)
-            succ[edges++] = map_get(&w->block_map, LLVMGetSuccessor(last, i)) + 1;
+            succ[edges++] = ir_map_get(&w->block_map, LLVMGetSuccessor(last, i)) + 1;
     }
     first[w->block_count + 1] = edges;
     w->graph = (ir_graph){w->block_count + 1, first, succ};
@@ -224,7 +224,7 @@ ev_status ir_work_open(const ir_base *base, ir_work **out, ev_error *err) {
     w->context = base->context;
     w->module = LLVMCloneModule(base->module);
     w->builder = LLVMCreateBuilderInContext(w->context);
-    if (!map_reserve(&w->map, arena, base->count) || !list_blocks(w) || !make_graph(w) ||
+    if (!ir_map_reserve(&w->map, arena, base->count) || !list_blocks(w) || !make_graph(w) ||
         !lay_out(w, true)) {
         ir_work_close(w);
         return ev_fail_memory(err, base->count * sizeof(ir_node));
@@ -258,12 +258,12 @@ LLVMModuleRef ir_work_take_module(ir_work *w) {
 
 /* LLVM may give a new instruction the address of an erased one, which the map still knows. */
 uint32_t ir_work_id(const ir_work *w, LLVMValueRef value) {
-    uint32_t id = map_get(&w->map, value);
+    uint32_t id = ir_map_get(&w->map, value);
     return id != IR_NONE && w->nodes[id].value == value ? id : IR_NONE;
 }
 
 uint32_t ir_work_block_of(const ir_work *w, LLVMBasicBlockRef block) {
-    return map_get(&w->block_map, block);
+    return ir_map_get(&w->block_map, block);
 }
 
 ir_name ir_work_name(const ir_work *w, uint32_t id) {

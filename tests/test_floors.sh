@@ -40,7 +40,7 @@ check_tree() (
     if (!sub(/\/.*/, "", floor)) { floor = own } # a name without a folder is of the same floor
     if (!(floor in sees)) { wrong("no such floor: " name); return }
     if (index(sees[own], " " floor " ") == 0) wrong(own "/ may not see " floor "/: " name)
-    if (name ~ /^ir\/[^\/]*internal\.h$/ && FILENAME !~ /^ir\/[^\/]*\.c$/)
+    if (name ~ /^ir\/[^\/]*internal\.h$/ && FILENAME !~ /^ir\/[^\/]*(\.c|internal\.h)$/)
       wrong("the inside of ir is for ir/*.c alone: " name)
     if (own == "bundle" && FILENAME ~ /^bundle\/reader/ && name !~ /^base\// && name !~ /^(bundle\/)?reader[^\/]*$/)
       wrong("the reader of bundles sees base/ and itself only: " name)
@@ -103,6 +103,7 @@ prove_that_it_can_fail() {
   expect ir/a.c '#include <llvm-c/Core.h>' ''
   expect ir/internal.h '#include <llvm-c/Core.h>' ''
   expect ir/b.c '#include "ir/internal.h"' ''
+  expect ir/b_internal.h '#include "ir/internal.h"' ''
   expect fitness/cuda/a.c '#include <cuda.h>' ''
   expect tuner/a.c '#include "bundle/bundle.h"' ''
   expect bundle/reader.c '#include "bundle/reader.h"' ''

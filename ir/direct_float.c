@@ -1,0 +1,285 @@
+/* Floating-point arithmetic of the direct emitter, above all: which products join which sums.
+ *
+ * LLVM joins a product and a sum, both allowed to contract, into one fma with one rounding, and
+ * which of two products it takes changes the result's bits. So its rules are followed to the
+ * letter: DAGCombiner.cpp of LLVM 19, visitFADDForFMACombine, visitFSUBForFMACombine and
+ * visitFMULForFMADistributiveCombine, for a target with aggressive fusion. It looks at one block at
+ * a time, at its last instruction first, and counts uses as they are then. */
+#include "ir/direct_internal.h"
+
+#include <string.h>
+
+static bool has_flag(LLVMValueRef insn, LLVMFastMathFlags flag) {
+    return (LLVMGetFastMathFlags(insn) & flag) != 0;
+}
+
+/* ---- which join -------------------------------------------------------------------------------
+ */
+
+/* Operand of `of` that is an instruction of the same block with the opcode and the flag. */
+static direct_value *neighbour(const ir_direct *d, const direct_value *of, unsigned operand,
+                               LLVMOpcode opcode, LLVMFastMathFlags flag) {
+    direct_value *value = direct_value_of(d, LLVMGetOperand(of->value, operand));
+    if (!value || value->opcode != opcode || value->block != of->block ||
+        (flag && !has_flag(value->value, flag)))
+        return NULL;
+    return value;
+}
+
+static void count_operands(const ir_direct *d, const direct_value *value, int by);
+
+static void lose_use(const ir_direct *d, direct_value *value) {
+    value->uses--;
+    if (value->uses == 0)
+        count_operands(d, value, -1);
+}
+
+static void count_operands(const ir_direct *d, const direct_value *value, int by) {
+    unsigned count = (unsigned)LLVMGetNumOperands(value->value);
+    for (unsigned i = 0; i < count; i++) {
+        direct_value *operand = direct_value_of(d, LLVMGetOperand(value->value, i));
+        if (!operand || operand->block != value->block)
+            continue;
+        if (by > 0)
+            operand->uses++;
+        else if (operand->opcode == LLVMFMul && operand->uses > 0)
+            lose_use(d, operand);
+    }
+}
+
+/* The product's factors are now the sum's operands too. */
+static void join_product(const ir_direct *d, direct_value *sum, direct_value *product,
+                         direct_fuse how) {
+    sum->fuse = (uint8_t)how;
+    count_operands(d, product, 1);
+    lose_use(d, product);
+}
+
+static void fuse_sum(const ir_direct *d, direct_value *sum) {
+    if (!has_flag(sum->value, LLVMFastMathAllowContract) ||
+        LLVMGetOperand(sum->value, 0) == LLVMGetOperand(sum->value, 1))
+        return;
+    direct_value *left = neighbour(d, sum, 0, LLVMFMul, LLVMFastMathAllowContract);
+    direct_value *right = neighbour(d, sum, 1, LLVMFMul, LLVMFastMathAllowContract);
+    if (left && right && left->uses > right->uses)
+        left = NULL;
+    if (left)
+        join_product(d, sum, left, DIRECT_FMA_LEFT);
+    else if (right)
+        join_product(d, sum, right, DIRECT_FMA_RIGHT);
+}
+
+static void fuse_difference(const ir_direct *d, direct_value *difference) {
+    if (!has_flag(difference->value, LLVMFastMathAllowContract))
+        return;
+    direct_value *left = neighbour(d, difference, 0, LLVMFMul, LLVMFastMathAllowContract);
+    direct_value *right = neighbour(d, difference, 1, LLVMFMul, LLVMFastMathAllowContract);
+    if (left && right && left->uses > right->uses)
+        left = NULL;
+    if (left)
+        join_product(d, difference, left, DIRECT_FMA_LEFT);
+    else if (right)
+        join_product(d, difference, right, DIRECT_FMA_RIGHT);
+}
+
+static bool is_one(LLVMValueRef value) {
+    LLVMBool lost;
+    if (!LLVMIsAConstantFP(value))
+        return false;
+    double number = LLVMConstRealGetDouble(value, &lost);
+    return number == 1.0 || number == -1.0;
+}
+
+/* (x + 1) y and its like become x y + y where the sum is known to be finite. */
+static void fuse_product(const ir_direct *d, direct_value *product) {
+    if (!has_flag(product->value, LLVMFastMathAllowContract))
+        return;
+    bool first_is_sum = neighbour(d, product, 0, LLVMFAdd, LLVMFastMathNone) != NULL;
+    direct_value *checked =
+        direct_value_of(d, LLVMGetOperand(product->value, first_is_sum ? 0 : 1));
+    if (!checked || checked->block != product->block ||
+        !LLVMCanValueUseFastMathFlags(checked->value) ||
+        !has_flag(checked->value, LLVMFastMathNoInfs))
+        return;
+    static const LLVMOpcode opcodes[] = {LLVMFAdd, LLVMFSub};
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned i = 0; i < 2; i++) {
+            direct_value *sum = neighbour(d, product, i, opcodes[k], LLVMFastMathNone);
+            if (!sum || !(is_one(LLVMGetOperand(sum->value, 1)) ||
+                          (k == 1 && is_one(LLVMGetOperand(sum->value, 0)))))
+                continue;
+            product->fuse = i == 0 ? DIRECT_DISTRIBUTE_0 : DIRECT_DISTRIBUTE_1;
+            return;
+        }
+}
+
+/* Flags whose further consequences in LLVM are not followed here. */
+static void refuse_liberties(ir_direct *d, const direct_value *value) {
+    LLVMValueRef insn = value->value;
+    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReciprocal)) {
+        LLVMValueRef by = LLVMGetOperand(insn, 1);
+        for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (user != insn && LLVMIsAInstruction(user) &&
+                LLVMGetInstructionOpcode(user) == LLVMFDiv && LLVMGetOperand(user, 1) == by &&
+                LLVMGetInstructionParent(user) == LLVMGetInstructionParent(insn))
+                direct_refuse(d, insn, "divisions by one divisor with reciprocals allowed");
+        }
+        if (LLVMIsConstant(by))
+            direct_refuse(d, insn, "a division by a constant with reciprocals allowed");
+    }
+    if ((value->opcode == LLVMFAdd || value->opcode == LLVMFSub || value->opcode == LLVMFMul) &&
+        has_flag(insn, LLVMFastMathAllowReassoc))
+        direct_refuse(d, insn, "sums and products with reassociation allowed");
+}
+
+static bool is_real(const direct_value *value) {
+    LLVMTypeRef type = LLVMTypeOf(value->value);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        type = LLVMGetElementType(type);
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind || kind == LLVMHalfTypeKind;
+}
+
+/* Uses outside the block count as one, and none where there are none at all. */
+static uint32_t outside_uses(const ir_direct *d, const direct_value *value) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value->value); use; use = LLVMGetNextUse(use)) {
+        direct_value *user = direct_value_of(d, LLVMGetUser(use));
+        if (user && (user->block != value->block || user->opcode == LLVMPHI))
+            return 1;
+    }
+    return 0;
+}
+
+void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end) {
+    for (uint32_t v = end; v-- > first;) {
+        direct_value *value = &d->values[v];
+        if (value->opcode == LLVMFMul)
+            value->uses += outside_uses(d, value);
+        if (value->opcode != LLVMPHI)
+            count_operands(d, value, 1);
+    }
+    for (uint32_t v = end; v-- > first && d->status == EV_OK;) {
+        direct_value *value = &d->values[v];
+        if (value->opcode < LLVMAdd || value->opcode > LLVMFDiv)
+            continue;
+        if (!is_real(value))
+            continue;
+        refuse_liberties(d, value);
+        if (value->opcode == LLVMFAdd)
+            fuse_sum(d, value);
+        else if (value->opcode == LLVMFSub)
+            fuse_difference(d, value);
+        else if (value->opcode == LLVMFMul)
+            fuse_product(d, value);
+    }
+}
+
+/* ---- selection --------------------------------------------------------------------------------
+ */
+
+typedef struct terms {
+    const direct_operand *items;
+    direct_operand room[DIRECT_LEAVES];
+    unsigned count;
+} terms;
+
+static void terms_of(ir_direct *d, LLVMValueRef value, terms *out) {
+    out->items = direct_parts(d, value, out->room, &out->count);
+}
+
+static direct_operand negated(ir_direct *d, direct_operand a) {
+    if (a.kind == DIRECT_INT) {
+        a.imm ^= a.cls == DIRECT_F ? (int64_t)0x80000000u : INT64_MIN;
+        return a;
+    }
+    return direct_pure1(d, a.cls == DIRECT_F ? "neg.f32" : "neg.f64", a.cls, a);
+}
+
+static direct_operand fma_of(ir_direct *d, direct_operand a, direct_operand b, direct_operand c) {
+    return direct_pure3(d, a.cls == DIRECT_F ? "fma.rn.f32" : "fma.rn.f64", a.cls, a, b, c);
+}
+
+static direct_operand one_of(direct_class cls) {
+    return (direct_operand){.kind = DIRECT_INT,
+                            .cls = (uint8_t)cls,
+                            .imm = cls == DIRECT_F ? 0x3f800000 : 0x3ff0000000000000};
+}
+
+static direct_operand plain(ir_direct *d, LLVMOpcode opcode, direct_operand a, direct_operand b) {
+    static const char *const ops[4][2] = {{"add.rn.f32", "add.rn.f64"},
+                                          {"sub.rn.f32", "sub.rn.f64"},
+                                          {"mul.rn.f32", "mul.rn.f64"},
+                                          {"div.rn.f32", "div.rn.f64"}};
+    unsigned wide = a.cls - DIRECT_F;
+    unsigned row = opcode == LLVMFAdd ? 0 : opcode == LLVMFSub ? 1 : opcode == LLVMFMul ? 2 : 3;
+    if (row == 3 && a.kind == DIRECT_INT && a.imm == one_of(a.cls).imm)
+        return direct_pure1(d, wide ? "rcp.rn.f64" : "rcp.rn.f32", a.cls, b);
+    return direct_pure2(d, ops[row][wide], a.cls, a, b);
+}
+
+/* Sums: x y + z, or x y - z, or z - x y. */
+static void select_fused(ir_direct *d, const direct_value *value, direct_operand *result) {
+    bool left = value->fuse == DIRECT_FMA_LEFT, minus = value->opcode == LLVMFSub;
+    LLVMValueRef product = LLVMGetOperand(value->value, left ? 0 : 1);
+    terms x, y, z;
+    terms_of(d, LLVMGetOperand(product, 0), &x);
+    terms_of(d, LLVMGetOperand(product, 1), &y);
+    terms_of(d, LLVMGetOperand(value->value, left ? 1 : 0), &z);
+    for (unsigned i = 0; i < x.count; i++) {
+        direct_operand a = x.items[i], b = y.items[i], c = z.items[i];
+        if (minus && left)
+            c = negated(d, c);
+        else if (minus && b.kind == DIRECT_INT)
+            b = negated(d, b);
+        else if (minus)
+            a = negated(d, a);
+        result[i] = fma_of(d, a, b, c);
+    }
+}
+
+/* Products of a sum with 1 or -1. */
+static void select_distributed(ir_direct *d, const direct_value *value, direct_operand *result) {
+    unsigned at = value->fuse == DIRECT_DISTRIBUTE_0 ? 0 : 1;
+    LLVMValueRef sum = LLVMGetOperand(value->value, at);
+    bool minus = LLVMGetInstructionOpcode(sum) == LLVMFSub;
+    bool one_first = minus && is_one(LLVMGetOperand(sum, 0));
+    terms x, y, one;
+    terms_of(d, LLVMGetOperand(sum, one_first ? 1 : 0), &x);
+    terms_of(d, LLVMGetOperand(sum, one_first ? 0 : 1), &one);
+    terms_of(d, LLVMGetOperand(value->value, 1 - at), &y);
+    bool positive = one.items[0].imm == one_of(one.items[0].cls).imm;
+    bool adds = minus && !one_first ? !positive : positive;
+    for (unsigned i = 0; i < y.count; i++) {
+        direct_operand a = one_first ? negated(d, x.items[i]) : x.items[i];
+        direct_operand b = y.items[i];
+        result[i] = fma_of(d, a, b, adds ? b : negated(d, b));
+    }
+}
+
+void direct_select_float(ir_direct *d, LLVMValueRef insn) {
+    const direct_value *value = direct_value_of(d, insn);
+    direct_leaf leaves[DIRECT_LEAVES];
+    unsigned count = direct_leaves(LLVMTypeOf(insn), leaves);
+    if (count == 0 || (leaves[0].cls != DIRECT_F && leaves[0].cls != DIRECT_FD)) {
+        direct_refuse(d, insn, "arithmetic of this type");
+        return;
+    }
+    direct_operand result[DIRECT_LEAVES];
+    terms a, b;
+    if (value->opcode == LLVMFNeg) {
+        terms_of(d, LLVMGetOperand(insn, 0), &a);
+        for (unsigned i = 0; i < count; i++)
+            result[i] = negated(d, a.items[i]);
+    } else if (value->fuse == DIRECT_FMA_LEFT || value->fuse == DIRECT_FMA_RIGHT) {
+        select_fused(d, value, result);
+    } else if (value->fuse != DIRECT_ALONE) {
+        select_distributed(d, value, result);
+    } else {
+        terms_of(d, LLVMGetOperand(insn, 0), &a);
+        terms_of(d, LLVMGetOperand(insn, 1), &b);
+        for (unsigned i = 0; i < count; i++)
+            result[i] = plain(d, (LLVMOpcode)value->opcode, a.items[i], b.items[i]);
+    }
+    direct_define(d, insn, result, count);
+}
