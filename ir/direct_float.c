@@ -113,24 +113,115 @@ static void fuse_product(const ir_direct *d, direct_value *product) {
         }
 }
 
+/* ---- reassociation ----------------------------------------------------------------------------
+ */
+
+static bool is_fused(const direct_value *value) {
+    return value && (value->fuse == DIRECT_FMA_LEFT || value->fuse == DIRECT_FMA_RIGHT);
+}
+
+/* The product that a fused sum adds to, used there alone. */
+static direct_value *added_product(const ir_direct *d, const direct_value *sum) {
+    bool left = sum->fuse == DIRECT_FMA_LEFT;
+    if (!is_fused(sum) || sum->uses != 1 || (left && sum->opcode == LLVMFSub))
+        return NULL;
+    direct_value *product = neighbour(d, sum, left ? 1 : 0, LLVMFMul, LLVMFastMathNone);
+    return product && product->uses == 1 ? product : NULL;
+}
+
+/* (a b + c d) + e becomes a b + (c d + e) where the outer sum may be reassociated. LLVM comes back
+ * to it once the inner one is fused. */
+static void nest(const ir_direct *d, direct_value *inner) {
+    direct_value *product = added_product(d, inner);
+    LLVMUseRef use = product ? LLVMGetFirstUse(inner->value) : NULL;
+    if (!use || LLVMGetNextUse(use))
+        return;
+    direct_value *outer = direct_value_of(d, LLVMGetUser(use));
+    if (!outer || outer->block != inner->block || outer->opcode != LLVMFAdd ||
+        outer->fuse != DIRECT_ALONE || !has_flag(outer->value, LLVMFastMathAllowContract) ||
+        !has_flag(outer->value, LLVMFastMathAllowReassoc))
+        return;
+    bool first = LLVMGetOperand(outer->value, 0) == inner->value;
+    outer->fuse = first ? DIRECT_NEST_0 : DIRECT_NEST_1;
+    inner->uses = 0;
+    product->uses = 0;
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+static bool is_constant_in(const direct_value *value, unsigned operand) {
+    return value && LLVMIsConstant(LLVMGetOperand(value->value, operand));
+}
+
+static bool is_double(const direct_value *sum) {
+    return sum && LLVMGetOperand(sum->value, 0) == LLVMGetOperand(sum->value, 1);
+}
+
+/* Sums with reassociation that LLVM folds further than is followed here: of constants, and of a
+ * value with its own multiples. */
+static bool folds_further(const ir_direct *d, const direct_value *value) {
+    direct_value *sums[2], *products[2];
+    for (unsigned i = 0; i < 2; i++) {
+        sums[i] = neighbour(d, value, i, LLVMFAdd, LLVMFastMathNone);
+        products[i] = neighbour(d, value, i, LLVMFMul, LLVMFastMathNone);
+    }
+    if (is_double(sums[0]) || is_double(sums[1]))
+        return true;
+    if (is_constant_in(value, 1) && (is_constant_in(sums[0], 1) || is_constant_in(products[0], 1)))
+        return true;
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef other = LLVMGetOperand(value->value, 1 - i);
+        const direct_value *of[] = {sums[i], products[i]};
+        for (unsigned k = 0; k < 2; k++)
+            if (of[k] && (LLVMGetOperand(of[k]->value, 0) == other ||
+                          LLVMGetOperand(of[k]->value, 1) == other))
+                return true;
+        direct_value *call = neighbour(d, value, i, LLVMCall, LLVMFastMathNone);
+        if (call && value->opcode == LLVMFAdd && value->fuse == DIRECT_ALONE &&
+            strncmp(ir_call_name(call->value), "llvm.fma.", 9) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool shares_divisor(LLVMValueRef insn) {
+    LLVMValueRef by = LLVMGetOperand(insn, 1);
+    if (LLVMIsConstant(by))
+        return true;
+    for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (user != insn && LLVMIsAInstruction(user) &&
+            LLVMGetInstructionOpcode(user) == LLVMFDiv && LLVMGetOperand(user, 1) == by &&
+            LLVMGetInstructionParent(user) == LLVMGetInstructionParent(insn))
+            return true;
+    }
+    return false;
+}
+
+/* Differences of a fused sum whose other product may be reassociated. */
+static bool nests_difference(const ir_direct *d, const direct_value *value) {
+    for (unsigned i = 0; i < 2 && value->fuse == DIRECT_ALONE; i++) {
+        direct_value *sum = neighbour(d, value, i, LLVMFAdd, LLVMFastMathNone);
+        direct_value *product = sum ? added_product(d, sum) : NULL;
+        if (product && has_flag(product->value, LLVMFastMathAllowReassoc))
+            return true;
+    }
+    return false;
+}
+
 /* Flags whose further consequences in LLVM are not followed here. */
 static void refuse_liberties(ir_direct *d, const direct_value *value) {
     LLVMValueRef insn = value->value;
-    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReciprocal)) {
-        LLVMValueRef by = LLVMGetOperand(insn, 1);
-        for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
-            LLVMValueRef user = LLVMGetUser(use);
-            if (user != insn && LLVMIsAInstruction(user) &&
-                LLVMGetInstructionOpcode(user) == LLVMFDiv && LLVMGetOperand(user, 1) == by &&
-                LLVMGetInstructionParent(user) == LLVMGetInstructionParent(insn))
-                direct_refuse(d, insn, "divisions by one divisor with reciprocals allowed");
-        }
-        if (LLVMIsConstant(by))
-            direct_refuse(d, insn, "a division by a constant with reciprocals allowed");
-    }
-    if ((value->opcode == LLVMFAdd || value->opcode == LLVMFSub || value->opcode == LLVMFMul) &&
-        has_flag(insn, LLVMFastMathAllowReassoc))
-        direct_refuse(d, insn, "sums and products with reassociation allowed");
+    bool arithmetic =
+        value->opcode == LLVMFAdd || value->opcode == LLVMFSub || value->opcode == LLVMFMul;
+    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReciprocal) &&
+        shares_divisor(insn))
+        direct_refuse(d, insn, "divisions by one divisor with reciprocals allowed");
+    if (arithmetic && has_flag(insn, LLVMFastMathAllowReassoc) && folds_further(d, value))
+        direct_refuse(d, insn, "this sum or product with reassociation allowed");
+    if (value->opcode == LLVMFSub && nests_difference(d, value))
+        direct_refuse(d, insn, "a difference with reassociation allowed");
 }
 
 static bool is_real(const direct_value *value) {
@@ -165,14 +256,18 @@ void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end) {
             continue;
         if (!is_real(value))
             continue;
-        refuse_liberties(d, value);
         if (value->opcode == LLVMFAdd)
             fuse_sum(d, value);
         else if (value->opcode == LLVMFSub)
             fuse_difference(d, value);
         else if (value->opcode == LLVMFMul)
             fuse_product(d, value);
+        nest(d, value);
     }
+    for (uint32_t v = first; v < end && d->status == EV_OK; v++)
+        if (d->values[v].opcode >= LLVMAdd && d->values[v].opcode <= LLVMFDiv &&
+            is_real(&d->values[v]))
+            refuse_liberties(d, &d->values[v]);
 }
 
 /* ---- selection --------------------------------------------------------------------------------
@@ -238,6 +333,26 @@ static void select_fused(ir_direct *d, const direct_value *value, direct_operand
     }
 }
 
+/* a b + (c d + e), the inner sum being fused on its own side. */
+static void select_nested(ir_direct *d, const direct_value *value, direct_operand *result) {
+    unsigned at = value->fuse == DIRECT_NEST_0 ? 0 : 1;
+    const direct_value *inner = direct_value_of(d, LLVMGetOperand(value->value, at));
+    unsigned side = inner->fuse == DIRECT_FMA_LEFT ? 0 : 1;
+    LLVMValueRef outer_product = LLVMGetOperand(inner->value, side);
+    LLVMValueRef inner_product = LLVMGetOperand(inner->value, 1 - side);
+    terms a, b, c, e, f;
+    terms_of(d, LLVMGetOperand(outer_product, 0), &a);
+    terms_of(d, LLVMGetOperand(outer_product, 1), &b);
+    terms_of(d, LLVMGetOperand(inner_product, 0), &c);
+    terms_of(d, LLVMGetOperand(inner_product, 1), &e);
+    terms_of(d, LLVMGetOperand(value->value, 1 - at), &f);
+    for (unsigned i = 0; i < a.count; i++) {
+        direct_operand sum = fma_of(d, c.items[i], e.items[i], f.items[i]);
+        direct_operand x = inner->opcode == LLVMFSub ? negated(d, a.items[i]) : a.items[i];
+        result[i] = fma_of(d, x, b.items[i], sum);
+    }
+}
+
 /* Products of a sum with 1 or -1. */
 static void select_distributed(ir_direct *d, const direct_value *value, direct_operand *result) {
     unsigned at = value->fuse == DIRECT_DISTRIBUTE_0 ? 0 : 1;
@@ -273,6 +388,8 @@ void direct_select_float(ir_direct *d, LLVMValueRef insn) {
             result[i] = negated(d, a.items[i]);
     } else if (value->fuse == DIRECT_FMA_LEFT || value->fuse == DIRECT_FMA_RIGHT) {
         select_fused(d, value, result);
+    } else if (value->fuse == DIRECT_NEST_0 || value->fuse == DIRECT_NEST_1) {
+        select_nested(d, value, result);
     } else if (value->fuse != DIRECT_ALONE) {
         select_distributed(d, value, result);
     } else {

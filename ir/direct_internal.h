@@ -66,8 +66,10 @@ enum { DIRECT_LEAVES = 16, DIRECT_ANY_SPACE = 255 }; /* scalars of a value at mo
 
 typedef enum direct_fuse {
     DIRECT_ALONE,
-    DIRECT_FMA_LEFT,     /* a * b + y or a * b - y, operand 0 being the product */
-    DIRECT_FMA_RIGHT,    /* x + a * b or x - a * b */
+    DIRECT_FMA_LEFT,  /* a * b + y or a * b - y, operand 0 being the product */
+    DIRECT_FMA_RIGHT, /* x + a * b or x - a * b */
+    DIRECT_NEST_0,    /* a * b + (c * d + y), operand 0 being a * b + c * d */
+    DIRECT_NEST_1,
     DIRECT_DISTRIBUTE_0, /* (a +- 1) * y, operand 0 being the sum */
     DIRECT_DISTRIBUTE_1
 } direct_fuse;

@@ -302,22 +302,29 @@ static bool class_is_live(ir_direct *d, uint32_t reg, uint32_t block) {
     return false;
 }
 
+/* Whether an edge reads the register in a copy, be it one that needs no instruction. */
+static bool edge_reads(ir_direct *d, const direct_edge *edge, uint32_t reg) {
+    for (uint32_t c = edge->first; c < edge->first + edge->count; c++) {
+        const direct_copy *copy = &d->copies.items[c];
+        if (copy->from.kind == DIRECT_REG && d->registers.items[copy->phi].needed &&
+            direct_class_of(d, copy->from.reg) == reg)
+            return true;
+    }
+    return false;
+}
+
 /* Whether an edge's copies may be made before the branch, on the way to `other` too. */
 static bool may_go_before(ir_direct *d, const direct_block *block, const direct_edge *edge,
                           const direct_edge *other) {
-    uint32_t count, others;
-    move *moves = moves_of(d, edge, &count), *rest = moves_of(d, other, &others);
-    if (d->status != EV_OK)
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (class_is_live(d, moves[i].to, other->to) ||
-            direct_class_of(d, block->condition.reg) == moves[i].to)
+    uint32_t count;
+    move *moves = moves_of(d, edge, &count);
+    for (uint32_t i = 0; i < count && d->status == EV_OK; i++) {
+        uint32_t to = moves[i].to;
+        if (class_is_live(d, to, other->to) || edge_reads(d, other, to) ||
+            direct_class_of(d, block->condition.reg) == to)
             return false;
-        for (uint32_t k = 0; k < others; k++)
-            if (is_from(&rest[k], moves[i].to))
-                return false;
     }
-    return true;
+    return d->status == EV_OK;
 }
 
 /* Copies of an edge stand where only that edge comes by: on the way that the branch does not take,

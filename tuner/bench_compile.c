@@ -27,6 +27,8 @@ typedef struct sample {
     fate fate; /* BEGUN, when the child is dead: it aborted */
     double ms; /* CPU time of all */
     double own_ms, llvm_ms;
+    double emit_ms, direct_ms; /* of LLVM's emission, and of the direct emitter's in its place */
+    bool covered;              /* the direct emitter has a way for it */
 } sample;
 
 typedef struct compile_bench {
@@ -40,9 +42,21 @@ typedef struct compile_bench {
 
 /* ---- in the child ---- */
 
-static ev_status build_all(ir_build *build, ev_error *err) {
-    for (int s = 0; s < IR_STAGE_COUNT; s++)
+static ev_status time_direct(ir_build *build, sample *out, ev_error *err) {
+    const char *ptx;
+    size_t bytes;
+    double begin = ev_clock_cpu();
+    ev_status status = ir_build_direct(build, &ptx, &bytes, &out->covered, err);
+    out->direct_ms = (ev_clock_cpu() - begin) * 1e3;
+    return status;
+}
+
+static ev_status build_all(ir_build *build, sample *out, ev_error *err) {
+    for (int s = 0; s < IR_STAGE_COUNT; s++) {
+        if (s == IR_STAGE_EMIT)
+            EV_TRY(time_direct(build, out, err));
         EV_TRY(ir_build_run(build, (ir_stage)s, err));
+    }
     return EV_OK;
 }
 
@@ -61,12 +75,13 @@ static ev_status build_one(const ir_base *base, const ir_genome *child, sample *
                            ev_error *err) {
     ir_build *build = NULL;
     EV_TRY(ir_build_new(base, child, &build, err));
-    ev_status status = build_all(build, err);
+    ev_status status = build_all(build, out, err);
     ir_build_cost cost = ir_build_cost_of(build);
     for (int s = 0; s < IR_STAGE_COUNT; s++) {
         out->own_ms += cost.own[s] * 1e3;
         out->llvm_ms += cost.llvm[s] * 1e3;
     }
+    out->emit_ms = cost.llvm[IR_STAGE_EMIT] * 1e3;
     ir_build_free(build);
     return status;
 }
@@ -83,7 +98,7 @@ static ev_status make_variant(const compile_bench *b, const ir_base *base, size_
     double drawn = ev_clock_cpu();
     if (status == EV_OK)
         status = build_one(base, child, out, err);
-    out->ms = (ev_clock_cpu() - begin) * 1e3;
+    out->ms = (ev_clock_cpu() - begin) * 1e3 - out->direct_ms;
     out->own_ms += (drawn - begin) * 1e3;
     out->fate = status == EV_OK ? BUILT : REJECTED;
     if (status != EV_OK) {
@@ -162,9 +177,10 @@ static ev_status run_children(compile_bench *b, ev_error *err) {
 /* ---- figures ---- */
 
 typedef struct compile_figures {
-    size_t built, rejected, aborted;
+    size_t built, rejected, aborted, covered;
     double *ms, *share; /* [built] */
     double own_ms, llvm_ms;
+    double emit_ms, direct_ms; /* of the covered */
 } compile_figures;
 
 static void figures_free(compile_figures *f) {
@@ -189,6 +205,9 @@ static ev_status figures_add(compile_figures *f, const compile_bench *b, ev_erro
         f->share[f->built++] = s->llvm_ms > 0 ? s->own_ms / s->llvm_ms : 0;
         f->own_ms += s->own_ms;
         f->llvm_ms += s->llvm_ms;
+        f->covered += s->covered;
+        f->emit_ms += s->covered ? s->emit_ms : 0;
+        f->direct_ms += s->covered ? s->direct_ms : 0;
     }
     return EV_OK;
 }
@@ -199,14 +218,16 @@ static double own_share(const compile_figures *f) {
 
 static json_t *figures_json(const char *kernel, compile_figures *f) {
     double count = f->built > 0 ? (double)f->built : 1;
-    return json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
-                     kernel, "variants", (json_int_t)f->built, "rejected", (json_int_t)f->rejected,
-                     "aborted", (json_int_t)f->aborted, "ms_mean", bench_mean(f->ms, f->built),
-                     "ms_deviation", bench_deviation(f->ms, f->built), "ms_p90",
-                     bench_quantile(f->ms, f->built, 0.9), "own_ms_mean", f->own_ms / count,
-                     "llvm_ms_mean", f->llvm_ms / count, "own_share", own_share(f),
-                     "own_share_deviation", bench_deviation(f->share, f->built), "own_share_p90",
-                     bench_quantile(f->share, f->built, 0.9));
+    double covered = f->covered > 0 ? (double)f->covered : 1;
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f}", "kernel",
+        kernel, "variants", (json_int_t)f->built, "rejected", (json_int_t)f->rejected, "aborted",
+        (json_int_t)f->aborted, "ms_mean", bench_mean(f->ms, f->built), "ms_deviation",
+        bench_deviation(f->ms, f->built), "ms_p90", bench_quantile(f->ms, f->built, 0.9),
+        "own_ms_mean", f->own_ms / count, "llvm_ms_mean", f->llvm_ms / count, "own_share",
+        own_share(f), "own_share_deviation", bench_deviation(f->share, f->built), "own_share_p90",
+        bench_quantile(f->share, f->built, 0.9), "direct", (json_int_t)f->covered, "emit_ms_mean",
+        f->emit_ms / covered, "direct_ms_mean", f->direct_ms / covered);
 }
 
 static void figures_row(const char *kernel, compile_figures *f, table *rows) {
@@ -221,6 +242,9 @@ static void figures_row(const char *kernel, compile_figures *f, table *rows) {
     table_cell(rows, "%.2f", f->llvm_ms / count);
     table_cell(rows, "%.1f ± %.1f %%", own_share(f) * 100,
                bench_deviation(f->share, f->built) * 100);
+    table_cell(rows, "%.2f", f->emit_ms / (double)(f->covered > 0 ? f->covered : 1));
+    table_cell(rows, "%.2f", f->direct_ms / (double)(f->covered > 0 ? f->covered : 1));
+    table_cell(rows, "%zu", f->covered);
 }
 
 /* ---- the bench ---- */
@@ -292,13 +316,15 @@ static ev_status print_report(cmd_context *c, compile_report *r, ev_error *err) 
     EV_TRY(table_print(r->rows, c->out, err));
     ev_str_append(c->out, "\nCPU milliseconds a variant, mean ± standard deviation. own: drawing, "
                           "editing, repairing,\nverifying, hashing; its share is of what LLVM's "
-                          "passes and emission take.\n");
+                          "passes and emission take.\nemit: LLVM's emission, direct: the direct "
+                          "emitter's in its place, of the variants that it covers.\n");
     return EV_OK;
 }
 
 ev_status bench_compile(cmd_context *c, ev_error *err) {
-    static const char *const columns[] = {"kernel",  ">variants", ">rejected", ">aborted",    ">ms",
-                                          ">ms p90", ">own ms",   ">LLVM ms",  ">own / LLVM", NULL};
+    static const char *const columns[] = {
+        "kernel",   ">variants",   ">rejected", ">aborted",   ">ms",      ">ms p90", ">own ms",
+        ">LLVM ms", ">own / LLVM", ">emit ms",  ">direct ms", ">covered", NULL};
     if (cli_count(c->args, CLI_OPT_VARIANTS, 60) == 0 ||
         cli_count(c->args, CLI_OPT_VARIANTS, 60) > 1000000)
         return ev_fail(err, EV_BAD, "--variants %s: from 1 to 1000000",
