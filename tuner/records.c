@@ -37,6 +37,8 @@ static const char schema[] =
 
 /* The statements that a run repeats. */
 typedef enum statement {
+    BEGIN,
+    COMMIT,
     PUT_EDIT,
     FIND_EDIT,
     READ_EDIT,
@@ -48,6 +50,8 @@ typedef enum statement {
 } statement;
 
 static const char *const statement_text[STATEMENT_COUNT] = {
+    [BEGIN] = "BEGIN",
+    [COMMIT] = "COMMIT",
     [PUT_EDIT] = "INSERT OR IGNORE INTO edit(sha256, json) VALUES(?, ?)",
     [FIND_EDIT] = "SELECT id FROM edit WHERE sha256 = ?",
     [READ_EDIT] = "SELECT json FROM edit WHERE id = ?",
@@ -465,10 +469,10 @@ static ev_status put_evaluation(records *r, const records_evaluation *e, ev_erro
 
 ev_status records_put(records *r, const records_evaluation *evaluation, ev_error *err) {
     assert(r->writes);
-    EV_TRY(run_sql(r, "BEGIN", "write", err));
+    EV_TRY(finish_statement(r, r->statements[BEGIN], err));
     ev_status status = put_evaluation(r, evaluation, err);
     if (status == EV_OK)
-        status = run_sql(r, "COMMIT", "write", err);
+        status = finish_statement(r, r->statements[COMMIT], err);
     if (status != EV_OK && !sqlite3_get_autocommit(r->db))
         (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
     return status;

@@ -141,6 +141,21 @@ static double pipe_number(const gpu *g, const char *name, double otherwise) {
     return gpu_key_find(name, &key) ? gpu_get(g, key) : otherwise;
 }
 
+/* What a GPU description says of each pipe, looked up by name once a module. */
+typedef struct pipe_numbers {
+    double throughput[VM_PIPE_COUNT]; /* INFINITY: it does not say */
+    double latency[VM_PIPE_COUNT];
+} pipe_numbers;
+
+static pipe_numbers find_pipe_numbers(const gpu *g) {
+    pipe_numbers n;
+    for (size_t i = 0; i < VM_PIPE_COUNT; i++) {
+        n.throughput[i] = g ? pipe_number(g, PIPES[i].throughput, INFINITY) : INFINITY;
+        n.latency[i] = g ? pipe_number(g, PIPES[i].latency, gpu_get(g, GPU_LAT_ALU)) : 0;
+    }
+    return n;
+}
+
 /* Multiply-adds a clock and SM for the type of the factors, where the description tells it. Without
  * a rate, the plain pipe does the work. */
 static double tensor_rate(const gpu *g, const char *name) {
@@ -164,20 +179,21 @@ static uint8_t count8(double count) {
 
 /* Cycles of an SM's unit for one warp's instruction. A lane of the half-precision pipe gives two
  * results at once, whether both are wanted or not. */
-static double unit_cycles(const gpu *g, const vm_insn_info *info, double slots) {
-    double rate = pipe_number(g, PIPES[info->pipe].throughput, 0);
+static double unit_cycles(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
+                          double slots) {
+    double rate = n->throughput[info->pipe];
     if (info->pipe == VM_PIPE_TENSOR)
         return tensor_work(info->name) / tensor_rate(g, info->name);
     if (info->pipe == VM_PIPE_FP16)
         rate /= 2;
-    return rate > 0 ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
+    return rate > 0 && rate < INFINITY ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
 }
 
 /* Units that each scheduler has one of its own of; the others are one for the SM, and so is what
  * has not a lane for each. */
-static bool is_per_scheduler(const gpu *g, vm_pipe pipe) {
+static bool is_per_scheduler(const gpu *g, const pipe_numbers *n, vm_pipe pipe) {
     model_term term = model_pipe_term(pipe);
-    if (pipe_number(g, PIPES[pipe].throughput, INFINITY) < gpu_get(g, GPU_SCHEDULERS))
+    if (n->throughput[pipe] < gpu_get(g, GPU_SCHEDULERS))
         return false;
     return term != MODEL_SHUFFLE && term != MODEL_BARRIER && term != MODEL_TERM_COUNT;
 }
@@ -195,12 +211,13 @@ static uint8_t reason_of(const model_row *row, vm_pipe pipe) {
     }
 }
 
-static double latency_of(const gpu *g, const vm_insn_info *info, row_kind kind) {
+static double latency_of(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
+                         row_kind kind) {
     if (kind == ROW_LOCAL)
         return gpu_get(g, GPU_LAT_L1);
     if (is_special_read(info))
         return gpu_get(g, GPU_LAT_SFU);
-    return pipe_number(g, PIPES[info->pipe].latency, gpu_get(g, GPU_LAT_ALU));
+    return n->latency[info->pipe];
 }
 
 /* Where no GPU is named. */
@@ -208,7 +225,8 @@ static double nominal_latency(row_kind kind) {
     return kind == ROW_SHARED ? 25 : kind == ROW_ATOMIC ? 200 : 5;
 }
 
-static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
+static void row_make(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
+                     model_row *row) {
     const cost_row *cost = cost_of(info->name);
     row->kind = (uint8_t)kind_of(info);
     if (info->pipe == VM_PIPE_NONE || is_copy(info) || cost->slots == 0)
@@ -216,18 +234,18 @@ static void row_make(const gpu *g, const vm_insn_info *info, model_row *row) {
     row->pipe = (uint8_t)info->pipe;
     row->term = (uint8_t)model_pipe_term(info->pipe);
     row->access_bytes = info->access_bytes;
-    row->bypasses_l1 = bypasses(info->name);
+    row->bypasses_l1 = row->kind == ROW_LOAD && bypasses(info->name);
     row->reason = reason_of(row, info->pipe);
     if (row->kind == ROW_FOLDED)
         return;
     row->slots = count8(cost->slots);
     row_kind kind = (row_kind)row->kind;
-    double latency = g != NULL ? latency_of(g, info, kind) : nominal_latency(kind);
+    double latency = g != NULL ? latency_of(g, n, info, kind) : nominal_latency(kind);
     row->latency = cycles16(latency * cost->latency);
     if (g == NULL)
         return;
-    double unit = unit_cycles(g, info, cost->own);
-    double each = is_per_scheduler(g, info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
+    double unit = unit_cycles(g, n, info, cost->own);
+    double each = is_per_scheduler(g, n, info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
     row->interval = cycles16(fmax(each, cost->slots));
     row->pipe_cycles = (float)unit;
     row->special_cycles = (float)(cost->special * gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_SFU));
@@ -242,11 +260,12 @@ ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out
         model_rows_free(&made);
         return ev_fail_memory(err, (unsigned long long)count * sizeof *made.rows);
     }
+    const pipe_numbers numbers = find_pipe_numbers(g);
     for (uint32_t i = 0; i < count; i++) {
         vm_insn_info info;
         vm_module_info(module, i, &info);
         model_row *row = &made.rows[i];
-        row_make(g, &info, row);
+        row_make(g, &numbers, &info, row);
         row->operands = used;
         row->use_count = info.use_count;
         row->def_count = info.def_count;
