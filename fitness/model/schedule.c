@@ -57,9 +57,18 @@ static bool is_fence(const vm_insn_info *info) {
     return info->pipe == VM_PIPE_BARRIER;
 }
 
+/* Asked of each instruction: one walk over the parts of its name. */
 static bool is_volatile(const vm_insn_info *info) {
-    return strstr(info->name, ".volatile") != NULL || strstr(info->name, ".relaxed") != NULL ||
-           strstr(info->name, ".acquire") != NULL || strstr(info->name, ".release") != NULL;
+    static const char *const parts[] = {".volatile", ".relaxed", ".acquire", ".release"};
+    for (const char *at = strchr(info->name, '.'); at != NULL; at = strchr(at + 1, '.')) {
+        if (at[1] != 'v' && at[1] != 'r' && at[1] != 'a')
+            continue;
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            if (strncmp(at, parts[i], strlen(parts[i])) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 static void fill_memory(const vm_insn_info *info, node *n) {
