@@ -11,6 +11,7 @@
  *   direct_ops.c       integers, comparisons, selections, conversions; direct_divide.c: division
  *   direct_float.c     floating point, with LLVM's choice of what joins into an fma
  *   direct_address.c   addresses, loads, stores, atomics
+ *   direct_join.c      neighbouring accesses in one
  *   direct_calls.c     intrinsics, by direct_intrinsics.def
  *   direct_phi.c       which registers PHIs share
  *   direct_print.c     the text; direct_module.c: its frame */
@@ -367,6 +368,7 @@ static void select_block(ir_direct *d, uint32_t b) {
     if (d->status == EV_OK)
         direct_end_block(d, b);
     d->blocks[b].end = d->insns.count;
+    direct_join_accesses(d, d->blocks[b].first, d->blocks[b].end);
 }
 
 enum { KNOWN_PER_VALUE = 8, KNOWN_LEAST = 1024 };

@@ -274,23 +274,50 @@ static const char *type_name(const direct_leaf *leaf) {
     return leaf->bits <= 8 ? ".u8" : leaf->bits == 16 ? ".u16" : leaf->bits == 32 ? ".u32" : ".u64";
 }
 
-static const char *access_name(ir_direct *d, const access *a, unsigned together) {
+static const char *name_of(ir_direct *d, const char *const *parts, size_t count) {
     char name[48];
     char *at = name;
-    const char *const parts[] = {a->verb,
-                                 a->is_volatile ? ".volatile" : "",
-                                 space_names[a->address.space],
-                                 a->cached ? ".nc" : "",
-                                 together == 4   ? ".v4"
-                                 : together == 2 ? ".v2"
-                                                 : "",
-                                 type_name(&a->leaf)};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < count; i++)
         at = stpcpy(at, parts[i]);
     const char *copy = ev_arena_copy(d->arena, name, (size_t)(at - name) + 1);
     if (!copy)
         direct_no_memory(d);
     return copy ? copy : "";
+}
+
+static const char *width_name(unsigned together) {
+    return together == 4 ? ".v4" : together == 2 ? ".v2" : "";
+}
+
+static const char *access_name(ir_direct *d, const access *a, unsigned together) {
+    const char *const parts[] = {a->verb,
+                                 a->is_volatile ? ".volatile" : "",
+                                 space_names[a->address.space],
+                                 a->cached ? ".nc" : "",
+                                 width_name(together),
+                                 type_name(&a->leaf)};
+    return name_of(d, parts, sizeof parts / sizeof parts[0]);
+}
+
+const char *direct_access_name(ir_direct *d, const char *verb, const direct_insn *like,
+                               unsigned space, unsigned together) {
+    const char *const parts[] = {verb, space_names[space], like->cached ? ".nc" : "",
+                                 width_name(together), like->type};
+    return name_of(d, parts, sizeof parts / sizeof parts[0]);
+}
+
+/* What there is to know of the access just added, `at` bytes from the whole one's address. */
+static void note_access(ir_direct *d, const access *a, unsigned together, unsigned at) {
+    if (d->status != EV_OK || a->is_volatile)
+        return;
+    direct_insn *insn = &d->insns.items[d->insns.count - 1];
+    unsigned align = a->align > 16 ? 16 : a->align;
+    while (at % align)
+        align /= 2;
+    insn->bytes = (uint8_t)(together == 1 && a->bytes >= 4 ? a->bytes : 0);
+    insn->align = (uint8_t)align;
+    insn->cached = a->cached;
+    insn->type = type_name(&a->leaf);
 }
 
 static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMValueRef pointer,
@@ -353,6 +380,7 @@ void direct_load(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer, unsigned
         direct_operand from = address_at(&a, i);
         direct_insn_add(d, access_name(d, &a, n), DIRECT_LOAD, is_volatile, n, result + i, 1,
                         &from);
+        note_access(d, &a, n, i * a.bytes);
     }
     if (bit) {
         direct_operand low =
@@ -437,6 +465,7 @@ void direct_select_store(ir_direct *d, LLVMValueRef insn) {
             sources[1 + k] = direct_register_of(d, part);
         }
         direct_insn_add(d, access_name(d, &a, n), DIRECT_STORE, true, 0, NULL, 1 + n, sources);
+        note_access(d, &a, n, i * a.bytes);
     }
 }
 

@@ -51,7 +51,11 @@ typedef struct direct_insn {
     uint32_t first; /* operand: results, then sources */
     uint8_t results, sources;
     uint8_t shape;
-    bool needed; /* at first: has an effect */
+    bool needed;      /* at first: has an effect */
+    uint8_t bytes;    /* of a load or store that may be joined with its neighbours, else 0 */
+    uint8_t align;    /* known of its address; 16 means at least that */
+    bool cached;      /* ld.global.nc */
+    const char *type; /* of a load or store: ".f32" */
 } direct_insn;
 
 /* A scalar of an LLVM type. */
@@ -248,6 +252,10 @@ void direct_select_call(ir_direct *d, LLVMValueRef insn);
 /* A load of `type` from a pointer known to be read-only where `cached`. */
 void direct_load(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer, unsigned align,
                  bool is_volatile, bool cached);
+/* "ld.shared.v2.f32", in the arena. */
+const char *direct_access_name(ir_direct *d, const char *verb, const direct_insn *like,
+                               unsigned space, unsigned together);
+void direct_join_accesses(ir_direct *d, uint32_t first, uint32_t end);
 /* The instruction that loads an argument. */
 const char *direct_param_load(const direct_leaf *leaf);
 /* Constant expressions of pointers. */

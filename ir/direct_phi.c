@@ -58,6 +58,10 @@ static void find_needed(ir_direct *d) {
             d->insns.items[reg->insn].needed = true;
             need_sources(d, &n, &d->insns.items[reg->insn]);
         }
+        /* all that it writes has a register */
+        for (unsigned i = 0; reg->insn != IR_NONE && i < d->insns.items[reg->insn].results; i++)
+            d->registers.items[d->operands.items[d->insns.items[reg->insn].first + i].reg].needed =
+                true;
         for (uint32_t c = reg->copies; c != IR_NONE; c = d->copies.items[c].next_of_phi)
             need(d, &n, &d->copies.items[c].from);
     }
