@@ -123,11 +123,174 @@ static void test_examples(void **state) {
     check_task("examples/softmax/task.json");
 }
 
+/* ---- a row each -------------------------------------------------------------------------------
+ */
+
+enum { THREADS = 64, WORDS = 4 * THREADS };
+
+static const char head[] =
+    "target triple = \"nvptx64-nvidia-cuda\"\n"
+    "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%s"
+    "define ptx_kernel void @k(ptr %%in, ptr %%fin, ptr %%out) {\nentry:\n"
+    "%%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%%t64 = zext i32 %%t to i64\n"
+    "%%px = getelementptr inbounds [4 x i32], ptr %%in, i64 %%t64\n"
+    "%%py = getelementptr inbounds i32, ptr %%px, i64 1\n"
+    "%%pz = getelementptr inbounds i32, ptr %%px, i64 2\n"
+    "%%pf = getelementptr inbounds [4 x float], ptr %%fin, i64 %%t64\n"
+    "%%pg = getelementptr inbounds float, ptr %%pf, i64 1\n"
+    "%%ph = getelementptr inbounds float, ptr %%pf, i64 2\n"
+    "%%po = getelementptr inbounds [4 x i32], ptr %%out, i64 %%t64\n"
+    "%%x = load i32, ptr %%px, align 4\n%%y = load i32, ptr %%py, align 4\n"
+    "%%z = load i32, ptr %%pz, align 4\n%%f = load float, ptr %%pf, align 4\n"
+    "%%g = load float, ptr %%pg, align 4\n%%h = load float, ptr %%ph, align 4\n"
+    "%%X1 = sext i32 %%x to i64\n%%X = mul i64 %%X1, 4294967311\n"
+    "%%Y1 = zext i32 %%y to i64\n%%Y2 = shl i64 %%Y1, 7\n%%Y = xor i64 %%Y2, %%X1\n"
+    "%%s = trunc i32 %%x to i16\n%%u = trunc i32 %%y to i16\n"
+    "%%a = trunc i32 %%x to i8\n%%b = trunc i32 %%y to i8\n"
+    "%%F1 = fpext float %%f to double\n%%F = fmul double %%F1, 0x3FF0000000000001\n"
+    "%%G = fpext float %%g to double\n"
+    "%sstore %s %%r, ptr %%po, align 16\nret void\n}\n";
+
+static ir_base *row_base(const char *type, const char *body, const char *declarations) {
+    ev_error err = {EV_OK, ""};
+    char path[] = "/tmp/evoke-direct-XXXXXX.ll";
+    int fd = mkstemps(path, 3);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    assert_non_null(file);
+    assert_true(fprintf(file, head, declarations, body, type) > 0);
+    assert_int_equal(fclose(file), 0);
+    ir_source source = {.path = path, .entry = "k", .sm = 90};
+    ir_base *base = NULL;
+    ev_status status = ir_base_load(&source, &base, &err);
+    assert_int_equal(remove(path), 0);
+    if (status != EV_OK)
+        fail_msg("%s\n%s", body, err.text);
+    return base;
+}
+
+/* Ordinary numbers beside the edges, the same in each run. */
+static void fill_words(uint32_t *ints, float *reals) {
+    static const uint32_t odd[] = {0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x80, 0x8000, 7};
+    static const float edges[] = {0.0f, -0.0f, 1.0f, -1.5f, 1e-40f, 3e38f, 0.5f, 2.5f};
+    ev_pcg rng = ev_pcg_child(1, 2, 3, 4);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t drawn = ev_pcg_next(&rng);
+        ints[i] = i % 4 == 3 ? 0 : drawn % 3 ? drawn : odd[drawn / 3 % 8];
+        reals[i] = drawn % 5 ? (float)(int32_t)drawn * 0x1p-24f : edges[drawn / 5 % 8];
+        reals[i] = i % 4 == 3 ? 0 : reals[i];
+    }
+}
+
+static void run_row(const char *name, const vm_module *module, uint32_t out[WORDS]) {
+    ev_error err = {EV_OK, ""};
+    vm_memory *memory;
+    uint64_t addresses[3];
+    OK_OR_FAIL(vm_memory_new(1 << 20, &memory, &err));
+    for (int i = 0; i < 3; i++)
+        OK_OR_FAIL(vm_memory_alloc(memory, WORDS * 4, i < 2 ? VM_BUFFER_IN : VM_BUFFER_INOUT, "b",
+                                   &addresses[i], &err));
+    fill_words((uint32_t *)vm_memory_host(memory, addresses[0]),
+               (float *)vm_memory_host(memory, addresses[1]));
+    memset(vm_memory_host(memory, addresses[2]), 0, WORDS * 4);
+    vm_launch launch = {.module = module,
+                        .entry = vm_module_find(module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {THREADS, 1, 1},
+                        .params = addresses};
+    vm_result result;
+    OK_OR_FAIL(vm_run(memory, &launch, &result, &err));
+    if (!result.ok)
+        fail_msg("%s: %s", name, result.trap.message);
+    memcpy(out, vm_memory_host(memory, addresses[2]), WORDS * 4);
+    vm_memory_free(memory);
+}
+
+static void check_row(const char *name, const char *type, const char *body,
+                      const char *declarations) {
+    ev_error err = {EV_OK, ""};
+    ir_base *base = row_base(type, body, declarations);
+    ir_genome *genome = ir_genome_new("k");
+    ir_build *build;
+    assert_true(genome != NULL && ir_genome_make_light(genome));
+    OK_OR_FAIL(ir_build_new(base, genome, &build, &err));
+    run_stages(build, IR_STAGE_EDIT, IR_STAGE_VERIFY);
+    vm_module *texts[3] = {direct_module(build)};
+    run_stages(build, IR_STAGE_OPTIMISE, IR_STAGE_OPTIMISE);
+    texts[1] = direct_module(build);
+    run_stages(build, IR_STAGE_EMIT, IR_STAGE_EMIT);
+    size_t bytes;
+    const char *ptx = ir_build_ptx(build, &bytes);
+    texts[2] = load(ptx, bytes, name);
+    uint32_t out[3][WORDS];
+    for (int i = 0; i < 3; i++)
+        run_row(name, texts[i], out[i]);
+    for (uint32_t i = 0; i < WORDS; i++)
+        if (out[0][i] != out[2][i] || out[1][i] != out[2][i])
+            fail_msg("%s, word %u: %08x before the passes, %08x after them, LLVM %08x", name, i,
+                     out[0][i], out[1][i], out[2][i]);
+    for (int i = 0; i < 3; i++)
+        vm_module_free(texts[i]);
+    ir_build_free(build);
+    ir_genome_free(genome);
+    ir_base_free(base);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+#define DIRECT_ROW(name, type, body, declarations) check_row(name, type, body, declarations);
+#include "ir/direct_rows.def"
+#undef DIRECT_ROW
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+static void check_refused(const char *type, const char *body, const char *declarations,
+                          const char *says) {
+    ev_error err = {EV_OK, ""};
+    ir_base *base = row_base(type, body, declarations);
+    ir_genome *genome = ir_genome_new("k");
+    ir_build *build;
+    assert_non_null(genome);
+    OK_OR_FAIL(ir_build_new(base, genome, &build, &err));
+    run_stages(build, IR_STAGE_EDIT, IR_STAGE_VERIFY);
+    const char *ptx;
+    size_t bytes;
+    bool covered;
+    OK_OR_FAIL(ir_build_direct(build, &ptx, &bytes, &covered, &err));
+    if (covered || strstr(err.text, says) == NULL)
+        fail_msg("%s: covered %d, \"%s\"", body, covered, err.text);
+    ir_build_free(build);
+    ir_genome_free(genome);
+    ir_base_free(base);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused("float", "%r = frem float %f, %g\n", "", "frem");
+    check_refused("i128", "%r = zext i32 %x to i128\n", "", "i128");
+    check_refused("i32", "%r = load atomic i32, ptr %px monotonic, align 4\n", "", "atomic load");
+    check_refused("i32", "%r = load i32, ptr %px, align 1\n", "", "less than its type's alignment");
+    check_refused("i32", "%l = alloca i32\nstore volatile i32 %x, ptr %l\n%r = add i32 %x, 1\n", "",
+                  "alloca");
+    check_refused("float", "%r = call float @llvm.nvvm.add.rz.f(float %f, float %g)\n",
+                  "declare float @llvm.nvvm.add.rz.f(float, float)\n", "a call");
+    check_refused("float",
+                  "%k = fdiv arcp float %f, %h\n%j = fdiv arcp float %g, %h\n"
+                  "%r = fadd float %k, %j\n",
+                  "", "one divisor");
+    check_refused("i32",
+                  "%v = insertelement <2 x i32> undef, i32 %x, i32 %t\n"
+                  "%r = extractelement <2 x i32> %v, i32 0\n",
+                  "", "no known place");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bp_data_masked), cmocka_unit_test(test_sd_lstm_fp),
         cmocka_unit_test(test_fft_conv2d),     cmocka_unit_test(test_ar_adam),
-        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_examples),       cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
