@@ -34,8 +34,14 @@ typedef struct candidate {
     size_t macro_count;
     double reach_ns; /* with a modelled time of the small cases above it, the timed ones are not run
                         (score.filtered); 0: they are */
-    bool is_sketch;  /* code made in haste: the smoke and check cases alone are run, untimed, and a
-                        launch that does not fit is not held against it */
+    bool is_sketch; /* code made in haste: the small cases alone are run, and a launch that does not
+                       fit is not held against it */
+    bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run
+                          again, the others without looking for races */
+    /* Asked once the small cases are passed, where they are modelled: is a candidate known that ran
+     * them alike (score.likeness)? Then the timed ones are not run. NULL: it is not asked. */
+    ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
+    void *context; /* of is_known */
 } candidate;
 
 /* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does

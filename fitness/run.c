@@ -202,11 +202,11 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
 static fit_run_options options_for(const fitness *f, const fit_case *c, const candidate *who,
                                    uint64_t seed) {
     bool full = fit_case_is_full(c);
-    bool small = !who->is_sketch && !c->is_drawn && c->at->use == TASK_CHECK &&
-                 c->at->split == CORPUS_SEARCH && device_properties_of(f->d)->modelled;
+    bool small = !c->is_drawn && c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
+                 device_properties_of(f->d)->modelled;
     return (fit_run_options){.timed = !full || small,
                              .against_baseline = c->at->use == TASK_TIME,
-                             .checks = full ? VM_CHECK_ALL : VM_CHECK_INIT,
+                             .checks = full && !who->was_sketched ? VM_CHECK_ALL : VM_CHECK_INIT,
                              .seed = seed};
 }
 

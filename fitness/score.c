@@ -97,6 +97,12 @@ json_t *score_to_json(const score *s) {
         (int)s->filtered, "cases", cases_to_json(s));
     if (json != NULL && s->baseline_ns > 0)
         (void)json_object_set_new(json, "baseline_ns", real_to_json(s->baseline_ns));
+    if (json != NULL && s->sketch_ns > 0)
+        (void)json_object_set_new(json, "sketch_ns", real_to_json(s->sketch_ns));
+    if (json != NULL && s->likeness[0] != '\0')
+        (void)json_object_set_new(json, "likeness", json_string(s->likeness));
+    if (json != NULL && s->recalled)
+        (void)json_object_set_new(json, "recalled", json_true());
     if (json != NULL && s->sketch != SKETCH_NOTHING)
         (void)json_object_set_new(json, "sketch", json_integer((json_int_t)s->sketch));
     return json;
@@ -172,11 +178,13 @@ static bool get_score(const json_t *json, score *s) {
               get_count(json, "registers", &registers) && registers <= UINT32_MAX &&
               get_count(json, "thread_instructions", &s->thread_instructions) &&
               get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
-              filtered <= 1 && get_cases(json, s);
+              get_maybe(json, "sketch_ns", &s->sketch_ns) && filtered <= 1 && get_cases(json, s);
     json_int_t sketch = ev_json_integer(json, "sketch", SKETCH_NOTHING);
     ok = ok && sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
     s->sketch = (score_sketch)sketch;
     s->filtered = filtered == 1;
+    (void)get_text(json, "likeness", s->likeness, sizeof s->likeness);
+    s->recalled = json_is_true(json_object_get(json, "recalled"));
     s->registers = (uint32_t)registers;
     return ok;
 }

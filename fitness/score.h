@@ -3,6 +3,7 @@
 #ifndef FITNESS_SCORE_H
 #define FITNESS_SCORE_H
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "fitness/vm/vm.h"
 
@@ -52,6 +53,12 @@ typedef struct score_case {
 
 #define SCORE_MAX_CASES 16
 
+/* Modelled ns of all of the search's small cases: by the sketch, and by what LLVM built. 0: not
+ * known. */
+typedef struct small_times {
+    double sketch, built;
+} small_times;
+
 /* What a sketch of the candidate, code made in haste, said before it was built. */
 typedef enum score_sketch {
     SKETCH_NOTHING, /* it was right, or there was none */
@@ -72,9 +79,14 @@ typedef struct score {
     uint32_t registers;
     double occupancy;             /* warps per SM / max, at the first timed case */
     uint64_t thread_instructions; /* executed by all gates */
-    double small_ns; /* sum of the modelled times of the search's small cases; 0: not known */
+    double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
+    double sketch_ns; /* the same of the candidate's sketch, where there was one */
     bool filtered; /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
     score_sketch sketch;
+    /* SHA-256 of how the small cases ran: their modelled times, their errors, and what the code
+     * takes of the GPU; "": not modelled, or not all of them passed. Equal code has equal ones. */
+    char likeness[EV_SHA256_HEX];
+    bool recalled; /* candidate.is_known knew it: the timed cases were not run */
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;

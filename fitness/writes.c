@@ -102,9 +102,12 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
     f->references = more;
     score *s = malloc(sizeof *s);
     char *key = key_of(unmodified);
-    candidate plain = *unmodified;
-    plain.reach_ns = 0; /* the filter's word is not about what it writes */
-    plain.is_sketch = false;
+    candidate plain = {.ptx = unmodified->ptx, /* to be timed, whatever it is like */
+                       .ptx_bytes = unmodified->ptx_bytes,
+                       .entry = unmodified->entry,
+                       .start = unmodified->start,
+                       .macros = unmodified->macros,
+                       .macro_count = unmodified->macro_count};
     fit_writes before = f->writes;
     double bar = f->bar_ns;
     f->bar_ns = 0; /* it is held to all blocks, slow or not */

@@ -406,8 +406,7 @@ static ev_status make_machine(ir_base *base, ev_error *err) {
         LLVMTargetMachineRef *out;
         LLVMCodeGenOptLevel level;
     } machines[] = {{&base->machine, LLVMCodeGenLevelAggressive},
-                    {&base->light_machine, LLVMCodeGenLevelDefault},
-                    {&base->sketch_machine, LLVMCodeGenLevelNone}};
+                    {&base->light_machine, LLVMCodeGenLevelDefault}};
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         *machines[i].out = LLVMCreateTargetMachine(target, TRIPLE, cpu, features, machines[i].level,
                                                    LLVMRelocDefault, LLVMCodeModelDefault);
@@ -500,8 +499,6 @@ void ir_base_free(ir_base *base) {
         LLVMDisposeTargetMachine(base->machine);
     if (base->light_machine)
         LLVMDisposeTargetMachine(base->light_machine);
-    if (base->sketch_machine)
-        LLVMDisposeTargetMachine(base->sketch_machine);
     free(base->insns);
     free(base->lines);
     free(base->constants);

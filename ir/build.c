@@ -13,8 +13,7 @@ struct ir_build {
     ir_genome *genome;
     LLVMModuleRef module;
     LLVMMemoryBufferRef ptx;
-    LLVMMemoryBufferRef sketch;
-    ev_str direct;
+    ev_str sketch;
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
@@ -50,9 +49,7 @@ void ir_build_free(ir_build *build) {
         return;
     if (build->ptx)
         LLVMDisposeMemoryBuffer(build->ptx);
-    if (build->sketch)
-        LLVMDisposeMemoryBuffer(build->sketch);
-    ev_str_free(&build->direct);
+    ev_str_free(&build->sketch);
     if (build->module)
         LLVMDisposeModule(build->module);
     ir_genome_free(build->genome);
@@ -96,8 +93,13 @@ static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
     return status == EV_OK ? ir_refuse_fatal(build->module, err) : status;
 }
 
-/* Equal hashes have to mean equal PTX, or what is known would hang on who asked first: the same IR
- * has another hash where code is generated at another level. */
+/* Equal hashes have to mean equal PTX, or what is known would hang on who asked first: the same
+ * code has another hash where LLVM generates it at another level. */
+ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha) {
+    bool usual = ir_machine_of(build->base, build->genome) == build->base->machine;
+    return usual ? sha : ev_sha256_of(sha.hex, strlen(sha.hex));
+}
+
 static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
@@ -114,9 +116,7 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     }
     if (base->complaint)
         return ev_fail(err, EV_BAD, "LLVM's passes: %s", base->complaint);
-    build->ir_sha = ir_module_sha256(build->module);
-    if (ir_machine_of(base, build->genome) != base->machine)
-        build->ir_sha = ev_sha256_of(build->ir_sha.hex, strlen(build->ir_sha.hex));
+    build->ir_sha = ir_build_salt(build, ir_module_sha256(build->module));
     return EV_OK;
 }
 
@@ -146,34 +146,22 @@ static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_build_direct(ir_build *build, const char **ptx, size_t *bytes, bool *covered,
-                          ev_error *err) {
+ev_status ir_build_sketch(ir_build *build, bool *covered, ev_error *err) {
     assert(build->next == IR_STAGE_OPTIMISE || build->next == IR_STAGE_EMIT);
     assert(!build->failed);
-    ev_str_clear(&build->direct);
-    ev_status status = ir_emit_direct(build->base, build->module, &build->direct, err);
+    ev_str_clear(&build->sketch);
+    ev_status status = ir_emit_direct(build->base, build->module, &build->sketch, err);
     *covered = status == EV_OK;
-    if (status == EV_OK) {
-        *ptx = ev_str_text(&build->direct);
-        *bytes = build->direct.length;
-    }
     return status == EV_BAD ? EV_OK : status;
 }
 
-ev_status ir_build_sketch(ir_build *build, const char **ptx, size_t *bytes, ev_error *err) {
-    assert(build->next == IR_STAGE_OPTIMISE && !build->failed && !build->sketch);
-    bool covered;
-    EV_TRY(ir_build_direct(build, ptx, bytes, &covered, err));
-    if (covered)
-        return EV_OK;
-    LLVMModuleRef copy = LLVMCloneModule(build->module);
-    ev_status status = emit(build->base, build->base->sketch_machine, copy, &build->sketch, err);
-    LLVMDisposeModule(copy);
-    if (status != EV_OK)
-        return status;
-    *ptx = LLVMGetBufferStart(build->sketch);
-    *bytes = LLVMGetBufferSize(build->sketch);
-    return EV_OK;
+const char *ir_build_sketch_ptx(const ir_build *build, size_t *bytes) {
+    *bytes = build->sketch.length;
+    return ev_str_text(&build->sketch);
+}
+
+ev_sha256 ir_build_sketch_sha256(const ir_build *build) {
+    return ir_build_salt(build, ev_sha256_of(ev_str_text(&build->sketch), build->sketch.length));
 }
 
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) {

@@ -16,8 +16,7 @@ struct ir_base {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
-    LLVMTargetMachineRef light_machine;  /* generates code at the default level, not the highest */
-    LLVMTargetMachineRef sketch_machine; /* at none */
+    LLVMTargetMachineRef light_machine; /* generates code at the default level, not the highest */
     LLVMPassBuilderOptionsRef options;
     char *entry;
     int sm;

@@ -91,17 +91,16 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 void ir_build_free(ir_build *build);
-/* After VERIFY or OPTIMISE: PTX of the module as it then is, by the direct emitter, which takes a
- * tenth of LLVM's time; borrowed until the next call. It computes the same bits as LLVM's PTX of
- * it. *covered: whether there is one; else the module holds what that emitter has no way for, and
- * `err`, unless NULL, says what. */
-ev_status ir_build_direct(ir_build *build, const char **ptx, size_t *bytes, bool *covered,
-                          ev_error *err) EV_CHECKED;
-/* After VERIFY, once: PTX of the edited module by the direct emitter or, where that has no way for
- * it, by LLVM's code generation without optimisation, at a third of the cost of the stages to come;
- * borrowed. It computes what the variant does, slower. */
-ev_status ir_build_sketch(ir_build *build, const char **ptx, size_t *bytes,
-                          ev_error *err) EV_CHECKED;
+/* After VERIFY or OPTIMISE: PTX of the module as it then is, by the direct emitter, which takes
+ * a tenth of LLVM's time. It computes the same bits as LLVM's PTX of the module. Not *covered: the
+ * module holds what that emitter has no way for, and `err`, unless NULL, says what. */
+ev_status ir_build_sketch(ir_build *build, bool *covered, ev_error *err) EV_CHECKED;
+/* Of a sketch that was covered. */
+const char *ir_build_sketch_ptx(const ir_build *build, size_t *bytes); /* borrowed */
+ev_sha256 ir_build_sketch_sha256(const ir_build *build);
+/* Makes a hash of anything that a sketch shows another where LLVM would generate the variant's code
+ * at another level than the highest, which sketches don't show. The sketch's own is so already. */
+ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha);
 /* After OPTIMISE: of the canonical IR before code generation, and of the level of that. After EMIT:
  * of the PTX. */
 ev_sha256 ir_build_ir_sha256(const ir_build *build);

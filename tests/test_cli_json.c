@@ -368,7 +368,8 @@ static void benches_the_search(void **state) {
                                     cli_path("task.json"), "--json"),
                             0);
     cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o "
-                   "stage_shares:o duplicates_by:o filter:o scored_per_second_a_core:n workers:i "
+                   "stage_shares:o duplicates_by:o recalled_by:o audits:o filter:o "
+                   "scored_per_second_a_core:n workers:i "
                    "scored_per_cpu_second:n cpu_seconds:n coordinator_bytes:i "
                    "coordinator_ms_an_evaluation:n records_bytes_an_evaluation:n");
     assert_true(number(json, "scored") + number(json, "duplicates") >= 12);
@@ -377,11 +378,13 @@ static void benches_the_search(void **state) {
                                  "coordinator:n other:n";
     cli_keys(get(json, "stage_seconds"), stages);
     cli_keys(get(json, "stage_shares"), stages);
-    cli_keys(get(json, "duplicates_by"), "genome:i IR:i PTX:i");
-    double by = number(get(json, "duplicates_by"), "genome") +
-                number(get(json, "duplicates_by"), "IR") +
-                number(get(json, "duplicates_by"), "PTX");
+    cli_keys(get(json, "duplicates_by"), "genome:i IR:i sketch:i PTX:i");
+    double by =
+        number(get(json, "duplicates_by"), "genome") + number(get(json, "duplicates_by"), "IR") +
+        number(get(json, "duplicates_by"), "sketch") + number(get(json, "duplicates_by"), "PTX");
     assert_true(by == number(json, "duplicates"));
+    cli_keys(get(json, "recalled_by"), "sketch-run:i run:i");
+    cli_keys(get(json, "audits"), "audited:i missed:i miss:n");
     double shares = 0;
     const char *name = NULL;
     json_t *share = NULL;

@@ -15,12 +15,12 @@ static vm_module *load(const char *ptx, size_t bytes, const char *name) {
 
 static vm_module *direct_module(ir_build *build) {
     ev_error err = {EV_OK, ""};
-    const char *ptx;
     size_t bytes;
     bool covered;
-    OK_OR_FAIL(ir_build_direct(build, &ptx, &bytes, &covered, &err));
+    OK_OR_FAIL(ir_build_sketch(build, &covered, &err));
     if (!covered)
         fail_msg("%s", err.text);
+    const char *ptx = ir_build_sketch_ptx(build, &bytes);
     return load(ptx, bytes, "direct");
 }
 

@@ -200,6 +200,53 @@ static void test_filter(void **state) {
     close_bench(&b);
 }
 
+/* What candidate.is_known is asked, and what it says. */
+typedef struct oracle_of_runs {
+    ev_status status;
+    bool known;
+    unsigned asked;
+    char likeness[EV_SHA256_HEX];
+} oracle_of_runs;
+
+static ev_status is_known(void *context, const char *likeness, bool *known, ev_error *why) {
+    oracle_of_runs *o = context;
+    o->asked++;
+    (void)snprintf(o->likeness, sizeof o->likeness, "%s", likeness);
+    *known = o->known;
+    return o->status == EV_OK ? EV_OK : ev_fail(why, o->status, "nobody answers");
+}
+
+/* What ran the small cases as a known one did is not timed; who is stopped before is not asked. */
+static void test_recall(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    oracle_of_runs o = {.known = false};
+    candidate c = candidate_of(&b, "good.ptx");
+    c.is_known = is_known;
+    c.context = &o;
+    score s, again, other;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && !s.recalled && s.ns > 0 && o.asked == 1);
+    assert_true(strlen(s.likeness) == 64 && strcmp(s.likeness, o.likeness) == 0);
+    o.known = true;
+    OK(fitness_score(b.f, &c, &again, &err));
+    assert_true(again.stopped == GATE_NONE && again.recalled && again.ns == 0 && o.asked == 2);
+    assert_true(again.small_ns == s.small_ns && strcmp(again.likeness, s.likeness) == 0);
+    o.status = EV_INFRA;
+    assert_int_equal(fitness_score(b.f, &c, &again, &err), EV_INFRA);
+    c.ptx = candidate_of(&b, "negated.ptx").ptx;
+    c.ptx_bytes = candidate_of(&b, "negated.ptx").ptx_bytes;
+    OK(fitness_score(b.f, &c, &again, &err)); /* not asked, so the failure is not met */
+    assert_true(again.stopped != GATE_NONE && o.asked == 3);
+    candidate baseline = candidate_of(&b, "baseline.ptx");
+    OK(fitness_score(b.f, &baseline, &other, &err));
+    assert_true(strlen(other.likeness) == 64);
+    assert_int_equal(strcmp(other.likeness, s.likeness) == 0, other.small_ns == s.small_ns);
+    close_bench(&b);
+}
+
 static void test_macros(void **state) {
     (void)state;
     bench b;
@@ -334,9 +381,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),        cmocka_unit_test(test_files_own_oracle),
         cmocka_unit_test(test_pure),         cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_macros),       cmocka_unit_test(test_check),
-        cmocka_unit_test(test_fresh_inputs), cmocka_unit_test(test_bad_baseline),
-        cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_recall),       cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_check),        cmocka_unit_test(test_fresh_inputs),
+        cmocka_unit_test(test_bad_baseline), cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

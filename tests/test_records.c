@@ -88,9 +88,9 @@ static void put(records *r, uint64_t number, const json_t *of, const char *reaso
                             .parents = "3,17",
                             .operators = "crossover,copy",
                             .genome = of,
-                            .genome_sha256 = of ? hash('a') : "",
-                            .ir_sha256 = hash('b'),
-                            .ptx_sha256 = NULL,
+                            .hashes = {[SEARCH_BY_GENOME] = of ? hash('a') : "",
+                                       [SEARCH_BY_IR] = hash('b'),
+                                       [SEARCH_RAN] = hash('c')},
                             .gate = "safe",
                             .reason = reason,
                             .ns = 1.5,
@@ -109,9 +109,10 @@ static ev_status check_first(void *context, const records_evaluation *e, ev_erro
     assert_string_equal(e->parents, "3,17");
     assert_string_equal(e->operators, "crossover,copy");
     assert_true(json_equal(e->genome, context));
-    assert_string_equal(e->genome_sha256, hash('a'));
-    assert_string_equal(e->ir_sha256, hash('b'));
-    assert_string_equal(e->ptx_sha256, "");
+    assert_string_equal(e->hashes[SEARCH_BY_GENOME], hash('a'));
+    assert_string_equal(e->hashes[SEARCH_BY_IR], hash('b'));
+    assert_string_equal(e->hashes[SEARCH_BY_PTX], "");
+    assert_string_equal(e->hashes[SEARCH_RAN], hash('c'));
     assert_string_equal(e->gate, "safe");
     assert_string_equal(e->reason, "out-of-bounds");
     assert_true(e->ns == 1.5 && e->error == 0.1 && e->seconds == 7.25);
@@ -143,9 +144,11 @@ static ev_status check_order(void *context, const records_evaluation *e, ev_erro
     (void)err;
     uint64_t *next = context;
     assert_int_equal(e->number, *next);
-    assert_string_equal(e->gate, e->number == 6 ? "seen" : "safe");
+    assert_string_equal(e->gate, e->number == 6 ? "seen" : e->number == 7 ? "none" : "safe");
     if (e->number == 6)
         assert_string_equal(e->reason, "same IR as 2");
+    if (e->number == 7)
+        assert_true(e->ns == 12 && e->error == 0.5 && e->score[0] == '\0');
     assert_int_equal(e->genome == NULL, e->number == 3);
     *next += 1;
     return EV_OK;
@@ -159,7 +162,11 @@ static void test_evaluations_are_read_in_order(void **state) {
     for (uint64_t i = 10; i-- > 0;)
         put(r, i, i == 3 ? NULL : g, "x");
     put(r, 5, g, "again"); /* replaces */
-    assert_int_equal(records_mark_seen(r, 0, 6, "same IR as 2", &err), EV_OK);
+    const records_evaluation known = {.number = 6, .gate = "seen", .reason = "same IR as 2"};
+    const records_evaluation like = {
+        .number = 7, .gate = "none", .reason = "same run as 2", .ns = 12, .error = 0.5};
+    assert_int_equal(records_mark_known(r, &known, &err), EV_OK);
+    assert_int_equal(records_mark_known(r, &like, &err), EV_OK);
     uint64_t next = 0;
     assert_int_equal(records_each(r, 0, "search", check_order, &next, &err), EV_OK);
     assert_int_equal(next, 10);
@@ -226,7 +233,7 @@ static void test_another_version_is_refused(void **state) {
     records_close(create());
     run_sql("PRAGMA user_version = 7");
     records *r = NULL;
-    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 1");
+    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 2");
     json_t *id = identity("vm:h200", 1);
     expect_bad(records_resume(path, id, &r, &err), &err, "version 7", "--resume");
     json_decref(id);

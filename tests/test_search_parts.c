@@ -41,7 +41,7 @@ static scripted begin_scripted(const task_start *of, search_start *start) {
 static search_recipe draw_next(scripted *x) {
     search_recipe recipe;
     assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
-    x->reach = ev_json_number(recipe.message, "reach", 0);
+    x->reach = json_number_value(json_array_get(json_object_get(recipe.message, "reach"), 1));
     json_decref(recipe.message);
     return recipe;
 }
@@ -50,11 +50,10 @@ static search_verdict commit(scripted *x, const char *hash, gate stopped, double
                              bool filtered) {
     search_result r = {.genome = x->genome,
                        .operators = "delete",
-                       .ir_sha256 = hash,
-                       .ptx_sha256 = hash,
+                       .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
                        .stopped = stopped,
                        .ns = ns,
-                       .small_ns = small,
+                       .small = {.built = small},
                        .filtered = filtered};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
@@ -97,6 +96,58 @@ static void test_filter_blacklists_nothing(void **state) {
     }
     assert_true(filtered > 60 && probed > 3 && probed < 40);
     assert_int_equal(regretted, probed); /* all were as fast as their parent */
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
+/* ---- children that run alike ---- */
+
+/* As child `i` with its own code; the likeness of its sketch. */
+static search_verdict commit_run(scripted *x, int i, const char *ran, gate stopped, double ns) {
+    char code[24];
+    snprintf(code, sizeof code, "code %d", i);
+    name_genome(x, i);
+    (void)draw_next(x);
+    search_result r = {.genome = x->genome,
+                       .operators = "delete",
+                       .hashes = {[SEARCH_BY_IR] = code,
+                                  [SEARCH_BY_SKETCH] = code,
+                                  [SEARCH_SKETCH_RAN] = ran,
+                                  [SEARCH_BY_PTX] = code},
+                       .stopped = stopped,
+                       .ns = ns};
+    search_verdict v;
+    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    return v;
+}
+
+/* Whatever its worker got to: one that ran as a known child did has that child's time, and leaves
+ * no trace of what came after. Audited ones keep their own, and tell where the two differ. */
+static void test_what_runs_alike_is_recalled(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
+    uint64_t same_as = 0;
+    assert_false(commit_run(&x, 0, "start", GATE_NONE, 1000).recalled);
+    assert_false(commit_run(&x, 1, "wrong", GATE_TIMED, 0).recalled);
+    assert_false(commit_run(&x, 2, "fast", GATE_NONE, 900).recalled);
+    search_verdict v = commit_run(&x, 3, "wrong", GATE_NONE, 950); /* that one did not pass */
+    assert_true(!v.recalled && v.ns == 950);
+    v = commit_run(&x, 4, "fast", GATE_NONE, 700); /* measured before that was known */
+    assert_true(v.recalled && !v.seen && v.by == SEARCH_SKETCH_RAN && v.same_as == 2);
+    assert_true(v.ns == 900 && !v.is_best && v.stopped == GATE_NONE);
+    assert_true(commit_run(&x, 5, "fast", GATE_TIMED, 0).recalled); /* and stopped before it was */
+    assert_true(search_knows(x.s, x.genome, SEARCH_BY_IR, "code 5", &same_as) && same_as == 5);
+    assert_false(search_knows(x.s, x.genome, SEARCH_BY_PTX, "code 5", &same_as));
+    for (int i = 6; i < 15; i++)
+        assert_true(commit_run(&x, i, "start", GATE_NONE, 1000).recalled);
+    v = commit_run(&x, 15, "start", GATE_NONE, 1000.5);
+    assert_true(!v.recalled && v.audited && !v.missed && v.ns == 1000.5);
+    for (int i = 16; i < 31; i++)
+        assert_true(!commit_run(&x, i, "fast", GATE_NONE, 900).audited);
+    v = commit_run(&x, 31, "fast", GATE_NONE, 600);
+    assert_true(!v.recalled && v.audited && v.missed && v.is_best);
     search_free(x.s);
     json_decref(x.genome);
 }
@@ -567,6 +618,7 @@ static void test_shares_of_a_pair(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filter_blacklists_nothing),
+        cmocka_unit_test(test_what_runs_alike_is_recalled),
         cmocka_unit_test(test_no_crossover_is_known),
         cmocka_unit_test(test_bandit_shares),
         cmocka_unit_test(test_bandit_unlearns_what_it_expects),

@@ -143,8 +143,7 @@ static void one_child(scripted *x, int number, gate stopped) {
     json_t *genome = genome_of((int)edits + 1, 5, 0);
     search_result r = {.genome = genome,
                        .operators = "delete",
-                       .ir_sha256 = hash,
-                       .ptx_sha256 = hash,
+                       .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
                        .stopped = number == 0 ? GATE_NONE : stopped,
                        .ns = 1000};
     search_verdict v;

@@ -38,12 +38,27 @@ static json_t *rejected_json(const tune_report *r) {
     return rejected;
 }
 
-static json_t *duplicates_json(const tune_report *r) {
+/* Counts by what a child was known by: its code or genome, or how it ran. */
+static json_t *known_json(const uint64_t counts[SEARCH_HASHES], bool likeness) {
     json_t *by = json_object();
-    for (size_t i = 0; i < SEARCH_HASHES; i++)
-        (void)json_object_set_new(by, search_hash_name((search_hash)i),
-                                  json_integer((json_int_t)r->duplicates_by[i]));
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        if (search_is_likeness((search_hash)i) == likeness)
+            (void)json_object_set_new(by, search_hash_name((search_hash)i),
+                                      json_integer((json_int_t)counts[i]));
+    }
     return by;
+}
+
+static json_t *audits_json(const tune_report *r) {
+    return json_pack("{s:I, s:I, s:f}", "audited", (json_int_t)r->audited, "missed",
+                     (json_int_t)r->missed, "miss", per((double)r->missed, (double)r->audited));
+}
+
+static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool likeness) {
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        if (search_is_likeness((search_hash)i) == likeness)
+            ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i), counts[i]);
+    }
 }
 
 /* Seconds of CPU by stage, or the shares that they have of all. */
@@ -66,7 +81,9 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
                   (json_int_t)r->duplicates, "seconds", r->seconds, "cpu_seconds", r->cpu_seconds);
     if (!m)
         return ev_fail_memory(err, 0);
-    (void)json_object_set_new(m, "duplicates_by", duplicates_json(r));
+    (void)json_object_set_new(m, "duplicates_by", known_json(r->duplicates_by, false));
+    (void)json_object_set_new(m, "recalled_by", known_json(r->recalled_by, true));
+    (void)json_object_set_new(m, "audits", audits_json(r));
     (void)json_object_set_new(m, "rejected", rejected_json(r));
     (void)json_object_set_new(m, "filter",
                               json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->filtered,
@@ -99,9 +116,13 @@ static void print_counts(cmd_context *c, const tune_report *r) {
     for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
         ev_str_printf(c->out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
     ev_str_append(c->out, "\nduplicates by:");
-    for (size_t i = 0; i < SEARCH_HASHES; i++)
-        ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i),
-                      r->duplicates_by[i]);
+    print_known(c, r->duplicates_by, false);
+    ev_str_append(c->out, "\nrecalled by:");
+    print_known(c, r->recalled_by, true);
+    ev_str_printf(c->out,
+                  "\naudits: of %" PRIu64 " known by a sketch or a run that were built and timed, "
+                  "%" PRIu64 " had another outcome",
+                  r->audited, r->missed);
     ev_str_printf(c->out,
                   "\nfilter: %" PRIu64 " stopped before the timed cases; of %" PRIu64
                   " let through all the same, %" PRIu64 " were as fast as their parent",

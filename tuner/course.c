@@ -178,19 +178,22 @@ bool course_finished(const course *c) {
 
 /* ---- records ---- */
 
-/* The code of a child is that of another: which, and by which hash. */
-static void same_words(const course *c, const json_t *genome, const char *ir, const char *ptx,
-                       char *text, size_t bytes) {
-    const char *hashes[SEARCH_HASHES] = {"", ir, ptx};
-    text[0] = '\0';
-    for (int by = 0; by < SEARCH_HASHES; by++) {
-        uint64_t same_as = 0;
-        if (search_knows(c->search, genome, (search_hash)by, hashes[by], &same_as)) {
-            snprintf(text, bytes, "same %s as %" PRIu64, search_hash_name((search_hash)by),
-                     same_as);
-            return;
-        }
-    }
+/* What makes a child known, and as which. */
+static void known_words(search_hash by, uint64_t same_as, char *text, size_t bytes) {
+    snprintf(text, bytes, "same %s as %" PRIu64, search_hash_name(by), same_as);
+}
+
+/* What a worker was told is known by the last hash that it asked about. */
+static void take_known(const course *c, arrival *a, char *text, size_t bytes) {
+    int by = SEARCH_HASHES - 1;
+    uint64_t same_as = 0;
+    while (by > 0 && !a->hashes[by][0])
+        by--;
+    if (!search_knows(c->search, a->genome, (search_hash)by, a->hashes[by], &same_as))
+        return;
+    known_words((search_hash)by, same_as, text, bytes);
+    if (a->recalled)
+        search_outcome(c->search, same_as, &a->ns, &a->error);
 }
 
 bool job_score(const pool_job *job, score *out) {
@@ -202,7 +205,8 @@ bool job_score(const pool_job *job, score *out) {
 static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
-    const json_t *score_json = job->reply ? json_object_get(job->reply, "score") : NULL;
+    bool scored = job->reply && !a->recalled;
+    const json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
     char *text = score_json ? ev_json_print(score_json, true) : NULL;
     records_evaluation e = {.task = c->index,
                             .phase = "search",
@@ -212,15 +216,14 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
                             .parents = w->parents,
                             .operators = a->operators,
                             .genome = a->genome,
-                            .genome_sha256 = job->genome_sha256,
-                            .ir_sha256 = a->ir_sha256,
-                            .ptx_sha256 = a->ptx_sha256,
                             .gate = gate_name(a->stopped),
                             .reason = reason,
                             .ns = a->ns,
                             .error = a->error,
                             .score = text ? text : "",
                             .seconds = course_seconds(c)};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        e.hashes[by] = a->hashes[by];
     ev_status status = records_put(c->run->records, &e, err);
     free(text);
     return status;
@@ -238,23 +241,23 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     job->operators = NULL;
     if (!a->operators && !(a->operators = strdup("")))
         return ev_fail_memory(err, 1);
-    snprintf(a->ir_sha256, sizeof a->ir_sha256, "%s", job->ir_sha256);
-    snprintf(a->ptx_sha256, sizeof a->ptx_sha256, "%s", job->ptx_sha256);
+    memcpy(a->hashes, job->hashes, sizeof a->hashes);
     a->stopped = job->seen ? GATE_SEEN : job->stopped;
     score s;
-    if (job->seen) {
-        same_words(c, a->genome, a->ir_sha256, a->ptx_sha256, reason, sizeof reason);
-    } else if (job->reply) {
+    if (!job->seen && job->reply) {
         if (!job_score(job, &s))
             return ev_fail(err, EV_INFRA, "a worker sent a score that does not read");
         a->stopped = s.stopped;
         a->ns = s.ns;
         a->error = s.error;
-        a->small_ns = s.small_ns;
+        a->small = (small_times){s.sketch_ns, s.small_ns};
         a->filtered = s.filtered;
+        a->recalled = s.recalled;
         a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
+    if (job->seen || a->recalled)
+        take_known(c, a, reason, sizeof reason);
     return put_record(c, job, a, reason, err);
 }
 
@@ -264,7 +267,8 @@ static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
         return EV_OK;
     ev_json *doc = NULL;
     EV_TRY(ev_json_parse(text, "the records", &doc, err));
-    a->small_ns = ev_json_number(doc->root, "small_ns", 0);
+    a->small = (small_times){ev_json_number(doc->root, "sketch_ns", 0),
+                             ev_json_number(doc->root, "small_ns", 0)};
     a->filtered = ev_json_integer(doc->root, "filtered", 0) == 1;
     a->sketch = (score_sketch)ev_json_integer(doc->root, "sketch", SKETCH_NOTHING);
     ev_json_free(doc);
@@ -284,8 +288,8 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
                    .operators = strdup(e->operators),
                    .ns = e->ns,
                    .error = e->error};
-    snprintf(a->ir_sha256, sizeof a->ir_sha256, "%s", e->ir_sha256);
-    snprintf(a->ptx_sha256, sizeof a->ptx_sha256, "%s", e->ptx_sha256);
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        snprintf(a->hashes[by], sizeof a->hashes[by], "%s", e->hashes[by]);
     if (strcmp(e->gate, gate_name(GATE_NONE)) == 0)
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
@@ -339,6 +343,10 @@ static void note_verdict(course *c, const search_verdict *v) {
         p->rejected[v->stopped]++;
         report->rejected[v->stopped]++;
     }
+    if (v->recalled)
+        report->recalled_by[v->by]++;
+    report->audited += v->audited;
+    report->missed += v->missed;
     report->filtered += v->filtered;
     report->probed += v->probed;
     report->regretted += v->regretted;
@@ -351,27 +359,37 @@ static void note_verdict(course *c, const search_verdict *v) {
     }
 }
 
+/* A worker need not know it: the child that it is like may have been committed after it asked. */
+static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
+    char words[80];
+    known_words(v->by, v->same_as, words, sizeof words);
+    records_evaluation known = {.task = c->index,
+                                .number = child,
+                                .gate = gate_name(v->seen ? GATE_SEEN : v->stopped),
+                                .reason = words,
+                                .ns = v->recalled ? v->ns : 0,
+                                .error = v->recalled ? v->error : 0};
+    return records_mark_known(c->run->records, &known, err);
+}
+
 static ev_status commit_one(course *c, ev_error *err) {
     uint64_t child = search_committed(c->search);
     arrival *a = &c->arrivals[child % SEARCH_LAG];
     search_result result = {.genome = a->genome,
                             .operators = a->operators,
-                            .ir_sha256 = a->ir_sha256,
-                            .ptx_sha256 = a->ptx_sha256,
                             .stopped = a->stopped,
+                            .recalled = a->recalled,
                             .ns = a->ns,
                             .error = a->error,
-                            .small_ns = a->small_ns,
+                            .small = a->small,
                             .filtered = a->filtered,
                             .sketch = a->sketch};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        result.hashes[by] = a->hashes[by];
     search_verdict verdict;
     EV_TRY(search_commit(c->search, &result, &verdict, err));
-    if (verdict.seen && a->stopped != GATE_SEEN) {
-        char words[80];
-        snprintf(words, sizeof words, "same %s as %" PRIu64, search_hash_name(verdict.by),
-                 verdict.same_as);
-        EV_TRY(records_mark_seen(c->run->records, c->index, child, words, err));
-    }
+    if ((verdict.seen && a->stopped != GATE_SEEN) || (verdict.recalled && !a->recalled))
+        EV_TRY(mark_known(c, child, &verdict, err));
     arrival_clear(a);
     note_verdict(c, &verdict);
     course_display(c, NULL);

@@ -42,15 +42,14 @@ ev_status course_record(course *c, const char *phase, uint64_t number, const poo
                             .parents = "",
                             .operators = "",
                             .genome = job->genome,
-                            .genome_sha256 = job->genome_sha256,
-                            .ir_sha256 = job->ir_sha256,
-                            .ptx_sha256 = job->ptx_sha256,
                             .gate = gate_name(stopped),
                             .reason = s ? s->reason : job->reason,
                             .ns = s ? s->ns : 0,
                             .error = s ? s->error : 0,
                             .score = text ? text : "",
                             .seconds = course_seconds(c)};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        e.hashes[by] = job->hashes[by];
     ev_status status = records_put(c->run->records, &e, err);
     free(text);
     return status;
@@ -64,7 +63,7 @@ static ev_status take_trial(course *c, uint64_t first, const pool_job *job, tria
     trial *to = &trials[job->number];
     if (scored && s.stopped == GATE_NONE)
         *to = (trial){.passed = true, .ns = s.ns, .error = s.error};
-    memcpy(to->ptx_sha256, job->ptx_sha256, sizeof to->ptx_sha256);
+    memcpy(to->ptx_sha256, job->hashes[SEARCH_BY_PTX], sizeof to->ptx_sha256);
     return course_record(c, "minimise", first + job->number, job, scored ? &s : NULL, err);
 }
 

@@ -124,7 +124,7 @@ static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error 
 static ev_status add_scored(finish *f, json_t *genome, ev_error *err) {
     double ns = 0;
     EV_TRY(finish_score(f, &genome, 1, &ns, err));
-    finish_add(f, genome, ns, false);
+    (void)finish_add(f, genome, ns, false);
     return EV_OK;
 }
 
@@ -156,7 +156,7 @@ static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
         status = finish_score(f, parts, count, ns, err);
     for (size_t i = 0; i < count; i++) {
         if (status == EV_OK)
-            finish_add(f, parts[i], ns[i], true);
+            (void)finish_add(f, parts[i], ns[i], true);
         json_decref(parts[i]);
     }
     return status;
@@ -184,6 +184,14 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
 
 /* ---- candidates ---- */
 
+/* One that passed has a time of its own where the search had it from another. */
+static ev_status crown_entry(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
+    if (e->recalled)
+        EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
+    *passed = e->ns > 0 && e->ns < f->limit_ns;
+    return *passed ? crown(f, e->genome, e->ns, err) : EV_OK;
+}
+
 static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_error *err) {
     verdict v = SLOW;
     double held_out = 0;
@@ -192,9 +200,8 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
         return EV_OK;
     candidate_entry one = *e; /* the list grows */
     EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
-    *passed = v == PROMOTED;
-    if (*passed)
-        return crown(f, one.genome, one.ns, err);
+    if (v == PROMOTED)
+        return crown_entry(f, &one, passed, err);
     if (v == WRONG)
         return blame(f, one.genome, is_wrong, err);
     return learn_slow(f, &one, held_out, err);
@@ -259,8 +266,11 @@ static ev_status try_candidates(finish *f, ev_error *err) {
     const search_best *best = NULL;
     size_t count = search_archive(f->c->search, &best);
     bool passed = false;
-    for (size_t i = 0; i < count; i++)
-        finish_add(f, best[i].genome, best[i].ns, false);
+    for (size_t i = 0; i < count; i++) {
+        candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
+        if (e)
+            e->recalled = best[i].recalled;
+    }
     while (!passed && may_try_more(f)) {
         candidate_entry *e = finish_next(f);
         if (!e)

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
-void finish_add(finish *f, const json_t *genome, double ns, bool is_part) {
-    if (ns > 0 && ns < f->limit_ns && f->candidate_count < FINISH_CANDIDATES)
-        f->candidates[f->candidate_count++] = (candidate_entry){
-            .genome = json_incref((json_t *)genome), .ns = ns, .is_part = is_part};
+candidate_entry *finish_add(finish *f, const json_t *genome, double ns, bool is_part) {
+    if (ns <= 0 || ns >= f->limit_ns || f->candidate_count == FINISH_CANDIDATES)
+        return NULL;
+    candidate_entry *e = &f->candidates[f->candidate_count++];
+    *e = (candidate_entry){.genome = json_incref((json_t *)genome), .ns = ns, .is_part = is_part};
+    return e;
 }
 
 static double expected_ns(const finish *f, const candidate_entry *e) {

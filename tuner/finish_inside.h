@@ -14,7 +14,8 @@ typedef struct candidate_entry {
     json_t *genome;
     double ns;
     bool used, confirmed;
-    bool is_part; /* of one that was slow */
+    bool recalled; /* its time is that of one that ran alike */
+    bool is_part;  /* of one that was slow */
 } candidate_entry;
 
 /* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others
@@ -49,8 +50,9 @@ typedef struct finish {
 
 /* ---- finish_candidates.c ---- */
 
-/* Kept where it is faster than it has to be; 0 ns: stopped at a gate. */
-void finish_add(finish *f, const json_t *genome, double ns, bool is_part);
+/* Kept where it is faster than it has to be, else NULL; 0 ns: stopped at a gate. The entry is good
+ * until the next is added. */
+candidate_entry *finish_add(finish *f, const json_t *genome, double ns, bool is_part);
 /* The one not used that is expected to be the fastest, the first added among equals; NULL: none. */
 candidate_entry *finish_next(finish *f);
 /* After a candidate that was right and slow: `ns` on the search cases, `held_out` there. */

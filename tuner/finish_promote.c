@@ -112,7 +112,7 @@ static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, double 
     *held_out = s.ns;
     f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
     if (status == EV_OK)
-        status = judge_as(f, genome, job->ptx_sha256, *v, s.ns, err);
+        status = judge_as(f, genome, job->hashes[SEARCH_BY_PTX], *v, s.ns, err);
     if (status == EV_OK && *v == PROMOTED) {
         keep(f, genome, job, &s);
         return EV_OK;

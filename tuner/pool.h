@@ -33,9 +33,7 @@ typedef struct pool_job {
     json_t *reply;  /* the `done` message; NULL when seen or stopped before scoring */
     json_t *genome; /* CHILD: as drawn; SCORE and the rest: as given; NULL: not drawn */
     char *operators;
-    char genome_sha256[EV_SHA256_HEX];
-    char ir_sha256[EV_SHA256_HEX]; /* "": not reached */
-    char ptx_sha256[EV_SHA256_HEX];
+    char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached */
 
     unsigned lost, late; /* workers that were lost over it, and deadlines that it missed */
     struct pool_job *next;
@@ -53,7 +51,7 @@ typedef struct pool_options {
     unsigned workers;
     const char *device;
     void *context;
-    /* Whether a committed child has the code of this one; `sha256` is of the IR or the PTX. */
+    /* Whether this child is known by `sha256`, which is not read for SEARCH_BY_GENOME. */
     bool (*known)(void *context, const pool_job *job, search_hash by, const char *sha256);
 } pool_options;
 

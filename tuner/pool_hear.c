@@ -61,6 +61,18 @@ static ev_status hear_ready(pool *p, slot *s, json_t *m, ev_error *err) {
     return EV_OK;
 }
 
+/* Which hash a question is about; SEARCH_HASHES: it is no question. */
+static search_hash asked_about(message_kind kind) {
+    static const message_kind questions[SEARCH_HASHES] = {
+        [SEARCH_BY_GENOME] = MESSAGE_DRAWN,  [SEARCH_BY_IR] = MESSAGE_IR,
+        [SEARCH_BY_SKETCH] = MESSAGE_SKETCH, [SEARCH_SKETCH_RAN] = MESSAGE_SKETCH_RAN,
+        [SEARCH_BY_PTX] = MESSAGE_PTX,       [SEARCH_RAN] = MESSAGE_RAN};
+    int by = 0;
+    while (by < SEARCH_HASHES && questions[by] != kind)
+        by++;
+    return (search_hash)by;
+}
+
 static void copy_hash(char into[EV_SHA256_HEX], const json_t *m, const char *key) {
     snprintf(into, EV_SHA256_HEX, "%s", ev_json_text(m, key, ""));
 }
@@ -68,24 +80,20 @@ static void copy_hash(char into[EV_SHA256_HEX], const json_t *m, const char *key
 static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind kind,
                                ev_error *err) {
     pool_job *job = s->job;
-    search_hash by = SEARCH_BY_GENOME;
-    const char *sha256 = "";
+    search_hash by = asked_about(kind);
+    copy_hash(job->hashes[by], m, "sha256");
     if (kind == MESSAGE_DRAWN) {
-        copy_hash(job->genome_sha256, m, "genome_sha256");
         json_decref(job->genome);
         job->genome = json_incref(json_object_get(m, "genome"));
         free(job->operators);
         job->operators = strdup(ev_json_text(m, "operators", ""));
         if (!job->operators)
             return ev_fail_memory(err, 0);
-    } else {
-        by = kind == MESSAGE_IR ? SEARCH_BY_IR : SEARCH_BY_PTX;
-        copy_hash(kind == MESSAGE_IR ? job->ir_sha256 : job->ptx_sha256, m, "sha256");
-        sha256 = ev_json_text(m, "sha256", "");
     }
     bool asks = job->kind == MESSAGE_CHILD && p->options.known;
-    job->seen = asks && p->options.known(p->options.context, job, by, sha256);
-    pool_say(s, message_new(job->seen ? MESSAGE_SEEN : MESSAGE_GO));
+    bool known = asks && p->options.known(p->options.context, job, by, job->hashes[by]);
+    job->seen = known && !search_is_likeness(by);
+    pool_say(s, message_new(known ? MESSAGE_SEEN : MESSAGE_GO));
     return EV_OK;
 }
 
@@ -106,9 +114,9 @@ static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_err
     } else if (!job->seen) {
         job->reply = json_incref(m);
         if (job->kind != MESSAGE_CHILD && job->kind != MESSAGE_SCORE) {
-            copy_hash(job->genome_sha256, m, "genome_sha256");
-            copy_hash(job->ir_sha256, m, "ir_sha256");
-            copy_hash(job->ptx_sha256, m, "ptx_sha256");
+            copy_hash(job->hashes[SEARCH_BY_GENOME], m, "genome_sha256");
+            copy_hash(job->hashes[SEARCH_BY_IR], m, "ir_sha256");
+            copy_hash(job->hashes[SEARCH_BY_PTX], m, "ptx_sha256");
         }
     }
     pool_finish(p, s);
@@ -139,14 +147,13 @@ static void hear_last_word(slot *s, const json_t *m) {
 
 /* Whether a message of this kind is in place in this state. */
 static bool in_place(slot_state state, message_kind kind) {
+    if (asked_about(kind) != SEARCH_HASHES)
+        return state == SLOT_BUSY;
     switch (kind) {
     case MESSAGE_HELLO:
         return state == SLOT_GREETING;
     case MESSAGE_READY:
         return state == SLOT_OPENING;
-    case MESSAGE_DRAWN:
-    case MESSAGE_IR:
-    case MESSAGE_PTX:
     case MESSAGE_DONE:
     case MESSAGE_FAILED:
         return state == SLOT_BUSY;

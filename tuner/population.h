@@ -9,6 +9,8 @@
 #include "base/pcg.h"
 #include "base/status.h"
 
+#include "fitness/score.h"
+
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +20,7 @@ typedef struct member {
     json_t *genome; /* a reference of its own */
     size_t edits;
     double ns, error;
-    double small_ns; /* modelled for the small cases; 0: not known */
+    small_times small;
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HASH_COLUMN 8 /* of an evaluation, from 0: its hashes, in the order of search_hash */
 #define APPLICATION_ID 0x45566f6b /* "EVok" in the file's header */
 
 static const char schema[] =
@@ -26,7 +27,8 @@ static const char schema[] =
     "CREATE TABLE edit(id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, json TEXT NOT NULL);"
     "CREATE TABLE evaluation(task INTEGER NOT NULL, phase TEXT NOT NULL, number INTEGER NOT NULL,"
     " island INTEGER NOT NULL, generation INTEGER NOT NULL, parents TEXT NOT NULL,"
-    " operators TEXT NOT NULL, genome TEXT, genome_sha256 BLOB, ir_sha256 BLOB, ptx_sha256 BLOB,"
+    " operators TEXT NOT NULL, genome TEXT, genome_sha256 BLOB, ir_sha256 BLOB,"
+    " sketch_sha256 BLOB, sketch_likeness BLOB, ptx_sha256 BLOB, likeness BLOB,"
     " gate TEXT NOT NULL, reason TEXT NOT NULL, ns REAL NOT NULL, error REAL NOT NULL,"
     " score TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(task, phase, number));"
     "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL, kernel TEXT,"
@@ -43,7 +45,7 @@ typedef enum statement {
     FIND_EDIT,
     READ_EDIT,
     PUT_EVALUATION,
-    MARK_SEEN,
+    MARK_KNOWN,
     EACH_EVALUATION,
     GET_EVALUATION,
     STATEMENT_COUNT
@@ -56,9 +58,9 @@ static const char *const statement_text[STATEMENT_COUNT] = {
     [FIND_EDIT] = "SELECT id FROM edit WHERE sha256 = ?",
     [READ_EDIT] = "SELECT json FROM edit WHERE id = ?",
     [PUT_EVALUATION] = "INSERT OR REPLACE INTO evaluation VALUES"
-                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [MARK_SEEN] = "UPDATE evaluation SET gate = 'seen', reason = ?, score = ''"
-                  " WHERE task = ? AND phase = 'search' AND number = ?",
+                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [MARK_KNOWN] = "UPDATE evaluation SET gate = ?, reason = ?, ns = ?, error = ?, score = ''"
+                   " WHERE task = ? AND phase = 'search' AND number = ?",
     [EACH_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? ORDER BY number",
     [GET_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? AND number = ?",
 };
@@ -446,15 +448,15 @@ static ev_status put_row(records *r, const records_evaluation *e, const char *ge
     bind_text(s, 7, e->operators);
     if (genome)
         bind_text(s, 8, genome);
-    bind_sha256(s, 9, e->genome_sha256);
-    bind_sha256(s, 10, e->ir_sha256);
-    bind_sha256(s, 11, e->ptx_sha256);
-    bind_text(s, 12, e->gate);
-    bind_text(s, 13, e->reason);
-    (void)sqlite3_bind_double(s, 14, e->ns);
-    (void)sqlite3_bind_double(s, 15, e->error);
-    bind_text(s, 16, e->score);
-    (void)sqlite3_bind_double(s, 17, e->seconds);
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        bind_sha256(s, HASH_COLUMN + 1 + by, e->hashes[by]);
+    int next = HASH_COLUMN + SEARCH_HASHES;
+    bind_text(s, ++next, e->gate);
+    bind_text(s, ++next, e->reason);
+    (void)sqlite3_bind_double(s, ++next, e->ns);
+    (void)sqlite3_bind_double(s, ++next, e->error);
+    bind_text(s, ++next, e->score);
+    (void)sqlite3_bind_double(s, ++next, e->seconds);
     return finish_statement(r, s, err);
 }
 
@@ -478,19 +480,19 @@ ev_status records_put(records *r, const records_evaluation *evaluation, ev_error
     return status;
 }
 
-ev_status records_mark_seen(records *r, size_t task, uint64_t number, const char *reason,
-                            ev_error *err) {
-    sqlite3_stmt *s = r->statements[MARK_SEEN];
-    bind_text(s, 1, reason);
-    (void)sqlite3_bind_int64(s, 2, (int64_t)task);
-    (void)sqlite3_bind_int64(s, 3, (int64_t)number);
+ev_status records_mark_known(records *r, const records_evaluation *known, ev_error *err) {
+    sqlite3_stmt *s = r->statements[MARK_KNOWN];
+    bind_text(s, 1, known->gate);
+    bind_text(s, 2, known->reason);
+    (void)sqlite3_bind_double(s, 3, known->ns);
+    (void)sqlite3_bind_double(s, 4, known->error);
+    (void)sqlite3_bind_int64(s, 5, (int64_t)known->task);
+    (void)sqlite3_bind_int64(s, 6, (int64_t)known->number);
     return finish_statement(r, s, err);
 }
 
-static ev_status read_row(records *r, sqlite3_stmt *s, char hashes[3][EV_SHA256_HEX],
+static ev_status read_row(records *r, sqlite3_stmt *s, char hashes[SEARCH_HASHES][EV_SHA256_HEX],
                           records_evaluation *e, json_t **genome, ev_error *err) {
-    for (int i = 0; i < 3; i++)
-        read_sha256(s, 8 + i, hashes[i]);
     *genome = NULL;
     if (sqlite3_column_type(s, 7) != SQLITE_NULL)
         EV_TRY(unpack_genome(r, read_text(s, 7), genome, err));
@@ -503,16 +505,17 @@ static ev_status read_row(records *r, sqlite3_stmt *s, char hashes[3][EV_SHA256_
         .parents = read_text(s, 5),
         .operators = read_text(s, 6),
         .genome = *genome,
-        .genome_sha256 = hashes[0],
-        .ir_sha256 = hashes[1],
-        .ptx_sha256 = hashes[2],
-        .gate = read_text(s, 11),
-        .reason = read_text(s, 12),
-        .ns = sqlite3_column_double(s, 13),
-        .error = sqlite3_column_double(s, 14),
-        .score = read_text(s, 15),
-        .seconds = sqlite3_column_double(s, 16),
+        .gate = read_text(s, HASH_COLUMN + SEARCH_HASHES),
+        .reason = read_text(s, HASH_COLUMN + SEARCH_HASHES + 1),
+        .ns = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 2),
+        .error = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 3),
+        .score = read_text(s, HASH_COLUMN + SEARCH_HASHES + 4),
+        .seconds = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 5),
     };
+    for (int by = 0; by < SEARCH_HASHES; by++) {
+        read_sha256(s, HASH_COLUMN + by, hashes[by]);
+        e->hashes[by] = hashes[by];
+    }
     return EV_OK;
 }
 
@@ -522,7 +525,7 @@ static ev_status read_rows(records *r, sqlite3_stmt *s, records_fn *each, void *
     ev_status status = EV_OK;
     int code = SQLITE_ROW;
     while (status == EV_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        char hashes[3][EV_SHA256_HEX];
+        char hashes[SEARCH_HASHES][EV_SHA256_HEX];
         records_evaluation e;
         json_t *genome = NULL;
         status = read_row(r, s, hashes, &e, &genome, err);

@@ -5,13 +5,14 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "tuner/search.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 1
+#define RECORDS_VERSION 2
 
 typedef struct records records;
 
@@ -48,12 +49,10 @@ typedef struct records_evaluation {
     const char *phase; /* "search", "minimise" or "promote" */
     uint64_t number;
     uint32_t island, generation;
-    const char *parents;       /* numbers of the parents, "3,17" */
-    const char *operators;     /* what made it, "crossover,copy" */
-    const json_t *genome;      /* NULL: it failed before it was drawn */
-    const char *genome_sha256; /* "": not reached; so the next two */
-    const char *ir_sha256;
-    const char *ptx_sha256;
+    const char *parents;               /* numbers of the parents, "3,17" */
+    const char *operators;             /* what made it, "crossover,copy" */
+    const json_t *genome;              /* NULL: it failed before it was drawn */
+    const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached */
     const char *gate;   /* the gate that stopped it, "seen" for a duplicate, "none" if it passed */
     const char *reason; /* "" when it passed */
     double ns, error;   /* 0 where not known */
@@ -74,9 +73,9 @@ ev_status records_resume(const char *path, const json_t *identity, records **out
 /* Writes one evaluation in a transaction of its own; one of the same name is replaced. EV_INFRA:
  * disk full. */
 ev_status records_put(records *r, const records_evaluation *evaluation, ev_error *err) EV_CHECKED;
-/* Turns a stored evaluation into a duplicate: the gate "seen" and whose code it has. */
-ev_status records_mark_seen(records *r, size_t task, uint64_t number, const char *reason,
-                            ev_error *err) EV_CHECKED;
+/* Turns a stored evaluation of a search into one that is known: a duplicate (the gate "seen"), or
+ * one that ran alike (the gate "none", with that one's time and error). Its own score goes. */
+ev_status records_mark_known(records *r, const records_evaluation *known, ev_error *err) EV_CHECKED;
 typedef ev_status records_fn(void *context, const records_evaluation *evaluation, ev_error *err);
 
 /* Calls `each` for the evaluations of a task's phase in order of their numbers, until it fails. */

@@ -13,9 +13,14 @@
 static_assert(ARM_COUNT <= BANDIT_MOST, "a bandit has room for every arm");
 
 const char *search_hash_name(search_hash by) {
-    static const char *const names[SEARCH_HASHES] = {"genome", "IR", "PTX"};
+    static const char *const names[SEARCH_HASHES] = {"genome",     "IR",  "sketch",
+                                                     "sketch-run", "PTX", "run"};
     assert(by < SEARCH_HASHES);
     return names[by];
+}
+
+bool search_is_likeness(search_hash by) {
+    return by == SEARCH_SKETCH_RAN || by == SEARCH_RAN;
 }
 
 /* ---- openings ---- */
@@ -202,6 +207,12 @@ uint64_t search_drawn(const search *s) {
 }
 uint64_t search_committed(const search *s) {
     return s->committed;
+}
+
+void search_outcome(const search *s, uint64_t child, double *ns, double *error) {
+    assert(child < s->committed);
+    *ns = s->outcomes[child].ns;
+    *error = s->outcomes[child].error;
 }
 
 size_t search_archive(const search *s, const search_best **out) {

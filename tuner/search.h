@@ -72,45 +72,59 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) EV_CHECKED;
 
 /* ---- committing ---- */
 
-/* What became of a child. */
-typedef struct search_result {
-    const json_t *genome;   /* NULL: it was not drawn */
-    const char *operators;  /* names of the arms that made it, commas between */
-    const char *ir_sha256;  /* "": not reached */
-    const char *ptx_sha256; /* "": not reached */
-    gate stopped;           /* GATE_SEEN: dropped as known, the rest is not set */
-    double ns, error;       /* when not stopped */
-    double small_ns;        /* of the small cases; 0: not known */
-    bool filtered;          /* stopped by the filter alone: a duplicate will be looked at again */
-    score_sketch sketch;    /* the same for SKETCH_STOPPED */
-} search_result;
-
+/* By what a child may be known, in the order in which its worker asks. The first that says yes ends
+ * the evaluation: a duplicate has the outcome of the child with that genome or code, and one that
+ * ran the small cases alike (score.likeness) is new, and as fast and as accurate as the child that
+ * did. */
 typedef enum search_hash {
     SEARCH_BY_GENOME,
-    SEARCH_BY_IR,
+    SEARCH_BY_IR,      /* after LLVM's passes */
+    SEARCH_BY_SKETCH,  /* the code made in haste */
+    SEARCH_SKETCH_RAN, /* the likeness of that */
     SEARCH_BY_PTX,
+    SEARCH_RAN, /* the likeness of what LLVM built */
     SEARCH_HASHES
 } search_hash;
 
-const char *search_hash_name(search_hash by); /* "genome", "IR", "PTX" */
+const char *search_hash_name(search_hash by); /* "genome", "IR", "sketch", ... */
+bool search_is_likeness(search_hash by);
+
+/* What became of a child. */
+typedef struct search_result {
+    const json_t *genome;              /* NULL: it was not drawn */
+    const char *operators;             /* names of the arms that made it, commas between */
+    const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
+    gate stopped;                      /* GATE_SEEN: dropped as known, the rest is not set */
+    bool recalled;                     /* not timed, since one that ran alike is known */
+    double ns, error;                  /* when not stopped and not recalled */
+    small_times small;
+    bool filtered;       /* stopped by the filter alone: a duplicate will be looked at again */
+    score_sketch sketch; /* the same for SKETCH_STOPPED */
+} search_result;
 
 typedef struct search_verdict {
     bool seen;
-    uint64_t same_as; /* when seen: the child with the same code */
+    bool recalled;
+    uint64_t same_as; /* when seen or recalled: the child with the same code, or that ran alike */
     search_hash by;
-    gate stopped; /* its own, or that of the child with the same code */
+    gate stopped; /* its own, or that child's */
     double ns, error;
+    small_times small;
     bool is_best; /* faster than every one before */
     bool filtered;
     bool probed;    /* the filter would have stopped it, and it was let through */
     bool regretted; /* and is as fast as its parent, or faster */
     score_sketch sketch;
+    bool audited; /* it was built and timed though it is known by a sketch or by its likeness */
+    bool missed;  /* and its outcome is another */
 } search_verdict;
 
 /* Whether a committed child has this code: what a worker's question is answered by. `sha256` is not
- * looked at for SEARCH_BY_GENOME. */
+ * looked at for SEARCH_BY_GENOME. Of an audited child only genome, IR and PTX are asked. */
 bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
                   uint64_t *same_as);
+/* Of a committed child: 0 where not known. */
+void search_outcome(const search *s, uint64_t child, double *ns, double *error);
 /* The next child in order. */
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) EV_CHECKED;
@@ -123,6 +137,7 @@ typedef struct search_best {
     uint64_t child;
     const json_t *genome; /* borrowed */
     double ns, error;
+    bool recalled; /* the time is that of one that ran alike */
 } search_best;
 
 /* The best by time of all that were committed: fastest first, fewer edits first among equals. At

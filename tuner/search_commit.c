@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MOST_GAIN 1.0 /* of one child, so that one leap does not own the bandit */
+#define MISSED 1e-3   /* relative change of time that an audit does not forgive */
 #define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
 
 /* ---- duplicates ---- */
@@ -38,27 +39,39 @@ bool search_knows(const search *s, const json_t *genome, search_hash by, const c
 }
 
 static const char *hash_of(const search_result *r, search_hash by) {
-    return by == SEARCH_BY_IR ? r->ir_sha256 : by == SEARCH_BY_PTX ? r->ptx_sha256 : "";
+    return r->hashes[by] ? r->hashes[by] : "";
 }
 
-static bool find_same(const search *s, const search_result *r, search_verdict *v) {
-    for (int by = 0; by < SEARCH_HASHES; by++) {
-        if (search_knows(s, r->genome, (search_hash)by, hash_of(r, (search_hash)by), &v->same_as)) {
-            v->seen = true;
-            v->by = (search_hash)by;
-            return true;
-        }
+static bool is_exact(search_hash by) {
+    return by == SEARCH_BY_GENOME || by == SEARCH_BY_IR || by == SEARCH_BY_PTX;
+}
+
+/* The first hash that is known, of the exact ones or of the others; SEARCH_HASHES: none. */
+static search_hash find_known(const search *s, const search_result *r, bool exact, bool others,
+                              uint64_t *same_as) {
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        search_hash by = (search_hash)i;
+        bool counts = is_exact(by) ? exact : others;
+        if (counts && search_knows(s, r->genome, by, hash_of(r, by), same_as))
+            return by;
     }
-    return false;
+    return SEARCH_HASHES;
 }
 
-/* A duplicate's own hashes lead to the child it is the same as. */
-static ev_status remember(search *s, const search_result *r, uint64_t child, ev_error *err) {
-    for (int by = 0; r->genome && by < SEARCH_HASHES; by++) {
-        const char *sha256 = hash_of(r, (search_hash)by);
+/* Up to what made it known, as its worker may have got further before that was committed. A
+ * duplicate's own hashes lead to the child it is the same as. */
+static ev_status remember(search *s, const search_result *r, const search_verdict *v,
+                          ev_error *err) {
+    bool known = v->seen || v->recalled;
+    uint64_t child = v->seen ? v->same_as : s->committed;
+    for (int i = 0; r->genome && i < SEARCH_HASHES && !(known && i > (int)v->by); i++) {
+        search_hash by = (search_hash)i;
+        const char *sha256 = hash_of(r, by);
+        if (search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE))
+            continue;
         if (by != SEARCH_BY_GENOME && !sha256[0])
             continue;
-        ev_sha256 key = key_of(r->genome, (search_hash)by, sha256);
+        ev_sha256 key = key_of(r->genome, by, sha256);
         EV_TRY(known_add(s->known[by], &key, child, err));
     }
     return EV_OK;
@@ -73,7 +86,7 @@ static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err
         s->outcomes = more;
         s->outcome_capacity = capacity;
     }
-    s->outcomes[s->committed] = (outcome){v->ns, v->error, v->stopped};
+    s->outcomes[s->committed] = (outcome){v->ns, v->error, v->small, v->stopped};
     return EV_OK;
 }
 
@@ -177,12 +190,16 @@ member member_of(const search *s, const search_result *r, const search_verdict *
                     .edits = genome_edit_count(genome),
                     .ns = v->ns,
                     .error = v->error,
-                    .small_ns = r->small_ns};
+                    .small = v->small};
 }
 
 static void keep_passed(search *s, const draft *d, const search_result *r,
                         const search_verdict *v) {
-    search_best b = {.child = s->committed, .genome = r->genome, .ns = v->ns, .error = v->error};
+    search_best b = {.child = s->committed,
+                     .genome = r->genome,
+                     .ns = v->ns,
+                     .error = v->error,
+                     .recalled = v->recalled};
     archive_insert(s, &b, genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
@@ -196,37 +213,66 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
 
 /* ---- committing ---- */
 
-static void judge(const search *s, const search_result *r, search_verdict *v) {
-    *v = (search_verdict){.stopped = r->stopped, .ns = r->ns, .error = r->error};
-    if (find_same(s, r, v)) {
+/* Whether what is known tells the outcome, as it does of all but audited children. */
+static void audit(const search *s, const search_result *r, search_verdict *v) {
+    uint64_t like = 0;
+    v->audited = find_known(s, r, false, true, &like) != SEARCH_HASHES;
+    if (!v->audited)
+        return;
+    const outcome *o = &s->outcomes[like];
+    v->missed = o->stopped != v->stopped || fabs(v->ns - o->ns) > MISSED * o->ns;
+}
+
+static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
+    *v = (search_verdict){.stopped = r->stopped, .ns = r->ns, .error = r->error, .small = r->small};
+    v->by = find_known(s, r, true, !d->audits, &v->same_as);
+    if (v->by != SEARCH_HASHES) {
         const outcome *o = &s->outcomes[v->same_as];
+        v->recalled = search_is_likeness(v->by);
+        v->seen = !v->recalled;
         v->stopped = o->stopped;
         v->ns = o->ns;
         v->error = o->error;
+        v->small = o->small;
     }
-    bool passed = !v->seen && v->stopped == GATE_NONE;
-    v->is_best = passed && (s->archive_count == 0 || v->ns < s->archive[0].ns);
+    v->is_best = search_passed(v) && (s->archive_count == 0 || v->ns < s->archive[0].ns);
+    if (d->audits && !r->filtered)
+        audit(s, r, v);
+}
+
+static bool is_out_of_reach(const small_times *small, const small_times *reach) {
+    return (reach->sketch > 0 && small->sketch > reach->sketch) ||
+           (reach->built > 0 && small->built > reach->built);
 }
 
 static void judge_filter(const search *s, const draft *d, const search_result *r,
                          search_verdict *v) {
-    v->filtered = !v->seen && r->filtered;
-    v->probed = !v->seen && d->probes && r->small_ns > d->reach;
+    bool known = v->seen || v->recalled;
+    v->filtered = !known && r->filtered;
+    v->probed = !known && d->probes && is_out_of_reach(&r->small, &d->reach);
     v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
-    v->sketch = v->seen ? SKETCH_NOTHING : r->sketch;
+    v->sketch = known ? SKETCH_NOTHING : r->sketch;
+}
+
+/* What a worker did not finish has to be known. */
+static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
+                             ev_error *err) {
+    bool known = v->seen || v->recalled;
+    if (known || (r->stopped != GATE_SEEN && !r->recalled))
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
+                   (unsigned long long)s->committed);
 }
 
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) {
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
-    judge(s, result, out);
-    if (result->stopped == GATE_SEEN && !out->seen)
-        return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
-                       (unsigned long long)s->committed);
+    judge(s, &d, result, out);
+    EV_TRY(check_known(s, result, out, err));
     judge_filter(s, &d, result, out);
     if (!out->filtered && out->sketch != SKETCH_STOPPED)
-        EV_TRY(remember(s, result, out->seen ? out->same_as : s->committed, err));
+        EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
     if (search_passed(out))

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROBES 8       /* one child in so many is not filtered */
-#define ALTERNATIVES 4 /* arms of a step: if the wanted one has no place, the next */
+#define PROBES 8         /* one child in so many is not filtered */
+#define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
+#define AUDITS 16        /* one in so many is timed though it is like a known one */
+#define ALTERNATIVES 4   /* arms of a step: if the wanted one has no place, the next */
 
 /* ---- messages ---- */
 
@@ -70,11 +72,25 @@ static void put_opening(recipe *r, const search *s, draft *d) {
 
 /* The filter stops a child that is far slower than its parent on the small cases. */
 static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
-    if (d->reach <= 0)
+    if (d->reach.sketch <= 0 && d->reach.built <= 0)
         return;
     d->probes = ev_pcg_below(rng, PROBES) == 0;
     if (!d->probes)
-        recipe_put(r, r->message, "reach", json_real(d->reach));
+        recipe_put(r, r->message, "reach", json_pack("[f,f]", d->reach.sketch, d->reach.built));
+}
+
+/* An opening is built whatever its sketch is: others grow from it. */
+static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
+    if (!s->rules->sketches)
+        return;
+    bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0 || s->drawn < s->opening_count;
+    recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
+}
+
+static void put_audit(recipe *r, const search *s, draft *d) {
+    d->audits = s->drawn % AUDITS == AUDITS - 1;
+    if (d->audits)
+        recipe_put(r, r->message, "audit", json_true());
 }
 
 bool search_may_draw(const search *s) {
@@ -93,6 +109,8 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) {
     else
         s->rules->draw(s, &r, &d, made.parents, &rng);
     put_reach(&r, &d, &rng);
+    put_sketch(&r, s, &rng);
+    put_audit(&r, s, &d);
     made.island = d.island;
     made.generation = d.generation;
     recipe_put(&r, r.message, "stream",

@@ -23,9 +23,7 @@
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
 #define CROSSOVER_TRIES 6 /* to make a child that is not known */
 #define STOCK_SENT 8
-#define SPENT_PROBES 8   /* one child in so many may be made with a spent edit */
-#define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
-#define SKETCH_RISK 0.5  /* a sketch is made where a child is wrong with this probability */
+#define SPENT_PROBES 8 /* one child in so many may be made with a spent edit */
 
 /* ---- islands and parents ---- */
 
@@ -149,6 +147,11 @@ static member light_start(const search *s, size_t start) {
     return (member){.child = s->start_children[start], .genome = s->start_genomes[start]};
 }
 
+/* The slower parent's. */
+static small_times reach_of(const small_times *a, const small_times *b) {
+    return (small_times){REACH * fmax(a->sketch, b->sketch), REACH * fmax(a->built, b->built)};
+}
+
 static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
                         ev_pcg *rng) {
     const member *first = choose_parent(is, rng);
@@ -170,7 +173,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         recipe_put(r, r->message, "crossed", json_true());
     }
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
-    d->reach = (mate && mate->small_ns > first->small_ns ? mate : first)->small_ns * REACH;
+    d->reach = reach_of(&first->small, mate ? &mate->small : &first->small);
     d->parent = first->child;
     d->parent_edits = first->edits;
     d->single = mate == NULL;
@@ -189,29 +192,6 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     size_t count = choose_step_count(!d->single, rng);
     recipe_steps(r, &is->arms, count, rng);
     d->single = d->single && count == 1;
-}
-
-/* Probability that one of the steps makes the child wrong; each may take another arm than its
- * first, where that has no place. */
-static double risk_of(const json_t *steps, const bandit_fates *fates) {
-    double right = 1;
-    size_t i = 0;
-    const json_t *step = NULL;
-    json_array_foreach(steps, i, step) {
-        unsigned arm = 0;
-        const char *name = json_string_value(json_array_get(step, 0));
-        if (name && arm_find(name, &arm))
-            right *= 1 - bandit_risk(fates, arm);
-    }
-    return 1 - right;
-}
-
-/* What is likely wrong may be found so at less cost than a whole build. */
-static void put_sketch(recipe *r, const bandit_fates *fates, ev_pcg *rng) {
-    if (risk_of(json_object_get(r->message, "steps"), fates) <= SKETCH_RISK)
-        return;
-    bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0;
-    recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
 }
 
 /* The edits that steps may take, by their arms. */
@@ -302,7 +282,7 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     json_decref(gain.genome);
     d->parent_ns = best->ns;
     d->parent_edits = best->edits;
-    d->reach = best->small_ns * REACH;
+    d->reach = reach_of(&best->small, &best->small);
     return true;
 }
 
@@ -315,7 +295,6 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
-    put_sketch(r, &s->fates, rng);
     put_spent(r, &s->spent, rng);
     put_stock(r, is, rng);
     recipe_put(r, r->message, "heat", json_true());
@@ -536,6 +515,7 @@ static void evolve_end(search *s) {
 
 const search_rules search_rules_evolve = {.opens_light = true,
                                           .opens_macros = true,
+                                          .sketches = true,
                                           .begin = evolve_begin,
                                           .end = evolve_end,
                                           .draw = evolve_draw,

@@ -53,15 +53,17 @@ typedef struct draft {
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
     uint64_t parent;  /* the first parent's number */
     size_t parent_edits;
-    double reach; /* the filter's, ns of the small cases; 0: none */
-    bool probes;  /* what the filter would stop is let through, to know what it costs */
-    bool single;  /* one parent and one step */
-    size_t slot;  /* of `gevo`: which individual is being born */
+    small_times reach; /* the filter's limits; 0: none */
+    bool probes;       /* what the filter would stop is let through, to know what it costs */
+    bool audits;       /* so is what a sketch or a likeness would make known */
+    bool single;       /* one parent and one step */
+    size_t slot;       /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */
 typedef struct outcome {
     double ns, error;
+    small_times small;
     gate stopped;
 } outcome;
 
@@ -92,6 +94,7 @@ typedef struct recipe {
 typedef struct search_rules {
     bool opens_light;  /* children grow from the starts with the light pipeline */
     bool opens_macros; /* the opening tries each macro at each value */
+    bool sketches;     /* what is wrong or like a known child is found so before it is built */
     bool optimised;    /* the base that its edits are of (ir/genome.h) */
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);

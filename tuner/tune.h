@@ -80,6 +80,9 @@ typedef struct tune_report {
     tune_row *rows;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
     uint64_t duplicates_by[SEARCH_HASHES]; /* what they were known by */
+    uint64_t recalled_by[SEARCH_HASHES];   /* new, and as fast as one that ran alike */
+    uint64_t audited, missed; /* built and timed though known by sketch or likeness; otherwise than
+                                 known */
     /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
      * as their parent: regretted / probed is the filter's regret. */
     uint64_t filtered, probed, regretted;

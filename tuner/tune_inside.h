@@ -30,10 +30,11 @@ typedef struct arrival {
     bool here;
     json_t *genome;
     char *operators;
-    char ir_sha256[EV_SHA256_HEX], ptx_sha256[EV_SHA256_HEX];
+    char hashes[SEARCH_HASHES][EV_SHA256_HEX];
     gate stopped;
-    double ns, error, small_ns;
-    bool filtered;
+    double ns, error;
+    small_times small;
+    bool filtered, recalled;
     score_sketch sketch;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */
 } arrival;

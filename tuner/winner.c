@@ -40,8 +40,8 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     snprintf(row->start, sizeof row->start, "%s", ev_json_text(w->genome, "start", ""));
     snprintf(row->at, sizeof row->at, "%s", at->name);
     snprintf(row->device, sizeof row->device, "%s", c->run->options->device);
-    memcpy(row->genome_sha256, w->job->genome_sha256, sizeof row->genome_sha256);
-    memcpy(row->ptx_sha256, w->job->ptx_sha256, sizeof row->ptx_sha256);
+    memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
+    memcpy(row->ptx_sha256, w->job->hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
     row->baseline_ns = ev_json_number(json_object_get(c->ready, "baseline_ns"), at->name, 0);
     row->best_ns = ev_json_number(find_check(w->job, at->name), "ns", 0);
     row->error = ev_json_number(find_check(w->job, at->name), "error", 0);
@@ -131,9 +131,9 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .sm = (int)ev_json_integer(c->ready, "sm", 0),
                              .start = ev_json_text(w->genome, "start", ""),
                              .genome = texts->genome,
-                             .genome_sha256 = w->job->genome_sha256,
+                             .genome_sha256 = w->job->hashes[SEARCH_BY_GENOME],
                              .ptx = ev_json_text(reply, "ptx", ""),
-                             .ptx_sha256 = w->job->ptx_sha256,
+                             .ptx_sha256 = w->job->hashes[SEARCH_BY_PTX],
                              .entry = ev_json_text(reply, "entry", ""),
                              .baseline_ptx = ev_json_text(baseline->reply, "ptx", ""),
                              .baseline_entry = ev_json_text(baseline->reply, "entry", ""),

@@ -83,11 +83,16 @@ ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *
     return status;
 }
 
-ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_error *err) {
+ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha256 *sha,
+                              bool *covered, ev_error *err) {
     double before = ev_clock_cpu();
     *out = b->candidate;
     out->is_sketch = true;
-    ev_status status = ir_build_sketch(b->build, &out->ptx, &out->ptx_bytes, err);
+    ev_status status = ir_build_sketch(b->build, covered, err);
+    if (status == EV_OK && *covered) {
+        out->ptx = ir_build_sketch_ptx(b->build, &out->ptx_bytes);
+        *sha = ir_build_sketch_sha256(b->build);
+    }
     w->seconds[PART_BUILD] += ev_clock_cpu() - before;
     return status;
 }

@@ -61,8 +61,9 @@ typedef struct worker_build {
 ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out,
                              ev_error *err) EV_CHECKED;
 ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *err) EV_CHECKED;
-/* After VERIFY: a candidate of code made in haste (ir_build_sketch), borrowed from the build. */
-ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_error *err) EV_CHECKED;
+/* After OPTIMISE: a candidate of code made in haste (ir_build_sketch), borrowed from the build. */
+ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha256 *sha,
+                              bool *covered, ev_error *err) EV_CHECKED;
 /* All stages that are left. */
 ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;
 void worker_build_end(worker_build *b);

@@ -32,7 +32,7 @@ static ev_status judge(outcome *o, gate at, ev_status status, const ev_error *wh
     return status;
 }
 
-/* ---- the three questions: is this code known? ---- */
+/* ---- questions: is this known? ---- */
 
 /* Sends `question` and waits; *known: the coordinator wants no more of it. */
 static ev_status ask(worker *w, json_t *question, bool *known, ev_error *err) {
@@ -53,16 +53,17 @@ static ev_status ask_drawn(worker *w, const ir_genome *genome, const char *opera
     ev_sha256 sha = ir_genome_sha256(genome);
     if (m) {
         (void)json_object_set_new(m, "genome", ir_genome_to_json(genome));
-        (void)json_object_set_new(m, "genome_sha256", json_string(sha.hex));
+        (void)json_object_set_new(m, "sha256", json_string(sha.hex));
         (void)json_object_set_new(m, "operators", json_string(operators));
     }
     return ask(w, m, known, err);
 }
 
-static ev_status ask_hash(worker *w, message_kind kind, ev_sha256 sha, bool *known, ev_error *err) {
+static ev_status ask_hash(worker *w, message_kind kind, const char *hex, bool *known,
+                          ev_error *err) {
     json_t *m = message_new(kind);
     if (m)
-        (void)json_object_set_new(m, "sha256", json_string(sha.hex));
+        (void)json_object_set_new(m, "sha256", json_string(hex));
     return ask(w, m, known, err);
 }
 
@@ -114,6 +115,8 @@ static ev_status run_score(worker *w, const candidate *c, score *out, ev_error *
 /* A whole variant, held against its start as well. */
 static ev_status run_whole(worker *w, const worker_build *b, score *out, ev_error *err) {
     EV_TRY(run_score(w, &b->candidate, out, err));
+    if (out->recalled)
+        return EV_OK;
     fitness_cost before = fitness_cost_of(w->fitness);
     ev_status status = worker_hold_writes(w, b, out, err);
     note_cost(w, &before);
@@ -147,84 +150,119 @@ static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o
 
 /* What the coordinator wants of an evaluation. */
 typedef struct wish {
-    double reach; /* the filter's limit; 0: none */
-    /* It is likely wrong: a sketch is held against the small cases first. SKETCH_STOPPED: if that
-     * is wrong, this is its end; SKETCH_IGNORED: it is built all the same, to see whether it was.
-     */
+    small_times reach; /* the filter's limits; 0: none */
+    /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
+     * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
     score_sketch sketch;
 } wish;
 
-/* What a sketch does wrong, the variant does too: `out` says where. Whether it fits on the device
- * says nothing. */
-static ev_status try_sketch(worker *w, worker_build *b, score *out, ev_error *err) {
-    EV_TRY(worker_enter(w, STAGE_EMIT, err));
-    candidate sketch;
-    ev_error why = {0};
-    ev_status status = worker_build_sketch(w, b, &sketch, &why);
-    if (status == EV_BAD)
-        return EV_OK;
-    if (status != EV_OK) {
-        *err = why;
-        return status;
-    }
+/* One evaluation on its way. */
+typedef struct evaluation {
+    worker *w;
+    const wish *wanted;
+    worker_build build;
+    outcome outcome;
+    bool known; /* as a duplicate */
+    bool ended; /* by its sketch: `score` says how */
+    score score;
+} evaluation;
+
+/* candidate.is_known, of a sketch and of what LLVM built. */
+static ev_status ask_sketch_ran(void *context, const char *likeness, bool *known, ev_error *err) {
+    const evaluation *e = context;
+    ev_sha256 sha;
+    memcpy(sha.hex, likeness, sizeof sha.hex);
+    sha = ir_build_salt(e->build.build, sha);
+    return ask_hash(e->w, MESSAGE_SKETCH_RAN, sha.hex, known, err);
+}
+
+static ev_status ask_ran(void *context, const char *likeness, bool *known, ev_error *err) {
+    const evaluation *e = context;
+    return ask_hash(e->w, MESSAGE_RAN, likeness, known, err);
+}
+
+/* Runs the sketch on the small cases. What it does wrong, the variant does too; whether it fits on
+ * the device says nothing. One that ran as a known one did is recalled. */
+static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     score s = {0};
-    EV_TRY(worker_enter(w, STAGE_SCORE, err));
-    EV_TRY(run_score(w, &sketch, &s, err));
-    if (s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE)
-        *out = s;
+    sketch->context = e;
+    sketch->is_known = ask_sketch_ran;
+    sketch->reach_ns = e->wanted->reach.sketch;
+    EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
+    EV_TRY(run_score(e->w, sketch, &s, err));
+    bool wrong = s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE;
+    if (wrong)
+        s.sketch = e->wanted->sketch;
+    s.sketch_ns = s.small_ns;
+    s.small_ns = 0;
+    e->ended = s.recalled || s.filtered || s.sketch == SKETCH_STOPPED;
+    e->score = s;
+    e->build.candidate.was_sketched = s.stopped == GATE_NONE;
     return EV_OK;
 }
 
-/* Builds with a question after each hash; *known ends it early, and a sketch that is wrong. */
-static ev_status build_asking(worker *w, worker_build *b, const wish *wanted, bool *known,
-                              outcome *o, score *sketch, ev_error *err) {
-    for (int s = 0; s < IR_STAGE_COUNT && !*known; s++) {
-        EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
-        if (!o->failed && s == IR_STAGE_VERIFY && wanted->sketch != SKETCH_NOTHING)
-            EV_TRY(try_sketch(w, b, sketch, err));
-        bool ends = sketch->stopped != GATE_NONE && wanted->sketch == SKETCH_STOPPED;
-        if (o->failed || ends)
+static ev_status try_sketch(evaluation *e, ev_error *err) {
+    worker *w = e->w;
+    EV_TRY(worker_enter(w, STAGE_EMIT, err));
+    candidate sketch;
+    ev_sha256 sha;
+    bool covered = false;
+    EV_TRY(worker_build_sketch(w, &e->build, &sketch, &sha, &covered, err));
+    if (!covered)
+        return EV_OK;
+    EV_TRY(ask_hash(w, MESSAGE_SKETCH, sha.hex, &e->known, err));
+    return e->known ? EV_OK : run_sketch(e, &sketch, err);
+}
+
+/* One stage with the questions after it. */
+static ev_status build_asking(evaluation *e, ir_stage at, ev_error *err) {
+    worker *w = e->w;
+    const ir_build *build = e->build.build;
+    EV_TRY(build_stage(w, &e->build, at, &e->outcome, err));
+    if (e->outcome.failed || at < IR_STAGE_OPTIMISE)
+        return EV_OK;
+    if (at == IR_STAGE_EMIT)
+        return ask_hash(w, MESSAGE_PTX, ir_build_ptx_sha256(build).hex, &e->known, err);
+    EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(build).hex, &e->known, err));
+    return e->known || e->wanted->sketch == SKETCH_NOTHING ? EV_OK : try_sketch(e, err);
+}
+
+static ev_status climb(evaluation *e, ev_error *err) {
+    for (int s = 0; s < IR_STAGE_COUNT; s++) {
+        EV_TRY(build_asking(e, (ir_stage)s, err));
+        if (e->outcome.failed || e->known || e->ended)
             return EV_OK;
-        if (s == IR_STAGE_OPTIMISE)
-            EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(b->build), known, err));
-        if (s == IR_STAGE_EMIT)
-            EV_TRY(ask_hash(w, MESSAGE_PTX, ir_build_ptx_sha256(b->build), known, err));
     }
+    score sketch = e->score;
+    e->build.candidate.reach_ns = e->wanted->reach.built;
+    e->build.candidate.context = e;
+    e->build.candidate.is_known = ask_ran;
+    EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
+    EV_TRY(run_whole(e->w, &e->build, &e->score, err));
+    e->score.sketch = sketch.sketch;
+    e->score.sketch_ns = sketch.sketch_ns;
     return EV_OK;
 }
 
 /* Takes the child over. */
 static ev_status evaluate(worker *w, drawn_child child, const wish *wanted, ev_error *err) {
-    worker_build b = {0};
-    outcome o = {0};
+    evaluation e = {.w = w, .wanted = wanted, .score = {.stopped = GATE_NONE}};
     ev_error why = {0};
-    ev_status status = worker_build_begin(w, child.genome, &b, &why);
+    ev_status status = worker_build_begin(w, child.genome, &e.build, &why);
     if (status == EV_OK)
-        ir_build_take_edited(b.build, child.edited);
+        ir_build_take_edited(e.build.build, child.edited);
     else
         ir_edited_free(child.edited);
-    EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
-    bool known = false;
-    score s = {.stopped = GATE_NONE};
-    status = EV_OK;
-    if (!o.failed)
-        status = build_asking(w, &b, wanted, &known, &o, &s, err);
-    score_sketch sketch = s.stopped != GATE_NONE ? wanted->sketch : SKETCH_NOTHING;
-    bool scored = status == EV_OK && !o.failed && !known && sketch != SKETCH_STOPPED;
-    b.candidate.reach_ns = wanted->reach;
-    if (scored)
-        status = worker_enter(w, STAGE_SCORE, err);
-    if (scored && status == EV_OK)
-        status = run_whole(w, &b, &s, err);
-    s.sketch = sketch;
-    worker_build_end(&b);
+    EV_TRY(judge(&e.outcome, GATE_VERIFY, status, &why, err));
+    status = e.outcome.failed ? EV_OK : climb(&e, err);
+    worker_build_end(&e.build);
     EV_TRY(status);
     guard_watch(0);
-    if (o.failed)
-        return send_failed(w, &o, err);
-    if (known)
+    if (e.outcome.failed)
+        return send_failed(w, &e.outcome, err);
+    if (e.known)
         return send_done(w, message_new(MESSAGE_DONE), err);
-    return send_score(w, &s, err);
+    return send_score(w, &e.score, err);
 }
 
 /* ---- jobs ---- */
@@ -247,7 +285,9 @@ static ev_status draw(worker *w, const json_t *message, drawn_child *child, ev_s
 }
 
 static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
-    wish wanted = {.reach = ev_json_number(message, "reach", 0),
+    const json_t *reach = json_object_get(message, "reach");
+    wish wanted = {.reach = {.sketch = json_number_value(json_array_get(reach, 0)),
+                             .built = json_number_value(json_array_get(reach, 1))},
                    .sketch = device_properties_of(w->device)->modelled
                                  ? (score_sketch)ev_json_integer(message, "sketch", 0)
                                  : SKETCH_NOTHING};
