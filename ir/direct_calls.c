@@ -131,6 +131,14 @@ static void call_TRAILING(ir_direct *d, LLVMValueRef call, const intrinsic *row)
     direct_define(d, call, &result, 1);
 }
 
+/* A difference that stops at zero: the larger of the two less the second. */
+static void call_FLOOR_ZERO(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
+    direct_operand from = argument(d, call, row, 0, 0), less = argument(d, call, row, 1, 0);
+    direct_operand larger = direct_pure2(d, row->op, DIRECT_R, from, less);
+    direct_operand result = direct_pure2(d, "sub.s32", DIRECT_R, larger, less);
+    direct_define(d, call, &result, 1);
+}
+
 /* ---- the table --------------------------------------------------------------------------------
  */
 
