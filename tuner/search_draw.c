@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROBES 16       /* one child in so many is not filtered */
+#define PROBES 16        /* one child in so many is not filtered */
 #define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
 #define AUDITS 32        /* one in so many is timed though it is like a known one */
 #define ALTERNATIVES 4   /* arms of a step: if the wanted one has no place, the next */
