@@ -28,14 +28,13 @@ struct ir_genome {
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
-    int fresh, wrong;
+    int fresh;
     const char *needs;
     const char *describes;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, fresh, wrong, needs, describes)                                  \
-    {name, family, fresh, wrong, needs, describes},
+#define IR_EDIT(id, name, family, fresh, needs, describes) {name, family, fresh, needs, describes},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -57,9 +56,6 @@ const char *ir_edit_describes(ir_edit_kind kind) {
 
 int ir_edit_fresh(ir_edit_kind kind) {
     return rows[kind].fresh;
-}
-int ir_edit_wrong(ir_edit_kind kind) {
-    return rows[kind].wrong;
 }
 
 bool ir_edit_find(const char *name, ir_edit_kind *out) {

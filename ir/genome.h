@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, fresh, wrong, needs, describes) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, fresh, needs, describes) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT
@@ -33,9 +33,8 @@ const char *
 ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control", "launch" */
 const char *ir_edit_needs(ir_edit_kind kind);
 const char *ir_edit_describes(ir_edit_kind kind);
-/* Of 100 children made with it alone, those expected to be new and right, and those wrong. */
+/* Of 100 children made with it alone, those expected to be new and right. */
 int ir_edit_fresh(ir_edit_kind kind);
-int ir_edit_wrong(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
 /* 64 bits that say what an edit's JSON asks for, whatever repairs it took; 0: out of memory. */
 uint64_t ir_edit_mark(const json_t *edit);

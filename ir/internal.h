@@ -202,7 +202,7 @@ typedef struct ir_rule {
 
 const ir_rule *ir_rule_of(ir_edit_kind kind);
 
-#define IR_EDIT(id, name, family, fresh, wrong, needs, describes) extern const ir_rule ir_rule_##id;
+#define IR_EDIT(id, name, family, fresh, needs, describes) extern const ir_rule ir_rule_##id;
 #include "ir/edits.def"
 #undef IR_EDIT
 

@@ -14,26 +14,19 @@
 
 /* ---- fates ---- */
 
-void bandit_expect(bandit_fates *fates, const bandit_odds *odds, unsigned count) {
+void bandit_expect(bandit_fates *fates, const double *odds, unsigned count) {
     assert(count <= BANDIT_MOST);
     *fates = (bandit_fates){0};
     for (unsigned arm = 0; arm < count; arm++) {
         fates->made[arm] = PRIOR_FATES;
-        fates->fresh[arm] = PRIOR_FATES * odds[arm].fresh;
-        fates->wrong[arm] = PRIOR_FATES * odds[arm].wrong;
+        fates->fresh[arm] = PRIOR_FATES * odds[arm];
     }
 }
 
-void bandit_note(bandit_fates *fates, unsigned arm, bandit_fate fate) {
+void bandit_note(bandit_fates *fates, unsigned arm, bool is_fresh) {
     assert(arm < BANDIT_MOST);
     fates->made[arm] = fates->made[arm] * FADE + 1;
-    fates->fresh[arm] = fates->fresh[arm] * FADE + (fate == BANDIT_FRESH);
-    fates->wrong[arm] = fates->wrong[arm] * FADE + (fate == BANDIT_WRONG);
-}
-
-double bandit_risk(const bandit_fates *fates, unsigned arm) {
-    assert(arm < BANDIT_MOST && fates->made[arm] > 0);
-    return fates->wrong[arm] / fates->made[arm];
+    fates->fresh[arm] = fates->fresh[arm] * FADE + is_fresh;
 }
 
 /* ---- arms ---- */

@@ -17,26 +17,12 @@
 typedef struct bandit_fates {
     double made[BANDIT_MOST];
     double fresh[BANDIT_MOST]; /* of those, what was new code, and right */
-    double wrong[BANDIT_MOST];
 } bandit_fates;
 
-typedef enum bandit_fate {
-    BANDIT_FRESH, /* new code, and right */
-    BANDIT_KNOWN,
-    BANDIT_WRONG
-} bandit_fate;
-
-/* Probabilities of two fates; the rest is the third's. */
-typedef struct bandit_odds {
-    double fresh, wrong;
-} bandit_odds;
-
-/* An arm begins with what is expected of it, `odds` [count]. */
-void bandit_expect(bandit_fates *fates, const bandit_odds *odds, unsigned count);
+/* An arm begins with what is expected of it: `odds` [count], probabilities of a fresh child. */
+void bandit_expect(bandit_fates *fates, const double *odds, unsigned count);
 /* What became of one child made with `arm`. */
-void bandit_note(bandit_fates *fates, unsigned arm, bandit_fate fate);
-/* Probability that a child made with `arm` is wrong. */
-double bandit_risk(const bandit_fates *fates, unsigned arm);
+void bandit_note(bandit_fates *fates, unsigned arm, bool is_fresh);
 
 typedef struct bandit {
     unsigned count;

@@ -14,10 +14,10 @@
 
 static const struct {
     const char *name;
-    int fresh, wrong;
+    int fresh;
     const char *meaning;
 } operators_table[OPERATOR_COUNT] = {
-#define OPERATOR(id, name, fresh, wrong, meaning) [OPERATOR_##id] = {name, fresh, wrong, meaning},
+#define OPERATOR(id, name, fresh, meaning) [OPERATOR_##id] = {name, fresh, meaning},
 #include "tuner/operators.def"
 #undef OPERATOR
 };
@@ -34,14 +34,11 @@ const char *arm_meaning(unsigned arm) {
                                : operators_table[arm - IR_EDIT_COUNT].meaning;
 }
 
-bandit_odds arm_odds(unsigned arm) {
+double arm_odds(unsigned arm) {
     assert(arm < ARM_COUNT);
-    bool is_edit = arm < IR_EDIT_COUNT;
-    int fresh =
-        is_edit ? ir_edit_fresh((ir_edit_kind)arm) : operators_table[arm - IR_EDIT_COUNT].fresh;
-    int wrong =
-        is_edit ? ir_edit_wrong((ir_edit_kind)arm) : operators_table[arm - IR_EDIT_COUNT].wrong;
-    return (bandit_odds){fresh / 100.0, wrong / 100.0};
+    int fresh = arm < IR_EDIT_COUNT ? ir_edit_fresh((ir_edit_kind)arm)
+                                    : operators_table[arm - IR_EDIT_COUNT].fresh;
+    return fresh / 100.0;
 }
 
 bool arm_find(const char *name, unsigned *out) {

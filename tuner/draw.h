@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 typedef enum operator_kind {
-#define OPERATOR(id, name, fresh, wrong, meaning) OPERATOR_##id,
+#define OPERATOR(id, name, fresh, meaning) OPERATOR_##id,
 #include "tuner/operators.def"
 #undef OPERATOR
     OPERATOR_COUNT
@@ -29,7 +29,8 @@ typedef enum operator_kind {
 
 const char *arm_name(unsigned arm);
 const char *arm_meaning(unsigned arm);
-bandit_odds arm_odds(unsigned arm); /* what is expected of it before it was tried */
+double
+arm_odds(unsigned arm); /* probability that its child is new and right, before it was tried */
 bool arm_find(const char *name, unsigned *out);
 
 /* Gives the base module of a genome's start and macros; borrowed until the next call. */

@@ -451,19 +451,13 @@ static void note_spent(search *s, const draft *d, const search_result *r, const 
         spent_note(&s->spent, r->genome, worked);
 }
 
-static bandit_fate fate_of(const search_verdict *v) {
-    if (v->seen)
-        return BANDIT_KNOWN;
-    return search_passed(v) || v->filtered ? BANDIT_FRESH : BANDIT_WRONG;
-}
-
 static void evolve_settle(search *s, const draft *d, const search_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
-        bandit_note(&s->fates, arm, fate_of(v));
+        bandit_note(&s->fates, arm, search_passed(v) || v->filtered);
     note_spent(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
@@ -479,7 +473,7 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
 /* ---- beginning and end ---- */
 
 static ev_status evolve_begin(search *s, ev_error *err) {
-    bandit_odds odds[ARM_COUNT];
+    double odds[ARM_COUNT];
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         odds[arm] = arm_odds(arm);
     bandit_expect(&s->fates, odds, ARM_COUNT);
