@@ -541,20 +541,20 @@ static ev_status read_rows(records *r, sqlite3_stmt *s, records_fn *each, void *
     return status;
 }
 
-ev_status records_each(records *r, size_t task, const char *phase, records_fn *each, void *context,
+ev_status records_each(records *r, size_t at, const char *phase, records_fn *each, void *context,
                        ev_error *err) {
     sqlite3_stmt *s = r->statements[EACH_EVALUATION];
     size_t count = 0;
-    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
+    (void)sqlite3_bind_int64(s, 1, (int64_t)at);
     bind_text(s, 2, phase);
     return read_rows(r, s, each, context, &count, err);
 }
 
-ev_status records_get(records *r, size_t task, const char *phase, uint64_t number, records_fn *each,
+ev_status records_get(records *r, size_t at, const char *phase, uint64_t number, records_fn *each,
                       void *context, bool *found, ev_error *err) {
     sqlite3_stmt *s = r->statements[GET_EVALUATION];
     size_t count = 0;
-    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
+    (void)sqlite3_bind_int64(s, 1, (int64_t)at);
     bind_text(s, 2, phase);
     (void)sqlite3_bind_int64(s, 3, (int64_t)number);
     ev_status status = read_rows(r, s, each, context, &count, err);
@@ -600,13 +600,13 @@ static const char read_winners[] = "SELECT sm, seed, promoted"
 #undef X
         " FROM winner ORDER BY task";
 
-ev_status records_put_winner(records *r, size_t task, const records_winner *winner, bool finished,
+ev_status records_put_winner(records *r, size_t at, const records_winner *winner, bool finished,
                              ev_error *err) {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(r->db, put_winner, -1, &s, NULL) != SQLITE_OK)
         return fail_sqlite(r, "write", err);
     int column = 0;
-    (void)sqlite3_bind_int64(s, ++column, (int64_t)task);
+    (void)sqlite3_bind_int64(s, ++column, (int64_t)at);
     (void)sqlite3_bind_int64(s, ++column, finished);
     (void)sqlite3_bind_int64(s, ++column, winner->sm);
     (void)sqlite3_bind_int64(s, ++column, (int64_t)winner->seed);
@@ -619,12 +619,12 @@ ev_status records_put_winner(records *r, size_t task, const records_winner *winn
     return status;
 }
 
-ev_status records_finished(records *r, size_t task, bool *out, ev_error *err) {
+ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(r->db, "SELECT finished FROM winner WHERE task = ?", -1, &s, NULL) !=
         SQLITE_OK)
         return fail_sqlite(r, "read", err);
-    (void)sqlite3_bind_int64(s, 1, (int64_t)task);
+    (void)sqlite3_bind_int64(s, 1, (int64_t)at);
     *out = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) != 0;
     (void)sqlite3_finalize(s);
     return EV_OK;

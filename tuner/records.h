@@ -79,18 +79,18 @@ ev_status records_mark_known(records *r, const records_evaluation *known, ev_err
 typedef ev_status records_fn(void *context, const records_evaluation *evaluation, ev_error *err);
 
 /* Calls `each` for the evaluations of a task's phase in order of their numbers, until it fails. */
-ev_status records_each(records *r, size_t task, const char *phase, records_fn *each, void *context,
+ev_status records_each(records *r, size_t at, const char *phase, records_fn *each, void *context,
                        ev_error *err) EV_CHECKED;
 /* As records_each, for one number; *found says whether it is there. */
-ev_status records_get(records *r, size_t task, const char *phase, uint64_t number, records_fn *each,
+ev_status records_get(records *r, size_t at, const char *phase, uint64_t number, records_fn *each,
                       void *context, bool *found, ev_error *err) EV_CHECKED;
 
 /* Writes a task's winner; one that is there is replaced. `finished`: the search has had its whole
  * budget. */
-ev_status records_put_winner(records *r, size_t task, const records_winner *winner, bool finished,
+ev_status records_put_winner(records *r, size_t at, const records_winner *winner, bool finished,
                              ev_error *err) EV_CHECKED;
 /* Whether a task was finished. */
-ev_status records_finished(records *r, size_t task, bool *out, ev_error *err) EV_CHECKED;
+ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) EV_CHECKED;
 
 /* Opens for reading; the file must exist. EV_BAD: not a records file, or of another version. */
 ev_status records_open_read(const char *path, records **out, ev_error *err) EV_CHECKED;

@@ -62,9 +62,9 @@ static search_hash find_known(const search *s, const search_result *r, bool exac
  * duplicate's own hashes lead to the child it is the same as. */
 static ev_status remember(search *s, const search_result *r, const search_verdict *v,
                           ev_error *err) {
-    bool known = v->seen || v->recalled;
+    bool is_known = v->seen || v->recalled;
     uint64_t child = v->seen ? v->same_as : s->committed;
-    for (int i = 0; r->genome && i < SEARCH_HASHES && !(known && i > (int)v->by); i++) {
+    for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
         const char *sha256 = hash_of(r, by);
         if (search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE))
@@ -247,18 +247,18 @@ static bool is_out_of_reach(const small_times *small, const small_times *reach) 
 
 static void judge_filter(const search *s, const draft *d, const search_result *r,
                          search_verdict *v) {
-    bool known = v->seen || v->recalled;
-    v->filtered = !known && r->filtered;
-    v->probed = !known && d->probes && is_out_of_reach(&r->small, &d->reach);
+    bool is_known = v->seen || v->recalled;
+    v->filtered = !is_known && r->filtered;
+    v->probed = !is_known && d->probes && is_out_of_reach(&r->small, &d->reach);
     v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
-    v->sketch = known ? SKETCH_NOTHING : r->sketch;
+    v->sketch = is_known ? SKETCH_NOTHING : r->sketch;
 }
 
 /* What a worker did not finish has to be known. */
 static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
                              ev_error *err) {
-    bool known = v->seen || v->recalled;
-    if (known || (r->stopped != GATE_SEEN && !r->recalled))
+    bool is_known = v->seen || v->recalled;
+    if (is_known || (r->stopped != GATE_SEEN && !r->recalled))
         return EV_OK;
     return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
                    (unsigned long long)s->committed);
