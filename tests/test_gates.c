@@ -236,8 +236,9 @@ static void test_recall(void **state) {
     assert_true(again.small_ns == s.small_ns && strcmp(again.likeness, s.likeness) == 0);
     o.status = EV_INFRA;
     assert_int_equal(fitness_score(b.f, &c, &again, &err), EV_INFRA);
-    c.ptx = candidate_of(&b, "negated.ptx").ptx;
-    c.ptx_bytes = candidate_of(&b, "negated.ptx").ptx_bytes;
+    c = candidate_of(&b, "negated.ptx");
+    c.is_known = is_known;
+    c.context = &o;
     OK(fitness_score(b.f, &c, &again, &err)); /* not asked, so the failure is not met */
     assert_true(again.stopped != GATE_NONE && o.asked == 3);
     candidate baseline = candidate_of(&b, "baseline.ptx");
