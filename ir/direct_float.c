@@ -55,20 +55,6 @@ static void join_product(const ir_direct *d, direct_value *sum, direct_value *pr
     lose_use(d, product);
 }
 
-static void fuse_sum(const ir_direct *d, direct_value *sum) {
-    if (!has_flag(sum->value, LLVMFastMathAllowContract) ||
-        LLVMGetOperand(sum->value, 0) == LLVMGetOperand(sum->value, 1))
-        return;
-    direct_value *left = neighbour(d, sum, 0, LLVMFMul, LLVMFastMathAllowContract);
-    direct_value *right = neighbour(d, sum, 1, LLVMFMul, LLVMFastMathAllowContract);
-    if (left && right && left->uses > right->uses)
-        left = NULL;
-    if (left)
-        join_product(d, sum, left, DIRECT_FMA_LEFT);
-    else if (right)
-        join_product(d, sum, right, DIRECT_FMA_RIGHT);
-}
-
 static void fuse_difference(const ir_direct *d, direct_value *difference) {
     if (!has_flag(difference->value, LLVMFastMathAllowContract))
         return;
@@ -80,6 +66,11 @@ static void fuse_difference(const ir_direct *d, direct_value *difference) {
         join_product(d, difference, left, DIRECT_FMA_LEFT);
     else if (right)
         join_product(d, difference, right, DIRECT_FMA_RIGHT);
+}
+
+static void fuse_sum(const ir_direct *d, direct_value *sum) {
+    if (LLVMGetOperand(sum->value, 0) != LLVMGetOperand(sum->value, 1))
+        fuse_difference(d, sum);
 }
 
 static bool is_one(LLVMValueRef value) {

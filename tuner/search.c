@@ -19,6 +19,10 @@ const char *search_hash_name(search_hash by) {
     return names[by];
 }
 
+bool search_is_exact(search_hash by) {
+    return by == SEARCH_BY_GENOME || by == SEARCH_BY_IR || by == SEARCH_BY_PTX;
+}
+
 bool search_is_likeness(search_hash by) {
     return by == SEARCH_SKETCH_RAN || by == SEARCH_RAN;
 }

@@ -87,6 +87,7 @@ typedef enum search_hash {
 } search_hash;
 
 const char *search_hash_name(search_hash by); /* "genome", "IR", "sketch", ... */
+bool search_is_exact(search_hash by); /* equal ones are the same variant, whatever is audited */
 bool search_is_likeness(search_hash by);
 
 /* What became of a child. */

@@ -42,16 +42,12 @@ static const char *hash_of(const search_result *r, search_hash by) {
     return r->hashes[by] ? r->hashes[by] : "";
 }
 
-static bool is_exact(search_hash by) {
-    return by == SEARCH_BY_GENOME || by == SEARCH_BY_IR || by == SEARCH_BY_PTX;
-}
-
 /* The first hash that is known, of the exact ones or of the others; SEARCH_HASHES: none. */
 static search_hash find_known(const search *s, const search_result *r, bool exact, bool others,
                               uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         search_hash by = (search_hash)i;
-        bool counts = is_exact(by) ? exact : others;
+        bool counts = search_is_exact(by) ? exact : others;
         if (counts && search_knows(s, r->genome, by, hash_of(r, by), same_as))
             return by;
     }

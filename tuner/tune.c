@@ -96,8 +96,7 @@ static ev_status make_records(tune_state *run, const json_t *identity, ev_error 
 static bool known_code(void *context, const pool_job *job, search_hash by, const char *sha256) {
     const tune_state *run = context;
     uint64_t same_as = 0;
-    bool inexact = by == SEARCH_BY_SKETCH || search_is_likeness(by);
-    if (inexact && json_is_true(json_object_get(job->message, "audit")))
+    if (!search_is_exact(by) && json_is_true(json_object_get(job->message, "audit")))
         return false;
     return run->course && search_knows(run->course->search, job->genome, by, sha256, &same_as);
 }
