@@ -10,6 +10,8 @@
  *   direct_values.c    scalars, constants, registers
  *   direct_ops.c       integers, comparisons, selections, conversions; direct_divide.c: division
  *   direct_float.c     floating point, with LLVM's choice of what joins into an fma
+ *   direct_divisors.c  divisions by one divisor
+ *   direct_moves.c     what LLVM moves into another block before it chooses
  *   direct_address.c   addresses, loads, stores, atomics
  *   direct_join.c      neighbouring accesses in one
  *   direct_calls.c     intrinsics, by direct_intrinsics.def
@@ -390,8 +392,10 @@ static void emit(ir_direct *d, ev_str *out) {
         direct_find_blocks(d);
     if (d->status == EV_OK && (!number_values(d) || !open_lists(d)))
         direct_no_memory(d);
-    if (d->status == EV_OK)
+    if (d->status == EV_OK) {
         infer_spaces(d);
+        direct_note_moves(d);
+    }
     for (uint32_t b = 0; b < d->block_count && d->status == EV_OK; b++)
         define_phis(d, b);
     for (uint32_t b = 0; b < d->block_count && d->status == EV_OK; b++)

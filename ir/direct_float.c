@@ -26,6 +26,25 @@ static direct_value *neighbour(const ir_direct *d, const direct_value *of, unsig
     return value;
 }
 
+static bool by_reciprocal(const direct_value *value) {
+    return value->fuse == DIRECT_RECIPROCAL || value->fuse == DIRECT_RECIPROCAL_CONTRACT;
+}
+
+static bool is_product(const direct_value *value) {
+    return value->opcode == LLVMFMul || by_reciprocal(value);
+}
+
+/* Operand of `of` that is a product which it may take. */
+static direct_value *product_of(ir_direct *d, const direct_value *of, unsigned operand) {
+    direct_value *value = direct_value_of(d, LLVMGetOperand(of->value, operand));
+    if (!value || !is_product(value) || value->fuse == DIRECT_RECIPROCAL ||
+        (value->opcode == LLVMFMul && !has_flag(value->value, LLVMFastMathAllowContract)))
+        return NULL;
+    if (direct_unsettled(d, of, value))
+        direct_refuse(d, of->value, "a sum that LLVM may bring together with a product");
+    return value->block == of->block ? value : NULL;
+}
+
 static void count_operands(const ir_direct *d, const direct_value *value, int by);
 
 static void lose_use(const ir_direct *d, direct_value *value) {
@@ -42,7 +61,7 @@ static void count_operands(const ir_direct *d, const direct_value *value, int by
             continue;
         if (by > 0)
             operand->uses++;
-        else if (operand->opcode == LLVMFMul && operand->uses > 0)
+        else if (is_product(operand) && operand->uses > 0)
             lose_use(d, operand);
     }
 }
@@ -55,11 +74,25 @@ static void join_product(const ir_direct *d, direct_value *sum, direct_value *pr
     lose_use(d, product);
 }
 
-static void fuse_difference(const ir_direct *d, direct_value *difference) {
+/* Of two products the one with fewer uses is taken. Whether their uses are counted as LLVM does. */
+static bool counts_surely(const ir_direct *d, const direct_value *product) {
+    if (by_reciprocal(product))
+        return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(product->value); use; use = LLVMGetNextUse(use)) {
+        const direct_value *user = direct_value_of(d, LLVMGetUser(use));
+        if (user && direct_unsettled(d, product, user))
+            return false;
+    }
+    return true;
+}
+
+static void fuse_difference(ir_direct *d, direct_value *difference) {
     if (!has_flag(difference->value, LLVMFastMathAllowContract))
         return;
-    direct_value *left = neighbour(d, difference, 0, LLVMFMul, LLVMFastMathAllowContract);
-    direct_value *right = neighbour(d, difference, 1, LLVMFMul, LLVMFastMathAllowContract);
+    direct_value *left = product_of(d, difference, 0);
+    direct_value *right = product_of(d, difference, 1);
+    if (left && right && !(counts_surely(d, left) && counts_surely(d, right)))
+        direct_refuse(d, difference->value, "two products whose uses are not counted here");
     if (left && right && left->uses > right->uses)
         left = NULL;
     if (left)
@@ -68,7 +101,7 @@ static void fuse_difference(const ir_direct *d, direct_value *difference) {
         join_product(d, difference, right, DIRECT_FMA_RIGHT);
 }
 
-static void fuse_sum(const ir_direct *d, direct_value *sum) {
+static void fuse_sum(ir_direct *d, direct_value *sum) {
     if (LLVMGetOperand(sum->value, 0) != LLVMGetOperand(sum->value, 1))
         fuse_difference(d, sum);
 }
@@ -176,20 +209,6 @@ static bool folds_further(const ir_direct *d, const direct_value *value) {
     return false;
 }
 
-static bool shares_divisor(LLVMValueRef insn) {
-    LLVMValueRef by = LLVMGetOperand(insn, 1);
-    if (LLVMIsConstant(by))
-        return true;
-    for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (user != insn && LLVMIsAInstruction(user) &&
-            LLVMGetInstructionOpcode(user) == LLVMFDiv && LLVMGetOperand(user, 1) == by &&
-            LLVMGetInstructionParent(user) == LLVMGetInstructionParent(insn))
-            return true;
-    }
-    return false;
-}
-
 /* Differences of a fused sum whose other product may be reassociated. */
 static bool nests_difference(const ir_direct *d, const direct_value *value) {
     for (unsigned i = 0; i < 2 && value->fuse == DIRECT_ALONE; i++) {
@@ -201,16 +220,24 @@ static bool nests_difference(const ir_direct *d, const direct_value *value) {
     return false;
 }
 
+/* x / sqrt(x), which LLVM takes for sqrt(x). */
+static bool is_by_root(const ir_direct *d, LLVMValueRef insn) {
+    LLVMValueRef by = LLVMGetOperand(insn, 1);
+    const direct_value *root = direct_value_of(d, by);
+    return root && root->opcode == LLVMCall && LLVMGetOperand(by, 0) == LLVMGetOperand(insn, 0) &&
+           strncmp(ir_call_name(by), "llvm.sqrt.", 10) == 0;
+}
+
 /* Flags whose further consequences in LLVM are not followed here. */
 static void refuse_liberties(ir_direct *d, const direct_value *value) {
     LLVMValueRef insn = value->value;
     bool arithmetic =
         value->opcode == LLVMFAdd || value->opcode == LLVMFSub || value->opcode == LLVMFMul;
-    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReciprocal) &&
-        shares_divisor(insn))
-        direct_refuse(d, insn, "divisions by one divisor with reciprocals allowed");
     if (arithmetic && has_flag(insn, LLVMFastMathAllowReassoc) && folds_further(d, value))
         direct_refuse(d, insn, "this sum or product with reassociation allowed");
+    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReassoc) &&
+        is_by_root(d, insn))
+        direct_refuse(d, insn, "a division by the dividend's root with reassociation allowed");
     if (value->opcode == LLVMFSub && nests_difference(d, value))
         direct_refuse(d, insn, "a difference with reassociation allowed");
 }
@@ -233,10 +260,21 @@ static uint32_t outside_uses(const ir_direct *d, const direct_value *value) {
     return 0;
 }
 
+/* Sums that were looked at while their operand still was a division. */
+static void fuse_again(ir_direct *d, uint32_t first, uint32_t end) {
+    for (uint32_t v = first; v < end; v++) {
+        direct_value *value = &d->values[v];
+        if (value->fuse == DIRECT_ALONE && is_real(value) && value->opcode == LLVMFAdd)
+            fuse_sum(d, value);
+        else if (value->fuse == DIRECT_ALONE && is_real(value) && value->opcode == LLVMFSub)
+            fuse_difference(d, value);
+    }
+}
+
 void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end) {
     for (uint32_t v = end; v-- > first;) {
         direct_value *value = &d->values[v];
-        if (value->opcode == LLVMFMul)
+        if (value->opcode == LLVMFMul || value->opcode == LLVMFDiv)
             value->uses += outside_uses(d, value);
         if (value->opcode != LLVMPHI)
             count_operands(d, value, 1);
@@ -253,6 +291,8 @@ void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end) {
             fuse_difference(d, value);
         else if (value->opcode == LLVMFMul)
             fuse_product(d, value);
+        else if (value->opcode == LLVMFDiv && direct_share_divisor(d, value))
+            fuse_again(d, v + 1, end);
         nest(d, value);
     }
     for (uint32_t v = first; v < end && d->status == EV_OK; v++)
@@ -292,7 +332,9 @@ static direct_operand one_of(direct_class cls) {
                             .imm = cls == DIRECT_F ? 0x3f800000 : 0x3ff0000000000000};
 }
 
-static direct_operand plain(ir_direct *d, LLVMOpcode opcode, direct_operand a, direct_operand b) {
+static direct_operand plain(ir_direct *d, const direct_value *value, direct_operand a,
+                            direct_operand b) {
+    LLVMOpcode opcode = (LLVMOpcode)value->opcode;
     static const char *const ops[4][2] = {{"add.rn.f32", "add.rn.f64"},
                                           {"sub.rn.f32", "sub.rn.f64"},
                                           {"mul.rn.f32", "mul.rn.f64"},
@@ -300,7 +342,9 @@ static direct_operand plain(ir_direct *d, LLVMOpcode opcode, direct_operand a, d
     unsigned wide = a.cls - DIRECT_F;
     unsigned row = opcode == LLVMFAdd ? 0 : opcode == LLVMFSub ? 1 : opcode == LLVMFMul ? 2 : 3;
     if (row == 3 && a.kind == DIRECT_INT && a.imm == one_of(a.cls).imm)
-        return direct_pure1(d, wide ? "rcp.rn.f64" : "rcp.rn.f32", a.cls, b);
+        return direct_reciprocal(d, value, b);
+    if (by_reciprocal(value))
+        return direct_pure2(d, ops[2][wide], a.cls, a, direct_reciprocal(d, value, b));
     return direct_pure2(d, ops[row][wide], a.cls, a, b);
 }
 
@@ -308,12 +352,15 @@ static direct_operand plain(ir_direct *d, LLVMOpcode opcode, direct_operand a, d
 static void select_fused(ir_direct *d, const direct_value *value, direct_operand *result) {
     bool left = value->fuse == DIRECT_FMA_LEFT, minus = value->opcode == LLVMFSub;
     LLVMValueRef product = LLVMGetOperand(value->value, left ? 0 : 1);
+    const direct_value *factors = direct_value_of(d, product);
     terms x, y, z;
     terms_of(d, LLVMGetOperand(product, 0), &x);
     terms_of(d, LLVMGetOperand(product, 1), &y);
     terms_of(d, LLVMGetOperand(value->value, left ? 1 : 0), &z);
     for (unsigned i = 0; i < x.count; i++) {
         direct_operand a = x.items[i], b = y.items[i], c = z.items[i];
+        if (by_reciprocal(factors))
+            b = direct_reciprocal(d, factors, b);
         if (minus && left)
             c = negated(d, c);
         else if (minus && b.kind == DIRECT_INT)
@@ -381,13 +428,13 @@ void direct_select_float(ir_direct *d, LLVMValueRef insn) {
         select_fused(d, value, result);
     } else if (value->fuse == DIRECT_NEST_0 || value->fuse == DIRECT_NEST_1) {
         select_nested(d, value, result);
-    } else if (value->fuse != DIRECT_ALONE) {
+    } else if (value->fuse == DIRECT_DISTRIBUTE_0 || value->fuse == DIRECT_DISTRIBUTE_1) {
         select_distributed(d, value, result);
     } else {
         terms_of(d, LLVMGetOperand(insn, 0), &a);
         terms_of(d, LLVMGetOperand(insn, 1), &b);
         for (unsigned i = 0; i < count; i++)
-            result[i] = plain(d, (LLVMOpcode)value->opcode, a.items[i], b.items[i]);
+            result[i] = plain(d, value, a.items[i], b.items[i]);
     }
     direct_define(d, insn, result, count);
 }

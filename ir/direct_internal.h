@@ -75,8 +75,13 @@ typedef enum direct_fuse {
     DIRECT_NEST_0,    /* a * b + (c * d + y), operand 0 being a * b + c * d */
     DIRECT_NEST_1,
     DIRECT_DISTRIBUTE_0, /* (a +- 1) * y, operand 0 being the sum */
-    DIRECT_DISTRIBUTE_1
+    DIRECT_DISTRIBUTE_1,
+    DIRECT_RECIPROCAL,         /* a / b, as a * (1 / b) */
+    DIRECT_RECIPROCAL_CONTRACT /* the same, and the product may join a sum */
 } direct_fuse;
+
+/* Whether LLVM moves an instruction up, should it move what it can of its block. */
+typedef enum direct_moves { DIRECT_STAYS, DIRECT_MAY_MOVE, DIRECT_MOVES } direct_moves;
 
 typedef struct direct_value {
     LLVMValueRef value;
@@ -87,6 +92,7 @@ typedef struct direct_value {
     uint8_t opcode;
     uint8_t fuse;
     uint8_t space; /* of a pointer */
+    uint8_t moves;
 } direct_value;
 
 typedef struct direct_copy {
@@ -109,6 +115,7 @@ typedef struct direct_block {
     uint32_t value, value_end; /* its values */
     direct_operand condition;  /* of a branch with two edges */
     uint32_t test;             /* of a switch: index of the first of its predicates' operands */
+    uint32_t into;             /* block that LLVM may move it up into, else IR_NONE */
 } direct_block;
 
 typedef struct direct_register {
@@ -237,6 +244,15 @@ direct_operand direct_extended(ir_direct *d, direct_operand operand, bool is_sig
  */
 void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end);
 void direct_select_float(ir_direct *d, LLVMValueRef insn);
+/* Takes a division and those by its divisor as LLVM does; whether they are products now. It must be
+ * asked of a block's divisions from the last to the first. */
+bool direct_share_divisor(ir_direct *d, direct_value *division);
+/* 1 over the divisor of a division; `by`: that in a register. */
+direct_operand direct_reciprocal(ir_direct *d, const direct_value *division, direct_operand by);
+/* Finds the blocks that LLVM may move up. */
+void direct_note_moves(ir_direct *d);
+/* Whether the two may come to be in one block, or no longer be. */
+bool direct_unsettled(const ir_direct *d, const direct_value *a, const direct_value *b);
 void direct_select_binary(ir_direct *d, LLVMValueRef insn);
 void direct_select_compare(ir_direct *d, LLVMValueRef insn);
 void direct_select_select(ir_direct *d, LLVMValueRef insn);

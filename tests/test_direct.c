@@ -273,14 +273,50 @@ static void test_refusals(void **state) {
                   "alloca");
     check_refused("float", "%r = call float @llvm.nvvm.add.rz.f(float %f, float %g)\n",
                   "declare float @llvm.nvvm.add.rz.f(float, float)\n", "a call");
+    check_refused("float", "%r = fdiv arcp float %f, 3.0\n", "", "by a constant");
+    check_refused("float",
+                  "%d = fmul float %f, %h\n%k = fdiv arcp float %f, %d\n"
+                  "%j = fdiv arcp float %g, %d\n%r = fadd float %k, %j\n",
+                  "", "one divisor");
     check_refused("float",
                   "%k = fdiv arcp float %f, %h\n%j = fdiv arcp float %g, %h\n"
-                  "%r = fadd float %k, %j\n",
+                  "%r = fadd reassoc float %k, %j\n",
                   "", "one divisor");
+    check_refused("float",
+                  "%k = call float @llvm.sqrt.f32(float %f)\n%r = fdiv fast float %f, %k\n",
+                  "declare float @llvm.sqrt.f32(float)\n", "dividend's root");
+    check_refused("float",
+                  "%k = fdiv arcp contract float %f, %h\n%j = fdiv arcp contract float %g, %h\n"
+                  "%r = fadd contract float %k, %j\n",
+                  "", "two products");
     check_refused("i32",
                   "%v = insertelement <2 x i32> undef, i32 %x, i32 %t\n"
                   "%r = extractelement <2 x i32> %v, i32 0\n",
                   "", "no known place");
+}
+
+/* LLVM moves what stands in a short conditional block up before it chooses. */
+static void test_moves(void **state) {
+    (void)state;
+#define BRANCH "%p = icmp slt i32 %x, %y\nbr i1 %p, label %a1, label %b1\na1:\n"
+#define JOINED "store volatile float %j, ptr %po, align 4\nbr label %b1\nb1:\n%r = fneg float %f\n"
+    check_refused("float",
+                  "%k = fmul contract float %f, %g\n" BRANCH
+                  "%j = fadd contract float %k, %h\n" JOINED,
+                  "", "together with a product");
+    check_refused("float",
+                  BRANCH "%k = fmul contract float %f, %g\n%l = load float, ptr %ph, align 4\n"
+                         "%j = fadd contract float %k, %l\n" JOINED,
+                  "", "together with a product");
+    check_refused("float",
+                  "%k = fdiv arcp float %f, %h\n" BRANCH "%j = fdiv arcp float %g, %h\n" JOINED, "",
+                  "bring together");
+    check_refused("float",
+                  "%k = call float @llvm.nvvm.sqrt.approx.f(float %f)\n" BRANCH
+                  "%j = fdiv float 1.0, %k\n" JOINED,
+                  "declare float @llvm.nvvm.sqrt.approx.f(float)\n", "a root");
+#undef BRANCH
+#undef JOINED
 }
 
 int main(void) {
@@ -288,7 +324,7 @@ int main(void) {
         cmocka_unit_test(test_bp_data_masked), cmocka_unit_test(test_sd_lstm_fp),
         cmocka_unit_test(test_fft_conv2d),     cmocka_unit_test(test_ar_adam),
         cmocka_unit_test(test_examples),       cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
