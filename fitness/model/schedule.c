@@ -15,23 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAREST 63 /* bit of an instruction's mask that stands for the one right before it */
-
 typedef struct node {
-    uint64_t defs, uses; /* registers by number modulo 64: a quick no */
-    uint64_t before;     /* bit NEAREST - d + 1: must come after the instruction d before it */
-    uint64_t feeds;      /* likewise, and reads what that one writes */
-    uint64_t ready;      /* cycle from which its operands are there */
-    uint64_t height;     /* cycles from its issue to the end of the longest chain behind it */
+    uint64_t after;  /* bit d - 1: the instruction d behind it must come after it */
+    uint64_t feeds;  /* likewise, and reads what it writes */
+    uint64_t ready;  /* cycle from which its operands are there */
+    uint64_t height; /* cycles from its issue to the end of the longest chain behind it */
     uint32_t latency;
+    uint8_t waits;         /* how many that must come before it are left */
     uint8_t reads, writes; /* spaces that it may touch, by bit */
-    bool is_ordered;       /* keeps its place among all accesses of its spaces */
     bool is_done;
 } node;
 
+/* An operand, and the one before it of the same register: its number among all operands, plus 1. */
+typedef struct mention {
+    uint32_t pc, earlier;
+} mention;
+
 /* ---- dependences ---- */
 
-enum { SPACE_GLOBAL = 1, SPACE_SHARED = 2, SPACE_LOCAL = 4, SPACE_ALL = 7 };
+enum { SPACE_GLOBAL = 1, SPACE_SHARED = 2, SPACE_LOCAL = 4, SPACE_ALL = 7, SPACES = 3 };
 
 static uint8_t spaces_of(vm_space space) {
     switch (space) {
@@ -73,88 +75,88 @@ static bool is_volatile(const vm_insn_info *info) {
 
 static void fill_memory(const vm_insn_info *info, node *n) {
     uint8_t spaces = is_fence(info) ? SPACE_ALL : spaces_of(info->space);
-    n->is_ordered = info->is_atomic || is_fence(info) || is_volatile(info);
-    if (n->is_ordered || (info->is_load && !is_constant_load(info)))
+    /* in order among all accesses of its spaces */
+    bool is_ordered = info->is_atomic || is_fence(info) || is_volatile(info);
+    if (is_ordered || (info->is_load && !is_constant_load(info)))
         n->reads = spaces;
-    if (n->is_ordered || info->is_store)
+    if (is_ordered || info->is_store)
         n->writes = spaces;
-}
-
-static uint64_t signature(const uint16_t *registers, unsigned count) {
-    uint64_t bits = 0;
-    for (unsigned i = 0; i < count; i++)
-        bits |= UINT64_C(1) << (registers[i] % 64);
-    return bits;
-}
-
-static bool overlap(const uint16_t *a, unsigned a_count, const uint16_t *b, unsigned b_count) {
-    for (unsigned i = 0; i < a_count; i++) {
-        for (unsigned k = 0; k < b_count; k++) {
-            if (a[i] == b[k])
-                return true;
-        }
-    }
-    return false;
 }
 
 typedef struct work {
     const model_rows *rows;
-    node *nodes; /* by pc */
+    node *nodes;                   /* by pc */
+    mention *mentions;             /* by operand */
+    uint32_t *last_use, *last_def; /* by register: the last mention so far, plus 1 */
     uint32_t first, end, window;
+    /* Bit d - 1: the instruction d before the one at hand touched the space. */
+    uint64_t read[SPACES], wrote[SPACES];
 } work;
 
-/* Whether `late` reads what `early` writes; and whether they must keep their order at all. */
-static bool is_fed(const work *w, uint32_t early, uint32_t late) {
-    const model_row *a = &w->rows->rows[early], *b = &w->rows->rows[late];
-    const uint16_t *of_a = w->rows->operands + a->operands, *of_b = w->rows->operands + b->operands;
-    return (w->nodes[early].defs & w->nodes[late].uses) != 0 &&
-           overlap(of_a + a->use_count, a->def_count, of_b, b->use_count);
+/* Instructions of the block and the window that the list has, by how far before pc they are. */
+static uint64_t mentioned(const work *w, uint32_t last, uint32_t pc) {
+    uint64_t bits = 0;
+    while (last != 0) {
+        const mention *m = &w->mentions[last - 1];
+        if (m->pc < w->first || pc - m->pc >= w->window)
+            break;
+        bits |= UINT64_C(1) << (pc - m->pc - 1);
+        last = m->earlier;
+    }
+    return bits;
 }
 
-static bool is_overwritten(const work *w, uint32_t early, uint32_t late) {
-    const model_row *a = &w->rows->rows[early], *b = &w->rows->rows[late];
-    const uint16_t *of_a = w->rows->operands + a->operands, *of_b = w->rows->operands + b->operands;
-    return ((w->nodes[early].defs | w->nodes[early].uses) & w->nodes[late].defs) != 0 &&
-           overlap(of_a, (unsigned)a->use_count + a->def_count, of_b + b->use_count, b->def_count);
+static void mention_it(const work *w, uint32_t *last, uint32_t operand, uint32_t pc) {
+    w->mentions[operand] = (mention){pc, *last};
+    *last = operand + 1;
 }
 
-static bool keeps_memory_order(const node *early, const node *late) {
-    return (early->writes & (late->reads | late->writes)) != 0 ||
-           (early->reads & late->writes) != 0;
+/* Those whose accesses must keep their order with those of pc, which are noted. */
+static uint64_t ordered_before(work *w, uint32_t pc) {
+    const node *n = &w->nodes[pc];
+    uint64_t bits = 0;
+    for (unsigned s = 0; s < SPACES; s++) {
+        uint64_t reads = n->reads >> s & 1, writes = n->writes >> s & 1;
+        bits |= reads | writes ? w->wrote[s] : 0;
+        bits |= writes ? w->read[s] : 0;
+        w->read[s] = w->read[s] << 1 | reads;
+        w->wrote[s] = w->wrote[s] << 1 | writes;
+    }
+    return bits & ((UINT64_C(1) << (w->window - 1)) - 1);
 }
 
-static void find_dependences(const work *w, uint32_t pc) {
-    node *late = &w->nodes[pc];
-    for (uint32_t d = 1; d < w->window && pc - w->first >= d; d++) {
-        uint64_t bit = UINT64_C(1) << (NEAREST - d + 1);
-        if (is_fed(w, pc - d, pc))
-            late->feeds |= bit;
-        else if (!is_overwritten(w, pc - d, pc) && !keeps_memory_order(&w->nodes[pc - d], late))
-            continue;
-        late->before |= bit;
+static void find_dependences(work *w, uint32_t pc) {
+    const model_row *row = &w->rows->rows[pc];
+    uint32_t use = row->operands, def = use + row->use_count, end = def + row->def_count;
+    uint64_t fed = 0, before = ordered_before(w, pc);
+    for (uint32_t o = use; o < def; o++)
+        fed |= mentioned(w, w->last_def[w->rows->operands[o]], pc);
+    for (uint32_t o = def; o < end; o++)
+        before |= mentioned(w, w->last_def[w->rows->operands[o]], pc) |
+                  mentioned(w, w->last_use[w->rows->operands[o]], pc);
+    before |= fed;
+    for (uint32_t o = use; o < end; o++)
+        mention_it(w, (o < def ? w->last_use : w->last_def) + w->rows->operands[o], o, pc);
+    w->nodes[pc].waits = (uint8_t)__builtin_popcountll(before);
+    for (uint64_t left = before; left != 0; left &= left - 1) {
+        node *early = &w->nodes[pc - (uint32_t)__builtin_ctzll(left) - 1];
+        early->after |= left & -left;
+        early->feeds |= left & -left & fed;
     }
 }
 
 static void find_heights(const work *w) {
     for (uint32_t pc = w->end; pc-- > w->first;) {
-        const node *n = &w->nodes[pc];
+        node *n = &w->nodes[pc];
         for (uint64_t left = n->feeds; left != 0; left &= left - 1) {
-            node *source = &w->nodes[pc - (NEAREST + 1 - (uint32_t)__builtin_ctzll(left))];
-            uint64_t height = source->latency + n->height;
-            source->height = height > source->height ? height : source->height;
+            uint64_t height =
+                n->latency + w->nodes[pc + (uint32_t)__builtin_ctzll(left) + 1].height;
+            n->height = height > n->height ? height : n->height;
         }
     }
 }
 
 /* ---- the order ---- */
-
-static bool may_issue(const work *w, uint32_t pc) {
-    for (uint64_t left = w->nodes[pc].before; left != 0; left &= left - 1) {
-        if (!w->nodes[pc - (NEAREST + 1 - (uint32_t)__builtin_ctzll(left))].is_done)
-            return false;
-    }
-    return true;
-}
 
 static bool is_better(const node *a, const node *b, uint64_t cycle) {
     uint64_t wait_a = a->ready > cycle ? a->ready : cycle;
@@ -162,38 +164,56 @@ static bool is_better(const node *a, const node *b, uint64_t cycle) {
     return wait_a != wait_b ? wait_a < wait_b : a->height > b->height;
 }
 
-static uint32_t choose(const work *w, uint32_t head, uint64_t cycle) {
-    uint32_t best = head; /* the first that is left may always issue */
-    for (uint32_t pc = head + 1; pc < w->end && pc - head < w->window; pc++) {
-        if (!w->nodes[pc].is_done && is_better(&w->nodes[pc], &w->nodes[best], cycle) &&
-            may_issue(w, pc))
+/* Of the `open`, which wait for nothing that is left; bit i is the one i behind the head. The first
+ * that is left is always one of them. */
+static uint32_t choose(const work *w, uint32_t head, uint64_t open, uint64_t cycle) {
+    uint32_t best = head;
+    for (uint64_t left = open & ~UINT64_C(1); left != 0; left &= left - 1) {
+        uint32_t pc = head + (uint32_t)__builtin_ctzll(left);
+        if (is_better(&w->nodes[pc], &w->nodes[best], cycle))
             best = pc;
     }
     return best;
 }
 
-static void feed(const work *w, uint32_t from, uint64_t cycle) {
-    for (uint32_t pc = from + 1; pc < w->end && pc - from < w->window; pc++) {
+/* Tells those that come after it; what is open then. */
+static uint64_t feed(const work *w, uint32_t from, uint64_t cycle, uint32_t head, uint64_t open) {
+    const node *source = &w->nodes[from];
+    uint64_t ready = cycle + source->latency;
+    for (uint64_t left = source->after; left != 0; left &= left - 1) {
+        uint32_t pc = from + (uint32_t)__builtin_ctzll(left) + 1;
         node *n = &w->nodes[pc];
-        uint64_t bit = UINT64_C(1) << (NEAREST + 1 - (pc - from));
-        if ((n->feeds & bit) != 0 && n->ready < cycle + w->nodes[from].latency)
-            n->ready = cycle + w->nodes[from].latency;
+        if ((source->feeds & left & -left) != 0 && n->ready < ready)
+            n->ready = ready;
+        if (--n->waits == 0 && pc - head < w->window)
+            open |= UINT64_C(1) << (pc - head);
     }
+    return open;
+}
+
+/* Of the one that comes into the window of `head`, as open shows it. */
+static uint64_t entering(const work *w, uint32_t head) {
+    uint32_t pc = head + w->window - 1;
+    return pc < w->end && w->nodes[pc].waits == 0 ? UINT64_C(1) << (w->window - 1) : 0;
 }
 
 static void put_in_order(const work *w, uint32_t *order) {
     uint32_t head = w->first;
-    uint64_t cycle = 0;
+    uint64_t cycle = 0, open = 0;
+    for (uint32_t i = 0; i < w->window && head + i < w->end; i++)
+        open |= (uint64_t)(w->nodes[head + i].waits == 0) << i;
     for (uint32_t at = w->first; at < w->end; at++) {
-        uint32_t pc = choose(w, head, cycle);
+        uint32_t pc = choose(w, head, open, cycle);
         node *n = &w->nodes[pc];
         cycle = n->ready > cycle ? n->ready : cycle;
         n->is_done = true;
         order[at] = pc;
-        feed(w, pc, cycle);
+        open = feed(w, pc, cycle, head, open & ~(UINT64_C(1) << (pc - head)));
         cycle += w->rows->rows[pc].slots;
-        while (head < w->end && w->nodes[head].is_done)
+        while (head < w->end && w->nodes[head].is_done) {
             head++;
+            open = open >> 1 | entering(w, head);
+        }
     }
 }
 
@@ -205,11 +225,19 @@ static bool ends_block(const vm_insn_info *info) {
 
 /* What ends a block stays at its end: all that was before it is issued before it. */
 static void hold_end(const work *w) {
-    for (uint32_t d = 1; d < w->window && w->end - 1 - w->first >= d; d++)
-        w->nodes[w->end - 1].before |= UINT64_C(1) << (NEAREST - d + 1);
+    node *last = &w->nodes[w->end - 1];
+    for (uint32_t d = 1; d < w->window && w->end - 1 - w->first >= d; d++) {
+        uint64_t bit = UINT64_C(1) << (d - 1);
+        node *early = last - d;
+        if ((early->after & bit) == 0)
+            last->waits++;
+        early->after |= bit;
+    }
 }
 
-static void schedule_block(const work *w, bool has_end, uint32_t *order) {
+static void schedule_block(work *w, bool has_end, uint32_t *order) {
+    memset(w->read, 0, sizeof w->read);
+    memset(w->wrote, 0, sizeof w->wrote);
     for (uint32_t pc = w->first; pc < w->end; pc++)
         find_dependences(w, pc);
     if (has_end)
@@ -218,12 +246,8 @@ static void schedule_block(const work *w, bool has_end, uint32_t *order) {
     put_in_order(w, order);
 }
 
-static void fill_node(uint32_t load_latency, const model_rows *rows, uint32_t pc,
-                      const vm_insn_info *info, node *n) {
-    const model_row *row = &rows->rows[pc];
-    const uint16_t *uses = rows->operands + row->operands;
-    n->uses = signature(uses, row->use_count);
-    n->defs = signature(uses + row->use_count, row->def_count);
+static void fill_node(uint32_t load_latency, const model_row *row, const vm_insn_info *info,
+                      node *n) {
     n->latency = row->kind == ROW_LOAD ? load_latency : row->latency;
     fill_memory(info, n);
 }
@@ -234,7 +258,7 @@ static void find_blocks(uint32_t load_latency, const vm_module *module, const mo
     for (uint32_t pc = 0; pc < rows->count; pc++) {
         vm_insn_info info;
         vm_module_info(module, pc, &info);
-        fill_node(load_latency, rows, pc, &info, &nodes[pc]);
+        fill_node(load_latency, &rows->rows[pc], &info, &nodes[pc]);
         if (info.target < rows->count)
             begins[info.target] = 1;
         ends[pc] = ends_block(&info);
@@ -244,32 +268,58 @@ static void find_blocks(uint32_t load_latency, const vm_module *module, const mo
         begins[vm_module_entry(module, i)->first_pc] = 1;
 }
 
+static bool open_work(work *w, const model_schedule_options *options, const model_rows *rows) {
+    const model_row *last = &rows->rows[rows->count - (rows->count > 0)];
+    size_t operands = rows->count > 0 ? last->operands + last->use_count + last->def_count : 0;
+    *w = (work){.rows = rows,
+                .nodes = calloc((size_t)rows->count + 1, sizeof *w->nodes),
+                .mentions = malloc((operands + 1) * sizeof *w->mentions),
+                .last_use = calloc((size_t)rows->register_count + 1, sizeof *w->last_use),
+                .last_def = calloc((size_t)rows->register_count + 1, sizeof *w->last_def),
+                .window = options->window};
+    return w->nodes != NULL && w->mentions != NULL && w->last_use != NULL && w->last_def != NULL;
+}
+
+static void close_work(work *w) {
+    free(w->nodes);
+    free(w->mentions);
+    free(w->last_use);
+    free(w->last_def);
+}
+
+static void schedule_blocks(work *w, const uint8_t *begins, const uint8_t *ends,
+                            model_schedule *out) {
+    uint32_t count = w->rows->count;
+    for (uint32_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && !begins[end]; end++) {
+        }
+        out->block_end[first] = end;
+        for (uint32_t pc = first; pc < end; pc++)
+            out->next[pc] = end;
+        w->first = first;
+        w->end = end;
+        schedule_block(w, ends[end - 1] != 0, out->order);
+    }
+}
+
 ev_status model_schedule_make(const model_schedule_options *options, const vm_module *module,
                               const model_rows *rows, model_schedule *out, ev_error *err) {
     size_t count = (size_t)rows->count + 1;
-    node *nodes = calloc(count, sizeof *nodes);
     uint8_t *marks = calloc(count * 2, 1);
     model_schedule made = {calloc(count, sizeof *made.block_end), calloc(count, sizeof *made.order),
                            calloc(count, sizeof *made.next)};
-    if (nodes == NULL || marks == NULL || made.block_end == NULL || made.order == NULL ||
+    work w;
+    bool open = open_work(&w, options, rows);
+    if (!open || marks == NULL || made.block_end == NULL || made.order == NULL ||
         made.next == NULL) {
         model_schedule_free(&made);
-        free(nodes);
+        close_work(&w);
         free(marks);
-        return ev_fail_memory(err, count * sizeof *nodes);
+        return ev_fail_memory(err, count * sizeof *w.nodes);
     }
-    uint8_t *begins = marks, *ends = marks + count;
-    find_blocks(options->load_latency, module, rows, nodes, begins, ends);
-    for (uint32_t first = 0, end; first < rows->count; first = end) {
-        for (end = first + 1; end < rows->count && !begins[end]; end++) {
-        }
-        made.block_end[first] = end;
-        for (uint32_t pc = first; pc < end; pc++)
-            made.next[pc] = end;
-        work w = {rows, nodes, first, end, options->window};
-        schedule_block(&w, ends[end - 1] != 0, made.order);
-    }
-    free(nodes);
+    find_blocks(options->load_latency, module, rows, w.nodes, marks, marks + count);
+    schedule_blocks(&w, marks, marks + count, &made);
+    close_work(&w);
     free(marks);
     *out = made;
     return EV_OK;
