@@ -399,6 +399,11 @@ typedef struct ptx_const {
     uint64_t value;
 } ptx_const;
 
+/* Bytes of a frame. */
+typedef struct ptx_stretch {
+    uint32_t offset, bytes;
+} ptx_stretch;
+
 typedef struct ptx_sreg_use {
     uint32_t slot;
     ptx_sreg sreg;
@@ -434,6 +439,8 @@ typedef struct ptx_func {
     uint32_t local_align; /* of its variables; 0: it has none */
     uint32_t shared_span; /* of an entry: bytes of shared memory with the gaps */
     uint32_t first_reg, end_reg;
+    const ptx_stretch *cleared; /* what has to be zero when a frame is used again (ptx_first.c) */
+    size_t cleared_count;
 } ptx_func;
 
 /* An argument or a result in the caller's frame. */

@@ -385,7 +385,7 @@ static bool load(ptx_loader *L) {
             return false;
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
-    return ptx_finish_calls(L) && finish_entries(L);
+    return ptx_finish_calls(L) && finish_entries(L) && ptx_find_cleared(L);
 }
 
 static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,

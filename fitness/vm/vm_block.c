@@ -104,9 +104,6 @@ void vm_block_free(vm_block *b) {
         free(b->warps[i].levels);
     }
     free(b->warps);
-    free(b->shared);
-    free(b->shared_writes);
-    free(b->shared_reads);
 }
 
 bool vm_block_make(vm_state *s, vm_block *b) {
@@ -117,11 +114,13 @@ bool vm_block_make(vm_state *s, vm_block *b) {
     if (!b->warps)
         return false;
     memset(b->warps, 0, warp_bytes);
-    b->shared = aligned_alloc(64, bytes);
-    b->shared_writes = malloc(bytes);
-    b->shared_reads = calloc(bytes / 4, sizeof *b->shared_reads);
+    vm_spare *spare = &s->memory->spare;
+    b->shared = vm_spare_take(spare, bytes);
+    b->shared_writes = vm_spare_take(spare, bytes);
+    b->shared_reads = vm_spare_take(spare, bytes);
     if (!b->shared || !b->shared_writes || !b->shared_reads)
         return false;
+    memset(b->shared_reads, 0, bytes);
     for (uint32_t i = 0; i < b->warp_count; i++) {
         vm_warp *w = &b->warps[i];
         w->state = s;

@@ -227,7 +227,11 @@ typedef struct vm_races {
     uint64_t *owners;     /* of the stamps after first_stamp: vm_race.c */
     size_t owner_capacity;
     vm_race_word *words; /* VM_RACE_WORDS places; NULL: races are not looked for */
+    uint16_t *taken;     /* those that the launches took */
+    size_t taken_count;
 } vm_races;
+
+_Static_assert(VM_RACE_WORDS <= 1 << 16, "a place is a number of 16 bits");
 
 struct vm_state {
     vm_session *session;

@@ -26,9 +26,12 @@ static void fill_lanes(uint8_t *slot, unsigned bits, uint64_t value) {
             ((uint32_t *)(void *)slot)[i] = (uint32_t)value;
 }
 
-static void fill_consts(const vm_state *s, const ptx_func *f, uint8_t *regs) {
+/* `all`: not only predicates. */
+static void fill_consts(const vm_state *s, const ptx_func *f, bool all, uint8_t *regs) {
     for (size_t i = 0; i < f->const_count; i++) {
         const ptx_const *c = &f->consts[i];
+        if (!all && c->bits != 1)
+            continue;
         uint64_t base = c->base == PTX_BASE_GLOBAL    ? s->globals
                         : c->base == PTX_BASE_DYNAMIC ? s->module->dynamic_base
                                                       : 0;
@@ -175,28 +178,48 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     }
 }
 
-/* A frame of the function: registers zero, constants in place. NULL when memory runs out. */
+/* What a new frame holds at first: any would do where it is not cleared, but stillness is told from
+ * all of it, and may not depend on an earlier launch. */
+#define FRAME_FILL (VM_SANITIZED ? 0xa5 : 0)
+
+static vm_frame *frame_new(vm_state *s, const ptx_func *f) {
+    vm_frame *frame = calloc(1, sizeof *frame);
+    if (frame)
+        frame->regs = vm_spare_take(&s->memory->spare, (f->frame_bytes + 127u) & ~63u);
+    if (!frame || !frame->regs) {
+        free(frame);
+        s->out_of_memory = true;
+        return NULL;
+    }
+    frame->next_made = s->frames;
+    s->frames = frame;
+    memset(frame->regs, FRAME_FILL, f->frame_bytes);
+    fill_consts(s, f, true, frame->regs);
+    return frame;
+}
+
+/* What is left is written before it is read, or nothing writes it. Where not all is cleared,
+ * constants stay, but for predicates. */
+static void frame_clear(const vm_state *s, const ptx_func *f, const vm_frame *frame) {
+    for (size_t i = 0; i < f->cleared_count; i++)
+        memset(frame->regs + f->cleared[i].offset, 0, f->cleared[i].bytes);
+    bool all = f->cleared_count == 1 && f->cleared[0].bytes == f->frame_bytes;
+    fill_consts(s, f, all, frame->regs);
+}
+
+/* A frame of the function: registers zero where they may be read before they are written, constants
+ * in place. NULL when memory runs out. */
 vm_frame *vm_frame_take(vm_warp *w, uint32_t func) {
     vm_state *s = w->state;
     const ptx_func *f = &s->module->funcs[func];
     vm_frame *frame = s->pools[func];
-    if (frame) {
+    if (frame)
         s->pools[func] = frame->next;
-    } else {
-        frame = calloc(1, sizeof *frame);
-        size_t bytes = (f->frame_bytes + 127u) & ~63u;
-        if (frame)
-            frame->regs = aligned_alloc(64, bytes);
-        if (!frame || !frame->regs) {
-            free(frame);
-            s->out_of_memory = true;
-            return NULL;
-        }
-        frame->next_made = s->frames;
-        s->frames = frame;
-    }
-    memset(frame->regs, 0, f->frame_bytes);
-    fill_consts(s, f, frame->regs);
+    else
+        frame = frame_new(s, f);
+    if (!frame)
+        return NULL;
+    frame_clear(s, f, frame);
     fill_sregs(w, f, frame->regs);
     frame->func = func;
     frame->depth = 0;
@@ -213,7 +236,6 @@ void vm_frames_free(vm_state *s) {
     while (s->frames) {
         vm_frame *frame = s->frames;
         s->frames = frame->next_made;
-        free(frame->regs);
         free(frame);
     }
 }

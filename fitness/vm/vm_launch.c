@@ -66,6 +66,7 @@ void vm_state_free(vm_state *s) {
     vm_wave_end(s);
     if (s->pools)
         vm_frames_free(s);
+    vm_spare_reset(&s->memory->spare);
     free(s->pools);
     free(s->runs);
     free(s->segments);

@@ -116,6 +116,8 @@ void vm_memory_free(vm_memory *m) {
         close(m->fd);
     free(m->allocs);
     free(m->dirty_pages);
+    free(m->words);
+    vm_spare_free(&m->spare);
     free(m);
 }
 

@@ -85,6 +85,24 @@ typedef struct vm_segment {
     vm_buffer_kind kind;
 } vm_segment;
 
+/* Built to look for wrong accesses of the machine itself. */
+#if defined(__SANITIZE_ADDRESS__)
+#define VM_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VM_SANITIZED 1
+#endif
+#endif
+#ifndef VM_SANITIZED
+#define VM_SANITIZED 0
+#endif
+
+/* Host memory that launches take and leave for the next one (vm_spare.c). */
+typedef struct vm_spare_chunk vm_spare_chunk;
+typedef struct vm_spare {
+    vm_spare_chunk *chunks;
+} vm_spare;
+
 /* Memories that see each other: each has a range of one arena and of one shadow. */
 typedef struct vm_peers {
     uint64_t stride; /* bytes of a range */
@@ -111,6 +129,8 @@ struct vm_memory {
     uint64_t heap_used; /* offset in the heap behind its last block */
     uint32_t stamp;     /* races: the newest given out by any launch */
     bool out_of_memory;
+    vm_spare spare;      /* of the launch that runs */
+    vm_race_word *words; /* VM_RACE_WORDS, none taken, for launches that look for races; or NULL */
     /* ---- views (vm_view.c) */
     bool shared; /* arena and writes are mappings of `fd`, one behind the other */
     int fd;
@@ -139,6 +159,11 @@ void vm_memory_mark_dirty(vm_memory *m, uint64_t offset, uint64_t bytes);
 uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes);
 bool vm_heap_free(vm_memory *m, uint64_t address); /* false: malloc did not give it */
 void vm_heap_reset(vm_memory *m);
+/* ---- spare memory (vm_spare.c) */
+/* `bytes` aligned to 64, whatever stands in them, until the reset; NULL when memory runs out. */
+void *vm_spare_take(vm_spare *s, size_t bytes);
+void vm_spare_reset(vm_spare *s);
+void vm_spare_free(vm_spare *s);
 /* In order of address; NULL when memory runs out. */
 vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
                            const char *name);

@@ -6,6 +6,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The table of an earlier launch, or a new one, whose pages come when touched. */
+static bool take_words(vm_races *r, vm_memory *m) {
+    r->words = m->words ? m->words : calloc(VM_RACE_WORDS, sizeof *r->words);
+    r->taken = malloc(VM_RACE_WORDS * sizeof *r->taken);
+    m->words = NULL;
+    return r->words && r->taken;
+}
+
+/* Most launches take few of its places. */
+static void leave_words(vm_races *r, vm_memory *m) {
+    for (size_t i = 0; i < r->taken_count; i++)
+        r->words[r->taken[i]] = (vm_race_word){0};
+    free(r->taken);
+    if (r->words)
+        m->words = r->words;
+}
+
 /* Memories that are peers have the same newest stamp. */
 bool vm_race_begin(vm_session *x) {
     bool wanted = false;
@@ -13,15 +30,13 @@ bool vm_race_begin(vm_session *x) {
         wanted |= (x->ranks[r].launch->checks & VM_CHECK_RACES) != 0;
     x->races = (vm_races){.stamp = vm_memory_stamp(x->ranks[0].memory)};
     x->races.first_stamp = x->races.stamp;
-    if (wanted) /* pages come when touched */
-        x->races.words = calloc(VM_RACE_WORDS, sizeof *x->races.words);
-    return !wanted || x->races.words;
+    return !wanted || take_words(&x->races, x->ranks[0].memory);
 }
 
 void vm_race_end(vm_session *x) {
     vm_memory_set_stamp(x->ranks[0].memory, x->races.stamp);
     free(x->races.owners);
-    free(x->races.words);
+    leave_words(&x->races, x->ranks[0].memory);
 }
 
 uint64_t vm_race_self(const vm_warp *w) {
@@ -75,6 +90,7 @@ static void start_over(vm_session *x) {
         if (m->peers->members[i])
             forget_memory(m->peers->members[i]);
     memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
+    x->races.taken_count = 0;
     for (uint32_t r = 0; r < x->count; r++)
         forget_blocks(&x->ranks[r]);
     x->races.stamp = x->races.first_stamp = 0;
@@ -232,6 +248,12 @@ static void evict(const vm_state *s, vm_race_word *r) {
     *r = (vm_race_word){0};
 }
 
+/* A place that was taken once stays so to the launch's end. */
+static void note_taken(vm_races *r, const vm_race_word *word) {
+    if (!word->key)
+        r->taken[r->taken_count++] = (uint16_t)(word - r->words);
+}
+
 vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word) {
     uint64_t key = key_of(w, space, word);
     vm_race_word *r = place_of(w->state, key);
@@ -239,6 +261,7 @@ vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word) {
     bool split = *e.write >= VM_RACE_IN_BYTES; /* perhaps by an earlier launch */
     if (split && r->key == key)
         return r;
+    note_taken(w->state->races, r);
     evict(w->state, r);
     r->key = key;
     for (unsigned b = 0; b < 4 && !split; b++) {

@@ -94,6 +94,8 @@ bool vm_view_open(vm_memory *m, vm_memory *view) {
     view->job_written = map(m->reserved / 8, own, -1, 0);
     view->dirty_pages = NULL;
     view->dirty_count = view->dirty_capacity = 0;
+    view->words = NULL;
+    view->spare = (vm_spare){0};
     if (view->arena && view->writes && view->reads && view->dirty && view->job_read &&
         view->job_written)
         return true;
@@ -109,6 +111,8 @@ void vm_view_close(vm_memory *v) {
     release(v->job_read, v->reserved / 8);
     release(v->job_written, v->reserved / 8);
     free(v->dirty_pages);
+    free(v->words);
+    vm_spare_free(&v->spare);
     *v = (vm_memory){0};
 }
 
