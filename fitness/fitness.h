@@ -24,6 +24,17 @@ typedef struct fitness_options {
     uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */
 } fitness_options;
 
+/* Of the time on the held-out cases: so much faster than the bar has to be what is promoted. */
+#define FITNESS_LEAST_GAIN 0.002
+
+/* What a promoted candidate has to be faster than on the held-out cases (gate 6), less
+ * FITNESS_LEAST_GAIN. */
+typedef struct fitness_bar {
+    double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
+    double baseline_ns; /* the baseline's when that was measured; 0: it was not then */
+    bool is_last;       /* what is too slow is right in all else, the dear full grids as well */
+} fitness_bar;
+
 /* What is scored: PTX and how to launch it. All pointers borrowed. */
 typedef struct candidate {
     const char *ptx;
@@ -42,6 +53,7 @@ typedef struct candidate {
      * them alike (score.likeness)? Then the timed ones are not run. NULL: it is not asked. */
     ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
     void *context; /* of is_known */
+    fitness_bar bar;
 } candidate;
 
 /* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does

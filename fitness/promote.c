@@ -117,6 +117,18 @@ static void judge_time(const fitness *f, score *s) {
             s->ns, high, base, low);
 }
 
+/* Where times are measured, both were by turns with the baseline: what that drifted since, the bar
+ * did. */
+static void hold_against_bar(const fitness_bar *bar, score *s) {
+    bool drifts = s->baseline_ns > 0 && bar->baseline_ns > 0;
+    double ns = drifts ? bar->ns * s->baseline_ns / bar->baseline_ns : bar->ns;
+    if (s->stopped == GATE_NONE && ns > 0 && s->ns >= ns * (1 - FITNESS_LEAST_GAIN))
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "not faster than the best unmodified start on the held-out cases: %.1f ns, start "
+                 "%.1f ns",
+                 s->ns, ns);
+}
+
 /* A time that no GPU could reach means that the work was not done, or not seen. */
 static ev_status check_floor(fitness *f, const task_case *which, const fit_trial *trial, score *s,
                              ev_error *err) {
@@ -154,6 +166,8 @@ static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error
         EV_TRY(check_floors(f, trial, s, err));
     if (s->stopped == GATE_NONE)
         judge_time(f, s);
+    if (!trial->who->bar.is_last)
+        hold_against_bar(&trial->who->bar, s);
     return EV_OK;
 }
 
@@ -178,6 +192,7 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
     EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
     if (s->stopped != GATE_NONE)
         s->ns = 0; /* of what is wrong */
+    hold_against_bar(&trial->who->bar, s);
     return EV_OK;
 }
 

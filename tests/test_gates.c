@@ -248,6 +248,39 @@ static void test_recall(void **state) {
     close_bench(&b);
 }
 
+static score promoted(bench *b, const char *name, fitness_bar bar) {
+    candidate c = candidate_of(b, name);
+    c.bar = bar;
+    score s;
+    OK(fitness_promote(b->f, &c, &s, &err));
+    return s;
+}
+
+/* Gate 6 spares what does not beat the bar the full grids, unless it is asked to go on. */
+static void test_bar(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    score free_one = promoted(&b, "good.ptx", (fitness_bar){.ns = 0});
+    assert_true(free_one.stopped == GATE_NONE && free_one.ns > 0);
+    score faster = promoted(&b, "good.ptx", (fitness_bar){.ns = free_one.ns * 1.01});
+    assert_true(faster.stopped == GATE_NONE && faster.ns == free_one.ns);
+    score slow = promoted(&b, "good.ptx", (fitness_bar){.ns = free_one.ns});
+    assert_true(slow.stopped == GATE_PROMOTED && slow.ns == free_one.ns);
+    assert_non_null(strstr(slow.reason, "the best unmodified start"));
+    assert_true(slow.thread_instructions < free_one.thread_instructions);
+    score whole = promoted(&b, "good.ptx", (fitness_bar){.ns = free_one.ns, .is_last = true});
+    assert_true(whole.stopped == GATE_PROMOTED && whole.ns == free_one.ns);
+    assert_true(whole.thread_instructions == free_one.thread_instructions);
+    score lazy = promoted(&b, "lazy_blocks.ptx", (fitness_bar){.ns = 1});
+    assert_true(lazy.stopped == GATE_PROMOTED && lazy.ns > 0);
+    lazy = promoted(&b, "lazy_blocks.ptx", (fitness_bar){.ns = 1, .is_last = true});
+    assert_true(lazy.stopped == GATE_PROMOTED && lazy.ns == 0);
+    assert_null(strstr(lazy.reason, "unmodified start"));
+    close_bench(&b);
+}
+
 static void test_macros(void **state) {
     (void)state;
     bench b;
@@ -382,9 +415,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),        cmocka_unit_test(test_files_own_oracle),
         cmocka_unit_test(test_pure),         cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_recall),       cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_check),        cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline), cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_recall),       cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_macros),       cmocka_unit_test(test_check),
+        cmocka_unit_test(test_fresh_inputs), cmocka_unit_test(test_bad_baseline),
+        cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

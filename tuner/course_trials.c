@@ -8,9 +8,9 @@
 
 #define WAIT_SECONDS 0.1
 
-static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
-                        ev_error *err) {
-    json_t *message = message_new(kind);
+/* Takes `message` over; NULL: out of memory. */
+static ev_status submit_message(course *c, message_kind kind, uint64_t number, json_t *message,
+                                json_t *genome, ev_error *err) {
     if (message && json_object_set(message, "genome", genome) != 0) {
         json_decref(message);
         message = NULL;
@@ -20,6 +20,11 @@ static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *g
         return ev_fail_memory(err, sizeof *job);
     pool_submit(c->run->pool, job);
     return EV_OK;
+}
+
+static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
+                        ev_error *err) {
+    return submit_message(c, kind, number, message_new(kind), genome, err);
 }
 
 static ev_status wait_one(course *c, pool_job **out, ev_error *err) {
@@ -86,5 +91,16 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
 
 ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out, ev_error *err) {
     EV_TRY(submit(c, kind, 0, genome, err));
+    return wait_one(c, out, err);
+}
+
+ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
+                         ev_error *err) {
+    json_t *message = message_new(MESSAGE_PROMOTE);
+    if (message)
+        (void)json_object_set_new(message, "bar",
+                                  json_pack("{s:f,s:f,s:b}", "ns", bar->ns, "baseline_ns",
+                                            bar->baseline_ns, "is_last", bar->is_last));
+    EV_TRY(submit_message(c, MESSAGE_PROMOTE, 0, message, genome, err));
     return wait_one(c, out, err);
 }

@@ -37,8 +37,8 @@ static bool is_measured(const finish *f) {
 
 /* Held-out time that an unmodified start has; the baseline where none is faster. */
 static double held_out_reference(const finish *f) {
-    if (f->bar_ns > 0)
-        return f->bar_ns;
+    if (f->bar.ns > 0)
+        return f->bar.ns;
     return f->winner.score.baseline_ns > 0 ? f->winner.score.baseline_ns
                                            : course_baseline_mean(f->c, CORPUS_HELD_OUT);
 }
@@ -105,11 +105,7 @@ static ev_status crown(finish *f, json_t *genome, double ns, ev_error *err) {
 /* ---- what failed ---- */
 
 static ev_status is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) {
-    verdict v = SLOW;
-    double ns = 0;
-    EV_TRY(finish_promote(context, genome, 0, &v, &ns, err));
-    *wrong = v == WRONG;
-    return EV_OK;
+    return finish_is_wrong(context, genome, wrong, err);
 }
 
 static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error *err) {
@@ -173,7 +169,7 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
         status = add_scored(f, base, err);
     json_decref(base);
     EV_TRY(status);
-    f->slow_ns = ns * (1 + FINISH_LEAST_GAIN);
+    f->slow_ns = ns * (1 + FITNESS_LEAST_GAIN);
     if (ns > 0 && held_out > f->slow_ns)
         return blame(f, e->genome, is_slower, err);
     if (e->is_part || f->parted == MOST_PARTED)
@@ -311,9 +307,9 @@ static ev_status try_starts(finish *f, ev_error *err) {
     }
     f->limit_ns = f->c->baseline_ns;
     if (f->winner.genome) {
-        f->bar_ns = f->winner.score.ns;
-        f->bar_baseline_ns = f->winner.score.baseline_ns;
-        f->limit_ns = finish_reference(f, f->winner.genome) * (1 - FINISH_LEAST_GAIN);
+        f->bar =
+            (fitness_bar){.ns = f->winner.score.ns, .baseline_ns = f->winner.score.baseline_ns};
+        f->limit_ns = finish_reference(f, f->winner.genome) * (1 - FITNESS_LEAST_GAIN);
     }
     return EV_OK;
 }

@@ -30,8 +30,8 @@ candidate_entry *finish_next(finish *f) {
 }
 
 void finish_note_transfer(finish *f, const json_t *genome, double ns, double held_out) {
-    double loss = held_out / f->bar_ns * (f->limit_ns / ns);
-    if (f->bar_ns == 0 || !(loss > 1))
+    double loss = held_out / f->bar.ns * (f->limit_ns / ns);
+    if (f->bar.ns == 0 || !(loss > 1))
         return;
     for (size_t i = 0; i < f->transfer_count; i++) {
         if (genome_same_base(f->transfers[i].genome, genome)) {

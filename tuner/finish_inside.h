@@ -8,7 +8,6 @@
 
 #define FINISH_CANDIDATES (SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 16
-#define FINISH_LEAST_GAIN 0.002 /* over the best unmodified start, for edits to be worth having */
 
 typedef struct candidate_entry {
     json_t *genome;
@@ -40,10 +39,9 @@ typedef struct finish {
     unsigned spent;  /* of the budget for promotions */
     unsigned parted; /* slow ones whose edits were left out one by one */
     double slow_ns;  /* on the held-out cases: what is above it is to blame; see learn_slow */
-    double bar_ns;   /* the best unmodified start on the held-out cases; 0: none was promoted */
-    double bar_baseline_ns; /* the baseline when that was measured; 0: it was not then */
-    double limit_ns;        /* a candidate has to be below it on the search cases */
-    winner kept;            /* the last that was promoted; no genome: none, or it was taken */
+    fitness_bar bar; /* on the held-out cases; 0 ns: no unmodified start was promoted */
+    double limit_ns; /* a candidate has to be below it on the search cases */
+    winner kept;     /* the last that was promoted; no genome: none, or it was taken */
     winner winner;
     double winner_ns; /* on the search cases; 0: it is an unmodified start */
 } finish;
@@ -81,6 +79,8 @@ ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, doub
  * judged again, but that one that is PROMOTED is in f->kept afterwards. */
 ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
+/* Gate 6 to its end, for one that may be too slow before that; judged once as well. */
+ev_status finish_is_wrong(finish *f, json_t *genome, bool *wrong, ev_error *err) EV_CHECKED;
 /* From now on its verdict is SLOW. */
 ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) EV_CHECKED;
 /* Moves f->kept. */

@@ -76,35 +76,18 @@ ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, doub
 
 /* ---- gate 6 ---- */
 
-/* More edits than a start has want a gain over it, there where the search has not looked. Where
- * times are measured, both were by turns with the baseline: what that drifted since, the bar did.
- */
-static void hold_against_bar(const finish *f, score *s) {
-    bool drifts = s->baseline_ns > 0 && f->bar_baseline_ns > 0;
-    double bar = drifts ? f->bar_ns * s->baseline_ns / f->bar_baseline_ns : f->bar_ns;
-    if (s->stopped != GATE_NONE || bar == 0 || s->ns < bar * (1 - FINISH_LEAST_GAIN))
-        return;
-    s->stopped = GATE_PROMOTED;
-    snprintf(
-        s->reason, sizeof s->reason,
-        "not faster than the best unmodified start on the held-out cases: %.1f ns, start %.1f ns",
-        s->ns, bar);
-}
-
 /* Takes the job over. */
 static void keep(finish *f, json_t *genome, pool_job *job, const score *s) {
     finish_clear_winner(&f->kept);
     f->kept = (winner){.genome = json_incref(genome), .job = job, .promoted = true, .score = *s};
 }
 
-static ev_status judge(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
-                       ev_error *err) {
+static ev_status judge(finish *f, json_t *genome, double ns, const fitness_bar *bar, verdict *v,
+                       double *held_out, ev_error *err) {
     pool_job *job = NULL;
-    EV_TRY(course_do(f->c, MESSAGE_PROMOTE, genome, &job, err));
+    EV_TRY(course_promote(f->c, genome, bar, &job, err));
     score s = {0};
     bool scored = job_score(job, &s);
-    if (scored)
-        hold_against_bar(f, &s);
     ev_status status =
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
     /* It has a time only if all was right. */
@@ -130,7 +113,19 @@ ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, doubl
     bool is_kept = f->kept.genome && json_equal(f->kept.genome, genome);
     if (*v && (*v != PROMOTED || is_kept))
         return EV_OK;
-    return judge(f, genome, ns, v, held_out, err);
+    return judge(f, genome, ns, &f->bar, v, held_out, err);
+}
+
+ev_status finish_is_wrong(finish *f, json_t *genome, bool *wrong, ev_error *err) {
+    verdict v = SLOW;
+    double held_out = 0;
+    fitness_bar bar = f->bar;
+    bar.is_last = true;
+    EV_TRY(finish_verdict(f, genome, &v, &held_out, err));
+    if (!v)
+        EV_TRY(judge(f, genome, 0, &bar, &v, &held_out, err));
+    *wrong = v == WRONG;
+    return EV_OK;
 }
 
 ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) {

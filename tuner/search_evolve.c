@@ -19,7 +19,7 @@
 #define BEST_ISLAND 0.5   /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
-#define REACH 1.05        /* times the slower parent's small cases: what is slower is filtered */
+#define REACH 1.05      /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
 #define CROSSOVER_TRIES 6 /* to make a child that is not known */
 #define STOCK_SENT 8

@@ -2,6 +2,7 @@
 #ifndef TUNER_TUNE_INSIDE_H
 #define TUNER_TUNE_INSIDE_H
 
+#include "fitness/fitness.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
 #include "tuner/commands.h"
@@ -89,6 +90,9 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
 /* One job, to its end; *out is the caller's. */
 ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out,
                     ev_error *err) EV_CHECKED;
+/* Gate 6, as course_do. */
+ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
+                         ev_error *err) EV_CHECKED;
 /* Writes a job's evaluation of phase "minimise" or "promote" to the records. */
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
                         const score *s, ev_error *err) EV_CHECKED;

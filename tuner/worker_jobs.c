@@ -365,6 +365,13 @@ static ev_status build_for_job(worker *w, worker_build *b, outcome *o, ev_error 
     return EV_OK;
 }
 
+static fitness_bar bar_of(const json_t *message) {
+    const json_t *bar = json_object_get(message, "bar");
+    return (fitness_bar){.ns = ev_json_number(bar, "ns", 0),
+                         .baseline_ns = ev_json_number(bar, "baseline_ns", 0),
+                         .is_last = json_is_true(json_object_get(bar, "is_last"))};
+}
+
 static ev_status after_search(worker *w, message_kind kind, worker_build *b, outcome *o, json_t *m,
                               ev_error *err) {
     EV_TRY(build_for_job(w, b, o, err));
@@ -377,7 +384,8 @@ static ev_status after_search(worker *w, message_kind kind, worker_build *b, out
 }
 
 /* Promote, replay and check: build whole, then look. Takes `genome` over. */
-static ev_status job_after_search(worker *w, message_kind kind, ir_genome *genome, ev_error *err) {
+static ev_status job_after_search(worker *w, message_kind kind, const json_t *message,
+                                  ir_genome *genome, ev_error *err) {
     worker_build b = {0};
     outcome o = {0};
     ev_error why = {0};
@@ -385,6 +393,7 @@ static ev_status job_after_search(worker *w, message_kind kind, ir_genome *genom
     EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
     json_t *m = message_new(MESSAGE_DONE);
     status = m ? EV_OK : ev_fail_memory(err, 0);
+    b.candidate.bar = bar_of(message);
     if (status == EV_OK && !o.failed)
         status = after_search(w, kind, &b, &o, m, err);
     worker_build_end(&b);
@@ -405,7 +414,7 @@ static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_
     EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
     if (kind == MESSAGE_SCORE)
         return evaluate(w, (drawn_child){.genome = genome}, &(wish){0}, err);
-    return job_after_search(w, kind, genome, err);
+    return job_after_search(w, kind, message, genome, err);
 }
 
 ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) {
