@@ -43,8 +43,10 @@ typedef struct candidate {
     const task_start *start;
     const expr_name *macros; /* that differ from their defaults */
     size_t macro_count;
-    double reach_ns; /* with a modelled time of the small cases above it, the timed ones are not run
-                        (score.filtered); 0: they are */
+    /* The filter: one that takes longer for the small cases than reach_ns, modelled, and is no more
+     * accurate there than reach_error is not run on the timed ones (score.filtered). 0 ns: it is.
+     */
+    double reach_ns, reach_error;
     bool is_sketch; /* code made in haste: the small cases alone are run, and a launch that does not
                        fit is not held against it */
     bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run

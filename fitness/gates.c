@@ -276,10 +276,11 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
 }
 
 /* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
- * slow there is hardly fast here. */
+ * slow there is hardly fast here. What is more accurate has its own worth. */
 static void filter(const fit_trial *trial, score *s) {
     double reach = trial->who->reach_ns;
-    if (s->stopped != GATE_NONE || reach <= 0 || s->small_ns <= reach)
+    if (s->stopped != GATE_NONE || reach <= 0 || s->small_ns <= reach ||
+        score_small_run(s).error < trial->who->reach_error)
         return;
     s->filtered = true;
     fit_stop(s, GATE_TIMED, NULL,

@@ -86,6 +86,15 @@ static json_t *cases_to_json(const score *s) {
     return list;
 }
 
+small_run score_small_run(const score *s) {
+    small_run run = {.sketch = s->sketch_ns, .built = s->small_ns};
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (s->cases[i].ns == 0 && s->cases[i].error > run.error)
+            run.error = s->cases[i].error;
+    }
+    return run;
+}
+
 json_t *score_to_json(const score *s) {
     assert(s->case_count <= SCORE_MAX_CASES);
     json_t *json = json_pack(

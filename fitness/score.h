@@ -53,11 +53,11 @@ typedef struct score_case {
 
 #define SCORE_MAX_CASES 16
 
-/* Modelled ns of all of the search's small cases: by the sketch, and by what LLVM built. 0: not
- * known. */
-typedef struct small_times {
-    double sketch, built;
-} small_times;
+/* How all of the search's small cases ran. */
+typedef struct small_run {
+    double sketch, built; /* modelled ns: of the sketch, and of what LLVM built; 0: not known */
+    double error;         /* worst relative L2 */
+} small_run;
 
 /* What a sketch of the candidate, code made in haste, said before it was built. */
 typedef enum score_sketch {
@@ -90,6 +90,9 @@ typedef struct score {
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;
+
+/* Where all small cases were run; else its times are 0. */
+small_run score_small_run(const score *s);
 
 json_t *score_to_json(const score *s); /* new reference; NULL: out of memory */
 ev_status score_from_json(const json_t *json, score *out, ev_error *err) EV_CHECKED;

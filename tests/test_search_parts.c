@@ -66,8 +66,8 @@ static void name_genome(scripted *x, int number) {
                           "kind", "delete", "at", "i0", "option", number);
 }
 
-/* What the filter stops is forgotten, what it would have stopped is let through now and then, and
- * whether that was worth it is told. */
+/* What the filter stops is not known for good, what it would have stopped is let through now and
+ * then, and whether that was worth it is told. */
 static void test_filter_blacklists_nothing(void **state) {
     (void)state;
     static const task_start textbook = {.name = "textbook"};
@@ -96,6 +96,61 @@ static void test_filter_blacklists_nothing(void **state) {
     }
     assert_true(filtered > 60 && probed > 1 && probed < 25);
     assert_int_equal(regretted, probed); /* all were as fast as their parent */
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
+static bool is_over(const scripted *x, uint64_t *same_as) {
+    return search_is_over(x->s, search_committed(x->s), x->genome, SEARCH_BY_GENOME, "", same_as);
+}
+
+/* What would be filtered again is a duplicate of what was, also where its worker was not told; a
+ * probe and a child of slower parents are looked at anew. */
+static void test_filtered_again_is_a_duplicate(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
+    uint64_t first = 0, same_as = 0;
+    unsigned again = 0;
+    for (int i = 0; i < 3 || x.reach == 0;
+         i++) { /* the openings, and children till one is no probe */
+        name_genome(&x, i);
+        (void)draw_next(&x);
+        first = search_committed(x.s);
+        bool stops = i >= 2 && x.reach > 0;
+        assert_false(is_over(&x, &same_as));
+        search_verdict v = commit(&x, "", stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
+                                  stops ? 150 : 100, stops);
+        assert_true(v.filtered == stops && !v.seen);
+    }
+    for (;; again++) {
+        (void)draw_next(&x);
+        if (x.reach == 0)
+            break;
+        assert_true(is_over(&x, &same_as) && same_as == first);
+        search_verdict v = commit(&x, "", GATE_TIMED, 0, 150, true);
+        assert_true(v.seen && !v.filtered && v.same_as == first && v.by == SEARCH_BY_GENOME);
+        assert_false(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as));
+    }
+    assert_false(is_over(&x, &same_as));
+    search_verdict v = commit(&x, "", GATE_NONE, 900, 150, false);
+    assert_true(!v.seen && v.probed && v.regretted && v.is_best);
+    (void)draw_next(&x); /* from now on it is known as what it is */
+    assert_true(is_over(&x, &same_as) && same_as > first);
+    assert_true(again > 0);
+    commit(&x, "", GATE_NONE, 900, 150, false);
+    name_genome(&x, 1000);
+    unsigned reached = 0, missed = 0;
+    for (bool was = false; missed < 1 || reached < 1; was = true) {
+        (void)draw_next(&x);
+        bool out = x.reach > 0 && x.reach < 140;
+        assert_int_equal(is_over(&x, &same_as), was && out);
+        v = commit(&x, "", GATE_TIMED, 0, 140, true);
+        assert_true(v.seen == (was && out));
+        missed += was && out;
+        reached += was && x.reach > 140;
+    }
     search_free(x.s);
     json_decref(x.genome);
 }
@@ -614,6 +669,7 @@ static void test_shares_of_a_pair(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filter_blacklists_nothing),
+        cmocka_unit_test(test_filtered_again_is_a_duplicate),
         cmocka_unit_test(test_what_runs_alike_is_recalled),
         cmocka_unit_test(test_no_crossover_is_known),
         cmocka_unit_test(test_bandit_shares),

@@ -184,12 +184,12 @@ static void known_words(search_hash by, uint64_t same_as, char *text, size_t byt
 }
 
 /* What a worker was told is known by the last hash that it asked about. */
-static void take_known(const course *c, arrival *a, char *text, size_t bytes) {
+static void take_known(const course *c, uint64_t child, arrival *a, char *text, size_t bytes) {
     int by = SEARCH_HASHES - 1;
     uint64_t same_as = 0;
     while (by > 0 && !a->hashes[by][0])
         by--;
-    if (!search_knows(c->search, a->genome, (search_hash)by, a->hashes[by], &same_as))
+    if (!search_is_over(c->search, child, a->genome, (search_hash)by, a->hashes[by], &same_as))
         return;
     known_words((search_hash)by, same_as, text, bytes);
     if (a->recalled)
@@ -250,14 +250,14 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         a->stopped = s.stopped;
         a->ns = s.ns;
         a->error = s.error;
-        a->small = (small_times){s.sketch_ns, s.small_ns};
+        a->small = score_small_run(&s);
         a->filtered = s.filtered;
         a->recalled = s.recalled;
         a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
     if (job->seen || a->recalled)
-        take_known(c, a, reason, sizeof reason);
+        take_known(c, job->number, a, reason, sizeof reason);
     return put_record(c, job, a, reason, err);
 }
 
@@ -266,12 +266,14 @@ static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
     if (!text[0])
         return EV_OK;
     ev_json *doc = NULL;
+    score s;
     EV_TRY(ev_json_parse(text, "the records", &doc, err));
-    a->small = (small_times){ev_json_number(doc->root, "sketch_ns", 0),
-                             ev_json_number(doc->root, "small_ns", 0)};
-    a->filtered = ev_json_integer(doc->root, "filtered", 0) == 1;
-    a->sketch = (score_sketch)ev_json_integer(doc->root, "sketch", SKETCH_NOTHING);
+    ev_status status = score_from_json(doc->root, &s, err);
     ev_json_free(doc);
+    EV_TRY(status);
+    a->small = score_small_run(&s);
+    a->filtered = s.filtered;
+    a->sketch = s.sketch;
     return EV_OK;
 }
 

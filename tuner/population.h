@@ -20,7 +20,7 @@ typedef struct member {
     json_t *genome; /* a reference of its own */
     size_t edits;
     double ns, error;
-    small_times small;
+    small_run small;
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

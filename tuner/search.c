@@ -164,6 +164,8 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
         if (!(s->known[i] = known_new()))
             return ev_fail_memory(err, 0);
     }
+    if (!(s->filtered = known_new()))
+        return ev_fail_memory(err, 0);
     EV_TRY(make_openings(s, settings->evaluations, err));
     return s->rules->begin(s, err);
 }
@@ -195,6 +197,7 @@ void search_free(search *s) {
         json_decref((json_t *)s->archive[i].genome);
     for (int i = 0; i < SEARCH_HASHES; i++)
         known_free(s->known[i]);
+    known_free(s->filtered);
     free(s->openings);
     free(s->start_ns);
     free(s->start_error);

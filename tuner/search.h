@@ -98,7 +98,7 @@ typedef struct search_result {
     gate stopped;                      /* GATE_SEEN: dropped as known, the rest is not set */
     bool recalled;                     /* not timed, since one that ran alike is known */
     double ns, error;                  /* when not stopped and not recalled */
-    small_times small;
+    small_run small;
     bool filtered;       /* stopped by the filter alone: a duplicate will be looked at again */
     score_sketch sketch; /* the same for SKETCH_STOPPED */
 } search_result;
@@ -110,7 +110,7 @@ typedef struct search_verdict {
     search_hash by;
     gate stopped; /* its own, or that child's */
     double ns, error;
-    small_times small;
+    small_run small;
     bool is_best; /* faster than every one before */
     bool filtered;
     bool probed;    /* the filter would have stopped it, and it was let through */
@@ -120,10 +120,14 @@ typedef struct search_verdict {
     bool missed;  /* and its outcome is another */
 } search_verdict;
 
-/* Whether a committed child has this code: what a worker's question is answered by. `sha256` is not
- * looked at for SEARCH_BY_GENOME. Of an audited child only genome, IR and PTX are asked. */
+/* Whether a committed child has this code. `sha256` is not looked at for SEARCH_BY_GENOME. */
 bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
                   uint64_t *same_as);
+/* What a worker's question is answered by: whether `child`, drawn and not committed, is known by
+ * this hash, or has the code of one that the filter stopped and would stop here too. Of an audited
+ * child only genome, IR and PTX are asked. */
+bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+                    const char *sha256, uint64_t *same_as);
 /* Of a committed child: 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
 /* The next child in order. */

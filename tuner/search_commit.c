@@ -14,6 +14,13 @@
 #define MISSED 1e-3   /* relative change of time that an audit does not forgive */
 #define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
 
+/* As the filter says it (fitness/gates.c). */
+static bool is_out_of_reach(const small_run *small, const small_run *reach) {
+    bool slow = (reach->sketch > 0 && small->sketch > reach->sketch) ||
+                (reach->built > 0 && small->built > reach->built);
+    return slow && small->error >= reach->error;
+}
+
 /* ---- duplicates ---- */
 
 /* Code is the same only if it is launched the same way, and the launch hangs on start and macros:
@@ -38,20 +45,53 @@ bool search_knows(const search *s, const json_t *genome, search_hash by, const c
     return known_find(s->known[by], &key, same_as);
 }
 
+/* What the filter stopped it stops again, unless the parents are slower now. */
+static bool was_filtered(const search *s, const draft *d, const json_t *genome, search_hash by,
+                         const char *sha256, uint64_t *same_as) {
+    if (d->probes || search_is_likeness(by) || !genome || (by != SEARCH_BY_GENOME && !sha256[0]))
+        return false;
+    ev_sha256 key = key_of(genome, by, sha256);
+    return known_find(s->filtered, &key, same_as) &&
+           is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
+}
+
+static bool is_over(const search *s, const draft *d, const json_t *genome, search_hash by,
+                    const char *sha256, uint64_t *same_as) {
+    if (d->audits && !search_is_exact(by))
+        return false;
+    return search_knows(s, genome, by, sha256, same_as) ||
+           was_filtered(s, d, genome, by, sha256, same_as);
+}
+
+bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+                    const char *sha256, uint64_t *same_as) {
+    assert(child >= s->committed && child < s->drawn);
+    return is_over(s, &s->drafts[child % SEARCH_LAG], genome, by, sha256, same_as);
+}
+
 static const char *hash_of(const search_result *r, search_hash by) {
     return r->hashes[by] ? r->hashes[by] : "";
 }
 
-/* The first hash that is known, of the exact ones or of the others; SEARCH_HASHES: none. */
-static search_hash find_known(const search *s, const search_result *r, bool exact, bool others,
-                              uint64_t *same_as) {
+/* The first hash that ends it; SEARCH_HASHES: none. */
+static search_hash find_end(const search *s, const draft *d, const search_result *r,
+                            uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         search_hash by = (search_hash)i;
-        bool counts = search_is_exact(by) ? exact : others;
-        if (counts && search_knows(s, r->genome, by, hash_of(r, by), same_as))
+        if (is_over(s, d, r->genome, by, hash_of(r, by), same_as))
             return by;
     }
     return SEARCH_HASHES;
+}
+
+/* Whether it is known by a hash that an audit does not ask. */
+static bool is_inexactly_known(const search *s, const search_result *r, uint64_t *same_as) {
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        search_hash by = (search_hash)i;
+        if (!search_is_exact(by) && search_knows(s, r->genome, by, hash_of(r, by), same_as))
+            return true;
+    }
+    return false;
 }
 
 /* Up to what made it known, as its worker may have got further before that was committed. A
@@ -60,6 +100,7 @@ static ev_status remember(search *s, const search_result *r, const search_verdic
                           ev_error *err) {
     bool is_known = v->seen || v->recalled;
     uint64_t child = v->seen ? v->same_as : s->committed;
+    bool filtered = v->filtered || (v->seen && s->outcomes[v->same_as].filtered);
     for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
         const char *sha256 = hash_of(r, by);
@@ -68,7 +109,7 @@ static ev_status remember(search *s, const search_result *r, const search_verdic
         if (by != SEARCH_BY_GENOME && !sha256[0])
             continue;
         ev_sha256 key = key_of(r->genome, by, sha256);
-        EV_TRY(known_add(s->known[by], &key, child, err));
+        EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
     }
     return EV_OK;
 }
@@ -82,7 +123,7 @@ static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err
         s->outcomes = more;
         s->outcome_capacity = capacity;
     }
-    s->outcomes[s->committed] = (outcome){v->ns, v->error, v->small, v->stopped};
+    s->outcomes[s->committed] = (outcome){v->ns, v->error, v->small, v->stopped, v->filtered};
     return EV_OK;
 }
 
@@ -212,7 +253,7 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
 /* Whether what is known tells the outcome, as it does of all but audited children. */
 static void audit(const search *s, const search_result *r, search_verdict *v) {
     uint64_t like = 0;
-    v->audited = find_known(s, r, false, true, &like) != SEARCH_HASHES;
+    v->audited = is_inexactly_known(s, r, &like);
     if (!v->audited)
         return;
     const outcome *o = &s->outcomes[like];
@@ -221,7 +262,7 @@ static void audit(const search *s, const search_result *r, search_verdict *v) {
 
 static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
     *v = (search_verdict){.stopped = r->stopped, .ns = r->ns, .error = r->error, .small = r->small};
-    v->by = find_known(s, r, true, !d->audits, &v->same_as);
+    v->by = find_end(s, d, r, &v->same_as);
     if (v->by != SEARCH_HASHES) {
         const outcome *o = &s->outcomes[v->same_as];
         v->recalled = search_is_likeness(v->by);
@@ -234,11 +275,6 @@ static void judge(const search *s, const draft *d, const search_result *r, searc
     v->is_best = search_passed(v) && (s->archive_count == 0 || v->ns < s->archive[0].ns);
     if (d->audits && !r->filtered)
         audit(s, r, v);
-}
-
-static bool is_out_of_reach(const small_times *small, const small_times *reach) {
-    return (reach->sketch > 0 && small->sketch > reach->sketch) ||
-           (reach->built > 0 && small->built > reach->built);
 }
 
 static void judge_filter(const search *s, const draft *d, const search_result *r,
@@ -267,7 +303,7 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     judge(s, &d, result, out);
     EV_TRY(check_known(s, result, out, err));
     judge_filter(s, &d, result, out);
-    if (!out->filtered && out->sketch != SKETCH_STOPPED)
+    if (out->sketch != SKETCH_STOPPED)
         EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));

@@ -76,7 +76,8 @@ static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
         return;
     d->probes = ev_pcg_below(rng, PROBES) == 0;
     if (!d->probes)
-        recipe_put(r, r->message, "reach", json_pack("[f,f]", d->reach.sketch, d->reach.built));
+        recipe_put(r, r->message, "reach",
+                   json_pack("[f,f,f]", d->reach.sketch, d->reach.built, d->reach.error));
 }
 
 /* An opening is built whatever its sketch is: others grow from it. */
@@ -85,12 +86,6 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
         return;
     bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0 || s->drawn < s->opening_count;
     recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
-}
-
-static void put_audit(recipe *r, const search *s, draft *d) {
-    d->audits = s->drawn % AUDITS == AUDITS - 1;
-    if (d->audits)
-        recipe_put(r, r->message, "audit", json_true());
 }
 
 bool search_may_draw(const search *s) {
@@ -110,7 +105,7 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) {
         s->rules->draw(s, &r, &d, made.parents, &rng);
     put_reach(&r, &d, &rng);
     put_sketch(&r, s, &rng);
-    put_audit(&r, s, &d);
+    d.audits = s->drawn % AUDITS == AUDITS - 1;
     made.island = d.island;
     made.generation = d.generation;
     recipe_put(&r, r.message, "stream",

@@ -19,7 +19,7 @@
 #define BEST_ISLAND 0.5   /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
-#define REACH 1.05      /* times the slower parent's small cases: what is slower is filtered */
+#define REACH 1.0001      /* times the slower parent's small cases: what is slower is filtered */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
 #define CROSSOVER_TRIES 6 /* to make a child that is not known */
 #define STOCK_SENT 8
@@ -147,9 +147,11 @@ static member light_start(const search *s, size_t start) {
     return (member){.child = s->start_children[start], .genome = s->start_genomes[start]};
 }
 
-/* The slower parent's. */
-static small_times reach_of(const small_times *a, const small_times *b) {
-    return (small_times){REACH * fmax(a->sketch, b->sketch), REACH * fmax(a->built, b->built)};
+/* The slower parent's times, the more accurate one's error. */
+static small_run reach_of(const small_run *a, const small_run *b) {
+    return (small_run){.sketch = REACH * fmax(a->sketch, b->sketch),
+                       .built = REACH * fmax(a->built, b->built),
+                       .error = fmin(a->error, b->error)};
 }
 
 static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],

@@ -53,18 +53,19 @@ typedef struct draft {
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
     uint64_t parent;  /* the first parent's number */
     size_t parent_edits;
-    small_times reach; /* the filter's limits; 0: none */
-    bool probes;       /* what the filter would stop is let through, to know what it costs */
-    bool audits;       /* so is what a sketch or a likeness would make known */
-    bool single;       /* one parent and one step */
-    size_t slot;       /* of `gevo`: which individual is being born */
+    small_run reach; /* the filter's limits; 0: none */
+    bool probes;     /* what the filter would stop is let through, to know what it costs */
+    bool audits;     /* so is what a sketch or a likeness would make known */
+    bool single;     /* one parent and one step */
+    size_t slot;     /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */
 typedef struct outcome {
     double ns, error;
-    small_times small;
+    small_run small;
     gate stopped;
+    bool filtered;
 } outcome;
 
 /* Hill climbing from one start: where it stands. */
@@ -126,6 +127,7 @@ struct search {
     size_t opening_count;
     island *islands;
     size_t island_count;
+    known *filtered; /* by all hashes of the code: what the filter stopped */
     uint64_t drawn, committed;
     draft drafts[SEARCH_LAG];
     outcome *outcomes; /* [committed] */

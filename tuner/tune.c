@@ -96,9 +96,8 @@ static ev_status make_records(tune_state *run, const json_t *identity, ev_error 
 static bool known_code(void *context, const pool_job *job, search_hash by, const char *sha256) {
     const tune_state *run = context;
     uint64_t same_as = 0;
-    if (!search_is_exact(by) && json_is_true(json_object_get(job->message, "audit")))
-        return false;
-    return run->course && search_knows(run->course->search, job->genome, by, sha256, &same_as);
+    return run->course &&
+           search_is_over(run->course->search, job->number, job->genome, by, sha256, &same_as);
 }
 
 static bool is_stopped(tune_state *run) {

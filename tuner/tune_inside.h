@@ -34,7 +34,7 @@ typedef struct arrival {
     char hashes[SEARCH_HASHES][EV_SHA256_HEX];
     gate stopped;
     double ns, error;
-    small_times small;
+    small_run small;
     bool filtered, recalled;
     score_sketch sketch;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */

@@ -150,7 +150,7 @@ static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o
 
 /* What the coordinator wants of an evaluation. */
 typedef struct wish {
-    small_times reach; /* the filter's limits; 0: none */
+    small_run reach; /* the filter's limits; 0: none */
     /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
      * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
     score_sketch sketch;
@@ -188,6 +188,7 @@ static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     sketch->context = e;
     sketch->is_known = ask_sketch_ran;
     sketch->reach_ns = e->wanted->reach.sketch;
+    sketch->reach_error = e->wanted->reach.error;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
     EV_TRY(run_score(e->w, sketch, &s, err));
     bool wrong = s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE;
@@ -235,6 +236,7 @@ static ev_status climb(evaluation *e, ev_error *err) {
     }
     score sketch = e->score;
     e->build.candidate.reach_ns = e->wanted->reach.built;
+    e->build.candidate.reach_error = e->wanted->reach.error;
     e->build.candidate.context = e;
     e->build.candidate.is_known = ask_ran;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
@@ -287,7 +289,8 @@ static ev_status draw(worker *w, const json_t *message, drawn_child *child, ev_s
 static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
     const json_t *reach = json_object_get(message, "reach");
     wish wanted = {.reach = {.sketch = json_number_value(json_array_get(reach, 0)),
-                             .built = json_number_value(json_array_get(reach, 1))},
+                             .built = json_number_value(json_array_get(reach, 1)),
+                             .error = json_number_value(json_array_get(reach, 2))},
                    .sketch = device_properties_of(w->device)->modelled
                                  ? (score_sketch)ev_json_integer(message, "sketch", 0)
                                  : SKETCH_NOTHING};
