@@ -288,7 +288,9 @@ static bool tested_elsewhere(const ptx_op *op) {
 /* PTX has no `set` of a half format into .f32, though its columns could spell it. */
 static bool is_no_form(unsigned row, unsigned t, unsigned u) {
     ptx_match m = {.row = (uint16_t)row, .t = (uint8_t)t, .u = (uint8_t)u};
-    return strcmp(ptx_op_get(row)->name, "set") == 0 && ptx_never("set.eq", &m) != NULL;
+    ptx_letters letters;
+    ptx_letters_make(&letters);
+    return strcmp(ptx_op_get(row)->name, "set") == 0 && ptx_never(&letters, "set.eq", &m) != NULL;
 }
 
 /* Runs last: each row has a golden for each of its types, and for each pair where it has two. */

@@ -232,8 +232,6 @@ bool ptx_sreg_dynamic(ptx_sreg s);
 ptx_need ptx_sreg_need(ptx_sreg s);
 bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out);
 
-/* What an instruction needs, given its row and its full name (ptx_since.def). */
-ptx_need ptx_since(const ptx_op *op, const char *mnemonic);
 /* One line of ptx_since.def; false behind the last. */
 typedef struct ptx_since_rule {
     const char *names, *parts;

@@ -75,6 +75,24 @@ typedef struct ptx_shared_end {
 
 #define PTX_BUCKETS 1024
 
+/* How many rules ptx_since.def and ptx_never.def have. */
+enum {
+    PTX_SINCE_COUNT = 0
+#define PTX_SINCE(names, parts, ptx, sm) +1
+#include "fitness/vm/ptx_since.def"
+#undef PTX_SINCE
+    ,
+    PTX_NEVER_COUNT = 0
+#define PTX_NEVER(names, parts, expected) +1
+#include "fitness/vm/ptx_never.def"
+#undef PTX_NEVER
+};
+
+/* The letters with which a rule's names begin, as bits: a quick no. */
+typedef struct ptx_letters {
+    uint32_t since[PTX_SINCE_COUNT], never[PTX_NEVER_COUNT];
+} ptx_letters;
+
 typedef struct ptx_loader {
     ptx_lexer lex;
     vm_module *m;
@@ -88,6 +106,8 @@ typedef struct ptx_loader {
     ptx_mnemonic *mnemonics[PTX_BUCKETS];
     uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
     uint16_t next_row[PTX_OP_COUNT];
+    ptx_letters letters;
+    bool digit_ranges; /* some range of registers has a name that ends in a digit */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
@@ -143,8 +163,11 @@ bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that fit the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+void ptx_letters_make(ptx_letters *letters);
+/* What an instruction needs, given its row and its full name (ptx_since.def). */
+ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mnemonic);
 /* What is expected where PTX has no such form (ptx_never.def); NULL: it has. */
-const char *ptx_never(const char *mnemonic, const ptx_match *m);
+const char *ptx_never(const ptx_letters *letters, const char *mnemonic, const ptx_match *m);
 typedef struct ptx_never_rule {
     const char *names, *parts, *expected;
 } ptx_never_rule;

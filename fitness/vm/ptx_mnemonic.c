@@ -219,8 +219,8 @@ const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
     }
     k->name = ev_arena_strndup(L->arena, t->at, t->length);
     for (unsigned i = 0; k->name && i < k->count; i++) {
-        k->matches[i].need = ptx_since(ptx_op_get(k->matches[i].row), k->name);
-        k->matches[i].never = ptx_never(k->name, &k->matches[i]);
+        k->matches[i].need = ptx_since(&L->letters, ptx_op_get(k->matches[i].row), k->name);
+        k->matches[i].never = ptx_never(&L->letters, k->name, &k->matches[i]);
     }
     k->length = t->length;
     k->hash = hash;

@@ -363,10 +363,22 @@ static bool index_lines(vm_module *m) {
     if (!m->line_starts)
         return false;
     m->line_count = 1;
-    for (size_t i = 0; i < m->text_bytes; i++)
-        if (m->text[i] == '\n')
-            m->line_starts[m->line_count++] = (uint32_t)i + 1;
+    const char *at = m->text, *end = at + m->text_bytes;
+    while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL)
+        m->line_starts[m->line_count++] = (uint32_t)(++at - m->text);
     return true;
+}
+
+/* Eight bytes at a time; the text has zeros behind it. */
+static uint64_t hash_text(const char *text, size_t bytes) {
+    uint64_t hash = bytes;
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, text + i, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash;
 }
 
 static void index_rows(ptx_loader *L) {
@@ -403,9 +415,7 @@ static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_
     memcpy(m->text, ptx, bytes);
     m->text_bytes = bytes;
     m->name = ev_arena_strdup(m->arena, name ? name : "ptx");
-    m->text_hash = 14695981039346656037u;
-    for (size_t i = 0; i < bytes; i++)
-        m->text_hash = (m->text_hash ^ (unsigned char)ptx[i]) * 1099511628211u;
+    m->text_hash = hash_text(m->text, bytes);
     if (!m->name || !index_lines(m)) {
         vm_module_free(m);
         return ev_fail_memory(err, bytes);
@@ -427,6 +437,7 @@ ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_mod
     L->arena = m->arena;
     L->err = err;
     index_rows(L);
+    ptx_letters_make(&L->letters);
     bool ok = load(L);
     bool failed = L->failed;
     free(L->fixups);

@@ -35,6 +35,20 @@ static bool names_it(const char *names, const char *word) {
     return false;
 }
 
+static uint32_t letter(char c) {
+    return UINT32_C(1) << (c & 31);
+}
+
+static uint32_t letters_of(const char *names) {
+    uint32_t letters = 0;
+    bool begins = true;
+    for (const char *at = names; *at; at++) {
+        letters |= *at == '*' ? UINT32_MAX : begins ? letter(*at) : 0;
+        begins = *at == ' ';
+    }
+    return letters;
+}
+
 /* Do whole dot-parts of the mnemonic read ".run"? */
 static bool has_run(const char *mnemonic, const char *run, size_t length) {
     for (const char *at = strchr(mnemonic, '.'); at; at = strchr(at + 1, '.'))
@@ -92,18 +106,29 @@ bool ptx_never_get(size_t index, ptx_never_rule *out) {
     return true;
 }
 
-const char *ptx_never(const char *mnemonic, const ptx_match *m) {
+void ptx_letters_make(ptx_letters *letters) {
+    for (size_t i = 0; i < PTX_SINCE_COUNT; i++)
+        letters->since[i] = letters_of(rules[i].names);
+    for (size_t i = 0; i < PTX_NEVER_COUNT; i++)
+        letters->never[i] = letters_of(never[i].names);
+}
+
+const char *ptx_never(const ptx_letters *letters, const char *mnemonic, const ptx_match *m) {
     const ptx_op *op = ptx_op_get(m->row);
-    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (names_it(never[i].names, op->name) && has_parts(mnemonic, m, never[i].parts))
+    const uint32_t first = letter(*op->name);
+    for (size_t i = 0; i < PTX_NEVER_COUNT; i++)
+        if ((letters->never[i] & first) && names_it(never[i].names, op->name) &&
+            has_parts(mnemonic, m, never[i].parts))
             return never[i].expected;
     return NULL;
 }
 
-ptx_need ptx_since(const ptx_op *op, const char *mnemonic) {
+ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mnemonic) {
+    const uint32_t first = letter(*op->name);
     ptx_need need = op->need;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (!names_it(rules[i].names, op->name) || !has_parts(mnemonic, NULL, rules[i].parts))
+    for (size_t i = 0; i < PTX_SINCE_COUNT; i++) {
+        if (!(letters->since[i] & first) || !names_it(rules[i].names, op->name) ||
+            !has_parts(mnemonic, NULL, rules[i].parts))
             continue;
         need.version = rules[i].need.version > need.version ? rules[i].need.version : need.version;
         need.sm = rules[i].need.sm > need.sm ? rules[i].need.sm : need.sm;

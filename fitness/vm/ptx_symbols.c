@@ -136,6 +136,7 @@ ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx
     s->hash = ptx_hash(name, length);
     s->kind = (uint8_t)kind;
     s->scope = L->scope;
+    L->digit_ranges |= kind == PTX_Y_RANGE && name[length - 1] >= '0' && name[length - 1] <= '9';
     s->next_in_bucket = L->buckets[s->hash % PTX_BUCKETS];
     L->buckets[s->hash % PTX_BUCKETS] = s;
     s->next_in_scope = L->scopes[L->scope];
@@ -221,7 +222,8 @@ static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
     while (digits > 1 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
         digits--;
     /* %r12 may belong to the range %r or to %r1: the longest prefix that is declared wins. */
-    for (uint32_t prefix = length - 1; prefix >= digits && prefix > 0; prefix--) {
+    uint32_t longest = L->digit_ranges ? length - 1 : digits;
+    for (uint32_t prefix = longest; prefix < length && prefix >= digits && prefix > 0; prefix--) {
         ptx_symbol *s = find(L, name, prefix, true);
         if (!s || length - prefix > 8)
             continue;

@@ -76,7 +76,7 @@ static const sreg_row sregs[PTX_SR_COUNT] = {
 };
 
 static bool equal(const char *name, const char *text, size_t length) {
-    return strncmp(name, text, length) == 0 && name[length] == 0;
+    return *name == *text && strncmp(name, text, length) == 0 && name[length] == 0;
 }
 
 const ptx_op *ptx_op_get(unsigned row) {
