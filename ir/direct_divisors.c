@@ -125,6 +125,8 @@ static unsigned count_allowed(ir_direct *d, const direct_value *division, LLVMVa
         const direct_value *other = division_by(d, use, by);
         if (!other || !has_flag(other->value, LLVMFastMathAllowReciprocal))
             continue;
+        if (LLVMGetOperand(other->value, 0) == by) /* two uses of one */
+            direct_refuse(d, other->value, "a division of a value by itself");
         if (other != division && direct_unsettled(d, division, other))
             direct_refuse(d, division->value, "divisions that LLVM may bring together");
         count += other->block == division->block;

@@ -274,6 +274,8 @@ static void test_refusals(void **state) {
     check_refused("float", "%r = call float @llvm.nvvm.add.rz.f(float %f, float %g)\n",
                   "declare float @llvm.nvvm.add.rz.f(float, float)\n", "a call");
     check_refused("float", "%r = fdiv arcp float %f, 3.0\n", "", "by a constant");
+    check_refused("float", "%k = fdiv arcp float %f, %f\n%r = fadd float %k, %g\n", "",
+                  "by itself");
     check_refused("float",
                   "%d = fmul float %f, %h\n%k = fdiv arcp float %f, %d\n"
                   "%j = fdiv arcp float %g, %d\n%r = fadd float %k, %j\n",
