@@ -38,9 +38,11 @@ ev_status ev_proc_spawn(const char *const argv[], ev_proc *out, ev_error *err) E
 /* Closes the pipes, kills the group if it still runs (`force`), reaps; the wait status, or -1. */
 int ev_proc_end(ev_proc *proc, bool force);
 
-/* Seconds on the monotonic clock, and CPU seconds of the calling thread. (Linux reads the CPU clock
- * of a whole process to a tick, 4 ms, while the process has a timer on it, as workers have.) */
+/* Seconds on the monotonic clock, and CPU seconds of the calling thread and of all threads. (Linux
+ * reads the CPU clock of a whole process to a tick, 4 ms, while the process has a timer on it, as
+ * workers have.) */
 double ev_clock_now(void);
 double ev_clock_cpu(void);
+double ev_clock_threads(void);
 
 #endif

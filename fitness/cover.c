@@ -25,8 +25,10 @@ static double share_to_run(const fit_case *c) {
 static ev_status run_cover(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
                            ev_error *err) {
     double share = share_to_run(c);
-    fit_run_options options = {
-        .all_blocks = share >= 1, .sample_share = share, .checks = VM_CHECK_INIT};
+    fit_run_options options = {.all_blocks = share >= 1,
+                               .sample_share = share,
+                               .checks = VM_CHECK_INIT,
+                               .jobs = f->options.jobs};
     return fit_try_options(f, c, trial, &options, out, err);
 }
 

@@ -22,6 +22,7 @@ typedef struct fitness_options {
     size_t spot_elements; /* outputs of a timed run that are held against the oracle; 0: 64 */
     uint64_t fuel_factor; /* fuel = factor x the baseline's own thread instructions; 0: 8 */
     uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */
+    uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
 /* Of the time on the held-out cases: so much faster than the bar has to be what is promoted. */

@@ -151,6 +151,7 @@ typedef struct fit_run_options {
     bool other_blocks;     /* a few others: how much they write is not judged by the baseline's */
     vm_checks checks;
     uint64_t seed; /* of the schedule */
+    uint32_t jobs; /* threads that share the blocks, where it is not timed; 0: one */
     uint64_t fuel; /* of the whole grid; 0: from the baseline */
     uint64_t *executions;
     double *stalls;

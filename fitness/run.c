@@ -53,6 +53,7 @@ static device_launch device_launch_of(const task_launch *l, const fit_run_option
     device_launch d = {.dynamic_shared = l->shared_bytes,
                        .checks = options->checks,
                        .schedule_seed = options->seed,
+                       .jobs = options->jobs,
                        .notes_stores = options->other_blocks,
                        .executions = options->executions,
                        .stalls = options->stalls,

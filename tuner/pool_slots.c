@@ -39,11 +39,17 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) {
     return EV_OK;
 }
 
+/* For the one worker that promotes while the others wait; of other machines nothing is known. */
+static json_int_t idle_cores(const pool *p) {
+    return p->options.commands ? 1 : (json_int_t)p->options.workers;
+}
+
 ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
     json_t *m = message_new(MESSAGE_OPEN);
     bool ok = m && json_object_set_new(m, "task", json_string(p->task)) == 0 &&
               json_object_set_new(m, "device", json_string(p->options.device)) == 0 &&
               json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
+              json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
               json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0;
     if (!ok) {
         json_decref(m);

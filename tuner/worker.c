@@ -163,7 +163,8 @@ static ev_status set_baseline(worker *w, unsigned splits, json_t *ready, ev_erro
 }
 
 static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_error *err) {
-    fitness_options options = {.fresh = (uint32_t)ev_json_integer(message, "fresh", 0)};
+    fitness_options options = {.fresh = (uint32_t)ev_json_integer(message, "fresh", 0),
+                               .jobs = (uint32_t)ev_json_integer(message, "jobs", 1)};
     w->watchdog = ev_json_number(message, "watchdog", 20);
     EV_TRY(task_open(ev_json_text(message, "task", ""), &w->t, err));
     EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));

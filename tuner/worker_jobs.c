@@ -124,9 +124,9 @@ static ev_status run_whole(worker *w, const worker_build *b, score *out, ev_erro
 }
 
 static ev_status run_promote(worker *w, const worker_build *b, score *out, ev_error *err) {
-    double before = ev_clock_cpu();
+    double before = ev_clock_threads();
     ev_status status = fitness_promote(w->fitness, &b->candidate, out, err);
-    w->seconds[PART_PROMOTE] += ev_clock_cpu() - before;
+    w->seconds[PART_PROMOTE] += ev_clock_threads() - before;
     return status;
 }
 
