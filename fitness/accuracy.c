@@ -42,49 +42,85 @@ static bool both_infinite(ev_type type, double got, double want) {
     return isinf(ev_type_get(type, &rounded, 0));
 }
 
+/* What the elements of a part change, apart from the check, so that it stays in registers. */
+typedef struct tally {
+    accuracy_sum error_squares, want_squares;
+    double max_abs, max_ulp, scaled_max;
+    double ulp_one, ulp_least, ulp_most;
+    double scaled_unit; /* unit roundoff x sqrt(K) */
+    bool is_float;
+} tally;
+
+static tally tally_of(const accuracy_check *check) {
+    const accuracy *worst = &check->worst;
+    return (tally){.error_squares = check->error_squares,
+                   .want_squares = check->want_squares,
+                   .max_abs = worst->max_abs,
+                   .max_ulp = worst->max_ulp,
+                   .scaled_max = worst->scaled_max,
+                   .ulp_one = check->ulp_one,
+                   .ulp_least = check->ulp_least,
+                   .ulp_most = check->ulp_most,
+                   .scaled_unit = check->ulp_one / 2 * sqrt(check->limits.depth),
+                   .is_float = ev_type_is_float(check->type)};
+}
+
+static void take_tally(accuracy_check *check, const tally *t) {
+    check->error_squares = t->error_squares;
+    check->want_squares = t->want_squares;
+    check->worst.max_abs = t->max_abs;
+    check->worst.max_ulp = t->max_ulp;
+    check->worst.scaled_max = t->scaled_max;
+}
+
 /* ev_type_ulp for a finite value, from the bits: the sums ask for it at every element. */
-static double ulp_at(const accuracy_check *check, double value) {
+static inline double ulp_at(const tally *t, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     bits &= UINT64_C(0x7ff) << 52; /* the power of two below |value| */
     double power;
     memcpy(&power, &bits, sizeof power);
-    double ulp = ev_type_is_float(check->type) ? power * check->ulp_one : 1;
-    return fmin(fmax(ulp, check->ulp_least), check->ulp_most);
+    double ulp = t->is_float ? power * t->ulp_one : 1;
+    return fmin(fmax(ulp, t->ulp_least), t->ulp_most);
 }
 
-static void add_error(accuracy_check *check, double got, double want, double scale) {
+static inline void add_error(tally *t, double got, double want, double scale) {
     double error = fabs(got - want);
-    accuracy *worst = &check->worst;
-    accuracy_sum_add(&check->error_squares, error * error);
-    accuracy_sum_add(&check->want_squares, want * want);
-    keep_max(&worst->max_abs, error);
+    accuracy_sum_add(&t->error_squares, error * error);
+    accuracy_sum_add(&t->want_squares, want * want);
+    keep_max(&t->max_abs, error);
     if (error > 0)
-        keep_max(&worst->max_ulp, error / ulp_at(check, want));
-    if (scale > 0) {
-        double unit = check->ulp_one / 2;
-        keep_max(&worst->scaled_max, error / (unit * sqrt(check->limits.depth) * scale));
-    }
+        keep_max(&t->max_ulp, error / ulp_at(t, want));
+    if (scale > 0)
+        keep_max(&t->scaled_max, error / (t->scaled_unit * scale));
+}
+
+static inline double got_at(const accuracy_part *part, uint64_t i) {
+    float single;
+    if (part->type != EV_F32) /* most are */
+        return ev_type_get(part->type, part->got, i);
+    memcpy(&single, (const char *)part->got + i * sizeof single, sizeof single);
+    return (double)single;
 }
 
 void accuracy_add(accuracy_check *check, const accuracy_part *part) {
     accuracy *worst = &check->worst;
+    tally t = tally_of(check);
     worst->checked += part->count;
     for (uint64_t i = 0; i < part->count; i++) {
         if (part->written != NULL && part->written[i] == 0) {
             worst->unwritten++;
             continue;
         }
-        double got = ev_type_get(part->type, part->got, i), want = part->want[i];
+        double got = got_at(part, i), want = part->want[i];
         if (part->must_zero != NULL && part->must_zero[i] != 0 && got != 0)
             worst->not_zero++;
-        if (both_infinite(part->type, got, want))
-            continue;
-        if (!isfinite(got) || !isfinite(want))
+        if (isfinite(got) && isfinite(want))
+            add_error(&t, got, want, part->scale != NULL ? fabs(part->scale[i]) : 0);
+        else if (!both_infinite(part->type, got, want))
             worst->not_finite++;
-        else
-            add_error(check, got, want, part->scale != NULL ? fabs(part->scale[i]) : 0);
     }
+    take_tally(check, &t);
 }
 
 void accuracy_end_output(accuracy_check *check) {

@@ -14,6 +14,7 @@ typedef struct device_vm {
     vm_memory *memory;
     model_buffer *buffers; /* by handle - 1 */
     size_t count, room;
+    model_rooms *rooms;   /* of its models; NULL before the first */
     model *last;          /* of the last timed run, for what it stored */
     device_stores stores; /* of the last run, where that noted them */
 } device_vm;
@@ -28,6 +29,7 @@ static const device_vm *vm_of_const(const device *d) {
 static void vm_close(device *d) {
     device_vm *v = vm_of(d);
     model_free(v->last);
+    model_rooms_free(v->rooms);
     device_stores_end(&v->stores);
     vm_memory_free(v->memory);
     gpu_free(v->g);
@@ -269,7 +271,9 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     model_free(v->last);
     v->last = NULL;
     device_stores_end(&v->stores);
-    EV_TRY(model_new_of(kernel->own, l, &v->last, err));
+    if (v->rooms == NULL)
+        EV_TRY(model_rooms_new(&v->rooms, err));
+    EV_TRY(model_new_of(kernel->own, l, v->rooms, &v->last, err));
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);

@@ -141,7 +141,7 @@ static bool go_live(model *m, block_state *b) {
     b->kind = kind_of(m, b->block);
     if (m->leader_count < MODEL_LEADERS && tries_repeats(m)) {
         leader *l = &m->leaders[m->leader_count];
-        l->log = model_log_new();
+        l->log = model_rooms_log(m->rooms, m->leader_count);
         if (l->log == NULL)
             return false;
         l->weight = weight_of(m, b->block);
@@ -424,16 +424,17 @@ static ev_status make_parts(model *m, ev_error *err) {
     if (has_atomics(m))
         EV_TRY(model_hot_make(&m->hot, err));
     return model_board_make(&m->rows, &m->schedule, m->latency[MODEL_DRAM] - m->latency[MODEL_L2],
-                            &m->board, err);
+                            m->rooms->tables, &m->board, err);
 }
 
-ev_status model_new_of(const model_code *code, const vm_launch *launch, model **out,
-                       ev_error *err) {
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model_rooms *rooms,
+                       model **out, ev_error *err) {
     assert(code->module == launch->module && code->entry == launch->entry);
     model *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ev_fail_memory(err, sizeof *m);
     set_up(m, code, launch);
+    m->rooms = rooms;
     ev_status status = make_parts(m, err);
     if (status != EV_OK) {
         model_free(m);
@@ -445,12 +446,18 @@ ev_status model_new_of(const model_code *code, const vm_launch *launch, model **
 
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
     model_code *code = NULL;
+    model_rooms *rooms = NULL;
     EV_TRY(model_code_new(g, launch->module, launch->entry, &code, err));
-    ev_status status = model_new_of(code, launch, out, err);
+    ev_status status = model_rooms_new(&rooms, err);
     if (status == EV_OK)
+        status = model_new_of(code, launch, rooms, out, err);
+    if (status == EV_OK) {
         (*out)->own_code = code;
-    else
-        model_code_free(code);
+        (*out)->own_rooms = rooms;
+        return EV_OK;
+    }
+    model_rooms_free(rooms);
+    model_code_free(code);
     return status;
 }
 
@@ -460,13 +467,12 @@ void model_free(model *m) {
     for (size_t i = 0; i < m->block_count; i++)
         block_free(m->blocks[i]);
     free(m->blocks);
-    for (size_t i = 0; i < m->leader_count; i++)
-        model_log_free(m->leaders[i].log);
     free(m->copy.sectors);
     model_links_free(m->links);
     model_hot_free(&m->hot);
     model_board_free(m->board);
     model_code_free(m->own_code);
+    model_rooms_free(m->own_rooms);
     free(m->stored);
     free(m->stalls);
     free(m->costs);

@@ -123,8 +123,9 @@ typedef struct model_step {
     uint32_t *uses;        /* of the outcome, by kind of block; NULL: it is a wait */
 } model_step;
 
-/* `words`: of a state's vector. */
-ev_status model_states_make(uint32_t words, model_states **out, ev_error *err) EV_CHECKED;
+ev_status model_states_make(model_states **out, ev_error *err) EV_CHECKED;
+/* Forgets all. `words`: of a state's vector from now on. */
+void model_states_begin(model_states *states, uint32_t words);
 void model_states_free(model_states *states); /* NULL is fine */
 /* Whether steps are found often enough. */
 bool model_states_help(const model_states *states);
@@ -155,11 +156,16 @@ void model_steps_forget(model_states *states);
 /* ---- scoreboard.c, continued ---- */
 
 typedef struct model_board model_board;
+typedef struct model_tables model_tables; /* where one board after another keeps outcomes */
 
-/* `dram_extra`: cycles that DRAM is further than the L2. Rows and schedule are borrowed. */
+ev_status model_tables_make(model_tables **out, ev_error *err) EV_CHECKED;
+void model_tables_free(model_tables *tables); /* NULL is fine */
+/* `dram_extra`: cycles that DRAM is further than the L2. Rows, schedule and tables are borrowed; no
+ * other board has the tables meanwhile. */
 ev_status model_board_make(const model_rows *rows, const model_schedule *schedule,
-                           uint64_t dram_extra, model_board **out, ev_error *err) EV_CHECKED;
-void model_board_free(model_board *board); /* NULL is fine */
+                           uint64_t dram_extra, model_tables *tables, model_board **out,
+                           ev_error *err) EV_CHECKED;
+void model_board_free(model_board *board); /* NULL is fine; the tables are empty then */
 /* The warp executes the pcs of [first, end), straight-line code: in the schedule's order where it
  * is a whole block, else as it stands. `ready`: the warp's time for each register; `memory`: for
  * each access, by pc - first, the time until its result is there. */
@@ -362,7 +368,8 @@ typedef struct model_copy {
 } model_copy;
 
 model_log *model_log_new(void);
-void model_log_free(model_log *log); /* NULL is fine */
+void model_log_free(model_log *log);  /* NULL is fine */
+void model_log_clear(model_log *log); /* as new, but for the room that it has */
 void model_log_add(model_log *log, model_buffers *buffers, const vm_batch *batch);
 /* A sector that the block stored to for the first time. */
 void model_log_store(model_log *log, model_buffers *buffers, uint64_t sector);

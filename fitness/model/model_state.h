@@ -184,9 +184,19 @@ void model_plan_stretch(model_plan *plan, uint32_t first, uint32_t end, plan_way
 /* It is whole. */
 void model_plan_end(model_plan *plan);
 
+/* ---- rooms.c ---- */
+
+struct model_rooms {
+    model_tables *tables;
+    model_log *logs[MODEL_LEADERS]; /* NULL: not wanted yet */
+};
+
+/* An empty log for the leader of that number; NULL: there is no memory. */
+model_log *model_rooms_log(model_rooms *rooms, size_t leader);
+
 /* A block that others repeat. */
 typedef struct leader {
-    model_log *log;
+    model_log *log; /* the rooms' */
     model_sums sums;
     double weight; /* blocks of the grid that it stands for, with those that repeat it */
 } leader;
@@ -203,7 +213,9 @@ struct model_code {
 struct model {
     model_shape shape;
     const vm_launch *launch;
-    model_code *own_code;    /* NULL: the code is borrowed */
+    model_code *own_code;   /* NULL: the code is borrowed */
+    model_rooms *own_rooms; /* likewise */
+    model_rooms *rooms;
     model_rows rows;         /* the code's */
     model_schedule schedule; /* the code's */
     model_board *board;

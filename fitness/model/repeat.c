@@ -63,10 +63,20 @@ static bool make_room(void *array, size_t *room, size_t needed, size_t size) {
     return true;
 }
 
+void model_log_clear(model_log *log) {
+    log->batch_count = log->event_count = log->sector_count = log->access_count = 0;
+    log->stored_count = log->atomic_count = 0;
+    log->is_broken = log->is_whole = false;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        log->low[i] = UINT64_MAX;
+        log->high[i] = 0;
+    }
+}
+
 model_log *model_log_new(void) {
     model_log *log = calloc(1, sizeof *log);
-    for (size_t i = 0; log != NULL && i <= MODEL_MAX_BUFFERS; i++)
-        log->low[i] = UINT64_MAX;
+    if (log != NULL)
+        model_log_clear(log);
     return log;
 }
 

@@ -44,6 +44,13 @@ typedef struct outcome {
     uint32_t uses[MODEL_KINDS];
 } outcome;
 
+struct model_tables {
+    model_states *states;
+    outcome slots[SLOTS]; /* empty between boards */
+    uint32_t taken[SLOTS];
+    uint64_t arena[ARENA_WORDS];
+};
+
 struct model_board {
     const model_rows *rows;
     const model_schedule *schedule;
@@ -54,7 +61,7 @@ struct model_board {
     uint32_t *lists;
     uint16_t *kept; /* registers of a state: those that some block reads before it writes them */
     uint32_t kept_count;
-    model_states *states;
+    model_states *states; /* the tables', as slots, taken and arena are */
     const uint64_t *steps_memory;
     uint32_t begin;   /* state of a warp that has done nothing; 0: there is no room for it */
     uint32_t epoch;   /* counts how often steps were forgotten */
@@ -230,12 +237,16 @@ static void settle(model_board *board) {
     }
 }
 
-/* All outcomes are settled and forgotten, and the steps that lead to them. */
-static void forget(model_board *board) {
-    settle(board);
+static void empty_slots(model_board *board) {
     for (uint32_t i = 0; i < board->taken_count; i++)
         board->slots[board->taken[i]] = (outcome){0};
     board->taken_count = 0;
+}
+
+/* All outcomes are settled and forgotten, and the steps that lead to them. */
+static void forget(model_board *board) {
+    settle(board);
+    empty_slots(board);
     board->arena_used = 0;
     board->epoch++;
     model_steps_forget(board->states);
@@ -586,8 +597,39 @@ static size_t operand_count(const model_rows *rows) {
     return count;
 }
 
+ev_status model_tables_make(model_tables **out, ev_error *err) {
+    model_tables *tables = calloc(1, sizeof *tables); /* pages come when touched */
+    if (tables == NULL)
+        return ev_fail_memory(err, sizeof *tables);
+    ev_status status = model_states_make(&tables->states, err);
+    if (status != EV_OK) {
+        free(tables);
+        return status;
+    }
+    *out = tables;
+    return EV_OK;
+}
+
+void model_tables_free(model_tables *tables) {
+    if (tables == NULL)
+        return;
+    model_states_free(tables->states);
+    free(tables);
+}
+
+/* The state of a warp that has done nothing is the first. */
+static void begin_states(model_board *board) {
+    uint32_t words = board->kept_count + VM_PIPE_COUNT;
+    model_states_begin(board->states, words);
+    memset(board->vector, 0, words * sizeof *board->vector);
+    board->steps_memory = model_steps_memory(board->states);
+    board->begin = model_states_number(board->states, board->vector);
+    board->states_help = true;
+}
+
 ev_status model_board_make(const model_rows *rows, const model_schedule *schedule,
-                           uint64_t dram_extra, model_board **out, ev_error *err) {
+                           uint64_t dram_extra, model_tables *tables, model_board **out,
+                           ev_error *err) {
     size_t count = (size_t)rows->count + 1, registers = (size_t)rows->register_count + 1;
     /* Every block lists each operand once at most, its accesses, and its pipes. */
     size_t listed = operand_count(rows) * 2 + count * (1 + VM_PIPE_COUNT);
@@ -604,16 +646,16 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
             .lists = malloc(listed * sizeof *board->lists),
             .kept = malloc(registers * sizeof *board->kept),
             .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
-            .slots = calloc(SLOTS, sizeof *board->slots),
-            .taken = malloc(SLOTS * sizeof *board->taken),
-            .arena = malloc(ARENA_WORDS * sizeof *board->arena),
+            .states = tables->states,
+            .slots = tables->slots,
+            .taken = tables->taken,
+            .arena = tables->arena,
             .waits = malloc(count * sizeof *board->waits),
             .by_pc = calloc(count * MODEL_KINDS * MODEL_TERM_COUNT, sizeof *board->by_pc)};
     }
     bool made = board != NULL && l.seen != NULL && l.is_read != NULL && board->blocks != NULL &&
                 board->block_of != NULL && board->lists != NULL && board->kept != NULL &&
-                board->vector != NULL && board->slots != NULL && board->taken != NULL &&
-                board->arena != NULL && board->waits != NULL && board->by_pc != NULL;
+                board->vector != NULL && board->waits != NULL && board->by_pc != NULL;
     for (int p = 0; made && p < VM_PIPE_COUNT; p++) {
         model_term term = model_pipe_term((vm_pipe)p);
         board->pipe_reason[p] = (uint8_t)(term == MODEL_TERM_COUNT ? MODEL_ISSUE : term);
@@ -623,20 +665,13 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     assert(!made || l.used <= listed);
     free(l.seen);
     free(l.is_read);
-    *out = board;
-    ev_status status =
-        made ? model_states_make(board->kept_count + VM_PIPE_COUNT, &board->states, err)
-             : ev_fail_memory(err, listed * sizeof *board->lists);
-    if (status == EV_OK) {
-        memset(board->vector, 0, (board->kept_count + VM_PIPE_COUNT) * sizeof *board->vector);
-        board->steps_memory = model_steps_memory(board->states);
-        board->begin = model_states_number(board->states, board->vector);
-        board->states_help = true;
-        return EV_OK;
+    if (!made) {
+        model_board_free(board);
+        return ev_fail_memory(err, listed * sizeof *board->lists);
     }
-    model_board_free(board);
-    *out = NULL;
-    return status;
+    begin_states(board);
+    *out = board;
+    return EV_OK;
 }
 
 void model_board_free(model_board *board) {
@@ -647,10 +682,7 @@ void model_board_free(model_board *board) {
     free(board->lists);
     free(board->kept);
     free(board->vector);
-    model_states_free(board->states);
-    free(board->slots);
-    free(board->taken);
-    free(board->arena);
+    empty_slots(board);
     free(board->waits);
     free(board->by_pc);
     free(board);

@@ -24,6 +24,8 @@ struct model_states {
     uint64_t *vectors;
     uint32_t places[PLACES]; /* number; 0: empty */
     model_step steps[STEPS];
+    uint16_t taken[STEPS]; /* places of steps */
+    uint32_t taken_count;
     uint64_t *memory;
     size_t memory_used;
     uint64_t tries, hits;
@@ -45,10 +47,11 @@ static uint64_t hash_words(const uint64_t *words, size_t count, uint64_t seed) {
     return a ^ a >> 32;
 }
 
-ev_status model_states_make(uint32_t words, model_states **out, ev_error *err) {
+_Static_assert(STEPS <= 1 << 16, "a place is a number of 16 bits");
+
+ev_status model_states_make(model_states **out, ev_error *err) {
     model_states *s = calloc(1, sizeof *s);
     if (s != NULL) {
-        s->words = words;
         s->vectors = malloc(STATE_WORDS * sizeof *s->vectors);
         s->memory = malloc(MEMORY_WORDS * sizeof *s->memory);
     }
@@ -58,6 +61,14 @@ ev_status model_states_make(uint32_t words, model_states **out, ev_error *err) {
     model_states_free(s);
     *out = NULL;
     return ev_fail_memory(err, sizeof *s);
+}
+
+void model_states_begin(model_states *s, uint32_t words) {
+    model_steps_forget(s);
+    memset(s->places, 0, sizeof s->places);
+    s->words = words;
+    s->count = 0;
+    s->tries = s->hits = 0;
 }
 
 void model_states_free(model_states *s) {
@@ -122,6 +133,7 @@ void model_steps_add(model_states *s, const model_step *step, const uint64_t *me
     if (i == PROBES || s->memory_used + count > MEMORY_WORDS)
         return;
     model_step *place = &s->steps[(hash + i) & (STEPS - 1)];
+    s->taken[s->taken_count++] = (uint16_t)(place - s->steps);
     *place = *step;
     place->memory = (uint32_t)s->memory_used;
     memcpy(s->memory + s->memory_used, memory, count * sizeof *memory);
@@ -129,6 +141,8 @@ void model_steps_add(model_states *s, const model_step *step, const uint64_t *me
 }
 
 void model_steps_forget(model_states *s) {
-    memset(s->steps, 0, sizeof s->steps);
+    for (uint32_t i = 0; i < s->taken_count; i++)
+        s->steps[s->taken[i]] = (model_step){0};
+    s->taken_count = 0;
     s->memory_used = 0;
 }

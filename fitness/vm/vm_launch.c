@@ -72,8 +72,6 @@ void vm_state_free(vm_state *s) {
     free(s->segments);
     free(s->const_copy);
     free(s->gaps);
-    free(s->events);
-    free(s->sectors);
     free(s->site_passes);
 }
 
@@ -125,8 +123,10 @@ static bool find_gaps(vm_state *s) {
 static bool make_batch(vm_state *s) {
     if (!s->launch->observer)
         return true;
-    s->events = malloc(VM_BATCH_EVENTS * sizeof *s->events);
-    s->sectors = malloc((size_t)VM_BATCH_EVENTS * VM_EVENT_SECTORS * sizeof *s->sectors);
+    vm_spare *spare = &s->memory->spare;
+    s->events = vm_spare_take(spare, VM_BATCH_EVENTS * sizeof *s->events);
+    s->sectors =
+        vm_spare_take(spare, (size_t)VM_BATCH_EVENTS * VM_EVENT_SECTORS * sizeof *s->sectors);
     s->site_passes = calloc((size_t)s->module->site_count + 1, sizeof *s->site_passes);
     return s->events && s->sectors && s->site_passes;
 }
