@@ -138,7 +138,8 @@ typedef struct timed {
     size_t sample;
 } timed;
 
-static model_time model_of(const timed *t, double *stall_sum) {
+/* `rooms` NULL: of its own. */
+static model_time model_in(model_rooms *rooms, const timed *t, double *stall_sum) {
     ev_error err = {.text = ""};
     gpu *g = load_gpu(t->gpu);
     vm_module *module = NULL;
@@ -164,7 +165,13 @@ static model_time model_of(const timed *t, double *stall_sum) {
     if (t->sample > 0)
         l.sample_count = model_sample_blocks(t->grid, t->sample, sample);
     model *m = NULL;
-    assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
+    model_code *code = NULL;
+    if (rooms != NULL) {
+        assert_int_equal(model_code_new(g, module, l.entry, &code, &err), EV_OK);
+        assert_int_equal(model_new_of(code, &l, rooms, &m, &err), EV_OK);
+    } else {
+        assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
+    }
     model_set_buffers(m, buffers, 2);
     l.observer = model_observer(m);
     vm_result result;
@@ -184,10 +191,15 @@ static model_time model_of(const timed *t, double *stall_sum) {
         *stall_sum = stalls;
     assert_true(time.ns >= time.floor_ns && time.ns > time.term_ns[MODEL_LAUNCH]);
     model_free(m);
+    model_code_free(code);
     vm_memory_free(memory);
     vm_module_free(module);
     gpu_free(g);
     return time;
+}
+
+static model_time model_of(const timed *t, double *stall_sum) {
+    return model_in(NULL, t, stall_sum);
 }
 
 static double ns_of(const char *ptx) {
@@ -212,6 +224,31 @@ static void test_orders(void **state) {
     assert_faster("no conflicts", ns_of(SHARED("4")), ns_of(SHARED("128")));
     assert_faster("no barrier", ns_of(LOOP("50", "fma.rn.f32 %f1, %f1, %f2, %f2;\n")),
                   ns_of(LOOP("50", "bar.sync 0;\nfma.rn.f32 %f1, %f1, %f2, %f2;\n")));
+}
+
+/* What other launches left in the rooms says nothing. */
+static void test_rooms(void **state) {
+    (void)state;
+    const timed all[] = {
+        {.ptx = LOOP("20", "fma.rn.f32 %f1, %f1, %f2, %f2;\nbar.sync 0;\n"),
+         .gpu = "h200",
+         .grid = 40,
+         .block = 96},
+        {.ptx = COPY("8"), .gpu = "a100", .grid = 30, .block = 256},
+        {.ptx = SHARED("36"), .gpu = "h200", .grid = 3, .block = 64},
+    };
+    ev_error err;
+    model_rooms *rooms = NULL;
+    assert_int_equal(model_rooms_new(&rooms, &err), EV_OK);
+    for (size_t i = 0; i < 6; i++) {
+        const timed *t = &all[(size_t[]){0, 1, 0, 2, 1, 2}[i]];
+        double stalls[2];
+        model_time alone = model_of(t, &stalls[0]), after = model_in(rooms, t, &stalls[1]);
+        assert_true(alone.ns == after.ns && stalls[0] == stalls[1]);
+        assert_memory_equal(alone.term_ns, after.term_ns, sizeof alone.term_ns);
+        assert_memory_equal(alone.stall_share, after.stall_share, sizeof alone.stall_share);
+    }
+    model_rooms_free(rooms);
 }
 
 /* With few warps, independent chains hide each other's latency. */
@@ -383,6 +420,7 @@ int main(void) {
         cmocka_unit_test(test_small_grid),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_rooms),
         cmocka_unit_test(test_parallel_chains),
         cmocka_unit_test(test_occupancy_helps),
         cmocka_unit_test(test_bounds),

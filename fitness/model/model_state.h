@@ -192,7 +192,7 @@ struct model_rooms {
 };
 
 /* An empty log for the leader of that number; NULL: there is no memory. */
-model_log *model_rooms_log(model_rooms *rooms, size_t leader);
+model_log *model_rooms_log(model_rooms *rooms, size_t number);
 
 /* A block that others repeat. */
 typedef struct leader {

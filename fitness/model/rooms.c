@@ -25,8 +25,8 @@ void model_rooms_free(model_rooms *rooms) {
     free(rooms);
 }
 
-model_log *model_rooms_log(model_rooms *rooms, size_t leader) {
-    model_log **log = &rooms->logs[leader];
+model_log *model_rooms_log(model_rooms *rooms, size_t number) {
+    model_log **log = &rooms->logs[number];
     if (*log != NULL)
         model_log_clear(*log);
     else
