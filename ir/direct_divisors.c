@@ -161,6 +161,20 @@ bool direct_share_divisor(ir_direct *d, direct_value *division) {
 /* ---- selection --------------------------------------------------------------------------------
  */
 
+/* LLVM takes a difference's 1 / d for the sum with -1 / d, and looks for that through products. */
+static bool keeps_sign(const ir_direct *d, const direct_value *division) {
+    if (division->fuse != DIRECT_ALONE)
+        return true; /* 1 / d has other uses */
+    for (LLVMUseRef use = LLVMGetFirstUse(division->value); use; use = LLVMGetNextUse(use)) {
+        const direct_value *user = direct_value_of(d, LLVMGetUser(use));
+        if (user && user->opcode != LLVMStore && user->opcode != LLVMFCmp &&
+            user->opcode != LLVMPHI &&
+            (user->opcode != LLVMFAdd || has_flag(user->value, LLVMFastMathNoSignedZeros)))
+            return false;
+    }
+    return true;
+}
+
 /* NVPTXIntrinsics.td has one instruction for 1 over an approximate root of its block. */
 direct_operand direct_reciprocal(ir_direct *d, const direct_value *division, direct_operand by) {
     LLVMValueRef divisor = LLVMGetOperand(division->value, 1);
@@ -172,6 +186,8 @@ direct_operand direct_reciprocal(ir_direct *d, const direct_value *division, dir
         return direct_pure1(d, op, by.cls, by);
     if (direct_unsettled(d, division, value))
         direct_refuse(d, division->value, "a root that LLVM may bring together with its division");
+    if (!keeps_sign(d, division))
+        direct_refuse(d, division->value, "what is done with the reciprocal of a root");
     if (value->block != division->block)
         return direct_pure1(d, op, by.cls, by);
     direct_operand of = direct_part(d, LLVMGetOperand(divisor, 0));

@@ -34,6 +34,23 @@ static bool is_product(const direct_value *value) {
     return value->opcode == LLVMFMul || by_reciprocal(value);
 }
 
+/* Whether the product is computed elsewhere too, and LLVM may take that one for it. */
+static bool has_twin(const ir_direct *d, const direct_value *product) {
+    LLVMValueRef a = LLVMGetOperand(product->value, 0), b = LLVMGetOperand(product->value, 1);
+    LLVMValueRef of = LLVMIsConstant(a) ? b : a;
+    for (LLVMUseRef use = LLVMGetFirstUse(of); use; use = LLVMGetNextUse(use)) {
+        const direct_value *twin = direct_value_of(d, LLVMGetUser(use));
+        if (!twin || twin == product || twin->opcode != product->opcode)
+            continue;
+        LLVMValueRef x = LLVMGetOperand(twin->value, 0), y = LLVMGetOperand(twin->value, 1);
+        bool moves = twin->moves != DIRECT_STAYS && d->blocks[twin->block].into != IR_NONE;
+        if (((x == a && y == b) || (x == b && y == a)) &&
+            (moves || ir_dominance_over(&d->dominance, twin->block, product->block)))
+            return true;
+    }
+    return false;
+}
+
 /* Operand of `of` that is a product which it may take. */
 static direct_value *product_of(ir_direct *d, const direct_value *of, unsigned operand) {
     direct_value *value = direct_value_of(d, LLVMGetOperand(of->value, operand));
@@ -42,7 +59,11 @@ static direct_value *product_of(ir_direct *d, const direct_value *of, unsigned o
         return NULL;
     if (direct_unsettled(d, of, value))
         direct_refuse(d, of->value, "a sum that LLVM may bring together with a product");
-    return value->block == of->block ? value : NULL;
+    if (value->block != of->block)
+        return NULL;
+    if (value->opcode == LLVMFMul && has_twin(d, value))
+        direct_refuse(d, of->value, "a sum with a product that is computed twice");
+    return value;
 }
 
 static void count_operands(const ir_direct *d, const direct_value *value, int by);

@@ -274,6 +274,16 @@ static void test_refusals(void **state) {
     check_refused("float", "%r = call float @llvm.nvvm.add.rz.f(float %f, float %g)\n",
                   "declare float @llvm.nvvm.add.rz.f(float, float)\n", "a call");
     check_refused("float", "%r = fdiv arcp float %f, 3.0\n", "", "by a constant");
+    check_refused("float",
+                  "%k = call float @llvm.nvvm.sqrt.approx.f(float %f)\n%j = fdiv float 1.0, %k\n"
+                  "%r = fsub float %g, %j\n",
+                  "declare float @llvm.nvvm.sqrt.approx.f(float)\n", "reciprocal of a root");
+    check_refused("float",
+                  "%k = fmul contract float %f, %g\n%p = icmp slt i32 %x, %y\n"
+                  "br i1 %p, label %a1, label %b1\na1:\nstore volatile float %k, ptr %po, align 4\n"
+                  "br label %b1\nb1:\n%l = fmul contract float %g, %f\n"
+                  "%r = fadd contract float %l, %h\n",
+                  "", "computed twice");
     check_refused("float", "%k = fdiv arcp float %f, %f\n%r = fadd float %k, %g\n", "",
                   "by itself");
     check_refused("float",
