@@ -343,9 +343,11 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
     note_likeness(trial, s);
     filter(trial, s);
-    EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
-    if (trial->who->is_sketch || s->recalled)
+    if (s->recalled)
+        return EV_OK;
+    EV_TRY(gate_drawn(f, trial, s, err));
+    if (trial->who->is_sketch)
         return EV_OK;
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
     EV_TRY(gate_other_blocks(f, trial, s, err));
