@@ -52,9 +52,8 @@ typedef struct candidate {
                        fit is not held against it */
     bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run
                           again, the others without looking for races */
-    /* Asked once the task's own small cases are passed, where they are modelled: is a candidate
-     * known that ran them alike (score.likeness)? Then the drawn and the timed ones are not run.
-     * NULL: it is not asked. */
+    /* Asked once the small cases are passed, where they are modelled: is a candidate known that ran
+     * them alike (score.likeness)? Then the timed ones are not run. NULL: it is not asked. */
     ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
     void *context; /* of is_known */
     fitness_bar bar;

@@ -86,7 +86,7 @@ typedef struct score {
     /* SHA-256 of how the small cases ran: their modelled times, their errors, and what the code
      * takes of the GPU; "": not modelled, or not all of them passed. Equal code has equal ones. */
     char likeness[EV_SHA256_HEX];
-    bool recalled; /* candidate.is_known knew it: drawn and timed cases were not run */
+    bool recalled; /* candidate.is_known knew it: the timed cases were not run */
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;

@@ -34,21 +34,51 @@ static bool is_product(const direct_value *value) {
     return value->opcode == LLVMFMul || by_reciprocal(value);
 }
 
+static bool is_same_product(const direct_value *one, const direct_value *other) {
+    LLVMValueRef a = LLVMGetOperand(one->value, 0), b = LLVMGetOperand(one->value, 1);
+    LLVMValueRef x = LLVMGetOperand(other->value, 0), y = LLVMGetOperand(other->value, 1);
+    return one != other && other->opcode == one->opcode &&
+           ((x == a && y == b) || (x == b && y == a));
+}
+
+/* A user of its first factor that is no constant. */
+static LLVMUseRef first_use_beside(const direct_value *product) {
+    LLVMValueRef a = LLVMGetOperand(product->value, 0);
+    return LLVMGetFirstUse(LLVMIsConstant(a) ? LLVMGetOperand(product->value, 1) : a);
+}
+
+/* Two of one block, both to be contracted, are one to LLVM. */
+static bool is_one_with(const direct_value *product, const direct_value *twin) {
+    return twin->block == product->block && has_flag(twin->value, LLVMFastMathAllowContract) &&
+           has_flag(product->value, LLVMFastMathAllowContract);
+}
+
 /* Whether the product is computed elsewhere too, and LLVM may take that one for it. */
 static bool has_twin(const ir_direct *d, const direct_value *product) {
-    LLVMValueRef a = LLVMGetOperand(product->value, 0), b = LLVMGetOperand(product->value, 1);
-    LLVMValueRef of = LLVMIsConstant(a) ? b : a;
-    for (LLVMUseRef use = LLVMGetFirstUse(of); use; use = LLVMGetNextUse(use)) {
+    for (LLVMUseRef use = first_use_beside(product); use; use = LLVMGetNextUse(use)) {
         const direct_value *twin = direct_value_of(d, LLVMGetUser(use));
-        if (!twin || twin == product || twin->opcode != product->opcode)
+        if (!twin || !is_same_product(product, twin))
             continue;
-        LLVMValueRef x = LLVMGetOperand(twin->value, 0), y = LLVMGetOperand(twin->value, 1);
         bool moves = twin->moves != DIRECT_STAYS && d->blocks[twin->block].into != IR_NONE;
-        if (((x == a && y == b) || (x == b && y == a)) &&
-            (moves || ir_dominance_over(&d->dominance, twin->block, product->block)))
+        bool is_one = is_one_with(product, twin) && !moves && !neighbour(d, twin, 0, LLVMFMul, 0) &&
+                      !neighbour(d, twin, 1, LLVMFMul, 0); /* whose uses would count twice */
+        if (!is_one && (moves || ir_dominance_over(&d->dominance, twin->block, product->block)))
             return true;
     }
     return false;
+}
+
+/* As LLVM counts, who has a product of one block once. */
+static uint32_t uses_of(const ir_direct *d, const direct_value *product) {
+    uint32_t uses = product->uses;
+    if (product->opcode != LLVMFMul)
+        return uses;
+    for (LLVMUseRef use = first_use_beside(product); use; use = LLVMGetNextUse(use)) {
+        const direct_value *twin = direct_value_of(d, LLVMGetUser(use));
+        if (twin && is_same_product(product, twin) && is_one_with(product, twin))
+            uses += twin->uses;
+    }
+    return uses;
 }
 
 /* Operand of `of` that is a product which it may take. */
@@ -114,7 +144,7 @@ static void fuse_difference(ir_direct *d, direct_value *difference) {
     direct_value *right = product_of(d, difference, 1);
     if (left && right && !(counts_surely(d, left) && counts_surely(d, right)))
         direct_refuse(d, difference->value, "two products whose uses are not counted here");
-    if (left && right && left->uses > right->uses)
+    if (left && right && uses_of(d, left) > uses_of(d, right))
         left = NULL;
     if (left)
         join_product(d, difference, left, DIRECT_FMA_LEFT);
@@ -171,7 +201,7 @@ static direct_value *added_product(const ir_direct *d, const direct_value *sum) 
     if (!is_fused(sum) || sum->uses != 1 || (left && sum->opcode == LLVMFSub))
         return NULL;
     direct_value *product = neighbour(d, sum, left ? 1 : 0, LLVMFMul, LLVMFastMathNone);
-    return product && product->uses == 1 ? product : NULL;
+    return product && uses_of(d, product) == 1 ? product : NULL;
 }
 
 /* (a b + c d) + e becomes a b + (c d + e) where the outer sum may be reassociated. LLVM comes back

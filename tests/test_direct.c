@@ -284,6 +284,15 @@ static void test_refusals(void **state) {
                   "br label %b1\nb1:\n%l = fmul contract float %g, %f\n"
                   "%r = fadd contract float %l, %h\n",
                   "", "computed twice");
+    check_refused("float",
+                  "%k = fmul contract float %f, %g\n%l = fmul float %g, %f\n"
+                  "%s1 = fadd contract float %k, %h\n%r = fmul float %s1, %l\n",
+                  "", "computed twice");
+    check_refused("float",
+                  "%e = fmul contract float %f, %h\n%k = fmul contract float %e, %g\n"
+                  "%l = fmul contract float %g, %e\n%s1 = fadd contract float %k, %h\n"
+                  "%r = fmul float %s1, %l\n",
+                  "", "computed twice");
     check_refused("float", "%k = fdiv arcp float %f, %f\n%r = fadd float %k, %g\n", "",
                   "by itself");
     check_refused("float",
