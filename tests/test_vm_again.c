@@ -175,7 +175,7 @@ static void races_are_of_one_launch(void **state) {
 static void spare_memory_is_used_again(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 64, 65, 4096, 100, 1u << 20, 3, 600u << 10};
-    vm_spare spare = {0};
+    vm_spare spare = {0}, kept = {0};
     uint8_t *at[2][8];
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 8; i++) {
@@ -188,12 +188,74 @@ static void spare_memory_is_used_again(void **state) {
             assert_int_equal(at[round][i][0], i);
             assert_int_equal(at[round][i][sizes[i] - 1], i);
         }
-        vm_spare_reset(&spare);
+        vm_spare_leave(&kept, &spare);
+        spare = kept;
+        kept = (vm_spare){0};
     }
     if (!VM_SANITIZED)
         assert_memory_equal(at[0], at[1], sizeof at[0]);
     vm_spare_free(&spare);
     assert_null(spare.chunks);
+}
+
+/* Once a launch has begun, another on the same memory. */
+typedef struct within {
+    rig *g;
+    uint64_t out;
+    unsigned count;
+} within;
+
+static void run_another(void *context, const vm_batch *batch) {
+    (void)batch;
+    within *w = context;
+    ev_error err;
+    vm_result result;
+    if (w->count++ > 0)
+        return;
+    vm_launch launch = {.module = w->g->module,
+                        .entry = vm_module_find(w->g->module, "k"),
+                        .grid = {BLOCKS, 1, 1},
+                        .block = {THREADS, 1, 1},
+                        .params = &w->out,
+                        .checks = VM_CHECK_ALL,
+                        .fuel = 1u << 20};
+    assert_int_equal(vm_run(w->g->memory, &launch, &result, &err), EV_OK);
+    assert_true(result.ok);
+}
+
+/* Launches by turns have their registers and their tables to themselves. */
+static void launches_by_turns_keep_apart(void **state) {
+    (void)state;
+    rig g;
+    within w = {.g = &g};
+    ev_error err;
+    vm_result result;
+    assert_int_equal(vm_memory_new(4 * BYTES, &g.memory, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(g.memory, BYTES, VM_BUFFER_OUT, "out", &g.out, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(g.memory, BYTES, VM_BUFFER_OUT, "other", &w.out, &err), EV_OK);
+    load(&g, "mad.lo.u32 %r5, %r1, 100, %r0; bar.sync 0; add.u32 %r5, %r5, 7;");
+    const vm_observer observer = {.context = &w, .batch = run_another};
+    vm_launch launch = {.module = g.module,
+                        .entry = vm_module_find(g.module, "k"),
+                        .grid = {BLOCKS, 1, 1},
+                        .block = {THREADS, 1, 1},
+                        .params = &g.out,
+                        .observer = &observer,
+                        .checks = VM_CHECK_ALL,
+                        .fuel = 1u << 20};
+    for (unsigned round = 0; round < 3; round++) {
+        w.count = 0;
+        assert_int_equal(vm_run(g.memory, &launch, &result, &err), EV_OK);
+        assert_true(result.ok && w.count > 0);
+        const uint32_t *own = vm_memory_host(g.memory, g.out);
+        const uint32_t *other = vm_memory_host(g.memory, w.out);
+        for (uint32_t i = 0; i < BLOCKS * THREADS; i++) {
+            assert_int_equal(own[i], i / THREADS * 100 + i % THREADS + 7);
+            assert_int_equal(other[i], own[i]);
+        }
+    }
+    vm_module_free(g.module);
+    vm_memory_free(g.memory);
 }
 
 int main(void) {
@@ -202,6 +264,7 @@ int main(void) {
         cmocka_unit_test(only_what_may_be_read_is_cleared),
         cmocka_unit_test(races_are_of_one_launch),
         cmocka_unit_test(spare_memory_is_used_again),
+        cmocka_unit_test(launches_by_turns_keep_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ bool vm_block_make(vm_state *s, vm_block *b) {
     if (!b->warps)
         return false;
     memset(b->warps, 0, warp_bytes);
-    vm_spare *spare = &s->memory->spare;
+    vm_spare *spare = &s->spare;
     b->shared = vm_spare_take(spare, bytes);
     b->shared_writes = vm_spare_take(spare, bytes);
     b->shared_reads = vm_spare_take(spare, bytes);

@@ -241,6 +241,7 @@ struct vm_state {
     vm_memory *memory;
     const vm_launch *launch;
     vm_result *result;
+    vm_spare spare; /* of this launch */
     uint64_t fuel;
     int64_t *runs; /* difference array over pcs: runs begun minus runs ended before it */
     vm_segment *segments;

@@ -185,7 +185,7 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
 static vm_frame *frame_new(vm_state *s, const ptx_func *f) {
     vm_frame *frame = calloc(1, sizeof *frame);
     if (frame)
-        frame->regs = vm_spare_take(&s->memory->spare, (f->frame_bytes + 127u) & ~63u);
+        frame->regs = vm_spare_take(&s->spare, (f->frame_bytes + 127u) & ~63u);
     if (!frame || !frame->regs) {
         free(frame);
         s->out_of_memory = true;

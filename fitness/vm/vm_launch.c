@@ -66,7 +66,7 @@ void vm_state_free(vm_state *s) {
     vm_wave_end(s);
     if (s->pools)
         vm_frames_free(s);
-    vm_spare_reset(&s->memory->spare);
+    vm_spare_leave(&s->memory->spare, &s->spare);
     free(s->pools);
     free(s->runs);
     free(s->segments);
@@ -123,10 +123,9 @@ static bool find_gaps(vm_state *s) {
 static bool make_batch(vm_state *s) {
     if (!s->launch->observer)
         return true;
-    vm_spare *spare = &s->memory->spare;
-    s->events = vm_spare_take(spare, VM_BATCH_EVENTS * sizeof *s->events);
+    s->events = vm_spare_take(&s->spare, VM_BATCH_EVENTS * sizeof *s->events);
     s->sectors =
-        vm_spare_take(spare, (size_t)VM_BATCH_EVENTS * VM_EVENT_SECTORS * sizeof *s->sectors);
+        vm_spare_take(&s->spare, (size_t)VM_BATCH_EVENTS * VM_EVENT_SECTORS * sizeof *s->sectors);
     s->site_passes = calloc((size_t)s->module->site_count + 1, sizeof *s->site_passes);
     return s->events && s->sectors && s->site_passes;
 }
@@ -135,6 +134,8 @@ bool vm_state_make(vm_state *s) {
     const vm_module *m = s->module;
     s->races = &s->session->races;
     s->ranked = s->memory->peers != NULL;
+    s->spare = s->memory->spare;
+    s->memory->spare = (vm_spare){0};
     s->runs = calloc((size_t)m->insn_count + 1, sizeof *s->runs);
     s->segments = calloc((size_t)m->site_count + 1, sizeof *s->segments);
     s->pools = calloc(m->func_count + 1, sizeof *s->pools);

@@ -10,7 +10,7 @@
  *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:2 block:1 some:1
  *
  * A word that lanes accessed in parts has an entry for each byte in a table of fixed size
- * (vm_race.c, 640 KiB a launch at most); its stamp in the plane of writes is all ones. When
+ * (vm_race.c, 640 KiB, kept from launch to launch); its stamp in the plane of writes is all ones. When
  * the table's place is needed for another word, the word gets one entry again, which says no more
  * than is sure: so races of parts may be missed where more than VM_RACE_WORDS words are accessed in
  * parts between two syncs; there is no false alarm. */
@@ -129,7 +129,7 @@ struct vm_memory {
     uint64_t heap_used; /* offset in the heap behind its last block */
     uint32_t stamp;     /* races: the newest given out by any launch */
     bool out_of_memory;
-    vm_spare spare;      /* of the launch that runs */
+    vm_spare spare;      /* of the last launch, for the next; a running one has it with it */
     vm_race_word *words; /* VM_RACE_WORDS, none taken, for launches that look for races; or NULL */
     /* ---- views (vm_view.c) */
     bool shared; /* arena and writes are mappings of `fd`, one behind the other */
@@ -160,9 +160,11 @@ uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes);
 bool vm_heap_free(vm_memory *m, uint64_t address); /* false: malloc did not give it */
 void vm_heap_reset(vm_memory *m);
 /* ---- spare memory (vm_spare.c) */
-/* `bytes` aligned to 64, whatever stands in them, until the reset; NULL when memory runs out. */
+/* `bytes` aligned to 64, whatever stands in them, until they are left; NULL when memory runs out.
+ */
 void *vm_spare_take(vm_spare *s, size_t bytes);
-void vm_spare_reset(vm_spare *s);
+/* What a launch had goes to the next one, unless another that ran meanwhile has left its own. */
+void vm_spare_leave(vm_spare *next, vm_spare *s);
 void vm_spare_free(vm_spare *s);
 /* In order of address; NULL when memory runs out. */
 vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,

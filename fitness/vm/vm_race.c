@@ -19,7 +19,9 @@ static void leave_words(vm_races *r, vm_memory *m) {
     for (size_t i = 0; i < r->taken_count; i++)
         r->words[r->taken[i]] = (vm_race_word){0};
     free(r->taken);
-    if (r->words)
+    if (m->words) /* of another launch that ran meanwhile */
+        free(r->words);
+    else
         m->words = r->words;
 }
 

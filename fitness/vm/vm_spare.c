@@ -1,5 +1,6 @@
-/* Spare memory of the host: launches on a device follow one another and want the same again, so
- * that what one took is there for the next, with its pages in place. */
+/* Spare memory of the host: launches on a device mostly follow one another and want the same again,
+ * so that what one took is there for the next, with its pages in place. Where several run at a
+ * time, by turns, each has its own. */
 #include "fitness/vm/vm_memory.h"
 
 #include <stdlib.h>
@@ -45,7 +46,11 @@ void *vm_spare_take(vm_spare *s, size_t bytes) {
     return taken;
 }
 
-void vm_spare_reset(vm_spare *s) {
+void vm_spare_leave(vm_spare *next, vm_spare *s) {
+    if (next->chunks) {
+        vm_spare_free(s);
+        return;
+    }
     size_t kept = 0;
     for (vm_spare_chunk **at = &s->chunks; *at;) {
         vm_spare_chunk *c = *at;
@@ -58,6 +63,8 @@ void vm_spare_reset(vm_spare *s) {
             free(c);
         }
     }
+    *next = *s;
+    *s = (vm_spare){0};
 }
 
 void vm_spare_free(vm_spare *s) {
