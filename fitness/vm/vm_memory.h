@@ -10,10 +10,10 @@
  *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:2 block:1 some:1
  *
  * A word that lanes accessed in parts has an entry for each byte in a table of fixed size
- * (vm_race.c, 640 KiB, kept from launch to launch); its stamp in the plane of writes is all ones. When
- * the table's place is needed for another word, the word gets one entry again, which says no more
- * than is sure: so races of parts may be missed where more than VM_RACE_WORDS words are accessed in
- * parts between two syncs; there is no false alarm. */
+ * (vm_race.c, 640 KiB, kept from launch to launch); its stamp in the plane of writes is all ones.
+ * When the table's place is needed for another word, the word gets one entry again, which says no
+ * more than is sure: so races of parts may be missed where more than VM_RACE_WORDS words are
+ * accessed in parts between two syncs; there is no false alarm. */
 #ifndef FITNESS_VM_VM_MEMORY_H
 #define FITNESS_VM_VM_MEMORY_H
 
