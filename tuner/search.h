@@ -99,7 +99,7 @@ typedef struct search_result {
     bool recalled;                     /* not timed, since one that ran alike is known */
     double ns, error;                  /* when not stopped and not recalled */
     small_run small;
-    bool filtered;       /* stopped by the filter alone: a duplicate will be looked at again */
+    bool filtered;       /* stopped by the filter alone, and not where the parents are slower */
     score_sketch sketch; /* the same for SKETCH_STOPPED */
 } search_result;
 
