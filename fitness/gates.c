@@ -279,8 +279,8 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
  * slow there is hardly fast here. What is more accurate has its own worth. */
 static void filter(const fit_trial *trial, score *s) {
     double reach = trial->who->reach_ns;
-    if (s->stopped != GATE_NONE || reach <= 0 || s->small_ns <= reach ||
-        score_small_run(s).error < trial->who->reach_error)
+    if (s->stopped != GATE_NONE ||
+        !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
         return;
     s->filtered = true;
     fit_stop(s, GATE_TIMED, NULL,

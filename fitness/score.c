@@ -95,6 +95,10 @@ small_run score_small_run(const score *s) {
     return run;
 }
 
+bool score_out_of_reach(double ns, double error, double reach_ns, double reach_error) {
+    return reach_ns > 0 && ns > reach_ns && error >= reach_error;
+}
+
 json_t *score_to_json(const score *s) {
     assert(s->case_count <= SCORE_MAX_CASES);
     json_t *json = json_pack(

@@ -93,6 +93,9 @@ typedef struct score {
 
 /* Where all small cases were run; else its times are 0. */
 small_run score_small_run(const score *s);
+/* The filter: whether small cases of so many ns and such an error take longer than `reach_ns` (0:
+ * nothing does) and are no more accurate than `reach_error`. */
+bool score_out_of_reach(double ns, double error, double reach_ns, double reach_error);
 
 json_t *score_to_json(const score *s); /* new reference; NULL: out of memory */
 ev_status score_from_json(const json_t *json, score *out, ev_error *err) EV_CHECKED;

@@ -9,16 +9,12 @@
 
 #include <string.h>
 
-static bool has_flag(LLVMValueRef insn, LLVMFastMathFlags flag) {
-    return (LLVMGetFastMathFlags(insn) & flag) != 0;
-}
-
 static bool is_number(LLVMValueRef value, double number) {
     LLVMBool lost;
     return LLVMIsAConstantFP(value) && LLVMConstRealGetDouble(value, &lost) == number;
 }
 
-static bool is_unit(LLVMValueRef value) {
+bool direct_is_unit(LLVMValueRef value) {
     return is_number(value, 1.0) || is_number(value, -1.0);
 }
 
@@ -42,7 +38,7 @@ static bool has_constant(LLVMValueRef insn) {
 static bool is_reassociated(const ir_direct *d, LLVMValueRef value) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         const direct_value *user = direct_value_of(d, LLVMGetUser(use));
-        if (user && is_sum(user) && has_flag(user->value, LLVMFastMathAllowReassoc))
+        if (user && is_sum(user) && direct_has_flag(user->value, LLVMFastMathAllowReassoc))
             return true;
     }
     return false;
@@ -123,7 +119,7 @@ static unsigned count_allowed(ir_direct *d, const direct_value *division, LLVMVa
     unsigned count = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
         const direct_value *other = division_by(d, use, by);
-        if (!other || !has_flag(other->value, LLVMFastMathAllowReciprocal))
+        if (!other || !direct_has_flag(other->value, LLVMFastMathAllowReciprocal))
             continue;
         if (LLVMGetOperand(other->value, 0) == by) /* two uses of one */
             direct_refuse(d, other->value, "a division of a value by itself");
@@ -136,19 +132,20 @@ static unsigned count_allowed(ir_direct *d, const direct_value *division, LLVMVa
 
 bool direct_share_divisor(ir_direct *d, direct_value *division) {
     LLVMValueRef by = LLVMGetOperand(division->value, 1);
-    if (!has_flag(division->value, LLVMFastMathAllowReciprocal) || division->fuse != DIRECT_ALONE)
+    if (!direct_has_flag(division->value, LLVMFastMathAllowReciprocal) ||
+        division->fuse != DIRECT_ALONE)
         return false;
     if (LLVMIsConstant(by)) {
         direct_refuse(d, division->value, "a division by a constant with reciprocals allowed");
         return false;
     }
-    if (is_unit(LLVMGetOperand(division->value, 0)) || count_allowed(d, division, by) < 2)
+    if (direct_is_unit(LLVMGetOperand(division->value, 0)) || count_allowed(d, division, by) < 2)
         return false;
-    bool contract = has_flag(division->value, LLVMFastMathAllowContract);
+    bool contract = direct_has_flag(division->value, LLVMFastMathAllowContract);
     for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
         direct_value *other = division_by(d, use, by);
         if (!other || other->block != division->block ||
-            !has_flag(other->value, LLVMFastMathAllowReciprocal))
+            !direct_has_flag(other->value, LLVMFastMathAllowReciprocal))
             continue;
         if (is_beyond(d, other))
             direct_refuse(d, other->value, "divisions by one divisor with reciprocals allowed");
@@ -169,7 +166,7 @@ static bool keeps_sign(const ir_direct *d, const direct_value *division) {
         const direct_value *user = direct_value_of(d, LLVMGetUser(use));
         if (user && user->opcode != LLVMStore && user->opcode != LLVMFCmp &&
             user->opcode != LLVMPHI &&
-            (user->opcode != LLVMFAdd || has_flag(user->value, LLVMFastMathNoSignedZeros)))
+            (user->opcode != LLVMFAdd || direct_has_flag(user->value, LLVMFastMathNoSignedZeros)))
             return false;
     }
     return true;

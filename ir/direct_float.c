@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static bool has_flag(LLVMValueRef insn, LLVMFastMathFlags flag) {
+bool direct_has_flag(LLVMValueRef insn, LLVMFastMathFlags flag) {
     return (LLVMGetFastMathFlags(insn) & flag) != 0;
 }
 
@@ -21,7 +21,7 @@ static direct_value *neighbour(const ir_direct *d, const direct_value *of, unsig
                                LLVMOpcode opcode, LLVMFastMathFlags flag) {
     direct_value *value = direct_value_of(d, LLVMGetOperand(of->value, operand));
     if (!value || value->opcode != opcode || value->block != of->block ||
-        (flag && !has_flag(value->value, flag)))
+        (flag && !direct_has_flag(value->value, flag)))
         return NULL;
     return value;
 }
@@ -49,8 +49,9 @@ static LLVMUseRef first_use_beside(const direct_value *product) {
 
 /* Two of one block, both to be contracted, are one to LLVM. */
 static bool is_one_with(const direct_value *product, const direct_value *twin) {
-    return twin->block == product->block && has_flag(twin->value, LLVMFastMathAllowContract) &&
-           has_flag(product->value, LLVMFastMathAllowContract);
+    return twin->block == product->block &&
+           direct_has_flag(twin->value, LLVMFastMathAllowContract) &&
+           direct_has_flag(product->value, LLVMFastMathAllowContract);
 }
 
 /* Whether the product is computed elsewhere too, and LLVM may take that one for it. */
@@ -85,7 +86,7 @@ static uint32_t uses_of(const ir_direct *d, const direct_value *product) {
 static direct_value *product_of(ir_direct *d, const direct_value *of, unsigned operand) {
     direct_value *value = direct_value_of(d, LLVMGetOperand(of->value, operand));
     if (!value || !is_product(value) || value->fuse == DIRECT_RECIPROCAL ||
-        (value->opcode == LLVMFMul && !has_flag(value->value, LLVMFastMathAllowContract)))
+        (value->opcode == LLVMFMul && !direct_has_flag(value->value, LLVMFastMathAllowContract)))
         return NULL;
     if (direct_unsettled(d, of, value))
         direct_refuse(d, of->value, "a sum that LLVM may bring together with a product");
@@ -138,7 +139,7 @@ static bool counts_surely(const ir_direct *d, const direct_value *product) {
 }
 
 static void fuse_difference(ir_direct *d, direct_value *difference) {
-    if (!has_flag(difference->value, LLVMFastMathAllowContract))
+    if (!direct_has_flag(difference->value, LLVMFastMathAllowContract))
         return;
     direct_value *left = product_of(d, difference, 0);
     direct_value *right = product_of(d, difference, 1);
@@ -157,31 +158,23 @@ static void fuse_sum(ir_direct *d, direct_value *sum) {
         fuse_difference(d, sum);
 }
 
-static bool is_one(LLVMValueRef value) {
-    LLVMBool lost;
-    if (!LLVMIsAConstantFP(value))
-        return false;
-    double number = LLVMConstRealGetDouble(value, &lost);
-    return number == 1.0 || number == -1.0;
-}
-
 /* (x + 1) y and its like become x y + y where the sum is known to be finite. */
 static void fuse_product(const ir_direct *d, direct_value *product) {
-    if (!has_flag(product->value, LLVMFastMathAllowContract))
+    if (!direct_has_flag(product->value, LLVMFastMathAllowContract))
         return;
     bool first_is_sum = neighbour(d, product, 0, LLVMFAdd, LLVMFastMathNone) != NULL;
     direct_value *checked =
         direct_value_of(d, LLVMGetOperand(product->value, first_is_sum ? 0 : 1));
     if (!checked || checked->block != product->block ||
         !LLVMCanValueUseFastMathFlags(checked->value) ||
-        !has_flag(checked->value, LLVMFastMathNoInfs))
+        !direct_has_flag(checked->value, LLVMFastMathNoInfs))
         return;
     static const LLVMOpcode opcodes[] = {LLVMFAdd, LLVMFSub};
     for (unsigned k = 0; k < 2; k++)
         for (unsigned i = 0; i < 2; i++) {
             direct_value *sum = neighbour(d, product, i, opcodes[k], LLVMFastMathNone);
-            if (!sum || !(is_one(LLVMGetOperand(sum->value, 1)) ||
-                          (k == 1 && is_one(LLVMGetOperand(sum->value, 0)))))
+            if (!sum || !(direct_is_unit(LLVMGetOperand(sum->value, 1)) ||
+                          (k == 1 && direct_is_unit(LLVMGetOperand(sum->value, 0)))))
                 continue;
             product->fuse = i == 0 ? DIRECT_DISTRIBUTE_0 : DIRECT_DISTRIBUTE_1;
             return;
@@ -213,8 +206,8 @@ static void nest(const ir_direct *d, direct_value *inner) {
         return;
     direct_value *outer = direct_value_of(d, LLVMGetUser(use));
     if (!outer || outer->block != inner->block || outer->opcode != LLVMFAdd ||
-        outer->fuse != DIRECT_ALONE || !has_flag(outer->value, LLVMFastMathAllowContract) ||
-        !has_flag(outer->value, LLVMFastMathAllowReassoc))
+        outer->fuse != DIRECT_ALONE || !direct_has_flag(outer->value, LLVMFastMathAllowContract) ||
+        !direct_has_flag(outer->value, LLVMFastMathAllowReassoc))
         return;
     bool first = LLVMGetOperand(outer->value, 0) == inner->value;
     outer->fuse = first ? DIRECT_NEST_0 : DIRECT_NEST_1;
@@ -265,7 +258,7 @@ static bool nests_difference(const ir_direct *d, const direct_value *value) {
     for (unsigned i = 0; i < 2 && value->fuse == DIRECT_ALONE; i++) {
         direct_value *sum = neighbour(d, value, i, LLVMFAdd, LLVMFastMathNone);
         direct_value *product = sum ? added_product(d, sum) : NULL;
-        if (product && has_flag(product->value, LLVMFastMathAllowReassoc))
+        if (product && direct_has_flag(product->value, LLVMFastMathAllowReassoc))
             return true;
     }
     return false;
@@ -284,9 +277,9 @@ static void refuse_liberties(ir_direct *d, const direct_value *value) {
     LLVMValueRef insn = value->value;
     bool arithmetic =
         value->opcode == LLVMFAdd || value->opcode == LLVMFSub || value->opcode == LLVMFMul;
-    if (arithmetic && has_flag(insn, LLVMFastMathAllowReassoc) && folds_further(d, value))
+    if (arithmetic && direct_has_flag(insn, LLVMFastMathAllowReassoc) && folds_further(d, value))
         direct_refuse(d, insn, "this sum or product with reassociation allowed");
-    if (value->opcode == LLVMFDiv && has_flag(insn, LLVMFastMathAllowReassoc) &&
+    if (value->opcode == LLVMFDiv && direct_has_flag(insn, LLVMFastMathAllowReassoc) &&
         is_by_root(d, insn))
         direct_refuse(d, insn, "a division by the dividend's root with reassociation allowed");
     if (value->opcode == LLVMFSub && nests_difference(d, value))
@@ -447,7 +440,7 @@ static void select_distributed(ir_direct *d, const direct_value *value, direct_o
     unsigned at = value->fuse == DIRECT_DISTRIBUTE_0 ? 0 : 1;
     LLVMValueRef sum = LLVMGetOperand(value->value, at);
     bool minus = LLVMGetInstructionOpcode(sum) == LLVMFSub;
-    bool one_first = minus && is_one(LLVMGetOperand(sum, 0));
+    bool one_first = minus && direct_is_unit(LLVMGetOperand(sum, 0));
     terms x, y, one;
     terms_of(d, LLVMGetOperand(sum, one_first ? 1 : 0), &x);
     terms_of(d, LLVMGetOperand(sum, one_first ? 0 : 1), &one);

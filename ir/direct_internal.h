@@ -242,6 +242,8 @@ direct_operand direct_extended(ir_direct *d, direct_operand operand, bool is_sig
 
 /* ---- selection --------------------------------------------------------------------------------
  */
+bool direct_has_flag(LLVMValueRef insn, LLVMFastMathFlags flag);
+bool direct_is_unit(LLVMValueRef value); /* 1 or -1, floating point */
 void direct_fuse_block(ir_direct *d, uint32_t first, uint32_t end);
 void direct_select_float(ir_direct *d, LLVMValueRef insn);
 /* Takes a division and those by its divisor as LLVM does; whether they are products now. It must be

@@ -104,10 +104,6 @@ static ev_status crown(finish *f, json_t *genome, double ns, ev_error *err) {
 
 /* ---- what failed ---- */
 
-static ev_status is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) {
-    return finish_is_wrong(context, genome, wrong, err);
-}
-
 static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error *err) {
     const finish *f = context;
     verdict v = SLOW;
@@ -199,7 +195,7 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     if (v == PROMOTED)
         return crown_entry(f, &one, passed, err);
     if (v == WRONG)
-        return blame(f, one.genome, is_wrong, err);
+        return blame(f, one.genome, finish_is_wrong, err);
     return learn_slow(f, &one, held_out, err);
 }
 

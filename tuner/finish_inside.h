@@ -79,8 +79,9 @@ ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, doub
  * judged again, but that one that is PROMOTED is in f->kept afterwards. */
 ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
-/* Gate 6 to its end, for one that may be too slow before that; judged once as well. */
-ev_status finish_is_wrong(finish *f, json_t *genome, bool *wrong, ev_error *err) EV_CHECKED;
+/* Gate 6 to its end, for one that may be too slow before that; judged once as well. A blame_test,
+ * its context a finish. */
+ev_status finish_is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) EV_CHECKED;
 /* From now on its verdict is SLOW. */
 ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) EV_CHECKED;
 /* Moves f->kept. */

@@ -116,7 +116,8 @@ ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, doubl
     return judge(f, genome, ns, &f->bar, v, held_out, err);
 }
 
-ev_status finish_is_wrong(finish *f, json_t *genome, bool *wrong, ev_error *err) {
+ev_status finish_is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) {
+    finish *f = context;
     verdict v = SLOW;
     double held_out = 0;
     fitness_bar bar = f->bar;

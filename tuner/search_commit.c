@@ -14,11 +14,10 @@
 #define MISSED 1e-3   /* relative change of time that an audit does not forgive */
 #define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
 
-/* As the filter says it (fitness/gates.c). */
+/* Of the sketch or of what was built. */
 static bool is_out_of_reach(const small_run *small, const small_run *reach) {
-    bool slow = (reach->sketch > 0 && small->sketch > reach->sketch) ||
-                (reach->built > 0 && small->built > reach->built);
-    return slow && small->error >= reach->error;
+    return score_out_of_reach(small->sketch, small->error, reach->sketch, reach->error) ||
+           score_out_of_reach(small->built, small->error, reach->built, reach->error);
 }
 
 /* ---- duplicates ---- */

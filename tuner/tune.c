@@ -63,11 +63,11 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
-    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:s,s:s,s:s}", "tasks", tasks, "device", o->device,
-                     "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
+    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:s,s:s,s:i,s:s}", "tasks", tasks, "device",
+                     o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
                      "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "starts",
-                     o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "llvm",
-                     ir_llvm_version());
+                     o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
+                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 
 /* ---- records ---- */
