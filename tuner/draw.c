@@ -261,11 +261,6 @@ static ev_pcg stream_of(const json_t *message) {
                         stream_word(stream, 3));
 }
 
-static bool is_same(const ir_genome *a, const ir_genome *b) {
-    ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
-    return ev_sha256_equal(&x, &y);
-}
-
 /* Gives the child the edit that one of its own needs, from a parent that has it. */
 static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
     json_t *child = ir_genome_to_json(d->child.genome), *parent = ir_genome_to_json(from);
@@ -302,6 +297,7 @@ static void keep_pipeline(drawing *d, const ir_genome *from) {
 
 /* A child that is neither parent, if some tries find one. */
 static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
+    ev_sha256 of_a = ir_genome_sha256(a), of_b = ir_genome_sha256(b);
     for (int i = 0; i < CROSSOVER_TRIES; i++) {
         ir_genome *child = ir_genome_crossover(a, b, &d->rng);
         if (!child)
@@ -310,7 +306,8 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
         EV_TRY(keep_links(d, a, b, err));
         keep_pipeline(d, a);
         keep_pipeline(d, b);
-        if (!is_same(d->child.genome, a) && !is_same(d->child.genome, b))
+        ev_sha256 own = ir_genome_sha256(d->child.genome);
+        if (!ev_sha256_equal(&own, &of_a) && !ev_sha256_equal(&own, &of_b))
             return EV_OK;
     }
     return EV_OK;

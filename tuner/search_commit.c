@@ -24,42 +24,51 @@ static bool is_out_of_reach(const small_run *small, const small_run *reach) {
 
 /* Code is the same only if it is launched the same way, and the launch hangs on start and macros:
  * they are part of the key. */
-static ev_sha256 key_of(const json_t *genome, search_hash by, const char *sha256) {
-    json_t *json = by == SEARCH_BY_GENOME ? json_incref((json_t *)genome)
-                                          : json_pack("{s:s,s:O,s:O}", "code", sha256, "start",
-                                                      json_object_get(genome, "start"), "macros",
-                                                      json_object_get(genome, "macros"));
-    char *text = json ? ev_json_print(json, true) : NULL;
+static ev_sha256 key_of_code(const json_t *genome, const char *sha256) {
+    ev_str text = EV_STR_EMPTY;
+    char *macros = ev_json_print(json_object_get(genome, "macros"), true);
+    ev_str_printf(&text, "%s\n%s\n%s", sha256, ev_json_text(genome, "start", ""),
+                  macros ? macros : "");
+    free(macros);
+    ev_sha256 key = ev_sha256_of(ev_str_text(&text), text.length);
+    ev_str_free(&text);
+    return key;
+}
+
+static ev_sha256 key_of_genome(const json_t *genome) {
+    char *text = ev_json_print(genome, true);
     ev_sha256 key = ev_sha256_of(text ? text : "", text ? strlen(text) : 0);
     free(text);
-    json_decref(json);
     return key;
+}
+
+/* False: there is none, as it was not drawn or not built as far as this hash. */
+static bool find_key(const json_t *genome, search_hash by, const char *sha256, ev_sha256 *key) {
+    if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
+        return false;
+    *key = by == SEARCH_BY_GENOME ? key_of_genome(genome) : key_of_code(genome, sha256);
+    return true;
 }
 
 bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
                   uint64_t *same_as) {
-    if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
-        return false;
-    ev_sha256 key = key_of(genome, by, sha256);
-    return known_find(s->known[by], &key, same_as);
+    ev_sha256 key;
+    return find_key(genome, by, sha256, &key) && known_find(s->known[by], &key, same_as);
 }
 
 /* What the filter stopped it stops again, unless the parents are slower now. */
-static bool was_filtered(const search *s, const draft *d, const json_t *genome, search_hash by,
-                         const char *sha256, uint64_t *same_as) {
-    if (d->probes || search_is_likeness(by) || !genome || (by != SEARCH_BY_GENOME && !sha256[0]))
-        return false;
-    ev_sha256 key = key_of(genome, by, sha256);
-    return known_find(s->filtered, &key, same_as) &&
+static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
+                         uint64_t *same_as) {
+    return !d->probes && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
            is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
 }
 
 static bool is_over(const search *s, const draft *d, const json_t *genome, search_hash by,
                     const char *sha256, uint64_t *same_as) {
-    if (d->audits && !search_is_exact(by))
+    ev_sha256 key;
+    if ((d->audits && !search_is_exact(by)) || !find_key(genome, by, sha256, &key))
         return false;
-    return search_knows(s, genome, by, sha256, same_as) ||
-           was_filtered(s, d, genome, by, sha256, same_as);
+    return known_find(s->known[by], &key, same_as) || was_filtered(s, d, by, &key, same_as);
 }
 
 bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
@@ -102,12 +111,10 @@ static ev_status remember(search *s, const search_result *r, const search_verdic
     bool filtered = v->filtered || (v->seen && s->outcomes[v->same_as].filtered);
     for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
-        const char *sha256 = hash_of(r, by);
-        if (search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE))
+        ev_sha256 key;
+        if ((search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE)) ||
+            !find_key(r->genome, by, hash_of(r, by), &key))
             continue;
-        if (by != SEARCH_BY_GENOME && !sha256[0])
-            continue;
-        ev_sha256 key = key_of(r->genome, by, sha256);
         EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
     }
     return EV_OK;
@@ -160,10 +167,11 @@ static size_t archive_victim(const search *s, const search_best *b) {
 }
 
 static void archive_insert(search *s, const search_best *b, size_t edits) {
-    size_t at = s->archive_count, victim = archive_victim(s, b);
+    size_t at = s->archive_count;
     while (at > 0 && goes_before(s, at - 1, b, edits))
         at--;
-    if (at > victim || at == SEARCH_ARCHIVE)
+    size_t victim = at == SEARCH_ARCHIVE ? 0 : archive_victim(s, b);
+    if (at > victim)
         return;
     if (victim < s->archive_count)
         archive_remove(s, victim);
