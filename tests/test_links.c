@@ -153,12 +153,12 @@ static bool has(const json_t *genome, char letter) {
 }
 
 /* Of 64 children: how many have B without A. */
-static unsigned count_broken(const json_t *links) {
+static unsigned count_broken(const json_t *needs) {
     unsigned broken = 0, with = 0;
     json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0);
     ev_pcg rng = ev_pcg_seed(1, 2);
     for (int i = 0; i < 64; i++) {
-        json_t *child = draw_crossed(a, b, links, &rng);
+        json_t *child = draw_crossed(a, b, needs, &rng);
         assert_non_null(child);
         with += has(child, 'B');
         broken += has(child, 'B') && !has(child, 'A');
