@@ -67,7 +67,7 @@ void ir_genome_remove(ir_genome *genome, size_t index);
  * takes the place of the one of its kind. */
 bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index);
 
-/* Takes the light pipeline as its knob (ir/pipelines.def): about a fifth of the default's time for
+/* Takes the light pipeline as its knob (ir/pipelines.def): about a sixth of the default's time for
  * code of the same speed, if not of the same text. False: out of memory. */
 bool ir_genome_make_light(ir_genome *genome);
 

@@ -170,7 +170,9 @@ static void archive_insert(search *s, const search_best *b, size_t edits) {
     size_t at = s->archive_count;
     while (at > 0 && goes_before(s, at - 1, b, edits))
         at--;
-    size_t victim = at == SEARCH_ARCHIVE ? 0 : archive_victim(s, b);
+    if (at == SEARCH_ARCHIVE)
+        return;
+    size_t victim = archive_victim(s, b);
     if (at > victim)
         return;
     if (victim < s->archive_count)
