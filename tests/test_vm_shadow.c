@@ -182,6 +182,47 @@ static void test_early_reads(void **state) {
         }
 }
 
+/* ---- reads of global memory with a barrier between */
+
+#define READ_ALL "ld.global.u32 %r6, [%d0]; bar.sync 0; setp.eq.u32 %p3, %r0, 0;"
+static const row barriers[] = {
+    {"read by all, then read and written by one",
+     READ_ALL "@%p3 ld.global.u32 %r7, [%d0]; @%p3 st.global.u32 [%d0], %r7;", VM_TRAP_NONE},
+    {"read by all, then by a warp, and written by one lane of it after a sync",
+     READ_ALL "@%p1 ld.global.u32 %r7, [%d0]; bar.warp.sync 0xffffffff;"
+              "@%p3 st.global.u32 [%d0], %r7;",
+     VM_TRAP_NONE},
+    {"read by all, then by a warp, and written by one lane of it",
+     READ_ALL "@%p1 ld.global.u32 %r7, [%d0]; @%p3 st.global.u32 [%d0], %r7;", VM_TRAP_RACE_GLOBAL},
+    {"read by all twice, written by one",
+     READ_ALL "ld.global.u32 %r7, [%d0];"
+              "@%p3 st.global.u32 [%d0], %r7;",
+     VM_TRAP_RACE_GLOBAL},
+    {"rows read by all, then read and written by one warp",
+     GLOBAL(0, 0) "mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %d1, %d0; ld.global.u32 %r6, [%d1];"
+                  "bar.sync 0; @%p2 ld.global.u32 %r7, [%d1]; @%p2 st.global.u32 [%d1], %r7;",
+     VM_TRAP_NONE},
+    {"rows read by all, then read by all and written by one warp",
+     GLOBAL(0, 0) "mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %d1, %d0; ld.global.u32 %r6, [%d1];"
+                  "bar.sync 0; ld.global.u32 %r7, [%d1]; @%p2 st.global.u32 [%d1], %r7;",
+     VM_TRAP_RACE_GLOBAL},
+};
+
+/* One block: a barrier orders its reads before its writes. Two: it orders nothing between them. */
+static void test_barriers(void **state) {
+    (void)state;
+    for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++)
+        for (size_t i = 0; vm_isa_supported(isa) && i < sizeof barriers / sizeof barriers[0]; i++)
+            for (uint32_t blocks = 1; blocks <= 2; blocks++) {
+                vm_result r = run(barriers[i].body, isa, 0, blocks);
+                vm_trap_kind kind = r.ok ? VM_TRAP_NONE : r.trap.kind;
+                vm_trap_kind expected = blocks == 2 ? VM_TRAP_RACE_GLOBAL : barriers[i].expected;
+                if (kind != expected)
+                    fail_msg("%s, %u blocks: expected %s, got %s", barriers[i].what, blocks,
+                             vm_trap_name(expected), r.ok ? "none" : r.trap.message);
+            }
+}
+
 /* ---- what it costs */
 
 #define MEMORY (64u << 20)
@@ -227,8 +268,8 @@ static void test_cost(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_early_reads),
-                                       cmocka_unit_test(test_cost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_early_reads), cmocka_unit_test(test_cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,10 +51,10 @@ static inline uint32_t horizon_of(const vm_warp *w, uint8_t space) {
     return ((h + 1) << VM_RACE_SHIFT) - 1;
 }
 
-/* Is an entry beyond the horizon and not of this warp's stamp always another warp's? So it is when
- * the warp has had one stamp only since the horizon. */
+/* Is an entry beyond the horizon and not of this warp's stamp always another warp's of its block?
+ * So it is in shared memory when the warp has had one stamp only since the barrier. */
 static inline bool lone_stamp(const vm_warp *w, uint8_t space) {
-    return w->stamp == (space == VM_SPACE_SHARED ? w->first_since_barrier : w->first_since_message);
+    return space == VM_SPACE_SHARED && w->stamp == w->first_since_barrier;
 }
 
 static inline race_access race_access_of(vm_warp *w, const ptx_insn *ip, const vm_access *x,
@@ -105,12 +105,14 @@ static bool write_conflicts(const vm_warp *w, uint32_t e, const race_access *a, 
 /* Does the earlier read `e`, which may stand for several warps', race with a write? */
 static bool read_conflicts(const vm_warp *w, uint32_t e, const race_access *a, unsigned lane) {
     uint32_t stamp = e >> VM_RACE_SHIFT;
-    if (stamp <= w->acquired || both_strong(w, e, e & VM_RACE_STRONG, e & VM_RACE_OF_BLOCK, a))
+    bool of_block = e & VM_RACE_OF_BLOCK, blocks = e & VM_RACE_BLOCKS;
+    bool strong = e & VM_RACE_STRONG && !(blocks && (of_block || a->of_block));
+    if (stamp <= w->acquired || both_strong(w, e, strong, of_block, a))
         return false;
     if (stamp == w->stamp && !(e & VM_RACE_WARPS))
         return !(e & VM_RACE_SOME_READ) &&
                (e & VM_RACE_MANY || (e & VM_RACE_LANE) != lane_bits(lane));
-    return foreign(w, stamp, e & VM_RACE_WARPS);
+    return blocks || foreign(w, stamp, e & VM_RACE_WARPS);
 }
 
 static __attribute__((noinline)) bool race_found(vm_warp *w, const ptx_insn *ip, const vm_access *x,
@@ -211,20 +213,98 @@ reach_and_take(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
     vm_rank_reach(w, ip, passes);
 }
 
+/* Is what an entry of global memory stands for ordered by the block's last barrier? */
+static inline bool before_barrier(const vm_warp *w, uint32_t e) {
+    return e >> VM_RACE_SHIFT <= w->sync_stamp && !(e & VM_RACE_BLOCKS) && of_same_block(w, e);
+}
+
+/* A read after the one that `old` stands for. Of warps of one block the newest is kept, as barriers
+ * order it; of several blocks the oldest, so that what is newer than the horizon is newer for all
+ * of them: no message has ordered any. */
 static inline uint32_t merged_read(const vm_warp *w, uint32_t old, const race_access *a,
                                    unsigned lane) {
     uint32_t strong = a->strong ? VM_RACE_STRONG | (a->of_block ? VM_RACE_OF_BLOCK : 0) : 0;
-    if (old <= a->horizon)
+    if (old <= a->horizon || before_barrier(w, old))
         return a->stamp | strong | lane_bits(lane);
     uint32_t stamp = old >> VM_RACE_SHIFT;
-    uint32_t base = a->stamp | (old & strong & VM_RACE_STRONG) |
-                    ((old | strong) & VM_RACE_OF_BLOCK) | lane_bits(lane);
+    uint32_t how = (old & strong & VM_RACE_STRONG) | ((old | strong) & VM_RACE_OF_BLOCK);
+    uint32_t base = a->stamp | how | lane_bits(lane);
     if (stamp == w->stamp)
         return base | (old & VM_RACE_KEPT) |
                ((old & VM_RACE_LANE) != lane_bits(lane) ? VM_RACE_MANY : 0);
+    if (old & VM_RACE_BLOCKS || !of_same_block(w, old))
+        return (old & ~(uint32_t)VM_RACE_STRONG) | how | VM_RACE_WARPS | VM_RACE_BLOCKS;
     return vm_race_owner(w->state, stamp) == vm_race_self(w) && !(old & VM_RACE_WARPS)
                ? base
                : base | VM_RACE_WARPS;
+}
+
+/* ---- whole words, lane by lane
+ *
+ * For what is in no pattern, by some lanes only, or over what the same lanes did since the last
+ * barrier: as the slow ways below where no entry is newer than the horizon but the lane's own. */
+
+/* Is the entry, of a write or a read, the weak one of this lane and stamp alone? */
+static inline bool is_own(uint32_t e, const race_access *a, unsigned lane) {
+    return (e & ~(uint32_t)VM_RACE_WRITTEN) == (a->stamp | lane_bits(lane));
+}
+
+/* Writes that a weak load may meet; the written bits that all have go to `written`. */
+static inline bool load_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                  const race_access *a, uint32_t *written) {
+    const uint32_t *writes = planes_of(w, x->space).writes;
+    bool met = false;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) / 4;
+        for (unsigned k = 0; k < words_of(x); k++) {
+            uint32_t e = writes[at + k];
+            met |= e > a->horizon && !is_own(e, a, i);
+            *written &= e;
+        }
+    }
+    return !met;
+}
+
+static inline void read_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
+                              const race_access *a) {
+    uint32_t *reads = planes_of(w, x->space).reads;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) / 4;
+        for (unsigned k = 0; k < words_of(x); k++)
+            reads[at + k] = merged_read(w, reads[at + k], a, i);
+    }
+}
+
+/* False: look closer. An entry of a read keeps no written bits, so is_own asks for nothing else in
+ * it: not several lanes or warps, not some. */
+static inline bool store_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                   const race_access *a) {
+    race_planes p = planes_of(w, x->space);
+    bool met = false;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) / 4;
+        for (unsigned k = 0; k < words_of(x); k++) {
+            uint32_t e = p.writes[at + k], r = p.reads[at + k];
+            met |= (e > a->horizon && !is_own(e, a, i)) ||
+                   (r > a->horizon && r != (a->stamp | lane_bits(i)));
+        }
+    }
+    return !met;
+}
+
+/* Entries of a weak store by the lanes of `mask`, of words that have one entry each. */
+static inline void write_words(const vm_warp *w, const vm_access *x, uint32_t mask,
+                               uint32_t stamp) {
+    uint32_t *writes = planes_of(w, x->space).writes;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) / 4;
+        for (unsigned k = 0; k < words_of(x); k++)
+            writes[at + k] = stamp | lane_bits(i) | (writes[at + k] & VM_RACE_WRITTEN);
+    }
 }
 
 /* ---- loads */
@@ -260,7 +340,7 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
 
 /* What an earlier read leaves in the entry of a weak read of whole words: merged_read for `lane`,
  * without what it always has. `others`: VM_RACE_WARPS where the reads of other stamps are of other
- * warps. */
+ * warps; all are of the same block, and none is before_barrier. */
 static inline uint32_t kept_of_read(uint32_t old, uint32_t own, uint32_t horizon, unsigned lane,
                                     uint32_t others) {
     uint32_t kept =
@@ -277,13 +357,19 @@ typedef struct stamp_range {
 static inline void widen_stamps(stamp_range *s, uint32_t old, uint32_t own, uint32_t horizon) {
     uint32_t stamp = old >> VM_RACE_SHIFT;
     bool other = (old > horizon) & (stamp != own);
-    s->lo = (other & (stamp < s->lo)) ? stamp : s->lo;
+    uint32_t least = old & VM_RACE_BLOCKS ? 0 : stamp;
+    s->lo = (other & (least < s->lo)) ? least : s->lo;
     s->hi = (other & (stamp > s->hi)) ? stamp : s->hi;
 }
-/* False: the stamps are several, and so may be their warps. */
+/* False: the stamps are several, and so may be their warps; or they are of other blocks; or a
+ * barrier came since. */
 static inline bool whose_stamps(const vm_warp *w, stamp_range s, uint32_t *others) {
-    *others = s.hi && vm_race_owner(w->state, s.hi) != vm_race_self(w) ? VM_RACE_WARPS : 0;
-    return s.lo >= s.hi;
+    *others = 0;
+    if (!s.hi)
+        return true;
+    if (vm_race_owner(w->state, s.hi) != vm_race_self(w))
+        *others = VM_RACE_WARPS;
+    return s.lo == s.hi && s.lo > w->sync_stamp && of_same_block(w, s.hi << VM_RACE_SHIFT);
 }
 
 /* From here, weak reads of whole words where no write is newer than the horizon. */
@@ -418,6 +504,12 @@ static inline bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x
     if (x->bytes >= 4 && !ip->strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
         (s.written == VM_RACE_WRITTEN || !init) && read_pattern(w, x, mask, r))
         return true;
+    uint32_t written = VM_RACE_WRITTEN;
+    if (x->bytes >= 4 && !ip->strong && !x->lane_kinds &&
+        load_meets_old(w, x, mask, &r, &written) && (written == VM_RACE_WRITTEN || !init)) {
+        read_lanes(w, x, mask, &r);
+        return true;
+    }
     return load_lanes_race(w, ip, x, mask) && (!init || check_lanes_initialised(w, ip, x, mask));
 }
 
@@ -476,11 +568,14 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
         vm_rank_reach(w, ip, false);
         a = race_access_of(w, ip, x, true);
     }
-    for (uint32_t left = mask; left; left &= left - 1)
+    bool apart = x->bytes >= 4 && !ip->strong && store_meets_old(w, x, mask, &a);
+    for (uint32_t left = apart ? 0 : mask; left; left &= left - 1)
         if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), &a))
             return false;
     uint32_t how = ip->strong ? strong_how(w, ip, VM_RACE_WEAK) : VM_RACE_WEAK;
-    for (uint32_t left = mask; left; left &= left - 1)
+    if (apart)
+        write_words(w, x, mask, a.stamp);
+    for (uint32_t left = apart ? 0 : mask; left; left &= left - 1)
         write_lane(w, x, (unsigned)__builtin_ctz(left), a.stamp | how << VM_RACE_HOW_SHIFT);
     if (ip->strong)
         return true;
@@ -503,21 +598,37 @@ static ALWAYS_INLINE bool words_old(const uint32_t *entries, unsigned n, uint32_
     return newest <= horizon;
 }
 
+/* Or of the same lane in the same stamp, weak and alone: `keep`, the bits that tell. */
+static ALWAYS_INLINE bool words_own(const uint32_t *entries, unsigned n, unsigned shift,
+                                    unsigned first, uint32_t keep, uint32_t stamp,
+                                    uint32_t horizon) {
+    uint32_t met = 0;
+    VECTORS for (unsigned j = 0; j < n; j++) {
+        uint32_t e = entries[j], own = stamp | lane_bits(first + (j >> shift));
+        met |= (uint32_t)((e > horizon) & ((e & keep) != own));
+    }
+    return !met;
+}
+
 /* Groups of n lanes, contiguous within each, no word in two; false: an entry is not old. Marks
  * the words as written. */
 static ALWAYS_INLINE bool store_groups_race(const vm_warp *w, const vm_access *x, unsigned n,
                                             unsigned each, uint32_t mine, uint32_t horizon) {
     race_planes p = planes_of(w, x->space);
-    unsigned words = n * each;
+    unsigned words = n * each, shift = (unsigned)__builtin_ctz(each);
+    const uint32_t all = ~0u, but_written = ~(uint32_t)VM_RACE_WRITTEN;
     for (unsigned g = 0; g < 32; g += n) {
         uint64_t at = lane_offset(x, g) / 4;
-        if (!words_old(p.writes + at, words, horizon) || !words_old(p.reads + at, words, horizon))
+        if (!words_old(p.writes + at, words, horizon) &&
+            !words_own(p.writes + at, words, shift, g, but_written, mine, horizon))
+            return false;
+        if (!words_old(p.reads + at, words, horizon) &&
+            !words_own(p.reads + at, words, shift, g, all, mine, horizon))
             return false;
     }
     mine |= VM_RACE_WRITTEN;
     for (unsigned g = 0; g < 32; g += n) {
         uint32_t *writes = p.writes + lane_offset(x, g) / 4;
-        unsigned shift = (unsigned)__builtin_ctz(each);
         VECTORS for (unsigned i = 0; i < words; i++) writes[i] = mine | lane_bits(g + (i >> shift));
     }
     return true;

@@ -138,9 +138,7 @@ struct vm_warp {
     uint32_t stamp;      /* races: of the time since its last sync; 0: none given yet */
     uint32_t acquired;   /* races: stamps up to this one are ordered before the warp */
     uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
-    /* Races: its first stamp since the block's barrier or the message, or since the message alone;
-     * 0: none given yet. */
-    uint32_t first_since_barrier, first_since_message;
+    uint32_t first_since_barrier; /* races: its first stamp since that or a message; 0: none yet */
     /* Races: it has executed a fence; 1: for its block, 2: for its rank, 3: for all ranks. */
     uint8_t fenced;
     bool ranked; /* vm_state */

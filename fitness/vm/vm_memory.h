@@ -7,7 +7,7 @@
  * Beside it, a page of memory that was written has 5 bytes in lists for the reset.
  *
  *   entry of writes   stamp:20 how:3                    lane:5 written:4 (a bit a byte)
- *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:2 block:1 some:1
+ *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:1 blocks:1 block:1 some:1
  *
  * A word that lanes accessed in parts has an entry for each byte in a table of fixed size
  * (vm_race.c, 640 KiB, kept from launch to launch); its stamp in the plane of writes is all ones.
@@ -43,10 +43,12 @@ enum {
     /* ---- of reads */
     VM_RACE_SOME_READ = 1,    /* which lanes of the warp read which bytes is not known */
     VM_RACE_OF_BLOCK = 2,     /* strong for the reader's block only */
+    VM_RACE_BLOCKS = 4,       /* warps of several blocks; the stamp is the oldest */
     VM_RACE_MANY = 1 << 9,    /* several lanes of that warp */
     VM_RACE_STRONG = 1 << 10, /* atomic, volatile, relaxed or stronger */
     VM_RACE_WARPS = 1 << 11,  /* several warps */
-    VM_RACE_KEPT = VM_RACE_MANY | VM_RACE_WARPS | VM_RACE_SOME_READ, /* by later reads */
+    /* By later reads: */
+    VM_RACE_KEPT = VM_RACE_MANY | VM_RACE_WARPS | VM_RACE_BLOCKS | VM_RACE_SOME_READ,
 };
 
 /* How a word was written: weakly, or strongly for the writer's block or for all, and whom the write

@@ -61,7 +61,7 @@ static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
 
 static void forget_warp(vm_warp *w) {
     w->stamp = w->acquired = w->sync_stamp = 0;
-    w->first_since_barrier = w->first_since_message = 0;
+    w->first_since_barrier = 0;
 }
 
 static void forget_memory(vm_memory *m) {
@@ -123,13 +123,11 @@ void vm_race_stamp(vm_warp *w) {
     w->stamp = ++r->stamp;
     if (!w->first_since_barrier)
         w->first_since_barrier = w->stamp;
-    if (!w->first_since_message)
-        w->first_since_message = w->stamp;
 }
 
 void vm_race_acquire(vm_warp *w) {
     w->acquired = w->state->races->stamp;
-    w->stamp = w->first_since_barrier = w->first_since_message = 0;
+    w->stamp = w->first_since_barrier = 0;
     vm_race_stamp(w);
 }
 
@@ -139,7 +137,7 @@ void vm_race_block(vm_state *s, vm_block *b) {
 }
 
 void vm_race_warp(vm_warp *w) {
-    w->stamp = w->first_since_barrier = w->first_since_message = 0;
+    w->stamp = w->first_since_barrier = 0;
     w->acquired = w->state->races->first_stamp;
     w->fenced = 0;
 }
@@ -167,8 +165,6 @@ void vm_race_barrier(vm_block *b, unsigned id) {
         w->stamp = 0;
         if (!waits_at(w, id))
             continue;
-        if (w->acquired != acquired)
-            w->first_since_message = 0;
         w->first_since_barrier = 0;
         w->acquired = acquired;
         w->fenced = fenced;
