@@ -36,6 +36,10 @@ typedef struct fitness_bar {
     bool is_last;       /* what is too slow is right in all else, the dear full grids as well */
 } fitness_bar;
 
+/* So much less or more than another's time is near to it. */
+#define FITNESS_NEAR_BELOW 1e-4
+#define FITNESS_NEAR_ABOVE 1e-3
+
 /* What is scored: PTX and how to launch it. All pointers borrowed. */
 typedef struct candidate {
     const char *ptx;
@@ -48,8 +52,9 @@ typedef struct candidate {
      * accurate there than reach_error is not run on the timed ones (score.filtered). 0 ns: it is.
      */
     double reach_ns, reach_error;
-    bool is_sketch; /* code made in haste: the small cases alone are run, and a launch that does not
-                       fit is not held against it */
+    bool is_sketch;    /* code made in haste: a launch that does not fit is not held against it */
+    bool times_sketch; /* a sketch is run on the timed cases as well as on the small ones, */
+    double near_ns;    /* but where those take near to so long, modelled: FITNESS_NEAR_BELOW */
     bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run
                           again, the others without looking for races */
     /* Asked once the small cases are passed, where they are modelled: is a candidate known that ran

@@ -335,6 +335,13 @@ static void take_out_drift(const fitness *f, score *s) {
         s->ns *= first / s->baseline_ns;
 }
 
+/* What is near to another's time on the small cases is near to it at full shape. */
+static bool times_sketch(const candidate *who, double small_ns) {
+    bool is_near = small_ns >= who->near_ns * (1 - FITNESS_NEAR_BELOW) &&
+                   small_ns < who->near_ns * (1 + FITNESS_NEAR_ABOVE);
+    return who->times_sketch && !is_near;
+}
+
 static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     f->writes.count = 0;
     EV_TRY(check_params(f, trial->kernel, err));
@@ -347,10 +354,11 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
      * right one here would have children, and a quarter of what was audited was wrong. */
     EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
-    if (trial->who->is_sketch || s->recalled)
+    if (s->recalled || (trial->who->is_sketch && !times_sketch(trial->who, s->small_ns)))
         return EV_OK;
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
-    EV_TRY(gate_other_blocks(f, trial, s, err));
+    if (!trial->who->is_sketch)
+        EV_TRY(gate_other_blocks(f, trial, s, err));
     if (s->stopped == GATE_NONE) {
         fit_note_means(s);
         take_out_drift(f, s);

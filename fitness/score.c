@@ -86,8 +86,21 @@ static json_t *cases_to_json(const score *s) {
     return list;
 }
 
+void score_take_sketch(score *s) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (s->cases[i].ns == 0)
+            s->cases[kept++] = s->cases[i];
+    }
+    s->case_count = kept;
+    s->sketch_ns = s->small_ns;
+    s->small_ns = 0;
+    s->whole_ns = s->ns;
+    s->ns = 0;
+}
+
 small_run score_small_run(const score *s) {
-    small_run run = {.sketch = s->sketch_ns, .built = s->small_ns};
+    small_run run = {.sketch = s->sketch_ns, .built = s->small_ns, .whole = s->whole_ns};
     for (size_t i = 0; i < s->case_count; i++) {
         if (s->cases[i].ns == 0 && s->cases[i].error > run.error)
             run.error = s->cases[i].error;
@@ -112,6 +125,10 @@ json_t *score_to_json(const score *s) {
         (void)json_object_set_new(json, "baseline_ns", real_to_json(s->baseline_ns));
     if (json != NULL && s->sketch_ns > 0)
         (void)json_object_set_new(json, "sketch_ns", real_to_json(s->sketch_ns));
+    if (json != NULL && s->whole_ns > 0)
+        (void)json_object_set_new(json, "whole_ns", real_to_json(s->whole_ns));
+    if (json != NULL && s->estimated)
+        (void)json_object_set_new(json, "estimated", json_true());
     if (json != NULL && s->likeness[0] != '\0')
         (void)json_object_set_new(json, "likeness", json_string(s->likeness));
     if (json != NULL && s->recalled)
@@ -191,13 +208,15 @@ static bool get_score(const json_t *json, score *s) {
               get_count(json, "registers", &registers) && registers <= UINT32_MAX &&
               get_count(json, "thread_instructions", &s->thread_instructions) &&
               get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
-              get_maybe(json, "sketch_ns", &s->sketch_ns) && filtered <= 1 && get_cases(json, s);
+              get_maybe(json, "sketch_ns", &s->sketch_ns) &&
+              get_maybe(json, "whole_ns", &s->whole_ns) && filtered <= 1 && get_cases(json, s);
     json_int_t sketch = ev_json_integer(json, "sketch", SKETCH_NOTHING);
     ok = ok && sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
     s->sketch = (score_sketch)sketch;
     s->filtered = filtered == 1;
     (void)get_text(json, "likeness", s->likeness, sizeof s->likeness);
     s->recalled = json_is_true(json_object_get(json, "recalled"));
+    s->estimated = json_is_true(json_object_get(json, "estimated"));
     s->registers = (uint32_t)registers;
     return ok;
 }

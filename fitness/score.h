@@ -57,6 +57,7 @@ typedef struct score_case {
 typedef struct small_run {
     double sketch, built; /* modelled ns: of the sketch, and of what LLVM built; 0: not known */
     double error;         /* worst relative L2 */
+    double whole;         /* of the sketch over the timed cases: score.whole_ns; 0: not known */
 } small_run;
 
 /* What a sketch of the candidate, code made in haste, said before it was built. */
@@ -81,7 +82,11 @@ typedef struct score {
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
     double sketch_ns; /* the same of the candidate's sketch, where there was one */
-    bool filtered; /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
+    /* Geometric mean of the sketch's modelled times over the timed cases; 0: it was not timed. */
+    double whole_ns;
+    bool estimated; /* passed by its sketch alone, which gained nothing: it was not built, and its
+                       time is to be reckoned from whole_ns and its parent's */
+    bool filtered;  /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
     score_sketch sketch;
     /* SHA-256 of how the small cases ran: their modelled times, their errors, and what the code
      * takes of the GPU; "": not modelled, or not all of them passed. Equal code has equal ones. */
@@ -90,6 +95,10 @@ typedef struct score {
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;
+
+/* Makes the score of a sketch that of its candidate: its times go to sketch_ns and whole_ns, and no
+ * case keeps one. */
+void score_take_sketch(score *s);
 
 /* Where all small cases were run; else its times are 0. */
 small_run score_small_run(const score *s);

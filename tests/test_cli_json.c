@@ -368,7 +368,7 @@ static void benches_the_search(void **state) {
                                     cli_path("task.json"), "--json"),
                             0);
     cli_keys(json, "bench:s scored_per_second:n scored:i duplicates:i rejected:o stage_seconds:o "
-                   "stage_shares:o duplicates_by:o recalled_by:o audits:o filter:o "
+                   "stage_shares:o duplicates_by:o recalled_by:o audits:o estimates:o filter:o "
                    "scored_per_second_a_core:n workers:i "
                    "scored_per_cpu_second:n cpu_seconds:n coordinator_bytes:i "
                    "coordinator_ms_an_evaluation:n records_bytes_an_evaluation:n");
@@ -385,6 +385,7 @@ static void benches_the_search(void **state) {
     assert_true(by == number(json, "duplicates"));
     cli_keys(get(json, "recalled_by"), "sketch-run:i run:i");
     cli_keys(get(json, "audits"), "audited:i missed:i miss:n");
+    cli_keys(get(json, "estimates"), "made:i audited:i faster:i slower:i");
     double shares = 0;
     const char *name = NULL;
     json_t *share = NULL;

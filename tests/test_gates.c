@@ -200,6 +200,44 @@ static void test_filter(void **state) {
     close_bench(&b);
 }
 
+/* A sketch is timed where that is asked for, as what is built is, and its score says so as a
+ * sketch's: no case keeps a time. */
+static void test_timed_sketch(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    candidate c = candidate_of(&b, "good.ptx");
+    score built, s;
+    OK(fitness_score(b.f, &c, &built, &err));
+    c.is_sketch = true;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && s.ns == 0 && s.small_ns == built.small_ns);
+    c.times_sketch = true;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && s.ns == built.ns && s.case_count == built.case_count);
+    size_t timed = 0;
+    for (size_t i = 0; i < s.case_count; i++)
+        timed += s.cases[i].ns > 0;
+    score_take_sketch(&s);
+    small_run run = score_small_run(&s);
+    assert_true(timed > 0 && s.case_count == built.case_count - timed);
+    assert_true(run.sketch == built.small_ns && run.built == 0 && run.whole == built.ns);
+    assert_true(s.ns == 0 && s.error == built.error);
+    for (size_t i = 0; i < s.case_count; i++)
+        assert_true(s.cases[i].ns == 0 && s.cases[i].name[0] != '\0');
+    c.near_ns = built.small_ns * 1.00005; /* near: it need not be */
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && s.ns == 0);
+    c.near_ns = built.small_ns * 1.001; /* faster than that */
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && s.ns == built.ns);
+    c.reach_ns = built.small_ns * 0.999; /* the filter comes first */
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.filtered && s.ns == 0);
+    close_bench(&b);
+}
+
 /* What candidate.is_known is asked, and what it says. */
 typedef struct oracle_of_runs {
     ev_status status;
@@ -415,6 +453,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),        cmocka_unit_test(test_files_own_oracle),
         cmocka_unit_test(test_pure),         cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_timed_sketch), cmocka_unit_test(test_timed_sketch),
         cmocka_unit_test(test_recall),       cmocka_unit_test(test_bar),
         cmocka_unit_test(test_macros),       cmocka_unit_test(test_check),
         cmocka_unit_test(test_fresh_inputs), cmocka_unit_test(test_bad_baseline),

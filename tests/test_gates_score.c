@@ -94,6 +94,26 @@ static void test_refused(void **state) {
     json_decref(json);
 }
 
+/* What a sketch's score has may be missing, and comes back where it is not. */
+static void test_sketched(void **state) {
+    (void)state;
+    score s, back;
+    fill(&s);
+    s.sketch_ns = 12.5;
+    s.whole_ns = 1e6 / 3;
+    s.estimated = true;
+    json_t *json = score_to_json(&s);
+    assert_int_equal(score_from_json(json, &back, NULL), EV_OK);
+    assert_true(back.estimated && back.whole_ns == s.whole_ns && back.sketch_ns == 12.5);
+    json_object_del(json, "whole_ns");
+    json_object_del(json, "estimated");
+    assert_int_equal(score_from_json(json, &back, NULL), EV_OK);
+    assert_true(!back.estimated && back.whole_ns == 0);
+    json_object_set_new(json, "whole_ns", json_true());
+    assert_int_equal(score_from_json(json, &back, NULL), EV_BAD);
+    json_decref(json);
+}
+
 /* What only a measured score has may be missing, but not be of another kind. */
 static void test_measured(void **state) {
     (void)state;
@@ -115,9 +135,8 @@ static void test_measured(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_measured), cmocka_unit_test(test_sketched),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,16 +195,149 @@ static void test_what_runs_alike_is_recalled(void **state) {
     assert_true(commit_run(&x, 5, "fast", GATE_TIMED, 0).recalled); /* and stopped before it was */
     assert_true(search_knows(x.s, x.genome, SEARCH_BY_IR, "code 5", &same_as) && same_as == 5);
     assert_false(search_knows(x.s, x.genome, SEARCH_BY_PTX, "code 5", &same_as));
-    for (int i = 6; i < 31; i++)
+    for (int i = 6; i < 63; i++)
         assert_true(commit_run(&x, i, "start", GATE_NONE, 1000).recalled);
-    v = commit_run(&x, 31, "start", GATE_NONE, 1000.5);
+    v = commit_run(&x, 63, "start", GATE_NONE, 1000.5);
     assert_true(!v.recalled && v.audited && !v.missed && v.ns == 1000.5);
-    for (int i = 32; i < 63; i++)
+    for (int i = 64; i < 127; i++)
         assert_true(!commit_run(&x, i, "fast", GATE_NONE, 900).audited);
-    v = commit_run(&x, 63, "fast", GATE_NONE, 600);
+    v = commit_run(&x, 127, "fast", GATE_NONE, 600);
     assert_true(!v.recalled && v.audited && v.missed && v.is_best);
     search_free(x.s);
     json_decref(x.genome);
+}
+
+/* ---- children that gained nothing by their sketch ---- */
+
+/* What the next child's worker may leave unbuilt: so slow a sketch; 0: nothing. `near`: of the
+ * small cases; what is near to that need not be timed, either. */
+static double draw_limits(scripted *x, double *near) {
+    search_recipe recipe;
+    assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
+    const json_t *limits = json_object_get(recipe.message, "sketched");
+    assert_int_equal(json_array_size(limits), 2);
+    *near = json_number_value(json_array_get(limits, 0));
+    double due = json_number_value(json_array_get(limits, 1));
+    json_decref(recipe.message);
+    return due;
+}
+
+static double draw_limit(scripted *x) {
+    double near = 0;
+    return draw_limits(x, &near);
+}
+
+/* As child `i`, whose sketch takes `whole` ns; built where `ns` > 0, else with an estimate. */
+static search_verdict commit_sketched(scripted *x, int i, double whole, double ns) {
+    char code[24];
+    snprintf(code, sizeof code, "code %d", i);
+    name_genome(x, i);
+    small_run small = {.sketch = 10, .built = ns > 0 ? 10 : 0, .whole = whole};
+    search_result r = {.genome = x->genome,
+                       .operators = "delete",
+                       .hashes = {[SEARCH_BY_IR] = code, [SEARCH_BY_PTX] = ns > 0 ? code : ""},
+                       .stopped = GATE_NONE,
+                       .estimated = ns <= 0,
+                       .ns = ns > 0 ? ns : search_estimate(x->s, search_committed(x->s), &small),
+                       .error = 1e-7,
+                       .small = small};
+    search_verdict v;
+    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    assert_int_equal(v.estimated, ns <= 0);
+    return v;
+}
+
+static bool archive_holds(const search *s, uint64_t child, bool reckoned) {
+    const search_best *best = NULL;
+    size_t count = search_archive(s, &best);
+    for (size_t i = 0; i < count; i++) {
+        if (best[i].child == child)
+            return best[i].recalled == reckoned;
+    }
+    return false;
+}
+
+/* Such a child is given its parent's time by as much as its sketch takes longer; small gains add up
+ * till one is built; a time that was never LLVM's is marked in the archive. */
+static void test_what_gained_nothing_is_estimated(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
+    assert_true(draw_limit(&x) == 0); /* the openings are built */
+    commit_sketched(&x, 0, 0, 5000);
+    assert_true(draw_limit(&x) == 0);
+    commit_sketched(&x, 1, 2000, 1000); /* what all grow from: a sketch twice as slow */
+    double whole = 2000;
+    for (int i = 2; i < 12; i++) {
+        assert_true(fabs(draw_limit(&x) - 1998) < 1e-9); /* of the last that was built */
+        whole -= 0.19;
+        search_verdict v = commit_sketched(&x, i, whole, 0);
+        assert_true(v.ns <= 1000.0001 && v.ns >= 999 && v.stopped == GATE_NONE);
+        assert_true(!v.reckoned && archive_holds(x.s, (uint64_t)i, true));
+    }
+    assert_true(fabs(draw_limit(&x) - 1998) < 1e-9);
+    assert_true(commit_sketched(&x, 12, 1800, 900).is_best); /* built, as it should */
+    assert_true(archive_holds(x.s, 12, false));
+    unsigned other = 0;
+    for (int i = 13; i < 63; i++) {
+        double limit = draw_limit(&x);
+        other += fabs(limit - 0.999 * 1800) < 1e-9;
+        search_verdict v = commit_sketched(&x, i, 2200, 0); /* slower than any parent */
+        assert_true(limit > 0 && v.ns > 1050 && v.ns < 1230 && !v.is_best);
+    }
+    assert_true(other > 10);
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
+/* A sketch near its parent's on the small cases is not timed at full shape; its own children are,
+ * and so is one that is let through the filter. */
+static void test_near_sketches_are_not_timed(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
+    double near = 0;
+    unsigned from_built = 0, from_near = 0;
+    for (int i = 0; i < 2; i++) {
+        (void)draw_limits(&x, &near);
+        commit_sketched(&x, i, 2000, 1000);
+    }
+    for (int i = 2; i < 63; i++) {
+        double due = draw_limits(&x, &near);
+        assert_true(fabs(due - 1998) < 1e-9 && (near == 0 || near == 10));
+        search_verdict v = commit_sketched(&x, i, near > 0 ? 0 : 2002, 0);
+        assert_true(fabs(v.ns - 1001) < 1e-6 || (near > 0 && fabs(v.ns - 1000) < 1e-6));
+        from_built += near > 0;
+        from_near += near == 0;
+    }
+    assert_true(from_built > 5 && from_near > 5);
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
+/* One in 64 is built all the same, and says what its estimate was worth. */
+static void test_audits_of_estimates(void **state) {
+    (void)state;
+    static const double ns[] = {1000, 950, 1100}; /* the estimate is 1000 */
+    for (size_t k = 0; k < sizeof ns / sizeof ns[0]; k++) {
+        static const task_start textbook = {.name = "textbook"};
+        search_start start;
+        scripted x = begin_scripted(&textbook, &start);
+        for (int i = 0; i < 63; i++) {
+            double limit = draw_limit(&x);
+            assert_true(i < 2 ? limit == 0 : limit > 0);
+            assert_false(commit_sketched(&x, i, 2000, i < 2 ? 1000 : 0).reckoned);
+        }
+        assert_true(draw_limit(&x) == 0);
+        search_verdict v = commit_sketched(&x, 63, 2000, ns[k]);
+        assert_true(v.reckoned && !v.audited);
+        assert_int_equal(v.reckoned_faster, ns[k] < 1000);
+        assert_int_equal(v.reckoned_slower, ns[k] > 1000);
+        search_free(x.s);
+        json_decref(x.genome);
+    }
 }
 
 /* One edit of six alone; what is crossed becomes known too. */
@@ -671,6 +804,9 @@ int main(void) {
         cmocka_unit_test(test_filter_blacklists_nothing),
         cmocka_unit_test(test_filtered_again_is_a_duplicate),
         cmocka_unit_test(test_what_runs_alike_is_recalled),
+        cmocka_unit_test(test_what_gained_nothing_is_estimated),
+        cmocka_unit_test(test_near_sketches_are_not_timed),
+        cmocka_unit_test(test_audits_of_estimates),
         cmocka_unit_test(test_no_crossover_is_known),
         cmocka_unit_test(test_bandit_shares),
         cmocka_unit_test(test_bandit_unlearns_what_it_expects),

@@ -171,6 +171,7 @@ static bool is_bare(const fake *f) {
 
 static void score_it(fake *f, const json_t *genome, bool promotes) {
     score s = {.stopped = GATE_NONE, .ns = time_of(f, genome), .error = 1e-6};
+    s.estimated = getenv("EVOKE_BUILDS_NOTHING") != NULL;
     if (f->has[TRAPS])
         s = (score){.stopped = GATE_SAFE, .reason = "out-of-bounds", .trap = "out-of-bounds"};
     if (promotes && (f->has[CHEAT] || (getenv("EVOKE_FRAGILE") && is_bare(f))))
@@ -364,9 +365,9 @@ static int remove_scratch(void **state) {
 
 static int clear_faults(void **state) {
     (void)state;
-    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE", "EVOKE_OTHER_VERSION",
-                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",         "EVOKE_FRAGILE",
-                           "EVOKE_OTHER_CASES"};
+    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE",  "EVOKE_OTHER_VERSION",
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",          "EVOKE_FRAGILE",
+                           "EVOKE_OTHER_CASES", "EVOKE_BUILDS_NOTHING"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return 0;
@@ -776,6 +777,15 @@ static void test_workers_that_draw_other_cases(void **state) {
     (void)unlink(in_scratch("other cases"));
 }
 
+/* The openings' times are LLVM's: there is no parent to reckon them from. */
+static void test_a_worker_that_builds_nothing(void **state) {
+    (void)state;
+    setenv("EVOKE_BUILDS_NOTHING", "1", 1);
+    tune_options o = options_for(in_scratch("estimated"), 2);
+    expect_failure(&o, EV_INFRA, "did not build", "no parent's sketch");
+    (void)unlink(in_scratch("estimated"));
+}
+
 static void test_a_bad_baseline_leaves_nothing_behind(void **state) {
     (void)state;
     setenv("EVOKE_BAD_BASELINE", "1", 1);
@@ -886,6 +896,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_bad_commands, clear_faults),
         cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
         cmocka_unit_test_setup(test_workers_that_draw_other_cases, clear_faults),
+        cmocka_unit_test_setup(test_a_worker_that_builds_nothing, clear_faults),
         cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
         cmocka_unit_test_setup(test_bad_options, clear_faults),
         cmocka_unit_test_setup(test_stop_ends_cleanly_and_resumes, clear_faults),

@@ -214,6 +214,47 @@ static void test_what_is_wrong_is_stopped_by_its_gate(void **state) {
     records_close(r);
 }
 
+/* ---- estimates ---- */
+
+static ev_status look_at_estimate(void *context, const records_evaluation *e, ev_error *err) {
+    uint64_t *count = context;
+    json_t *s = e->score[0] ? json_loads(e->score, 0, NULL) : NULL;
+    if (s && json_is_true(json_object_get(s, "estimated"))) {
+        assert_string_equal(e->gate, "none");
+        assert_true(e->ns > 0 && e->hashes[SEARCH_BY_SKETCH][0] && !e->hashes[SEARCH_BY_PTX][0]);
+        (*count)++;
+    }
+    json_decref(s);
+    (void)err;
+    return EV_OK;
+}
+
+/* What gains nothing is not built; its record has the sketch's code, a time and no PTX. Two workers
+ * estimate the same. */
+static void test_estimates_stand_in_the_records(void **state) {
+    (void)state;
+    static const char *const example[] = {EVOKE_SOURCE_DIR "/examples/rmsnorm/task.json"};
+    uint64_t made[2];
+    for (unsigned workers = 1; workers <= 2; workers++) {
+        uint64_t count = 0;
+        ev_error err;
+        records *r = NULL;
+        tune_options o = options_for(in_scratch("estimates"), workers);
+        o.tasks = example;
+        o.seed = 1;
+        tune_report report = run(&o);
+        assert_int_equal(records_open_read(in_scratch("estimates"), &r, &err), EV_OK);
+        assert_int_equal(records_each(r, 0, "search", look_at_estimate, &count, &err), EV_OK);
+        records_close(r);
+        assert_int_equal(count, report.estimated);
+        assert_true(count > 0);
+        made[workers - 1] = count;
+        tune_report_free(&report);
+        assert_int_equal(unlink(in_scratch("estimates")), 0);
+    }
+    assert_int_equal(made[0], made[1]);
+}
+
 /* ---- the same winner ---- */
 
 static void test_two_workers_find_the_same(void **state) {
@@ -295,6 +336,7 @@ static void test_a_changed_task_is_not_resumed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_what_is_wrong_is_stopped_by_its_gate, find_unbroken),
+        cmocka_unit_test(test_estimates_stand_in_the_records),
         cmocka_unit_test(test_two_workers_find_the_same),
         cmocka_unit_test(test_a_killed_worker_costs_nothing),
         cmocka_unit_test(test_resume_after_kill),

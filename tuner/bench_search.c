@@ -54,6 +54,12 @@ static json_t *audits_json(const tune_report *r) {
                      (json_int_t)r->missed, "miss", per((double)r->missed, (double)r->audited));
 }
 
+static json_t *estimates_json(const tune_report *r) {
+    return json_pack("{s:I, s:I, s:I, s:I}", "made", (json_int_t)r->estimated, "audited",
+                     (json_int_t)r->reckoned, "faster", (json_int_t)r->reckoned_faster, "slower",
+                     (json_int_t)r->reckoned_slower);
+}
+
 static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool likeness) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         if (search_is_likeness((search_hash)i) == likeness)
@@ -84,6 +90,7 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
     (void)json_object_set_new(m, "duplicates_by", known_json(r->duplicates_by, false));
     (void)json_object_set_new(m, "recalled_by", known_json(r->recalled_by, true));
     (void)json_object_set_new(m, "audits", audits_json(r));
+    (void)json_object_set_new(m, "estimates", estimates_json(r));
     (void)json_object_set_new(m, "rejected", rejected_json(r));
     (void)json_object_set_new(m, "filter",
                               json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->filtered,
@@ -123,6 +130,11 @@ static void print_counts(cmd_context *c, const tune_report *r) {
                   "\naudits: of %" PRIu64 " known by a sketch or a run that were built and timed, "
                   "%" PRIu64 " had another outcome",
                   r->audited, r->missed);
+    ev_str_printf(c->out,
+                  "\nestimates: %" PRIu64 " gained nothing by their sketch and were not built; of "
+                  "%" PRIu64 " audited, %" PRIu64 " were faster than that, %" PRIu64
+                  " slower or stopped",
+                  r->estimated, r->reckoned, r->reckoned_faster, r->reckoned_slower);
     ev_str_printf(c->out,
                   "\nfilter: %" PRIu64 " stopped before the timed cases; of %" PRIu64
                   " let through all the same, %" PRIu64 " were as fast as their parent",

@@ -253,6 +253,12 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         a->small = score_small_run(&s);
         a->filtered = s.filtered;
         a->recalled = s.recalled;
+        a->estimated = s.estimated;
+        if (s.estimated)
+            a->ns = search_estimate(c->search, job->number, &a->small);
+        if (s.estimated && a->ns <= 0)
+            return ev_fail(err, EV_INFRA,
+                           "a worker did not build what no parent's sketch is known of");
         a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
@@ -273,6 +279,7 @@ static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
     EV_TRY(status);
     a->small = score_small_run(&s);
     a->filtered = s.filtered;
+    a->estimated = s.estimated;
     a->sketch = s.sketch;
     return EV_OK;
 }
@@ -347,6 +354,10 @@ static void note_verdict(course *c, const search_verdict *v) {
     }
     if (v->recalled)
         report->recalled_by[v->by]++;
+    report->estimated += v->estimated;
+    report->reckoned += v->reckoned;
+    report->reckoned_faster += v->reckoned_faster;
+    report->reckoned_slower += v->reckoned_slower;
     report->audited += v->audited;
     report->missed += v->missed;
     report->filtered += v->filtered;
@@ -381,6 +392,7 @@ static ev_status commit_one(course *c, ev_error *err) {
                             .operators = a->operators,
                             .stopped = a->stopped,
                             .recalled = a->recalled,
+                            .estimated = a->estimated,
                             .ns = a->ns,
                             .error = a->error,
                             .small = a->small,

@@ -15,12 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How a variant's sketch ran, as far as the times of its children hang on it; 0: not known. */
+typedef struct sketched {
+    double whole; /* modelled ns at full shape (score.whole_ns), or reckoned from the small cases */
+    double near;  /* small_run.sketch where `whole` was timed: a child near it need not be */
+    double due; /* a child's sketch that takes as long at full shape is not built: it has gained too
+                   little since LLVM built an ancestor */
+} sketched;
+
 typedef struct member {
     uint64_t child;
     json_t *genome; /* a reference of its own */
     size_t edits;
     double ns, error;
     small_run small;
+    sketched sketch;
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

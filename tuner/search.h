@@ -18,6 +18,7 @@
 #include "kernels/task.h"
 #include "tuner/front.h"
 #include "tuner/genomes.h"
+#include "tuner/population.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -97,6 +98,7 @@ typedef struct search_result {
     const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
     gate stopped;                      /* GATE_SEEN: dropped as known, the rest is not set */
     bool recalled;                     /* not timed, since one that ran alike is known */
+    bool estimated;                    /* ns is search_estimate's */
     double ns, error;                  /* when not stopped and not recalled */
     small_run small;
     bool filtered;       /* stopped by the filter alone, and not where the parents are slower */
@@ -118,6 +120,11 @@ typedef struct search_verdict {
     score_sketch sketch;
     bool audited; /* it was built and timed though it is known by a sketch or by its likeness */
     bool missed;  /* and its outcome is another */
+    bool estimated;
+    sketched sketched;
+    /* Audited children that would have been estimated, and what became of those: faster than the
+     * estimate by more than one part in a thousand, or slower, or stopped at a gate. */
+    bool reckoned, reckoned_faster, reckoned_slower;
 } search_verdict;
 
 /* Whether a committed child has this code. `sha256` is not looked at for SEARCH_BY_GENOME. */
@@ -130,6 +137,9 @@ bool search_is_over(const search *s, uint64_t child, const json_t *genome, searc
                     const char *sha256, uint64_t *same_as);
 /* Of a committed child: 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
+/* Time of a child, drawn and not committed, that was not built since its sketch gained nothing: by
+ * as much as its sketch takes longer than its faster parent's it is slower itself. */
+double search_estimate(const search *s, uint64_t child, const small_run *small);
 /* The next child in order. */
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) EV_CHECKED;
@@ -142,7 +152,7 @@ typedef struct search_best {
     uint64_t child;
     const json_t *genome; /* borrowed */
     double ns, error;
-    bool recalled; /* the time is that of one that ran alike */
+    bool recalled; /* the time is that of one that ran alike, or an estimate */
 } search_best;
 
 /* The best by time of all that were committed: fastest first, fewer edits first among equals. At

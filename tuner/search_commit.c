@@ -129,7 +129,8 @@ static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err
         s->outcomes = more;
         s->outcome_capacity = capacity;
     }
-    s->outcomes[s->committed] = (outcome){v->ns, v->error, v->small, v->stopped, v->filtered};
+    s->outcomes[s->committed] =
+        (outcome){v->ns, v->error, v->small, v->sketched, v->stopped, v->filtered};
     return EV_OK;
 }
 
@@ -236,7 +237,8 @@ member member_of(const search *s, const search_result *r, const search_verdict *
                     .edits = genome_edit_count(genome),
                     .ns = v->ns,
                     .error = v->error,
-                    .small = v->small};
+                    .small = v->small,
+                    .sketch = v->sketched};
 }
 
 static void keep_passed(search *s, const draft *d, const search_result *r,
@@ -245,7 +247,7 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
                      .genome = r->genome,
                      .ns = v->ns,
                      .error = v->error,
-                     .recalled = v->recalled};
+                     .recalled = v->recalled || v->estimated};
     archive_insert(s, &b, genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
@@ -280,10 +282,47 @@ static void judge(const search *s, const draft *d, const search_result *r, searc
         v->ns = o->ns;
         v->error = o->error;
         v->small = o->small;
+        v->sketched = o->sketched;
     }
-    v->is_best = search_passed(v) && (s->archive_count == 0 || v->ns < s->archive[0].ns);
+    v->is_best =
+        search_passed(v) && !r->estimated && (s->archive_count == 0 || v->ns < s->archive[0].ns);
     if (d->audits && !r->filtered)
         audit(s, r, v);
+}
+
+/* The sketch's time at full shape; where it was not timed, as its small cases have it. */
+static double whole_of(const draft *d, const small_run *small) {
+    if (small->whole > 0 || d->sketch.near <= 0)
+        return small->whole;
+    return d->sketch.whole * (small->sketch / d->sketch.near);
+}
+
+double search_estimate_of(const draft *d, const small_run *small) {
+    double whole = whole_of(d, small);
+    return d->sketch.whole > 0 ? d->parent_ns * (whole / d->sketch.whole) : d->parent_ns;
+}
+
+/* What was built sets a new mark; what was not keeps its parent's. */
+static sketched sketched_of(const draft *d, const search_verdict *v) {
+    double whole = v->small.whole;
+    return (sketched){.whole = v->estimated ? whole_of(d, &v->small) : whole,
+                      .near = whole > 0 ? v->small.sketch : 0,
+                      .due = v->estimated ? d->sketch.due : (1 - MISSED) * whole};
+}
+
+/* What the estimate of an audited child, had it been made, would have been worth. */
+static void judge_estimate(const draft *d, const search_result *r, search_verdict *v) {
+    bool is_known = v->seen || v->recalled, built = !r->estimated && !v->filtered;
+    v->estimated = !is_known && r->estimated;
+    if (!is_known)
+        v->sketched = sketched_of(d, v);
+    v->reckoned = d->audits && built && !is_known && !v->audited && d->sketch.due > 0 &&
+                  r->small.whole >= d->sketch.due;
+    if (!v->reckoned)
+        return;
+    double estimate = search_estimate_of(d, &r->small);
+    v->reckoned_faster = search_passed(v) && v->ns < estimate * (1 - MISSED);
+    v->reckoned_slower = !search_passed(v) || v->ns > estimate * (1 + MISSED);
 }
 
 static void judge_filter(const search *s, const draft *d, const search_result *r,
@@ -312,6 +351,7 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     judge(s, &d, result, out);
     EV_TRY(check_known(s, result, out, err));
     judge_filter(s, &d, result, out);
+    judge_estimate(&d, result, out);
     if (out->sketch != SKETCH_STOPPED)
         EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));

@@ -2,6 +2,7 @@
 #include "tuner/search_inside.h"
 
 #include "base/json.h"
+#include "fitness/fitness.h"
 #include "tuner/protocol.h"
 
 #include <assert.h>
@@ -11,7 +12,7 @@
 
 #define PROBES 16        /* one child in so many is not filtered */
 #define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
-#define AUDITS 32        /* one in so many is timed though it is like a known one */
+#define AUDITS 64        /* one in so many is timed though it is like a known one */
 #define ALTERNATIVES 4   /* arms of a step: if the wanted one has no place, the next */
 
 /* ---- messages ---- */
@@ -88,6 +89,23 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
     recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
 }
 
+/* What gained nothing by its sketch is not built by LLVM: a sketch that is as fast as its faster
+ * parent's on the small cases, or else at full shape. Where neither limit is known the sketch is
+ * timed all the same: its children's are held against it. */
+static void put_sketched(recipe *r, const search *s, const draft *d) {
+    const sketched *of = &d->sketch;
+    bool times = d->probes || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
+    if (s->rules->estimates)
+        recipe_put(r, r->message, "sketched",
+                   d->audits ? json_pack("[f,f]", 0.0, 0.0)
+                             : json_pack("[f,f]", times ? 0.0 : of->near, of->due));
+}
+
+double search_estimate(const search *s, uint64_t child, const small_run *small) {
+    assert(child >= s->committed && child < s->drawn);
+    return search_estimate_of(&s->drafts[child % SEARCH_LAG], small);
+}
+
 bool search_may_draw(const search *s) {
     return s->drawn < s->committed + SEARCH_LAG &&
            (s->drawn < s->opening_count || !s->rules->may_draw || s->rules->may_draw(s));
@@ -106,6 +124,7 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) {
     put_reach(&r, &d, &rng);
     put_sketch(&r, s, &rng);
     d.audits = s->drawn % AUDITS == AUDITS - 1;
+    put_sketched(&r, s, &d);
     made.island = d.island;
     made.generation = d.generation;
     recipe_put(&r, r.message, "stream",

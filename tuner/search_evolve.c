@@ -175,7 +175,9 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         recipe_put(r, r->message, "parents", json_pack("[o]", crossed));
         recipe_put(r, r->message, "crossed", json_true());
     }
-    d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
+    const member *faster = mate && mate->ns < first->ns ? mate : first;
+    d->parent_ns = faster->ns;
+    d->sketch = faster->sketch;
     d->reach = reach_of(&first->small, mate ? &mate->small : &first->small);
     d->parent = first->child;
     d->parent_edits = first->edits;
@@ -284,6 +286,7 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     recipe_put(r, r->message, "stock", json_pack("[o]", alone(&gain)));
     json_decref(gain.genome);
     d->parent_ns = best->ns;
+    d->sketch = best->sketch;
     d->parent_edits = best->edits;
     d->reach = reach_of(&best->small, &best->small);
     return true;
@@ -513,6 +516,7 @@ static void evolve_end(search *s) {
 const search_rules search_rules_evolve = {.opens_light = true,
                                           .opens_macros = true,
                                           .sketches = true,
+                                          .estimates = true,
                                           .begin = evolve_begin,
                                           .end = evolve_end,
                                           .draw = evolve_draw,

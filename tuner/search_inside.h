@@ -54,6 +54,7 @@ typedef struct draft {
     uint64_t parent;  /* the first parent's number */
     size_t parent_edits;
     small_run reach; /* the filter's limits; 0: none */
+    sketched sketch; /* the faster parent's */
     bool probes;     /* what the filter would stop is let through, to know what it costs */
     bool audits;     /* so is what a sketch or a likeness would make known */
     bool single;     /* one parent and one step */
@@ -64,6 +65,7 @@ typedef struct draft {
 typedef struct outcome {
     double ns, error;
     small_run small;
+    sketched sketched;
     gate stopped;
     bool filtered;
 } outcome;
@@ -96,6 +98,7 @@ typedef struct search_rules {
     bool opens_light;  /* children grow from the starts with the light pipeline */
     bool opens_macros; /* the opening tries each macro at each value */
     bool sketches;     /* what is wrong or like a known child is found so before it is built */
+    bool estimates;    /* and what gains nothing at full shape is given its time without that */
     bool optimised;    /* the base that its edits are of (ir/genome.h) */
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);
@@ -160,6 +163,8 @@ void search_open_arms(const search_start *start, const char *family, const bandi
 /* Borrows the genome. */
 member member_of(const search *s, const search_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* new, and stopped by no gate */
+/* As search_estimate. */
+double search_estimate_of(const draft *d, const small_run *small);
 /* The faster parent's time; its start's where it has no other. */
 double search_parent_ns(const search *s, const draft *d);
 /* ln(parent's time / child's), within bounds; 0: none. */

@@ -83,6 +83,9 @@ typedef struct tune_report {
     uint64_t recalled_by[SEARCH_HASHES];   /* new, and as fast as one that ran alike */
     uint64_t audited, missed; /* built and timed though known by sketch or likeness; otherwise than
                                  known */
+    /* Not built, since their sketch gained nothing at full shape; of those that would have been and
+     * were audited: all, faster and slower than estimated by more than one part in a thousand. */
+    uint64_t estimated, reckoned, reckoned_faster, reckoned_slower;
     /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
      * as their parent: regretted / probed is the filter's regret. */
     uint64_t filtered, probed, regretted;

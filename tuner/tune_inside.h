@@ -35,7 +35,7 @@ typedef struct arrival {
     gate stopped;
     double ns, error;
     small_run small;
-    bool filtered, recalled;
+    bool filtered, recalled, estimated;
     score_sketch sketch;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */
 } arrival;

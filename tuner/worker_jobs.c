@@ -154,6 +154,8 @@ typedef struct wish {
     /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
      * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
     score_sketch sketch;
+    bool times_sketch; /* at full shape as well; reach.whole: so slow there, it is not built */
+    double near_ns;    /* if it is near to that on the small cases, neither */
 } wish;
 
 /* One evaluation on its way. */
@@ -181,22 +183,32 @@ static ev_status ask_ran(void *context, const char *likeness, bool *known, ev_er
     return ask_hash(e->w, MESSAGE_RAN, likeness, known, err);
 }
 
-/* Runs the sketch on the small cases. What it does wrong, the variant does too; whether it fits on
- * the device says nothing. One that ran as a known one did is recalled. */
+/* Whether a sketch that passed is too slow to be built: at full shape, or, not timed there, on the
+ * small cases. */
+static bool gained_nothing(const score *s, const wish *wanted) {
+    double reach = wanted->reach.whole;
+    bool passed = s->stopped == GATE_NONE && !s->recalled;
+    return passed && reach > 0 && (s->whole_ns >= reach || s->whole_ns == 0);
+}
+
+/* Runs the sketch. What it does wrong, the variant does too; whether it fits on the device says
+ * nothing. One that ran the small cases as a known one did is recalled. */
 static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     score s = {0};
     sketch->context = e;
     sketch->is_known = ask_sketch_ran;
     sketch->reach_ns = e->wanted->reach.sketch;
     sketch->reach_error = e->wanted->reach.error;
+    sketch->times_sketch = e->wanted->times_sketch;
+    sketch->near_ns = e->wanted->near_ns;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
     EV_TRY(run_score(e->w, sketch, &s, err));
-    bool wrong = s.stopped == GATE_SAFE || s.stopped == GATE_ACCURATE;
+    bool wrong = s.stopped != GATE_NONE && s.stopped != GATE_EMIT && !s.filtered;
     if (wrong)
         s.sketch = e->wanted->sketch;
-    s.sketch_ns = s.small_ns;
-    s.small_ns = 0;
-    e->ended = s.recalled || s.filtered || s.sketch == SKETCH_STOPPED;
+    score_take_sketch(&s);
+    s.estimated = gained_nothing(&s, e->wanted);
+    e->ended = s.recalled || s.filtered || s.estimated || s.sketch == SKETCH_STOPPED;
     e->score = s;
     e->build.candidate.was_sketched = s.stopped == GATE_NONE;
     return EV_OK;
@@ -243,6 +255,7 @@ static ev_status climb(evaluation *e, ev_error *err) {
     EV_TRY(run_whole(e->w, &e->build, &e->score, err));
     e->score.sketch = sketch.sketch;
     e->score.sketch_ns = sketch.sketch_ns;
+    e->score.whole_ns = sketch.whole_ns;
     return EV_OK;
 }
 
@@ -288,9 +301,13 @@ static ev_status draw(worker *w, const json_t *message, drawn_child *child, ev_s
 
 static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
     const json_t *reach = json_object_get(message, "reach");
+    const json_t *sketched = json_object_get(message, "sketched");
     wish wanted = {.reach = {.sketch = json_number_value(json_array_get(reach, 0)),
                              .built = json_number_value(json_array_get(reach, 1)),
-                             .error = json_number_value(json_array_get(reach, 2))},
+                             .error = json_number_value(json_array_get(reach, 2)),
+                             .whole = json_number_value(json_array_get(sketched, 1))},
+                   .times_sketch = sketched != NULL,
+                   .near_ns = json_number_value(json_array_get(sketched, 0)),
                    .sketch = device_properties_of(w->device)->modelled
                                  ? (score_sketch)ev_json_integer(message, "sketch", 0)
                                  : SKETCH_NOTHING};
