@@ -219,8 +219,11 @@ static void test_a_run_of_another_identity_is_refused(void **state) {
     expect_bad(records_resume(path, id, &r, &err), &err, "device", "vm:h200");
     json_decref(id);
     id = identity("vm:h200", 2);
-    expect_bad(records_resume(path, id, &r, &err), &err, "seed", "--records");
+    expect_bad(records_resume(path, id, &r, &err), &err, "seed", "give what that run was given");
     (void)json_object_set_new(id, "seed", json_integer(1));
+    (void)json_object_set_new(id, "protocol", json_integer(9));
+    expect_bad(records_resume(path, id, &r, &err), &err, "protocol", "the build that began it");
+    (void)json_object_del(id, "protocol");
     (void)json_array_clear(json_object_get(id, "tasks"));
     expect_bad(records_resume(path, id, &r, &err), &err, "tasks", "mul");
     json_decref(id);

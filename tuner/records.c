@@ -297,15 +297,21 @@ ev_status records_create(const char *path, const json_t *identity, records **out
 
 /* ---- identity ---- */
 
+/* What the build and not the command line gives. */
+static bool is_of_build(const char *key) {
+    return strcmp(key, "evoke") == 0 || strcmp(key, "protocol") == 0 || strcmp(key, "llvm") == 0;
+}
+
 static ev_status fail_identity(const records *r, const char *key, const json_t *theirs,
                                const json_t *ours, ev_error *err) {
     char *a = theirs ? ev_json_print(theirs, true) : NULL;
     char *b = ours ? ev_json_print(ours, true) : NULL;
-    ev_status status =
-        ev_fail(err, EV_BAD,
-                "cannot resume %s: its run has %s = %s and this one %s; give what that run was "
-                "given, or name another file by --records",
-                r->path, key, a ? a : "nothing", b ? b : "nothing");
+    ev_status status = ev_fail(
+        err, EV_BAD,
+        "cannot resume %s: its run has %s = %s and this one %s; %s, or name another file by "
+        "--records",
+        r->path, key, a ? a : "nothing", b ? b : "nothing",
+        is_of_build(key) ? "use the build that began it" : "give what that run was given");
     free(a);
     free(b);
     return status;
