@@ -535,6 +535,14 @@ static inline vm_race_how strong_how(const vm_warp *w, const ptx_insn *ip, vm_ra
     return all ? VM_RACE_ALL_TOLD : block ? VM_RACE_ALL_TOLD_BLOCK : VM_RACE_ALL;
 }
 
+/* An entry of reads names one warp; it need not be the one that the write meets. */
+static const char *over_what(uint32_t read) {
+    if (read & VM_RACE_BLOCKS)
+        return "a write over what several blocks read, first";
+    return read & VM_RACE_WARPS ? "a write over what several warps read, last"
+                                : "a write over what was read";
+}
+
 static bool check_lane_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, unsigned lane,
                              const race_access *a) {
     race_planes p = planes_of(w, x->space);
@@ -545,7 +553,7 @@ static bool check_lane_write(vm_warp *w, const ptx_insn *ip, const vm_access *x,
             if (e > a->horizon && write_conflicts(w, e, a, lane))
                 return race_found(w, ip, x, lane, e, "a write over what was written");
             if (r > a->horizon && read_conflicts(w, r, a, lane))
-                return race_found(w, ip, x, lane, r, "a write over what was read");
+                return race_found(w, ip, x, lane, r, over_what(r));
         }
     }
     return true;
