@@ -403,6 +403,14 @@ static ALWAYS_INLINE void read_row(const vm_warp *w, uint32_t *reads, unsigned f
         reads[j] = merged_read(w, reads[j], &r, first + (j >> shift));
 }
 
+/* merged_read for `last` of several lanes; `entry`: of all of them, where no other read counts. */
+static inline uint32_t merged_same(const vm_warp *w, uint32_t old, uint32_t entry,
+                                   const race_access *r, unsigned last) {
+    uint32_t merged = merged_read(w, old, r, last);
+    bool is_own = merged >> VM_RACE_SHIFT == entry >> VM_RACE_SHIFT;
+    return is_own ? entry | (merged & VM_RACE_KEPT) : merged; /* else an older read is kept */
+}
+
 /* The same words read by the lanes of `mask`. */
 static ALWAYS_INLINE void read_same(const vm_warp *w, uint32_t *reads, unsigned words,
                                     uint32_t mask, race_access r) {
@@ -411,7 +419,7 @@ static ALWAYS_INLINE void read_same(const vm_warp *w, uint32_t *reads, unsigned 
     for (unsigned k = 0; k < words; k++)
         reads[k] = r.lone ? entry | kept_of_read(reads[k], r.stamp >> VM_RACE_SHIFT, r.horizon,
                                                  last, VM_RACE_WARPS)
-                          : entry | (merged_read(w, reads[k], &r, last) & VM_RACE_KEPT);
+                          : merged_same(w, reads[k], entry, &r, last);
 }
 
 /* Groups of n lanes, `each` words a lane. */
