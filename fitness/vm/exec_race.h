@@ -277,8 +277,8 @@ static inline void read_lanes(const vm_warp *w, const vm_access *x, uint32_t mas
     }
 }
 
-/* False: look closer. An entry of a read keeps no written bits, so is_own asks for nothing else in
- * it: not several lanes or warps, not some. */
+/* False: look closer. An entry of a read has to be this lane's own to the last bit: weak, and of no
+ * other lane, warp or block. */
 static inline bool store_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
                                    const race_access *a) {
     race_planes p = planes_of(w, x->space);

@@ -119,13 +119,12 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
     return true;
 }
 
-/* The same of any access of whole words: true. */
-static inline bool look_at_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
+/* The same of any access of whole words. */
+static inline void look_at_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
                                  row_state *s) {
     const uint32_t *writes = planes_of(w, x->space).writes;
     for (uint32_t left = mask; left; left &= left - 1)
         look_at_row(s, writes + lane_offset(x, (unsigned)__builtin_ctz(left)) / 4, words_of(x));
-    return true;
 }
 
 /* Were all bytes of the access written? Before it is read. */
@@ -134,10 +133,12 @@ static inline bool check_initialised(vm_warp *w, const ptx_insn *ip, const vm_ac
     if (!needs_init(w, x))
         return true;
     row_state s = {0, VM_RACE_WRITTEN};
-    if (x->space != VM_SPACE_LOCAL && x->bytes >= 4 && !x->lane_kinds &&
-        (look_at_writes(w, x, mask, &s) || look_at_lanes(w, x, mask, &s)) &&
-        s.written == VM_RACE_WRITTEN)
-        return true;
+    if (x->space != VM_SPACE_LOCAL && x->bytes >= 4 && !x->lane_kinds) {
+        if (!look_at_writes(w, x, mask, &s))
+            look_at_lanes(w, x, mask, &s);
+        if (s.written == VM_RACE_WRITTEN)
+            return true;
+    }
     return check_lanes_initialised(w, ip, x, mask);
 }
 
