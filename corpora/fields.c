@@ -53,9 +53,12 @@ static void set_biases(const corpus_request *request, relu_mask *mask, channel_r
     for (size_t n = 0; n < channels; n++) {
         double place = n < dead ? 0.0 : (2.0 * (double)(n - dead) + 1.0) / (double)live - 1.0;
         double own = n < dead ? 0.0 : mean * (1.0 + spread * place);
-        mask->bias[ranks[n].channel] = own <= 0.0   ? -INFINITY
-                                       : own >= 1.0 ? INFINITY
-                                                    : random_normal_quantile(own);
+        if (own <= 0.0)
+            mask->bias[ranks[n].channel] = -INFINITY;
+        else if (own >= 1.0)
+            mask->bias[ranks[n].channel] = INFINITY;
+        else
+            mask->bias[ranks[n].channel] = random_normal_quantile(own);
     }
 }
 

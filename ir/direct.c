@@ -286,7 +286,12 @@ static void select_shuffle(ir_direct *d, LLVMValueRef insn) {
     for (unsigned i = 0; i < count; i++) {
         int from = LLVMGetMaskValue(insn, i);
         direct_operand none = {.cls = a[0].cls, .bits = a[0].bits};
-        result[i] = from < 0 ? none : (unsigned)from < n ? a[from] : b[(unsigned)from - n];
+        if (from < 0)
+            result[i] = none;
+        else if ((unsigned)from < n)
+            result[i] = a[from];
+        else
+            result[i] = b[(unsigned)from - n];
     }
     direct_define(d, insn, result, count);
 }

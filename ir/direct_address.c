@@ -66,10 +66,13 @@ static LLVMValueRef strip_constant(ir_direct *d, LLVMValueRef value, wraps kind,
     LLVMValueRef by = LLVMGetOperand(value, 1);
     if (!LLVMIsAConstantInt(by))
         return NULL;
-    bool ok = known->opcode == LLVMOr  ? LLVMGetIsDisjoint(value)
-              : kind == WRAPS_SIGNED   ? LLVMGetNSW(value)
-              : kind == WRAPS_UNSIGNED ? LLVMGetNUW(value)
-                                       : true;
+    bool ok = true;
+    if (known->opcode == LLVMOr)
+        ok = LLVMGetIsDisjoint(value);
+    else if (kind == WRAPS_SIGNED)
+        ok = LLVMGetNSW(value);
+    else if (kind == WRAPS_UNSIGNED)
+        ok = LLVMGetNUW(value);
     /* of a signed number without the lowest bits, or with a constant of the sign's */
     if (!ok)
         return NULL;
@@ -207,10 +210,9 @@ static const char *symbol_name(ir_direct *d, LLVMValueRef variable) {
     for (size_t i = 0; i < length; i++) {
         bool odd = name[i] == '.' || name[i] == '@';
         if (odd && local)
-            memcpy(at, "_$_", 3);
+            at = stpcpy(at, "_$_");
         else
-            *at = name[i];
-        at += odd && local ? 3 : 1;
+            *at++ = name[i];
         if ((odd && !local) ||
             (!odd && name[i] != '_' && name[i] != '$' && !(name[i] >= '0' && name[i] <= '9') &&
              !((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z')))
@@ -271,7 +273,13 @@ static const char *type_name(const direct_leaf *leaf) {
         return ".f64";
     if (leaf->is_float)
         return ".b16";
-    return leaf->bits <= 8 ? ".u8" : leaf->bits == 16 ? ".u16" : leaf->bits == 32 ? ".u32" : ".u64";
+    if (leaf->bits <= 8)
+        return ".u8";
+    if (leaf->bits == 16)
+        return ".u16";
+    if (leaf->bits == 32)
+        return ".u32";
+    return ".u64";
 }
 
 static const char *name_of(ir_direct *d, const char *const *parts, size_t count) {
@@ -286,7 +294,11 @@ static const char *name_of(ir_direct *d, const char *const *parts, size_t count)
 }
 
 static const char *width_name(unsigned together) {
-    return together == 4 ? ".v4" : together == 2 ? ".v2" : "";
+    if (together == 4)
+        return ".v4";
+    if (together == 2)
+        return ".v2";
+    return "";
 }
 
 static const char *access_name(ir_direct *d, const access *a, unsigned together) {
@@ -495,7 +507,11 @@ static const char *atomic_verb(LLVMAtomicRMWBinOp op, const direct_leaf *leaf) {
     case LLVMAtomicRMWBinOpUMin:
         return wide ? ".min.u64" : ".min.u32";
     case LLVMAtomicRMWBinOpFAdd:
-        return leaf->cls == DIRECT_F ? ".add.f32" : leaf->cls == DIRECT_FD ? ".add.f64" : NULL;
+        if (leaf->cls == DIRECT_F)
+            return ".add.f32";
+        if (leaf->cls == DIRECT_FD)
+            return ".add.f64";
+        return NULL;
     case LLVMAtomicRMWBinOpUIncWrap:
         return wide ? NULL : ".inc.u32";
     case LLVMAtomicRMWBinOpUDecWrap:

@@ -61,7 +61,11 @@ static int power_of(direct_operand by) {
 }
 
 static direct_operand by_power(ir_direct *d, LLVMOpcode opcode, direct_operand a, int power) {
-    unsigned width = a.cls == DIRECT_RS ? 16 : a.cls == DIRECT_R ? 32 : 64;
+    unsigned width = 64;
+    if (a.cls == DIRECT_RS)
+        width = 16;
+    else if (a.cls == DIRECT_R)
+        width = 32;
     direct_operand by = direct_int(a.cls, width, power);
     int64_t mask = (int64_t)(((uint64_t)1 << power) - 1);
     a.bits = (uint8_t)width;
@@ -109,6 +113,12 @@ direct_operand direct_divide(ir_direct *d, LLVMOpcode opcode, direct_operand a, 
         return by_power(d, opcode, a, power_of(b));
     if (by_constant(d, opcode, a, b, &result))
         return result;
-    unsigned row = opcode == LLVMUDiv ? 0 : opcode == LLVMSDiv ? 1 : opcode == LLVMURem ? 2 : 3;
+    unsigned row = 3;
+    if (opcode == LLVMUDiv)
+        row = 0;
+    else if (opcode == LLVMSDiv)
+        row = 1;
+    else if (opcode == LLVMURem)
+        row = 2;
     return direct_pure2(d, ops[row][a.cls - DIRECT_RS], a.cls, a, b);
 }

@@ -384,7 +384,13 @@ static direct_operand plain(ir_direct *d, const direct_value *value, direct_oper
                                           {"mul.rn.f32", "mul.rn.f64"},
                                           {"div.rn.f32", "div.rn.f64"}};
     unsigned wide = a.cls - DIRECT_F;
-    unsigned row = opcode == LLVMFAdd ? 0 : opcode == LLVMFSub ? 1 : opcode == LLVMFMul ? 2 : 3;
+    unsigned row = 3;
+    if (opcode == LLVMFAdd)
+        row = 0;
+    else if (opcode == LLVMFSub)
+        row = 1;
+    else if (opcode == LLVMFMul)
+        row = 2;
     if (row == 3 && a.kind == DIRECT_INT && a.imm == one_of(a.cls).imm)
         return direct_reciprocal(d, value, b);
     if (by_reciprocal(value))

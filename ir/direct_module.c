@@ -14,7 +14,13 @@ static const char *param_type(const direct_leaf *leaf) {
         return "f64";
     if (leaf->is_float)
         return "b16";
-    return leaf->bits <= 8 ? "u8" : leaf->bits == 16 ? "u16" : leaf->bits == 32 ? "u32" : "u64";
+    if (leaf->bits <= 8)
+        return "u8";
+    if (leaf->bits == 16)
+        return "u16";
+    if (leaf->bits == 32)
+        return "u32";
+    return "u64";
 }
 
 const char *direct_param_load(const direct_leaf *leaf) {
@@ -24,10 +30,13 @@ const char *direct_param_load(const direct_leaf *leaf) {
         return "ld.param.f64";
     if (leaf->is_float)
         return "ld.param.b16";
-    return leaf->bits <= 8    ? "ld.param.u8"
-           : leaf->bits == 16 ? "ld.param.u16"
-           : leaf->bits == 32 ? "ld.param.u32"
-                              : "ld.param.u64";
+    if (leaf->bits <= 8)
+        return "ld.param.u8";
+    if (leaf->bits == 16)
+        return "ld.param.u16";
+    if (leaf->bits == 32)
+        return "ld.param.u32";
+    return "ld.param.u64";
 }
 
 static void print_parameters(ir_direct *d, ev_str *out) {
@@ -48,10 +57,13 @@ static void write_bytes(ir_direct *d, LLVMValueRef value, unsigned char *to);
 
 static void write_members(ir_direct *d, LLVMValueRef value, LLVMTypeRef type, unsigned char *to) {
     bool is_struct = LLVMGetTypeKind(type) == LLVMStructTypeKind;
-    unsigned count = is_struct ? LLVMCountStructElementTypes(type)
-                     : LLVMGetTypeKind(type) == LLVMVectorTypeKind
-                         ? LLVMGetVectorSize(type)
-                         : (unsigned)LLVMGetArrayLength2(type);
+    unsigned count;
+    if (is_struct)
+        count = LLVMCountStructElementTypes(type);
+    else if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        count = LLVMGetVectorSize(type);
+    else
+        count = (unsigned)LLVMGetArrayLength2(type);
     for (unsigned i = 0; i < count; i++) {
         uint64_t at = is_struct ? LLVMOffsetOfElement(d->layout, type, i)
                                 : i * LLVMABISizeOfType(d->layout, LLVMGetElementType(type));
@@ -103,7 +115,11 @@ static void print_variable(ir_direct *d, const direct_symbol *symbol, ev_str *ou
     }
     uint64_t size = LLVMABISizeOfType(d->layout, LLVMGlobalGetValueType(variable));
     bool is_extern = LLVMIsDeclaration(variable);
-    const char *seen = is_extern ? ".extern " : local || symbol->space == 3 ? "" : ".visible ";
+    const char *seen = ".visible ";
+    if (is_extern)
+        seen = ".extern ";
+    else if (local || symbol->space == 3)
+        seen = "";
     ev_str_printf(out, "%s%s .align %u .b8 %s[", seen, spaces[symbol->space],
                   LLVMPreferredAlignmentOfGlobal(d->layout, variable), symbol->name);
     if (size > 0)

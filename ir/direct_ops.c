@@ -169,7 +169,8 @@ static bool select_wide(ir_direct *d, LLVMValueRef insn, LLVMOpcode opcode, dire
             continue;
         if (LLVMIsAConstantInt(right)) {
             int64_t by = LLVMConstIntGetSExtValue(right);
-            by = opcode == LLVMShl ? (by < 31 ? (int64_t)1 << by : -1) : by;
+            if (opcode == LLVMShl)
+                by = by < 31 ? (int64_t)1 << by : -1;
             if (by < 0 || by > INT32_MAX)
                 continue;
             b = direct_int(DIRECT_R, 0, by);
@@ -381,9 +382,11 @@ static direct_operand truncate_to(ir_direct *d, direct_operand a, const direct_l
         direct_operand bit = direct_pure2(d, ands[a.cls], a.cls, a, direct_int(a.cls, 0, 1));
         return direct_pure2(d, tests[a.cls], DIRECT_P, bit, direct_int(a.cls, 0, 0));
     }
-    const char *op = a.cls == DIRECT_R     ? "cvt.u16.u32"
-                     : to->cls == DIRECT_R ? "cvt.u32.u64"
-                                           : "cvt.u16.u64";
+    const char *op = "cvt.u16.u64";
+    if (a.cls == DIRECT_R)
+        op = "cvt.u16.u32";
+    else if (to->cls == DIRECT_R)
+        op = "cvt.u32.u64";
     return direct_pure1(d, op, to->cls, a);
 }
 
@@ -537,9 +540,9 @@ static void select_bitcast(ir_direct *d, LLVMValueRef insn) {
     for (unsigned i = 0; wanted == count && i < count; i++)
         result[i] = recast(d, a[i], &leaves[i]);
     for (unsigned i = 0; wanted < count && i < wanted; i++)
-        result[i] = join(d, a + i * (count / wanted), count / wanted, &leaves[i]);
+        result[i] = join(d, a + (size_t)i * (count / wanted), count / wanted, &leaves[i]);
     for (unsigned i = 0; wanted > count && i < count; i++)
-        split(d, a[i], wanted / count, leaves, result + i * (wanted / count));
+        split(d, a[i], wanted / count, leaves, result + (size_t)i * (wanted / count));
     direct_define(d, insn, result, wanted);
 }
 

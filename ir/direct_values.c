@@ -42,7 +42,14 @@ static bool leaf_of_integer(unsigned bits, direct_leaf *out) {
     if (bits > 64)
         return false;
     out->bits = (uint8_t)bits;
-    out->cls = bits == 1 ? DIRECT_P : bits <= 16 ? DIRECT_RS : bits <= 32 ? DIRECT_R : DIRECT_RD;
+    if (bits == 1)
+        out->cls = DIRECT_P;
+    else if (bits <= 16)
+        out->cls = DIRECT_RS;
+    else if (bits <= 32)
+        out->cls = DIRECT_R;
+    else
+        out->cls = DIRECT_RD;
     return true;
 }
 
@@ -162,9 +169,13 @@ static unsigned constant_parts(ir_direct *d, LLVMValueRef value, LLVMTypeRef typ
         return 1;
     }
     LLVMTypeKind kind = LLVMGetTypeKind(type);
-    unsigned count = kind == LLVMVectorTypeKind  ? LLVMGetVectorSize(type)
-                     : kind == LLVMArrayTypeKind ? (unsigned)LLVMGetArrayLength2(type)
-                                                 : LLVMCountStructElementTypes(type);
+    unsigned count;
+    if (kind == LLVMVectorTypeKind)
+        count = LLVMGetVectorSize(type);
+    else if (kind == LLVMArrayTypeKind)
+        count = (unsigned)LLVMGetArrayLength2(type);
+    else
+        count = LLVMCountStructElementTypes(type);
     unsigned total = 0;
     for (unsigned i = 0; i < count; i++) {
         LLVMTypeRef part = kind == LLVMStructTypeKind ? LLVMStructGetTypeAtIndex(type, i)
@@ -395,9 +406,11 @@ direct_operand direct_to_space(ir_direct *d, direct_operand pointer, unsigned sp
         pointer.space = (uint8_t)space;
         return pointer;
     }
-    const char *op = from == 0 && space <= 5   ? from_generic[space]
-                     : space == 0 && from <= 5 ? to_generic[from]
-                                               : NULL;
+    const char *op = NULL;
+    if (from == 0 && space <= 5)
+        op = from_generic[space];
+    else if (space == 0 && from <= 5)
+        op = to_generic[from];
     if (!op) {
         direct_refuse(d, NULL, "a pointer from one named address space to another");
         return pointer;
@@ -409,9 +422,11 @@ direct_operand direct_to_space(ir_direct *d, direct_operand pointer, unsigned sp
 }
 
 direct_operand direct_extended(ir_direct *d, direct_operand operand, bool is_signed) {
-    unsigned bits = operand.bits, full = operand.cls == DIRECT_RS  ? 16
-                                         : operand.cls == DIRECT_R ? 32
-                                                                   : 64;
+    unsigned bits = operand.bits, full = 64;
+    if (operand.cls == DIRECT_RS)
+        full = 16;
+    else if (operand.cls == DIRECT_R)
+        full = 32;
     if (operand.kind == DIRECT_UNDEF || bits == full)
         return operand;
     if (operand.kind == DIRECT_INT) {

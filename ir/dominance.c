@@ -29,7 +29,7 @@ static void number_postorder(work *w) {
     enum { SEEN = UINT32_MAX - 1 };
     for (uint32_t n = 0; n < g->count; n++)
         w->rank[n] = IR_NONE;
-    uint32_t depth = 1;
+    size_t depth = 1;
     w->stack[0] = 0;
     w->stack[1] = g->first[0];
     w->rank[0] = SEEN;

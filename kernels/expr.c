@@ -84,7 +84,7 @@ static bool whole_divide(operation op, int64_t a, int64_t b, int64_t *out) {
 static bool whole_power(int64_t a, int64_t b, int64_t *out) {
     *out = 1;
     if (a == 0 || a == 1 || a == -1) {
-        *out = b == 0 ? 1 : a == -1 && b % 2 == 0 ? 1 : a;
+        *out = b == 0 || (a == -1 && b % 2 == 0) ? 1 : a;
         return true;
     }
     for (int64_t i = 0; i < b; i++) { /* ends by overflow after 63 rounds at most */
@@ -122,10 +122,11 @@ static bool whole_apply(operation op, int64_t a, int64_t b, int64_t *out) {
 /* By squaring. */
 static double real_power(double a, int64_t b) {
     uint64_t n = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-    double result = 1.0;
-    for (double square = a; n; n >>= 1, square *= square) {
+    double result = 1.0, square = a;
+    for (; n; n >>= 1) {
         if (n & 1)
             result *= square;
+        square *= square;
     }
     return b < 0 ? 1.0 / result : result;
 }
@@ -291,7 +292,11 @@ static ev_status read_product(reader *r, expr_value *out) {
     for (;;) {
         skip_space(r);
         const char *at = r->at;
-        operation op = *at == '*' ? MUL : *at == '/' ? DIV : MOD;
+        operation op = MOD;
+        if (*at == '*')
+            op = MUL;
+        else if (*at == '/')
+            op = DIV;
         if (*at == '\0' || strchr("*/%", *at) == NULL)
             return EV_OK;
         r->at++;

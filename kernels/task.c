@@ -214,9 +214,11 @@ static int64_t macro_value(const task_macro *macro, const expr_name *macros, siz
 }
 
 static const char *rule_text(const task_start *start, task_rule rule, int axis) {
-    return rule == RULE_GRID    ? start->grid[axis]
-           : rule == RULE_BLOCK ? start->block[axis]
-                                : start->shared;
+    if (rule == RULE_GRID)
+        return start->grid[axis];
+    if (rule == RULE_BLOCK)
+        return start->block[axis];
+    return start->shared;
 }
 
 /* CUDA's limits for every compute capability from 5.0 on. */
