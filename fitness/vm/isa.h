@@ -23,6 +23,6 @@ typedef struct vm_isa_row {
 /* False: there are no more rows. Only what a text can have counts. */
 bool vm_isa_row_get(size_t index, vm_isa_row *out);
 /* All tables as Markdown: docs/isa.md. */
-void vm_isa_print_markdown(ev_str *out);
+void vm_isa_print_markdown(ev_str *s);
 
 #endif

@@ -209,11 +209,9 @@ static bool parse_values(ptx_loader *L, value_list *list) {
 }
 
 static bool fail_value(ptx_loader *L, const ptx_operand *o, const ptx_var *v, bool result) {
+    const char *others = result ? " or a register" : ", a register or a number";
     return ptx_fail_operand(L, o->at, "a .param variable of this function of %u bytes for '%s'%s",
-                            v->bytes, v->name,
-                            v->array ? ""
-                            : result ? " or a register"
-                                     : ", a register or a number");
+                            v->bytes, v->name, v->array ? "" : others);
 }
 
 static bool bind_register(ptx_loader *L, const ptx_operand *o, const ptx_var *v, ptx_value *out) {

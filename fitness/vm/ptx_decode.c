@@ -13,7 +13,11 @@ typedef struct decoding {
 } decoding;
 
 static unsigned lane_bits(unsigned type_bits) {
-    return type_bits == 1 ? 1 : type_bits < 16 ? 16 : type_bits;
+    if (type_bits == 1)
+        return 1;
+    if (type_bits < 16)
+        return 16;
+    return type_bits;
 }
 
 /* Loads, stores and conversions take registers wider than their type. */
@@ -71,9 +75,11 @@ static uint32_t symbol_slot(decoding *d, const ptx_operand *o, unsigned bits) {
         return PTX_NONE;
     }
     uint64_t value = v->offset + (uint64_t)o->value;
-    unsigned base = v->space == VM_SPACE_GLOBAL ? PTX_BASE_GLOBAL
-                    : v->dynamic                ? PTX_BASE_DYNAMIC
-                                                : PTX_BASE_NONE;
+    unsigned base = PTX_BASE_NONE;
+    if (v->space == VM_SPACE_GLOBAL)
+        base = PTX_BASE_GLOBAL;
+    else if (v->dynamic)
+        base = PTX_BASE_DYNAMIC;
     return ptx_slot_const(L, bits, value, base);
 }
 
@@ -133,11 +139,15 @@ static bool put_destination(decoding *d, const ptx_operand *o, unsigned bits, bo
 }
 
 /* A register, literal or {vector} that a load fills or a store writes. */
+static uint8_t vector_length(const ptx_match *m) {
+    if (m->mod[PTX_G_vec] == PTX_M_V4)
+        return 4;
+    return m->mod[PTX_G_vec] == PTX_M_V2 ? 2 : 1;
+}
+
 static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
     ptx_insn *in = d->insn;
-    unsigned wanted = d->m->mod[PTX_G_vec] == PTX_M_V4   ? 4
-                      : d->m->mod[PTX_G_vec] == PTX_M_V2 ? 2
-                                                         : 1;
+    unsigned wanted = vector_length(d->m);
     const ptx_operand *items = o->kind == PTX_O_VECTOR ? o->items : o;
     unsigned have = o->kind == PTX_O_VECTOR ? o->count : 1;
     if (have != wanted)
@@ -322,9 +332,12 @@ static bool put_copy_source(decoding *d, const ptx_operand *o) {
         return ptx_fail_at(d->L, o->at, "found a register of %u bits; expected 32 or 64", bits);
     in->space = VM_SPACE_GLOBAL;
     in->e = bits;
-    in->v[0] = o->reg != PTX_NONE ? d->L->m->regs[o->reg].slot
-               : o->var           ? symbol_slot(d, &symbol, 64)
-                                  : ptx_slot_const(d->L, 64, 0, PTX_BASE_NONE);
+    if (o->reg != PTX_NONE)
+        in->v[0] = d->L->m->regs[o->reg].slot;
+    else if (o->var)
+        in->v[0] = symbol_slot(d, &symbol, 64);
+    else
+        in->v[0] = ptx_slot_const(d->L, 64, 0, PTX_BASE_NONE);
     in->v[1] = (uint32_t)(int32_t)o->value;
     return in->v[0] != PTX_NONE;
 }
@@ -511,9 +524,11 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
             return ptx_fail_at(L, v->at,
                                "found a vector; expected a mov of .b32 or .b64 with two "
                                "or four elements on one side");
-        ptx_type element = bits / v->count == 32   ? PTX_T_b32
-                           : bits / v->count == 16 ? PTX_T_b16
-                                                   : PTX_T_b8;
+        ptx_type element = PTX_T_b8;
+        if (bits / v->count == 32)
+            element = PTX_T_b32;
+        else if (bits / v->count == 16)
+            element = PTX_T_b16;
         ptx_match part = *d->m;
         part.t = (uint8_t)element;
         part.mod[PTX_G_vec] = v->count == 4 ? PTX_M_V4 : PTX_M_V2;
@@ -575,9 +590,7 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
             return !L->failed && !L->oom;
     }
     if (d.op->shape == PTX_S_LD || d.op->shape == PTX_S_ST) /* data first: its count sizes checks */
-        insn->count = match->mod[PTX_G_vec] == PTX_M_V4   ? 4
-                      : match->mod[PTX_G_vec] == PTX_M_V2 ? 2
-                                                          : 1;
+        insn->count = vector_length(match);
     bool tensor = ptx_shape_is_tensor(d.op->shape);
     if (tensor && !ptx_tensor_prepare(L, match, at, insn))
         return false;

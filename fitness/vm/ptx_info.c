@@ -22,7 +22,8 @@ const char *vm_module_text(const vm_module *m, size_t *bytes) {
 
 bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
     for (const ptx_var *v = m->variables; v; v = v->next) {
-        if ((v->space != VM_SPACE_GLOBAL && v->space != VM_SPACE_CONST) || strcmp(v->name, name))
+        if ((v->space != VM_SPACE_GLOBAL && v->space != VM_SPACE_CONST) ||
+            strcmp(v->name, name) != 0)
             continue;
         *out = (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
         return true;
@@ -82,7 +83,11 @@ uint32_t vm_module_register_count(const vm_module *m) {
 
 unsigned vm_module_register_words(const vm_module *m, uint32_t reg) {
     unsigned bits = m->regs[reg].bits;
-    return bits == 1 ? 0 : bits == 64 ? 2 : 1;
+    if (bits == 1)
+        return 0;
+    if (bits == 64)
+        return 2;
+    return 1;
 }
 
 const char *vm_module_line(const vm_module *m, uint32_t line, size_t *bytes) {
@@ -103,13 +108,17 @@ vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc) {
     char kind = ptx_type_kind((ptx_type)in->t);
     switch (pipe) {
     case PTX_PIPE_FLOAT:
-        return kind == 'F' ? (bits == 64 ? VM_PIPE_FP64 : VM_PIPE_FP32) : VM_PIPE_FP16;
+        if (kind != 'F')
+            return VM_PIPE_FP16;
+        return bits == 64 ? VM_PIPE_FP64 : VM_PIPE_FP32;
     case PTX_PIPE_CONV:
         return bits == 64 || from == 64 ? VM_PIPE_CVT64 : VM_PIPE_CVT;
     case PTX_PIPE_MEMORY:
-        return in->space == VM_SPACE_SHARED                                 ? VM_PIPE_LSU_SHARED
-               : in->space == VM_SPACE_CONST || in->space == VM_SPACE_PARAM ? VM_PIPE_CONSTANT
-                                                                            : VM_PIPE_LSU_GLOBAL;
+        if (in->space == VM_SPACE_SHARED)
+            return VM_PIPE_LSU_SHARED;
+        if (in->space == VM_SPACE_CONST || in->space == VM_SPACE_PARAM)
+            return VM_PIPE_CONSTANT;
+        return VM_PIPE_LSU_GLOBAL;
     default:
         return (vm_pipe)pipe;
     }
@@ -280,7 +289,8 @@ char *vm_module_disassemble(const vm_module *m, uint32_t pc) {
         ev_str_printf(&s, "@%s%s ", in->negate & 0x80 ? "!" : "", m->regs[cold->guard_reg].name);
     ev_str_append(&s, cold->name);
     for (unsigned i = 0; i < cold->operand_count; i++) {
-        ev_str_append(&s, i == 0 ? " " : cold->operands[i].piped ? "|" : ", ");
+        const char *between = cold->operands[i].piped ? "|" : ", ";
+        ev_str_append(&s, i == 0 ? " " : between);
         print_operand(&s, m, &cold->operands[i]);
     }
     if (in->row == PTX_OP_CALL)

@@ -58,7 +58,11 @@ void ptx_pattern_text(const char *pattern, char *out, size_t size) {
     *out = 0;
     for (pattern = ptx_pattern_next(pattern, &item); item.letter && used < size;
          pattern = ptx_pattern_next(pattern, &item)) {
-        const char *before = item.piped ? "|" : used ? ", " : "";
+        const char *before = "";
+        if (item.piped)
+            before = "|";
+        else if (used)
+            before = ", ";
         const char *word = operand_word(item.letter, &source);
         if (item.piped && *out == 'p')
             word = "q";

@@ -16,6 +16,13 @@ static bool is_name(char c) {
     return is_name_start(c) || is_digit(c);
 }
 
+/* Characters of a directive's name that stand here: one of a word, or the two of "::". */
+static size_t directive_step(const char *at) {
+    if (is_name(*at))
+        return 1;
+    return at[0] == ':' && at[1] == ':' ? 2 : 0;
+}
+
 static void skip_block_comment(ptx_lexer *lex) {
     const char *p = lex->pos + 2;
     while (p < lex->end && !(p[0] == '*' && p + 1 < lex->end && p[1] == '/')) {
@@ -75,7 +82,12 @@ static void read_hex_float(ptx_lexer *lex, ptx_token *t, unsigned digits) {
     const char *p = lex->pos + 2;
     const char *start = p;
     bool ok = read_digits(&p, 16, &t->value) && p - start == digits;
-    t->kind = !ok ? PTX_K_BAD : digits == 8 ? PTX_K_F32 : PTX_K_F64;
+    if (!ok)
+        t->kind = PTX_K_BAD;
+    else if (digits == 8)
+        t->kind = PTX_K_F32;
+    else
+        t->kind = PTX_K_F64;
     lex->pos = p;
 }
 
@@ -142,7 +154,12 @@ static void read_string(ptx_lexer *lex, ptx_token *t) {
         p += *p == '\\' && p + 1 < lex->end ? 2 : 1;
     bool closed = p < lex->end && *p == '"';
     t->kind = closed ? PTX_K_STRING : PTX_K_BAD;
-    lex->pos = closed ? p + 1 : p > lex->end ? lex->end : p;
+    if (closed)
+        lex->pos = p + 1;
+    else if (p > lex->end)
+        lex->pos = lex->end;
+    else
+        lex->pos = p;
 }
 
 void ptx_lex_next(ptx_lexer *lex) {
@@ -160,8 +177,8 @@ void ptx_lex_next(ptx_lexer *lex) {
     } else if (c == '.' && is_name_start(lex->pos[1])) {
         t->kind = PTX_K_DIRECTIVE;
         lex->pos++;
-        while (is_name(*lex->pos) || (lex->pos[0] == ':' && lex->pos[1] == ':' && lex->pos++))
-            lex->pos++;
+        for (size_t step; (step = directive_step(lex->pos)) > 0;)
+            lex->pos += step;
     } else if (c == '"') {
         read_string(lex, t);
     } else {

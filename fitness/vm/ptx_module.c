@@ -82,10 +82,8 @@ static bool parse_performance(ptx_loader *L, ptx_func *f) {
             place = &f->pub.min_blocks;
         else if (word(L, ".maxnreg"))
             place = &f->pub.max_registers;
-        else if (word(L, ".maxnctapersm"))
-            place = &ignored;
-        else if (word(L, ".maxclusterrank") || word(L, ".abi_preserve") ||
-                 word(L, ".abi_preserve_control"))
+        else if (word(L, ".maxnctapersm") || word(L, ".maxclusterrank") ||
+                 word(L, ".abi_preserve") || word(L, ".abi_preserve_control"))
             place = &ignored;
         else if (word(L, ".noreturn") || word(L, ".explicitcluster"))
             continue;

@@ -15,10 +15,13 @@ static const char *const pipe_names[] = {
 };
 
 static const char *pipe_name(uint8_t pipe) {
-    return pipe == PTX_PIPE_FLOAT    ? "fp16, fp32 or fp64"
-           : pipe == PTX_PIPE_CONV   ? "cvt or cvt64"
-           : pipe == PTX_PIPE_MEMORY ? "by space"
-                                     : pipe_names[pipe];
+    if (pipe == PTX_PIPE_FLOAT)
+        return "fp16, fp32 or fp64";
+    if (pipe == PTX_PIPE_CONV)
+        return "cvt or cvt64";
+    if (pipe == PTX_PIPE_MEMORY)
+        return "by space";
+    return pipe_names[pipe];
 }
 
 static void print_types(char *out, size_t size, uint32_t types) {
@@ -39,11 +42,10 @@ static void print_form(char *out, size_t size, const ptx_op *op) {
         bool optional = item[length - 1] == '?';
         size_t bare = length - optional;
         bool group = *item != '.' && bare > 1;
+        const char *before = group ? ".<" : ".";
         used += (size_t)snprintf(out + used, size - used, "%s%s%.*s%s%s", optional ? "{" : "",
-                                 *item == '.' ? ""
-                                 : group      ? ".<"
-                                              : ".",
-                                 (int)bare, item, group ? ">" : "", optional ? "}" : "");
+                                 *item == '.' ? "" : before, (int)bare, item, group ? ">" : "",
+                                 optional ? "}" : "");
         item += length + (item[length] == ' ');
     }
 }

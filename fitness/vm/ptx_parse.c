@@ -121,12 +121,13 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
         return NULL;
     }
     element *= lanes;
-    if (element * count > MAX_VARIABLE) {
+    uint64_t bytes = element * count;
+    if (bytes > MAX_VARIABLE) {
         ptx_fail_at(L, at, "found a variable of %llu bytes; expected at most 2^28",
-                    (unsigned long long)(element * count));
+                    (unsigned long long)bytes);
         return NULL;
     }
-    v->bytes = (uint32_t)(element * count);
+    v->bytes = (uint32_t)bytes;
     if (v->align < element && (v->align == 0))
         v->align = element;
     if (length == 1 && *at == '_' && space == VM_SPACE_PARAM) /* of a prototype: nameless */
@@ -241,7 +242,8 @@ static bool parse_initial_value(ptx_loader *L, ptx_var *v, uint64_t *at) {
     } else if (t->kind == PTX_K_INT) {
         value = minus ? 0 - value : value;
     } else if (t->kind == PTX_K_F32 || t->kind == PTX_K_F64) {
-        value ^= !minus ? 0 : t->kind == PTX_K_F32 ? 0x80000000u : 1ull << 63;
+        uint64_t sign = t->kind == PTX_K_F32 ? 0x80000000u : 1ull << 63;
+        value ^= minus ? sign : 0;
     } else {
         return ptx_fail_expected(L, "an initial value");
     }

@@ -43,7 +43,10 @@ static uint32_t letters_of(const char *names) {
     uint32_t letters = 0;
     bool begins = true;
     for (const char *at = names; *at; at++) {
-        letters |= *at == '*' ? UINT32_MAX : begins ? letter(*at) : 0;
+        if (*at == '*')
+            letters = UINT32_MAX;
+        else if (begins)
+            letters |= letter(*at);
         begins = *at == ' ';
     }
     return letters;
@@ -188,7 +191,12 @@ bool ptx_target_find(const char *text, size_t length, ptx_target *out) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (targets[i].sm == out->sm) {
             const target_row *r = &targets[i];
-            out->version = out->suffix == 'a' ? r->a : out->suffix == 'f' ? r->f : r->plain;
+            if (out->suffix == 'a')
+                out->version = r->a;
+            else if (out->suffix == 'f')
+                out->version = r->f;
+            else
+                out->version = r->plain;
             return out->version != 0;
         }
     return false;

@@ -254,7 +254,11 @@ uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length) {
 }
 
 uint32_t ptx_slot_const(ptx_loader *L, unsigned bits, uint64_t value, unsigned base) {
-    unsigned width = bits == 1 ? 1 : bits == 64 ? 64 : 32;
+    unsigned width = 32;
+    if (bits == 1)
+        width = 1;
+    else if (bits == 64)
+        width = 64;
     if (bits == 16)
         value &= 0xffff;
     if (width == 32)

@@ -30,14 +30,22 @@ static ptx_type element_type(const ptx_match *m, char letter) {
     switch (ptx_op_get(m->row)->shape) {
     case PTX_S_MMA_QUADS:
     case PTX_S_MMA_F16:
-        return factor ? PTX_T_f16 : letter == 'C' && u != PTX_T_none ? u : t;
+        if (factor)
+            return PTX_T_f16;
+        if (letter == 'C' && u != PTX_T_none)
+            return u;
+        return t;
     case PTX_S_MMA_BF16:
         return factor ? PTX_T_bf16 : t;
     case PTX_S_MMA_TF32:
         return factor ? PTX_T_tf32 : t;
     case PTX_S_MMA_INT:
     case PTX_S_MMA_BITS:
-        return !factor ? PTX_T_s32 : letter == 'B' && u != PTX_T_none ? u : t;
+        if (!factor)
+            return PTX_T_s32;
+        if (letter == 'B' && u != PTX_T_none)
+            return u;
+        return t;
     default:
         return t;
     }
@@ -45,13 +53,19 @@ static ptx_type element_type(const ptx_match *m, char letter) {
 
 /* Which of A, B and C a load or store moves; what stands in the pattern is only its place. */
 static char moved_matrix(const ptx_match *m) {
-    return m->mod[PTX_G_ab] == PTX_M_AB_A ? 'A' : m->mod[PTX_G_ab] == PTX_M_AB_B ? 'B' : 'C';
+    if (m->mod[PTX_G_ab] == PTX_M_AB_A)
+        return 'A';
+    if (m->mod[PTX_G_ab] == PTX_M_AB_B)
+        return 'B';
+    return 'C';
 }
 
 static unsigned elements_of(ptx_tile s, char letter) {
-    return letter == 'A'   ? (unsigned)s.m * s.k
-           : letter == 'B' ? (unsigned)s.k * s.n
-                           : (unsigned)s.m * s.n;
+    if (letter == 'A')
+        return (unsigned)s.m * s.k;
+    if (letter == 'B')
+        return (unsigned)s.k * s.n;
+    return (unsigned)s.m * s.n;
 }
 
 static bool is_wmma(const ptx_match *m) {
@@ -60,7 +74,11 @@ static bool is_wmma(const ptx_match *m) {
 
 static unsigned matrix_number(const ptx_match *m) {
     uint8_t x = m->mod[PTX_G_number];
-    return x == PTX_M_X1 ? 1 : x == PTX_M_X2 ? 2 : 4;
+    if (x == PTX_M_X1)
+        return 1;
+    if (x == PTX_M_X2)
+        return 2;
+    return 4;
 }
 
 ptx_fragment ptx_fragment_of(const ptx_match *m, char letter) {
@@ -76,7 +94,11 @@ ptx_fragment ptx_fragment_of(const ptx_match *m, char letter) {
     unsigned count = products * elements_of(s, letter) * ptx_type_bits(t) / 32 / bits;
     if (is_wmma(m) && t == PTX_T_f16 && (letter == 'A' || letter == 'B'))
         count = 8; /* all shapes alike: the smaller matrices stand there several times */
-    ptx_type reg = bits == 64 ? PTX_T_f64 : is_sum_type(t) ? t : PTX_T_b32;
+    ptx_type reg = PTX_T_b32;
+    if (bits == 64)
+        reg = PTX_T_f64;
+    else if (is_sum_type(t))
+        reg = t;
     return (ptx_fragment){.count = count, .type = reg};
 }
 
@@ -106,7 +128,10 @@ bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *m, const char *at, ptx_i
         in->target |= PTX_TENSOR_BCOL;
     char letter = moved_matrix(m);
     if (shape == PTX_S_WMMA_LOAD || shape == PTX_S_WMMA_STORE) {
-        in->target |= letter == 'A' ? PTX_TENSOR_A : letter == 'B' ? PTX_TENSOR_B : 0;
+        if (letter == 'A')
+            in->target |= PTX_TENSOR_A;
+        else if (letter == 'B')
+            in->target |= PTX_TENSOR_B;
         ptx_tile s = ptx_tile_of((ptx_mod)m->mod[PTX_G_tile]);
         in->bytes = (uint8_t)(elements_of(s, letter) * ptx_type_bits((ptx_type)m->t) / 8 / 32);
     }

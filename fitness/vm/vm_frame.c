@@ -32,9 +32,11 @@ static void fill_consts(const vm_state *s, const ptx_func *f, bool all, uint8_t 
         const ptx_const *c = &f->consts[i];
         if (!all && c->bits != 1)
             continue;
-        uint64_t base = c->base == PTX_BASE_GLOBAL    ? s->globals
-                        : c->base == PTX_BASE_DYNAMIC ? s->module->dynamic_base
-                                                      : 0;
+        uint64_t base = 0;
+        if (c->base == PTX_BASE_GLOBAL)
+            base = s->globals;
+        else if (c->base == PTX_BASE_DYNAMIC)
+            base = s->module->dynamic_base;
         fill_lanes(regs + c->slot, c->bits, c->value + base);
     }
 }

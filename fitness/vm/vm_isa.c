@@ -54,9 +54,11 @@ unsigned ptx_handler_variant(const ptx_insn *in) {
     case PTX_S_ST:
         if (in->space != VM_SPACE_PARAM)
             return in->space;
-        return in->a == PTX_NONE ? VM_SPACE_PARAM + 2u
-               : in->op == 1     ? VM_SPACE_PARAM + 1u
-                                 : (unsigned)VM_SPACE_PARAM;
+        if (in->a == PTX_NONE)
+            return VM_SPACE_PARAM + 2u;
+        if (in->op == 1)
+            return VM_SPACE_PARAM + 1u;
+        return (unsigned)VM_SPACE_PARAM;
     default:
         return 0;
     }

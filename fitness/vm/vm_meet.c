@@ -98,7 +98,8 @@ static bool find_complete(const vm_warp *w, const vm_set *s, uint32_t *lanes) {
 static void copy_lanes(uint8_t *to, const uint8_t *from, uint32_t lanes, unsigned bytes) {
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        memcpy(to + i * bytes, from + i * bytes, bytes);
+        size_t at = (size_t)i * bytes;
+        memcpy(to + at, from + at, bytes);
     }
 }
 

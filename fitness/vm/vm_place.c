@@ -23,7 +23,11 @@ static void append(char *text, size_t size, const char *format, ...) {
 /* Bytes between an address and a place; addresses below 0 are negative numbers. */
 static uint64_t distance(const place *p, int64_t at) {
     int64_t start = (int64_t)p->start, end = start + (int64_t)p->bytes;
-    return at < start ? (uint64_t)(start - at) : at < end ? 0 : (uint64_t)(at - end) + 1;
+    if (at < start)
+        return (uint64_t)(start - at);
+    if (at < end)
+        return 0;
+    return (uint64_t)(at - end) + 1;
 }
 
 static void keep_nearer(place *best, place p, int64_t at) {

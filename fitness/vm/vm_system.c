@@ -173,7 +173,11 @@ static bool read_count(printing *p, const char **at, int *out) {
         ++*at;
         if (!next_argument(p, sizeof v, &v))
             return false;
-        *out = v > WIDEST ? WIDEST : v < -WIDEST ? -WIDEST : v;
+        *out = v;
+        if (v > WIDEST)
+            *out = WIDEST;
+        else if (v < -WIDEST)
+            *out = -WIDEST;
         return true;
     }
     for (; **at >= '0' && **at <= '9'; ++*at)
@@ -239,7 +243,13 @@ static bool print_integer(printing *p, const conversion *v) {
     if (!next_argument(p, v->wide ? 8 : 4, &bits))
         return false;
     bool is_signed = v->letter == 'd' || v->letter == 'i';
-    unsigned width = v->wide ? 64 : v->halves >= 2 ? 8 : v->halves ? 16 : 32;
+    unsigned width = 32;
+    if (v->wide)
+        width = 64;
+    else if (v->halves >= 2)
+        width = 8;
+    else if (v->halves)
+        width = 16;
     bits <<= 64 - width;
     long long value = (long long)bits >> (64 - width);
     make_format(v, "ll", format, sizeof format);
