@@ -126,7 +126,11 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part) {
 void accuracy_end_output(accuracy_check *check) {
     double error = sqrt(accuracy_sum_of(&check->error_squares));
     double want = sqrt(accuracy_sum_of(&check->want_squares));
-    double relative = error == 0 ? 0 : want > 0 ? error / want : INFINITY;
+    double relative = INFINITY;
+    if (error == 0)
+        relative = 0;
+    else if (want > 0)
+        relative = error / want;
     keep_max(&check->worst.relative_l2, relative);
     /* The floor under "no worse than k x the baseline" depends on the output's type. */
     const accuracy_limits *limits = &check->limits;

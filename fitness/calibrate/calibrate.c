@@ -68,7 +68,7 @@ static uint32_t grid_of(const rig *r) {
     double sms = number(r, GPU_SM_COUNT);
     if (r->p->step[0] == '\0')
         return (uint32_t)sms;
-    double warps = fmin(number(r, GPU_MAX_WARPS), 2048 / 32);
+    double warps = fmin(number(r, GPU_MAX_WARPS), 2048.0 / 32);
     return (uint32_t)(sms * floor(warps * 32 / r->p->shape->threads));
 }
 
@@ -89,7 +89,11 @@ static uint64_t stream_bytes(const rig *r, uint32_t trips) {
 
 /* Of values that hold their own address; 0: there are none. */
 static uint64_t cell_bytes(const rig *r) {
-    return calibrate_has_value(r->p, 'p') ? 16 : calibrate_has_value(r->p, 'l') ? 40 : 0;
+    if (calibrate_has_value(r->p, 'p'))
+        return 16;
+    if (calibrate_has_value(r->p, 'l'))
+        return 40;
+    return 0;
 }
 
 static uint64_t cells_bytes(const rig *r, uint32_t trips) {

@@ -75,7 +75,11 @@ static void put(ev_str *ptx, const char *text, const probe *p, uint32_t chain) {
 typedef enum value_part { PART_DECLARE, PART_BEGIN, PART_END } value_part;
 
 static const char *part_of(const value_row *v, value_part part) {
-    return part == PART_DECLARE ? v->declare : part == PART_BEGIN ? v->begin : v->end;
+    if (part == PART_DECLARE)
+        return v->declare;
+    if (part == PART_BEGIN)
+        return v->begin;
+    return v->end;
 }
 
 /* One part of each kind of values that the probe has, for each chain. */

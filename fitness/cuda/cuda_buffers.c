@@ -44,7 +44,7 @@ static CUresult set_contents(const cuda_device *c, const cuda_buffer *b) {
 
 /* The allocation in the current context. */
 static CUresult place(const cuda_device *c, cuda_buffer *b) {
-    CUresult result = c->cu.cuMemAlloc_v2(&b->base, b->bytes + 2 * CUDA_CANARY_BYTES);
+    CUresult result = c->cu.cuMemAlloc_v2(&b->base, b->bytes + 2ul * CUDA_CANARY_BYTES);
     if (result == CUDA_SUCCESS)
         result = c->cu.cuMemsetD8_v2(b->base, CANARY, CUDA_CANARY_BYTES);
     if (result == CUDA_SUCCESS)

@@ -226,8 +226,12 @@ static const device_ops CUDA_OPS = {
 
 static double watchdog_seconds(const device_properties *p) {
     const char *text = getenv("EVOKE_WATCHDOG");
-    double seconds = text != NULL ? atof(text) : 0;
-    return seconds > 0 ? seconds : p->modelled ? WATCHDOG_MODELLED : WATCHDOG_SECONDS;
+    double seconds = text != NULL ? strtod(text, NULL) : 0;
+    if (seconds > 0)
+        return seconds;
+    if (p->modelled)
+        return WATCHDOG_MODELLED;
+    return WATCHDOG_SECONDS;
 }
 
 static ev_status open_ordinal(cuda_device *c, const char *ordinal, const cuda_device *like,

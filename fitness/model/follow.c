@@ -322,10 +322,8 @@ static __attribute__((noinline)) void plan_collected(const follower *f, bool is_
     size_t before = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].times_end : 0;
     bool is_whole = f->m->schedule.block_end[w->first] == w->end &&
                     model_board_accesses(f->m->board, w->first) == p->time_count - before;
-    model_plan_stretch(p, w->first, w->end,
-                       is_left    ? PLAN_LEAVE
-                       : is_whole ? PLAN_RECALL
-                                  : PLAN_FOLLOW);
+    plan_way whole = is_whole ? PLAN_RECALL : PLAN_FOLLOW;
+    model_plan_stretch(p, w->first, w->end, is_left ? PLAN_LEAVE : whole);
 }
 
 /* Follows what was collected. */
@@ -668,8 +666,11 @@ static void follow_plan(const follower *f, model_plan *p, const uint64_t *sector
         i = take_memo(f, p, i);
         if (i == begin)
             i = recall_stretches(f, p, i);
-        if (i == begin && !follow_planned(f, p, &p->stretches[i++]))
+        if (i != begin)
+            continue;
+        if (!follow_planned(f, p, &p->stretches[i]))
             return;
+        i++;
     }
     if (p->last != NULL)
         end_stretch(f, p->last, p->last_active);

@@ -61,9 +61,11 @@ model_place model_links_place(model_links *l, uint64_t line) {
         if (address - l->memory[rank].address >= l->memory[rank].bytes)
             continue;
         l->last = rank;
-        return rank == l->self   ? MODEL_PLACE_OWN
-               : is_far(l, rank) ? MODEL_PLACE_FAR
-                                 : MODEL_PLACE_PEER;
+        if (rank == l->self)
+            return MODEL_PLACE_OWN;
+        if (is_far(l, rank))
+            return MODEL_PLACE_FAR;
+        return MODEL_PLACE_PEER;
     }
     return MODEL_PLACE_OWN;
 }

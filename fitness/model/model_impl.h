@@ -191,7 +191,7 @@ uint32_t model_board_epoch(const model_board *board);
 void model_board_start(const model_board *board, board_warp *w, uint64_t *ready);
 /* The warp waits until `clock`; `ready`, *step: as above. */
 void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
-                      model_step **step);
+                      model_step **hint);
 /* A wait that is not the scoreboard's own; by pc alone. */
 void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
                       uint64_t cycles);
@@ -227,7 +227,7 @@ typedef struct cache_line {
 
 /* Where the ways of a set stand among the words of all sets: CACHE_WAYS times of last uses, then as
  * many places of lines, of which 0 is none. */
-#define CACHE_SET_WORDS (2 * CACHE_WAYS)
+enum { CACHE_SET_WORDS = 2 * CACHE_WAYS };
 
 typedef struct model_cache {
     cache_line *lines;  /* [0] is none; from [1] on open addressing; the last is none */

@@ -133,7 +133,11 @@ model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t 
 static plan_read way_of(const vm_event *e, const model_row *row) {
     if (row->kind != ROW_LOAD || row->bypasses_l1 || e->sectors == 0)
         return PLAN_NO_READ;
-    return e->lines == e->sectors ? PLAN_READ_APART : e->lines == 1 ? PLAN_READ_ONE : PLAN_READ;
+    if (e->lines == e->sectors)
+        return PLAN_READ_APART;
+    if (e->lines == 1)
+        return PLAN_READ_ONE;
+    return PLAN_READ;
 }
 
 void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, access_cost *cost,

@@ -108,7 +108,11 @@ static row_kind kind_of(const vm_insn_info *info) {
         return ROW_LOCAL;
     case VM_SPACE_GLOBAL:
     case VM_SPACE_GENERIC:
-        return info->is_atomic ? ROW_ATOMIC : info->is_load ? ROW_LOAD : ROW_STORE;
+        if (info->is_atomic)
+            return ROW_ATOMIC;
+        if (info->is_load)
+            return ROW_LOAD;
+        return ROW_STORE;
     default:
         return ROW_PLAIN;
     }
@@ -222,7 +226,11 @@ static double latency_of(const gpu *g, const pipe_numbers *n, const vm_insn_info
 
 /* Where no GPU is named. */
 static double nominal_latency(row_kind kind) {
-    return kind == ROW_SHARED ? 25 : kind == ROW_ATOMIC ? 200 : 5;
+    if (kind == ROW_SHARED)
+        return 25;
+    if (kind == ROW_ATOMIC)
+        return 200;
+    return 5;
 }
 
 static void row_make(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,

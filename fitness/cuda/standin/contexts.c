@@ -1,6 +1,7 @@
 /* Devices and contexts. */
 #include "fitness/cuda/standin/standin.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,13 +131,28 @@ CUresult sd_cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
+/* "DOMAIN:BUS:..." or "BUS:..." in hexadecimal. */
+static bool read_bus(const char *id, unsigned long *domain, unsigned long *bus) {
+    char *end;
+    *bus = strtoul(id, &end, 16);
+    if (end == id || *end != ':')
+        return false;
+    const char *second = end + 1;
+    unsigned long number = strtoul(second, &end, 16);
+    if (end == second || *end != ':')
+        return true;
+    *domain = *bus;
+    *bus = number;
+    return true;
+}
+
 CUresult sd_cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
-    unsigned domain = 0, bus = 0;
     if (device == NULL || id == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sscanf(id, "%4x:%2x:", &domain, &bus) != 2 && sscanf(id, "%2x:", &bus) != 1)
+    unsigned long domain = 0, bus = 0;
+    if (!read_bus(id, &domain, &bus))
         return CUDA_ERROR_INVALID_VALUE;
-    if (domain != 0 || !sd_is_device((int)bus - 1))
+    if (domain != 0 || bus > INT_MAX || !sd_is_device((int)bus - 1))
         return CUDA_ERROR_INVALID_DEVICE;
     *device = (int)bus - 1;
     return CUDA_SUCCESS;
@@ -158,9 +174,12 @@ CUresult sd_cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, 
         return CUDA_ERROR_INVALID_VALUE;
     if (!sd_is_device(device) || !sd_is_device(peer) || device == peer)
         return CUDA_ERROR_INVALID_DEVICE;
-    *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK   ? 0
-             : attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? !c->no_peers
-                                                                     : !c->no_peer_atomics;
+    if (attribute == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)
+        *value = 0;
+    else if (attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)
+        *value = !c->no_peers;
+    else
+        *value = !c->no_peer_atomics;
     return CUDA_SUCCESS;
 }
 

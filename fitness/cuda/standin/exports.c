@@ -55,8 +55,9 @@ CUresult sd_cuGetProcAddress_v2(const char *symbol, void **out, int version, uin
         return CUDA_ERROR_INVALID_VALUE;
     bool known = false;
     const sd_row *row = find_row(symbol, version, &known);
+    int missing = known ? VERSION_TOO_OLD : NO_SUCH_SYMBOL;
     if (status != NULL)
-        *status = row != NULL ? FOUND : known ? VERSION_TOO_OLD : NO_SUCH_SYMBOL;
+        *status = row != NULL ? FOUND : missing;
     *out = NULL;
     if (row == NULL)
         return CUDA_ERROR_NOT_FOUND;

@@ -45,7 +45,7 @@ static int number_of(const char *text, size_t length) {
         if (strlen(WORDS[i].text) == length && memcmp(WORDS[i].text, text, length) == 0)
             return WORDS[i].number;
     }
-    return atoi(text);
+    return (int)strtol(text, NULL, 10);
 }
 
 /* Whether this rule ("NAME:COUNT[+]=ERROR", up to `end`) means call `count` of `fn`. */

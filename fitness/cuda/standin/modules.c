@@ -59,7 +59,11 @@ static jit read_options(unsigned count, const CUjit_option *options, void **valu
 
 /* The size option is read as room and written as what was filled. */
 static void write_log(char *log, size_t room, void **size, const ev_str *text) {
-    size_t length = text->length < room ? text->length : room > 0 ? room - 1 : 0;
+    size_t length = 0;
+    if (text->length < room)
+        length = text->length;
+    else if (room > 0)
+        length = room - 1;
     if (log == NULL || room == 0)
         length = 0;
     else {

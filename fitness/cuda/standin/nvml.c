@@ -36,7 +36,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device) {
 }
 
 int nvmlDeviceGetClockInfo(void *device, unsigned type, unsigned *mhz) {
-    const char *at = getenv("EVOKE_STANDIN_CLOCKS"), *next = at;
+    const char *at = getenv("EVOKE_STANDIN_CLOCKS"), *next;
     if (device != &asked || type != CLOCK_SM)
         return INVALID_ARGUMENT;
     if (at == NULL || *at == '\0')

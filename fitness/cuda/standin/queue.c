@@ -62,8 +62,14 @@ static void end_others(sd_state *s, const sd_entry *faulty) {
 /* 1 less or 1 more the share that was asked for, by turns. */
 static double jitter(sd_state *s) {
     const char *text = getenv("EVOKE_STANDIN_JITTER");
-    double share = text != NULL ? atof(text) : 0;
+    double share = text != NULL ? strtod(text, NULL) : 0;
     return s->timed_launches++ % 2 == 0 ? 1 - share : 1 + share;
+}
+
+/* The program gives up, or waits for ever as on the chip. */
+static _Noreturn void hang(void) {
+    for (;;)
+        (void)sleep(1000);
 }
 
 static void do_launch(sd_state *s, sd_entry *e) {
@@ -75,8 +81,8 @@ static void do_launch(sd_state *s, sd_entry *e) {
     double ns = 0;
     sd_counters_begin(d, later(d->clock_ns, e->stream->clock_ns), e);
     (void)pthread_mutex_unlock(&s->lock);
-    while (hangs)
-        (void)sleep(1000); /* the program gives up, or waits for ever as on the chip */
+    if (hangs)
+        hang();
     sd_turn_begin(turn);
     if (fault == CUDA_SUCCESS)
         fault = sd_run_launch(e, &ns);

@@ -261,9 +261,9 @@ double sd_clock_share(void); /* of the full SM clock, at which kernels run now *
 /* ---- counters (counters.c) ---- */
 
 /* A kernel begins at `now_ns` of its device's clock: what it sees. */
-void sd_counters_begin(sd_device *device, double now_ns, sd_entry *launch);
+void sd_counters_begin(sd_device *d, double now_ns, sd_entry *e);
 /* It ended at `now_ns`. */
-void sd_counters_end(sd_device *device, double now_ns, const sd_entry *launch);
+void sd_counters_end(sd_device *d, double now_ns, const sd_entry *e);
 
 /* ---- the queue (queue.c) ---- */
 
