@@ -185,10 +185,10 @@ static ev_status time_strides(model_rig *rig, const gpu *g, const rig_kernel *k,
                               uint32_t turns, double *ns, ev_error *err) {
     rig_launch l = {
         .vm = {.module = k->module, .grid = {1, 1, 1}, .block = {STRIDE_THREADS, 1, 1}}};
-    uint64_t elements = (uint64_t)STRIDE_ELEMENTS * stride + STRIDE_LOADS * 32;
+    uint64_t elements = (uint64_t)STRIDE_ELEMENTS * stride + (uint64_t)STRIDE_LOADS * 32;
     vm_memory_clear(rig->memory);
     EV_TRY(add_buffer(rig, &l, elements * (uint64_t)k->element_bytes, VM_BUFFER_IN, err));
-    EV_TRY(add_buffer(rig, &l, STRIDE_THREADS * 8, VM_BUFFER_OUT, err));
+    EV_TRY(add_buffer(rig, &l, (uint64_t)STRIDE_THREADS * 8, VM_BUFFER_OUT, err));
     l.params[2] = stride | (uint64_t)turns << 32;
     return model_launch(rig, g, &l, ns, err);
 }

@@ -381,10 +381,8 @@ static ev_status look_at_devices(const cli_args *args, rank_bench *b, char twin[
     EV_TRY(device_open(b->device_id, &d, err));
     const device_properties *p = device_properties_of(d);
     b->sm = p->sm;
-    (void)snprintf(twin, 64, "%.63s",
-                   against != NULL      ? against
-                   : p->twin[0] != '\0' ? p->twin
-                                        : p->id);
+    const char *own = p->twin[0] != '\0' ? p->twin : p->id;
+    (void)snprintf(twin, 64, "%.63s", against != NULL ? against : own);
     device_close(d);
     b->model_id = twin;
     EV_TRY(device_open(twin, &d, err));

@@ -117,7 +117,11 @@ static ev_status with_rig(part_context *c, const bench_kernel *k, rig_fn *fn, ev
 /* Turns about, so that what else the machine does slows both. */
 static ev_status hold_jobs(part_context *c, bench_rig *r, const bench_kernel *k, ev_error *err) {
     uint64_t wanted = cli_count(c->args, CLI_OPT_JOBS, 1);
-    uint32_t jobs = wanted < LEAST_JOBS ? LEAST_JOBS : wanted > 256 ? 256 : (uint32_t)wanted;
+    uint32_t jobs = (uint32_t)wanted;
+    if (wanted < LEAST_JOBS)
+        jobs = LEAST_JOBS;
+    else if (wanted > 256)
+        jobs = 256;
     const bench_kind kinds[] = {{.checks = VM_CHECK_ALL, .jobs = 1},
                                 {.checks = VM_CHECK_ALL, .jobs = jobs}};
     bench_measure m[2] = {{.runs = 0}, {.runs = 0}};
