@@ -15,7 +15,7 @@ static int overflow(const char *word) {
     char *text = strdup(word);
     if (text == NULL)
         return 1;
-    int got = text[strlen(word) + 1];
+    int got = (unsigned char)text[strlen(word) + 1];
     free(text);
     return got;
 }

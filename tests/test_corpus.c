@@ -145,8 +145,8 @@ static void test_mask_structure(void **state) {
     enum { CHANNELS = 40, WIDTH = 32, PIXELS = 32 * 32 };
     golden g = {"relu_mask", {0.4, CHANNELS, WIDTH, 4, 0.25, 1}, ""};
     static float data[PIXELS * CHANNELS];
-    corpus_request request = request_of(&g, PIXELS * CHANNELS);
-    fill(&request, 0, PIXELS * CHANNELS, data);
+    corpus_request request = request_of(&g, (uint64_t)PIXELS * CHANNELS);
+    fill(&request, 0, (uint64_t)PIXELS * CHANNELS, data);
     size_t dead = 0, alike = 0, pairs = 0;
     for (size_t c = 0; c < CHANNELS; c++) {
         size_t live = 0;
@@ -246,13 +246,13 @@ static void test_ranks(void **state) {
     enum { N = 4096, RANKS = 4 };
     static float data[N * RANKS];
     golden weights = {"weights", {100, 1, N}, ""};
-    corpus_request request = request_of(&weights, N * RANKS);
-    fill(&request, 0, N * RANKS, data);
+    corpus_request request = request_of(&weights, (uint64_t)N * RANKS);
+    fill(&request, 0, (uint64_t)N * RANKS, data);
     for (size_t r = 1; r < RANKS; r++)
         assert_memory_equal(data, data + r * N, N * sizeof *data);
     golden gradient = {"rank_gradient", {N, 1, 0.5}, ""};
-    request = request_of(&gradient, N * RANKS);
-    fill(&request, 0, N * RANKS, data);
+    request = request_of(&gradient, (uint64_t)N * RANKS);
+    fill(&request, 0, (uint64_t)N * RANKS, data);
     double product = 0, squares = 0;
     for (size_t i = 0; i < N; i++) {
         product += (double)data[i] * (double)data[N + i];

@@ -159,7 +159,7 @@ static void test_ranks(void **state) {
         device *next = devices[(i + 1) % RANKS];
         assert_true(out[i].ok);
         assert_int_equal(out[i].counters.peer_store_bytes, n * 4);
-        assert_int_equal(device_read(next, s[(i + 1) % RANKS].y, (n - 1) * 4, &last, 4, &err),
+        assert_int_equal(device_read(next, s[(i + 1) % RANKS].y, (n - 1) * 4ul, &last, 4, &err),
                          EV_OK);
         assert_int_equal(last, (n - 1) * (n - 1) + 1);
     }
@@ -199,7 +199,8 @@ static void test_time(void **state) {
     const uint64_t *stored = device_stored(s.d, &count);
     assert_int_equal(count, 2 * 128 * 4 / 32);
     for (size_t i = 0; i < count; i++)
-        assert_true(stored[i] * 32 >= s.params.y && stored[i] * 32 < s.params.y + COUNT * 4);
+        assert_true(stored[i] * 32 >= s.params.y &&
+                    stored[i] * 32 < s.params.y + (uint64_t)COUNT * 4);
     free(l.stalls);
     tear_down(&s);
 }

@@ -46,7 +46,7 @@ static void set_up(fixture *s) {
     inject("");
     memset(s, 0, sizeof *s);
     OK(device_open("cuda:0", &s->d, &err));
-    OK(device_alloc(s->d, COUNT * 4, VM_BUFFER_INOUT, "y", &s->y, &err));
+    OK(device_alloc(s->d, (uint64_t)COUNT * 4, VM_BUFFER_INOUT, "y", &s->y, &err));
     static const uint32_t zeros[COUNT];
     OK(device_write(s->d, s->y, 0, zeros, sizeof zeros, &err));
     OK(device_load(s->d, TEXT, strlen(TEXT), NULL, &s->kernel, &err));

@@ -225,7 +225,7 @@ static void test_spread(void **state) {
         assert_int_equal(rival.timing.samples, t.samples);
         assert_true(t.low_ns < t.high_ns && t.low_ns <= t.ns && t.ns <= t.high_ns);
         double width = (t.high_ns - t.low_ns) / (t.high_ns + t.low_ns);
-        assert_true(fabs(width - atof(cases[i].jitter)) < 1e-3); /* both kinds are in it */
+        assert_true(fabs(width - strtod(cases[i].jitter, NULL)) < 1e-3); /* both kinds are in it */
         expect(&s, 1);
         tear_down(&s);
     }

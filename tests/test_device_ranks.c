@@ -17,7 +17,7 @@
 
 #define RANKS_MOST 4u
 #define THREADS 64u
-#define BYTES (THREADS * 4)
+enum { BYTES = THREADS * 4 };
 
 static ev_error err;
 static bool one_gpu; /* as the argument says */
@@ -90,7 +90,8 @@ static void make_buffers(rig *r, uint32_t i) {
         values[k] = input(i, k);
     OK(device_alloc(d, BYTES, VM_BUFFER_IN, "in", &r->in[i], &err));
     OK(device_alloc(d, BYTES, VM_BUFFER_OUT, "out", &r->out[i], &err));
-    OK(device_alloc(d, RANKS_MOST * BYTES, VM_BUFFER_SCRATCH, "inbox", &r->inbox[i], &err));
+    OK(device_alloc(d, (uint64_t)RANKS_MOST * BYTES, VM_BUFFER_SCRATCH, "inbox", &r->inbox[i],
+                    &err));
     OK(device_alloc(d, 4, VM_BUFFER_INOUT, "flag", &r->flag[i], &err));
     OK(device_write(d, r->in[i], 0, values, sizeof values, &err));
     OK(device_write(d, r->flag[i], 0, &none, sizeof none, &err));
@@ -173,7 +174,7 @@ static void test_as_the_machine(void **state) {
             read_out(&r, out[i]);
             close_rig(&r);
         }
-        assert_memory_equal(out[0], out[1], count * BYTES);
+        assert_memory_equal(out[0], out[1], (size_t)count * BYTES);
     }
 }
 

@@ -175,7 +175,12 @@ static void fill_words(uint32_t *ints, float *reals) {
     ev_pcg rng = ev_pcg_child(1, 2, 3, 4);
     for (uint32_t i = 0; i < WORDS; i++) {
         uint32_t drawn = ev_pcg_next(&rng);
-        ints[i] = i % 4 == 3 ? 0 : drawn % 3 ? drawn : odd[drawn / 3 % 8];
+        if (i % 4 == 3)
+            ints[i] = 0;
+        else if (drawn % 3)
+            ints[i] = drawn;
+        else
+            ints[i] = odd[drawn / 3 % 8];
         reals[i] = drawn % 5 ? (float)(int32_t)drawn * 0x1p-24f : edges[drawn / 5 % 8];
         reals[i] = i % 4 == 3 ? 0 : reals[i];
     }
@@ -187,11 +192,12 @@ static void run_row(const char *name, const vm_module *module, uint32_t out[WORD
     uint64_t addresses[3];
     OK_OR_FAIL(vm_memory_new(1 << 20, &memory, &err));
     for (int i = 0; i < 3; i++)
-        OK_OR_FAIL(vm_memory_alloc(memory, WORDS * 4, i < 2 ? VM_BUFFER_IN : VM_BUFFER_INOUT, "b",
-                                   &addresses[i], &err));
+        OK_OR_FAIL(vm_memory_alloc(memory, (uint64_t)WORDS * 4,
+                                   i < 2 ? VM_BUFFER_IN : VM_BUFFER_INOUT, "b", &addresses[i],
+                                   &err));
     fill_words((uint32_t *)vm_memory_host(memory, addresses[0]),
                (float *)vm_memory_host(memory, addresses[1]));
-    memset(vm_memory_host(memory, addresses[2]), 0, WORDS * 4);
+    memset(vm_memory_host(memory, addresses[2]), 0, (size_t)WORDS * 4);
     vm_launch launch = {.module = module,
                         .entry = vm_module_find(module, "k"),
                         .grid = {1, 1, 1},
@@ -201,7 +207,7 @@ static void run_row(const char *name, const vm_module *module, uint32_t out[WORD
     OK_OR_FAIL(vm_run(memory, &launch, &result, &err));
     if (!result.ok)
         fail_msg("%s: %s", name, result.trap.message);
-    memcpy(out, vm_memory_host(memory, addresses[2]), WORDS * 4);
+    memcpy(out, vm_memory_host(memory, addresses[2]), (size_t)WORDS * 4);
     vm_memory_free(memory);
 }
 

@@ -17,7 +17,7 @@
 static void test_random_kernels(void **state) {
     (void)state;
     const char *given = getenv("EVOKE_FUZZ_SEED");
-    uint64_t seed = given ? (uint64_t)atoll(given) : 3;
+    uint64_t seed = given ? strtoull(given, NULL, 10) : 3;
     ev_pcg rng = ev_pcg_seed(seed, 11);
     for (unsigned i = 0; i < KERNELS; i++) {
         uint8_t bytes[BYTES];

@@ -26,9 +26,12 @@ static json_t *genome_of(const char *letters, int n) {
 }
 
 static char letter_of(const json_t *edit) {
-    int at = 0;
-    assert_int_equal(sscanf(json_string_value(json_object_get(edit, "at")), "i%d", &at), 1);
-    return (char)('A' + at);
+    const char *at = json_string_value(json_object_get(edit, "at"));
+    char *end;
+    assert_int_equal(*at, 'i');
+    long number = strtol(at + 1, &end, 10);
+    assert_true(end > at + 1);
+    return (char)('A' + number);
 }
 
 static void letters_of(const json_t *genome, char out[16]) {

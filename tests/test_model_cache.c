@@ -12,7 +12,7 @@
 
 #define MOST_LINES 8192 /* more than there are places at first */
 #define SETS 32
-#define L1_BYTES (SETS * CACHE_WAYS * CACHE_LINE_BYTES)
+enum { L1_BYTES = SETS * CACHE_WAYS * CACHE_LINE_BYTES };
 
 typedef struct plain_cache {
     uint64_t line[SETS][CACHE_WAYS]; /* + 1; the latest used first; 0: none */

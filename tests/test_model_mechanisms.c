@@ -236,7 +236,7 @@ static void test_scoreboard(void **state) {
     static const char four[] = "fma.rn.f32 %f1, %f1, %f9, %f9;\nfma.rn.f32 %f2, %f2, %f9, %f9;\n"
                                "fma.rn.f32 %f3, %f3, %f9, %f9;\nfma.rn.f32 %f4, %f4, %f9, %f9;\n";
     gpu *g = load_small("v100");
-    for (double latency = 4; latency <= 12; latency += 4) {
+    for (int latency = 4; latency <= 12; latency += 4) {
         set(g, GPU_LAT_FMA, latency);
         assert_ratio("a chain", more_cycles(g, START, chain, 1, 32, 16), latency, 1, 0.02);
         double apart = more_cycles(g, START, four, 1, 32, 8);
@@ -245,7 +245,7 @@ static void test_scoreboard(void **state) {
     }
     static const char shared[] = "ld.shared.u32 %r11, [%r11];\n";
     static const char zero[] = "mov.u32 %r11, s;\nst.shared.u32 [%r11], %r11;\n";
-    for (double latency = 20; latency <= 40; latency += 20) {
+    for (int latency = 20; latency <= 40; latency += 20) {
         set(g, GPU_LAT_SHARED, latency);
         assert_ratio("a chain through shared memory", more_cycles(g, zero, shared, 1, 32, 8),
                      latency, 1, 0.02);
@@ -256,7 +256,7 @@ static void test_scoreboard(void **state) {
 static void test_barrier(void **state) {
     (void)state;
     gpu *g = load_small("h100");
-    for (double latency = 20; latency <= 60; latency += 20) {
+    for (int latency = 20; latency <= 60; latency += 20) {
         set(g, GPU_LAT_BARRIER, latency);
         assert_ratio("a barrier", more_cycles(g, "", "bar.sync 0;\n", 1, 64, 8), latency, 1, 0.05);
     }
@@ -274,7 +274,7 @@ static void test_smooth_maximum(void **state) {
     model_time t = time_of(g, &s);
     double pipe = t.term_ns[MODEL_FMA], latency = t.term_ns[MODEL_LATENCY];
     assert_true(pipe > 0.4 * latency && latency > 0.4 * pipe);
-    for (double p = 2; p <= 64; p *= 2) {
+    for (int p = 2; p <= 64; p *= 2) {
         set(g, GPU_JOIN_POWER, p);
         set(g, GPU_PIPES_POWER, 100);
         t = time_of(g, &s);

@@ -121,15 +121,15 @@ static const approx rows[] = {
 
 /* Fraction bits and the least normal exponent. */
 static const struct {
-    int fraction, least, most;
+    int width, fraction, least, most;
 } formats[] = {
-    [FORMAT_F32] = {23, -126, 127},
-    [FORMAT_F16] = {10, -14, 15},
-    [FORMAT_BF16] = {7, -126, 127},
+    [FORMAT_F32] = {8, 23, -126, 127},
+    [FORMAT_F16] = {5, 10, -14, 15},
+    [FORMAT_BF16] = {8, 7, -126, 127},
 };
 
 static double value_of(uint32_t bits, format f) {
-    int fraction = formats[f].fraction, width = f == FORMAT_F32 ? 8 : f == FORMAT_F16 ? 5 : 8;
+    int fraction = formats[f].fraction, width = formats[f].width;
     uint32_t part = bits & ((1u << fraction) - 1);
     int exponent = (int)(bits >> fraction & ((1u << width) - 1));
     double sign = bits >> (fraction + width) & 1 ? -1 : 1;
@@ -228,12 +228,15 @@ static void sweep(const approx *r, const vm_module *module, vm_memory *memory) {
     uint64_t params[3];
     ev_error err = {0};
     vm_memory_clear(memory);
-    assert_int_equal(vm_memory_alloc(memory, POINTS * 4, VM_BUFFER_IN, "first", &params[0], &err),
-                     EV_OK);
-    assert_int_equal(vm_memory_alloc(memory, POINTS * 4, VM_BUFFER_IN, "second", &params[1], &err),
-                     EV_OK);
-    assert_int_equal(vm_memory_alloc(memory, POINTS * 4, VM_BUFFER_OUT, "result", &params[2], &err),
-                     EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(memory, (uint64_t)POINTS * 4, VM_BUFFER_IN, "first", &params[0], &err),
+        EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(memory, (uint64_t)POINTS * 4, VM_BUFFER_IN, "second", &params[1], &err),
+        EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(memory, (uint64_t)POINTS * 4, VM_BUFFER_OUT, "result", &params[2], &err),
+        EV_OK);
     uint32_t *a = vm_memory_host(memory, params[0]), *b = vm_memory_host(memory, params[1]);
     for (uint32_t i = 0; i < POINTS; i++) {
         a[i] = point(r, i, 1);

@@ -102,10 +102,10 @@ static void test_disassembly(void **state) {
                                         "st.shared.u32 [%r1-4], %r2;",
                                         "mov.u32 %r1, %tid.x;",
                                         "shfl.sync.bfly.b32 %r1|%p1, %r2, 16, 31, -1;"};
-    char text[2000] = KERNEL;
+    char text[2000] = KERNEL, *at = text + strlen(text);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        strcat(strcat(text, lines[i]), "\n");
-    strcat(text, "ret;\n}\n");
+        at = stpcpy(stpcpy(at, lines[i]), "\n");
+    memcpy(at, "ret;\n}\n", sizeof "ret;\n}\n");
     vm_module *m = NULL;
     ev_error err = {0};
     if (load(text, &m, &err) != EV_OK)

@@ -68,9 +68,10 @@ static void add_file(pool *p, const char *path) {
     char *rest = calloc(1, bytes + 1); /* all that is no kernel */
     assert_non_null(rest);
     const char *end, *from = text;
+    char *to = rest;
     for (const char *k; (k = next_kernel(from, &end)) != NULL; from = end)
-        strncat(rest, from, (size_t)(k - from));
-    strcat(rest, from);
+        to = mempcpy(to, from, (size_t)(k - from));
+    memcpy(to, from, strlen(from) + 1);
     from = text;
     for (const char *k; (k = next_kernel(from, &end)) != NULL; from = end)
         add_kernel(p, rest, k, (size_t)(end - k));
@@ -171,7 +172,12 @@ static outcome run(const vm_module *m, const vm_entry *entry) {
     if (fill_params(memory, entry, (uint8_t *)params, sizeof params)) {
         ev_status status = vm_run(memory, &launch, &ran, &err);
         assert_true(status == EV_OK || (status == EV_BAD && *err.text));
-        result = status != EV_OK ? NO_LAUNCH : ran.ok ? RAN : TRAPPED;
+        if (status != EV_OK)
+            result = NO_LAUNCH;
+        else if (ran.ok)
+            result = RAN;
+        else
+            result = TRAPPED;
     }
     if (result == TRAPPED)
         assert_true(ran.trap.kind > VM_TRAP_NONE && ran.trap.kind < VM_TRAP_COUNT &&

@@ -132,8 +132,9 @@ static void test_first(void **state) {
         expect(c, c->version, c->sm, NULL);
         snprintf(needs, sizeof needs, "needs .target sm_%d or higher; the module says sm_%d", c->sm,
                  c->below_sm);
+        const char *version = c->version[0] < '6' ? "6.3" : "7.8";
         if (c->below_sm)
-            expect(c, c->sm > 86 ? "8.5" : c->version[0] < '6' ? "6.3" : "7.8", c->below_sm, needs);
+            expect(c, c->sm > 86 ? "8.5" : version, c->below_sm, needs);
         snprintf(needs, sizeof needs, "needs .version %s or higher; the module says %s", c->version,
                  c->below_version);
         if (*c->below_version)

@@ -134,7 +134,11 @@ static uint64_t edge_bits(session *s, kind k) {
                                     0xbff0000000000001};
     unsigned i = draw(s, 40); /* mostly ones, so that some sums stay numbers */
     i = i < 12 ? i : 11;
-    return k == F16 ? half[i] : k == BF16 ? bf16[i] : k == F64 ? pair[i < 11 ? i : 9] : single[i];
+    if (k == F16)
+        return half[i];
+    if (k == BF16)
+        return bf16[i];
+    return k == F64 ? pair[i < 11 ? i : 9] : single[i];
 }
 
 /* Bits of a random element. EXACT: small multiples of 1/4, whose sums no order rounds. */
@@ -165,8 +169,10 @@ static uint64_t draw_bits(session *s, kind k, int trial) {
 /* ---- the product */
 
 static uint64_t wanted_integer(const problem *p, int64_t sum) {
-    if (p->f.sat)
-        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    if (p->f.sat && sum > INT32_MAX)
+        sum = INT32_MAX;
+    if (p->f.sat && sum < INT32_MIN)
+        sum = INT32_MIN;
     return (uint32_t)sum;
 }
 
@@ -438,9 +444,10 @@ static void try_mma(session *s, vm_module *m, const operand o[4], size_t in_slot
     uint64_t params[2];
     unsigned quad = draw(s, 4);
     vm_memory_clear(s->memory);
-    uint64_t *in = (uint64_t *)(void *)buffer(s, 32 * 8 * in_slots, VM_BUFFER_IN, &params[0]);
-    uint64_t *out = (uint64_t *)(void *)buffer(s, 32 * 8 * out_slots, VM_BUFFER_INOUT, &params[1]);
-    memset(in, 0, 32 * 8 * in_slots);
+    uint64_t *in = (uint64_t *)(void *)buffer(s, 32ul * 8 * in_slots, VM_BUFFER_IN, &params[0]);
+    uint64_t *out =
+        (uint64_t *)(void *)buffer(s, 32ul * 8 * out_slots, VM_BUFFER_INOUT, &params[1]);
+    memset(in, 0, 32ul * 8 * in_slots);
     fill(s, &o[1], trial, p->f.k, p->a, in, in_slots, quad);
     fill(s, &o[2], trial, p->f.n, p->b, in, in_slots, quad);
     fill(s, &o[3], trial, p->f.n, p->c, in, in_slots, quad);
@@ -449,7 +456,7 @@ static void try_mma(session *s, vm_module *m, const operand o[4], size_t in_slot
     for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++) {
         if (!vm_isa_supported(isa))
             continue;
-        memset(out, 0, 32 * 8 * out_slots);
+        memset(out, 0, 32ul * 8 * out_slots);
         vm_module_set_isa(m, isa);
         rig_run_well(s->memory, m, params, p->f.text);
         for (unsigned lane = 0; lane < 32; lane++)
@@ -460,8 +467,8 @@ static void try_mma(session *s, vm_module *m, const operand o[4], size_t in_slot
                     check(s, p, row, column, get_bits(out + lane * out_slots, &o[0], i), p->f.text);
             }
         if (isa == 0)
-            memcpy(first, out, 32 * 8 * out_slots);
-        assert_memory_equal(first, out, 32 * 8 * out_slots);
+            memcpy(first, out, 32ul * 8 * out_slots);
+        assert_memory_equal(first, out, 32ul * 8 * out_slots);
     }
 }
 
@@ -635,8 +642,20 @@ static const char *layout_name(bool col) {
 static unsigned fragment_registers(const form *f, char which) {
     if ((which == 'a' || which == 'b') && f->a == F16)
         return 8;
-    kind k = which == 'a' ? f->a : which == 'b' ? f->b : which == 'c' ? f->c : f->d;
-    unsigned elements = which == 'a' ? f->m * f->k : which == 'b' ? f->k * f->n : f->m * f->n;
+    kind k = f->d;
+    if (which == 'a')
+        k = f->a;
+    else if (which == 'b')
+        k = f->b;
+    else if (which == 'c')
+        k = f->c;
+    unsigned elements;
+    if (which == 'a')
+        elements = f->m * f->k;
+    else if (which == 'b')
+        elements = f->k * f->n;
+    else
+        elements = f->m * f->n;
     return elements * kind_bits[k] / 32 / (k == F64 ? 64 : 32);
 }
 

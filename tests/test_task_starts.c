@@ -13,7 +13,11 @@ typedef struct laid_out {
 } laid_out;
 
 static vm_buffer_kind buffer_kind(task_argument_kind kind) {
-    return kind == TASK_IN ? VM_BUFFER_IN : kind == TASK_OUT ? VM_BUFFER_OUT : VM_BUFFER_INOUT;
+    if (kind == TASK_IN)
+        return VM_BUFFER_IN;
+    if (kind == TASK_OUT)
+        return VM_BUFFER_OUT;
+    return VM_BUFFER_INOUT;
 }
 
 static void lay_out_buffer(const task_argument *a, const evoke_argument *data, laid_out *l,

@@ -155,7 +155,7 @@ static void races_are_of_one_launch(void **state) {
     };
     rig g;
     ev_error err;
-    assert_int_equal(vm_memory_new(2 * BYTES, &g.memory, &err), EV_OK);
+    assert_int_equal(vm_memory_new(2ul * BYTES, &g.memory, &err), EV_OK);
     assert_int_equal(vm_memory_alloc(g.memory, BYTES, VM_BUFFER_OUT, "out", &g.out, &err), EV_OK);
     for (unsigned i = 0; i < 7; i++) {
         load(&g, launches[i % 2].body);
@@ -230,7 +230,7 @@ static void launches_by_turns_keep_apart(void **state) {
     within w = {.g = &g};
     ev_error err;
     vm_result result;
-    assert_int_equal(vm_memory_new(4 * BYTES, &g.memory, &err), EV_OK);
+    assert_int_equal(vm_memory_new(4ul * BYTES, &g.memory, &err), EV_OK);
     assert_int_equal(vm_memory_alloc(g.memory, BYTES, VM_BUFFER_OUT, "out", &g.out, &err), EV_OK);
     assert_int_equal(vm_memory_alloc(g.memory, BYTES, VM_BUFFER_OUT, "other", &w.out, &err), EV_OK);
     load(&g, "mad.lo.u32 %r5, %r1, 100, %r0; bar.sync 0; add.u32 %r5, %r5, 7;");

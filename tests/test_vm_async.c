@@ -48,7 +48,8 @@ typedef struct fixture {
 
 static uint32_t *buffer(fixture *f, unsigned i, vm_buffer_kind kind, const char *name) {
     ev_error err;
-    assert_int_equal(vm_memory_alloc(f->memory, N * 4, kind, name, &f->params[i], &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(f->memory, (uint64_t)N * 4, kind, name, &f->params[i], &err),
+                     EV_OK);
     return vm_memory_host(f->memory, f->params[i]);
 }
 
@@ -219,7 +220,7 @@ static unsigned check_good(fixture *f, const good_kernel *k, const vm_module *m,
     vm_result r = run(f, m, seed, VM_CHECK_ALL);
     unsigned wrong = !r.ok;
     for (unsigned i = 0; r.ok && i < THREADS * BLOCKS; i++)
-        wrong += f->out[i] != k->expected(f->in + i / THREADS * THREADS, i % THREADS);
+        wrong += f->out[i] != k->expected(f->in + (size_t)(i / THREADS) * THREADS, i % THREADS);
     if (wrong)
         print_error("%s (seed %u): %s\n", k->name, (unsigned)seed,
                     r.ok ? "wrong values" : r.trap.message);

@@ -33,7 +33,8 @@ static int set_up(void **state) {
     ev_error err;
     *state = &m;
     return vm_memory_new(1 << 20, &m.memory, &err) != EV_OK ||
-           vm_memory_alloc(m.memory, THREADS * 4, VM_BUFFER_OUT, "out", &m.out, &err) != EV_OK ||
+           vm_memory_alloc(m.memory, (uint64_t)THREADS * 4, VM_BUFFER_OUT, "out", &m.out, &err) !=
+               EV_OK ||
            vm_memory_alloc(m.memory, 256, VM_BUFFER_IN, "args", &m.args, &err) != EV_OK;
 }
 
@@ -121,7 +122,7 @@ static int through_tables(int i) {
 }
 static int other_values(int i) {
     int s[4] = {500, 2, i, 1}; /* swapped */
-    return i * 0xffff + 7 + s[2 * (i & 1)] + s[1] + 3 * i;
+    return i * 0xffff + 7 + s[i & 1 ? 2 : 0] + s[1] + 3 * i;
 }
 static int is_o(int i) {
     return i >= 0 ? 'o' : 0;
@@ -342,7 +343,7 @@ static void test_printf_others(void **state) {
     pack(&wide, &value, 4);
     char expected[4097];
     memset(expected, ' ', 4095);
-    strcpy(expected + 4095, "7");
+    memcpy(expected + 4095, "7", 2);
     check_print(m, "%*d", &wide, 2, expected);
 }
 

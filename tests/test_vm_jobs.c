@@ -27,7 +27,7 @@ typedef struct rig {
 
 static uint32_t *buffer(vm_memory *m, vm_buffer_kind kind, const char *name, uint64_t *address) {
     ev_error err;
-    assert_int_equal(vm_memory_alloc(m, WORDS * 4, kind, name, address, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(m, (uint64_t)WORDS * 4, kind, name, address, &err), EV_OK);
     return vm_memory_host(m, *address);
 }
 
@@ -96,7 +96,7 @@ static void run(rig *r, const vm_module *m, shape how, outcome *o) {
         fail_msg("%s", err.text);
     memcpy(o->both, r->both, sizeof o->both);
     memcpy(o->out, r->out, sizeof o->out);
-    (void)vm_memory_written(r->memory, r->params.out, 1, 0, WORDS * 4, o->written);
+    (void)vm_memory_written(r->memory, r->params.out, 1, 0, (uint64_t)WORDS * 4, o->written);
 }
 
 static const struct {
@@ -179,9 +179,8 @@ static void test_same(void **state) {
     for (size_t i = 0; i < KERNELS; i++) {
         vm_module *m = load(kernels[i].name, kernels[i].body);
         for (unsigned k = 0; k < 8; k++) {
-            shape how = {.blocks = i == KERNELS - 1 ? 3
-                                   : k & 1          ? 7
-                                                    : 40,
+            unsigned blocks = k & 1 ? 7 : 40;
+            shape how = {.blocks = i == KERNELS - 1 ? 3 : blocks,
                          .jobs = 1,
                          .checks = k & 2 ? VM_CHECK_NONE : VM_CHECK_ALL,
                          .seed = k & 4 ? 11 : 0};

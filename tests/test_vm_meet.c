@@ -80,7 +80,11 @@ static uint32_t other_side(unsigned i) {
     return i & 1 ? (i ^ 1) * 10 : (i ^ 1) * 100 + 7;
 }
 static uint32_t one_below(unsigned i) {
-    return i == 0 ? 5000 : i & 1 ? (i - 1) * 10 : (i - 1) * 100 + 7;
+    if (i == 0)
+        return 5000;
+    if (i & 1)
+        return (i - 1) * 10;
+    return (i - 1) * 100 + 7;
 }
 static uint32_t even_below_five(unsigned i) {
     (void)i;

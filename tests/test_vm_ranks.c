@@ -13,7 +13,7 @@
 
 #define RANKS 4u
 #define THREADS 64u
-#define WORDS (RANKS * THREADS)
+enum { WORDS = RANKS * THREADS };
 #define INBOX (2 * RANKS * THREADS)
 #define FLAGS 64u
 
@@ -37,7 +37,7 @@ typedef struct rig {
 static void *buffer(vm_memory *m, vm_buffer_kind kind, const char *name, uint32_t words,
                     uint64_t *address) {
     ev_error err;
-    assert_int_equal(vm_memory_alloc(m, words * 4, kind, name, address, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(m, (uint64_t)words * 4, kind, name, address, &err), EV_OK);
     return vm_memory_host(m, *address);
 }
 
@@ -69,7 +69,7 @@ static int set_up(void **state) {
         rank_data *d = &r.ranks[i];
         uint64_t *table = buffer(d->memory, VM_BUFFER_IN, "table", RANKS * 8, &d->params.table);
         for (uint32_t k = 0; k < RANKS; k++)
-            memcpy(table + k * 4, r.ranks[k].address, sizeof r.ranks[k].address);
+            memcpy(table + (size_t)k * 4, r.ranks[k].address, sizeof r.ranks[k].address);
     }
     *state = &r;
     return 0;
@@ -132,7 +132,7 @@ static void run_two(rig *r, const vm_module *m, uint32_t other, const vm_module 
     for (uint32_t i = 0; i < RANKS; i++) {
         rank_data *d = &r->ranks[i];
         vm_memory_reset(d->memory, 0xcd);
-        memset(d->flags, 0, FLAGS * 4);
+        memset(d->flags, 0, (size_t)FLAGS * 4);
         launches[i] = launch_of(d, i == other ? m2 : m, blocks, seed);
         ranks[i] = (vm_rank){d->memory, &launches[i]};
     }
@@ -328,8 +328,8 @@ static void test_alone(void **state) {
     assert_int_equal(vm_run(r->ranks[2].memory, &l, &result, &err), EV_OK);
     assert_true(result.ok);
     assert_int_equal(result.counters.peer_store_bytes, (RANKS - 1) * THREADS * 4);
-    assert_int_equal(r->ranks[1].out[2 * THREADS], input(2, THREADS));
-    assert_int_equal(r->ranks[1].out[3 * THREADS], 0);
+    assert_int_equal(r->ranks[1].out[2ul * THREADS], input(2, THREADS));
+    assert_int_equal(r->ranks[1].out[3ul * THREADS], 0);
     vm_module_free(m);
 }
 

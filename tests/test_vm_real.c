@@ -31,16 +31,21 @@ static int less3(int a, int b) {
 }
 
 static int pointer_table(int i) {
-    int a = input(i) % 3 == 0   ? add(input(i), i)
-            : input(i) % 3 == 1 ? mul(input(i), i)
-                                : less3(input(i), i);
+    int a;
+    if (input(i) % 3 == 0)
+        a = add(input(i), i);
+    else if (input(i) % 3 == 1)
+        a = mul(input(i), i);
+    else
+        a = less3(input(i), i);
     return a + (i & 1 ? add(i, 3) : mul(i, 3));
 }
 static int pointer_list(int i) {
     return mul(add(less3(input(i), 3), 5), 7);
 }
 static int pointer_value(int i) {
-    int (*f)(int, int) = input(i) & 1 ? add : input(i) & 2 ? mul : less3;
+    int (*even)(int, int) = input(i) & 2 ? mul : less3;
+    int (*f)(int, int) = input(i) & 1 ? add : even;
     return f((i & 4 ? f : add)(i, 2), input(i));
 }
 
@@ -287,10 +292,11 @@ static void test_files(void **state) {
     run r = {.printed = EV_STR_EMPTY};
     ev_error err;
     assert_int_equal(vm_memory_new(1 << 20, &r.memory, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(r.memory, THREADS * 4, VM_BUFFER_OUT, "out", &r.out, &err),
-                     EV_OK);
-    assert_int_equal(vm_memory_alloc(r.memory, THREADS * 4, VM_BUFFER_IN, "in", &r.in, &err),
-                     EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(r.memory, (uint64_t)THREADS * 4, VM_BUFFER_OUT, "out", &r.out, &err),
+        EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(r.memory, (uint64_t)THREADS * 4, VM_BUFFER_IN, "in", &r.in, &err), EV_OK);
     int32_t *in = vm_memory_host(r.memory, r.in);
     for (int i = 0; i < THREADS; i++)
         in[i] = input(i);

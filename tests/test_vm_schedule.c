@@ -27,11 +27,12 @@ static int set_up(void **state) {
     static rig r;
     ev_error err;
     assert_int_equal(vm_memory_new(1 << 20, &r.memory, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(r.memory, (uint64_t)WORDS * 4, VM_BUFFER_INOUT, "flags",
+                                     &r.params.flags, &err),
+                     EV_OK);
     assert_int_equal(
-        vm_memory_alloc(r.memory, WORDS * 4, VM_BUFFER_INOUT, "flags", &r.params.flags, &err),
+        vm_memory_alloc(r.memory, (uint64_t)WORDS * 4, VM_BUFFER_INOUT, "out", &r.params.out, &err),
         EV_OK);
-    assert_int_equal(
-        vm_memory_alloc(r.memory, WORDS * 4, VM_BUFFER_INOUT, "out", &r.params.out, &err), EV_OK);
     r.flags = vm_memory_host(r.memory, r.params.flags);
     r.out = vm_memory_host(r.memory, r.params.out);
     *state = &r;
@@ -69,8 +70,8 @@ static vm_result run(rig *r, const char *body, shape how) {
     if (vm_module_load(text, (size_t)bytes, "k", &m, &err) != EV_OK)
         fail_msg("%s", err.text);
     vm_memory_reset(r->memory, 0xcd);
-    memset(r->flags, 0, WORDS * 4);
-    memset(r->out, 0, WORDS * 4);
+    memset(r->flags, 0, (size_t)WORDS * 4);
+    memset(r->out, 0, (size_t)WORDS * 4);
     r->params.n = how.n;
     vm_launch launch = {.module = m,
                         .entry = vm_module_find(m, "k"),
@@ -222,7 +223,7 @@ static void test_polls_in_a_function(void **state) {
     if (vm_module_load(all, (size_t)bytes, "k", &m, &err) != EV_OK)
         fail_msg("%s", err.text);
     r->params.n = 2;
-    memset(r->flags, 0, WORDS * 4);
+    memset(r->flags, 0, (size_t)WORDS * 4);
     vm_launch launch = {.module = m,
                         .entry = vm_module_find(m, "k"),
                         .grid = {1, 1, 1},

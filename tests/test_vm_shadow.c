@@ -38,7 +38,7 @@ static vm_result run(const char *body, unsigned isa, uint64_t seed, uint32_t blo
         fail_msg("%s", err.text);
     vm_module_set_isa(module, isa);
     params p = {.n = 100000};
-    assert_int_equal(vm_memory_new(2 * BYTES, &memory, &err), EV_OK);
+    assert_int_equal(vm_memory_new(2ul * BYTES, &memory, &err), EV_OK);
     assert_int_equal(vm_memory_alloc(memory, BYTES, VM_BUFFER_INOUT, "both", &p.both, &err), EV_OK);
     vm_launch launch = {.module = module,
                         .entry = vm_module_find(module, "k"),
@@ -257,7 +257,7 @@ static void test_cost(void **state) {
         assert_true(result.ok);
         vm_usage use;
         vm_memory_usage(m, &use);
-        assert_true(use.contents >= MEMORY / stride * 4);
+        assert_true(use.contents >= (uint64_t)MEMORY / stride * 4);
         if (use.shadow > 2 * use.contents || use.lists > use.contents / 64 + (64u << 10))
             fail_msg("stride %u: %llu bytes in use, %llu of shadow, %llu of lists", stride,
                      (unsigned long long)use.contents, (unsigned long long)use.shadow,

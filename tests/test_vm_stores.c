@@ -95,9 +95,13 @@ static void draw_places(bench *b, uint32_t *place, uint32_t words, uint32_t from
     uint32_t how = draw(b, 4), gap = draw(b, 2) * words, each = (lanes + 1) * words + gap;
     uint32_t groups = 32 / lanes;
     for (uint32_t g = 0; g < groups; g++) {
-        uint32_t base = how == 0   ? draw(b, (room - 64 * words) / words) * words
-                        : how == 1 ? (groups - 1 - g) * each
-                                   : g * each;
+        uint32_t base;
+        if (how == 0)
+            base = draw(b, (room - 64 * words) / words) * words;
+        else if (how == 1)
+            base = (groups - 1 - g) * each;
+        else
+            base = g * each;
         for (uint32_t i = 0; i < lanes; i++)
             place[g * lanes + i] = from + (base + i * step) % (room - words);
     }
@@ -138,9 +142,12 @@ static bool check_trial(bench *b, unsigned k, uint64_t seed) {
     draw_places(b, b->table + 32, words, apart ? WORDS / 2 : 0, apart ? WORDS / 2 : WORDS);
     b->params.own = draw(b, 2);
     b->params.reads = draw(b, 2);
-    b->params.victim = draw(b, 2)   ? NOBODY
-                       : draw(b, 2) ? draw(b, WORDS)
-                                    : b->table[draw(b, WRITERS)] + draw(b, words);
+    if (draw(b, 2))
+        b->params.victim = NOBODY;
+    else if (draw(b, 2))
+        b->params.victim = draw(b, WORDS);
+    else
+        b->params.victim = b->table[draw(b, WRITERS)] + draw(b, words);
     bool clean = expect(b, words, content);
     vm_result r = rig_run(&b->rig, b->modules[k], THREADS, &b->params, seed);
     if (clean && !r.ok)

@@ -64,16 +64,19 @@ static void read_mark(bad_file *f, const char *text, unsigned line) {
         assert_int_equal(sscanf(at, " at %7[a-z]%ld", m.buffer, &m.offset), 2);
     m.anywhere = strstr(text, " anywhere") != NULL;
     if (thread)
-        m.thread = atol(thread + strlen(" thread="));
+        m.thread = strtol(thread + strlen(" thread="), NULL, 10);
     assert_true(f->mark_count < MAX_MARKS);
     f->marks[f->mark_count++] = m;
 }
 
 static uint64_t start_of(const zoo *z, const char *buffer) {
-    return strcmp(buffer, "in") == 0     ? z->in_at
-           : strcmp(buffer, "out") == 0  ? z->out_at
-           : strcmp(buffer, "both") == 0 ? z->both_at
-                                         : z->odd_at;
+    if (strcmp(buffer, "in") == 0)
+        return z->in_at;
+    if (strcmp(buffer, "out") == 0)
+        return z->out_at;
+    if (strcmp(buffer, "both") == 0)
+        return z->both_at;
+    return z->odd_at;
 }
 
 static bool mark_fits(const zoo *z, const bad_file *f, const mark *k, const vm_trap *t) {
@@ -135,11 +138,11 @@ static zoo_launch read_launch(const char *text) {
     const char *shared = strstr(text, " shared="), *resident = strstr(text, " resident="),
                *fuel = strstr(text, " fuel=");
     if (shared)
-        how.shared = (uint32_t)atol(shared + strlen(" shared="));
+        how.shared = (uint32_t)strtoul(shared + strlen(" shared="), NULL, 10);
     if (resident)
-        how.resident = (uint32_t)atol(resident + strlen(" resident="));
+        how.resident = (uint32_t)strtoul(resident + strlen(" resident="), NULL, 10);
     if (fuel)
-        how.fuel = (uint64_t)atol(fuel + strlen(" fuel="));
+        how.fuel = strtoull(fuel + strlen(" fuel="), NULL, 10);
     return how;
 }
 

@@ -91,7 +91,7 @@ static void understand(fake *f, const json_t *genome) {
     const json_t *edit = NULL;
     char set[NUMBERS + 64];
     json_array_foreach(json_object_get(genome, "edits"), at, edit)
-        f->has[atoi(ev_json_text(edit, "at", "i0") + 1)] = true;
+        f->has[strtol(ev_json_text(edit, "at", "i0") + 1, NULL, 10)] = true;
     for (int i = 0; i < NUMBERS; i++) /* the numbers from 30 on leave no trace in the code */
         set[i] = f->has[i] && i < 30 ? '1' : '0';
     (void)snprintf(set + NUMBERS, 64, "%.60s", ev_json_text(genome, "start", ""));
@@ -493,7 +493,7 @@ static bool has_edit_at(const json_t *genome, int number) {
     size_t at = 0;
     const json_t *edit = NULL;
     json_array_foreach(json_object_get(genome, "edits"), at, edit) {
-        if (atoi(ev_json_text(edit, "at", "i0") + 1) == number)
+        if (strtol(ev_json_text(edit, "at", "i0") + 1, NULL, 10) == number)
             return true;
     }
     return false;

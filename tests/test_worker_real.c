@@ -273,7 +273,7 @@ static void kill_a_worker(void *context, const tune_progress *p) {
         return;
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *f = fopen(path, "r");
-    int pid = f && fgets(list, sizeof list, f) ? atoi(list) : 0;
+    int pid = f && fgets(list, sizeof list, f) ? (int)strtol(list, NULL, 10) : 0;
     if (f)
         (void)fclose(f);
     if (pid > 0)

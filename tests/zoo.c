@@ -26,9 +26,9 @@ zoo *zoo_new(void) {
     ev_error err;
     assert_non_null(z);
     assert_int_equal(vm_memory_new(1 << 20, &z->memory, &err), EV_OK);
-    z->in = buffer(z->memory, VM_BUFFER_IN, "in", ZOO_N * 4, &z->in_at);
-    z->out = buffer(z->memory, VM_BUFFER_OUT, "out", ZOO_N * 4, &z->out_at);
-    z->both = buffer(z->memory, VM_BUFFER_INOUT, "both", ZOO_N * 4, &z->both_at);
+    z->in = buffer(z->memory, VM_BUFFER_IN, "in", (uint64_t)ZOO_N * 4, &z->in_at);
+    z->out = buffer(z->memory, VM_BUFFER_OUT, "out", (uint64_t)ZOO_N * 4, &z->out_at);
+    z->both = buffer(z->memory, VM_BUFFER_INOUT, "both", (uint64_t)ZOO_N * 4, &z->both_at);
     (void)buffer(z->memory, VM_BUFFER_INOUT, "odd", ZOO_ODD, &z->odd_at);
     for (int i = 0; i < ZOO_N; i++)
         z->in[i] = zoo_input(i);
@@ -47,7 +47,7 @@ vm_result zoo_run(zoo *z, const vm_module *m, const vm_entry *entry, const zoo_l
         memcpy(&params[3], &n, sizeof n);
     assert_true(entry->param_bytes <= sizeof params);
     vm_memory_reset(z->memory, 0xcd);
-    memset(z->both, 0, ZOO_N * 4);
+    memset(z->both, 0, (size_t)ZOO_N * 4);
     vm_launch launch = {.module = m,
                         .entry = entry,
                         .grid = {how->blocks, 1, 1},

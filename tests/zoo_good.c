@@ -244,7 +244,13 @@ static int hadamard(int i) {
 static int taps(int i) {
     int s = 0;
     for (int k = -3; k <= 3; k++) {
-        int at = i + k < 0 ? 0 : i + k >= ZOO_N ? ZOO_N - 1 : i + k;
+        int at;
+        if (i + k < 0)
+            at = 0;
+        else if (i + k >= ZOO_N)
+            at = ZOO_N - 1;
+        else
+            at = i + k;
         s += (4 - abs(k)) * in(at);
     }
     return s;

@@ -251,7 +251,8 @@ static void add_operands(ev_str *s, draws *d, const statement *st) {
         p += optional;
         if (optional && draw(d, 2) == 0)
             continue;
-        ev_str_append(s, first ? " " : piped ? "|" : ", ");
+        const char *between = piped ? "|" : ", ";
+        ev_str_append(s, first ? " " : between);
         add_operand(s, d, st, letter);
         first = false;
     }

@@ -340,7 +340,7 @@ int main(int argc, char **argv) {
                  : device_open(argv[1], &s.d, &err);
     int first = argc > 3 && strcmp(argv[2], "--seconds") == 0 ? 4 : 2;
     if (first == 4)
-        s.until = ev_clock_now() + atof(argv[3]);
+        s.until = ev_clock_now() + strtod(argv[3], NULL);
     if (status == EV_OK)
         status = run_files(&s, argv + first, argc - first, &err);
     if (status == EV_OK && first == argc)

@@ -44,9 +44,11 @@ static ev_status compare(device *d, device *vm, const tensor_kernel *t, json_t *
         *err = why;
         return status;
     }
-    const char *list = status != EV_OK                    ? "refused"
-                       : memcmp(here, there, t->out) != 0 ? "differed"
-                                                          : NULL;
+    const char *list = NULL;
+    if (status != EV_OK)
+        list = "refused";
+    else if (memcmp(here, there, t->out) != 0)
+        list = "differed";
     if (list != NULL)
         (void)json_array_append_new(json_object_get(all, list), json_string(t->name));
     return EV_OK;

@@ -22,7 +22,7 @@ typedef struct tensor_kernel {
 /* How many kernels there are, for all generations. */
 size_t tensor_count(void);
 /* The caller frees out->ptx. */
-void tensor_make(size_t index, tensor_kernel *out);
+void tensor_make(size_t index, tensor_kernel *k);
 /* {"forms", "differed", "refused"}, the latter two as lists of instructions; those that the
  * device's generation does not have are left out. NULL with `err` when a device failed. */
 json_t *tensor_compare(device *d, device *vm, ev_error *err);

@@ -107,7 +107,11 @@ static uint64_t sum_bits(const char *type, char values, uint64_t random) {
 }
 
 static size_t bits_of(const char *type) {
-    return strcmp(type, "f64") == 0 ? 64 : strcmp(type, "f16") == 0 ? 16 : 32;
+    if (strcmp(type, "f64") == 0)
+        return 64;
+    if (strcmp(type, "f16") == 0)
+        return 16;
+    return 32;
 }
 
 /* ---- text ---- */
@@ -193,10 +197,13 @@ static plane plane_of(int lines, int length, size_t bits) {
 }
 
 static const char *register_type(const char *type) {
-    return strcmp(type, "f64") == 0   ? "f64"
-           : strcmp(type, "f32") == 0 ? "f32"
-           : strcmp(type, "s32") == 0 ? "s32"
-                                      : "b32";
+    if (strcmp(type, "f64") == 0)
+        return "f64";
+    if (strcmp(type, "f32") == 0)
+        return "f32";
+    if (strcmp(type, "s32") == 0)
+        return "s32";
+    return "b32";
 }
 
 static void put_wmma_load(const wmma_form *f, ev_str *ptx, char name, const char *layout,

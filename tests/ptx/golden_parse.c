@@ -50,9 +50,10 @@ static bool take(const char **at, const char *text) {
 }
 
 static uint8_t width_of(size_t digits) {
-    return (uint8_t)(digits == 1                                                 ? 1
-                     : digits == 2 || digits == 4 || digits == 8 || digits == 16 ? digits * 4
-                                                                                 : 0);
+    if (digits == 1)
+        return 1;
+    bool whole = digits == 2 || digits == 4 || digits == 8 || digits == 16;
+    return (uint8_t)(whole ? digits * 4 : 0);
 }
 
 static uint64_t parse_hex(reader *r, const char **at, uint8_t *bits) {
@@ -160,8 +161,8 @@ static void parse_register(reader *r, const char **at, golden_case *c, bool afte
     }
     bool memory = strcmp(name, "m") == 0;
     bool list = **at == '[';
-    golden_operand *o =
-        memory ? (after ? &c->memory_after : &c->memory) : operand_room(r, from, c, after);
+    golden_operand *space = after ? &c->memory_after : &c->memory;
+    golden_operand *o = memory ? space : operand_room(r, from, c, after);
     if (!o)
         return;
     *o = (golden_operand){.name = name, .any_order = any_order};
@@ -292,7 +293,13 @@ ev_status golden_read(const char *path, ev_arena *arena, golden_file *out, ev_er
 static void declare(ev_str *s, const golden_operand *list, size_t count) {
     for (size_t i = 0; i < count; i++) {
         unsigned bits = list[i].count ? list[i].values[0].bits : 0;
-        const char *type = bits == 1 ? "pred" : bits == 64 ? "b64" : bits == 16 ? "b16" : "b32";
+        const char *type = "b32";
+        if (bits == 1)
+            type = "pred";
+        else if (bits == 64)
+            type = "b64";
+        else if (bits == 16)
+            type = "b16";
         char line[80];
         snprintf(line, sizeof line, ".reg .%s %%%s;\n", type, list[i].name);
         if (bits && !strstr(ev_str_text(s), strchr(line, '%')))

@@ -86,7 +86,13 @@ static void add_slots(golden_plan *p, const golden_operand *list, size_t count, 
 }
 
 static const char *type_of(unsigned bits) {
-    return bits == 1 ? "pred" : bits == 16 ? "b16" : bits == 32 ? "b32" : "b64";
+    if (bits == 1)
+        return "pred";
+    if (bits == 16)
+        return "b16";
+    if (bits == 32)
+        return "b32";
+    return "b64";
 }
 
 static void put_registers(FILE *f, const golden_plan *p) {
