@@ -1,4 +1,5 @@
 /* Writes and forwards the messages that go with a status. */
+#define BASE_STATUS_C
 #include "base/status.h"
 
 #include <assert.h>
