@@ -544,7 +544,7 @@ static void select_exchange(ir_direct *d, LLVMValueRef insn) {
     if (!access_make(d, insn, LLVMTypeOf(expected), LLVMGetOperand(insn, 0), &a))
         return;
     direct_operand values[] = {direct_part(d, expected), direct_part(d, LLVMGetOperand(insn, 2))};
-    direct_operand result[2];
+    direct_operand result[2] = {{.imm = 0}};
     atomic(d, insn, &a, a.bytes == 8 ? ".cas.b64" : ".cas.b32", 2, values, result);
     if (d->status != EV_OK)
         return;

@@ -109,8 +109,9 @@ direct_operand direct_divide(ir_direct *d, LLVMOpcode opcode, direct_operand a, 
                                           {"rem.u16", "rem.u32", "rem.u64"},
                                           {"rem.s16", "rem.s32", "rem.s64"}};
     direct_operand result;
-    if (power_of(b) >= 0 && a.kind == DIRECT_REG)
-        return by_power(d, opcode, a, power_of(b));
+    int power = power_of(b);
+    if (power >= 0 && a.kind == DIRECT_REG)
+        return by_power(d, opcode, a, power);
     if (by_constant(d, opcode, a, b, &result))
         return result;
     unsigned row = 3;

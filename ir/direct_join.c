@@ -135,7 +135,7 @@ void direct_join_accesses(ir_direct *d, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && d->status == EV_OK; i++) {
         if (d->insns.items[i].bytes == 0)
             continue;
-        chain c;
+        chain c = {.count = 0};
         find_chain(d, i, end, &c);
         sort_by_offset(d, &c);
         for (uint32_t at = 0, n; at < c.count; at += n) {

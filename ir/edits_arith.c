@@ -330,7 +330,7 @@ static ev_status apply_narrow(ir_work *w, const ir_edit *edit, ev_error *err) {
         return ev_fail(err, EV_BAD, "\"at\" is no arithmetic in double precision");
     LLVMTypeRef single = LLVMFloatTypeInContext(w->context);
     LLVMPositionBuilderBefore(w->builder, insn);
-    LLVMValueRef args[2];
+    LLVMValueRef args[2] = {NULL, NULL};
     uint32_t count = ir_operand_count(insn);
     for (uint32_t k = 0; k < count; k++)
         args[k] = added(w, LLVMBuildFPTrunc(w->builder, LLVMGetOperand(insn, k), single, ""));

@@ -53,7 +53,7 @@ static bool add_index(place *to, LLVMValueRef index, int64_t bytes) {
         to->offset += LLVMConstIntGetSExtValue(index) * bytes;
         return true;
     }
-    term made = {index, (LLVMOpcode)0, bytes};
+    term made = {.value = index, .bytes = bytes};
     bool is_signed = true;
     if (LLVMIsASExtInst(index) || LLVMIsAZExtInst(index)) {
         made.extension = LLVMGetInstructionOpcode(index);

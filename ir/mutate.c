@@ -47,7 +47,7 @@ static ir_site draw_site(const ir_work *work, const ir_sites *sites, const doubl
     double total = 0;
     for (uint32_t i = 0; heat && i < sites->count; i++)
         total += heat_of(work, heat, sites->items[i]);
-    if (!(total > 0))
+    if (!heat || !(total > 0))
         return sites->items[ev_pcg_below(rng, sites->count)];
     double at = ev_pcg_unit(rng) * total;
     for (uint32_t i = 0; i < sites->count; i++) {

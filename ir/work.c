@@ -56,7 +56,7 @@ static void *list_reserve(ev_arena *arena, void *items, uint32_t *capacity, uint
     void *grown = ev_arena_array(arena, room, size);
     if (!grown)
         return NULL;
-    if (used > 0)
+    if (items)
         memcpy(grown, items, used * size);
     *capacity = room;
     return grown;

@@ -363,7 +363,10 @@ static ev_status set_shape(loader *l, expr_name *shape, size_t *count, const cha
     if (i == TASK_MAX_SHAPE)
         return ev_json_fail(l->doc, where, l->err, "a shape may have %d names at most",
                             TASK_MAX_SHAPE);
-    shape[i] = (expr_name){keep(l, name), value};
+    const char *kept = keep(l, name);
+    if (kept == NULL)
+        return ev_fail_memory(l->err, strlen(name));
+    shape[i] = (expr_name){kept, value};
     *count += i == *count;
     return EV_OK;
 }
