@@ -370,7 +370,11 @@ static inline uint32_t dot(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb,
                            unsigned b_at) {
     for (unsigned k = 0; k < 32 / a_bits; k++) {
         uint32_t x = a >> (k * a_bits), y = b >> (b_at + 8 * k);
-        int32_t u = a_bits == 8 ? (sa ? (int8_t)x : (uint8_t)x) : (sa ? (int16_t)x : (uint16_t)x);
+        int32_t u;
+        if (a_bits == 8)
+            u = sa ? (int8_t)x : (uint8_t)x;
+        else
+            u = sa ? (int16_t)x : (uint16_t)x;
         int32_t v = sb ? (int8_t)y : (uint8_t)y;
         c += (uint32_t)u * (uint32_t)v;
     }
@@ -397,7 +401,9 @@ static inline uint32_t dot(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb,
 /* ---- comparison and selection */
 
 static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
-    return bool_op == PTX_M_BAND ? p & q : bool_op == PTX_M_BOR ? p | q : p ^ q;
+    if (bool_op == PTX_M_BAND)
+        return p & q;
+    return bool_op == PTX_M_BOR ? p | q : p ^ q;
 }
 
 #define FZ_f32(x) (ip->ftz ? flush_f32(x) : (x))
@@ -526,11 +532,13 @@ static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
         NEXT;                                                                                      \
     }
 static inline uint64_t window_of(uint8_t space) {
-    return space == VM_SPACE_SHARED  ? VM_WINDOW_SHARED
-           : space == VM_SPACE_LOCAL ? VM_WINDOW_LOCAL
-           : space == VM_SPACE_CONST ? VM_WINDOW_CONST
-           : space == VM_SPACE_PARAM ? VM_WINDOW_PARAM
-                                     : 0;
+    if (space == VM_SPACE_SHARED)
+        return VM_WINDOW_SHARED;
+    if (space == VM_SPACE_LOCAL)
+        return VM_WINDOW_LOCAL;
+    if (space == VM_SPACE_CONST)
+        return VM_WINDOW_CONST;
+    return space == VM_SPACE_PARAM ? VM_WINDOW_PARAM : 0;
 }
 #define H_CVTA(T, id, expr)                                                                        \
     HANDLER(id##_##T) {                                                                            \

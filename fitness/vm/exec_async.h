@@ -31,7 +31,8 @@ static bool copy_limits(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uin
     uint32_t none = ip->op ? predicate(ip, regs, ip->b, 1) : 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        uint32_t n = ip->op ? (none >> i & 1 ? 0 : ip->bytes) : CSLOT(uint32_t, ip->b)[i];
+        uint32_t read = none >> i & 1 ? 0 : ip->bytes;
+        uint32_t n = ip->op ? read : CSLOT(uint32_t, ip->b)[i];
         if (n > ip->bytes) {
             vm_trap_raise(w, ip, VM_TRAP_ILLEGAL_INSTRUCTION, i, NULL,
                           "cp.async of %u bytes is to read %u: at most as many", ip->bytes, n);

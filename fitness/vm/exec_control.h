@@ -388,7 +388,8 @@ HANDLER(VOTE) {
             unsigned i = (unsigned)__builtin_ctz(left);
             uint32_t who = ip->flags & PTX_F_SYNC ? CSLOT(uint32_t, ip->b)[i] & mask : mask;
             bool all = (yes & who) == who, none = (yes & who) == 0;
-            bool r = ip->op == PTX_M_ALL ? all : ip->op == PTX_M_ANY ? !none : all || none;
+            bool other = ip->op == PTX_M_ANY ? !none : all || none;
+            bool r = ip->op == PTX_M_ALL ? all : other;
             put_predicate(regs, ip->d, r ? VM_FULL : 0, 1u << i);
         }
     } else {

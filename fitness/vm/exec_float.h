@@ -2,10 +2,11 @@
  * sat; the others share a second, modified handler (variant 1). */
 
 static inline unsigned csr_mode(uint8_t rnd) {
-    return rnd == PTX_M_RM || rnd == PTX_M_RMI   ? 1
-           : rnd == PTX_M_RP || rnd == PTX_M_RPI ? 2
-           : rnd == PTX_M_RZ || rnd == PTX_M_RZI ? 3
-                                                 : 0;
+    if (rnd == PTX_M_RM || rnd == PTX_M_RMI)
+        return 1;
+    if (rnd == PTX_M_RP || rnd == PTX_M_RPI)
+        return 2;
+    return rnd == PTX_M_RZ || rnd == PTX_M_RZI ? 3 : 0;
 }
 
 /* What the modifiers do to an operand and to a result. */
@@ -15,12 +16,22 @@ static inline unsigned csr_mode(uint8_t rnd) {
 #define IN_bf16(x) (x)
 static inline float saturate_f32(const ptx_insn *ip, float x) {
     x = ip->ftz ? flush_f32(x) : x;
-    float clamped = x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; /* NaN becomes +0 */
+    float clamped;
+    if (x > 0)
+        clamped = x < 1 ? x : 1.0f;
+    else
+        clamped = 0.0f; /* NaN, too */
     return ip->sat ? clamped : x;
 }
+static inline double at_most_one(double x) {
+    return x < 1 ? x : 1.0;
+}
+static inline double relu_f64(const ptx_insn *ip, double x) {
+    return ip->relu && x < 0 ? 0.0 : x;
+}
 static inline double saturate_f64(const ptx_insn *ip, double x) {
-    double clamped = x > 0 ? (x < 1 ? x : 1.0) : 0.0;
-    return ip->sat ? clamped : ip->relu && x < 0 ? 0.0 : x;
+    double clamped = x > 0 ? at_most_one(x) : 0.0;
+    return ip->sat ? clamped : relu_f64(ip, x);
 }
 #define OUT_f32(x) bits_of_f32(saturate_f32(ip, canonical_f32((float)(x))))
 #define OUT_f64(x) PUT_f64(saturate_f64(ip, x))
@@ -258,10 +269,11 @@ static inline uint32_t half_flushed(uint32_t h) {
         }
 
 static inline double round_integral(uint8_t rnd, double x) {
-    return rnd == PTX_M_RMI || rnd == PTX_M_RM   ? __builtin_floor(x)
-           : rnd == PTX_M_RPI || rnd == PTX_M_RP ? __builtin_ceil(x)
-           : rnd == PTX_M_RZI || rnd == PTX_M_RZ ? __builtin_trunc(x)
-                                                 : __builtin_rint(x);
+    if (rnd == PTX_M_RMI || rnd == PTX_M_RM)
+        return __builtin_floor(x);
+    if (rnd == PTX_M_RPI || rnd == PTX_M_RP)
+        return __builtin_ceil(x);
+    return rnd == PTX_M_RZI || rnd == PTX_M_RZ ? __builtin_trunc(x) : __builtin_rint(x);
 }
 /* Float to integer: rounds, clamps; NaN becomes 0, or 1 << (bits - 1) where 64 bits take part. */
 #define CVT_IF(T, S)                                                                               \
@@ -302,7 +314,11 @@ static inline uint32_t directed(uint32_t nearest, double back, double x, uint8_t
     if (x != x || back == x || rnd == PTX_M_RN || rnd == PTX_M_NONE)
         return nearest;
     bool away = back > x ? x > 0 : x < 0; /* the nearest lies farther from zero than x */
-    bool want_away = rnd == PTX_M_RP ? x > 0 : rnd == PTX_M_RM ? x < 0 : false;
+    bool want_away = false;
+    if (rnd == PTX_M_RP)
+        want_away = x > 0;
+    else if (rnd == PTX_M_RM)
+        want_away = x < 0;
     uint32_t sign = nearest & 0x8000, magnitude = nearest & 0x7fff;
     if (x - x != 0) /* an infinity stays */
         return nearest;
@@ -403,11 +419,14 @@ static inline void widen(uint8_t *regs, const ptx_insn *ip, const uint32_t *from
         }                                                                                          \
         FINISH(u32);                                                                               \
     }
+static inline uint32_t tf32_half(uint32_t a, uint8_t rnd) {
+    return rnd == PTX_M_RNA ? 0x1000 : 0xfff + (a >> 13 & 1);
+}
 /* rna: ties away from zero; rn: to even; rz: cut. Infinities and NaN stay. */
 static inline uint32_t to_tf32(uint32_t a, uint8_t rnd) {
     if ((a & 0x7f800000) == 0x7f800000)
         return a & 0x007fffff ? 0x7fffffff : a;
-    uint32_t add = rnd == PTX_M_RZ ? 0 : rnd == PTX_M_RNA ? 0x1000 : 0xfff + (a >> 13 & 1);
+    uint32_t add = rnd == PTX_M_RZ ? 0 : tf32_half(a, rnd);
     return (a + add) & ~0x1fffu;
 }
 #define H_CVTTF32(T, id, expr)                                                                     \

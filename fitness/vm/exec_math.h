@@ -34,7 +34,9 @@ PTX_INLINE double f64_of_bits(uint64_t u) {
 /* ---- integers */
 
 PTX_INLINE int32_t ptx_sat_s32(int64_t x) {
-    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
+    if (x > INT32_MAX)
+        return INT32_MAX;
+    return x < INT32_MIN ? INT32_MIN : (int32_t)x;
 }
 PTX_INLINE int32_t ptx_relu_s32(int32_t x) {
     return x < 0 ? 0 : x;
@@ -180,7 +182,11 @@ PTX_INLINE uint64_t bfe_any(uint64_t a, uint32_t b, uint32_t c, uint32_t bits, b
     if (len == 0)
         return 0;
     uint32_t top = pos + len - 1 < bits - 1 ? pos + len - 1 : bits - 1;
-    uint32_t have = pos >= bits ? 0 : len < bits - pos ? len : bits - pos;
+    uint32_t have;
+    if (pos >= bits)
+        have = 0;
+    else
+        have = len < bits - pos ? len : bits - pos;
     uint64_t value = (have ? a >> pos : 0) & low_mask(have);
     bool fill = is_signed && (a >> top & 1);
     return fill ? value | ~low_mask(have) : value;
@@ -204,7 +210,11 @@ PTX_INLINE uint32_t ptx_bmsk(uint32_t a, uint32_t b, bool wrap) {
     return (uint32_t)(low_mask(len) << pos);
 }
 PTX_INLINE uint32_t szext_any(uint32_t a, uint32_t b, bool wrap, bool is_signed) {
-    uint32_t n = wrap ? b & 31 : b > 32 ? 32 : b;
+    uint32_t n;
+    if (wrap)
+        n = b & 31;
+    else
+        n = b > 32 ? 32 : b;
     if (n == 0)
         return 0;
     if (n == 32)
@@ -286,9 +296,11 @@ PTX_INLINE uint32_t double_to_small(double x, unsigned fraction, int emin, uint3
     uint64_t normal = rounded - ((uint64_t)(1023 + emin - 1) << fraction);
     double scale = f64_of_bits((uint64_t)(1023 - emin + (int)fraction) << 52);
     double tiny = m * scale + 0x1p52 - 0x1p52;
-    uint32_t r = m < f64_of_bits((uint64_t)(1023 + emin) << 52) ? (uint32_t)(int32_t)tiny
-                 : normal >= inf                                ? inf
-                                                                : (uint32_t)normal;
+    uint32_t r;
+    if (m < f64_of_bits((uint64_t)(1023 + emin) << 52))
+        r = (uint32_t)(int32_t)tiny;
+    else
+        r = normal >= inf ? inf : (uint32_t)normal;
     return x != x ? nan : r | sign;
 }
 PTX_INLINE uint32_t double_to_f16(double x) {
@@ -307,7 +319,11 @@ PTX_INLINE double ptx_fma_odd(double a, double b, double c) {
     uint64_t u = bits_of_f64(s);
     bool toward = (err > 0) == (s > 0);
     bool inexact = err == err && err != 0 && s - s == 0;
-    uint64_t odd = u & 1 ? u : toward ? u + 1 : u - 1;
+    uint64_t odd;
+    if (u & 1)
+        odd = u;
+    else
+        odd = toward ? u + 1 : u - 1;
     return inexact ? f64_of_bits(odd) : s;
 }
 

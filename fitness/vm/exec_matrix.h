@@ -128,7 +128,9 @@ static wmma_matrix describe_matrix(const ptx_insn *ip) {
     ptx_tile s = ptx_tile_of((ptx_mod)ip->op);
     wmma_matrix x = {.by_columns = ip->target & PTX_TENSOR_COL,
                      .bits = ptx_type_bits((ptx_type)ip->t)};
-    x.which = ip->target & PTX_TENSOR_A ? 'A' : ip->target & PTX_TENSOR_B ? 'B' : 'C';
+    x.which = ip->target & PTX_TENSOR_B ? 'B' : 'C';
+    if (ip->target & PTX_TENSOR_A)
+        x.which = 'A';
     x.rows = x.which == 'B' ? s.k : s.m;
     x.columns = x.which == 'A' ? s.k : s.n;
     x.lines = x.by_columns ? x.columns : x.rows;
@@ -174,7 +176,8 @@ static inline void move_elements(const wmma_matrix *x, uint8_t *regs, const uint
         for (unsigned lane = 0; lane < 32; lane++)
             for (unsigned p = 0; p < each; p++) {
                 unsigned at = element_number(x, r, lane, p) * x->bits / 8;
-                uint8_t *reg = regs + slots[r] + (size_t)lane * (bytes == 8 ? 8 : 4) + p * bytes;
+                uint8_t *reg =
+                    regs + slots[r] + (size_t)lane * (bytes == 8 ? 8 : 4) + (size_t)p * bytes;
                 memcpy(to_tile ? tile + at : reg, to_tile ? reg : tile + at, bytes);
             }
 }
@@ -223,7 +226,7 @@ static bool move_matrix(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const wmm
         unsigned n = count - first < 32 ? count - first : 32;
         for (unsigned i = 0; i < 32; i++) {
             unsigned at = first + (i < n ? i : 0);
-            piece[i] = addr[0] + at / in_line * stride + at % in_line * x->piece;
+            piece[i] = addr[0] + at / in_line * stride + (uint64_t)(at % in_line) * x->piece;
         }
         matrix_access m = {.x = {.addr = piece, .bytes = x->piece},
                            .tile = tile + (size_t)first * x->piece,

@@ -54,9 +54,9 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
         const uint8_t *from = x->host + lane_offset(x, g) + (size_t)k * ip->bytes;
         uint8_t *to = regs + ip->v[k] + (size_t)g * ip->bytes;
         if (x->group == CONTIGUOUS) {
-            memcpy(to, from, n * 4);
+            memcpy(to, from, 4ul * n);
             if (ip->bytes == 8)
-                memcpy(to + n * 4, from + n * 4, n * 4);
+                memcpy(to + 4ul * n, from + 4ul * n, 4ul * n);
         } else if (ip->bytes == 4) {
             uint32_t v = LOAD_AS(uint32_t, from);
             for (unsigned i = 0; i < n; i++)
@@ -110,25 +110,25 @@ static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs
         if (ip->bytes == 4) {
             uint32_t *d = SLOT(uint32_t, ip->v[k]);
             if (x->how == UNIFORM) {
-                uint32_t v = LOAD_AS(uint32_t, base + 4 * k);
+                uint32_t v = LOAD_AS(uint32_t, base + 4ul * k);
                 LANES d[i] = v;
             } else if (x->how == CONTIGUOUS && count == 1) {
                 memcpy(d, base, 128);
             } else {
-                const uint8_t *host = x->host + x->bias + 4 * k;
+                const uint8_t *host = x->host + x->bias + 4ul * k;
                 const uint64_t *addr = x->addr;
                 LANES d[i] = LOAD_AS(uint32_t, host + addr[i]);
             }
         } else {
             uint64_t *d = SLOT(uint64_t, ip->v[k]);
             if (x->how == UNIFORM) {
-                uint64_t v = LOAD_AS(uint64_t, base + 8 * k);
+                uint64_t v = LOAD_AS(uint64_t, base + 8ul * k);
                 LANES d[i] = v;
             } else if (x->how == CONTIGUOUS && count == 1) {
                 memcpy(d, base, 256);
             } else {
                 for (unsigned i = 0; i < 32; i++)
-                    d[i] = LOAD_AS(uint64_t, x->host + lane_offset(x, i) + 8 * k);
+                    d[i] = LOAD_AS(uint64_t, x->host + lane_offset(x, i) + 8ul * k);
             }
         }
     }

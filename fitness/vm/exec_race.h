@@ -475,18 +475,16 @@ static ALWAYS_INLINE bool read_pattern(const vm_warp *w, const vm_access *x, uin
         read_groups(w, x, CONTIGUOUS, 16, 1, r);
     else if (x->lanes == 4 && each == 4)
         read_groups(w, x, CONTIGUOUS, 4, 4, r);
-    else if (each == 1 && (x->lanes == 1 || !x->lanes))
+    else if (!x->lanes || (each == 1 && x->lanes == 1))
         return read_words(w, x, r);
     else if (x->lanes == 1 && each == 2)
         read_groups(w, x, CONTIGUOUS, 1, 2, r);
     else if (x->lanes == 1)
         read_groups(w, x, CONTIGUOUS, 1, 4, r);
-    else if (x->lanes && x->group == UNIFORM)
+    else if (x->group == UNIFORM)
         read_groups(w, x, UNIFORM, x->lanes, each, r);
-    else if (x->lanes)
-        read_groups(w, x, CONTIGUOUS, x->lanes, each, r);
     else
-        return read_words(w, x, r);
+        read_groups(w, x, CONTIGUOUS, x->lanes, each, r);
     return true;
 }
 
@@ -540,7 +538,8 @@ static inline vm_race_how strong_how(const vm_warp *w, const ptx_insn *ip, vm_ra
                  passed == VM_RACE_BLOCK_TOLD;
     if (ip->of_block)
         return all || block ? VM_RACE_BLOCK_TOLD : VM_RACE_BLOCK;
-    return all ? VM_RACE_ALL_TOLD : block ? VM_RACE_ALL_TOLD_BLOCK : VM_RACE_ALL;
+    vm_race_how nearer = block ? VM_RACE_ALL_TOLD_BLOCK : VM_RACE_ALL;
+    return all ? VM_RACE_ALL_TOLD : nearer;
 }
 
 /* An entry of reads names one warp; it need not be the one that the write meets. */
@@ -675,10 +674,11 @@ static inline bool store_rows_race(const vm_warp *w, const vm_access *x, uint32_
                              : store_groups_race(w, x, 32, words_of(x), mine, horizon);
     if (!groups_apart(x))
         return false;
+    if (x->lanes == 1 && words_of(x) == 4)
+        return store_groups_race(w, x, 1, 4, mine, horizon);
     if (x->lanes == 1)
-        return words_of(x) == 4   ? store_groups_race(w, x, 1, 4, mine, horizon)
-               : words_of(x) == 2 ? store_groups_race(w, x, 1, 2, mine, horizon)
-                                  : store_groups_race(w, x, 1, 1, mine, horizon);
+        return words_of(x) == 2 ? store_groups_race(w, x, 1, 2, mine, horizon)
+                                : store_groups_race(w, x, 1, 1, mine, horizon);
     if (x->lanes == 4)
         return x->bytes == 16 ? store_groups_race(w, x, 4, 4, mine, horizon)
                               : store_groups_race(w, x, 4, 2, mine, horizon);
@@ -742,6 +742,6 @@ static inline void race_sync_warp(vm_warp *w) {
     w->stamp = 0;
 }
 static inline void race_fence(vm_warp *w, const ptx_insn *ip) {
-    uint8_t reach = ip->of_block ? 1 : ip->of_system ? 3 : 2;
+    uint8_t far = ip->of_system ? 3 : 2, reach = ip->of_block ? 1 : far;
     w->fenced = reach > w->fenced ? reach : w->fenced;
 }

@@ -222,7 +222,11 @@ static ALWAYS_INLINE void multiply_floats(const vm_warp *w, const ptx_insn *ip, 
     EACH_HALF_TILE(HALF_TILE, type)                                                                \
     HANDLER(name) {                                                                                \
         WHOLE_WARP;                                                                                \
-        switch (ip->op) { EACH_HALF_TILE(TILE_CASE, type) }                                        \
+        switch (ip->op) {                                                                          \
+            EACH_HALF_TILE(TILE_CASE, type)                                                        \
+        default:                                                                                   \
+            break;                                                                                 \
+        }                                                                                          \
         NEXT;                                                                                      \
     }
 HALF_HANDLER(MMA_F16, f16)
@@ -237,6 +241,8 @@ HANDLER(MMA_TF32) {
         TILE_CASE(tf32, 16, 8, 4)
         TILE_CASE(tf32, 16, 8, 8)
         TILE_CASE(tf32, 16, 16, 8)
+    default:
+        break;
     }
     NEXT;
 }
@@ -276,6 +282,8 @@ HANDLER(MMA_F64) {
         TILE_CASE(f64, 16, 8, 4)
         TILE_CASE(f64, 16, 8, 8)
         TILE_CASE(f64, 16, 8, 16)
+    default:
+        break;
     }
     NEXT;
 }
@@ -358,6 +366,8 @@ HANDLER(MMA_INT) {
             TILE_CASE(x32, 8, 8, 32)
             TILE_CASE(x32, 16, 8, 32)
             TILE_CASE(x32, 16, 8, 64)
+        default:
+            break;
         }
     else
         switch (ip->op) {
@@ -367,6 +377,8 @@ HANDLER(MMA_INT) {
             TILE_CASE(x16, 16, 16, 16)
             TILE_CASE(x16, 32, 8, 16)
             TILE_CASE(x16, 8, 32, 16)
+        default:
+            break;
         }
     NEXT;
 }
@@ -439,9 +451,12 @@ HANDLER(MMA_QUADS) {
         for (unsigned i = 0; i < 8; i++) {
             double v = sum[lane / 4 % 4][quad_sum(lane, i, d_halves)];
             uint32_t *out = SLOT(uint32_t, d[d_halves ? i / 2 : i]) + lane;
-            *out = !d_halves ? PUT_f32(v)
-                   : i % 2   ? *out | double_to_f16(v) << 16
-                             : double_to_f16(v);
+            if (!d_halves)
+                *out = PUT_f32(v);
+            else if (i % 2)
+                *out |= double_to_f16(v) << 16;
+            else
+                *out = double_to_f16(v);
         }
     NEXT;
 }
