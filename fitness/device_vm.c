@@ -446,7 +446,7 @@ ev_status device_vm_open(const char *model_id, device **out, ev_error *err) {
 }
 
 static ev_status take_memories(uint32_t count, device *const *devices, ev_error *err) {
-    vm_memory **memories = calloc(count, sizeof(vm_memory *));
+    vm_memory **memories = calloc((size_t)count + 1, sizeof(vm_memory *));
     if (memories == NULL)
         return ev_fail_memory(err, count * sizeof(vm_memory *));
     uint64_t bytes = devices[0]->properties.memory_bytes;

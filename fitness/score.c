@@ -211,8 +211,9 @@ static bool get_score(const json_t *json, score *s) {
               get_maybe(json, "sketch_ns", &s->sketch_ns) &&
               get_maybe(json, "whole_ns", &s->whole_ns) && filtered <= 1 && get_cases(json, s);
     json_int_t sketch = ev_json_integer(json, "sketch", SKETCH_NOTHING);
-    ok = ok && sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
-    s->sketch = (score_sketch)sketch;
+    bool known = sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
+    ok = ok && known;
+    s->sketch = known ? (score_sketch)sketch : SKETCH_NOTHING;
     s->filtered = filtered == 1;
     (void)get_text(json, "likeness", s->likeness, sizeof s->likeness);
     s->recalled = json_is_true(json_object_get(json, "recalled"));

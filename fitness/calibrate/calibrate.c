@@ -128,7 +128,7 @@ static ev_status make_cells(rig *r, uint32_t trips, ev_error *err) {
     r->params.cells = device_address(r->d, buffer);
     if (calibrate_has_value(r->p, 'm'))
         return EV_OK; /* zeros */
-    uint64_t *cells = calloc(1, bytes);
+    uint64_t *cells = calloc(bytes / sizeof *cells + 1, sizeof *cells);
     if (cells == NULL)
         return ev_fail_memory(err, bytes);
     fill_cells(r, cells, bytes);

@@ -166,15 +166,17 @@ void model_plan_stretch(model_plan *p, uint32_t first, uint32_t end, plan_way wa
         p->count = SIZE_MAX; /* of no batch */
         return;
     }
-    const plan_stretch *before = p->stretch_count > 0 ? &p->stretches[p->stretch_count - 1] : NULL;
     plan_stretch made = {.first = first,
                          .end = end,
                          .way = way,
-                         .times = before != NULL ? before->times_end : 0,
                          .times_end = (uint32_t)p->time_count,
-                         .access = before != NULL ? before->access_end : 0,
                          .access_end = (uint32_t)p->access_count,
                          .code = (uint32_t)p->code_count};
+    if (p->stretch_count > 0) {
+        const plan_stretch *before = &p->stretches[p->stretch_count - 1];
+        made.times = before->times_end;
+        made.access = before->access_end;
+    }
     for (uint32_t at = made.access; at < made.access_end;) {
         uint32_t left = made.access_end - at;
         at += left < PLAN_CODE_ACCESSES ? left : PLAN_CODE_ACCESSES;

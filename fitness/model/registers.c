@@ -240,7 +240,7 @@ static ev_status flow_schedule(flow *f) {
 static uint32_t flow_peak(flow *f, uint32_t *block_of) {
     flow_cut(f, block_of);
     uint64_t *live = calloc(f->set_words, sizeof *live);
-    f->live_in = calloc((size_t)f->block_count * f->set_words, sizeof *f->live_in);
+    f->live_in = calloc((size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
     uint32_t peak = 0;
     if (live != NULL && f->live_in != NULL) {
         flow_solve(f, live);

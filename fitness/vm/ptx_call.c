@@ -331,7 +331,9 @@ bool ptx_parse_call(ptx_loader *L, ptx_insn *insn) {
             return false;
         more = ptx_accept(L, ',');
     }
-    if (call.func == PTX_NONE ? !more && !ptx_expect(L, ',') : more)
+    if (call.func == PTX_NONE && !more)
+        return ptx_fail_expected(L, "','");
+    if (call.func != PTX_NONE && more)
         return ptx_fail_expected(L, "';'");
     if (more && !parse_call_table(L, &call))
         return false;

@@ -88,7 +88,7 @@ static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
     unsigned bits = lane_bits(ptx_type_bits(t));
     if (o->kind == PTX_O_REG && !o->negated)
         return check_register(d, o, bits) ? d->L->m->regs[o->reg].slot : PTX_NONE;
-    uint64_t value;
+    uint64_t value = 0;
     if (is_literal(o))
         return ptx_literal_bits(d->L, o, t, &value)
                    ? ptx_slot_const(d->L, bits, value, PTX_BASE_NONE)
@@ -535,9 +535,10 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
         in->bytes = (uint8_t)(ptx_type_bits(element) / 8);
         const ptx_match *whole_match = d->m;
         d->m = &part;
-        if (!put_vector(d, v, !pack))
-            return false;
+        bool ok = put_vector(d, v, !pack);
         d->m = whole_match;
+        if (!ok)
+            return false;
         in->row = pack ? PTX_OP_MOV_PACK : PTX_OP_MOV_UNPACK;
         in->t = bits == 64 ? PTX_T_b64 : PTX_T_b32;
         return pack ? put_destination(d, whole, bits, false)

@@ -74,7 +74,7 @@ static bool parse_dimension_product(ptx_loader *L, uint32_t *product) {
 
 static bool parse_performance(ptx_loader *L, ptx_func *f) {
     while (L->lex.token.kind == PTX_K_DIRECTIVE) {
-        uint32_t ignored;
+        uint32_t ignored = 0;
         uint32_t *place = NULL;
         if (word(L, ".maxntid") || word(L, ".reqntid"))
             place = &f->pub.max_threads;

@@ -87,7 +87,7 @@ static bool has_parts(const char *mnemonic, const ptx_match *m, const char *part
         bool absent = *parts == '!';
         parts += absent;
         size_t n = strcspn(parts, " ");
-        bool has = *parts == '.' ? has_run(mnemonic, parts, n) : has_fact(m, parts, n);
+        bool has = *parts == '.' ? has_run(mnemonic, parts, n) : m && has_fact(m, parts, n);
         if (has == absent)
             return false;
         parts += n;

@@ -460,7 +460,7 @@ static bool may_call(const vm_module *m, const ptx_call *call, uint32_t func) {
     if (f->entry || !f->defined || !ptx_signatures_agree(&f->sig, call->sig))
         return false;
     bool listed = !call->targets;
-    for (size_t i = 0; i < call->target_count; i++)
+    for (size_t i = 0; call->targets && i < call->target_count; i++)
         listed |= ptx_func_resolve(m, call->targets[i]) == func;
     return listed;
 }

@@ -112,7 +112,7 @@ static bool cannot_read(const system_call *c, vm_trap_kind kind, uint64_t addres
 
 static bool read_bytes(const system_call *c, uint64_t address, void *out, unsigned bytes) {
     stretch s = reach(c, address);
-    if (s.bytes < bytes)
+    if (!s.host || s.bytes < bytes)
         return cannot_read(c, VM_TRAP_OUT_OF_BOUNDS, address, "an argument");
     for (unsigned i = 0; i < bytes; i++)
         if (!is_written(c, &s, i))
