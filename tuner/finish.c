@@ -225,7 +225,7 @@ static bool is_stopped(finish *f) {
 
 /* Trials after a search: a fixed number and a share of its own evaluations. */
 static bool may_try_more(finish *f) {
-    uint64_t most = 2 * MINIMISE_BUDGET + search_committed(f->c->search) / 4;
+    uint64_t most = 2ul * MINIMISE_BUDGET + search_committed(f->c->search) / 4;
     return finish_may_promote(f, false) && f->c->minimised < most && !is_stopped(f);
 }
 

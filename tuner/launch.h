@@ -63,7 +63,7 @@ json_t *trap_to_json(const vm_trap *trap);
 /* What happened, where, and the PTX line with a mark below it. */
 void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out);
 
-json_t *counters_to_json(const vm_counters *counters);
-ev_status counters_print(const vm_counters *counters, ev_str *out, ev_error *err) EV_CHECKED;
+json_t *counters_to_json(const vm_counters *from);
+ev_status counters_print(const vm_counters *from, ev_str *out, ev_error *err) EV_CHECKED;
 
 #endif

@@ -133,7 +133,7 @@ ev_status table_print(const table *t, ev_str *out, ev_error *err) {
     }
     for (size_t c = 0; c < t->column_count; c++)
         widths[c] = column_width(t, c);
-    size_t rows = (t->count + t->column_count - 1) / t->column_count;
+    size_t rows = t->column_count > 0 ? (t->count + t->column_count - 1) / t->column_count : 0;
     print_line(t, widths, -1, out);
     print_line(t, widths, -2, out);
     for (size_t r = 0; r < rows; r++)
