@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 typedef struct task_inputs {
     const task *t;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 /* ---- usage ---- */
 

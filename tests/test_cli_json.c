@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 static const json_t *get(const json_t *object, const char *key) {
     return json_object_get(object, key);

@@ -278,7 +278,7 @@ static void test_smooth_maximum(void **state) {
         set(g, GPU_JOIN_POWER, p);
         set(g, GPU_PIPES_POWER, 100);
         t = time_of(g, &s);
-        double joined = pow(pow(pipe, p) + pow(latency, p), 1 / p);
+        double joined = pow(pow(pipe, p) + pow(latency, p), 1.0 / p);
         assert_ratio("joined", t.ns - t.term_ns[MODEL_LAUNCH], joined, 1, 0.01);
     }
     free(body);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 static bool share(const uint16_t *a, unsigned na, const uint16_t *b, unsigned nb) {
     for (unsigned i = 0; i < na; i++)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 #define HEAD ".version 9.0\n.target sm_120\n.address_size 64\n"
 #define KERNEL                                                                                     \

@@ -340,7 +340,7 @@ static char *expand(const refusal *r) {
             *out++ = *p;
         else
             for (unsigned i = 0; i < r->times; i++)
-                for (const char *u = r->unit; *u; u++)
+                for (const char *u = r->unit; u && *u; u++)
                     if (*u == '$')
                         out += sprintf(out, "%u", i);
                     else

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/asserts.h"
 
 static char scratch[64], path[128];
 
@@ -251,6 +251,7 @@ static void test_what_is_no_records_file_is_refused(void **state) {
     run_sql("CREATE TABLE other(x)");
     expect_bad(records_open_read(path, &r, &err), &err, path, "no records file");
     FILE *f = fopen(path, "w");
+    assert_non_null(f);
     for (int i = 0; i < 500; i++)
         (void)fputs("this is a text and no database\n", f);
     assert_int_equal(fclose(f), 0);

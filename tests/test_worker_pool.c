@@ -77,7 +77,7 @@ static bool has_fault(const char *kind, json_int_t child) {
     const char *fault = getenv("EVOKE_FAULT"), *marker = getenv("EVOKE_FAULT_MARKER");
     char want[64];
     (void)snprintf(want, sizeof want, "%s:%lld", kind, (long long)child);
-    if (!fault || strcmp(fault, want) != 0)
+    if (!fault || !marker || strcmp(fault, want) != 0)
         return false;
     int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY, 0600);
     if (fd >= 0)
