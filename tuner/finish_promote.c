@@ -91,7 +91,11 @@ static ev_status judge(finish *f, json_t *genome, double ns, const fitness_bar *
     ev_status status =
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
     /* It has a time only if all was right. */
-    *v = scored && s.stopped == GATE_NONE ? PROMOTED : scored && s.ns > 0 ? SLOW : WRONG;
+    *v = WRONG;
+    if (scored && s.stopped == GATE_NONE)
+        *v = PROMOTED;
+    else if (scored && s.ns > 0)
+        *v = SLOW;
     *held_out = s.ns;
     f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
     if (status == EV_OK)

@@ -132,7 +132,11 @@ static int poll_timeout(const pool *p, double until) {
             first = s->deadline;
     }
     double left = first - ev_clock_now();
-    return left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(left * 1000) + 1;
+    if (left <= 0)
+        return 0;
+    if (left > 1000)
+        return 1000000;
+    return (int)(left * 1000) + 1;
 }
 
 /* Waits for one thing to happen and deals with all that did; *signalled: a signal came instead. */

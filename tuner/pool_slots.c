@@ -159,7 +159,13 @@ static const char *end_words(int status, char *text, size_t bytes) {
 ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
     char text[80];
     int ended = ev_proc_end(&s->proc, true);
-    const char *fault = s->has_last_word ? s->last_word : why ? NULL : own_fault(ended);
+    const char *fault;
+    if (s->has_last_word)
+        fault = s->last_word;
+    else if (why)
+        fault = NULL;
+    else
+        fault = own_fault(ended);
     p->failed++;
     ev_status status = account(p, s, fault, why ? why : end_words(ended, text, sizeof text), err);
     channel_free(&s->line);

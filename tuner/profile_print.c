@@ -79,7 +79,11 @@ static void print_occupancy(const model_time *m, ev_str *out) {
 
 /* Bytes a second, and what they would be at the unit's peak. */
 static void rate_cell(const model_time *m, model_term term, double busy_ns, table *rows) {
-    double bytes = term == MODEL_DRAM ? m->dram_bytes : term == MODEL_L2 ? m->l2_bytes : 0;
+    double bytes = 0;
+    if (term == MODEL_DRAM)
+        bytes = m->dram_bytes;
+    else if (term == MODEL_L2)
+        bytes = m->l2_bytes;
     char is[32], peak[32];
     if (!(bytes > 0) || !(busy_ns > 0)) {
         table_cell(rows, "%s", "");

@@ -190,7 +190,11 @@ static size_t choose_step_count(bool crossed, ev_pcg *rng) {
     double at = ev_pcg_unit(rng);
     if (crossed)
         return at < 0.5 ? 0 : 1;
-    return at < 0.75 ? 1 : at < 0.93 ? 2 : 3;
+    if (at < 0.75)
+        return 1;
+    if (at < 0.93)
+        return 2;
+    return 3;
 }
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
@@ -484,7 +488,10 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         odds[arm] = arm_odds(arm);
     bandit_expect(&s->fates, odds, ARM_COUNT);
     size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
-    each = each < 1 ? 1 : each > MOST_ISLANDS_A_START ? MOST_ISLANDS_A_START : each;
+    if (each < 1)
+        each = 1;
+    else if (each > MOST_ISLANDS_A_START)
+        each = MOST_ISLANDS_A_START;
     s->islands = calloc(each * s->start_count, sizeof *s->islands);
     if (!s->islands)
         return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);

@@ -201,7 +201,10 @@ static double rank_of(const silicon_point *points, size_t count, size_t i, bool 
     double value = modelled ? points[i].modelled : points[i].measured, rank = 0;
     for (size_t k = 0; k < count; k++) {
         double other = modelled ? points[k].modelled : points[k].measured;
-        rank += other < value ? 2 : other == value ? 1 : 0;
+        if (other < value)
+            rank += 2;
+        else if (other == value)
+            rank += 1;
     }
     return rank;
 }

@@ -119,7 +119,11 @@ static void print_line(const table *t, const size_t *widths, long row, ev_str *o
             continue;
         }
         size_t at = row < 0 ? 0 : (size_t)row * t->column_count + c;
-        const char *text = row < 0 ? title_of(t, c) : at < t->count ? t->cells[at] : "";
+        const char *text = "";
+        if (row < 0)
+            text = title_of(t, c);
+        else if (at < t->count)
+            text = t->cells[at];
         print_cell(out, text, widths[c], is_right(t, c));
     }
     end_line(out);
@@ -153,7 +157,8 @@ void table_time(double ns, char text[24]) {
         ns /= 1000;
         unit++;
     }
-    (void)snprintf(text, 24, "%.*f %s", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, units[unit]);
+    int digits = ns < 99.95 ? 1 : 0;
+    (void)snprintf(text, 24, "%.*f %s", ns < 9.995 ? 2 : digits, ns, units[unit]);
 }
 
 void table_count(uint64_t count, char text[32]) {
@@ -174,7 +179,11 @@ void table_amount(double amount, const char *unit, char text[32]) {
         amount /= 1000;
         prefix++;
     }
-    int digits = prefix == 0 || amount >= 99.95 ? 0 : amount >= 9.995 ? 1 : 2;
+    int digits = 2;
+    if (prefix == 0 || amount >= 99.95)
+        digits = 0;
+    else if (amount >= 9.995)
+        digits = 1;
     (void)snprintf(text, 32, "%.*f %s%s", digits, amount, prefixes[prefix], unit);
 }
 

@@ -157,7 +157,11 @@ static unsigned worker_count(const tune_options *o) {
     if (o->worker_command_count > 0)
         return 0; /* as many as the commands say */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned workers = o->workers ? o->workers : cores > 0 ? (unsigned)cores : 1;
+    unsigned workers = 1;
+    if (o->workers)
+        workers = o->workers;
+    else if (cores > 0)
+        workers = (unsigned)cores;
     return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would wait */
 }
 

@@ -273,7 +273,7 @@ static bool open_work(work *w, const model_schedule_options *options, const mode
     size_t operands = rows->count > 0 ? last->operands + last->use_count + last->def_count : 0;
     *w = (work){.rows = rows,
                 .nodes = calloc((size_t)rows->count + 1, sizeof *w->nodes),
-                .mentions = calloc(operands + 1, sizeof *w->mentions),
+                .mentions = malloc((operands + 1) * sizeof *w->mentions),
                 .last_use = calloc((size_t)rows->register_count + 1, sizeof *w->last_use),
                 .last_def = calloc((size_t)rows->register_count + 1, sizeof *w->last_def),
                 .window = options->window};
