@@ -15,7 +15,7 @@
 
 #define OPS 7
 #define PLACES 64 /* of an access: each of as many bytes as a lane takes */
-#define BYTES (16 * PLACES)
+enum { BYTES = 16 * PLACES };
 #define THREADS 64 /* a block */
 #define BLOCKS 2
 #define KERNELS 900
@@ -54,6 +54,7 @@ static bool takes_part(const op *o, unsigned thread) {
 }
 
 static uint32_t draw_mask(ev_pcg *rng) {
+    uint32_t drawn;
     switch (ev_pcg_below(rng, 6)) {
     case 0:
     case 1:
@@ -64,7 +65,8 @@ static uint32_t draw_mask(ev_pcg *rng) {
     case 4:
         return 1u << ev_pcg_below(rng, 32);
     default:
-        return ev_pcg_next(rng) & ev_pcg_next(rng);
+        drawn = ev_pcg_next(rng); /* a quarter of the bits */
+        return drawn & ev_pcg_next(rng);
     }
 }
 
