@@ -24,27 +24,26 @@ static double share_to_run(const fit_case *c) {
 
 static ev_status run_cover(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
                            ev_error *err) {
-    double share = share_to_run(c);
+    double share = share_to_run(c), sampled = c->baseline.written;
     fit_run_options options = {.all_blocks = share >= 1,
                                .sample_share = share,
                                .checks = VM_CHECK_INIT,
                                .jobs = f->options.jobs};
-    return fit_try_options(f, c, trial, &options, out, err);
+    c->baseline.written = 0; /* few blocks may write more than their share of all */
+    ev_status status = fit_try_options(f, c, trial, &options, out, err);
+    c->baseline.written = sampled;
+    return status;
 }
 
 /* The baseline's elements, once a case. */
 static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
-    EV_TRY(fit_need_baseline(f, c, err));
     if (c->baseline.covered > 0)
         return EV_OK;
     fit_trial trial = {&f->baseline, f->baseline_kernel};
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    double sampled = c->baseline.written; /* few blocks may write more than their share of all */
-    c->baseline.written = 0;
     ev_status status = run_cover(f, c, &trial, r, err);
-    c->baseline.written = sampled;
     if (status == EV_OK && !r->ok)
         status = ev_fail(err, EV_BAD, "task %s: the baseline fails at full shape: %s", f->t->name,
                          r->reason);
@@ -54,20 +53,35 @@ static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
     return status;
 }
 
-static void judge_cover(const fit_case *c, const fit_result *r, score *s) {
+/* The least that is enough beside `covered` elements of all blocks. */
+static double enough(double covered, const fit_result *r) {
     double part = r->run.share < 1 ? COVER_PART : 1;
-    double wanted = c->baseline.covered * r->run.share;
-    if ((double)r->written >= floor(part * wanted))
-        return;
-    fit_stop(s, GATE_PROMOTED, NULL,
-             "case %s: it skips its work: %llu elements of the outputs are written, where the "
-             "baseline writes %.0f",
-             c->at->name, (unsigned long long)r->written, wanted);
+    return floor(part * covered * r->run.share);
+}
+
+static double count_elements(const fit_case *c) {
+    double count = 0;
+    for (size_t i = 0; i < c->output_count; i++)
+        count += (double)c->arguments[c->outputs[i].argument].count;
+    return count;
+}
+
+static ev_status judge_cover(fitness *f, fit_case *c, const fit_result *r, score *s,
+                             ev_error *err) {
+    if ((double)r->written >= enough(count_elements(c), r))
+        return EV_OK;
+    EV_TRY(need_cover(f, c, err));
+    if ((double)r->written < enough(c->baseline.covered, r))
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "case %s: it skips its work: %llu elements of the outputs are written, where the "
+                 "baseline writes %.0f",
+                 c->at->name, (unsigned long long)r->written, c->baseline.covered * r->run.share);
+    return EV_OK;
 }
 
 static ev_status cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
                             ev_error *err) {
-    EV_TRY(need_cover(f, c, err));
+    EV_TRY(fit_need_baseline(f, c, err)); /* says what it costs */
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -75,7 +89,7 @@ static ev_status cover_case(fitness *f, fit_case *c, const fit_trial *trial, sco
     if (status == EV_OK && !r->ok)
         fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
     else if (status == EV_OK)
-        judge_cover(c, r, s);
+        status = judge_cover(f, c, r, s, err);
     if (status == EV_OK)
         s->thread_instructions += r->run.outcome.counters.thread_instructions;
     free(r);

@@ -319,6 +319,23 @@ static void test_bar(void **state) {
     close_bench(&b);
 }
 
+/* A baseline that leaves elements as they were is run on all of the grid, and no more is asked of a
+ * variant; one block less is seen. */
+static void test_cover_in_part(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "part/task.json");
+    set_baseline(&b, "part/baseline.ptx");
+    score whole = promoted(&b, "part/once.ptx", (fitness_bar){.ns = 0});
+    if (whole.stopped != GATE_NONE)
+        fail_msg("once.ptx: stopped at %s (%s)", gate_name(whole.stopped), whole.reason);
+    score less = promoted(&b, "part/leaves_out.ptx", (fitness_bar){.ns = 0});
+    assert_true(less.stopped == GATE_PROMOTED && less.ns == 0);
+    assert_non_null(strstr(less.reason, "499970"));
+    assert_non_null(strstr(less.reason, "500002"));
+    close_bench(&b);
+}
+
 static void test_macros(void **state) {
     (void)state;
     bench b;
@@ -451,13 +468,13 @@ static void test_bad_tasks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_files_own_oracle),
-        cmocka_unit_test(test_pure),         cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_timed_sketch), cmocka_unit_test(test_timed_sketch),
-        cmocka_unit_test(test_recall),       cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_macros),       cmocka_unit_test(test_check),
-        cmocka_unit_test(test_fresh_inputs), cmocka_unit_test(test_bad_baseline),
-        cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_files_own_oracle),
+        cmocka_unit_test(test_pure),          cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_timed_sketch),
+        cmocka_unit_test(test_recall),        cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
+        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
