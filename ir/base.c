@@ -123,8 +123,8 @@ static ev_status parse_bitcode(const ir_base *base, const char *data, size_t byt
     return EV_OK;
 }
 
-static ev_status run_clang(const ir_base *base, const ir_source *source, const char **argv,
-                           LLVMModuleRef *out, ev_error *err) {
+static ev_status run_clang(const ir_source *source, const char **argv, ev_str *bitcode,
+                           ev_error *err) {
     ev_proc_result result;
     EV_TRY(ev_proc_run(argv, NULL, CLANG_SECONDS, &result, err));
     ev_status status;
@@ -135,13 +135,19 @@ static ev_status run_clang(const ir_base *base, const ir_source *source, const c
         status = ev_fail(err, EV_BAD, "%s does not compile; clang-19 says:\n%s", source->path,
                          ev_str_text(&result.err));
     else
-        status = parse_bitcode(base, result.out.data, result.out.length, source->path, out, err);
+        status = ev_str_status(&result.out, err);
+    if (status == EV_OK)
+        ev_str_append_n(bitcode, result.out.data, result.out.length);
     ev_proc_result_free(&result);
-    return status;
+    return status == EV_OK ? ev_str_status(bitcode, err) : status;
 }
 
-static ev_status compile_cuda(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
-                              ev_error *err) {
+bool ir_is_compiled(const ir_source *source) {
+    return has_suffix(source->path, ".cu");
+}
+
+ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) {
+    assert(ir_is_compiled(source));
     /* clang reports a missing file too, but not in one line. */
     if (!ev_path_exists(source->path))
         return ev_fail(err, EV_BAD, "%s: no such file", source->path);
@@ -150,9 +156,21 @@ static ev_status compile_cuda(const ir_base *base, const ir_source *source, LLVM
         return ev_fail_memory(err, 1);
     const char **argv = EV_NEW_ARRAY(arena, const char *, CLANG_FIXED + source->macro_count);
     ev_status status = argv && clang_command(source, arena, argv)
-                           ? run_clang(base, source, argv, out, err)
+                           ? run_clang(source, argv, bitcode, err)
                            : ev_fail_memory(err, 1);
     ev_arena_free(arena);
+    return status;
+}
+
+static ev_status read_compiled(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
+                               ev_error *err) {
+    if (source->bitcode)
+        return parse_bitcode(base, source->bitcode, source->bitcode_bytes, source->path, out, err);
+    ev_str bitcode = EV_STR_EMPTY;
+    ev_status status = ir_compile(source, &bitcode, err);
+    if (status == EV_OK)
+        status = parse_bitcode(base, bitcode.data, bitcode.length, source->path, out, err);
+    ev_str_free(&bitcode);
     return status;
 }
 
@@ -173,8 +191,8 @@ static ev_status parse_text(const ir_base *base, const char *data, size_t bytes,
 
 static ev_status read_module(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
                              ev_error *err) {
-    if (has_suffix(source->path, ".cu"))
-        return compile_cuda(base, source, out, err);
+    if (ir_is_compiled(source))
+        return read_compiled(base, source, out, err);
     bool text = has_suffix(source->path, ".ll");
     if (!text && !has_suffix(source->path, ".bc"))
         return ev_fail(err, EV_BAD, "%s: a kernel's source ends in .cu, .ll or .bc", source->path);
@@ -252,7 +270,7 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
         LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMSetVisibility(f, LLVMDefaultVisibility);
     }
-    const char *passes = has_suffix(source->path, ".cu") ? "default<O3>" : "globaldce";
+    const char *passes = ir_is_compiled(source) ? "default<O3>" : "globaldce";
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);

@@ -40,7 +40,16 @@ typedef struct ir_source {
     const int64_t *constants; /* launch constants: sizes, strides; any order */
     size_t constant_count;
     uint32_t block[3]; /* threads a block in every launch; 0: not known or not always the same */
+    /* What ir_compile made of it before; NULL: it is compiled. */
+    const char *bitcode;
+    size_t bitcode_bytes;
 } ir_source;
+
+/* Whether it has to be compiled: a .cu. */
+bool ir_is_compiled(const ir_source *source);
+/* The first part of loading such a source: appends clang's bitcode, before all passes. EV_BAD as
+ * ir_base_load. */
+ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) EV_CHECKED;
 
 /* Compiles (.cu: clang-19 -O3, device side only, no CUDA SDK), parses, keeps the entry and what it
  * needs, notes source lines, strips debug info, numbers the instructions. EV_BAD: a source that

@@ -1,4 +1,6 @@
-/* Site profiles: where a start spends its time is where edits are drawn. */
+/* Site profiles: where a start spends its time is where edits are drawn; and what of a base is made
+ * once for all workers. */
+#include "base/json.h"
 #include "tuner/worker.h"
 
 #include <setjmp.h>
@@ -17,11 +19,12 @@
 static ev_error err;
 
 /* A worker with a task open, without the pipes. */
-static void open_worker(worker *w, const char *task_name) {
+static void open_worker_by(worker *w, const char *task_name, const bases_shelf *shelf) {
     *w = (worker){0};
     OK(task_open(task_name, &w->t, &err));
     OK(device_open("vm:h200", &w->device, &err));
     OK(bases_new(w->t, 90, 2, &w->bases, &err));
+    bases_use_shelf(w->bases, shelf);
     const fitness_options options = {0};
     OK(fitness_open(w->t, w->device, &options, &w->fitness, &err));
     worker_build b;
@@ -30,6 +33,10 @@ static void open_worker(worker *w, const char *task_name) {
     OK(worker_build_all(w, &b, &err));
     OK(fitness_set_baseline(w->fitness, &b.candidate, 0, &s, &err));
     worker_build_end(&b);
+}
+
+static void open_worker(worker *w, const char *task_name) {
+    open_worker_by(w, task_name, NULL);
 }
 
 static bool in_loop(const ir_base *base, size_t number, uint32_t first, uint32_t last) {
@@ -114,10 +121,70 @@ static void the_loop_is_what_is_hot(void **state) {
     worker_close_task(&w);
 }
 
+/* ---- the shelf ---- */
+
+static unsigned wanted, given;
+
+static ev_status want(void *context, const char *key, json_t **value, ev_error *e) {
+    (void)e;
+    *value = json_incref(json_object_get(context, key));
+    wanted++;
+    given += *value != NULL;
+    return EV_OK;
+}
+
+/* Through text, as between two processes. */
+static ev_status made(void *context, const char *key, json_t *value, ev_error *e) {
+    (void)e;
+    char *text = ev_json_print(value, true);
+    json_decref(value);
+    assert_null(json_object_get(context, key));
+    assert_int_equal(json_object_set_new(context, key, json_loads(text, JSON_DECODE_ANY, NULL)), 0);
+    free(text);
+    return EV_OK;
+}
+
+/* A worker that has no clang takes the code and the profile that another made: the same to the
+ * bit. */
+static void what_one_made_others_use(void **state) {
+    (void)state;
+    json_t *things = json_object();
+    const bases_shelf shelf = {.context = things, .want = want, .made = made};
+    worker one, other;
+    ir_genome *start = ir_genome_new("textbook");
+    const ir_base *base = NULL, *same = NULL;
+    const double *heat = NULL, *again = NULL;
+    wanted = given = 0;
+    open_worker_by(&one, "sd_lstm_fp", &shelf);
+    OK(bases_get(one.bases, start, &base, &err));
+    OK(worker_heat(&one, start, &heat, &err));
+    assert_true(wanted == 2 && given == 0 && json_object_size(things) == 2);
+    char *path = strdup(getenv("PATH"));
+    assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
+    open_worker_by(&other, "sd_lstm_fp", &shelf);
+    OK(bases_get(other.bases, start, &same, &err));
+    OK(worker_heat(&other, start, &again, &err));
+    assert_true(wanted == 4 && given == 2 && json_object_size(things) == 2);
+    ev_sha256 a = ir_base_sha256(base), b = ir_base_sha256(same);
+    assert_true(ev_sha256_equal(&a, &b));
+    assert_memory_equal(heat, again, ir_base_insn_count(base) * sizeof *heat);
+    bases_use_shelf(other.bases, NULL);
+    ir_genome *hand = ir_genome_new("hand");
+    assert_int_equal(bases_get(other.bases, hand, &same, &err), EV_BAD); /* there is no clang */
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    free(path);
+    ir_genome_free(hand);
+    ir_genome_free(start);
+    worker_close_task(&one);
+    worker_close_task(&other);
+    json_decref(things);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hot_places_get_more_draws),
         cmocka_unit_test(the_loop_is_what_is_hot),
+        cmocka_unit_test(what_one_made_others_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,9 +241,32 @@ static void misbehave(fake *f, json_int_t child) {
         (void)!write(f->line.out, "hello there\n", 12);
 }
 
+/* Wants a thing, and makes it where no other worker did; EVOKE_SHELF names a file to note it in. */
+static void use_shelf(fake *f) {
+    const char *path = getenv("EVOKE_SHELF");
+    int fd = path ? open(path, O_CREAT | O_APPEND | O_WRONLY, 0600) : -1;
+    if (fd < 0)
+        return;
+    say(f, with_text(MESSAGE_WANT, "key", "thing"));
+    json_t *answer = hear(f);
+    if (message_kind_of(answer) == MESSAGE_GO) {
+        json_t *m = with_text(MESSAGE_MADE, "key", "thing");
+        (void)json_object_set_new(m, "value", json_pack("[f,s]", 0.1, "made"));
+        say(f, m);
+        (void)!write(fd, "made\n", 5);
+    } else {
+        json_t *value = json_object_get(answer, "value");
+        bool same = json_number_value(json_array_get(value, 0)) == 0.1;
+        (void)!write(fd, same ? "used\n" : "odd!\n", 5);
+    }
+    json_decref(answer);
+    (void)close(fd);
+}
+
 static void do_child(fake *f, const json_t *message) {
     json_int_t child = json_integer_value(json_array_get(json_object_get(message, "stream"), 3));
     misbehave(f, child);
+    use_shelf(f);
     if (getenv("EVOKE_SLOW"))
         (void)usleep(4000);
     json_t *genome = draw(message, child);
@@ -365,9 +388,9 @@ static int remove_scratch(void **state) {
 
 static int clear_faults(void **state) {
     (void)state;
-    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE",  "EVOKE_OTHER_VERSION",
-                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",          "EVOKE_FRAGILE",
-                           "EVOKE_OTHER_CASES", "EVOKE_BUILDS_NOTHING"};
+    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE",   "EVOKE_OTHER_VERSION",
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",           "EVOKE_FRAGILE",
+                           "EVOKE_OTHER_CASES", "EVOKE_BUILDS_NOTHING", "EVOKE_SHELF"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return 0;
@@ -768,6 +791,34 @@ static void test_a_worker_of_another_version(void **state) {
     expect_failure(&o, EV_BAD, "99.9", "same build");
 }
 
+static size_t count_word(const char *text, const char *word) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* What one worker made of a base all others get, those that come for another killed one too. */
+static void test_what_one_worker_made(void **state) {
+    (void)state;
+    assert_int_equal(setenv("EVOKE_SHELF", in_scratch("shelf"), 1), 0);
+    set_fault("kill-worker:100");
+    tune_options o = options_for(in_scratch("shelved"), 2);
+    tune_report report = run(&o);
+    assert_true(report.failed_workers > 0);
+    tune_report_free(&report);
+    ev_error err;
+    char *log = NULL;
+    size_t bytes = 0;
+    assert_int_equal(ev_file_read(in_scratch("shelf"), &log, &bytes, &err), EV_OK);
+    size_t makers = count_word(log, "made"); /* two that want it at once make it both */
+    assert_true(makers == 1 || makers == 2);
+    assert_int_equal(count_word(log, "used"), 150 - makers);
+    assert_null(strstr(log, "odd!"));
+    free(log);
+    expect_unbroken(in_scratch("shelved"));
+}
+
 static void test_workers_that_draw_other_cases(void **state) {
     (void)state;
     setenv("EVOKE_OTHER_CASES", "1", 1);
@@ -896,6 +947,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_bad_commands, clear_faults),
         cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
         cmocka_unit_test_setup(test_workers_that_draw_other_cases, clear_faults),
+        cmocka_unit_test_setup(test_what_one_worker_made, clear_faults),
         cmocka_unit_test_setup(test_a_worker_that_builds_nothing, clear_faults),
         cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
         cmocka_unit_test_setup(test_bad_options, clear_faults),

@@ -1,6 +1,7 @@
 /* Bases: a small cache of base modules; the one not asked for longest goes first. */
 #include "tuner/bases.h"
 
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -24,6 +25,7 @@ struct bases {
     const task *t;
     int sm;
     char *include;
+    bases_shelf shelf; /* no calls: none */
     size_t limit, count;
     uint64_t clock;
     entry *entries;
@@ -67,6 +69,10 @@ void bases_free(bases *b) {
     free(b->entries);
     free(b->include);
     free(b);
+}
+
+void bases_use_shelf(bases *b, const bases_shelf *shelf) {
+    b->shelf = shelf ? *shelf : (bases_shelf){0};
 }
 
 static char *key_of(const ir_genome *genome) {
@@ -136,7 +142,73 @@ static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
     return m->for_ir && m->for_task;
 }
 
-static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
+/* ---- the shelf ---- */
+
+/* *value NULL: it is not there, or there is no shelf. */
+static ev_status shelf_want(const bases *b, const char *thing, const char *key, json_t **value,
+                            ev_error *err) {
+    *value = NULL;
+    if (!b->shelf.want)
+        return EV_OK;
+    ev_str name = EV_STR_EMPTY;
+    ev_str_printf(&name, "%s %s %s", b->t->sha256.hex, thing, key);
+    ev_status status = ev_str_status(&name, err);
+    if (status == EV_OK)
+        status = b->shelf.want(b->shelf.context, ev_str_text(&name), value, err);
+    ev_str_free(&name);
+    return status;
+}
+
+/* Takes `value` over. */
+static ev_status shelf_made(const bases *b, const char *thing, const char *key, json_t *value,
+                            ev_error *err) {
+    ev_str name = EV_STR_EMPTY;
+    ev_str_printf(&name, "%s %s %s", b->t->sha256.hex, thing, key);
+    ev_status status = ev_str_status(&name, err);
+    if (status == EV_OK && b->shelf.made)
+        status = b->shelf.made(b->shelf.context, ev_str_text(&name), value, err);
+    else
+        json_decref(value);
+    ev_str_free(&name);
+    return status;
+}
+
+/* What does not compile is not put there: each finds out by itself. */
+static ev_status compile(const bases *b, const ir_source *source, const char *key, ev_str *bitcode,
+                         ev_error *err) {
+    json_t *known = NULL;
+    EV_TRY(shelf_want(b, "code", key, &known, err));
+    if (known) {
+        const char *text = json_string_value(known);
+        ev_status status = ev_base64_decode(text ? text : "-", bitcode, err);
+        json_decref(known);
+        return status;
+    }
+    EV_TRY(ir_compile(source, bitcode, err));
+    if (!b->shelf.made)
+        return EV_OK;
+    char *text = ev_base64_encode(ev_str_text(bitcode), bitcode->length);
+    ev_status status = shelf_made(b, "code", key, text ? json_string(text) : NULL, err);
+    free(text);
+    return status;
+}
+
+static ev_status load_source(const bases *b, ir_source *source, const char *key, ir_base **out,
+                             ev_error *err) {
+    if (!ir_is_compiled(source))
+        return ir_base_load(source, out, err);
+    ev_str bitcode = EV_STR_EMPTY;
+    ev_status status = compile(b, source, key, &bitcode, err);
+    source->bitcode = ev_str_text(&bitcode);
+    source->bitcode_bytes = bitcode.length;
+    if (status == EV_OK)
+        status = ir_base_load(source, out, err);
+    ev_str_free(&bitcode);
+    return status;
+}
+
+static ev_status load(const bases *b, const ir_genome *genome, const char *key, ir_base **out,
+                      ev_error *err) {
     const task_start *start = task_find_start(b->t, ir_genome_start(genome));
     if (!start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", b->t->name,
@@ -155,7 +227,7 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .constants = constants,
                             .constant_count = constants_of(b->t, constants)};
         block_of(b->t, start, macros.for_task, macros.count, source.block);
-        status = ir_base_load(&source, out, err);
+        status = load_source(b, &source, key, out, err);
     } else {
         status = ev_fail_memory(err, macros.count * sizeof(expr_name));
     }
@@ -188,7 +260,7 @@ static entry *make_room(bases *b) {
 /* Takes `key` over. What does not compile is remembered too: asking again would cost as much. */
 static ev_status add(bases *b, char *key, const ir_genome *genome, entry **out, ev_error *err) {
     ir_base *base = NULL;
-    ev_status status = load(b, genome, &base, err);
+    ev_status status = load(b, genome, key, &base, err);
     char *complaint = status == EV_BAD && err ? strdup(err->text) : NULL;
     if (status == EV_INFRA || (status == EV_BAD && !complaint)) {
         free(key);
@@ -236,4 +308,42 @@ void bases_set_heat(bases *b, const ir_genome *genome, double *heat) {
     assert(e && !e->has_heat);
     e->heat = heat;
     e->has_heat = true;
+}
+
+static ev_status heat_of(const json_t *list, size_t count, double **out, ev_error *err) {
+    *out = NULL;
+    if (json_is_null(list))
+        return EV_OK;
+    if (json_array_size(list) != count)
+        return ev_fail(err, EV_INFRA, "a profile of another base was on the shelf");
+    double *heat = calloc(count + 1, sizeof *heat);
+    if (!heat)
+        return ev_fail_memory(err, count * sizeof *heat);
+    for (size_t i = 0; i < count; i++)
+        heat[i] = json_number_value(json_array_get(list, i));
+    *out = heat;
+    return EV_OK;
+}
+
+ev_status bases_want_heat(bases *b, const ir_genome *genome, double **heat, bool *found,
+                          ev_error *err) {
+    const entry *e = find_genome(b, genome);
+    assert(e && e->base);
+    json_t *known = NULL;
+    EV_TRY(shelf_want(b, "heat", e->key, &known, err));
+    *found = known != NULL;
+    ev_status status = known ? heat_of(known, ir_base_insn_count(e->base), heat, err) : EV_OK;
+    json_decref(known);
+    return status;
+}
+
+ev_status bases_heat_made(bases *b, const ir_genome *genome, const double *heat, ev_error *err) {
+    const entry *e = find_genome(b, genome);
+    assert(e && e->base);
+    if (!b->shelf.made)
+        return EV_OK;
+    json_t *list = heat ? json_array() : json_null();
+    for (size_t i = 0; heat && i < ir_base_insn_count(e->base); i++)
+        (void)json_array_append_new(list, json_real(heat[i]));
+    return shelf_made(b, "heat", e->key, list, err);
 }

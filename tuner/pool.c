@@ -189,7 +189,9 @@ ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) {
     p->serial++;
     json_decref(p->ready);
     json_decref(p->drawn);
+    json_decref(p->shelf);
     p->ready = p->drawn = NULL;
+    p->shelf = json_object();
     for (unsigned i = 0; i < p->options.workers; i++) {
         slot *s = &p->slots[i];
         if (s->state == SLOT_EMPTY)
@@ -259,6 +261,7 @@ void pool_free(pool *p) {
     free_list(p->finished);
     json_decref(p->ready);
     json_decref(p->drawn);
+    json_decref(p->shelf);
     free(p->slots);
     free(p->task);
     free(p->self);

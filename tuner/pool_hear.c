@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_ON_SHELF 1024 /* of some 10 to 40 KB each */
+
 /* One worker has all splits from the start, so that a wrong baseline shows before the search. */
 static ev_status open_again(pool *p, slot *s, ev_error *err) {
     bool first = s == &p->slots[0] && !p->ready;
@@ -97,6 +99,27 @@ static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind k
     return EV_OK;
 }
 
+/* ---- the shelf ---- */
+
+static ev_status hear_want(const pool *p, slot *s, const json_t *m) {
+    json_t *value = json_object_get(p->shelf, ev_json_text(m, "key", ""));
+    json_t *answer = message_new(value ? MESSAGE_MADE : MESSAGE_GO);
+    if (answer && value)
+        (void)json_object_set(answer, "value", value);
+    pool_say(s, answer);
+    return EV_OK;
+}
+
+/* Where there is no room, or no memory, each worker makes its own. */
+static ev_status hear_made(const pool *p, const json_t *m) {
+    json_t *value = json_object_get(m, "value");
+    if (value && json_object_size(p->shelf) < MOST_ON_SHELF)
+        (void)json_object_set(p->shelf, ev_json_text(m, "key", ""), value);
+    return EV_OK;
+}
+
+/* ---- ends ---- */
+
 static void add_seconds(pool *p, const json_t *m) {
     const json_t *list = json_object_get(m, "seconds");
     for (size_t i = 0; i < POOL_PARTS && i < json_array_size(list); i++)
@@ -158,6 +181,8 @@ static bool in_place(slot_state state, message_kind kind) {
     case MESSAGE_FAILED:
         return state == SLOT_BUSY;
     case MESSAGE_STAGE:
+    case MESSAGE_WANT:
+    case MESSAGE_MADE:
     case MESSAGE_ERROR:
         return state == SLOT_BUSY || state == SLOT_OPENING;
     case MESSAGE_FATAL:
@@ -179,6 +204,10 @@ static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
     case MESSAGE_STAGE:
         (void)stage_find(ev_json_text(m, "stage", ""), &s->at);
         return EV_OK;
+    case MESSAGE_WANT:
+        return hear_want(p, s, m);
+    case MESSAGE_MADE:
+        return hear_made(p, m);
     case MESSAGE_FATAL:
         hear_last_word(s, m);
         return EV_OK;

@@ -35,6 +35,7 @@ struct pool {
     uint64_t serial;            /* of the openings: a worker may still be at the one before */
     json_t *ready;              /* the answer of the first worker with all splits */
     json_t *drawn;              /* the cases that the first to open it drew; NULL: none opened it */
+    json_t *shelf;              /* what workers made of its bases, by key */
     pool_job *queue, *finished; /* in order */
     size_t jobs;
     unsigned deaths; /* in a row, without a finished job between */

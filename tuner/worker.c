@@ -103,6 +103,35 @@ ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
+/* ---- what other workers made ---- */
+
+static ev_status want(void *context, const char *key, json_t **value, ev_error *err) {
+    worker *w = context;
+    json_t *message = message_new(MESSAGE_WANT), *answer = NULL;
+    if (message)
+        (void)json_object_set_new(message, "key", json_string(key));
+    EV_TRY(channel_send(&w->line, message, err));
+    EV_TRY(channel_receive(&w->line, &answer, err));
+    message_kind kind = answer ? message_kind_of(answer) : MESSAGE_COUNT;
+    *value = kind == MESSAGE_MADE ? json_incref(json_object_get(answer, "value")) : NULL;
+    json_decref(answer);
+    if (kind != MESSAGE_MADE && kind != MESSAGE_GO)
+        return ev_fail(err, EV_INFRA, "the coordinator left when it was asked for a base");
+    return EV_OK;
+}
+
+static ev_status made(void *context, const char *key, json_t *value, ev_error *err) {
+    worker *w = context;
+    json_t *message = value ? message_new(MESSAGE_MADE) : NULL;
+    if (!message) {
+        json_decref(value);
+        return ev_fail_memory(err, 0);
+    }
+    (void)json_object_set_new(message, "key", json_string(key));
+    (void)json_object_set_new(message, "value", value);
+    return channel_send(&w->line, message, err);
+}
+
 /* ---- opening a task ---- */
 
 void worker_close_task(worker *w) {
@@ -170,6 +199,7 @@ static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_er
     EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));
     const device_properties *is = device_properties_of(w->device);
     EV_TRY(bases_new(w->t, is->sm, BASES_KEPT, &w->bases, err));
+    bases_use_shelf(w->bases, &(bases_shelf){.context = w, .want = want, .made = made});
     EV_TRY(fitness_open(w->t, w->device, &options, &w->fitness, err));
     EV_TRY(describe_starts(w, ready, err));
     EV_TRY(set_baseline(w, (unsigned)ev_json_integer(message, "splits", 1), ready, err));

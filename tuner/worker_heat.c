@@ -54,7 +54,7 @@ static ev_status profile(worker *w, worker_build *b, const task_case *at, double
 }
 
 /* *heat is NULL where the start cannot be profiled at these macros. */
-static ev_status make(worker *w, const ir_genome *genome, double **heat, ev_error *err) {
+static ev_status measure(worker *w, const ir_genome *genome, double **heat, ev_error *err) {
     const task_case *at = timed_case(w->t);
     bool can = at && device_properties_of(w->device)->modelled;
     ir_genome *own = can ? ir_genome_clone(genome) : NULL;
@@ -73,6 +73,19 @@ static ev_status make(worker *w, const ir_genome *genome, double **heat, ev_erro
         *heat = NULL;
     }
     return status == EV_BAD ? EV_OK : status;
+}
+
+/* Another worker may have measured it. */
+static ev_status make(worker *w, const ir_genome *genome, double **heat, ev_error *err) {
+    bool found = false;
+    EV_TRY(bases_want_heat(w->bases, genome, heat, &found, err));
+    if (found)
+        return EV_OK;
+    EV_TRY(measure(w, genome, heat, err));
+    ev_status status = bases_heat_made(w->bases, genome, *heat, err);
+    if (status != EV_OK)
+        free(*heat);
+    return status;
 }
 
 ev_status worker_heat(void *context, const ir_genome *genome, const double **out, ev_error *err) {

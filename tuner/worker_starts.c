@@ -18,6 +18,7 @@ static ev_status build_start(void *context, ev_str *out, ev_error *err) {
     const start_request *r = context;
     worker_build b = {0};
     guard_end(); /* the worker's last word is not this child's */
+    bases_use_shelf(r->w->bases, NULL);
     EV_TRY(worker_build_begin(r->w, r->genome, &b, err));
     ev_status status = worker_build_all(r->w, &b, err);
     if (status == EV_OK)
