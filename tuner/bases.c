@@ -310,40 +310,24 @@ void bases_set_heat(bases *b, const ir_genome *genome, double *heat) {
     e->has_heat = true;
 }
 
-static ev_status heat_of(const json_t *list, size_t count, double **out, ev_error *err) {
-    *out = NULL;
-    if (json_is_null(list))
-        return EV_OK;
-    if (json_array_size(list) != count)
-        return ev_fail(err, EV_INFRA, "a profile of another base was on the shelf");
-    double *heat = calloc(count + 1, sizeof *heat);
-    if (!heat)
-        return ev_fail_memory(err, count * sizeof *heat);
-    for (size_t i = 0; i < count; i++)
-        heat[i] = json_number_value(json_array_get(list, i));
-    *out = heat;
-    return EV_OK;
-}
-
-ev_status bases_want_heat(bases *b, const ir_genome *genome, double **heat, bool *found,
-                          ev_error *err) {
-    const entry *e = find_genome(b, genome);
-    assert(e && e->base);
-    json_t *known = NULL;
-    EV_TRY(shelf_want(b, "heat", e->key, &known, err));
-    *found = known != NULL;
-    ev_status status = known ? heat_of(known, ir_base_insn_count(e->base), heat, err) : EV_OK;
-    json_decref(known);
+ev_status bases_want(const bases *b, const char *thing, const ir_genome *genome, json_t **value,
+                     ev_error *err) {
+    char *key = key_of(genome);
+    if (!key)
+        return ev_fail_memory(err, 0);
+    ev_status status = shelf_want(b, thing, key, value, err);
+    free(key);
     return status;
 }
 
-ev_status bases_heat_made(bases *b, const ir_genome *genome, const double *heat, ev_error *err) {
-    const entry *e = find_genome(b, genome);
-    assert(e && e->base);
-    if (!b->shelf.made)
-        return EV_OK;
-    json_t *list = heat ? json_array() : json_null();
-    for (size_t i = 0; heat && i < ir_base_insn_count(e->base); i++)
-        (void)json_array_append_new(list, json_real(heat[i]));
-    return shelf_made(b, "heat", e->key, list, err);
+ev_status bases_made(const bases *b, const char *thing, const ir_genome *genome, json_t *value,
+                     ev_error *err) {
+    char *key = key_of(genome);
+    if (!key) {
+        json_decref(value);
+        return ev_fail_memory(err, 0);
+    }
+    ev_status status = shelf_made(b, thing, key, value, err);
+    free(key);
+    return status;
 }

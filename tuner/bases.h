@@ -35,11 +35,12 @@ ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out,
  * with the base. */
 bool bases_heat(bases *b, const ir_genome *genome, const double **out);
 void bases_set_heat(bases *b, const ir_genome *genome, double *heat);
-/* The same from the shelf, and to it: *heat is malloc'ed, an element an instruction of the base;
- * *found with a NULL *heat: there is none. */
-ev_status bases_want_heat(bases *b, const ir_genome *genome, double **heat, bool *found,
-                          ev_error *err) EV_CHECKED;
-ev_status bases_heat_made(bases *b, const ir_genome *genome, const double *heat,
-                          ev_error *err) EV_CHECKED;
+
+/* Things of a genome's base on the shelf. *value: a new reference; NULL: it is not there. */
+ev_status bases_want(const bases *b, const char *thing, const ir_genome *genome, json_t **value,
+                     ev_error *err) EV_CHECKED;
+/* Takes `value` over; NULL: out of memory. */
+ev_status bases_made(const bases *b, const char *thing, const ir_genome *genome, json_t *value,
+                     ev_error *err) EV_CHECKED;
 
 #endif

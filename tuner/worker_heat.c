@@ -75,14 +75,39 @@ static ev_status measure(worker *w, const ir_genome *genome, double **heat, ev_e
     return status == EV_BAD ? EV_OK : status;
 }
 
-/* Another worker may have measured it. */
-static ev_status make(worker *w, const ir_genome *genome, double **heat, ev_error *err) {
-    bool found = false;
-    EV_TRY(bases_want_heat(w->bases, genome, heat, &found, err));
-    if (found)
+static json_t *heat_to_json(const double *heat, size_t count) {
+    json_t *list = heat ? json_array() : json_null();
+    for (size_t i = 0; heat && i < count; i++)
+        (void)json_array_append_new(list, json_real(heat[i]));
+    return list;
+}
+
+static ev_status heat_from_json(const json_t *list, size_t count, double **heat, ev_error *err) {
+    *heat = NULL;
+    if (json_is_null(list))
         return EV_OK;
+    if (json_array_size(list) != count)
+        return ev_fail(err, EV_INFRA, "another worker made a profile of another base");
+    *heat = calloc(count + 1, sizeof **heat);
+    if (!*heat)
+        return ev_fail_memory(err, count * sizeof **heat);
+    for (size_t i = 0; i < count; i++)
+        (*heat)[i] = json_number_value(json_array_get(list, i));
+    return EV_OK;
+}
+
+/* Another worker may have measured it. */
+static ev_status make(worker *w, const ir_genome *genome, size_t count, double **heat,
+                      ev_error *err) {
+    json_t *known = NULL;
+    EV_TRY(bases_want(w->bases, "heat", genome, &known, err));
+    if (known) {
+        ev_status status = heat_from_json(known, count, heat, err);
+        json_decref(known);
+        return status;
+    }
     EV_TRY(measure(w, genome, heat, err));
-    ev_status status = bases_heat_made(w->bases, genome, *heat, err);
+    ev_status status = bases_made(w->bases, "heat", genome, heat_to_json(*heat, count), err);
     if (status != EV_OK)
         free(*heat);
     return status;
@@ -94,7 +119,7 @@ ev_status worker_heat(void *context, const ir_genome *genome, const double **out
     EV_TRY(bases_get(w->bases, genome, &base, err));
     if (!bases_heat(w->bases, genome, out)) {
         double *heat = NULL;
-        EV_TRY(make(w, genome, &heat, err));
+        EV_TRY(make(w, genome, ir_base_insn_count(base), &heat, err));
         bases_set_heat(w->bases, genome, heat);
         (void)bases_heat(w->bases, genome, out);
     }

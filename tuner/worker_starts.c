@@ -27,15 +27,33 @@ static ev_status build_start(void *context, ev_str *out, ev_error *err) {
     return status;
 }
 
-/* Takes `genome` over. `out` stays empty where it does not build. */
-static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+static ev_status build_isolated(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
     start_request r = {w, genome};
     ev_error why = {0};
+    ev_status status = isolate_run(build_start, &r, SECONDS, out, &why);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
+/* Another worker may have built it. */
+static ev_status build_once(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+    json_t *known = NULL;
+    EV_TRY(bases_want(w->bases, "start", genome, &known, err));
+    if (known) {
+        ev_str_append(out, json_string_length(known) > 0 ? json_string_value(known) : "");
+        json_decref(known);
+        return ev_str_status(out, err);
+    }
+    EV_TRY(build_isolated(w, genome, out, err));
+    return bases_made(w->bases, "start", genome, json_string(ev_str_text(out)), err);
+}
+
+/* Takes `genome`, which has no edits, over. `out` stays empty where it does not build. */
+static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
     if (!genome)
         return ev_fail_memory(err, 0);
-    ev_status status = isolate_run(build_start, &r, SECONDS, out, &why);
+    ev_status status = build_once(w, genome, out, err);
     ir_genome_free(genome);
-    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+    return status;
 }
 
 /* ---- drawn cases ---- */
