@@ -180,11 +180,40 @@ static void what_one_made_others_use(void **state) {
     json_decref(things);
 }
 
+static ev_status want_noise(void *context, const char *key, json_t **value, ev_error *e) {
+    (void)key;
+    (void)e;
+    *value = json_incref(context);
+    return EV_OK;
+}
+
+/* That is the machine's fault, not the kernel's. */
+static void what_came_broken_is_no_code(void **state) {
+    (void)state;
+    json_t *const noise[] = {json_string("!"), json_integer(3), json_null(), json_string("Zm9v")};
+    static const ev_status is[] = {EV_INFRA, EV_INFRA, EV_INFRA, EV_BAD};
+    for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++) {
+        const bases_shelf shelf = {.context = noise[i], .want = want_noise, .made = made};
+        worker w = {0};
+        OK(task_open("sd_lstm_fp", &w.t, &err));
+        OK(bases_new(w.t, 90, 2, &w.bases, &err));
+        bases_use_shelf(w.bases, &shelf);
+        ir_genome *start = ir_genome_new("textbook");
+        const ir_base *base = NULL;
+        assert_int_equal(bases_get(w.bases, start, &base, &err), is[i]);
+        assert_non_null(strstr(err.text, "textbook.cu"));
+        ir_genome_free(start);
+        worker_close_task(&w);
+        json_decref(noise[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hot_places_get_more_draws),
         cmocka_unit_test(the_loop_is_what_is_hot),
         cmocka_unit_test(what_one_made_others_use),
+        cmocka_unit_test(what_came_broken_is_no_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

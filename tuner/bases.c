@@ -173,17 +173,25 @@ static ev_status shelf_made(const bases *b, const char *thing, const char *key, 
     return status;
 }
 
+/* Takes `known` over. */
+static ev_status take_code(json_t *known, const ir_source *source, ev_str *bitcode, ev_error *err) {
+    const char *text = json_string_value(known);
+    ev_error why = {0};
+    ev_status status = text ? ev_base64_decode(text, bitcode, &why) : EV_BAD;
+    json_decref(known);
+    if (status == EV_OK)
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "%s: what another worker compiled of it came broken; try again",
+                   source->path);
+}
+
 /* What does not compile is not put there: each finds out by itself. */
 static ev_status compile(const bases *b, const ir_source *source, const char *key, ev_str *bitcode,
                          ev_error *err) {
     json_t *known = NULL;
     EV_TRY(shelf_want(b, "code", key, &known, err));
-    if (known) {
-        const char *text = json_string_value(known);
-        ev_status status = ev_base64_decode(text ? text : "-", bitcode, err);
-        json_decref(known);
-        return status;
-    }
+    if (known)
+        return take_code(known, source, bitcode, err);
     EV_TRY(ir_compile(source, bitcode, err));
     if (!b->shelf.made)
         return EV_OK;
