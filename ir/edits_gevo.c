@@ -64,7 +64,7 @@ static bool draw_delete(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
 }
 
 static ev_status apply_delete(ir_work *w, const ir_edit *edit, ev_error *err) {
-    uint32_t at;
+    uint32_t at = 0;
     EV_TRY(need_movable(w, &edit->at, "at", &at, err));
     ir_work_doom(w, at);
     return EV_OK;
@@ -137,7 +137,7 @@ static LLVMValueRef insert_copy(ir_work *w, uint32_t of, uint32_t before) {
 }
 
 static ev_status apply_copy(ir_work *w, const ir_edit *edit, ev_error *err) {
-    uint32_t at, to, user = IR_NONE;
+    uint32_t at = 0, to = 0, user = IR_NONE;
     EV_TRY(need_movable(w, &edit->at, "at", &at, err));
     EV_TRY(need_place(w, edit, at, &to, err));
     if (edit->use.user.kind != IR_NAME_NONE)
@@ -173,7 +173,7 @@ static bool draw_move(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
 }
 
 static ev_status apply_move(ir_work *w, const ir_edit *edit, ev_error *err) {
-    uint32_t at, to;
+    uint32_t at = 0, to = 0;
     EV_TRY(need_movable(w, &edit->at, "at", &at, err));
     EV_TRY(need_place(w, edit, at, &to, err));
     ir_work_move_before(w, at, to);
@@ -207,7 +207,7 @@ static ev_status need_pair(const ir_work *w, const ir_edit *edit, uint32_t *at, 
 }
 
 static ev_status apply_replace(ir_work *w, const ir_edit *edit, ev_error *err) {
-    uint32_t at, to;
+    uint32_t at = 0, to = 0;
     EV_TRY(need_pair(w, edit, &at, &to, err));
     LLVMTypeRef type = LLVMTypeOf(value_at(w, at));
     LLVMValueRef copy = insert_copy(w, to, at);
@@ -230,7 +230,7 @@ static void describe_replace(const ir_work *w, const ir_edit *edit, ev_str *out)
 const ir_rule ir_rule_REPLACE = {movable_sites, draw_pair, apply_replace, describe_replace};
 
 static ev_status apply_swap(ir_work *w, const ir_edit *edit, ev_error *err) {
-    uint32_t at, to;
+    uint32_t at = 0, to = 0;
     EV_TRY(need_pair(w, edit, &at, &to, err));
     uint32_t after_at = ir_work_id(w, LLVMGetNextInstruction(value_at(w, at)));
     if (after_at == to) {

@@ -156,14 +156,14 @@ typedef struct tally {
 static void check_program(shared_rig *r, const program *p, unsigned isa, tally *t) {
     static uint32_t out[WRITTEN_WORDS];
     vm_module *shared = rig_load(text, p->shared), *apart = rig_load(text, p->apart);
-    params params = {r->table_at, r->out_at};
+    params given = {r->table_at, r->out_at};
     vm_module_set_isa(shared, isa);
     vm_module_set_isa(apart, isa);
     assert_int_equal(shared_looks(apart), 0);
     t->looks += shared_looks(shared);
-    vm_result a = rig_run(r, apart, 32, &params, 0);
+    vm_result a = rig_run(r, apart, 32, &given, 0);
     memcpy(out, r->out, sizeof out);
-    vm_result b = rig_run(r, shared, 32, &params, 0);
+    vm_result b = rig_run(r, shared, 32, &given, 0);
     if (a.ok != b.ok || (!a.ok && (a.trap.kind != b.trap.kind || a.trap.address != b.trap.address)))
         fail_msg("apart: %s; shared: %s; of\n%s", a.ok ? "ok" : a.trap.message,
                  b.ok ? "ok" : b.trap.message, p->shared);

@@ -216,11 +216,11 @@ static void evaluate(fake *f, json_t *genome, bool asks) {
     }
     if (f->has[ABORTS])
         abort();
-    bool sketched = ask(f, with_text(MESSAGE_IR, "sha256", f->ir)) &&
-                    ask(f, with_text(MESSAGE_SKETCH, "sha256", f->code));
-    bool fresh = sketched && ask_how_it_ran(f, MESSAGE_SKETCH_RAN, genome);
+    bool is_new = ask(f, with_text(MESSAGE_IR, "sha256", f->ir)) &&
+                  ask(f, with_text(MESSAGE_SKETCH, "sha256", f->code));
+    bool fresh = is_new && ask_how_it_ran(f, MESSAGE_SKETCH_RAN, genome);
     bool built = fresh && ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
-    if ((sketched && !fresh) || (built && !ask_how_it_ran(f, MESSAGE_RAN, genome)))
+    if ((is_new && !fresh) || (built && !ask_how_it_ran(f, MESSAGE_RAN, genome)))
         recall(f);
     else if (!built && asks)
         say(f, message_new(MESSAGE_DONE));

@@ -95,16 +95,16 @@ static ev_status run_trials(comparison *m, ev_error *err) {
 
 /* Student's t at 97.5 %, by degrees of freedom from 1. */
 static double student(uint64_t freedom) {
-    static const double table[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
-                                   2.365,  2.306, 2.262, 2.228, 2.201, 2.179};
-    size_t most = sizeof table / sizeof table[0];
-    return freedom == 0 ? 0 : table[freedom <= most ? freedom - 1 : most - 1];
+    static const double quantiles[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
+                                       2.365,  2.306, 2.262, 2.228, 2.201, 2.179};
+    size_t most = sizeof quantiles / sizeof quantiles[0];
+    return freedom == 0 ? 0 : quantiles[freedom <= most ? freedom - 1 : most - 1];
 }
 
 /* Over the rows of a strategy; of one start and one kernel alone where they are given (`start` <
  * STARTS, kernel not NULL). */
 static interval interval_of(const comparison *m, strategy s, size_t start, const char *kernel) {
-    double logs[MOST_SEEDS];
+    double logs[MOST_SEEDS] = {0};
     for (uint64_t seed = 1; seed <= m->seeds; seed++) {
         double sum = 0;
         size_t count = 0;

@@ -54,7 +54,7 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
     ev_status status = fitness_check(s->fitness, s->candidate, at, verdict, &problem);
     if (status == EV_BAD) {
         *verdict = (fitness_verdict){.tolerance = s->t->tolerance.relative_l2};
-        (void)strncpy(verdict->reason, problem.text, sizeof verdict->reason - 1);
+        (void)snprintf(verdict->reason, sizeof verdict->reason, "%s", problem.text);
         status = EV_OK;
     }
     if (status == EV_OK)

@@ -93,9 +93,9 @@ static ev_status count_records(count *c, const char *path, ev_error *err) {
     records *r = NULL;
     EV_TRY(records_open_read(path, &r, err));
     ev_status status = EV_OK;
-    for (size_t task = 0; task < MOST_TASKS && status == EV_OK; task++) {
+    for (size_t index = 0; index < MOST_TASKS && status == EV_OK; index++) {
         c->known = 0;
-        status = records_each(r, task, "search", note, c, err);
+        status = records_each(r, index, "search", note, c, err);
         if (c->known == 0)
             break;
         memset(c->ns, 0, c->capacity * sizeof *c->ns);

@@ -270,8 +270,8 @@ static int text_columns(const profile_lines *lines, bool is_ptx) {
         warps = strlen(count) > warps ? strlen(count) : warps;
         ev_str_free(&reasons);
     }
-    size_t taken = (is_ptx ? 5 + 2 : 0) + 6 + 2 + 7 + 2 + waits + 2 + warps + 2;
-    return taken < LINE_COLUMNS ? (int)(LINE_COLUMNS - taken) : 0;
+    size_t taken = (is_ptx ? 5u + 2u : 0u) + 6 + 2 + 7 + 2 + waits + 2 + warps + 2;
+    return taken < LINE_COLUMNS ? LINE_COLUMNS - (int)taken : 0;
 }
 
 static void source_cell(const profile_line *line, table *rows) {
