@@ -266,22 +266,6 @@ typedef struct access {
 
 static const char *const space_names[] = {"", ".global", "", ".shared", ".const", ".local"};
 
-static const char *type_name(const direct_leaf *leaf) {
-    if (leaf->cls == DIRECT_F)
-        return ".f32";
-    if (leaf->cls == DIRECT_FD)
-        return ".f64";
-    if (leaf->is_float)
-        return ".b16";
-    if (leaf->bits <= 8)
-        return ".u8";
-    if (leaf->bits == 16)
-        return ".u16";
-    if (leaf->bits == 32)
-        return ".u32";
-    return ".u64";
-}
-
 static const char *name_of(ir_direct *d, const char *const *parts, size_t count) {
     char name[48];
     char *at = name;
@@ -307,7 +291,7 @@ static const char *access_name(ir_direct *d, const access *a, unsigned together)
                                  space_names[a->address.space],
                                  a->cached ? ".nc" : "",
                                  width_name(together),
-                                 type_name(&a->leaf)};
+                                 direct_type_name(&a->leaf)};
     return name_of(d, parts, sizeof parts / sizeof parts[0]);
 }
 
@@ -329,7 +313,7 @@ static void note_access(ir_direct *d, const access *a, unsigned together, unsign
     insn->bytes = (uint8_t)(together == 1 && a->bytes >= 4 ? a->bytes : 0);
     insn->align = (uint8_t)align;
     insn->cached = a->cached;
-    insn->type = type_name(&a->leaf);
+    insn->type = direct_type_name(&a->leaf);
 }
 
 static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMValueRef pointer,

@@ -7,22 +7,6 @@
 /* ---- parameters -------------------------------------------------------------------------------
  */
 
-static const char *param_type(const direct_leaf *leaf) {
-    if (leaf->cls == DIRECT_F)
-        return "f32";
-    if (leaf->cls == DIRECT_FD)
-        return "f64";
-    if (leaf->is_float)
-        return "b16";
-    if (leaf->bits <= 8)
-        return "u8";
-    if (leaf->bits == 16)
-        return "u16";
-    if (leaf->bits == 32)
-        return "u32";
-    return "u64";
-}
-
 const char *direct_param_load(const direct_leaf *leaf) {
     if (leaf->cls == DIRECT_F)
         return "ld.param.f32";
@@ -39,13 +23,17 @@ const char *direct_param_load(const direct_leaf *leaf) {
     return "ld.param.u64";
 }
 
+const char *direct_type_name(const direct_leaf *leaf) {
+    return direct_param_load(leaf) + sizeof "ld.param" - 1;
+}
+
 static void print_parameters(ir_direct *d, ev_str *out) {
     ev_str_printf(out, ".visible .entry %s(", d->name);
     for (uint32_t i = 0; i < d->argument_count; i++) {
         direct_leaf leaf;
         direct_leaf_of(LLVMTypeOf(d->values[i].value), &leaf);
-        ev_str_printf(out, "%s\n\t.param .%s %s_param_%u", i ? "," : "", param_type(&leaf), d->name,
-                      i);
+        ev_str_printf(out, "%s\n\t.param %s %s_param_%u", i ? "," : "", direct_type_name(&leaf),
+                      d->name, i);
     }
     ev_str_append(out, "\n)\n");
 }

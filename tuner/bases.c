@@ -144,6 +144,12 @@ static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
 
 /* ---- the shelf ---- */
 
+static ev_status shelf_name(const bases *b, const char *thing, const char *key, ev_str *name,
+                            ev_error *err) {
+    ev_str_printf(name, "%s %s %s", b->t->sha256.hex, thing, key);
+    return ev_str_status(name, err);
+}
+
 /* *value NULL: it is not there, or there is no shelf. */
 static ev_status shelf_want(const bases *b, const char *thing, const char *key, json_t **value,
                             ev_error *err) {
@@ -151,8 +157,7 @@ static ev_status shelf_want(const bases *b, const char *thing, const char *key, 
     if (!b->shelf.want)
         return EV_OK;
     ev_str name = EV_STR_EMPTY;
-    ev_str_printf(&name, "%s %s %s", b->t->sha256.hex, thing, key);
-    ev_status status = ev_str_status(&name, err);
+    ev_status status = shelf_name(b, thing, key, &name, err);
     if (status == EV_OK)
         status = b->shelf.want(b->shelf.context, ev_str_text(&name), value, err);
     ev_str_free(&name);
@@ -163,8 +168,7 @@ static ev_status shelf_want(const bases *b, const char *thing, const char *key, 
 static ev_status shelf_made(const bases *b, const char *thing, const char *key, json_t *value,
                             ev_error *err) {
     ev_str name = EV_STR_EMPTY;
-    ev_str_printf(&name, "%s %s %s", b->t->sha256.hex, thing, key);
-    ev_status status = ev_str_status(&name, err);
+    ev_status status = shelf_name(b, thing, key, &name, err);
     if (status == EV_OK && b->shelf.made)
         status = b->shelf.made(b->shelf.context, ev_str_text(&name), value, err);
     else

@@ -101,21 +101,19 @@ static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind k
 
 /* ---- the shelf ---- */
 
-static ev_status hear_want(const pool *p, slot *s, const json_t *m) {
+static void hear_want(const pool *p, slot *s, const json_t *m) {
     json_t *value = json_object_get(p->shelf, ev_json_text(m, "key", ""));
     json_t *answer = message_new(value ? MESSAGE_MADE : MESSAGE_GO);
     if (answer && value)
         (void)json_object_set(answer, "value", value);
     pool_say(s, answer);
-    return EV_OK;
 }
 
 /* Where there is no room, or no memory, each worker makes its own. */
-static ev_status hear_made(const pool *p, const json_t *m) {
+static void hear_made(const pool *p, const json_t *m) {
     json_t *value = json_object_get(m, "value");
     if (value && json_object_size(p->shelf) < MOST_ON_SHELF)
         (void)json_object_set(p->shelf, ev_json_text(m, "key", ""), value);
-    return EV_OK;
 }
 
 /* ---- ends ---- */
@@ -205,9 +203,11 @@ static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
         (void)stage_find(ev_json_text(m, "stage", ""), &s->at);
         return EV_OK;
     case MESSAGE_WANT:
-        return hear_want(p, s, m);
+        hear_want(p, s, m);
+        return EV_OK;
     case MESSAGE_MADE:
-        return hear_made(p, m);
+        hear_made(p, m);
+        return EV_OK;
     case MESSAGE_FATAL:
         hear_last_word(s, m);
         return EV_OK;

@@ -28,6 +28,18 @@ ev_status worker_enter(worker *w, stage s, ev_error *err) {
     return channel_send(&w->line, message, err);
 }
 
+ev_status worker_ask(worker *w, json_t *question, message_kind other, json_t **answer,
+                     ev_error *err) {
+    EV_TRY(channel_send(&w->line, question, err));
+    EV_TRY(channel_receive(&w->line, answer, err));
+    message_kind kind = *answer ? message_kind_of(*answer) : MESSAGE_COUNT;
+    if (kind == MESSAGE_GO || kind == other)
+        return EV_OK;
+    json_decref(*answer);
+    *answer = NULL;
+    return ev_fail(err, EV_INFRA, "the coordinator left in the middle of a job");
+}
+
 /* ---- building ---- */
 
 void worker_build_end(worker_build *b) {
@@ -110,13 +122,9 @@ static ev_status want(void *context, const char *key, json_t **value, ev_error *
     json_t *message = message_new(MESSAGE_WANT), *answer = NULL;
     if (message)
         (void)json_object_set_new(message, "key", json_string(key));
-    EV_TRY(channel_send(&w->line, message, err));
-    EV_TRY(channel_receive(&w->line, &answer, err));
-    message_kind kind = answer ? message_kind_of(answer) : MESSAGE_COUNT;
-    *value = kind == MESSAGE_MADE ? json_incref(json_object_get(answer, "value")) : NULL;
+    EV_TRY(worker_ask(w, message, MESSAGE_MADE, &answer, err));
+    *value = json_incref(json_object_get(answer, "value")); /* `go` has none */
     json_decref(answer);
-    if (kind != MESSAGE_MADE && kind != MESSAGE_GO)
-        return ev_fail(err, EV_INFRA, "the coordinator left when it was asked for a base");
     return EV_OK;
 }
 

@@ -33,6 +33,11 @@ typedef struct worker {
 /* Says which stage begins: to the coordinator and to the guard. */
 ev_status worker_enter(worker *w, stage s, ev_error *err) EV_CHECKED;
 
+/* Sends `question`, giving up the reference, and waits: the answer is `go` or of kind `other`, the
+ * caller's. */
+ev_status worker_ask(worker *w, json_t *question, message_kind other, json_t **answer,
+                     ev_error *err) EV_CHECKED;
+
 void worker_close_task(worker *w);
 /* One message each; a failure that the coordinator should hear of has been sent already, and what
  * is returned ends the worker. */

@@ -36,14 +36,10 @@ static ev_status judge(outcome *o, gate at, ev_status status, const ev_error *wh
 
 /* Sends `question` and waits; *known: the coordinator wants no more of it. */
 static ev_status ask(worker *w, json_t *question, bool *known, ev_error *err) {
-    EV_TRY(channel_send(&w->line, question, err));
     json_t *answer = NULL;
-    EV_TRY(channel_receive(&w->line, &answer, err));
-    message_kind kind = answer ? message_kind_of(answer) : MESSAGE_COUNT;
+    EV_TRY(worker_ask(w, question, MESSAGE_SEEN, &answer, err));
+    *known = message_kind_of(answer) == MESSAGE_SEEN;
     json_decref(answer);
-    if (kind != MESSAGE_GO && kind != MESSAGE_SEEN)
-        return ev_fail(err, EV_INFRA, "the coordinator left in the middle of an evaluation");
-    *known = kind == MESSAGE_SEEN;
     return EV_OK;
 }
 
