@@ -226,8 +226,38 @@ static bool is_double(const direct_value *sum) {
     return sum && LLVMGetOperand(sum->value, 0) == LLVMGetOperand(sum->value, 1);
 }
 
-/* Sums with reassociation that LLVM folds further than is followed here: of constants, and of a
- * value with its own multiples. */
+static bool multiplies(const direct_value *product, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef x = LLVMGetOperand(product->value, 0), y = LLVMGetOperand(product->value, 1);
+    return product->opcode == LLVMFMul && ((x == a && y == b) || (x == b && y == a));
+}
+
+/* Whether the block has a product of the two. */
+static bool has_product(const ir_direct *d, uint32_t block, LLVMValueRef a, LLVMValueRef b) {
+    for (LLVMUseRef use = LLVMGetFirstUse(a); use; use = LLVMGetNextUse(use)) {
+        const direct_value *user = direct_value_of(d, LLVMGetUser(use));
+        if (user && user->block == block && multiplies(user, a, b))
+            return true;
+    }
+    return false;
+}
+
+/* (a b) c, which LLVM takes for (a c) b where a c is there already: reassociateOpsCommutative. */
+static bool regroups(const ir_direct *d, const direct_value *inner, LLVMValueRef factor) {
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMValueRef a = LLVMGetOperand(inner->value, k), b = LLVMGetOperand(inner->value, 1 - k);
+        if (b != factor && !LLVMIsConstant(a) && has_product(d, inner->block, a, factor))
+            return true;
+    }
+    return false;
+}
+
+static bool has_operand(const direct_value *value, LLVMValueRef operand) {
+    return value && (LLVMGetOperand(value->value, 0) == operand ||
+                     LLVMGetOperand(value->value, 1) == operand);
+}
+
+/* Sums and products with reassociation that LLVM folds further than is followed here: of constants,
+ * of a value with its own multiples, and of a product that is there with another factor. */
 static bool folds_further(const ir_direct *d, const direct_value *value) {
     direct_value *sums[2], *products[2];
     for (unsigned i = 0; i < 2; i++) {
@@ -240,11 +270,11 @@ static bool folds_further(const ir_direct *d, const direct_value *value) {
         return true;
     for (unsigned i = 0; i < 2; i++) {
         LLVMValueRef other = LLVMGetOperand(value->value, 1 - i);
-        const direct_value *of[] = {sums[i], products[i]};
-        for (unsigned k = 0; k < 2; k++)
-            if (of[k] && (LLVMGetOperand(of[k]->value, 0) == other ||
-                          LLVMGetOperand(of[k]->value, 1) == other))
-                return true;
+        if (has_operand(sums[i], other))
+            return true;
+        if (value->opcode == LLVMFMul ? products[i] && regroups(d, products[i], other)
+                                      : has_operand(products[i], other))
+            return true;
         direct_value *call = neighbour(d, value, i, LLVMCall, LLVMFastMathNone);
         if (call && value->opcode == LLVMFAdd && value->fuse == DIRECT_ALONE &&
             strncmp(ir_call_name(call->value), "llvm.fma.", 9) == 0)

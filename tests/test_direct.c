@@ -316,6 +316,14 @@ static void test_refusals(void **state) {
                   "%k = fdiv arcp contract float %f, %h\n%j = fdiv arcp contract float %g, %h\n"
                   "%r = fadd contract float %k, %j\n",
                   "", "two products");
+    check_refused("float",
+                  "%q = fmul float %f, %f\n%k = fmul reassoc nsz float %f, %g\n"
+                  "%j = fmul reassoc nsz float %k, %f\n%r = fadd float %j, %q\n",
+                  "", "reassociation allowed");
+    check_refused("float",
+                  "%q = fmul float %f, %h\n%k = fmul reassoc nsz float %f, %g\n"
+                  "%j = fmul reassoc nsz float %k, %h\n%r = fadd float %j, %q\n",
+                  "", "reassociation allowed");
     check_refused("i32",
                   "%v = insertelement <2 x i32> undef, i32 %x, i32 %t\n"
                   "%r = extractelement <2 x i32> %v, i32 0\n",
