@@ -17,6 +17,7 @@ struct ir_build {
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
+    bool is_hashed; /* ir_sha is there */
     ev_sha256 ptx_sha;
     ir_build_cost cost;
 };
@@ -116,7 +117,6 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     }
     if (base->complaint)
         return ev_fail(err, EV_BAD, "LLVM's passes: %s", base->complaint);
-    build->ir_sha = ir_build_salt(build, ir_module_sha256(build->module));
     return EV_OK;
 }
 
@@ -135,7 +135,14 @@ static ev_status emit(ir_base *base, LLVMTargetMachineRef machine, LLVMModuleRef
     return status;
 }
 
+static void hash_ir(ir_build *build) {
+    if (!build->is_hashed)
+        build->ir_sha = ir_build_salt(build, ir_module_sha256(build->module));
+    build->is_hashed = true;
+}
+
 static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
+    hash_ir(build); /* the last time that it can be done */
     double start = ev_clock_cpu();
     ev_status status = emit(build->base, ir_machine_of(build->base, build->genome), build->module,
                             &build->ptx, err);
@@ -177,8 +184,9 @@ ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) {
     return status;
 }
 
-ev_sha256 ir_build_ir_sha256(const ir_build *build) {
+ev_sha256 ir_build_ir_sha256(ir_build *build) {
     assert(build->next > IR_STAGE_OPTIMISE);
+    hash_ir(build);
     return build->ir_sha;
 }
 

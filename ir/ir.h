@@ -112,7 +112,7 @@ ev_sha256 ir_build_sketch_sha256(const ir_build *build);
 ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha);
 /* After OPTIMISE: of the canonical IR before code generation, and of the level of that. After EMIT:
  * of the PTX. */
-ev_sha256 ir_build_ir_sha256(const ir_build *build);
+ev_sha256 ir_build_ir_sha256(ir_build *build);
 ev_sha256 ir_build_ptx_sha256(const ir_build *build);
 const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
 /* CPU seconds each stage took in this process, hashing and messages within their stage: `llvm` is

@@ -210,6 +210,12 @@ static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     return EV_OK;
 }
 
+static ev_status ask_ir(evaluation *e, ev_error *err) {
+    return ask_hash(e->w, MESSAGE_IR, ir_build_ir_sha256(e->build.build).hex, &e->known, err);
+}
+
+/* Equal IR has equal sketches, which are hashed in a fraction of the time: where there is one, the
+ * IR's hash would tell nothing more. */
 static ev_status try_sketch(evaluation *e, ev_error *err) {
     worker *w = e->w;
     EV_TRY(worker_enter(w, STAGE_EMIT, err));
@@ -218,7 +224,7 @@ static ev_status try_sketch(evaluation *e, ev_error *err) {
     bool covered = false;
     EV_TRY(worker_build_sketch(w, &e->build, &sketch, &sha, &covered, err));
     if (!covered)
-        return EV_OK;
+        return ask_ir(e, err);
     EV_TRY(ask_hash(w, MESSAGE_SKETCH, sha.hex, &e->known, err));
     return e->known ? EV_OK : run_sketch(e, &sketch, err);
 }
@@ -232,8 +238,7 @@ static ev_status build_asking(evaluation *e, ir_stage at, ev_error *err) {
         return EV_OK;
     if (at == IR_STAGE_EMIT)
         return ask_hash(w, MESSAGE_PTX, ir_build_ptx_sha256(build).hex, &e->known, err);
-    EV_TRY(ask_hash(w, MESSAGE_IR, ir_build_ir_sha256(build).hex, &e->known, err));
-    return e->known || e->wanted->sketch == SKETCH_NOTHING ? EV_OK : try_sketch(e, err);
+    return e->wanted->sketch == SKETCH_NOTHING ? ask_ir(e, err) : try_sketch(e, err);
 }
 
 static ev_status climb(evaluation *e, ev_error *err) {
