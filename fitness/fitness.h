@@ -52,6 +52,7 @@ typedef struct candidate {
      * accurate there than reach_error is not run on the timed ones (score.filtered). 0 ns: it is.
      */
     double reach_ns, reach_error;
+    double first_reach_ns; /* the same for the first small case alone, before the others are run */
     bool is_sketch;    /* code made in haste: a launch that does not fit is not held against it */
     bool times_sketch; /* a sketch is run on the timed cases as well as on the small ones, */
     double near_ns;    /* but where those take near to so long, modelled: FITNESS_NEAR_BELOW */

@@ -277,15 +277,29 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
 
 /* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
  * slow there is hardly fast here. What is more accurate has its own worth. */
-static void filter(const fit_trial *trial, score *s) {
-    double reach = trial->who->reach_ns;
+static void filter(const fit_trial *trial, double reach, const char *which, score *s) {
     if (s->stopped != GATE_NONE ||
         !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
         return;
     s->filtered = true;
-    fit_stop(s, GATE_TIMED, NULL,
-             "filter: %.0f ns modelled for the small cases, out of reach (%.0f ns)", s->small_ns,
-             reach);
+    fit_stop(s, GATE_TIMED, NULL, "filter: %.0f ns modelled for %s, out of reach (%.0f ns)",
+             s->small_ns, which, reach);
+}
+
+/* Gate 4's cases, with a look after the first that has a time. */
+static ev_status gate_small(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *which = &f->t->cases[i];
+        if (which->split != CORPUS_SEARCH || which->use != TASK_CHECK)
+            continue;
+        EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, GATE_ACCURATE, s, err));
+        if (s->first_ns > 0 || s->stopped != GATE_NONE)
+            continue;
+        s->first_ns = s->small_ns;
+        filter(trial, trial->who->first_reach_ns, "the first small case", s);
+        s->small_ns = s->filtered ? 0 : s->small_ns;
+    }
+    return EV_OK;
 }
 
 /* ---- alike on the small cases ---- */
@@ -347,9 +361,9 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
-    EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
+    EV_TRY(gate_small(f, trial, s, err));
     note_likeness(trial, s);
-    filter(trial, s);
+    filter(trial, trial->who->reach_ns, "the small cases", s);
     /* Only what stood the drawn cases as well is recalled: the few that are wrong there and alike a
      * right one here would have children, and a quarter of what was audited was wrong. */
     EV_TRY(gate_drawn(f, trial, s, err));

@@ -100,7 +100,8 @@ void score_take_sketch(score *s) {
 }
 
 small_run score_small_run(const score *s) {
-    small_run run = {.sketch = s->sketch_ns, .built = s->small_ns, .whole = s->whole_ns};
+    small_run run = {
+        .sketch = s->sketch_ns, .built = s->small_ns, .first = s->first_ns, .whole = s->whole_ns};
     for (size_t i = 0; i < s->case_count; i++) {
         if (s->cases[i].ns == 0 && s->cases[i].error > run.error)
             run.error = s->cases[i].error;
@@ -125,6 +126,8 @@ json_t *score_to_json(const score *s) {
         (void)json_object_set_new(json, "baseline_ns", real_to_json(s->baseline_ns));
     if (json != NULL && s->sketch_ns > 0)
         (void)json_object_set_new(json, "sketch_ns", real_to_json(s->sketch_ns));
+    if (json != NULL && s->first_ns > 0)
+        (void)json_object_set_new(json, "first_ns", real_to_json(s->first_ns));
     if (json != NULL && s->whole_ns > 0)
         (void)json_object_set_new(json, "whole_ns", real_to_json(s->whole_ns));
     if (json != NULL && s->estimated)
@@ -198,18 +201,18 @@ static bool get_cases(const json_t *object, score *out) {
 static bool get_score(const json_t *json, score *s) {
     char stopped[32];
     uint64_t registers = 0, filtered = 0;
-    bool ok = get_text(json, "stopped", stopped, sizeof stopped) &&
-              gate_find(stopped, &s->stopped) &&
-              get_text(json, "reason", s->reason, sizeof s->reason) &&
-              get_text(json, "trap", s->trap, sizeof s->trap) && get_real(json, "ns", &s->ns) &&
-              get_maybe(json, "baseline_ns", &s->baseline_ns) &&
-              get_real(json, "error", &s->error) && get_real(json, "normalised", &s->normalised) &&
-              get_real(json, "occupancy", &s->occupancy) &&
-              get_count(json, "registers", &registers) && registers <= UINT32_MAX &&
-              get_count(json, "thread_instructions", &s->thread_instructions) &&
-              get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
-              get_maybe(json, "sketch_ns", &s->sketch_ns) &&
-              get_maybe(json, "whole_ns", &s->whole_ns) && filtered <= 1 && get_cases(json, s);
+    bool ok =
+        get_text(json, "stopped", stopped, sizeof stopped) && gate_find(stopped, &s->stopped) &&
+        get_text(json, "reason", s->reason, sizeof s->reason) &&
+        get_text(json, "trap", s->trap, sizeof s->trap) && get_real(json, "ns", &s->ns) &&
+        get_maybe(json, "baseline_ns", &s->baseline_ns) && get_real(json, "error", &s->error) &&
+        get_real(json, "normalised", &s->normalised) &&
+        get_real(json, "occupancy", &s->occupancy) && get_count(json, "registers", &registers) &&
+        registers <= UINT32_MAX &&
+        get_count(json, "thread_instructions", &s->thread_instructions) &&
+        get_real(json, "small_ns", &s->small_ns) && get_count(json, "filtered", &filtered) &&
+        get_maybe(json, "sketch_ns", &s->sketch_ns) && get_maybe(json, "first_ns", &s->first_ns) &&
+        get_maybe(json, "whole_ns", &s->whole_ns) && filtered <= 1 && get_cases(json, s);
     json_int_t sketch = ev_json_integer(json, "sketch", SKETCH_NOTHING);
     bool known = sketch >= SKETCH_NOTHING && sketch <= SKETCH_IGNORED;
     ok = ok && known;

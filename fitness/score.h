@@ -56,6 +56,7 @@ typedef struct score_case {
 /* How all of the search's small cases ran. */
 typedef struct small_run {
     double sketch, built; /* modelled ns: of the sketch, and of what LLVM built; 0: not known */
+    double first;         /* of the sketch, the first of those that have a time; 0: not known */
     double error;         /* worst relative L2 */
     double whole;         /* of the sketch over the timed cases: score.whole_ns; 0: not known */
 } small_run;
@@ -82,6 +83,8 @@ typedef struct score {
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
     double sketch_ns; /* the same of the candidate's sketch, where there was one */
+    double
+        first_ns; /* of the first of them alone: of the candidate's sketch, where there was one */
     /* Geometric mean of the sketch's modelled times over the timed cases; 0: it was not timed. */
     double whole_ns;
     bool estimated; /* passed by its sketch alone, which gained nothing: it was not built, and its
@@ -100,7 +103,7 @@ typedef struct score {
  * case keeps one. */
 void score_take_sketch(score *s);
 
-/* Where all small cases were run; else its times are 0. */
+/* The times of what was not run are 0. */
 small_run score_small_run(const score *s);
 /* The filter: whether small cases of so many ns and such an error take longer than `reach_ns` (0:
  * nothing does) and are no more accurate than `reach_error`. */

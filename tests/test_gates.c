@@ -193,6 +193,15 @@ static void test_filter(void **state) {
     OK(fitness_score(b.f, &c, &s, &err));
     assert_true(s.stopped == GATE_TIMED && s.filtered && s.ns == 0 && s.small_ns == small);
     assert_non_null(strstr(s.reason, "filter"));
+    c.reach_ns = 0;
+    c.first_reach_ns = s.first_ns;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && s.first_ns > 0 && s.first_ns < small);
+    c.first_reach_ns = s.first_ns * 0.999; /* before the others are run */
+    size_t rows = s.case_count;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_TIMED && s.filtered && s.small_ns == 0 && s.first_ns > 0);
+    assert_true(s.case_count < rows && strstr(s.reason, "first small case") != NULL);
     c = candidate_of(&b, "wrong_elsewhere.ptx"); /* what a gate stops is not the filter's */
     c.reach_ns = 1e-3;
     OK(fitness_score(b.f, &c, &s, &err));

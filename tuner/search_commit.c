@@ -16,7 +16,8 @@
 
 /* Of the sketch or of what was built. */
 static bool is_out_of_reach(const small_run *small, const small_run *reach) {
-    return score_out_of_reach(small->sketch, small->error, reach->sketch, reach->error) ||
+    return score_out_of_reach(small->first, small->error, reach->first, reach->error) ||
+           score_out_of_reach(small->sketch, small->error, reach->sketch, reach->error) ||
            score_out_of_reach(small->built, small->error, reach->built, reach->error);
 }
 

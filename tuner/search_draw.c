@@ -78,7 +78,8 @@ static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
     d->probes = ev_pcg_below(rng, PROBES) == 0;
     if (!d->probes)
         recipe_put(r, r->message, "reach",
-                   json_pack("[f,f,f]", d->reach.sketch, d->reach.built, d->reach.error));
+                   json_pack("[f,f,f,f]", d->reach.sketch, d->reach.built, d->reach.error,
+                             d->reach.first));
 }
 
 /* An opening is built whatever its sketch is: others grow from it. */

@@ -20,6 +20,7 @@
 #define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
 #define REACH 1.0001      /* times the slower parent's small cases: what is slower is filtered */
+#define FIRST_REACH 1.003 /* the same for the first of them alone */
 #define ACCURATE 0.9      /* times the parents' error there: what is more accurate is not */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
 #define CROSSOVER_TRIES 6 /* to make a child that is not known */
@@ -152,6 +153,7 @@ static member light_start(const search *s, size_t start) {
 static small_run reach_of(const small_run *a, const small_run *b) {
     return (small_run){.sketch = REACH * fmax(a->sketch, b->sketch),
                        .built = REACH * fmax(a->built, b->built),
+                       .first = FIRST_REACH * fmax(a->first, b->first),
                        .error = ACCURATE * fmin(a->error, b->error)};
 }
 

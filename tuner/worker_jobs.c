@@ -194,6 +194,7 @@ static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     sketch->context = e;
     sketch->is_known = ask_sketch_ran;
     sketch->reach_ns = e->wanted->reach.sketch;
+    sketch->first_reach_ns = e->wanted->reach.first;
     sketch->reach_error = e->wanted->reach.error;
     sketch->times_sketch = e->wanted->times_sketch;
     sketch->near_ns = e->wanted->near_ns;
@@ -256,6 +257,7 @@ static ev_status climb(evaluation *e, ev_error *err) {
     EV_TRY(run_whole(e->w, &e->build, &e->score, err));
     e->score.sketch = sketch.sketch;
     e->score.sketch_ns = sketch.sketch_ns;
+    e->score.first_ns = sketch.first_ns;
     e->score.whole_ns = sketch.whole_ns;
     return EV_OK;
 }
@@ -306,6 +308,7 @@ static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
     wish wanted = {.reach = {.sketch = json_number_value(json_array_get(reach, 0)),
                              .built = json_number_value(json_array_get(reach, 1)),
                              .error = json_number_value(json_array_get(reach, 2)),
+                             .first = json_number_value(json_array_get(reach, 3)),
                              .whole = json_number_value(json_array_get(sketched, 1))},
                    .times_sketch = sketched != NULL,
                    .near_ns = json_number_value(json_array_get(sketched, 0)),
