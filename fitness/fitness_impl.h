@@ -149,6 +149,8 @@ typedef struct fit_run_options {
     bool all_blocks;       /* else a sample of them, where the case is for time */
     double sample_share;   /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
     bool other_blocks;     /* a few others: how much they write is not judged by the baseline's */
+    bool one_block;        /* the sample is the middle one, and what it writes is not judged either:
+                              a sketch's times are held against sketches' alone */
     vm_checks checks;
     uint64_t seed; /* of the schedule */
     uint32_t jobs; /* threads that share the blocks, where it is not timed; 0: one */

@@ -126,7 +126,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);
-    limit = options->other_blocks ? OTHER_BLOCKS : limit;
+    limit = options->other_blocks ? OTHER_BLOCKS : options->one_block ? 1 : limit;
     bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
     if (!fit_case_is_full(c) && samples && blocks > limit) {
         l.sample = sample;
@@ -194,7 +194,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
     r->ok = r->accuracy.normalised <= 1;
     if (!r->ok)
         explain_error(r, c, &limits);
-    else if (!full && !options->other_blocks)
+    else if (!full && !options->other_blocks && !options->one_block)
         r->ok = writes_enough(c, r);
     return EV_OK;
 }
@@ -206,6 +206,7 @@ static fit_run_options options_for(const fitness *f, const fit_case *c, const ca
     bool small = !c->is_drawn && c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
                  device_properties_of(f->d)->modelled;
     return (fit_run_options){.timed = !full || small,
+                             .one_block = who->is_sketch,
                              .against_baseline = c->at->use == TASK_TIME,
                              .checks = full && !who->was_sketched ? VM_CHECK_ALL : VM_CHECK_INIT,
                              .seed = seed};

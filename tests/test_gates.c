@@ -232,7 +232,7 @@ static void test_timed_sketch(void **state) {
     small_run run = score_small_run(&s);
     assert_true(timed > 0 && s.case_count == built.case_count - timed);
     assert_true(run.sketch == built.small_ns && run.built == 0 && run.whole == built.ns);
-    assert_true(s.ns == 0 && s.error == built.error);
+    assert_true(s.ns == 0 && s.error > 0 && s.error <= built.error); /* of fewer blocks */
     for (size_t i = 0; i < s.case_count; i++)
         assert_true(s.cases[i].ns == 0 && s.cases[i].name[0] != '\0');
     c.near_ns = built.small_ns * 1.00005; /* near: it need not be */

@@ -74,7 +74,7 @@ static void test_filter_blacklists_nothing(void **state) {
     search_start start;
     scripted x = begin_scripted(&textbook, &start);
     unsigned filtered = 0, probed = 0, regretted = 0;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 400; i++) {
         char hash[24];
         snprintf(hash, sizeof hash, "code %d", i);
         name_genome(&x, i);
@@ -94,7 +94,7 @@ static void test_filter_blacklists_nothing(void **state) {
         assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as), !stops);
         assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_PTX, hash, &same_as), !stops);
     }
-    assert_true(filtered > 60 && probed > 1 && probed < 25);
+    assert_true(filtered > 120 && probed > 1 && probed < 25);
     assert_int_equal(regretted, probed); /* all were as fast as their parent */
     search_free(x.s);
     json_decref(x.genome);
@@ -232,14 +232,18 @@ static search_verdict commit_sketched(scripted *x, int i, double whole, double n
     char code[24];
     snprintf(code, sizeof code, "code %d", i);
     name_genome(x, i);
-    small_run small = {.sketch = 10, .built = ns > 0 ? 10 : 0, .whole = whole};
+    small_run small = {.sketch = 10, .built = ns > 0 ? 10 : 0, .whole = whole, .error = 2e-8};
+    double reckoned = 0, error = 1e-7; /* as small as its parent's, if not built */
+    if (ns <= 0)
+        search_estimate(x->s, search_committed(x->s), &small, &reckoned, &error);
+    assert_float_equal(error, 1e-7, 1e-20);
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .hashes = {[SEARCH_BY_IR] = code, [SEARCH_BY_PTX] = ns > 0 ? code : ""},
                        .stopped = GATE_NONE,
                        .estimated = ns <= 0,
-                       .ns = ns > 0 ? ns : search_estimate(x->s, search_committed(x->s), &small),
-                       .error = 1e-7,
+                       .ns = ns > 0 ? ns : reckoned,
+                       .error = error,
                        .small = small};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);

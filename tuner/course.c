@@ -255,7 +255,7 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         a->recalled = s.recalled;
         a->estimated = s.estimated;
         if (s.estimated)
-            a->ns = search_estimate(c->search, job->number, &a->small);
+            search_estimate(c->search, job->number, &a->small, &a->ns, &a->error);
         if (s.estimated && a->ns <= 0)
             return ev_fail(err, EV_INFRA,
                            "a worker did not build what no parent's sketch is known of");

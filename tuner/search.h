@@ -137,9 +137,11 @@ bool search_is_over(const search *s, uint64_t child, const json_t *genome, searc
                     const char *sha256, uint64_t *same_as);
 /* Of a committed child: 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
-/* Time of a child, drawn and not committed, that was not built since its sketch gained nothing: by
- * as much as its sketch takes longer than its faster parent's it is slower itself. */
-double search_estimate(const search *s, uint64_t child, const small_run *small);
+/* Time and error of a child, drawn and not committed, that was not built since its sketch gained
+ * nothing: by as much as its sketch takes longer than its faster parent's it is slower itself, and
+ * by as much as it is less accurate for the small cases it is so at all. */
+void search_estimate(const search *s, uint64_t child, const small_run *small, double *ns,
+                     double *error);
 /* The next child in order. */
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) EV_CHECKED;

@@ -7,11 +7,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PROBES 16        /* one child in so many is not filtered */
-#define SKETCH_PROBES 16 /* one child in so many is built though its sketch is wrong */
+#define PROBES 32        /* one child in so many is not filtered */
+#define SKETCH_PROBES 64 /* one child in so many is built though its sketch is wrong */
 #define AUDITS 64        /* one in so many is timed though it is like a known one */
 #define ALTERNATIVES 4   /* arms of a step: if the wanted one has no place, the next */
 
@@ -102,9 +103,18 @@ static void put_sketched(recipe *r, const search *s, const draft *d) {
                              : json_pack("[f,f]", times ? 0.0 : of->near, of->due));
 }
 
-double search_estimate(const search *s, uint64_t child, const small_run *small) {
+/* A sketch's own error at full shape is of one block. */
+static double error_of(const draft *d, const small_run *small) {
+    double times = d->parent_small_error > 0 ? small->error / d->parent_small_error : 1;
+    return fmax(small->error, d->parent_error * times);
+}
+
+void search_estimate(const search *s, uint64_t child, const small_run *small, double *ns,
+                     double *error) {
     assert(child >= s->committed && child < s->drawn);
-    return search_estimate_of(&s->drafts[child % SEARCH_LAG], small);
+    const draft *d = &s->drafts[child % SEARCH_LAG];
+    *ns = search_estimate_of(d, small);
+    *error = error_of(d, small);
 }
 
 bool search_may_draw(const search *s) {

@@ -180,6 +180,8 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     const member *faster = mate && mate->ns < first->ns ? mate : first;
     d->parent_ns = faster->ns;
     d->sketch = faster->sketch;
+    d->parent_error = faster->error;
+    d->parent_small_error = faster->small.error;
     d->reach = reach_of(&first->small, mate ? &mate->small : &first->small);
     d->parent = first->child;
     d->parent_edits = first->edits;
@@ -293,6 +295,8 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     json_decref(gain.genome);
     d->parent_ns = best->ns;
     d->sketch = best->sketch;
+    d->parent_error = best->error;
+    d->parent_small_error = best->small.error;
     d->parent_edits = best->edits;
     d->reach = reach_of(&best->small, &best->small);
     return true;

@@ -53,12 +53,13 @@ typedef struct draft {
     double parent_ns; /* the faster parent's; 0: its start's, not known yet */
     uint64_t parent;  /* the first parent's number */
     size_t parent_edits;
-    small_run reach; /* the filter's limits; 0: none */
-    sketched sketch; /* the faster parent's */
-    bool probes;     /* what the filter would stop is let through, to know what it costs */
-    bool audits;     /* so is what a sketch or a likeness would make known */
-    bool single;     /* one parent and one step */
-    size_t slot;     /* of `gevo`: which individual is being born */
+    small_run reach;                         /* the filter's limits; 0: none */
+    sketched sketch;                         /* the faster parent's */
+    double parent_error, parent_small_error; /* the same one's: of all cases, and small_run.error */
+    bool probes; /* what the filter would stop is let through, to know what it costs */
+    bool audits; /* so is what a sketch or a likeness would make known */
+    bool single; /* one parent and one step */
+    size_t slot; /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */
