@@ -83,8 +83,7 @@ typedef struct score {
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
     double sketch_ns; /* the same of the candidate's sketch, where there was one */
-    double
-        first_ns; /* of the first of them alone: of the candidate's sketch, where there was one */
+    double first_ns;  /* of the first of them alone, the sketch's where there was one */
     /* Geometric mean of the sketch's modelled times over the timed cases; 0: it was not timed. */
     double whole_ns;
     bool estimated; /* passed by its sketch alone, which gained nothing: it was not built, and its

@@ -233,7 +233,8 @@ static bool multiplies(const direct_value *product, LLVMValueRef a, LLVMValueRef
 
 /* Whether the block has a product of the two. */
 static bool has_product(const ir_direct *d, uint32_t block, LLVMValueRef a, LLVMValueRef b) {
-    for (LLVMUseRef use = LLVMGetFirstUse(a); use; use = LLVMGetNextUse(use)) {
+    LLVMValueRef factor = LLVMIsConstant(a) ? b : a;
+    for (LLVMUseRef use = LLVMGetFirstUse(factor); use; use = LLVMGetNextUse(use)) {
         const direct_value *user = direct_value_of(d, LLVMGetUser(use));
         if (user && user->block == block && multiplies(user, a, b))
             return true;
@@ -245,7 +246,7 @@ static bool has_product(const ir_direct *d, uint32_t block, LLVMValueRef a, LLVM
 static bool regroups(const ir_direct *d, const direct_value *inner, LLVMValueRef factor) {
     for (unsigned k = 0; k < 2; k++) {
         LLVMValueRef a = LLVMGetOperand(inner->value, k), b = LLVMGetOperand(inner->value, 1 - k);
-        if (b != factor && !LLVMIsConstant(a) && has_product(d, inner->block, a, factor))
+        if (b != factor && has_product(d, inner->block, a, factor))
             return true;
     }
     return false;

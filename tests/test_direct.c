@@ -324,6 +324,10 @@ static void test_refusals(void **state) {
                   "%q = fmul float %f, %h\n%k = fmul reassoc nsz float %f, %g\n"
                   "%j = fmul reassoc nsz float %k, %h\n%r = fadd float %j, %q\n",
                   "", "reassociation allowed");
+    check_refused("float",
+                  "%q = fmul float %h, 0.25\n%k = fmul reassoc nsz float %f, 0.25\n"
+                  "%j = fmul reassoc nsz float %k, %h\n%r = fadd float %j, %q\n",
+                  "", "reassociation allowed");
     check_refused("i32",
                   "%v = insertelement <2 x i32> undef, i32 %x, i32 %t\n"
                   "%r = extractelement <2 x i32> %v, i32 0\n",

@@ -79,7 +79,7 @@ ev_status search_draw(search *s, search_recipe *out, ev_error *err) EV_CHECKED;
  * did. */
 typedef enum search_hash {
     SEARCH_BY_GENOME,
-    SEARCH_BY_IR,      /* after LLVM's passes */
+    SEARCH_BY_IR,      /* after LLVM's passes, of what has no sketch */
     SEARCH_BY_SKETCH,  /* the code made in haste */
     SEARCH_SKETCH_RAN, /* the likeness of that */
     SEARCH_BY_PTX,
