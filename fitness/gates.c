@@ -193,13 +193,35 @@ ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, cons
     return status;
 }
 
+/* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
+ * slow there is hardly fast here. What is more accurate has its own worth. */
+static void filter(const fit_trial *trial, double reach, const char *which, score *s) {
+    if (s->stopped != GATE_NONE ||
+        !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
+        return;
+    s->filtered = true;
+    fit_stop(s, GATE_TIMED, NULL, "filter: %.0f ns modelled for %s, out of reach (%.0f ns)",
+             s->small_ns, which, reach);
+}
+
+/* A look after the first small case that has a time. */
+static void filter_first(const fit_trial *trial, score *s) {
+    if (s->first_ns > 0 || s->stopped != GATE_NONE)
+        return;
+    s->first_ns = s->small_ns;
+    filter(trial, trial->who->first_reach_ns, "the first small case", s);
+    s->small_ns = s->filtered ? 0 : s->small_ns;
+}
+
 /* All search cases of one use, in the task's order. */
 static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_trial *trial,
                             score *s, ev_error *err) {
     for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
         const task_case *which = &f->t->cases[i];
-        if (which->split == CORPUS_SEARCH && which->use == use)
-            EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+        if (which->split != CORPUS_SEARCH || which->use != use)
+            continue;
+        EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+        filter_first(trial, s);
     }
     return EV_OK;
 }
@@ -275,33 +297,6 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
     return gate_cases(f, use, GATE_SAFE, trial, s, err);
 }
 
-/* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
- * slow there is hardly fast here. What is more accurate has its own worth. */
-static void filter(const fit_trial *trial, double reach, const char *which, score *s) {
-    if (s->stopped != GATE_NONE ||
-        !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
-        return;
-    s->filtered = true;
-    fit_stop(s, GATE_TIMED, NULL, "filter: %.0f ns modelled for %s, out of reach (%.0f ns)",
-             s->small_ns, which, reach);
-}
-
-/* Gate 4's cases, with a look after the first that has a time. */
-static ev_status gate_small(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
-        const task_case *which = &f->t->cases[i];
-        if (which->split != CORPUS_SEARCH || which->use != TASK_CHECK)
-            continue;
-        EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, GATE_ACCURATE, s, err));
-        if (s->first_ns > 0 || s->stopped != GATE_NONE)
-            continue;
-        s->first_ns = s->small_ns;
-        filter(trial, trial->who->first_reach_ns, "the first small case", s);
-        s->small_ns = s->filtered ? 0 : s->small_ns;
-    }
-    return EV_OK;
-}
-
 /* ---- alike on the small cases ---- */
 
 /* What a likeness is made of; no padding between the numbers. */
@@ -361,7 +356,7 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
-    EV_TRY(gate_small(f, trial, s, err));
+    EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
     note_likeness(trial, s);
     filter(trial, trial->who->reach_ns, "the small cases", s);
     /* Only what stood the drawn cases as well is recalled: the few that are wrong there and alike a

@@ -274,8 +274,8 @@ void direct_load(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer, unsigned
 const char *direct_access_name(ir_direct *d, const char *verb, const direct_insn *like,
                                unsigned space, unsigned together);
 void direct_join_accesses(ir_direct *d, uint32_t first, uint32_t end);
-/* The instruction that loads an argument. */
 const char *direct_type_name(const direct_leaf *leaf); /* ".f32", of a load or a parameter */
+/* The instruction that loads an argument. */
 const char *direct_param_load(const direct_leaf *leaf);
 /* Constant expressions of pointers. */
 direct_operand direct_constant_address(ir_direct *d, LLVMValueRef value);

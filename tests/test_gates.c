@@ -233,6 +233,7 @@ static void test_timed_sketch(void **state) {
     assert_true(timed > 0 && s.case_count == built.case_count - timed);
     assert_true(run.sketch == built.small_ns && run.built == 0 && run.whole == built.ns);
     assert_true(s.ns == 0 && s.error > 0 && s.error <= built.error); /* of fewer blocks */
+    assert_true(run.error > 0 && run.error == score_small_run(&built).error);
     for (size_t i = 0; i < s.case_count; i++)
         assert_true(s.cases[i].ns == 0 && s.cases[i].name[0] != '\0');
     c.near_ns = built.small_ns * 1.00005; /* near: it need not be */

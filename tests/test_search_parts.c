@@ -237,6 +237,13 @@ static search_verdict commit_sketched(scripted *x, int i, double whole, double n
     if (ns <= 0)
         search_estimate(x->s, search_committed(x->s), &small, &reckoned, &error);
     assert_float_equal(error, 1e-7, 1e-20);
+    if (ns <= 0) {
+        small_run worse = small;
+        worse.error = 3 * small.error;
+        search_estimate(x->s, search_committed(x->s), &worse, &reckoned, &error);
+        assert_float_equal(error, 3e-7, 1e-20);
+        search_estimate(x->s, search_committed(x->s), &small, &reckoned, &error);
+    }
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .hashes = {[SEARCH_BY_IR] = code, [SEARCH_BY_PTX] = ns > 0 ? code : ""},
