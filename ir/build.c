@@ -105,28 +105,22 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     ir_base *base = build->base;
     ir_base_clear_complaint(base);
     double start = ev_clock_cpu();
-    const char *passes = ir_pipeline_of(build->genome);
-    LLVMErrorRef failure =
-        passes ? LLVMRunPasses(build->module, passes, base->machine, base->options) : NULL;
+    ev_status status = ir_passes_first(base, build->genome, build->module, err);
     *llvm = ev_clock_cpu() - start;
-    if (failure) {
-        char *text = LLVMGetErrorMessage(failure);
-        ev_status status = ev_fail(err, EV_BAD, "LLVM's passes: %s", text);
-        LLVMDisposeErrorMessage(text);
-        return status;
-    }
+    EV_TRY(status);
     if (base->complaint)
         return ev_fail(err, EV_BAD, "LLVM's passes: %s", base->complaint);
     return EV_OK;
 }
 
 /* The module is not the same afterwards. */
-static ev_status emit(ir_base *base, LLVMTargetMachineRef machine, LLVMModuleRef module,
+static ev_status emit(ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                       LLVMMemoryBufferRef *out, ev_error *err) {
     ir_base_clear_complaint(base);
+    EV_TRY(ir_passes_rest(base, genome, module, err));
     char *message = NULL;
-    LLVMBool failed =
-        LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMAssemblyFile, &message, out);
+    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(
+        ir_machine_of(base, genome), module, LLVMAssemblyFile, &message, out);
     if (!failed && !base->complaint)
         return EV_OK;
     const char *why = base->complaint ? base->complaint : message;
@@ -144,8 +138,7 @@ static void hash_ir(ir_build *build) {
 static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     hash_ir(build); /* the last time that it can be done */
     double start = ev_clock_cpu();
-    ev_status status = emit(build->base, ir_machine_of(build->base, build->genome), build->module,
-                            &build->ptx, err);
+    ev_status status = emit(build->base, build->genome, build->module, &build->ptx, err);
     *llvm = ev_clock_cpu() - start;
     if (status != EV_OK)
         return status;

@@ -191,7 +191,7 @@ const ir_rule ir_rule_MAX_REGISTERS = {any_site, draw_max_registers, apply_max_r
  */
 
 enum {
-#define IR_PIPELINE(id, codegen, use, says, passes) PIPELINE_##id,
+#define IR_PIPELINE(id, codegen, use, says, first, rest) PIPELINE_##id,
 #include "ir/pipelines.def"
 #undef IR_PIPELINE
     PIPELINES
@@ -200,12 +200,13 @@ enum {
 enum { KEPT, DRAWN };
 
 static const struct {
-    const char *says, *passes;
+    const char *says;
+    ir_passes passes;
     LLVMCodeGenOptLevel codegen;
     bool is_drawn;
 } pipelines[PIPELINES] = {
-#define IR_PIPELINE(id, codegen, use, says, passes)                                                \
-    {says, passes, LLVMCodeGenLevel##codegen, use == DRAWN},
+#define IR_PIPELINE(id, codegen, use, says, first, rest)                                           \
+    {says, {first, rest}, LLVMCodeGenLevel##codegen, use == DRAWN},
 #include "ir/pipelines.def"
 #undef IR_PIPELINE
 };
@@ -220,11 +221,11 @@ static int64_t named_pipeline(const ir_genome *genome) {
     return PIPELINES;
 }
 
-const char *ir_pipeline_of(const ir_genome *genome) {
+ir_passes ir_passes_of(const ir_genome *genome) {
     int64_t named = named_pipeline(genome);
     if (named < PIPELINES)
         return pipelines[named].passes;
-    return ir_genome_is_optimised(genome) ? NULL : pipelines[0].passes;
+    return ir_genome_is_optimised(genome) ? (ir_passes){0} : pipelines[0].passes;
 }
 
 LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome) {

@@ -44,9 +44,19 @@ ev_status ir_refuse_fatal(LLVMModuleRef module, ev_error *err) EV_CHECKED;
 ev_status ir_emit_direct(const ir_base *base, LLVMModuleRef module, ev_str *out,
                          ev_error *err) EV_CHECKED;
 int ir_base_ptx_version(const ir_base *base); /* 78 is 7.8 */
-/* The pass pipeline that the genome's knob names, as LLVMRunPasses takes it; the default's without
- * one, and NULL, for none, where the base is optimised already. */
-const char *ir_pipeline_of(const ir_genome *genome);
+/* The two parts of a pass pipeline (ir/pipelines.def), as LLVMRunPasses takes them; NULL: none. */
+typedef struct ir_passes {
+    const char *first, *rest;
+} ir_passes;
+
+/* Of the pipeline that the genome's knob names; of the default without one, and none where the base
+ * is optimised already. */
+ir_passes ir_passes_of(const ir_genome *genome);
+/* EV_BAD, with LLVM's words: a pass failed. Not to be run on a module that `first` was not. */
+ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
+                          ev_error *err) EV_CHECKED;
+ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
+                         ev_error *err) EV_CHECKED;
 /* The machine that generates code after that pipeline. */
 LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome);
 

@@ -61,13 +61,12 @@ static void mark_module(LLVMModuleRef module, LLVMContextRef context, const uint
 /* As a genome without edits is built. */
 static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                       char **ptx, size_t *bytes, ev_error *err) {
-    const char *passes = ir_pipeline_of(genome);
-    LLVMErrorRef failure =
-        passes ? LLVMRunPasses(module, passes, base->machine, base->options) : NULL;
-    char *text = failure ? LLVMGetErrorMessage(failure) : NULL;
+    EV_TRY(ir_passes_first(base, genome, module, err));
+    EV_TRY(ir_passes_rest(base, genome, module, err));
+    char *text = NULL;
     LLVMMemoryBufferRef code = NULL;
-    if (text || LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module,
-                                                    LLVMAssemblyFile, &text, &code)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module, LLVMAssemblyFile,
+                                            &text, &code)) {
         ev_status status = ev_fail(err, EV_BAD, "marked code: %s", text ? text : "no words");
         LLVMDisposeMessage(text);
         return status;
