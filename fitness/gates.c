@@ -63,6 +63,7 @@ void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
     row->ns = is_timed ? r->run.timing.ns : 0;
     row->low_ns = is_timed ? r->run.timing.low_ns : 0;
     row->high_ns = is_timed ? r->run.timing.high_ns : 0;
+    row->floor_ns = is_timed ? r->run.timing.model.floor_ns : 0;
     row->baseline_ns = r->run.baseline.ns;
     row->baseline_low_ns = r->run.baseline.low_ns;
     row->baseline_high_ns = r->run.baseline.high_ns;

@@ -43,6 +43,7 @@ typedef struct score_case {
     char name[96];
     double ns; /* 0 for a case that is not timed */
     double low_ns, high_ns;
+    double floor_ns; /* no GPU of the kind could be faster; 0: not known here, or not timed */
     /* The baseline's, timed by turns with it; 0: not measured at that time. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     double sm_mhz;     /* the GPU's SM clock meanwhile; 0: not known */

@@ -119,8 +119,8 @@ static ev_status emit(ir_base *base, const ir_genome *genome, LLVMModuleRef modu
     ir_base_clear_complaint(base);
     EV_TRY(ir_passes_rest(base, genome, module, err));
     char *message = NULL;
-    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(
-        ir_machine_of(base, genome), module, LLVMAssemblyFile, &message, out);
+    LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module,
+                                                          LLVMAssemblyFile, &message, out);
     if (!failed && !base->complaint)
         return EV_OK;
     const char *why = base->complaint ? base->complaint : message;

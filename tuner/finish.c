@@ -3,8 +3,8 @@
  * The unmodified starts go through gate 6 first: what the search found has to be faster than the
  * best of them on the held-out cases too, or it was fitted to the search's shapes.
  *
- * A candidate goes through gate 6 as it is, and only one that passes is minimised: a gate is dozens
- * of trials cheaper. What is minimised goes through gate 6 again.
+ * A candidate goes through gate 6 as it is, and only one that passes is minimised
+ * (finish_minimise.c).
  *
  * A candidate that fails gate 6 stays in the records with the reason. Where it is wrong, that is
  * mostly one edit that cheats where the search does not look, and much of the archive may hold it:
@@ -22,85 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_GAIN 0.98      /* share of a gain that minimising has to keep */
-#define KEEP_MEASURED 0.9   /* of a gain on the held-out cases, where times are measured */
-#define MINIMISE_BUDGET 240 /* trials for one candidate */
-#define BLAME_BUDGET 24     /* promotions to find the wrong edits of one candidate */
-#define MOST_PARTS 24       /* edits of a slow genome that are left out one by one */
-#define MOST_PARTED 2       /* slow genomes that this is done with */
-
-static bool is_measured(const finish *f) {
-    return strncmp(f->c->run->options->device, "cuda:", 5) == 0;
-}
-
-/* ---- minimising ---- */
-
-/* Held-out time that an unmodified start has; the baseline where none is faster. */
-static double held_out_reference(const finish *f) {
-    if (f->bar.ns > 0)
-        return f->bar.ns;
-    return f->winner.score.baseline_ns > 0 ? f->winner.score.baseline_ns
-                                           : course_baseline_mean(f->c, CORPUS_HELD_OUT);
-}
-
-/* Gate 6 for what is left of the winner: it has to keep the gain on the held-out cases too. */
-static ev_status stands(void *context, json_t *genome, bool *good, ev_error *err) {
-    finish *f = context;
-    verdict v = SLOW;
-    double ns = 0;
-    *good = false;
-    if (!finish_may_promote(f, true))
-        return EV_OK;
-    EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
-    if (v != PROMOTED)
-        return EV_OK;
-    double keep = is_measured(f) ? KEEP_MEASURED : KEEP_GAIN;
-    double reference = held_out_reference(f), gain = reference - f->winner.score.ns;
-    *good = ns <= reference - keep * gain;
-    return EV_OK;
-}
-
-static ev_status minimise(finish *f, const json_t *genome, double ns, bool confirms, json_t **out,
-                          double *out_ns, ev_error *err) {
-    minimise_request request = {.genome = genome,
-                                .ns = ns,
-                                .reference_ns = finish_reference(f, genome),
-                                .keep = KEEP_GAIN,
-                                .budget = MINIMISE_BUDGET,
-                                .score = finish_score,
-                                .confirm = confirms ? stands : NULL,
-                                .context = f};
-    return minimise_genome(&request, out, out_ns, err);
-}
-
-/* Minimises the winner; *done: it stands so, or is as small as it gets. */
-static ev_status shrink(finish *f, json_t *genome, double ns, bool confirms, bool *done,
-                        ev_error *err) {
-    json_t *small = NULL;
-    double small_ns = 0;
-    EV_TRY(minimise(f, genome, ns, confirms, &small, &small_ns, err));
-    bool smaller = genome_edit_count(small) < genome_edit_count(genome), good = false;
-    ev_status status = smaller ? stands(f, small, &good, err) : EV_OK;
-    if (status == EV_OK && good) {
-        finish_take(f, &f->winner);
-        f->winner_ns = small_ns;
-    }
-    *done = !smaller || good;
-    json_decref(small);
-    return status;
-}
-
-/* The genome that was just promoted. What is minimised by its time alone mostly stands; where it
- * does not, every step has to. */
-static ev_status crown(finish *f, json_t *genome, double ns, ev_error *err) {
-    bool done = false;
-    finish_take(f, &f->winner);
-    f->winner_ns = ns;
-    if (f->c->cut_short)
-        return EV_OK;
-    EV_TRY(shrink(f, genome, ns, false, &done, err));
-    return done ? EV_OK : shrink(f, genome, ns, true, &done, err);
-}
+#define BLAME_BUDGET 24 /* promotions to find the wrong edits of one candidate */
+#define MOST_PARTS 24   /* edits of a slow genome that are left out one by one */
+#define MOST_PARTED 2   /* slow genomes that this is done with */
 
 /* ---- what failed ---- */
 
@@ -181,7 +105,7 @@ static ev_status crown_entry(finish *f, candidate_entry *e, bool *passed, ev_err
     if (e->recalled)
         EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
     *passed = e->ns > 0 && e->ns < f->limit_ns;
-    return *passed ? crown(f, e->genome, e->ns, err) : EV_OK;
+    return *passed ? finish_crown(f, e->genome, e->ns, err) : EV_OK;
 }
 
 static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_error *err) {
@@ -225,7 +149,7 @@ static bool is_stopped(finish *f) {
 
 /* Trials after a search: a fixed number and a share of its own evaluations. */
 static bool may_try_more(finish *f) {
-    uint64_t most = 2ul * MINIMISE_BUDGET + search_committed(f->c->search) / 4;
+    uint64_t most = 2ul * FINISH_MINIMISE_BUDGET + search_committed(f->c->search) / 4;
     return finish_may_promote(f, false) && f->c->minimised < most && !is_stopped(f);
 }
 
@@ -267,7 +191,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
         candidate_entry *e = finish_next(f);
         if (!e)
             return EV_OK;
-        if (is_measured(f) && !e->confirmed)
+        if (finish_is_measured(f) && !e->confirmed)
             EV_TRY(measure_again(f, e, err));
         else
             EV_TRY(try_candidate(f, e, &passed, err));
@@ -324,7 +248,8 @@ static ev_status find_winner(finish *f, ev_error *err) {
     f->wrong = json_array();
     f->scored = json_object();
     f->judged = json_object();
-    if (!f->wrong || !f->scored || !f->judged)
+    f->held_out = json_object();
+    if (!f->wrong || !f->scored || !f->judged || !f->held_out)
         return ev_fail_memory(err, 0);
     EV_TRY(try_starts(f, err));
     EV_TRY(try_candidates(f, err));
@@ -383,6 +308,7 @@ ev_status course_finish(course *c, ev_error *err) {
     json_decref(f->wrong);
     json_decref(f->scored);
     json_decref(f->judged);
+    json_decref(f->held_out);
     finish_clear_winner(&f->kept);
     finish_clear_winner(&f->winner);
     free(f);

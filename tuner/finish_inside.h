@@ -8,6 +8,7 @@
 
 #define FINISH_CANDIDATES (SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 16
+#define FINISH_MINIMISE_BUDGET 240 /* trials for one candidate */
 
 typedef struct candidate_entry {
     json_t *genome;
@@ -32,16 +33,17 @@ typedef struct finish {
     size_t candidate_count;
     transfer transfers[FINISH_TRANSFERS];
     size_t transfer_count;
-    json_t *wrong;   /* genomes that gate 6 refused, each for its last edit (tuner/blame.h) */
-    json_t *scored;  /* by genome: [time of its trial, 0: stopped at a gate; hash of its PTX] */
-    json_t *judged;  /* verdicts of gate 6, by genome and by hash of the PTX */
-    tally refused;   /* reasons of gate 6 */
-    unsigned spent;  /* of the budget for promotions */
-    unsigned parted; /* slow ones whose edits were left out one by one */
-    double slow_ns;  /* on the held-out cases: what is above it is to blame; see learn_slow */
-    fitness_bar bar; /* on the held-out cases; 0 ns: no unmodified start was promoted */
-    double limit_ns; /* a candidate has to be below it on the search cases */
-    winner kept;     /* the last that was promoted; no genome: none, or it was taken */
+    json_t *wrong;    /* genomes that gate 6 refused, each for its last edit (tuner/blame.h) */
+    json_t *scored;   /* by genome: [time of its trial, 0: stopped at a gate; hash of its PTX] */
+    json_t *judged;   /* verdicts of gate 6, by genome and by hash of the PTX */
+    json_t *held_out; /* by genome: its time there, when it is minimised; 0: it failed */
+    tally refused;    /* reasons of gate 6 */
+    unsigned spent;   /* of the budget for promotions */
+    unsigned parted;  /* slow ones whose edits were left out one by one */
+    double slow_ns;   /* on the held-out cases: what is above it is to blame; see learn_slow */
+    fitness_bar bar;  /* on the held-out cases; 0 ns: no unmodified start was promoted */
+    double limit_ns;  /* a candidate has to be below it on the search cases */
+    winner kept;      /* the last that was promoted; no genome: none, or it was taken */
     winner winner;
     double winner_ns; /* on the search cases; 0: it is an unmodified start */
 } finish;
@@ -68,6 +70,13 @@ ev_status finish_score(void *context, json_t *const *genomes, size_t count, doub
 /* The time that a genome's gain is counted from: its start's, unmodified; where that did not pass,
  * the baseline's. */
 double finish_reference(const finish *f, const json_t *genome);
+
+/* ---- finish_minimise.c ---- */
+
+/* Takes the genome that was just promoted, with its time on the search cases, as the winner, and
+ * then what is left of it when it is minimised. */
+ev_status finish_crown(finish *f, json_t *genome, double ns, ev_error *err) EV_CHECKED;
+bool finish_is_measured(const finish *f); /* times are, in place of modelled */
 
 /* ---- finish_promote.c ---- */
 

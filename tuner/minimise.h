@@ -1,8 +1,8 @@
 /* Minimise: the smallest list of a genome's edits that keeps its gain, by delta debugging (Zeller
  * and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002; here by complements).
  *
- * Each round's trials are scored together, and the first in order that keeps the gain is taken, so
- * that the outcome does not depend on how many workers score them. */
+ * A round's trials are scored a few at a time, and the first in order that keeps the gain is taken,
+ * so that the outcome does not depend on how many workers score them. */
 #ifndef TUNER_MINIMISE_H
 #define TUNER_MINIMISE_H
 
@@ -27,6 +27,9 @@ typedef struct minimise_request {
     size_t budget;        /* trials at most */
     minimise_score *score;
     minimise_confirm *confirm; /* NULL: its time is enough */
+    /* What is too small, since it was not confirmed: its edits stay until no other can go. NULL:
+     * any may go. */
+    const json_t *core;
     void *context;
 } minimise_request;
 

@@ -74,7 +74,9 @@ static ev_status write_all(int fd, const char *data, size_t bytes, ev_error *err
 }
 
 ev_status channel_send(channel *c, json_t *message, ev_error *err) {
-    char *text = message ? ev_json_print(message, true) : NULL;
+    /* Nothing hangs on the order of its keys. */
+    size_t shape = JSON_COMPACT | JSON_REAL_PRECISION(17);
+    char *text = message ? json_dumps(message, shape) : NULL;
     json_decref(message);
     if (!text)
         return ev_fail_memory(err, 0);

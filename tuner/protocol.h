@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROTOCOL_VERSION 7
+#define PROTOCOL_VERSION 8
 
 typedef enum message_kind {
 #define MESSAGE(id, name, from, meaning) MESSAGE_##id,

@@ -364,6 +364,7 @@ typedef struct ptx_cold {
     uint32_t guard_reg;
     uint32_t func;
     uint8_t operand_count;
+    uint8_t written; /* a bit for each operand, by its pattern */
     ptx_operand *operands;
 } ptx_cold;
 

@@ -144,24 +144,9 @@ static void add_operand(vm_insn_info *info, const ptx_operand *o, bool def) {
         add_use(info, o->reg);
 }
 
-static bool is_destination(char letter) {
-    return letter && strchr("dDwUpvX", letter) != NULL;
-}
-
-/* Which operands are written: as the pattern says; moves of vectors write their first. */
-static void add_operands(vm_insn_info *info, const ptx_insn *in, const ptx_cold *cold) {
-    const char *p = ptx_op_get(in->row)->pattern;
-    if (!*p)
-        p = "d,s";
-    ptx_pattern_item item;
-    p = ptx_pattern_next(p, &item);
-    for (unsigned i = 0; i < cold->operand_count; i++) {
-        const ptx_operand *o = &cold->operands[i];
-        while (item.letter && item.optional && item.piped != o->piped)
-            p = ptx_pattern_next(p, &item);
-        add_operand(info, o, is_destination(item.letter));
-        p = ptx_pattern_next(p, &item);
-    }
+static void add_operands(vm_insn_info *info, const ptx_cold *cold) {
+    for (unsigned i = 0; i < cold->operand_count; i++)
+        add_operand(info, &cold->operands[i], cold->written >> i & 1);
 }
 
 static void add_call(vm_insn_info *info, const vm_module *m, const ptx_call *call) {
@@ -202,7 +187,7 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
     if (shape == PTX_S_CALL)
         add_call(info, m, &m->calls[in->target]);
     else
-        add_operands(info, in, cold);
+        add_operands(info, cold);
 }
 
 /* ---- the instruction as text */

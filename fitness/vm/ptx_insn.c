@@ -1,6 +1,7 @@
 /* Instruction statements: guard, mnemonic, operands; calls; then on to the decoder. */
 #include "fitness/vm/ptx_load.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -290,6 +291,27 @@ static bool check_combination(ptx_loader *L, const char *name, const char *at,
                        name);
 }
 
+static_assert(PTX_MAX_OPERANDS <= 8, "a bit of ptx_cold.written for each");
+
+static bool is_destination(char letter) {
+    return letter && strchr("dDwUpvX", letter) != NULL;
+}
+
+/* Which operands are written: as the pattern says; moves of vectors write their first. */
+static uint8_t written_of(const char *pattern, const ptx_operand *operands, unsigned count) {
+    const char *p = *pattern ? pattern : "d,s";
+    uint8_t written = 0;
+    ptx_pattern_item item;
+    p = ptx_pattern_next(p, &item);
+    for (unsigned i = 0; i < count; i++) {
+        while (item.letter && item.optional && item.piped != operands[i].piped)
+            p = ptx_pattern_next(p, &item);
+        written |= (uint8_t)(is_destination(item.letter) << i);
+        p = ptx_pattern_next(p, &item);
+    }
+    return written;
+}
+
 bool ptx_parse_instruction(ptx_loader *L) {
     ptx_insn insn = {.site = PTX_NONE};
     ptx_cold cold = {
@@ -322,5 +344,6 @@ bool ptx_parse_instruction(ptx_loader *L) {
     if (!ptx_decode(L, match, list, count, at, &insn) ||
         !check_combination(L, k->name, at, match, &insn))
         return false;
+    cold.written = written_of(ptx_op_get(insn.row)->pattern, list, count);
     return ptx_emit(L, &insn, &cold) != PTX_NONE;
 }
