@@ -229,6 +229,37 @@ static void test_minimise_leaves_what_is_confirmed(void **state) {
     json_decref(genome);
 }
 
+/* What its time alone leaves is known to be too little: nothing of it is tried before the others.
+ */
+static void test_minimise_adds_to_a_core(void **state) {
+    (void)state;
+    ev_error err;
+    guarded g = {0};
+    json_t *genome = genome_of("[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]");
+    json_t *core = genome_of("[3,7]"), *small = NULL;
+    double ns = 0;
+    minimise_request request = {.genome = genome,
+                                .ns = 50,
+                                .reference_ns = 100,
+                                .keep = 0.98,
+                                .budget = 300,
+                                .score = score_guarded,
+                                .confirm = confirm_guarded,
+                                .core = core,
+                                .context = &g};
+    assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
+    assert_int_equal(genome_edit_count(small), 3);
+    assert_true(has(small, 3) && has(small, 7) && (has(small, 5) || has(small, 6)));
+    json_decref(small);
+    /* A core that is larger than need be does not stay so. */
+    json_decref(core);
+    request.core = core = genome_of("[3,7,5,9,11]");
+    assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
+    expect_edits(small, "[3,5,7]");
+    json_decref(core);
+    json_decref(genome);
+}
+
 /* ---- reasons ---- */
 
 static void test_reasons_are_counted_by_kind(void **state) {
@@ -276,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_blame_stays_in_its_budget),
         cmocka_unit_test(test_blame_gives_up_when_the_machine_fails),
         cmocka_unit_test(test_minimise_leaves_what_is_confirmed),
+        cmocka_unit_test(test_minimise_adds_to_a_core),
         cmocka_unit_test(test_reasons_are_counted_by_kind),
         cmocka_unit_test(test_more_reasons_than_are_told_apart),
     };

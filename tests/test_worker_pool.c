@@ -284,9 +284,9 @@ static void do_check(fake *f, const json_t *genome) {
     understand(f, genome);
     json_t *cases = json_array();
     for (size_t i = 0; i < f->t->case_count; i++)
-        (void)json_array_append_new(cases, json_pack("{s:s,s:b,s:f,s:f}", "name",
-                                                     f->t->cases[i].name, "ok", 1, "ns",
-                                                     time_of(f, genome) * 2, "error", 1e-6));
+        (void)json_array_append_new(cases,
+                                    json_pack("{s:s,s:b,s:f,s:f}", "name", f->t->cases[i].name,
+                                              "ok", 1, "ns", time_of(f, genome), "error", 1e-6));
     json_t *m = message_new(MESSAGE_DONE);
     (void)json_object_set_new(m, "cases", cases);
     add_hashes(f, m, genome);
