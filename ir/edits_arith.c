@@ -271,7 +271,7 @@ static ev_status apply_approx(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMPositionBuilderBefore(w->builder, insn);
     LLVMValueRef made = ir_intrinsic_call(w, name, NULL, 0, args, count);
     ir_work_added(w, made);
-    LLVMReplaceAllUsesWith(insn, made);
+    ir_work_replace_uses(w, insn, made);
     ir_work_doom(w, at);
     return EV_OK;
 }
@@ -341,7 +341,7 @@ static ev_status apply_narrow(ir_work *w, const ir_edit *edit, ev_error *err) {
         LLVMSetFastMathFlags(result, LLVMGetFastMathFlags(insn));
     result = added(w, result);
     result = added(w, LLVMBuildFPExt(w->builder, result, LLVMTypeOf(insn), ""));
-    LLVMReplaceAllUsesWith(insn, result);
+    ir_work_replace_uses(w, insn, result);
     ir_work_doom(w, at);
     return EV_OK;
 }

@@ -212,7 +212,7 @@ static ev_status apply_replace(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMTypeRef type = LLVMTypeOf(value_at(w, at));
     LLVMValueRef copy = insert_copy(w, to, at);
     if (LLVMTypeOf(copy) == type && ir_type_is_value(type)) {
-        LLVMReplaceAllUsesWith(value_at(w, at), copy);
+        ir_work_replace_uses(w, value_at(w, at), copy);
         /* The copy may itself have used what it replaces: that use is broken and gets repaired,
          * since it would be its own operand. */
     }

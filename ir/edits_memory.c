@@ -169,7 +169,7 @@ static ev_status apply_forward(ir_work *w, const ir_edit *edit, ev_error *err) {
     if (!value)
         return ev_fail(err, EV_BAD,
                        "\"value\" is missing, of another type, or does not come before \"at\"");
-    LLVMReplaceAllUsesWith(value_at(w, at), value);
+    ir_work_replace_uses(w, value_at(w, at), value);
     ir_work_doom(w, at);
     return EV_OK;
 }

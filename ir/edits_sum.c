@@ -109,13 +109,15 @@ static ev_status apply_sum(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMSetFastMathFlags(total, LLVMGetFastMathFlags(last));
     ir_work_added(w, total);
     /* Whoever takes the sum takes the total; the PHIs and the total itself are set right below. */
-    LLVMReplaceAllUsesWith(last, total);
+    ir_work_replace_uses(w, last, total);
     for (uint32_t i = 0; i < c.count; i++) {
         LLVMSetOperand(c.adds[i], c.operands[i], sums[i % 2]);
+        ir_work_touch(w, ir_work_id(w, c.adds[i]));
         sums[i % 2] = c.adds[i];
     }
     for (unsigned i = 0; i < 2; i++) {
         LLVMSetOperand(phis[i], c.from_loop, sums[i]);
+        ir_work_touch(w, ir_work_id(w, phis[i]));
         LLVMSetOperand(total, i, sums[i]);
     }
     return EV_OK;

@@ -184,7 +184,7 @@ static ev_status apply_drop_vote(ir_work *w, const ir_edit *edit, ev_error *err)
     /* The predicate is the last argument: the forms with .sync have the mask before it. */
     LLVMValueRef value = is_mask(insn) ? LLVMConstAllOnes(LLVMTypeOf(insn))
                                        : LLVMGetOperand(insn, LLVMGetNumArgOperands(insn) - 1);
-    LLVMReplaceAllUsesWith(insn, value);
+    ir_work_replace_uses(w, insn, value);
     ir_work_doom(w, at);
     return EV_OK;
 }

@@ -232,7 +232,7 @@ static void widen_loads(ir_work *w, const group *g, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         LLVMValueRef lane = LLVMBuildExtractElement(w->builder, wide, lane_index(w, i), "");
         ir_work_added(w, lane);
-        LLVMReplaceAllUsesWith(value_at(w, g->lanes[i]), lane);
+        ir_work_replace_uses(w, value_at(w, g->lanes[i]), lane);
         ir_work_doom(w, g->lanes[i]);
     }
 }

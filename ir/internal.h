@@ -66,7 +66,8 @@ LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome)
 typedef struct ir_node {
     LLVMValueRef value; /* NULL: erased */
     bool added;
-    bool doomed; /* goes when its uses are repaired */
+    bool doomed;  /* goes when its uses are repaired */
+    bool suspect; /* its operands are to be looked at when uses are repaired */
     uint64_t tag;
     uint32_t number; /* of the base, or part */
     uint32_t block;
@@ -117,6 +118,10 @@ typedef struct ir_work {
     bool cfg_changed;  /* an edit's apply sets it */
     bool reordered;    /* it added, moved or erased an instruction */
     bool dooms;        /* it doomed one */
+    uint32_t *touched; /* nodes: by the edit being applied */
+    uint32_t touched_count, touched_capacity;
+    uint32_t *places; /* of suspects in the sequence */
+    uint32_t place_count, place_capacity;
     uint64_t tag;      /* of the edit being applied; 0 while it is being drawn */
     uint32_t parts;    /* inserted by it so far */
     ir_value *scratch; /* what ir_values_in_reach lists */
@@ -150,6 +155,11 @@ void ir_work_added(ir_work *work, LLVMValueRef value);
 void ir_work_doom(ir_work *work, uint32_t id);
 void ir_work_erase(ir_work *work, uint32_t id); /* at once: nothing uses it */
 void ir_work_move_before(ir_work *work, uint32_t id, uint32_t place);
+/* Who uses the one now uses the other. */
+void ir_work_replace_uses(ir_work *work, LLVMValueRef from, LLVMValueRef to);
+/* Of an edit that adds, dooms or moves: what it does to instructions in no other way than by these
+ * functions, it has to tell here, or nothing repairs their uses and operands. */
+void ir_work_touch(ir_work *work, uint32_t id);
 
 /* Whether instruction `def` may be used as operand `operand` of `user`. */
 bool ir_work_dominates(const ir_work *work, uint32_t def, uint32_t user, uint32_t operand);

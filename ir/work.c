@@ -310,15 +310,33 @@ ev_status ir_work_need(const ir_work *w, const ir_name *name, const char *what, 
     return EV_OK;
 }
 
+void ir_work_touch(ir_work *w, uint32_t id) {
+    uint32_t *touched = list_reserve(w->arena, w->touched, &w->touched_capacity, w->touched_count,
+                                     w->touched_count + 1, sizeof *touched);
+    if (!touched) /* the arena remembers */
+        return;
+    w->touched = touched;
+    w->touched[w->touched_count++] = id;
+}
+
 void ir_work_added(ir_work *w, LLVMValueRef value) {
     w->reordered = true;
     /* A node that finds no memory is missed by lay_out's caller: the arena remembers. */
-    add_node(w, (ir_node){.value = value, .added = true, .tag = w->tag, .number = w->parts++});
+    if (add_node(w, (ir_node){.value = value, .added = true, .tag = w->tag, .number = w->parts++}))
+        ir_work_touch(w, w->count - 1);
 }
 
 void ir_work_doom(ir_work *w, uint32_t id) {
     w->nodes[id].doomed = true;
     w->dooms = true;
+    ir_work_touch(w, id);
+}
+
+void ir_work_replace_uses(ir_work *w, LLVMValueRef from, LLVMValueRef to) {
+    uint32_t id = ir_work_id(w, to);
+    LLVMReplaceAllUsesWith(from, to);
+    if (id != IR_NONE)
+        ir_work_touch(w, id);
 }
 
 void ir_work_erase(ir_work *w, uint32_t id) {
@@ -332,6 +350,7 @@ void ir_work_move_before(ir_work *w, uint32_t id, uint32_t place) {
     LLVMPositionBuilderBefore(w->builder, w->nodes[place].value);
     LLVMInsertIntoBuilder(w->builder, w->nodes[id].value);
     w->reordered = true;
+    ir_work_touch(w, id);
 }
 
 /* ---- dominance of values ----------------------------------------------------------------------
@@ -431,17 +450,66 @@ static ev_status repair_use(ir_work *w, ir_edit *edit, uint32_t user, uint32_t o
     return EV_OK;
 }
 
-static ev_status repair_all(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
-    for (uint32_t place = 0; place < w->sequence_count; place++) {
-        uint32_t user = w->sequence[place];
-        if (w->nodes[user].doomed)
-            continue;
-        uint32_t operands = ir_operand_count(w->nodes[user].value);
-        for (uint32_t operand = 0; operand < operands; operand++) {
-            if (use_is_broken(w, user, operand))
-                EV_TRY(repair_use(w, edit, user, operand, rng, err));
-        }
+/* Broken uses of one user. */
+static ev_status repair_user(ir_work *w, ir_edit *edit, uint32_t user, ev_pcg *rng, ev_error *err) {
+    if (w->nodes[user].doomed)
+        return EV_OK;
+    uint32_t operands = ir_operand_count(w->nodes[user].value);
+    for (uint32_t operand = 0; operand < operands; operand++) {
+        if (use_is_broken(w, user, operand))
+            EV_TRY(repair_use(w, edit, user, operand, rng, err));
     }
+    return EV_OK;
+}
+
+static void add_suspect(ir_work *w, uint32_t id) {
+    if (id == IR_NONE || w->nodes[id].suspect || !w->nodes[id].value)
+        return;
+    uint32_t *places = list_reserve(w->arena, w->places, &w->place_capacity, w->place_count,
+                                    w->place_count + 1, sizeof *places);
+    if (!places)
+        return;
+    w->nodes[id].suspect = true;
+    w->places = places;
+    w->places[w->place_count++] = w->nodes[id].order;
+}
+
+static int compare_places(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Where blocks stay as they are, an edit breaks no other uses than those by what it touched, and of
+ * it. */
+static void find_suspects(ir_work *w) {
+    w->place_count = 0;
+    for (uint32_t i = 0; i < w->touched_count; i++) {
+        LLVMValueRef value = w->nodes[w->touched[i]].value;
+        if (!value)
+            continue;
+        add_suspect(w, w->touched[i]);
+        for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use))
+            add_suspect(w, ir_work_id(w, LLVMGetUser(use)));
+    }
+    for (uint32_t i = 0; i < w->place_count; i++)
+        w->nodes[w->sequence[w->places[i]]].suspect = false;
+    if (w->place_count > 1)
+        qsort(w->places, w->place_count, sizeof *w->places, compare_places);
+}
+
+/* In the order of the module, whichever way they are found: each draws a value. */
+static ev_status repair_suspects(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
+    find_suspects(w);
+    if (ev_arena_failed(w->arena))
+        return ev_fail_memory(err, 1);
+    for (uint32_t i = 0; i < w->place_count; i++)
+        EV_TRY(repair_user(w, edit, w->sequence[w->places[i]], rng, err));
+    return EV_OK;
+}
+
+static ev_status repair_all(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
+    for (uint32_t place = 0; place < w->sequence_count; place++)
+        EV_TRY(repair_user(w, edit, w->sequence[place], rng, err));
     return EV_OK;
 }
 
@@ -478,20 +546,20 @@ static void erase_doomed(ir_work *w) {
 
 ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     w->tag = rng ? 0 : edit->tag;
-    w->parts = 0;
+    w->parts = w->touched_count = 0;
     w->reordered = w->dooms = false;
     EV_TRY(ir_rule_of(edit->kind)->apply(w, edit, err));
-    bool anew = w->reordered || w->cfg_changed;
+    bool rewired = w->cfg_changed, anew = w->reordered || rewired;
     if (ev_arena_failed(w->arena) || (anew && !refresh(w)))
         return ev_fail_memory(err, 1);
     /* An edit that sets an operand, and no more, takes care that it may be used there. */
-    assert(anew || w->dooms || !breaks_a_use(w));
     if (anew || w->dooms)
-        EV_TRY(repair_all(w, edit, rng, err));
+        EV_TRY(rewired ? repair_all(w, edit, rng, err) : repair_suspects(w, edit, rng, err));
     if (w->dooms) {
         erase_doomed(w);
         close_ranks(w);
     }
+    assert(!breaks_a_use(w));
     return EV_OK;
 }
 
