@@ -279,6 +279,8 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     model_set_buffers(v->last, buffers, count);
     if (launch->follows_all)
         model_follow_all(v->last);
+    if (launch->stalls != NULL || launch->sites != NULL)
+        EV_TRY(model_watch_stalls(v->last, err));
     if (launch->sites != NULL)
         model_watch_sites(v->last, launch->sites);
     l->observer = model_observer(v->last);

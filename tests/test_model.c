@@ -169,6 +169,7 @@ static model_time model_in(model_rooms *rooms, const timed *t, double *stall_sum
     if (rooms != NULL) {
         assert_int_equal(model_code_new(g, module, l.entry, &code, &err), EV_OK);
         assert_int_equal(model_new_of(code, &l, rooms, &m, &err), EV_OK);
+        assert_int_equal(model_watch_stalls(m, &err), EV_OK);
     } else {
         assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
     }

@@ -353,13 +353,14 @@ static void add_code(const worker_build *b, json_t *m) {
     (void)json_object_set_new(m, "ir_sha256", json_string(ir.hex));
     (void)json_object_set_new(m, "genome_sha256", json_string(genome.hex));
     (void)json_object_set_new(m, "entry", json_string(b->candidate.entry));
-    add_words(b, m);
 }
 
 static ev_status promote(worker *w, const worker_build *b, json_t *m, ev_error *err) {
     score s = {0};
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
     EV_TRY(run_promote(w, b, &s, err));
+    if (s.stopped == GATE_NONE)
+        add_words(b, m);
     return json_object_set_new(m, "score", score_to_json(&s)) == 0 ? EV_OK : ev_fail_memory(err, 0);
 }
 
@@ -404,7 +405,10 @@ static ev_status after_search(worker *w, message_kind kind, worker_build *b, out
     add_code(b, m);
     if (kind == MESSAGE_PROMOTE)
         return promote(w, b, m, err);
-    return kind == MESSAGE_CHECK ? check(w, b, m, err) : EV_OK;
+    if (kind == MESSAGE_CHECK)
+        return check(w, b, m, err);
+    add_words(b, m);
+    return EV_OK;
 }
 
 /* Promote, replay and check: build whole, then look. Takes `genome` over. */

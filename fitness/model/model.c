@@ -454,7 +454,10 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
     if (status == EV_OK) {
         (*out)->own_code = code;
         (*out)->own_rooms = rooms;
-        return EV_OK;
+        status = model_watch_stalls(*out, err);
+        if (status != EV_OK)
+            model_free(*out);
+        return status;
     }
     model_rooms_free(rooms);
     model_code_free(code);
@@ -524,6 +527,10 @@ void model_join_ranks(model *const *models, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < count; k++)
             model_links_join(models[i]->links, i, models[k]->links, k);
+}
+
+ev_status model_watch_stalls(model *m, ev_error *err) {
+    return model_board_watch(m->board, err);
 }
 
 void model_watch_sites(model *m, model_site *sites) {

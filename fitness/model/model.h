@@ -129,9 +129,11 @@ void model_join_ranks(model *const *models, uint32_t count);
 /* `result`: of the finished run. */
 ev_status model_finish(model *m, const vm_result *result, model_time *out,
                        ev_error *err) EV_CHECKED;
-/* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish.
- */
+/* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish,
+ * zeros where they were not watched. */
 const double *model_stalls_by_pc(const model *m);
+/* Counts them, and those of sites: before the run. What model_new makes does. */
+ev_status model_watch_stalls(model *m, ev_error *err) EV_CHECKED;
 
 /* What a profile shows of one instruction. Counts are of the blocks that were followed; those that
  * repeat one are not counted again. */
@@ -144,7 +146,7 @@ typedef struct model_site {
 } model_site;
 
 /* Fills `sites`, one per pc of the module, zeroed by the caller: counts as the run goes, stalls at
- * its end. Before the run; kept by the caller until model_finish. */
+ * its end, where they are watched. Before the run; kept by the caller until model_finish. */
 void model_watch_sites(model *m, model_site *sites);
 
 /* Also blocks that repeat another are followed: to hold the one way against the other, and to know

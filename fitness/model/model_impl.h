@@ -195,8 +195,10 @@ void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64
 /* A wait that is not the scoreboard's own; by pc alone. */
 void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
                       uint64_t cycles);
-/* Adds the cycles waited so far, by pc, by term, and, where sites are not NULL, by both. Once, at
- * the end. */
+/* From now on waits are counted by pc as well. */
+ev_status model_board_watch(model_board *board, ev_error *err) EV_CHECKED;
+/* Adds the cycles waited so far, by term, and, where it is watched, by pc and, where sites are not
+ * NULL, by both. Once, at the end. */
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
                         double *by_term, model_site *sites);
 

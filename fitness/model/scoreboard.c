@@ -73,7 +73,7 @@ struct model_board {
     uint64_t *arena;
     size_t arena_used;
     uint32_t *waits; /* of the block being followed: cycles << bits | reason */
-    uint64_t *by_pc; /* [kind][pc][term] cycles */
+    uint64_t *by_pc; /* [kind][pc][term] cycles; NULL: nobody asks */
     uint64_t stall[MODEL_KINDS][MODEL_TERM_COUNT];
     uint8_t pipe_reason[VM_PIPE_COUNT];
 };
@@ -130,13 +130,15 @@ static uint64_t *waited_at(const model_board *board, unsigned kind, uint32_t pc)
 static void note_wait(model_board *board, unsigned kind, uint32_t pc, uint64_t waited,
                       uint64_t times) {
     uint64_t cycles = (waited >> MODEL_REASON_BITS) * times;
-    waited_at(board, kind, pc)[waited & REASON_MASK] += cycles;
+    if (board->by_pc != NULL)
+        waited_at(board, kind, pc)[waited & REASON_MASK] += cycles;
     board->stall[kind][waited & REASON_MASK] += cycles;
 }
 
 void model_board_note(model_board *board, unsigned kind, uint32_t pc, model_term term,
                       uint64_t cycles) {
-    waited_at(board, kind, pc)[term] += cycles;
+    if (board->by_pc != NULL)
+        waited_at(board, kind, pc)[term] += cycles;
 }
 
 /* False: a wait was too long to be kept. */
@@ -471,19 +473,25 @@ void model_board_follow(model_board *board, board_warp *w, uint64_t *ready, uint
     }
 }
 
+static void add_by_pc(const model_board *board, unsigned kind, double weight, double *by_pc,
+                      model_site *sites) {
+    for (uint32_t pc = 0; pc < board->rows->count; pc++) {
+        const uint64_t *waited = waited_at(board, kind, pc);
+        for (int i = 0; i < MODEL_TERM_COUNT; i++) {
+            double cycles = weight * (double)waited[i];
+            by_pc[pc] += cycles;
+            if (sites != NULL)
+                sites[pc].stall[i] += cycles;
+        }
+    }
+}
+
 void model_board_stalls(model_board *board, const double weights[MODEL_KINDS], double *by_pc,
                         double *by_term, model_site *sites) {
     settle(board);
     for (unsigned kind = 0; kind < MODEL_KINDS; kind++) {
-        for (uint32_t pc = 0; weights[kind] > 0 && pc < board->rows->count; pc++) {
-            const uint64_t *waited = waited_at(board, kind, pc);
-            for (int i = 0; i < MODEL_TERM_COUNT; i++) {
-                double cycles = weights[kind] * (double)waited[i];
-                by_pc[pc] += cycles;
-                if (sites != NULL)
-                    sites[pc].stall[i] += cycles;
-            }
-        }
+        if (weights[kind] > 0 && board->by_pc != NULL)
+            add_by_pc(board, kind, weights[kind], by_pc, sites);
         for (int i = 0; i < MODEL_TERM_COUNT; i++)
             by_term[i] += weights[kind] * (double)board->stall[kind][i];
     }
@@ -637,25 +645,24 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     lister l = {
         .board = board, .seen = calloc(registers, sizeof *l.seen), .is_read = calloc(registers, 1)};
     if (board != NULL) {
-        *board = (model_board){
-            .rows = rows,
-            .schedule = schedule,
-            .dram_extra = dram_extra,
-            .blocks = calloc(count, sizeof *board->blocks),
-            .block_of = calloc(count, sizeof *board->block_of),
-            .lists = malloc(listed * sizeof *board->lists),
-            .kept = malloc(registers * sizeof *board->kept),
-            .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
-            .states = tables->states,
-            .slots = tables->slots,
-            .taken = tables->taken,
-            .arena = tables->arena,
-            .waits = malloc(count * sizeof *board->waits),
-            .by_pc = calloc(count * MODEL_KINDS * MODEL_TERM_COUNT, sizeof *board->by_pc)};
+        *board =
+            (model_board){.rows = rows,
+                          .schedule = schedule,
+                          .dram_extra = dram_extra,
+                          .blocks = calloc(count, sizeof *board->blocks),
+                          .block_of = calloc(count, sizeof *board->block_of),
+                          .lists = malloc(listed * sizeof *board->lists),
+                          .kept = malloc(registers * sizeof *board->kept),
+                          .vector = malloc((registers + VM_PIPE_COUNT) * sizeof *board->vector),
+                          .states = tables->states,
+                          .slots = tables->slots,
+                          .taken = tables->taken,
+                          .arena = tables->arena,
+                          .waits = malloc(count * sizeof *board->waits)};
     }
     bool made = board != NULL && l.seen != NULL && l.is_read != NULL && board->blocks != NULL &&
                 board->block_of != NULL && board->lists != NULL && board->kept != NULL &&
-                board->vector != NULL && board->waits != NULL && board->by_pc != NULL;
+                board->vector != NULL && board->waits != NULL;
     for (int p = 0; made && p < VM_PIPE_COUNT; p++) {
         model_term term = model_pipe_term((vm_pipe)p);
         board->pipe_reason[p] = (uint8_t)(term == MODEL_TERM_COUNT ? MODEL_ISSUE : term);
@@ -672,6 +679,13 @@ ev_status model_board_make(const model_rows *rows, const model_schedule *schedul
     begin_states(board);
     *out = board;
     return EV_OK;
+}
+
+ev_status model_board_watch(model_board *board, ev_error *err) {
+    size_t count = ((size_t)board->rows->count + 1) * MODEL_KINDS * MODEL_TERM_COUNT;
+    if (board->by_pc == NULL)
+        board->by_pc = calloc(count, sizeof *board->by_pc);
+    return board->by_pc != NULL ? EV_OK : ev_fail_memory(err, count * sizeof *board->by_pc);
 }
 
 void model_board_free(model_board *board) {
