@@ -7,6 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of an instruction's name, asked some ten times for each: the first characters mostly differ. */
+static inline bool model_starts_with(const char *text, const char *prefix) {
+    while (*prefix != '\0' && *text == *prefix) {
+        text++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
 /* ---- values.c: what each register of the PTX costs in a register file ---- */
 
 typedef struct model_values {

@@ -61,16 +61,12 @@ static void flow_free(flow *f) {
     free(f->live_in);
 }
 
-static bool starts_with(const char *text, const char *prefix) {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* A call comes back; what it calls has a frame of its own. */
 static void note_flow(const flow *f, flow_insn *insn, const vm_insn_info *info) {
-    bool is_call = starts_with(info->name, "call");
+    bool is_call = model_starts_with(info->name, "call");
     insn->ends = (info->is_branch || info->is_exit) && !is_call;
     insn->falls = !insn->ends || info->conditional;
-    insn->indirect = starts_with(info->name, "brx");
+    insn->indirect = model_starts_with(info->name, "brx");
     insn->target = UINT32_MAX;
     if (info->is_branch && !is_call && info->target != UINT32_MAX)
         insn->target = info->target - f->first_pc;
@@ -215,7 +211,7 @@ static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
 
 static bool flow_alloc(flow *f) {
     f->insns = calloc(f->count, sizeof *f->insns);
-    f->operands = calloc((size_t)f->count * 2 * VM_MAX_REGS, sizeof *f->operands);
+    f->operands = malloc((size_t)f->count * 2 * VM_MAX_REGS * sizeof *f->operands);
     f->blocks = calloc(f->count, sizeof *f->blocks);
     f->set_words = f->register_count / 64 + 1;
     return f->insns != NULL && f->operands != NULL && f->blocks != NULL;
@@ -255,7 +251,7 @@ static uint32_t flow_peak(flow *f, uint32_t *block_of) {
 
 static bool has_calls(const flow *f, const vm_insn_info *infos) {
     for (uint32_t i = 0; i < f->count; i++) {
-        if (starts_with(infos[i].name, "call"))
+        if (model_starts_with(infos[i].name, "call"))
             return true;
     }
     return false;

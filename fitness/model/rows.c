@@ -263,7 +263,7 @@ ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out
     uint32_t count = (uint32_t)vm_module_insn_count(module), used = 0;
     model_rows made = {.count = count, .register_count = vm_module_register_count(module)};
     made.rows = calloc((size_t)count + 1, sizeof *made.rows);
-    made.operands = calloc((size_t)count * 2 * VM_MAX_REGS + 1, sizeof *made.operands);
+    made.operands = malloc(((size_t)count * 2 * VM_MAX_REGS + 1) * sizeof *made.operands);
     if (made.rows == NULL || made.operands == NULL) {
         model_rows_free(&made);
         return ev_fail_memory(err, (unsigned long long)count * sizeof *made.rows);

@@ -33,19 +33,15 @@ typedef struct work {
     model_values *out;
 } work;
 
-static bool starts_with(const char *text, const char *prefix) {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* ---- kinds ---- */
 
 static value_kind kind_of(const work *w, const vm_insn_info *info) {
-    if (starts_with(info->name, "ld.param"))
+    if (model_starts_with(info->name, "ld.param"))
         return VALUE_PARAMETER;
-    bool is_move = starts_with(info->name, "mov.");
+    bool is_move = model_starts_with(info->name, "mov.");
     if (is_move && info->use_count == 0 && info->pipe != VM_PIPE_CONSTANT)
         return VALUE_LITERAL;
-    if (!(is_move || starts_with(info->name, "cvta")) || info->use_count == 0)
+    if (!(is_move || model_starts_with(info->name, "cvta")) || info->use_count == 0)
         return VALUE_OWN;
     value_kind kind = VALUE_LITERAL;
     for (unsigned i = 0; i < info->use_count; i++) {
@@ -84,8 +80,8 @@ static unsigned address_of(const work *w, const vm_insn_info *info) {
 /* The one register that an addition works on beside literals; UINT32_MAX: it is no such. */
 static uint32_t offset_from(const work *w, const vm_insn_info *info) {
     uint32_t from = UINT32_MAX;
-    if (!starts_with(info->name, "add.s64") && !starts_with(info->name, "add.u64") &&
-        !starts_with(info->name, "add.s32") && !starts_with(info->name, "add.u32"))
+    if (!model_starts_with(info->name, "add.s64") && !model_starts_with(info->name, "add.u64") &&
+        !model_starts_with(info->name, "add.s32") && !model_starts_with(info->name, "add.u32"))
         return UINT32_MAX;
     for (unsigned i = 0; i < info->use_count; i++) {
         uint16_t reg = info->uses[i];
@@ -114,7 +110,7 @@ static bool is_narrowable(const vm_insn_info *info) {
     static const char *const names[] = {"add.s64", "add.u64", "sub.s64",  "shl.b64", "or.b64",
                                         "and.b64", "mov.",    "mul.wide", "cvta",    "mad.wide"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (starts_with(info->name, names[i]))
+        if (model_starts_with(info->name, names[i]))
             return true;
     }
     return false;
@@ -124,7 +120,7 @@ static bool reads_low_half(const work *w, const vm_insn_info *info, unsigned use
     if (is_access(info) && use == address_of(w, info))
         return info->space == VM_SPACE_SHARED || info->space == VM_SPACE_LOCAL ||
                info->space == VM_SPACE_CONST;
-    if (starts_with(info->name, "cvt.u32.u64"))
+    if (model_starts_with(info->name, "cvt.u32.u64"))
         return true;
     return is_narrowable(info) && info->def_count == 1 && !w->values[info->defs[0]].is_wide;
 }
@@ -153,7 +149,7 @@ static uint32_t source_of(const work *w, const vm_insn_info *info) {
     uint32_t from = UINT32_MAX;
     if (!w->values[info->defs[0]].is_plain)
         from = offset_from(w, info);
-    if (starts_with(info->name, "cvt.u64.u32") && info->use_count == 1)
+    if (model_starts_with(info->name, "cvt.u64.u32") && info->use_count == 1)
         from = info->uses[0];
     if (from == UINT32_MAX || !w->values[from].is_single)
         return UINT32_MAX;
