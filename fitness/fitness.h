@@ -105,8 +105,9 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
 /* Gate 6: held-out and adversarial cases, other inputs, two schedules bit for bit, accuracy again
  * after timing, time against the baseline's on the held-out timed cases, and all of the work done
  * there (every block, or as many as can be paid for): out->cases holds them, with out->stopped
- * GATE_PROMOTED if it failed; with out->ns where it was right and too slow. A time under the
- * speed-of-light floor is an alarm: it fails. */
+ * GATE_PROMOTED if it failed; with out->ns where it was too slow, which where times are modelled is
+ * seen first, and else of what is right. A time under the speed-of-light floor is an alarm: it
+ * fails. */
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
 /* One row of `evoke check`: the candidate at one case of any split, checked (and timed where the

@@ -55,7 +55,7 @@ typedef struct finish {
 candidate_entry *finish_add(finish *f, const json_t *genome, double ns, bool is_part);
 /* The one not used that is expected to be the fastest, the first added among equals; NULL: none. */
 candidate_entry *finish_next(finish *f);
-/* After a candidate that was right and slow: `ns` on the search cases, `held_out` there. */
+/* After a candidate that was slow: `ns` on the search cases, `held_out` there. */
 void finish_note_transfer(finish *f, const json_t *genome, double ns, double held_out);
 /* The genome without the edits that are to blame for a refusal: a new reference, the genome itself
  * where there are none of those; *out NULL: its base is to blame. */

@@ -90,7 +90,8 @@ static ev_status judge(finish *f, json_t *genome, double ns, const fitness_bar *
     bool scored = job_score(job, &s);
     ev_status status =
         course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
-    /* It has a time only if all was right. */
+    /* It has a time only if nothing wrong was seen: what is slow may not have been looked at
+     * further. */
     *v = WRONG;
     if (scored && s.stopped == GATE_NONE)
         *v = PROMOTED;
