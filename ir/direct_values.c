@@ -298,8 +298,9 @@ static uint32_t *find_known(ir_direct *d, const char *op, unsigned count,
         if (*at == 0)
             return at;
         const direct_insn *insn = &d->insns.items[*at - 1];
+        const direct_operand *known = &d->operands.items[insn->first + 1];
         if (insn->op == op && insn->sources == count &&
-            memcmp(&d->operands.items[insn->first + 1], sources, count * sizeof *sources) == 0)
+            (count == 0 || memcmp(known, sources, count * sizeof *sources) == 0))
             return at;
     }
 }
