@@ -25,22 +25,26 @@ bool genome_same_base(const json_t *a, const json_t *b) {
            json_equal(json_object_get(a, "macros"), json_object_get(b, "macros"));
 }
 
+json_t *genome_with_edits(const json_t *genome, json_t *edits, bool whole) {
+    json_t *copy = whole ? json_copy((json_t *)genome) : NULL;
+    if (copy && json_object_set(copy, "edits", edits) != 0) {
+        json_decref(copy);
+        copy = NULL;
+    }
+    json_decref(edits);
+    return copy;
+}
+
 /* The edits within [from, to), or the others. */
 static json_t *choose(const json_t *genome, size_t from, size_t to, bool within) {
-    json_t *copy = json_copy((json_t *)genome);
     json_t *edits = json_array();
     const json_t *all = json_object_get(genome, "edits");
-    bool ok = copy && edits;
+    bool ok = edits != NULL;
     for (size_t i = 0; ok && i < json_array_size(all); i++) {
         if ((i >= from && i < to) == within)
             ok = json_array_append(edits, json_array_get(all, i)) == 0;
     }
-    ok = ok && json_object_set(copy, "edits", edits) == 0;
-    json_decref(edits);
-    if (ok)
-        return copy;
-    json_decref(copy);
-    return NULL;
+    return genome_with_edits(genome, edits, ok);
 }
 
 json_t *genome_part(const json_t *genome, size_t from, size_t to) {

@@ -18,6 +18,9 @@ bool genome_same_base(const json_t *a, const json_t *b);
  * memory. */
 json_t *genome_part(const json_t *genome, size_t from, size_t to);
 json_t *genome_without(const json_t *genome, size_t from, size_t to);
+/* The genome with these edits in place of its own: a new reference. Takes `edits` over; NULL: not
+ * `whole`, as when an edit found no room in them, or out of memory. */
+json_t *genome_with_edits(const json_t *genome, json_t *edits, bool whole);
 /* Whether the genome has all edits of the other, on the same base. */
 bool genome_holds(const json_t *genome, const json_t *other);
 

@@ -60,21 +60,15 @@ static size_t count_free(const work *w) {
 
 /* Without those of the edits that may go which are the [from, to) of them; NULL: out of memory. */
 static json_t *without(const work *w, size_t from, size_t to) {
-    json_t *copy = json_copy(w->genome), *edits = json_array();
-    bool ok = copy && edits;
+    json_t *edits = json_array(), *edit = NULL;
+    bool ok = edits != NULL;
     size_t at = 0, number = 0;
-    json_t *edit = NULL;
     json_array_foreach(json_object_get(w->genome, "edits"), at, edit) {
         bool goes = may_go(w, edit) && number >= from && number < to;
         number += may_go(w, edit);
         ok = ok && (goes || json_array_append(edits, edit) == 0);
     }
-    ok = ok && json_object_set(copy, "edits", edits) == 0;
-    json_decref(edits);
-    if (ok)
-        return copy;
-    json_decref(copy);
-    return NULL;
+    return genome_with_edits(w->genome, edits, ok);
 }
 
 /* Leaves out one of `parts` parts of the `size` edits that may go; *found: one could. */

@@ -447,16 +447,19 @@ ev_status model_new_of(const model_code *code, const vm_launch *launch, model_ro
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
     model_code *code = NULL;
     model_rooms *rooms = NULL;
+    model *made = NULL;
     EV_TRY(model_code_new(g, launch->module, launch->entry, &code, err));
     ev_status status = model_rooms_new(&rooms, err);
     if (status == EV_OK)
-        status = model_new_of(code, launch, rooms, out, err);
+        status = model_new_of(code, launch, rooms, &made, err);
     if (status == EV_OK) {
-        (*out)->own_code = code;
-        (*out)->own_rooms = rooms;
-        status = model_watch_stalls(*out, err);
-        if (status != EV_OK)
-            model_free(*out);
+        made->own_code = code;
+        made->own_rooms = rooms;
+        status = model_watch_stalls(made, err);
+        if (status == EV_OK)
+            *out = made;
+        else
+            model_free(made);
         return status;
     }
     model_rooms_free(rooms);
