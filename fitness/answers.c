@@ -129,43 +129,86 @@ static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, 
     return EV_OK;
 }
 
-static ev_status compare_output(fitness *f, fit_case *c, fit_output *o, accuracy_check *check,
-                                ev_error *err) {
-    const fit_argument *a = &c->arguments[o->argument];
-    EV_TRY(answer_in_full(f, c, o, err));
-    const void *got = NULL;
-    void *owned = NULL;
-    uint8_t *written = NULL;
-    EV_TRY(read_output(f, a, &got, &owned, err));
-    ev_status status = read_written(f, a, &written, err);
-    if (status == EV_OK) {
-        accuracy_part part = {.type = a->what->type,
-                              .got = got,
-                              .want = o->want,
-                              .scale = o->scale,
-                              .written = written,
-                              .must_zero = o->must_zero,
-                              .count = a->count};
-        accuracy_begin_output(check, a->what->type);
-        accuracy_add(check, &part);
-        accuracy_end_output(check);
+/* What a launch left in the outputs, an item an output. */
+typedef struct left_behind {
+    const void **got;
+    void **owned;
+    uint8_t **written; /* NULL: all of it */
+    bool whole;        /* all of all outputs */
+} left_behind;
+
+static void left_free(const fit_case *c, left_behind *left) {
+    for (size_t i = 0; i < c->output_count; i++) {
+        if (left->owned != NULL)
+            free(left->owned[i]);
+        if (left->written != NULL)
+            free(left->written[i]);
     }
-    free(written);
-    free(owned);
-    return status;
+    free(left->got);
+    free(left->owned);
+    free(left->written);
+}
+
+static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_error *err) {
+    size_t count = c->output_count + 1;
+    *left = (left_behind){.got = calloc(count, sizeof *left->got),
+                          .owned = calloc(count, sizeof *left->owned),
+                          .written = calloc(count, sizeof *left->written),
+                          .whole = true};
+    if (left->got == NULL || left->owned == NULL || left->written == NULL)
+        return ev_fail_memory(err, count * sizeof *left->got);
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_argument *a = &c->arguments[c->outputs[i].argument];
+        EV_TRY(read_output(f, a, &left->got[i], &left->owned[i], err));
+        EV_TRY(read_written(f, a, &left->written[i], err));
+        left->whole = left->whole && left->written[i] == NULL;
+    }
+    return EV_OK;
+}
+
+static void compare_output(const fit_case *c, const fit_output *o, const void *got,
+                           const uint8_t *written, accuracy_check *check) {
+    const fit_argument *a = &c->arguments[o->argument];
+    accuracy_part part = {.type = a->what->type,
+                          .got = got,
+                          .want = o->want,
+                          .scale = o->scale,
+                          .written = written,
+                          .must_zero = o->must_zero,
+                          .count = a->count};
+    accuracy_begin_output(check, a->what->type);
+    accuracy_add(check, &part);
+    accuracy_end_output(check);
+}
+
+static ev_status compare_left(fitness *f, fit_case *c, const left_behind *left,
+                              const accuracy_limits *limits, accuracy *out, ev_error *err) {
+    accuracy_check check;
+    if (left->whole && fit_seen_find(c, limits, left->got, out))
+        return EV_OK;
+    accuracy_begin(&check, limits);
+    for (size_t i = 0; i < c->output_count; i++) {
+        EV_TRY(answer_in_full(f, c, &c->outputs[i], err));
+        compare_output(c, &c->outputs[i], left->got[i], left->written[i], &check);
+    }
+    *out = accuracy_end(&check);
+    if (left->whole && out->normalised <= 1)
+        fit_seen_keep(c, limits, left->got, out);
+    return EV_OK;
 }
 
 ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                            ev_error *err) {
-    accuracy_check check;
-    accuracy_begin(&check, limits);
-    for (size_t i = 0; i < c->output_count; i++)
-        EV_TRY(compare_output(f, c, &c->outputs[i], &check, err));
-    *out = accuracy_end(&check);
-    return EV_OK;
+    left_behind left;
+    ev_status status = left_read(f, c, &left, err);
+    if (status == EV_OK)
+        status = compare_left(f, c, &left, limits, out, err);
+    left_free(c, &left);
+    return status;
 }
 
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
+    fit_seen_free(c); /* it was held against other answers */
     for (size_t i = 0; i < c->output_count; i++) {
         fit_output *o = &c->outputs[i];
         const fit_argument *a = &c->arguments[o->argument];

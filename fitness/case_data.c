@@ -201,6 +201,7 @@ void fit_case_free(const fitness *f, fit_case *c) {
         free(c->outputs[i].must_zero);
         free(c->outputs[i].spots);
     }
+    fit_seen_free(c);
     free(c->arguments);
     free(c->outputs);
     free(c->oracle_arguments);

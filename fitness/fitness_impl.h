@@ -37,6 +37,15 @@ typedef struct fit_output {
     size_t spot_room, spot_count;
 } fit_output;
 
+#define FIT_SEEN_KEPT 4
+
+/* All bytes of a case's outputs as a launch left them that was near enough, and how near. */
+typedef struct fit_seen {
+    char *bytes; /* output after output; NULL: nothing is kept here */
+    accuracy_limits limits;
+    accuracy accuracy;
+} fit_seen;
+
 /* What the baseline did at a case. */
 typedef struct fit_baseline {
     bool done;
@@ -55,7 +64,8 @@ typedef struct fit_case {
     fit_argument *arguments; /* as the task's */
     fit_output *outputs;
     size_t output_count;
-    double depth; /* K */
+    fit_seen seen[FIT_SEEN_KEPT]; /* the one that was met last first */
+    double depth;                 /* K */
     evoke_argument *oracle_arguments;
     const char **shape_names;
     double *shape_values;
@@ -133,6 +143,18 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 /* Keeps the outputs as they are as the answers: the baseline is the oracle. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
+
+/* ---- outputs seen before (seen.c): most variants leave the bits that one before them left ---- */
+
+/* Whether outputs of these bytes, all of them written, were kept at these limits: *out is their
+ * accuracy. `got`: the contents of each output. */
+bool fit_seen_find(fit_case *c, const accuracy_limits *limits, const void *const *got,
+                   accuracy *out);
+/* Keeps them in place of those that were met longest ago; where memory is short, nothing. */
+void fit_seen_keep(fit_case *c, const accuracy_limits *limits, const void *const *got,
+                   const accuracy *result);
+void fit_seen_free(fit_case *c);
+
 /* A hash of all bytes of the outputs as the last launch left them. */
 ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_error *err) EV_CHECKED;
 
