@@ -81,15 +81,17 @@ static unsigned check_module(const char *text, size_t bytes) {
     ev_error err = {.text = ""};
     vm_module *module = NULL;
     gpu *g = NULL;
+    model_insns insns;
     model_rows rows;
     model_schedule schedule;
     if (vm_module_load(text, bytes, "test", &module, &err) != EV_OK)
         fail_msg("%s", err.text);
     assert_int_equal(gpu_load("h200", &g, &err), EV_OK);
-    assert_int_equal(model_rows_make(g, module, &rows, &err), EV_OK);
+    assert_int_equal(model_insns_make(module, &insns, &err), EV_OK);
+    assert_int_equal(model_rows_make(g, &insns, &rows, &err), EV_OK);
     const model_schedule_options options = {.window = MODEL_WINDOW_MOST,
                                             .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
-    assert_int_equal(model_schedule_make(&options, module, &rows, &schedule, &err), EV_OK);
+    assert_int_equal(model_schedule_make(&options, &insns, &rows, &schedule, &err), EV_OK);
     unsigned moved = 0;
     uint32_t first = 0;
     while (first < rows.count) {
@@ -100,6 +102,7 @@ static unsigned check_module(const char *text, size_t bytes) {
     }
     model_schedule_free(&schedule);
     model_rows_free(&rows);
+    model_insns_free(&insns);
     gpu_free(g);
     vm_module_free(module);
     return moved;

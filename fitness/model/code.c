@@ -13,10 +13,13 @@ ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *
     code->gpu = g;
     code->module = module;
     code->entry = entry;
-    code->live_registers = model_live_registers(module, entry);
-    ev_status status = model_rows_make(g, module, &code->rows, err);
+    ev_status status = model_insns_make(module, &code->insns, err);
+    if (status == EV_OK) {
+        code->live_registers = model_live_registers_of(module, &code->insns, entry);
+        status = model_rows_make(g, &code->insns, &code->rows, err);
+    }
     if (status == EV_OK)
-        status = model_schedule_make(&options, module, &code->rows, &code->schedule, err);
+        status = model_schedule_make(&options, &code->insns, &code->rows, &code->schedule, err);
     if (status != EV_OK) {
         model_code_free(code);
         return status;
@@ -30,6 +33,7 @@ void model_code_free(model_code *code) {
         return;
     model_rows_free(&code->rows);
     model_schedule_free(&code->schedule);
+    model_insns_free(&code->insns);
     free(code);
 }
 

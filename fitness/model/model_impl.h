@@ -16,6 +16,89 @@ static inline bool model_starts_with(const char *text, const char *prefix) {
     return *prefix == '\0';
 }
 
+/* ---- blocks.c: the straight lines of the code, and what must keep its order in each ---- */
+
+#define MODEL_WINDOW_MOST 64
+
+typedef struct model_insns model_insns;
+
+/* Bit d - 1: the instruction d before or behind. */
+typedef struct model_link {
+    uint64_t before; /* must come before it */
+    uint64_t after;  /* must come after it */
+    uint64_t feeds;  /* likewise, and reads what it writes */
+} model_link;
+
+typedef struct model_blocks {
+    uint32_t *block_end; /* by pc: where a block begins, the pc after its last; elsewhere 0 */
+    uint32_t *next;      /* by pc: where the block after its own begins */
+    model_link *links;   /* by pc */
+} model_blocks;
+
+/* False: out of memory; what is there is freed with the rest. */
+bool model_blocks_make(const vm_module *module, const model_insns *insns,
+                       model_blocks *out) EV_CHECKED;
+void model_blocks_free(model_blocks *blocks);
+
+/* ---- insns.c: what the model asks of each instruction, whichever the GPU ---- */
+
+/* What a mnemonic says. */
+enum {
+    MODEL_MOVES = 1,
+    MODEL_IS_PARAMETER = 2, /* a load of one */
+    MODEL_CONVERTS_ADDRESS = 4,
+    MODEL_CALLS = 8,
+    MODEL_JUMPS_ANYWHERE = 16,
+    MODEL_ADDS = 32,         /* two whole numbers */
+    MODEL_NARROWS = 64,      /* the lower half of its result is made of lower halves */
+    MODEL_TAKES_LOW = 128,   /* the lower half of what it reads */
+    MODEL_EXTENDS = 256,     /* with zeros */
+    MODEL_BYPASSES_L1 = 512, /* as a load */
+    MODEL_IS_ORDERED = 1024, /* volatile, or with an order */
+    MODEL_IS_CONSTANT = 2048,
+    MODEL_ARRIVES = 4096, /* as a barrier: does not wait */
+};
+
+enum { MODEL_SPACE_GLOBAL = 1, MODEL_SPACE_SHARED = 2, MODEL_SPACE_LOCAL = 4, MODEL_SPACE_ALL = 7 };
+
+typedef struct model_cost {
+    const char *first, *last;
+    size_t first_length, last_length;
+    double slots, own, special, latency;
+} model_cost;
+
+typedef struct model_name {
+    const char *text;
+    const model_cost *cost;
+    uint32_t traits;
+} model_name;
+
+typedef struct model_insn {
+    uint32_t operands; /* into model_insns.operands: uses, then defs */
+    uint32_t target;   /* pc of a branch or a function; UINT32_MAX: none */
+    uint32_t name;     /* into model_insns.names */
+    uint32_t traits;
+    uint8_t use_count, def_count;
+    uint8_t pipe, kind; /* vm_pipe, row_kind */
+    uint8_t space;      /* vm_space */
+    uint8_t access_bytes;
+    uint8_t reads, writes; /* MODEL_SPACE_*: may touch, in order with others */
+    bool is_access, is_branch, is_exit, is_conditional, ends_block;
+} model_insn;
+
+struct model_insns {
+    model_insn *insns; /* by pc */
+    uint32_t count;
+    const uint16_t *operands; /* the module's */
+    uint32_t operand_count, register_count;
+    model_name *names;
+    uint32_t name_count;
+    model_blocks blocks;
+};
+
+ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *err) EV_CHECKED;
+void model_insns_free(model_insns *insns);
+
 /* ---- values.c: what each register of the PTX costs in a register file ---- */
 
 typedef struct model_values {
@@ -23,13 +106,16 @@ typedef struct model_values {
     uint16_t *home; /* the register that holds its value: mostly itself */
 } model_values;
 
-/* `infos`: of the `count` instructions of one entry. */
-ev_status model_values_make(const vm_module *module, const vm_insn_info *infos, uint32_t count,
-                            model_values *out, ev_error *err) EV_CHECKED;
+/* Of the `count` instructions from `first_pc` on, which are one entry's. */
+ev_status model_values_make(const vm_module *module, const model_insns *insns, uint32_t first_pc,
+                            uint32_t count, model_values *out, ev_error *err) EV_CHECKED;
 void model_values_free(model_values *values);
 
 /* ---- registers.c ---- */
 
+/* As model_live_registers, of a module that was read. */
+uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
+                                 const vm_entry *entry);
 /* What the GPU allocates for them. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
@@ -66,16 +152,18 @@ typedef struct model_row {
 typedef struct model_rows {
     model_row *rows; /* by pc */
     uint32_t count;
-    uint16_t *operands;
+    const uint16_t *operands;
     uint32_t register_count;
 } model_rows;
 
 static inline bool model_row_is_access(const model_row *row) {
     return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
 }
-/* g NULL: latencies in round figures, and no throughputs. */
-ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out,
+/* g NULL: latencies in round figures, and no throughputs. The operands are those of `insns`. */
+ev_status model_rows_make(const gpu *g, const model_insns *insns, model_rows *out,
                           ev_error *err) EV_CHECKED;
+/* What the assembler makes of the mnemonic. */
+const model_cost *model_cost_of(const char *name);
 void model_rows_free(model_rows *rows);
 /* The term that a pipe's throughput counts to; MODEL_TERM_COUNT: none of its own. */
 model_term model_pipe_term(vm_pipe pipe);
@@ -83,19 +171,16 @@ model_term model_pipe_term(vm_pipe pipe);
 /* ---- schedule.c: the order in which the assembler would put the instructions ---- */
 
 typedef struct model_schedule {
-    uint32_t *block_end; /* by pc: where a block begins, the pc after its last; elsewhere 0 */
-    uint32_t *order;     /* in [first, end) of a block: its pcs in the order of issue */
-    uint32_t *next;      /* by pc: where the block after its own begins */
+    const uint32_t *block_end, *next; /* model_blocks' */
+    uint32_t *order; /* in [first, end) of a block: its pcs in the order of issue */
 } model_schedule;
-
-#define MODEL_WINDOW_MOST 64
 
 typedef struct model_schedule_options {
     uint32_t window;       /* instructions looked ahead; at most MODEL_WINDOW_MOST */
     uint32_t load_latency; /* cycles that a load is taken to need */
 } model_schedule_options;
 
-ev_status model_schedule_make(const model_schedule_options *options, const vm_module *module,
+ev_status model_schedule_make(const model_schedule_options *options, const model_insns *insns,
                               const model_rows *rows, model_schedule *out,
                               ev_error *err) EV_CHECKED;
 void model_schedule_free(model_schedule *schedule);

@@ -206,6 +206,7 @@ struct model_code {
     const vm_module *module;
     const vm_entry *entry;
     uint32_t live_registers;
+    model_insns insns;
     model_rows rows;
     model_schedule schedule;
 };

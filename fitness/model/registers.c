@@ -40,6 +40,7 @@ typedef struct flow_block {
 
 typedef struct flow {
     const vm_module *module;
+    const model_insns *read;
     uint32_t first_pc, count;
     flow_insn *insns;
     uint16_t *operands;
@@ -62,35 +63,33 @@ static void flow_free(flow *f) {
 }
 
 /* A call comes back; what it calls has a frame of its own. */
-static void note_flow(const flow *f, flow_insn *insn, const vm_insn_info *info) {
-    bool is_call = model_starts_with(info->name, "call");
-    insn->ends = (info->is_branch || info->is_exit) && !is_call;
-    insn->falls = !insn->ends || info->conditional;
-    insn->indirect = model_starts_with(info->name, "brx");
+static void note_flow(const flow *f, flow_insn *insn, const model_insn *from) {
+    bool is_call = (from->traits & MODEL_CALLS) != 0;
+    insn->ends = (from->is_branch || from->is_exit) && !is_call;
+    insn->falls = !insn->ends || from->is_conditional;
+    insn->indirect = (from->traits & MODEL_JUMPS_ANYWHERE) != 0;
     insn->target = UINT32_MAX;
-    if (info->is_branch && !is_call && info->target != UINT32_MAX)
-        insn->target = info->target - f->first_pc;
-}
-
-static void copy_operands(flow *f, uint32_t *used, const uint16_t *registers, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        f->operands[(*used)++] = f->values.home[registers[i]];
+    if (from->is_branch && !is_call && from->target != UINT32_MAX)
+        insn->target = from->target - f->first_pc;
 }
 
 /* What becomes another's value is no definition of it: its own number stands there, at no cost. */
-static void flow_read(flow *f, const vm_insn_info *infos) {
-    uint32_t used = 0;
+static void flow_read(flow *f) {
+    const model_insn *insns = f->read->insns + f->first_pc;
     for (uint32_t i = 0; i < f->count; i++) {
-        const vm_insn_info *info = &infos[i];
+        const model_insn *from = &insns[i];
+        const uint16_t *operands = f->read->operands + from->operands;
         flow_insn *insn = &f->insns[i];
-        insn->operands = used;
-        insn->use_count = info->use_count;
-        insn->def_count = info->def_count;
-        note_flow(f, insn, info);
-        insn->keeps = info->conditional;
-        copy_operands(f, &used, info->uses, info->use_count);
-        memcpy(f->operands + used, info->defs, info->def_count * sizeof *info->defs);
-        used += info->def_count;
+        insn->operands = from->operands - insns->operands;
+        insn->use_count = from->use_count;
+        insn->def_count = from->def_count;
+        note_flow(f, insn, from);
+        insn->keeps = from->is_conditional;
+        uint16_t *to = f->operands + insn->operands;
+        for (unsigned k = 0; k < from->use_count; k++)
+            to[k] = f->values.home[operands[k]];
+        for (unsigned k = from->use_count; k < (unsigned)from->use_count + from->def_count; k++)
+            to[k] = operands[k];
     }
 }
 
@@ -211,7 +210,7 @@ static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
 
 static bool flow_alloc(flow *f) {
     f->insns = calloc(f->count, sizeof *f->insns);
-    f->operands = malloc((size_t)f->count * 2 * VM_MAX_REGS * sizeof *f->operands);
+    f->operands = malloc((f->read->operand_count + (size_t)1) * sizeof *f->operands);
     f->blocks = calloc(f->count, sizeof *f->blocks);
     f->set_words = f->register_count / 64 + 1;
     return f->insns != NULL && f->operands != NULL && f->blocks != NULL;
@@ -222,8 +221,8 @@ static ev_status flow_schedule(flow *f) {
     static const model_schedule_options options = {.window = REGISTERS_WINDOW,
                                                    .load_latency = REGISTERS_LOAD};
     model_rows rows;
-    EV_TRY(model_rows_make(NULL, f->module, &rows, NULL));
-    ev_status status = model_schedule_make(&options, f->module, &rows, &f->schedule, NULL);
+    EV_TRY(model_rows_make(NULL, f->read, &rows, NULL));
+    ev_status status = model_schedule_make(&options, f->read, &rows, &f->schedule, NULL);
     for (uint32_t i = 0; i < f->count; i++) {
         unsigned own = rows.rows[f->first_pc + i].slots / 2u;
         f->insns[i].own = (uint8_t)(own < REGISTERS_SEQUENCE ? own : REGISTERS_SEQUENCE);
@@ -249,42 +248,47 @@ static uint32_t flow_peak(flow *f, uint32_t *block_of) {
     return peak;
 }
 
-static bool has_calls(const flow *f, const vm_insn_info *infos) {
+static bool has_calls(const flow *f) {
     for (uint32_t i = 0; i < f->count; i++) {
-        if (model_starts_with(infos[i].name, "call"))
+        if ((f->read->insns[f->first_pc + i].traits & MODEL_CALLS) != 0)
             return true;
     }
     return false;
 }
 
-static uint32_t flow_registers(flow *f, vm_insn_info *infos, uint32_t *block_of) {
-    for (uint32_t i = 0; i < f->count; i++)
-        vm_module_info(f->module, f->first_pc + i, &infos[i]);
+static uint32_t flow_registers(flow *f, uint32_t *block_of) {
     if (!flow_alloc(f) || flow_schedule(f) != EV_OK ||
-        model_values_make(f->module, infos, f->count, &f->values, NULL) != EV_OK)
+        model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK)
         return 0;
-    flow_read(f, infos);
+    flow_read(f);
     uint32_t peak = flow_peak(f, block_of);
-    uint32_t least = has_calls(f, infos) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
+    uint32_t least = has_calls(f) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
     uint32_t all = peak + REGISTERS_RESERVED;
     return all < least ? least : all;
 }
 
-uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
+uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
+                                 const vm_entry *entry) {
     flow f = {.module = module,
+              .read = insns,
               .first_pc = entry->first_pc,
               .count = entry->end_pc - entry->first_pc,
-              .register_count = vm_module_register_count(module)};
+              .register_count = insns->register_count};
     if (f.count == 0)
         return REGISTERS_LEAST;
-    vm_insn_info *infos = calloc(f.count, sizeof *infos);
     uint32_t *block_of = calloc(f.count, sizeof *block_of);
-    uint32_t all = 0;
-    if (infos != NULL && block_of != NULL)
-        all = flow_registers(&f, infos, block_of);
-    free(infos);
+    uint32_t all = block_of != NULL ? flow_registers(&f, block_of) : 0;
     free(block_of);
     flow_free(&f);
+    return all;
+}
+
+uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
+    model_insns insns;
+    if (model_insns_make(module, &insns, NULL) != EV_OK)
+        return 0;
+    uint32_t all = model_live_registers_of(module, &insns, entry);
+    model_insns_free(&insns);
     return all;
 }
 

@@ -21,13 +21,7 @@ static const pipe_row PIPES[] = {
 
 _Static_assert(sizeof PIPES / sizeof PIPES[0] == VM_PIPE_COUNT, "one row a pipe");
 
-typedef struct cost_row {
-    const char *first, *last;
-    size_t first_length, last_length;
-    double slots, own, special, latency;
-} cost_row;
-
-static const cost_row COSTS[] = {
+static const model_cost COSTS[] = {
 #define MODEL_COST(first, last, slots, own, special, latency)                                      \
     {first, last, sizeof first - 1, sizeof last - 1, slots, own, special, latency},
 #include "fitness/model/costs.def"
@@ -35,7 +29,7 @@ static const cost_row COSTS[] = {
 };
 
 /* What no row matches. */
-static const cost_row ONE = {"", "", 0, 0, 1, 1, 0, 1};
+static const model_cost ONE = {"", "", 0, 0, 1, 1, 0, 1};
 
 model_term model_pipe_term(vm_pipe pipe) {
     switch (pipe) {
@@ -67,13 +61,13 @@ model_term model_pipe_term(vm_pipe pipe) {
     }
 }
 
-static bool cost_matches(const cost_row *row, const char *name, size_t length) {
+static bool cost_matches(const model_cost *row, const char *name, size_t length) {
     return row->first[0] == name[0] && row->first_length + row->last_length <= length &&
            memcmp(name, row->first, row->first_length) == 0 &&
            memcmp(name + length - row->last_length, row->last, row->last_length) == 0;
 }
 
-static const cost_row *cost_of(const char *name) {
+const model_cost *model_cost_of(const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof COSTS / sizeof COSTS[0]; i++) {
         if (cost_matches(&COSTS[i], name, length))
@@ -82,49 +76,13 @@ static const cost_row *cost_of(const char *name) {
     return &ONE;
 }
 
-/* A register copy: the assembler gives both the same register. */
-static bool is_copy(const vm_insn_info *info) {
-    return strncmp(info->name, "mov.", 4) == 0 && info->use_count == 1 && info->def_count == 1 &&
-           !info->conditional;
-}
-
 /* Reads of tid, ctaid and the like go through a slow path. */
-static bool is_special_read(const vm_insn_info *info) {
-    return info->pipe == VM_PIPE_CONSTANT && strncmp(info->name, "mov.", 4) == 0;
-}
-
-static row_kind kind_of(const vm_insn_info *info) {
-    bool is_memory = info->is_load || info->is_store || info->is_atomic;
-    if (info->is_barrier)
-        return strstr(info->name, ".arrive") != NULL ? ROW_PLAIN : ROW_BARRIER;
-    if (info->is_exit)
-        return ROW_EXIT;
-    if (!is_memory)
-        return ROW_PLAIN;
-    switch (info->space) {
-    case VM_SPACE_SHARED:
-        return ROW_SHARED;
-    case VM_SPACE_LOCAL:
-        return ROW_LOCAL;
-    case VM_SPACE_GLOBAL:
-    case VM_SPACE_GENERIC:
-        if (info->is_atomic)
-            return ROW_ATOMIC;
-        if (info->is_load)
-            return ROW_LOAD;
-        return ROW_STORE;
-    default:
-        return ROW_PLAIN;
-    }
+static bool is_special_read(const model_insn *insn) {
+    return insn->pipe == VM_PIPE_CONSTANT && (insn->traits & MODEL_MOVES) != 0;
 }
 
 static bool has_part(const char *name, const char *part) {
     return strstr(name, part) != NULL;
-}
-
-static bool bypasses(const char *name) {
-    return has_part(name, ".cg") || has_part(name, ".cv") || has_part(name, ".volatile") ||
-           has_part(name, ".relaxed") || has_part(name, ".acquire");
 }
 
 /* Multiply-adds of a warp's mma from its name ("mma.sync.aligned.m16n8k16..."). */
@@ -183,14 +141,14 @@ static uint8_t count8(double count) {
 
 /* Cycles of an SM's unit for one warp's instruction. A lane of the half-precision pipe gives two
  * results at once, whether both are wanted or not. */
-static double unit_cycles(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
-                          double slots) {
-    double rate = n->throughput[info->pipe];
-    if (info->pipe == VM_PIPE_TENSOR)
-        return tensor_work(info->name) / tensor_rate(g, info->name);
-    if (info->pipe == VM_PIPE_FP16)
+static double unit_cycles(const gpu *g, const pipe_numbers *n, vm_pipe pipe,
+                          const model_name *name) {
+    double rate = n->throughput[pipe];
+    if (pipe == VM_PIPE_TENSOR)
+        return tensor_work(name->text) / tensor_rate(g, name->text);
+    if (pipe == VM_PIPE_FP16)
         rate /= 2;
-    return rate > 0 && rate < INFINITY ? slots * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
+    return rate > 0 && rate < INFINITY ? name->cost->own * gpu_get(g, GPU_WARP_SIZE) / rate : 0;
 }
 
 /* Units that each scheduler has one of its own of; the others are one for the SM, and so is what
@@ -215,13 +173,12 @@ static uint8_t reason_of(const model_row *row, vm_pipe pipe) {
     }
 }
 
-static double latency_of(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
-                         row_kind kind) {
-    if (kind == ROW_LOCAL)
+static double latency_of(const gpu *g, const pipe_numbers *n, const model_insn *insn) {
+    if (insn->kind == ROW_LOCAL)
         return gpu_get(g, GPU_LAT_L1);
-    if (is_special_read(info))
+    if (is_special_read(insn))
         return gpu_get(g, GPU_LAT_SFU);
-    return n->latency[info->pipe];
+    return n->latency[insn->pipe];
 }
 
 /* Where no GPU is named. */
@@ -233,61 +190,68 @@ static double nominal_latency(row_kind kind) {
     return 5;
 }
 
-static void row_make(const gpu *g, const pipe_numbers *n, const vm_insn_info *info,
-                     model_row *row) {
-    const cost_row *cost = cost_of(info->name);
-    row->kind = (uint8_t)kind_of(info);
-    if (info->pipe == VM_PIPE_NONE || is_copy(info) || cost->slots == 0)
-        row->kind = ROW_FOLDED;
-    row->pipe = (uint8_t)info->pipe;
-    row->term = (uint8_t)model_pipe_term(info->pipe);
-    row->access_bytes = info->access_bytes;
-    row->bypasses_l1 = row->kind == ROW_LOAD && bypasses(info->name);
-    row->reason = reason_of(row, info->pipe);
-    if (row->kind == ROW_FOLDED)
-        return;
-    row->slots = count8(cost->slots);
-    row_kind kind = (row_kind)row->kind;
-    double latency = g != NULL ? latency_of(g, n, info, kind) : nominal_latency(kind);
-    row->latency = cycles16(latency * cost->latency);
+static model_row row_make(const gpu *g, const pipe_numbers *n, const model_name *name,
+                          const model_insn *insn) {
+    const model_cost *cost = name->cost;
+    vm_pipe pipe = (vm_pipe)insn->pipe;
+    row_kind kind = (row_kind)insn->kind;
+    model_row row = {.kind = insn->kind,
+                     .pipe = insn->pipe,
+                     .term = (uint8_t)model_pipe_term(pipe),
+                     .access_bytes = insn->access_bytes,
+                     .bypasses_l1 = kind == ROW_LOAD && (insn->traits & MODEL_BYPASSES_L1) != 0};
+    row.reason = reason_of(&row, pipe);
+    if (kind == ROW_FOLDED)
+        return row;
+    row.slots = count8(cost->slots);
+    double latency = g != NULL ? latency_of(g, n, insn) : nominal_latency(kind);
+    row.latency = cycles16(latency * cost->latency);
     if (g == NULL)
-        return;
-    double unit = unit_cycles(g, n, info, cost->own);
-    double each = is_per_scheduler(g, n, info->pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
-    row->interval = cycles16(fmax(each, cost->slots));
-    row->pipe_cycles = (float)unit;
-    row->special_cycles = (float)(cost->special * gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_SFU));
+        return row;
+    double unit = unit_cycles(g, n, pipe, name);
+    double each = is_per_scheduler(g, n, pipe) ? unit * gpu_get(g, GPU_SCHEDULERS) : unit;
+    row.interval = cycles16(fmax(each, cost->slots));
+    row.pipe_cycles = (float)unit;
+    row.special_cycles = (float)(cost->special * gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_SFU));
+    return row;
 }
 
-ev_status model_rows_make(const gpu *g, const vm_module *module, model_rows *out, ev_error *err) {
-    uint32_t count = (uint32_t)vm_module_insn_count(module), used = 0;
-    model_rows made = {.count = count, .register_count = vm_module_register_count(module)};
-    made.rows = calloc((size_t)count + 1, sizeof *made.rows);
-    made.operands = malloc(((size_t)count * 2 * VM_MAX_REGS + 1) * sizeof *made.operands);
-    if (made.rows == NULL || made.operands == NULL) {
-        model_rows_free(&made);
-        return ev_fail_memory(err, (unsigned long long)count * sizeof *made.rows);
-    }
+/* Those of one name have the same row, mostly: `last` is the last of each name, plus 1. */
+static void fill_rows(const gpu *g, const model_insns *insns, uint32_t *last, model_row *rows) {
     const pipe_numbers numbers = find_pipe_numbers(g);
-    for (uint32_t i = 0; i < count; i++) {
-        vm_insn_info info;
-        vm_module_info(module, i, &info);
-        model_row *row = &made.rows[i];
-        row_make(g, &numbers, &info, row);
-        row->operands = used;
-        row->use_count = info.use_count;
-        row->def_count = info.def_count;
-        memcpy(made.operands + used, info.uses, info.use_count * sizeof *info.uses);
-        used += info.use_count;
-        memcpy(made.operands + used, info.defs, info.def_count * sizeof *info.defs);
-        used += info.def_count;
+    for (uint32_t pc = 0; pc < insns->count; pc++) {
+        const model_insn *insn = &insns->insns[pc];
+        const model_row *like = last[insn->name] > 0 ? &rows[last[insn->name] - 1] : NULL;
+        if (like != NULL && like->kind == insn->kind && like->pipe == insn->pipe &&
+            like->access_bytes == insn->access_bytes)
+            rows[pc] = *like;
+        else
+            rows[pc] = row_make(g, &numbers, &insns->names[insn->name], insn);
+        rows[pc].operands = insn->operands;
+        rows[pc].use_count = insn->use_count;
+        rows[pc].def_count = insn->def_count;
+        last[insn->name] = pc + 1;
     }
+}
+
+ev_status model_rows_make(const gpu *g, const model_insns *insns, model_rows *out, ev_error *err) {
+    model_rows made = {.count = insns->count,
+                       .operands = insns->operands,
+                       .register_count = insns->register_count};
+    made.rows = malloc(((size_t)insns->count + 1) * sizeof *made.rows);
+    uint32_t *last = calloc((size_t)insns->name_count + 1, sizeof *last);
+    if (made.rows == NULL || last == NULL) {
+        free(last);
+        model_rows_free(&made);
+        return ev_fail_memory(err, (unsigned long long)insns->count * sizeof *made.rows);
+    }
+    fill_rows(g, insns, last, made.rows);
+    free(last);
     *out = made;
     return EV_OK;
 }
 
 void model_rows_free(model_rows *rows) {
     free(rows->rows);
-    free(rows->operands);
     *rows = (model_rows){0};
 }

@@ -27,7 +27,8 @@ typedef struct value {
 
 typedef struct work {
     const vm_module *module;
-    const vm_insn_info *infos;
+    const model_insn *insns; /* of the entry's first on */
+    const uint16_t *operands;
     uint32_t count;
     value *values;
     model_values *out;
@@ -35,17 +36,25 @@ typedef struct work {
 
 /* ---- kinds ---- */
 
-static value_kind kind_of(const work *w, const vm_insn_info *info) {
-    if (model_starts_with(info->name, "ld.param"))
+static const uint16_t *uses_of(const work *w, const model_insn *insn) {
+    return w->operands + insn->operands;
+}
+
+static const uint16_t *defs_of(const work *w, const model_insn *insn) {
+    return w->operands + insn->operands + insn->use_count;
+}
+
+static value_kind kind_of(const work *w, const model_insn *insn) {
+    if ((insn->traits & MODEL_IS_PARAMETER) != 0)
         return VALUE_PARAMETER;
-    bool is_move = model_starts_with(info->name, "mov.");
-    if (is_move && info->use_count == 0 && info->pipe != VM_PIPE_CONSTANT)
+    bool is_move = (insn->traits & MODEL_MOVES) != 0;
+    if (is_move && insn->use_count == 0 && insn->pipe != VM_PIPE_CONSTANT)
         return VALUE_LITERAL;
-    if (!(is_move || model_starts_with(info->name, "cvta")) || info->use_count == 0)
+    if (!(is_move || (insn->traits & MODEL_CONVERTS_ADDRESS) != 0) || insn->use_count == 0)
         return VALUE_OWN;
     value_kind kind = VALUE_LITERAL;
-    for (unsigned i = 0; i < info->use_count; i++) {
-        value_kind used = (value_kind)w->values[info->uses[i]].kind;
+    for (unsigned i = 0; i < insn->use_count; i++) {
+        value_kind used = (value_kind)w->values[uses_of(w, insn)[i]].kind;
         kind = used == VALUE_UNSEEN || used > kind ? used : kind;
     }
     return kind == VALUE_UNSEEN ? VALUE_OWN : kind;
@@ -53,11 +62,11 @@ static value_kind kind_of(const work *w, const vm_insn_info *info) {
 
 static void find_kinds(const work *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        const vm_insn_info *info = &w->infos[i];
-        value_kind kind = kind_of(w, info);
-        for (unsigned d = 0; d < info->def_count; d++) {
-            value *v = &w->values[info->defs[d]];
-            v->is_single = v->kind == VALUE_UNSEEN && !info->conditional;
+        const model_insn *insn = &w->insns[i];
+        value_kind kind = kind_of(w, insn);
+        for (unsigned d = 0; d < insn->def_count; d++) {
+            value *v = &w->values[defs_of(w, insn)[d]];
+            v->is_single = v->kind == VALUE_UNSEEN && !insn->is_conditional;
             v->kind = (uint8_t)(v->kind == VALUE_UNSEEN ? kind : VALUE_OWN);
         }
     }
@@ -65,26 +74,21 @@ static void find_kinds(const work *w) {
 
 /* ---- addresses ---- */
 
-static bool is_access(const vm_insn_info *info) {
-    return info->is_load || info->is_store || info->is_atomic;
-}
-
 /* Index of the address among an access's uses: the first that is no predicate. */
-static unsigned address_of(const work *w, const vm_insn_info *info) {
+static unsigned address_of(const work *w, const model_insn *insn) {
     unsigned at = 0;
-    while (at < info->use_count && vm_module_register_words(w->module, info->uses[at]) == 0)
+    while (at < insn->use_count && vm_module_register_words(w->module, uses_of(w, insn)[at]) == 0)
         at++;
     return at;
 }
 
 /* The one register that an addition works on beside literals; UINT32_MAX: it is no such. */
-static uint32_t offset_from(const work *w, const vm_insn_info *info) {
+static uint32_t offset_from(const work *w, const model_insn *insn) {
     uint32_t from = UINT32_MAX;
-    if (!model_starts_with(info->name, "add.s64") && !model_starts_with(info->name, "add.u64") &&
-        !model_starts_with(info->name, "add.s32") && !model_starts_with(info->name, "add.u32"))
+    if ((insn->traits & MODEL_ADDS) == 0)
         return UINT32_MAX;
-    for (unsigned i = 0; i < info->use_count; i++) {
-        uint16_t reg = info->uses[i];
+    for (unsigned i = 0; i < insn->use_count; i++) {
+        uint16_t reg = uses_of(w, insn)[i];
         if (w->values[reg].kind == VALUE_LITERAL)
             continue;
         if (from != UINT32_MAX)
@@ -98,41 +102,33 @@ static uint32_t offset_from(const work *w, const vm_insn_info *info) {
  * sum with a literal. Backwards, so that sums of sums are seen before what they are made of. */
 static void find_plain(const work *w) {
     for (uint32_t i = w->count; i-- > 0;) {
-        const vm_insn_info *info = &w->infos[i];
-        unsigned address = is_access(info) ? address_of(w, info) : UINT32_MAX;
-        bool passes = offset_from(w, info) != UINT32_MAX && !w->values[info->defs[0]].is_plain;
-        for (unsigned u = 0; u < info->use_count; u++)
-            w->values[info->uses[u]].is_plain |= u != address && !passes;
+        const model_insn *insn = &w->insns[i];
+        unsigned address = insn->is_access ? address_of(w, insn) : UINT32_MAX;
+        bool passes =
+            offset_from(w, insn) != UINT32_MAX && !w->values[defs_of(w, insn)[0]].is_plain;
+        for (unsigned u = 0; u < insn->use_count; u++)
+            w->values[uses_of(w, insn)[u]].is_plain |= u != address && !passes;
     }
 }
 
-static bool is_narrowable(const vm_insn_info *info) {
-    static const char *const names[] = {"add.s64", "add.u64", "sub.s64",  "shl.b64", "or.b64",
-                                        "and.b64", "mov.",    "mul.wide", "cvta",    "mad.wide"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (model_starts_with(info->name, names[i]))
-            return true;
-    }
-    return false;
-}
-
-static bool reads_low_half(const work *w, const vm_insn_info *info, unsigned use) {
-    if (is_access(info) && use == address_of(w, info))
-        return info->space == VM_SPACE_SHARED || info->space == VM_SPACE_LOCAL ||
-               info->space == VM_SPACE_CONST;
-    if (model_starts_with(info->name, "cvt.u32.u64"))
+static bool reads_low_half(const work *w, const model_insn *insn, unsigned use) {
+    if (insn->is_access && use == address_of(w, insn))
+        return insn->space == VM_SPACE_SHARED || insn->space == VM_SPACE_LOCAL ||
+               insn->space == VM_SPACE_CONST;
+    if ((insn->traits & MODEL_TAKES_LOW) != 0)
         return true;
-    return is_narrowable(info) && info->def_count == 1 && !w->values[info->defs[0]].is_wide;
+    return (insn->traits & MODEL_NARROWS) != 0 && insn->def_count == 1 &&
+           !w->values[defs_of(w, insn)[0]].is_wide;
 }
 
 static void find_wide(const work *w) {
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t i = w->count; i-- > 0;) {
-            const vm_insn_info *info = &w->infos[i];
-            for (unsigned u = 0; u < info->use_count; u++) {
-                value *v = &w->values[info->uses[u]];
-                if (v->is_wide || reads_low_half(w, info, u))
+            const model_insn *insn = &w->insns[i];
+            for (unsigned u = 0; u < insn->use_count; u++) {
+                value *v = &w->values[uses_of(w, insn)[u]];
+                if (v->is_wide || reads_low_half(w, insn, u))
                     continue;
                 v->is_wide = changed = true;
             }
@@ -142,15 +138,15 @@ static void find_wide(const work *w) {
 
 /* ---- the result ---- */
 
-/* The register that holds the value of `info`'s result, where that is another's. */
-static uint32_t source_of(const work *w, const vm_insn_info *info) {
-    if (info->def_count != 1 || !w->values[info->defs[0]].is_single)
+/* The register that holds the value of `insn`'s result, where that is another's. */
+static uint32_t source_of(const work *w, const model_insn *insn) {
+    if (insn->def_count != 1 || !w->values[defs_of(w, insn)[0]].is_single)
         return UINT32_MAX;
     uint32_t from = UINT32_MAX;
-    if (!w->values[info->defs[0]].is_plain)
-        from = offset_from(w, info);
-    if (model_starts_with(info->name, "cvt.u64.u32") && info->use_count == 1)
-        from = info->uses[0];
+    if (!w->values[defs_of(w, insn)[0]].is_plain)
+        from = offset_from(w, insn);
+    if ((insn->traits & MODEL_EXTENDS) != 0 && insn->use_count == 1)
+        from = uses_of(w, insn)[0];
     if (from == UINT32_MAX || !w->values[from].is_single)
         return UINT32_MAX;
     return from;
@@ -166,16 +162,17 @@ static void fill(const work *w, uint32_t registers) {
             w->out->words[r] = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
-        uint32_t from = source_of(w, &w->infos[i]);
+        uint32_t from = source_of(w, &w->insns[i]);
         if (from == UINT32_MAX)
             continue;
-        w->out->home[w->infos[i].defs[0]] = w->out->home[from];
-        w->out->words[w->infos[i].defs[0]] = 0;
+        uint16_t to = defs_of(w, &w->insns[i])[0];
+        w->out->home[to] = w->out->home[from];
+        w->out->words[to] = 0;
     }
 }
 
-ev_status model_values_make(const vm_module *module, const vm_insn_info *infos, uint32_t count,
-                            model_values *out, ev_error *err) {
+ev_status model_values_make(const vm_module *module, const model_insns *insns, uint32_t first_pc,
+                            uint32_t count, model_values *out, ev_error *err) {
     uint32_t registers = vm_module_register_count(module);
     *out = (model_values){calloc((size_t)registers + 64, sizeof *out->words),
                           calloc((size_t)registers + 64, sizeof *out->home)};
@@ -185,7 +182,7 @@ ev_status model_values_make(const vm_module *module, const vm_insn_info *infos, 
         model_values_free(out);
         return ev_fail_memory(err, (size_t)registers * sizeof *values);
     }
-    work w = {module, infos, count, values, out};
+    work w = {module, insns->insns + first_pc, insns->operands, count, values, out};
     find_kinds(&w);
     find_plain(&w);
     find_wide(&w);

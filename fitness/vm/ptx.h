@@ -213,10 +213,27 @@ typedef struct ptx_op {
     uint8_t shape;
 } ptx_op;
 
-const ptx_op *ptx_op_get(unsigned row);
-const char *ptx_type_name(ptx_type t);
-unsigned ptx_type_bits(ptx_type t);
-char ptx_type_kind(ptx_type t); /* one letter, ptx_types.def */
+typedef struct ptx_type_row {
+    const char *name;
+    uint8_t bits;
+    char kind; /* one letter, ptx_types.def */
+} ptx_type_row;
+
+extern const ptx_op ptx_ops[PTX_OP_COUNT];
+extern const ptx_type_row ptx_types[PTX_T_COUNT];
+
+static inline const ptx_op *ptx_op_get(unsigned row) {
+    return &ptx_ops[row];
+}
+static inline const char *ptx_type_name(ptx_type t) {
+    return ptx_types[t].name;
+}
+static inline unsigned ptx_type_bits(ptx_type t) {
+    return ptx_types[t].bits;
+}
+static inline char ptx_type_kind(ptx_type t) {
+    return ptx_types[t].kind;
+}
 ptx_type ptx_type_find(const char *text, size_t length);
 const char *ptx_mod_text(ptx_mod m);
 ptx_group ptx_mod_group(ptx_mod m);
@@ -365,6 +382,8 @@ typedef struct ptx_cold {
     uint32_t func;
     uint8_t operand_count;
     uint8_t written; /* a bit for each operand, by its pattern */
+    uint8_t use_count, def_count;
+    uint32_t touched; /* where its registers begin in the module's list: uses, then defs */
     ptx_operand *operands;
 } ptx_cold;
 
@@ -496,6 +515,7 @@ struct vm_module {
     size_t entry_count;
     ptx_insn *code; /* insn_count of them, and one more that is never reached */
     ptx_cold *cold;
+    uint16_t *touched; /* registers of all instructions (ptx_info.c) */
     uint32_t insn_count;
     uint32_t site_count;
     uint32_t *fragments; /* slots of the registers of matrix operands, one operand after another */

@@ -21,8 +21,7 @@ typedef struct line {
 typedef struct flow {
     const vm_module *m;
     const ptx_func *f;
-    vm_insn_info *infos; /* of each pc from the entry's first */
-    uint32_t *line_at;   /* of each pc */
+    uint32_t *line_at; /* of each pc */
     line *lines;
     uint32_t line_count;
     size_t words;   /* 64-bit words of a set of the entry's registers */
@@ -94,11 +93,14 @@ static void link_lines(flow *w) {
 
 /* ---- flow */
 
-static void step_back(const flow *w, const vm_insn_info *info, bool is_call, uint64_t *live) {
-    for (unsigned i = 0; i < info->def_count && !info->conditional && !is_call; i++)
-        set_remove(w, live, info->defs[i]);
-    for (unsigned i = 0; i < info->use_count; i++)
-        set_add(w, live, info->uses[i]);
+static void step_back(const flow *w, uint32_t pc, uint64_t *live) {
+    const ptx_cold *cold = &w->m->cold[pc];
+    const uint16_t *uses = w->m->touched + cold->touched, *defs = uses + cold->use_count;
+    bool always = w->m->code[pc].guard == PTX_NONE && shape_at(w, pc) != PTX_S_CALL;
+    for (unsigned i = 0; i < cold->def_count && always; i++)
+        set_remove(w, live, defs[i]);
+    for (unsigned i = 0; i < cold->use_count; i++)
+        set_add(w, live, uses[i]);
 }
 
 /* Whether more is read from the line's begin on than was known. */
@@ -109,7 +111,7 @@ static bool look_at_line(const flow *w, uint32_t index) {
         for (size_t i = 0; l->next[n] != PTX_NONE && i < w->words; i++)
             w->live[i] |= w->read[l->next[n] * w->words + i];
     for (uint32_t pc = l->end; pc-- > l->first;)
-        step_back(w, &w->infos[pc - w->f->pub.first_pc], shape_at(w, pc) == PTX_S_CALL, w->live);
+        step_back(w, pc, w->live);
     uint64_t *known = w->read + index * w->words;
     bool more = memcmp(known, w->live, w->words * sizeof *known) != 0;
     memcpy(known, w->live, w->words * sizeof *known);
@@ -143,12 +145,12 @@ static bool is_exchange(ptx_shape shape) {
 
 static void add_doubtful(const flow *w, uint64_t *set) {
     for (uint32_t pc = w->f->pub.first_pc; pc < w->f->pub.end_pc; pc++) {
-        const vm_insn_info *info = &w->infos[pc - w->f->pub.first_pc];
+        const ptx_cold *cold = &w->m->cold[pc];
         ptx_shape shape = shape_at(w, pc);
         if (shape == PTX_S_CALL)
             add_call(w, &w->m->calls[w->m->code[pc].target], set);
-        for (unsigned i = 0; is_exchange(shape) && i < info->use_count; i++)
-            set_add(w, set, info->uses[i]);
+        for (unsigned i = 0; is_exchange(shape) && i < cold->use_count; i++)
+            set_add(w, set, w->m->touched[cold->touched + i]);
     }
 }
 
@@ -199,13 +201,10 @@ static bool can_tell(const vm_module *m, const ptx_func *f) {
 static bool make_room(flow *w) {
     size_t count = w->f->pub.end_pc - w->f->pub.first_pc;
     w->words = (w->f->end_reg - w->f->first_reg) / 64 + 1;
-    w->infos = malloc(count * sizeof *w->infos);
     w->line_at = calloc(count, sizeof *w->line_at);
     w->lines = calloc(count, sizeof *w->lines);
-    if (!w->infos || !w->line_at || !w->lines)
+    if (!w->line_at || !w->lines)
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        vm_module_info(w->m, w->f->pub.first_pc + i, &w->infos[i]);
     cut(w);
     w->read = calloc((w->line_count + 1) * w->words, sizeof *w->read);
     if (w->read)
@@ -225,7 +224,6 @@ static bool find_cleared(ptx_loader *L, ptx_func *f) {
     }
     ok = ok && list_cleared(L, f, kept);
     free(kept);
-    free(w.infos);
     free(w.line_at);
     free(w.lines);
     free(w.read);

@@ -124,50 +124,103 @@ vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc) {
     }
 }
 
-static void add_use(vm_insn_info *info, uint32_t reg) {
-    if (reg != PTX_NONE && info->use_count < VM_MAX_REGS)
-        info->uses[info->use_count++] = (uint16_t)reg;
+/* ---- the registers of an instruction */
+
+typedef struct touching {
+    unsigned use_count, def_count;
+    uint16_t *uses; /* in the module's list */
+    uint16_t defs[VM_MAX_REGS];
+} touching;
+
+static void add_use(touching *t, uint32_t reg) {
+    if (reg != PTX_NONE && t->use_count < VM_MAX_REGS)
+        t->uses[t->use_count++] = (uint16_t)reg;
 }
 
-static void add_def(vm_insn_info *info, uint32_t reg) {
-    if (reg != PTX_NONE && info->def_count < VM_MAX_REGS)
-        info->defs[info->def_count++] = (uint16_t)reg;
+static void add_def(touching *t, uint32_t reg) {
+    if (reg != PTX_NONE && t->def_count < VM_MAX_REGS)
+        t->defs[t->def_count++] = (uint16_t)reg;
 }
 
-static void add_operand(vm_insn_info *info, const ptx_operand *o, bool def) {
-    if (o->kind == PTX_O_VECTOR)
-        for (unsigned i = 0; i < o->count; i++)
-            add_operand(info, &o->items[i], def);
-    else if (o->kind == PTX_O_REG && def)
-        add_def(info, o->reg);
+static void add_operand(touching *t, const ptx_operand *o, bool def) {
+    if (o->kind == PTX_O_REG && def)
+        add_def(t, o->reg);
     else if (o->kind == PTX_O_REG || o->kind == PTX_O_ADDRESS)
-        add_use(info, o->reg);
+        add_use(t, o->reg);
+    for (unsigned i = 0; o->kind == PTX_O_VECTOR && i < o->count; i++) {
+        const ptx_operand *item = &o->items[i];
+        if (item->kind == PTX_O_REG && def)
+            add_def(t, item->reg);
+        else if (item->kind == PTX_O_REG)
+            add_use(t, item->reg);
+    }
 }
 
-static void add_operands(vm_insn_info *info, const ptx_cold *cold) {
-    for (unsigned i = 0; i < cold->operand_count; i++)
-        add_operand(info, &cold->operands[i], cold->written >> i & 1);
-}
-
-static void add_call(vm_insn_info *info, const vm_module *m, const ptx_call *call) {
-    if (call->func != PTX_NONE && m->funcs[call->func].defined)
-        info->target = m->funcs[call->func].pub.first_pc;
-    add_use(info, call->reg);
+static void add_call(touching *t, const ptx_call *call) {
+    add_use(t, call->reg);
     for (size_t i = 0; i < call->arg_count; i++)
-        add_use(info, call->args[i].reg);
+        add_use(t, call->args[i].reg);
     for (size_t i = 0; i < call->ret_count; i++)
-        add_def(info, call->rets[i].reg);
+        add_def(t, call->rets[i].reg);
+}
+
+/* `list` has room for all that an instruction can touch. */
+static unsigned list_touched(const vm_module *m, uint32_t pc, uint16_t *list) {
+    ptx_cold *cold = &m->cold[pc];
+    touching t;
+    t.use_count = t.def_count = 0;
+    t.uses = list;
+    add_use(&t, cold->guard_reg);
+    if (ptx_op_get(m->code[pc].row)->shape == PTX_S_CALL)
+        add_call(&t, &m->calls[m->code[pc].target]);
+    for (unsigned i = 0; i < cold->operand_count; i++)
+        add_operand(&t, &cold->operands[i], cold->written >> i & 1);
+    for (unsigned i = 0; i < t.def_count; i++)
+        list[t.use_count + i] = t.defs[i];
+    cold->use_count = (uint8_t)t.use_count;
+    cold->def_count = (uint8_t)t.def_count;
+    return t.use_count + t.def_count;
+}
+
+bool ptx_list_touched(ptx_loader *L) {
+    vm_module *m = L->m;
+    size_t capacity = 0, used = 0, most = 2 * (size_t)VM_MAX_REGS;
+    for (uint32_t pc = 0; pc < m->insn_count; pc++) {
+        if (!ptx_grow(L, (void **)&m->touched, &capacity, used + most, sizeof *m->touched))
+            return false;
+        m->cold[pc].touched = (uint32_t)used;
+        used += list_touched(m, pc, m->touched + used);
+    }
+    return true;
+}
+
+const uint16_t *vm_module_touched(const vm_module *m) {
+    return m->touched;
+}
+
+/* ---- instructions */
+
+static uint32_t target_of(const vm_module *m, const ptx_insn *in, uint8_t shape) {
+    if (shape == PTX_S_BRA)
+        return in->target;
+    if (shape != PTX_S_CALL)
+        return UINT32_MAX;
+    uint32_t func = m->calls[in->target].func;
+    return func != PTX_NONE && m->funcs[func].defined ? m->funcs[func].pub.first_pc : UINT32_MAX;
 }
 
 void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
     const ptx_insn *in = &m->code[pc];
     const ptx_cold *cold = &m->cold[pc];
+    const uint16_t *uses = m->touched + cold->touched, *defs = uses + cold->use_count;
     uint8_t shape = ptx_op_get(in->row)->shape;
     *info = (vm_insn_info){.name = cold->name,
                            .pipe = ptx_insn_pipe(m, pc),
                            .line = cold->line,
                            .source_line = cold->source_line,
-                           .target = UINT32_MAX};
+                           .target = target_of(m, in, shape),
+                           .use_count = cold->use_count,
+                           .def_count = cold->def_count};
     info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED;
     bool rows = shape == PTX_S_LDMATRIX || shape == PTX_S_STMATRIX;
     info->is_load = shape == PTX_S_LD || shape == PTX_S_WMMA_LOAD || shape == PTX_S_LDMATRIX ||
@@ -181,13 +234,10 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
     info->is_branch = shape == PTX_S_BRA || shape == PTX_S_BRX;
     info->is_exit = shape == PTX_S_EXIT || (shape == PTX_S_RET && m->funcs[cold->func].entry);
     info->conditional = in->guard != PTX_NONE;
-    if (shape == PTX_S_BRA)
-        info->target = in->target;
-    add_use(info, cold->guard_reg);
-    if (shape == PTX_S_CALL)
-        add_call(info, m, &m->calls[in->target]);
-    else
-        add_operands(info, cold);
+    for (unsigned i = 0; i < cold->use_count; i++)
+        info->uses[i] = uses[i];
+    for (unsigned i = 0; i < cold->def_count; i++)
+        info->defs[i] = defs[i];
 }
 
 /* ---- the instruction as text */

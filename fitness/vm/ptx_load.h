@@ -193,6 +193,8 @@ bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, pt
 /* Marks the accesses of [first, end) that can use an earlier one's look at the lanes (ptx_looks.c).
  */
 void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end);
+/* Lists the registers that each instruction uses and writes (ptx_info.c). False: out of memory. */
+bool ptx_list_touched(ptx_loader *L);
 /* Finds what of each function's frame has to be cleared for the next warp (ptx_first.c). False: out
  * of memory. */
 bool ptx_find_cleared(ptx_loader *L);

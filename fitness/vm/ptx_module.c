@@ -395,7 +395,7 @@ static bool load(ptx_loader *L) {
             return false;
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
-    return ptx_finish_calls(L) && finish_entries(L) && ptx_find_cleared(L);
+    return ptx_finish_calls(L) && finish_entries(L) && ptx_list_touched(L) && ptx_find_cleared(L);
 }
 
 static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,
@@ -460,6 +460,7 @@ void vm_module_free(vm_module *m) {
     free(m->fragments);
     free(m->code);
     free(m->cold);
+    free(m->touched);
     free(m->regs);
     free(m->calls);
     free(m->branches);

@@ -6,7 +6,7 @@
 
 #define BIT(T, dummy) | (1u << PTX_T_##T)
 
-static const ptx_op ops[PTX_OP_COUNT] = {
+const ptx_op ptx_ops[PTX_OP_COUNT] = {
 #define VM_PIPE_FLOAT PTX_PIPE_FLOAT
 #define VM_PIPE_CONV PTX_PIPE_CONV
 #define VM_PIPE_MEMORY PTX_PIPE_MEMORY
@@ -24,13 +24,7 @@ static const ptx_op ops[PTX_OP_COUNT] = {
 #undef PTX_OP
 };
 
-typedef struct type_row {
-    const char *name;
-    uint8_t bits;
-    char kind;
-} type_row;
-
-static const type_row types[PTX_T_COUNT] = {
+const ptx_type_row ptx_types[PTX_T_COUNT] = {
 #define PTX_TYPE(id, bits, kind) {#id, bits, #kind[0]},
 #include "fitness/vm/ptx_types.def"
 #undef PTX_TYPE
@@ -79,18 +73,6 @@ static bool equal(const char *name, const char *text, size_t length) {
     return *name == *text && strncmp(name, text, length) == 0 && name[length] == 0;
 }
 
-const ptx_op *ptx_op_get(unsigned row) {
-    return &ops[row];
-}
-const char *ptx_type_name(ptx_type t) {
-    return types[t].name;
-}
-unsigned ptx_type_bits(ptx_type t) {
-    return types[t].bits;
-}
-char ptx_type_kind(ptx_type t) {
-    return types[t].kind;
-}
 const char *ptx_mod_text(ptx_mod m) {
     return mods[m].text;
 }
@@ -115,7 +97,7 @@ ptx_need ptx_sreg_need(ptx_sreg s) {
 
 ptx_type ptx_type_find(const char *text, size_t length) {
     for (unsigned t = PTX_T_none + 1; t < PTX_T_COUNT; t++)
-        if (equal(types[t].name, text, length))
+        if (equal(ptx_types[t].name, text, length))
             return (ptx_type)t;
     return PTX_T_none;
 }

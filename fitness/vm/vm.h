@@ -96,6 +96,8 @@ uint32_t vm_module_register_count(const vm_module *module);
 /* 32-bit words a register takes in a register file: 0 predicate, 1, or 2. */
 unsigned vm_module_register_words(const vm_module *module, uint32_t reg);
 void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info);
+/* The registers of all instructions in order: of each those it uses, then those it writes. */
+const uint16_t *vm_module_touched(const vm_module *module);
 /* The instruction as text; malloc'ed. */
 char *vm_module_disassemble(const vm_module *module, uint32_t pc);
 /* The text line `line` of the PTX source, borrowed, without its newline; length in *bytes. */
