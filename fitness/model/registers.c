@@ -50,6 +50,7 @@ typedef struct flow {
     flow_block *blocks;
     uint32_t block_count;
     uint64_t *live_in; /* by block */
+    uint64_t *ends;    /* by block: what it writes at any rate before it reads it */
     model_schedule schedule;
 } flow;
 
@@ -147,13 +148,25 @@ static void flow_live_out(const flow *f, uint32_t b, uint64_t *live) {
         set_union(live, f->live_in + (size_t)i * f->set_words, f->set_words);
 }
 
-static void flow_step(const flow *f, const flow_insn *insn, uint64_t *live) {
+static void flow_step(const flow *f, const flow_insn *insn, uint64_t *live, uint64_t *ends) {
     const uint16_t *uses = f->operands + insn->operands;
     const uint16_t *defs = uses + insn->use_count;
-    for (unsigned i = 0; i < insn->def_count && !insn->keeps; i++)
+    for (unsigned i = 0; i < insn->def_count && !insn->keeps; i++) {
         set_remove(live, defs[i]);
-    for (unsigned i = 0; i < insn->use_count; i++)
+        set_add(ends, defs[i]);
+    }
+    for (unsigned i = 0; i < insn->use_count; i++) {
         set_add(live, uses[i]);
+        set_remove(ends, uses[i]);
+    }
+}
+
+static void flow_sum_up(flow *f) {
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        size_t set = (size_t)b * f->set_words;
+        for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;)
+            flow_step(f, &f->insns[i], f->live_in + set, f->ends + set);
+    }
 }
 
 static void flow_solve(flow *f, uint64_t *live) {
@@ -161,13 +174,13 @@ static void flow_solve(flow *f, uint64_t *live) {
         changed = false;
         for (uint32_t b = f->block_count; b-- > 0;) {
             flow_live_out(f, b, live);
-            for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;)
-                flow_step(f, &f->insns[i], live);
-            uint64_t *kept = f->live_in + (size_t)b * f->set_words;
-            if (memcmp(kept, live, f->set_words * sizeof *live) != 0) {
-                memcpy(kept, live, f->set_words * sizeof *live);
-                changed = true;
+            uint64_t *known = f->live_in + (size_t)b * f->set_words, more = 0;
+            const uint64_t *ends = f->ends + (size_t)b * f->set_words;
+            for (uint32_t i = 0; i < f->set_words; i++) {
+                more |= live[i] & ~ends[i] & ~known[i];
+                known[i] |= live[i] & ~ends[i];
             }
+            changed |= more != 0;
         }
     }
 }
@@ -235,9 +248,11 @@ static ev_status flow_schedule(flow *f) {
 static uint32_t flow_peak(flow *f, uint32_t *block_of) {
     flow_cut(f, block_of);
     uint64_t *live = calloc(f->set_words, sizeof *live);
-    f->live_in = calloc((size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
+    f->live_in = calloc(2 * (size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
     uint32_t peak = 0;
     if (live != NULL && f->live_in != NULL) {
+        f->ends = f->live_in + (size_t)f->block_count * f->set_words;
+        flow_sum_up(f);
         flow_solve(f, live);
         for (uint32_t b = 0; b < f->block_count; b++) {
             uint32_t here = block_peak(f, b, live);

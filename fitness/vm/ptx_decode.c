@@ -490,6 +490,13 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
                           (arrive ? PTX_F_ARRIVE : 0) | (aligned ? PTX_F_ALIGNED : 0));
 }
 
+void ptx_make_form(ptx_match *match) {
+    ptx_insn *form = &match->form;
+    *form = (ptx_insn){.site = PTX_NONE};
+    copy_modifiers(match, ptx_op_get(match->row), form);
+    form->b = form->c = form->e = form->d2 = form->target = PTX_NONE;
+}
+
 static bool is_own_parameter(const ptx_loader *L, const ptx_operand *o) {
     const ptx_signature *sig = &L->func->sig;
     return o->kind == PTX_O_SYMBOL && !L->func->entry && o->var >= sig->params &&
@@ -582,9 +589,11 @@ static bool fail_operands(const decoding *d, const char *at, const char *found) 
 bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
                 const char *at, ptx_insn *insn) {
     decoding d = {.L = L, .m = match, .op = ptx_op_get(match->row), .insn = insn, .at = at};
-    copy_modifiers(match, d.op, insn);
-    insn->b = insn->c = insn->e = insn->d2 = PTX_NONE;
-    insn->target = PTX_NONE;
+    const uint32_t guard = insn->guard;
+    const uint8_t negate = insn->negate;
+    *insn = match->form;
+    insn->guard = guard;
+    insn->negate = negate;
     if (match->row == PTX_OP_MOV) {
         bool done;
         if (!decode_special_mov(&d, operands, &done) || done)
@@ -595,20 +604,14 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
     bool tensor = ptx_shape_is_tensor(d.op->shape);
     if (tensor && !ptx_tensor_prepare(L, match, at, insn))
         return false;
-    unsigned spare = count;
-    ptx_pattern_item item;
-    for (const char *p = ptx_pattern_next(d.op->pattern, &item); item.letter;
-         p = ptx_pattern_next(p, &item))
-        spare -= !item.optional;
-    unsigned next = 0;
-    for (const char *p = ptx_pattern_next(d.op->pattern, &item); item.letter;
-         p = ptx_pattern_next(p, &item)) {
-        if (item.optional && (!spare || next >= count || operands[next].piped != item.piped))
+    unsigned spare = count - match->pattern.least, next = 0;
+    for (const ptx_pattern_item *item = match->pattern.items; item->letter; item++) {
+        if (item->optional && (!spare || next >= count || operands[next].piped != item->piped))
             continue;
-        spare -= item.optional;
-        if (next >= count || operands[next].piped != item.piped)
+        spare -= item->optional;
+        if (next >= count || operands[next].piped != item->piped)
             return fail_operands(&d, next < count ? operands[next].at : at, "other operands");
-        if (!put(&d, item, &operands[next]))
+        if (!put(&d, *item, &operands[next]))
             return false;
         next++;
     }

@@ -8,7 +8,6 @@
 #include "fitness/vm/ptx_load.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define UNIT 64u /* bytes of a frame that are cleared together */
 
@@ -26,7 +25,7 @@ typedef struct flow {
     uint32_t line_count;
     size_t words;   /* 64-bit words of a set of the entry's registers */
     uint64_t *read; /* [line]: registers that may be read from its begin on before a write */
-    uint64_t *live; /* a set to work in */
+    uint64_t *ends; /* [line]: registers that the line writes at any rate before it reads them */
 } flow;
 
 static ptx_shape shape_at(const flow *w, uint32_t pc) {
@@ -41,7 +40,8 @@ static void set_add(const flow *w, uint64_t *set, uint32_t reg) {
 
 static void set_remove(const flow *w, uint64_t *set, uint32_t reg) {
     uint32_t r = reg - w->f->first_reg;
-    set[r / 64] &= ~(UINT64_C(1) << (r % 64));
+    if (reg != PTX_NONE)
+        set[r / 64] &= ~(UINT64_C(1) << (r % 64));
 }
 
 static bool set_has(const flow *w, const uint64_t *set, uint32_t reg) {
@@ -93,29 +93,44 @@ static void link_lines(flow *w) {
 
 /* ---- flow */
 
-static void step_back(const flow *w, uint32_t pc, uint64_t *live) {
+/* One instruction in front of a line's end: `read` before a write, and `ends`, in what follows. */
+static void step_back(const flow *w, uint32_t pc, uint64_t *read, uint64_t *ends) {
     const ptx_cold *cold = &w->m->cold[pc];
     const uint16_t *uses = w->m->touched + cold->touched, *defs = uses + cold->use_count;
     bool always = w->m->code[pc].guard == PTX_NONE && shape_at(w, pc) != PTX_S_CALL;
-    for (unsigned i = 0; i < cold->def_count && always; i++)
-        set_remove(w, live, defs[i]);
-    for (unsigned i = 0; i < cold->use_count; i++)
-        set_add(w, live, uses[i]);
+    for (unsigned i = 0; i < cold->def_count && always; i++) {
+        set_remove(w, read, defs[i]);
+        set_add(w, ends, defs[i]);
+    }
+    for (unsigned i = 0; i < cold->use_count; i++) {
+        set_add(w, read, uses[i]);
+        set_remove(w, ends, uses[i]);
+    }
+}
+
+static void sum_up_lines(const flow *w) {
+    for (uint32_t i = 0; i < w->line_count; i++) {
+        uint64_t *read = w->read + i * w->words, *ends = w->ends + i * w->words;
+        for (uint32_t pc = w->lines[i].end; pc-- > w->lines[i].first;)
+            step_back(w, pc, read, ends);
+    }
 }
 
 /* Whether more is read from the line's begin on than was known. */
 static bool look_at_line(const flow *w, uint32_t index) {
     const line *l = &w->lines[index];
-    memset(w->live, 0, w->words * sizeof *w->live);
-    for (unsigned n = 0; n < 2; n++)
-        for (size_t i = 0; l->next[n] != PTX_NONE && i < w->words; i++)
-            w->live[i] |= w->read[l->next[n] * w->words + i];
-    for (uint32_t pc = l->end; pc-- > l->first;)
-        step_back(w, pc, w->live);
-    uint64_t *known = w->read + index * w->words;
-    bool more = memcmp(known, w->live, w->words * sizeof *known) != 0;
-    memcpy(known, w->live, w->words * sizeof *known);
-    return more;
+    uint64_t *known = w->read + index * w->words, more = 0;
+    const uint64_t *ends = w->ends + index * w->words;
+    for (unsigned n = 0; n < 2; n++) {
+        if (l->next[n] == PTX_NONE)
+            continue;
+        const uint64_t *next = w->read + l->next[n] * w->words;
+        for (size_t i = 0; i < w->words; i++) {
+            more |= next[i] & ~ends[i] & ~known[i];
+            known[i] |= next[i] & ~ends[i];
+        }
+    }
+    return more != 0;
 }
 
 static void solve(const flow *w) {
@@ -206,9 +221,9 @@ static bool make_room(flow *w) {
     if (!w->line_at || !w->lines)
         return false;
     cut(w);
-    w->read = calloc((w->line_count + 1) * w->words, sizeof *w->read);
+    w->read = calloc(2 * w->line_count * w->words, sizeof *w->read);
     if (w->read)
-        w->live = w->read + w->line_count * w->words;
+        w->ends = w->read + w->line_count * w->words;
     return w->read != NULL;
 }
 
@@ -218,6 +233,7 @@ static bool find_cleared(ptx_loader *L, ptx_func *f) {
     bool tells = can_tell(L->m, f), ok = kept && (!tells || make_room(&w));
     if (ok && tells) {
         link_lines(&w);
+        sum_up_lines(&w);
         solve(&w);
         add_doubtful(&w, w.read);
         mark_kept(&w, kept);

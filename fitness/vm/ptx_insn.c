@@ -23,15 +23,16 @@ const char *ptx_pattern_next(const char *p, ptx_pattern_item *item) {
     return p;
 }
 
-bool ptx_pattern_fits(const char *pattern, unsigned count) {
-    unsigned least = 0, most = 0;
-    ptx_pattern_item item;
-    for (pattern = ptx_pattern_next(pattern, &item); item.letter;
-         pattern = ptx_pattern_next(pattern, &item)) {
-        most++;
-        least += !item.optional;
+void ptx_pattern_read(const char *pattern, ptx_pattern *out) {
+    *out = (ptx_pattern){0};
+    while (out->most < PTX_MAX_OPERANDS) {
+        ptx_pattern_item *item = &out->items[out->most];
+        pattern = ptx_pattern_next(pattern, item);
+        if (!item->letter)
+            return;
+        out->most++;
+        out->least = (uint8_t)(out->least + !item->optional);
     }
-    return count >= least && count <= most;
 }
 
 /* How the ISA writes an operand of that letter; sources are a, b, c … in order. */
@@ -256,7 +257,7 @@ static bool parse_guard(ptx_loader *L, ptx_insn *insn, ptx_cold *cold) {
 static const ptx_match *choose(ptx_loader *L, const ptx_mnemonic *k, unsigned count,
                                const char *at) {
     for (unsigned i = 0; i < k->count; i++)
-        if (ptx_pattern_fits(ptx_op_get(k->matches[i].row)->pattern, count))
+        if (count >= k->matches[i].pattern.least && count <= k->matches[i].pattern.most)
             return &k->matches[i];
     char wanted[80];
     ptx_pattern_text(ptx_op_get(k->matches[0].row)->pattern, wanted, sizeof wanted);
@@ -294,20 +295,36 @@ static bool check_combination(ptx_loader *L, const char *name, const char *at,
 static_assert(PTX_MAX_OPERANDS <= 8, "a bit of ptx_cold.written for each");
 
 static bool is_destination(char letter) {
-    return letter && strchr("dDwUpvX", letter) != NULL;
+    switch (letter) {
+    case 'd':
+    case 'D':
+    case 'w':
+    case 'U':
+    case 'p':
+    case 'v':
+    case 'X':
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Which operands are written: as the pattern says; moves of vectors write their first. */
-static uint8_t written_of(const char *pattern, const ptx_operand *operands, unsigned count) {
-    const char *p = *pattern ? pattern : "d,s";
+static uint8_t written_of(const ptx_match *match, unsigned row, const ptx_operand *operands,
+                          unsigned count) {
+    ptx_pattern other;
+    const ptx_pattern_item *item = match->pattern.items;
+    if (row != match->row) {
+        const char *pattern = ptx_op_get(row)->pattern;
+        ptx_pattern_read(*pattern ? pattern : "d,s", &other);
+        item = other.items;
+    }
     uint8_t written = 0;
-    ptx_pattern_item item;
-    p = ptx_pattern_next(p, &item);
     for (unsigned i = 0; i < count; i++) {
-        while (item.letter && item.optional && item.piped != operands[i].piped)
-            p = ptx_pattern_next(p, &item);
-        written |= (uint8_t)(is_destination(item.letter) << i);
-        p = ptx_pattern_next(p, &item);
+        while (item->letter && item->optional && item->piped != operands[i].piped)
+            item++;
+        written |= (uint8_t)(is_destination(item->letter) << i);
+        item += item->letter != 0;
     }
     return written;
 }
@@ -332,7 +349,7 @@ bool ptx_parse_instruction(ptx_loader *L) {
     insn.row = k->matches[0].row;
     if (insn.row == PTX_OP_CALL)
         return ptx_parse_call(L, &insn) && ptx_emit(L, &insn, &cold) != PTX_NONE;
-    ptx_operand list[PTX_MAX_OPERANDS] = {0};
+    ptx_operand list[PTX_MAX_OPERANDS];
     unsigned count;
     if (!parse_operands(L, list, &count))
         return false;
@@ -344,6 +361,6 @@ bool ptx_parse_instruction(ptx_loader *L) {
     if (!ptx_decode(L, match, list, count, at, &insn) ||
         !check_combination(L, k->name, at, match, &insn))
         return false;
-    cold.written = written_of(ptx_op_get(insn.row)->pattern, list, count);
+    cold.written = written_of(match, insn.row, list, count);
     return ptx_emit(L, &insn, &cold) != PTX_NONE;
 }

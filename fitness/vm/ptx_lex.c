@@ -4,16 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DIGIT = 1, NAME_START = 2, BLANK = 4 };
+
+static const uint8_t classes[256] = {
+    ['0' ... '9'] = DIGIT,
+    ['a' ... 'z'] = NAME_START,
+    ['A' ... 'Z'] = NAME_START,
+    ['_'] = NAME_START,
+    ['$'] = NAME_START,
+    ['%'] = NAME_START,
+    [' '] = BLANK,
+    ['\t'] = BLANK,
+    ['\r'] = BLANK,
+    ['\f'] = BLANK,
+    ['\v'] = BLANK,
+};
+
+static bool is_a(char c, unsigned any) {
+    return (classes[(unsigned char)c] & any) != 0;
+}
+
 static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
+    return is_a(c, DIGIT);
 }
 
 static bool is_name_start(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+    return is_a(c, NAME_START);
 }
 
 static bool is_name(char c) {
-    return is_name_start(c) || is_digit(c);
+    return is_a(c, NAME_START | DIGIT);
 }
 
 /* Characters of a directive's name that stand here: one of a word, or the two of "::". */
@@ -34,18 +54,20 @@ static void skip_block_comment(ptx_lexer *lex) {
     lex->pos = p < lex->end ? p + 2 : lex->end;
 }
 
+/* Behind the text stands a NUL, which is no blank. */
 static void skip_space(ptx_lexer *lex) {
-    while (lex->pos < lex->end) {
-        char c = *lex->pos;
-        if (c == '\n') {
+    for (;;) {
+        const char *p = lex->pos;
+        while (is_a(*p, BLANK))
+            p++;
+        lex->pos = p;
+        if (*p == '\n') {
             lex->line++;
             lex->line_start = ++lex->pos;
-        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
-            lex->pos++;
-        } else if (c == '/' && lex->pos[1] == '/') {
+        } else if (*p == '/' && p[1] == '/') {
             while (lex->pos < lex->end && *lex->pos != '\n')
                 lex->pos++;
-        } else if (c == '/' && lex->pos[1] == '*') {
+        } else if (*p == '/' && p[1] == '*') {
             skip_block_comment(lex);
         } else {
             return;
@@ -140,12 +162,13 @@ static void read_number(ptx_lexer *lex, ptx_token *t) {
 }
 
 static void read_name(ptx_lexer *lex) {
-    bool special = *lex->pos == '%';
-    while (is_name(*lex->pos))
-        lex->pos++;
     const char *p = lex->pos;
+    bool special = *p == '%';
+    while (is_name(*p))
+        p++;
     if (special && p[0] == '.' && p[1] >= 'w' && p[1] <= 'z' && !is_name(p[2]))
-        lex->pos += 2;
+        p += 2;
+    lex->pos = p;
 }
 
 static void read_string(ptx_lexer *lex, ptx_token *t) {
@@ -200,10 +223,6 @@ void ptx_lex_extend_mnemonic(ptx_lexer *lex) {
         p += *p == ':' ? 2 : 1;
     lex->pos = p;
     lex->token.length = (uint32_t)(p - lex->token.at);
-}
-
-bool ptx_lex_is(const ptx_lexer *lex, char punct) {
-    return lex->token.kind == PTX_K_PUNCT && *lex->token.at == punct;
 }
 
 bool ptx_lex_is_word(const ptx_lexer *lex, const char *word) {

@@ -38,7 +38,9 @@ void ptx_lex_next(ptx_lexer *lex);
 /* The current token, an identifier, becomes a whole mnemonic: "ld.global.v4.f32", "a::b" included.
  */
 void ptx_lex_extend_mnemonic(ptx_lexer *lex);
-bool ptx_lex_is(const ptx_lexer *lex, char punct);
+static inline bool ptx_lex_is(const ptx_lexer *lex, char punct) {
+    return lex->token.kind == PTX_K_PUNCT && *lex->token.at == punct;
+}
 bool ptx_lex_is_word(const ptx_lexer *lex, const char *word);
 
 #endif

@@ -38,6 +38,17 @@ struct ptx_symbol {
     const ptx_signature *sig; /* of a prototype or targets of calls */
 };
 
+typedef struct ptx_pattern_item {
+    char letter; /* 0 at the end */
+    bool piped, optional;
+} ptx_pattern_item;
+
+/* The operands that a row takes. */
+typedef struct ptx_pattern {
+    ptx_pattern_item items[PTX_MAX_OPERANDS + 1];
+    uint8_t least, most;
+} ptx_pattern;
+
 /* One row that a mnemonic's dot-parts fit. */
 typedef struct ptx_match {
     uint16_t row;
@@ -45,6 +56,8 @@ typedef struct ptx_match {
     uint8_t mod[PTX_G_COUNT];
     ptx_need need;
     const char *never; /* PTX has no such form: what is expected; NULL: it has */
+    ptx_pattern pattern;
+    ptx_insn form; /* an instruction of it, as far as the mnemonic says */
 } ptx_match;
 
 #define PTX_MAX_MATCHES 4
@@ -108,6 +121,7 @@ typedef struct ptx_loader {
     uint16_t next_row[PTX_OP_COUNT];
     ptx_letters letters;
     bool digit_ranges; /* some range of registers has a name that ends in a digit */
+    bool digit_names;  /* something else begins with % and ends in one */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
@@ -135,8 +149,17 @@ bool ptx_fail_expected(ptx_loader *L, const char *what);
 bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
 /* Says so where `at` is something of ptx_absent.def; false: it is not, and nothing was said. */
 bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
-bool ptx_expect(ptx_loader *L, char punct);
-bool ptx_accept(ptx_loader *L, char punct);
+bool ptx_fail_punct(ptx_loader *L, char punct);
+
+static inline bool ptx_accept(ptx_loader *L, char punct) {
+    if (!ptx_lex_is(&L->lex, punct))
+        return false;
+    ptx_lex_next(&L->lex);
+    return true;
+}
+static inline bool ptx_expect(ptx_loader *L, char punct) {
+    return ptx_accept(L, punct) || ptx_fail_punct(L, punct);
+}
 
 uint32_t ptx_hash(const char *text, size_t length);
 ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length);
@@ -177,6 +200,8 @@ bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need)
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);
 /* Appends an instruction; its pc, or PTX_NONE. */
 uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
+/* The form of such instructions, from the row and the modifiers. */
+void ptx_make_form(ptx_match *match);
 /* Checks operands against the match's pattern and fills slots. */
 bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
                 const char *at, ptx_insn *insn);
@@ -198,17 +223,11 @@ bool ptx_list_touched(ptx_loader *L);
 /* Finds what of each function's frame has to be cleared for the next warp (ptx_first.c). False: out
  * of memory. */
 bool ptx_find_cleared(ptx_loader *L);
-/* Whether `count` operands can fit the row's pattern. */
-bool ptx_pattern_fits(const char *pattern, unsigned count);
 ev_status ptx_finish(ptx_loader *L);
 
-/* In ptx_insn.c, used by ptx_decode.c and ptx_info.c. */
-typedef struct ptx_pattern_item {
-    char letter; /* 0 at the end */
-    bool piped, optional;
-} ptx_pattern_item;
 /* A pattern as the ISA writes operands: "d[|p], a, b". */
 void ptx_pattern_text(const char *pattern, char *out, size_t size);
 const char *ptx_pattern_next(const char *pattern, ptx_pattern_item *item);
+void ptx_pattern_read(const char *pattern, ptx_pattern *out);
 
 #endif

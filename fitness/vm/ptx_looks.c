@@ -14,6 +14,7 @@ typedef struct line {
     vm_module *m;
     leader leaders[PTX_LOOKS]; /* [0] stays empty: no look */
     unsigned next;
+    unsigned count; /* leaders since all were forgotten */
 } line;
 
 /* May another set of the warp run between this instruction and the next, or the line end here? */
@@ -26,6 +27,7 @@ static bool stays_in_line(uint8_t shape) {
 static void forget_all(line *l) {
     for (unsigned i = 0; i < PTX_LOOKS; i++)
         l->leaders[i].pc = PTX_NONE;
+    l->count = 0;
 }
 
 static void forget(line *l, uint32_t slot) {
@@ -54,6 +56,7 @@ static void follow_or_lead(line *l, uint32_t pc) {
     if (in->guard != PTX_NONE)
         return; /* it may not come to look */
     l->next = l->next % (PTX_LOOKS - 1) + 1;
+    l->count++;
     l->leaders[l->next] = (leader){pc, in->a, in->space, bytes};
 }
 
@@ -73,11 +76,13 @@ void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end) {
         const ptx_insn *in = &m->code[pc];
         uint8_t shape = ptx_op_get(in->row)->shape;
         if (!stays_in_line(shape)) {
-            forget_all(&l);
+            if (l.count > 0)
+                forget_all(&l);
             continue;
         }
         if (keeps_look(in, shape))
             follow_or_lead(&l, pc);
-        forget_results(&l, in, shape);
+        if (l.count > 0)
+            forget_results(&l, in, shape);
     }
 }

@@ -221,6 +221,8 @@ const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
     for (unsigned i = 0; k->name && i < k->count; i++) {
         k->matches[i].need = ptx_since(&L->letters, ptx_op_get(k->matches[i].row), k->name);
         k->matches[i].never = ptx_never(&L->letters, k->name, &k->matches[i]);
+        ptx_pattern_read(ptx_op_get(k->matches[i].row)->pattern, &k->matches[i].pattern);
+        ptx_make_form(&k->matches[i]);
     }
     k->length = t->length;
     k->hash = hash;

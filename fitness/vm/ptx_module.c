@@ -388,13 +388,27 @@ static void index_rows(ptx_loader *L) {
     }
 }
 
+/* An instruction a line, at most, in what compilers write. */
+static bool make_room(ptx_loader *L) {
+    vm_module *m = L->m;
+    size_t room = m->line_count + (size_t)1;
+    m->code = malloc(room * sizeof *m->code);
+    m->cold = malloc(room * sizeof *m->cold);
+    L->oom = !m->code || !m->cold;
+    L->code_capacity = L->cold_capacity = room;
+    return !L->oom;
+}
+
 static bool load(ptx_loader *L) {
+    if (!make_room(L))
+        return false;
     ptx_lex_start(&L->lex, L->m->text, L->m->text_bytes);
     while (L->lex.token.kind != PTX_K_END)
         if (!parse_top(L) || L->failed || L->oom)
             return false;
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
+    L->m->code[L->m->insn_count] = (ptx_insn){0};
     return ptx_finish_calls(L) && finish_entries(L) && ptx_list_touched(L) && ptx_find_cleared(L);
 }
 

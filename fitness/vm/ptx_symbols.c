@@ -84,16 +84,7 @@ bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) {
     return ptx_fail_at(L, at, "found '%.*s'; expected %s", operand_length(at), at, text);
 }
 
-bool ptx_accept(ptx_loader *L, char punct) {
-    if (!ptx_lex_is(&L->lex, punct))
-        return false;
-    ptx_lex_next(&L->lex);
-    return true;
-}
-
-bool ptx_expect(ptx_loader *L, char punct) {
-    if (ptx_accept(L, punct))
-        return true;
+bool ptx_fail_punct(ptx_loader *L, char punct) {
     char what[4] = {'\'', punct, '\'', 0};
     return ptx_fail_expected(L, what);
 }
@@ -136,7 +127,9 @@ ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx
     s->hash = ptx_hash(name, length);
     s->kind = (uint8_t)kind;
     s->scope = L->scope;
-    L->digit_ranges |= kind == PTX_Y_RANGE && name[length - 1] >= '0' && name[length - 1] <= '9';
+    bool numbered = name[length - 1] >= '0' && name[length - 1] <= '9';
+    L->digit_ranges |= numbered && kind == PTX_Y_RANGE;
+    L->digit_names |= numbered && kind != PTX_Y_RANGE && *name == '%';
     s->next_in_bucket = L->buckets[s->hash % PTX_BUCKETS];
     L->buckets[s->hash % PTX_BUCKETS] = s;
     s->next_in_scope = L->scopes[L->scope];
@@ -241,8 +234,11 @@ static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
     return PTX_NONE;
 }
 
+/* Nearly all are members of a range: those are not looked for as whole names where none is one. */
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length) {
-    ptx_symbol *s = ptx_symbol_find(L, name, length);
+    char last = name[length - 1];
+    bool is_member = *name == '%' && last >= '0' && last <= '9' && !L->digit_names;
+    ptx_symbol *s = is_member ? NULL : ptx_symbol_find(L, name, length);
     if (s && s->kind == PTX_Y_REG) {
         if (s->index == PTX_NONE)
             s->index = register_new(L, name, length, s->bits);
