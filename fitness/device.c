@@ -39,8 +39,10 @@ ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_err
 }
 
 void device_close(device *d) {
-    if (d != NULL)
-        d->ops->close(d);
+    if (d == NULL)
+        return;
+    vm_words_free(d->words);
+    d->ops->close(d);
 }
 
 const device_properties *device_properties_of(const device *d) {
@@ -150,7 +152,9 @@ ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entr
     if (kernel == NULL)
         return ev_fail_memory(err, sizeof *kernel);
     kernel->owner = d;
-    ev_status status = vm_module_load(ptx, bytes, "ptx", &kernel->module, err);
+    ev_status status = d->words == NULL ? vm_words_new(&d->words, err) : EV_OK;
+    if (status == EV_OK)
+        status = vm_module_load_with(d->words, ptx, bytes, "ptx", &kernel->module, err);
     if (status == EV_OK)
         status = find_entry(kernel, entry, err);
     if (status == EV_OK)

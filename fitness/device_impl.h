@@ -46,6 +46,7 @@ typedef struct device_ops {
 struct device {
     const device_ops *ops;
     device_properties properties;
+    vm_words *words; /* of the modules that are loaded; NULL before the first */
 };
 
 struct device_kernel {

@@ -121,11 +121,71 @@ static void test_disassembly(void **state) {
     vm_module_free(m);
 }
 
+/* What instruction `pc` touches, first of what it writes. */
+static void check_touched(const vm_module *m, uint32_t pc, uint16_t def, unsigned uses) {
+    vm_insn_info info;
+    vm_module_info(m, pc, &info);
+    assert_int_equal(info.def_count, 1);
+    assert_int_equal(info.defs[0], def);
+    assert_int_equal(info.use_count, uses);
+}
+
+/* A register of a range, one that is named like a member of it, and a range that hides another. */
+static void test_names_of_registers(void **state) {
+    (void)state;
+    static const char text[] =
+        HEAD ".entry k()\n{\n.reg .b32 %r<4>;\n.reg .b64 %r2;\n"
+             "mov.u32 %r1, 1;\nmov.u64 %r2, 2;\n"
+             "{\n.reg .b64 %r<4>;\nmov.u64 %r1, 3;\n}\nadd.u32 %r3, %r1, %r1;\nret;\n}\n";
+    vm_module *m = NULL;
+    ev_error err = {0};
+    if (load(text, &m, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    static const unsigned words[] = {1, 2, 2, 1};
+    assert_int_equal(vm_module_register_count(m), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(vm_module_register_words(m, i), words[i]);
+        check_touched(m, i, (uint16_t)i, i == 3 ? 2 : 0);
+    }
+    const uint16_t *touched = vm_module_touched(m);
+    assert_int_equal(touched[3], 0); /* the sum's sources, then its result */
+    assert_int_equal(touched[4], 0);
+    assert_int_equal(touched[5], 3);
+    vm_module_free(m);
+}
+
+/* Modules that share words have names of their own, and each is refused for itself. */
+static void test_shared_words(void **state) {
+    (void)state;
+    static const char good[] = KERNEL "add.u32 %r1, %r2, 1;\nret;\n}\n";
+    static const char bad[] = KERNEL "add.u32 %r1, %rd2, 1;\nret;\n}\n";
+    static const char unknown[] = KERNEL "add.u33 %r1, %r2, 1;\nret;\n}\n";
+    vm_words *words = NULL;
+    vm_module *m[2] = {NULL, NULL}, *none = NULL;
+    ev_error err = {0};
+    assert_int_equal(vm_words_new(&words, &err), EV_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(vm_module_load_with(words, good, sizeof good - 1, "t", &m[i], &err),
+                         EV_OK);
+        assert_int_equal(vm_module_load_with(words, bad, sizeof bad - 1, "t", &none, &err), EV_BAD);
+        assert_non_null(strstr(err.text, "t:10:14: found %rd2 of 64"));
+        assert_int_equal(vm_module_load_with(words, unknown, sizeof unknown - 1, "t", &none, &err),
+                         EV_BAD);
+        assert_non_null(strstr(err.text, "found '.u33'"));
+    }
+    vm_words_free(words);
+    vm_module_free(m[0]);
+    char *line = vm_module_disassemble(m[1], 0);
+    assert_string_equal(line, "add.u32 %r1, %r2, 1;");
+    free(line);
+    vm_module_free(m[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declarations),
-        cmocka_unit_test(test_global_variables),
-        cmocka_unit_test(test_disassembly),
+        cmocka_unit_test(test_declarations), cmocka_unit_test(test_global_variables),
+        cmocka_unit_test(test_disassembly),  cmocka_unit_test(test_names_of_registers),
+        cmocka_unit_test(test_shared_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

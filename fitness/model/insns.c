@@ -16,23 +16,8 @@ typedef struct reading {
 
 /* ---- names */
 
-static bool has_part(const char *name, const char *part) {
-    return strstr(name, part) != NULL;
-}
-
-static bool bypasses(const char *name) {
-    return has_part(name, ".cg") || has_part(name, ".cv") || has_part(name, ".volatile") ||
-           has_part(name, ".relaxed") || has_part(name, ".acquire");
-}
-
-/* Keeps its order among all accesses of its spaces. */
-static bool is_ordered(const char *name) {
-    return has_part(name, ".volatile") || has_part(name, ".relaxed") ||
-           has_part(name, ".acquire") || has_part(name, ".release");
-}
-
 typedef struct trait_row {
-    const char *prefix;
+    const char *begin;
     uint32_t traits;
 } trait_row;
 
@@ -56,16 +41,30 @@ static const trait_row PREFIXES[] = {
     {"cvt.u64.u32", MODEL_EXTENDS},
 };
 
+/* Of a dot-part: what may follow in it does not matter. */
+static const trait_row PARTS[] = {
+    {".cg", MODEL_BYPASSES_L1},
+    {".cv", MODEL_BYPASSES_L1},
+    {".volatile", MODEL_BYPASSES_L1 | MODEL_IS_ORDERED},
+    {".relaxed", MODEL_BYPASSES_L1 | MODEL_IS_ORDERED},
+    {".acquire", MODEL_BYPASSES_L1 | MODEL_IS_ORDERED},
+    {".release", MODEL_IS_ORDERED},
+    {".nc", MODEL_IS_CONSTANT},
+    {".arrive", MODEL_ARRIVES},
+};
+
 static uint32_t traits_of(const char *name) {
     uint32_t traits = 0;
     for (size_t i = 0; i < sizeof PREFIXES / sizeof PREFIXES[0]; i++) {
-        if (model_starts_with(name, PREFIXES[i].prefix))
+        if (model_starts_with(name, PREFIXES[i].begin))
             traits |= PREFIXES[i].traits;
     }
-    traits |= bypasses(name) ? MODEL_BYPASSES_L1 : 0;
-    traits |= is_ordered(name) ? MODEL_IS_ORDERED : 0;
-    traits |= has_part(name, ".nc") ? MODEL_IS_CONSTANT : 0;
-    traits |= has_part(name, ".arrive") ? MODEL_ARRIVES : 0;
+    for (const char *at = strchr(name, '.'); at != NULL; at = strchr(at + 1, '.')) {
+        for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+            if (at[1] == PARTS[i].begin[1] && model_starts_with(at, PARTS[i].begin))
+                traits |= PARTS[i].traits;
+        }
+    }
     return traits;
 }
 

@@ -62,11 +62,13 @@ typedef struct ptx_match {
 
 #define PTX_MAX_MATCHES 4
 
-/* All rows a mnemonic fits; remembered, since a module has few different ones. */
+/* All rows a mnemonic fits; remembered, since there are few different ones. */
 typedef struct ptx_mnemonic ptx_mnemonic;
 struct ptx_mnemonic {
     ptx_mnemonic *next;
-    const char *name; /* NUL-terminated */
+    const char *text; /* NUL-terminated */
+    const char *name; /* the same, in the module number `module` of those loaded with these words */
+    uint64_t module;
     uint32_t length, hash;
     unsigned count;
     ptx_match matches[PTX_MAX_MATCHES];
@@ -106,6 +108,16 @@ typedef struct ptx_letters {
     uint32_t since[PTX_SINCE_COUNT], never[PTX_NEVER_COUNT];
 } ptx_letters;
 
+struct vm_words {
+    ev_arena *arena;
+    uint64_t modules; /* loaded so far, the present one among them */
+    size_t count;
+    ptx_mnemonic *mnemonics[PTX_BUCKETS];
+    uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
+    uint16_t next_row[PTX_OP_COUNT];
+    ptx_letters letters;
+};
+
 typedef struct ptx_loader {
     ptx_lexer lex;
     vm_module *m;
@@ -116,12 +128,10 @@ typedef struct ptx_loader {
     ptx_symbol *buckets[PTX_BUCKETS];
     ptx_symbol *scopes[64];
     uint32_t scope;
-    ptx_mnemonic *mnemonics[PTX_BUCKETS];
-    uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
-    uint16_t next_row[PTX_OP_COUNT];
-    ptx_letters letters;
-    bool digit_ranges; /* some range of registers has a name that ends in a digit */
-    bool digit_names;  /* something else begins with % and ends in one */
+    vm_words *words;
+    bool digit_ranges;      /* some range of registers has a name that ends in a digit */
+    ptx_symbol *ranges[32]; /* found last, by the last letter of their names */
+    bool digit_names;       /* something else begins with % and ends in one */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
@@ -186,6 +196,8 @@ bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that fit the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* At the begin of a module. */
+void ptx_words_begin(vm_words *words);
 void ptx_letters_make(ptx_letters *letters);
 /* What an instruction needs, given its row and its full name (ptx_since.def). */
 ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mnemonic);

@@ -1,8 +1,12 @@
-/* Mnemonics: which rows of the table the dot-parts of an instruction fit. */
+/* Mnemonics: which rows of the table the dot-parts of an instruction fit. What is found of one
+ * holds for every module, but for its name, which each module has a copy of. */
 #include "fitness/vm/ptx_load.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MOST_MNEMONICS 4096 /* then all are forgotten */
 
 typedef struct parts {
     unsigned count;
@@ -137,17 +141,17 @@ static void describe(const ptx_op *op, const char *item, char *out, size_t size)
     add_word(out, size, "no more parts");
 }
 
-static ptx_mnemonic *lookup(ptx_loader *L, uint32_t hash) {
+static ptx_mnemonic *lookup(const ptx_loader *L, uint32_t hash) {
     const ptx_token *t = &L->lex.token;
-    for (ptx_mnemonic *k = L->mnemonics[hash % PTX_BUCKETS]; k; k = k->next)
-        if (k->hash == hash && k->length == t->length && memcmp(k->name, t->at, t->length) == 0)
+    for (ptx_mnemonic *k = L->words->mnemonics[hash % PTX_BUCKETS]; k; k = k->next)
+        if (k->hash == hash && k->length == t->length && memcmp(k->text, t->at, t->length) == 0)
             return k;
     return NULL;
 }
 
 static uint16_t first_row(const ptx_loader *L, const parts *p) {
     uint32_t bucket = ptx_hash(p->at[0], p->length[0]) % PTX_OP_COUNT;
-    return L->first_row[bucket];
+    return L->words->first_row[bucket];
 }
 
 static bool row_named(unsigned row, const parts *p) {
@@ -158,7 +162,7 @@ static bool row_named(unsigned row, const parts *p) {
 /* What the rows of the name that fit the most parts want next; 0: no row has the name. */
 static unsigned furthest(const ptx_loader *L, const parts *p, char *wants, size_t size) {
     unsigned furthest = 0;
-    for (unsigned row = first_row(L, p); row; row = L->next_row[row - 1]) {
+    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
         ptx_match m;
         unsigned reached;
         const char *wanted;
@@ -190,43 +194,102 @@ static void fail_mnemonic(ptx_loader *L, const parts *p) {
                     p->at[at], length, t->at, wants);
 }
 
-const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
-    const ptx_token *t = &L->lex.token;
-    uint32_t hash = ptx_hash(t->at, t->length);
-    ptx_mnemonic *known = lookup(L, hash);
-    if (known)
-        return known;
-    parts p;
-    if (!split(L, &p))
-        return NULL;
-    ptx_mnemonic *k = EV_NEW(L->arena, ptx_mnemonic);
-    if (!k) {
-        L->oom = true;
-        return NULL;
-    }
-    for (unsigned row = first_row(L, &p); row; row = L->next_row[row - 1]) {
-        if (!row_named(row - 1, &p))
+static void find_matches(const ptx_loader *L, const parts *p, ptx_mnemonic *k) {
+    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
+        if (!row_named(row - 1, p))
             continue;
         ptx_match m;
         unsigned reached;
         const char *wanted;
-        if (row_fits(row - 1, &p, &m, &reached, &wanted) && k->count < PTX_MAX_MATCHES)
+        if (row_fits(row - 1, p, &m, &reached, &wanted) && k->count < PTX_MAX_MATCHES)
             k->matches[k->count++] = m;
     }
-    if (!k->count) {
+}
+
+static void complete_match(const vm_words *words, const char *text, ptx_match *m) {
+    const ptx_op *op = ptx_op_get(m->row);
+    m->need = ptx_since(&words->letters, op, text);
+    m->never = ptx_never(&words->letters, text, m);
+    ptx_pattern_read(op->pattern, &m->pattern);
+    ptx_make_form(m);
+}
+
+static ptx_mnemonic *learn(ptx_loader *L, uint32_t hash) {
+    vm_words *words = L->words;
+    const ptx_token *t = &L->lex.token;
+    ptx_mnemonic made = {.length = t->length, .hash = hash};
+    parts p;
+    if (!split(L, &p))
+        return NULL;
+    find_matches(L, &p, &made);
+    if (!made.count) {
         fail_mnemonic(L, &p);
         return NULL;
     }
-    k->name = ev_arena_strndup(L->arena, t->at, t->length);
-    for (unsigned i = 0; k->name && i < k->count; i++) {
-        k->matches[i].need = ptx_since(&L->letters, ptx_op_get(k->matches[i].row), k->name);
-        k->matches[i].never = ptx_never(&L->letters, k->name, &k->matches[i]);
-        ptx_pattern_read(ptx_op_get(k->matches[i].row)->pattern, &k->matches[i].pattern);
-        ptx_make_form(&k->matches[i]);
-    }
-    k->length = t->length;
-    k->hash = hash;
-    k->next = L->mnemonics[hash % PTX_BUCKETS];
-    L->mnemonics[hash % PTX_BUCKETS] = k;
+    made.text = ev_arena_strndup(words->arena, t->at, t->length);
+    made.next = words->mnemonics[hash % PTX_BUCKETS];
+    for (unsigned i = 0; made.text && i < made.count; i++)
+        complete_match(words, made.text, &made.matches[i]);
+    ptx_mnemonic *k = made.text ? ev_arena_copy(words->arena, &made, sizeof made) : NULL;
+    if (k)
+        words->mnemonics[hash % PTX_BUCKETS] = k;
+    words->count++;
+    L->oom |= !k;
     return k;
+}
+
+const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L) {
+    const ptx_token *t = &L->lex.token;
+    uint32_t hash = ptx_hash(t->at, t->length);
+    ptx_mnemonic *k = lookup(L, hash);
+    if (!k)
+        k = learn(L, hash);
+    if (k && k->module != L->words->modules) {
+        k->name = ev_arena_strndup(L->arena, k->text, k->length);
+        k->module = L->words->modules;
+        L->oom |= !k->name;
+    }
+    return L->oom ? NULL : k;
+}
+
+/* ---- words */
+
+static void index_rows(vm_words *words) {
+    for (unsigned row = PTX_OP_COUNT; row-- > 0;) {
+        const char *name = ptx_op_get(row)->name;
+        uint32_t bucket = ptx_hash(name, strlen(name)) % PTX_OP_COUNT;
+        words->next_row[row] = words->first_row[bucket];
+        words->first_row[bucket] = (uint16_t)(row + 1);
+    }
+}
+
+ev_status vm_words_new(vm_words **out, ev_error *err) {
+    vm_words *words = calloc(1, sizeof *words);
+    if (!words)
+        return ev_fail_memory(err, sizeof *words);
+    words->arena = ev_arena_new();
+    if (!words->arena) {
+        vm_words_free(words);
+        return ev_fail_memory(err, sizeof *words);
+    }
+    index_rows(words);
+    ptx_letters_make(&words->letters);
+    *out = words;
+    return EV_OK;
+}
+
+void vm_words_free(vm_words *words) {
+    if (!words)
+        return;
+    ev_arena_free(words->arena);
+    free(words);
+}
+
+void ptx_words_begin(vm_words *words) {
+    words->modules++;
+    if (words->count < MOST_MNEMONICS)
+        return;
+    words->count = 0;
+    memset(words->mnemonics, 0, sizeof words->mnemonics);
+    ev_arena_reset(words->arena);
 }

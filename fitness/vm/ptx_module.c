@@ -379,15 +379,6 @@ static uint64_t hash_text(const char *text, size_t bytes) {
     return hash;
 }
 
-static void index_rows(ptx_loader *L) {
-    for (unsigned row = PTX_OP_COUNT; row-- > 0;) {
-        const char *name = ptx_op_get(row)->name;
-        uint32_t bucket = ptx_hash(name, strlen(name)) % PTX_OP_COUNT;
-        L->next_row[row] = L->first_row[bucket];
-        L->first_row[bucket] = (uint16_t)(row + 1);
-    }
-}
-
 /* An instruction a line, at most, in what compilers write. */
 static bool make_room(ptx_loader *L) {
     vm_module *m = L->m;
@@ -438,6 +429,15 @@ static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_
 
 ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_module **out,
                          ev_error *err) {
+    vm_words *words = NULL;
+    EV_TRY(vm_words_new(&words, err));
+    ev_status status = vm_module_load_with(words, ptx, bytes, name, out, err);
+    vm_words_free(words);
+    return status;
+}
+
+ev_status vm_module_load_with(vm_words *words, const char *ptx, size_t bytes, const char *name,
+                              vm_module **out, ev_error *err) {
     vm_module *m = NULL;
     EV_TRY(new_module(ptx, bytes, name, &m, err));
     ptx_loader *L = calloc(1, sizeof *L);
@@ -448,8 +448,8 @@ ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_mod
     L->m = m;
     L->arena = m->arena;
     L->err = err;
-    index_rows(L);
-    ptx_letters_make(&L->letters);
+    L->words = words;
+    ptx_words_begin(words);
     bool ok = load(L);
     bool failed = L->failed;
     free(L->fixups);

@@ -96,6 +96,14 @@ uint32_t ptx_hash(const char *text, size_t length) {
     return h;
 }
 
+/* Of a few characters, mostly. */
+static bool same_text(const char *a, const char *b, uint32_t length) {
+    for (uint32_t i = 0; i < length; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
 /* A range %h<4> and a register %h are different names. */
 static ptx_symbol *find(ptx_loader *L, const char *name, uint32_t length, bool range) {
     uint32_t hash = ptx_hash(name, length);
@@ -128,6 +136,8 @@ ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx
     s->kind = (uint8_t)kind;
     s->scope = L->scope;
     bool numbered = name[length - 1] >= '0' && name[length - 1] <= '9';
+    if (kind == PTX_Y_RANGE)
+        memset(L->ranges, 0, sizeof L->ranges); /* it may hide one */
     L->digit_ranges |= numbered && kind == PTX_Y_RANGE;
     L->digit_names |= numbered && kind != PTX_Y_RANGE && *name == '%';
     s->next_in_bucket = L->buckets[s->hash % PTX_BUCKETS];
@@ -170,6 +180,7 @@ static bool resolve_labels(ptx_loader *L) {
 bool ptx_scope_leave(ptx_loader *L) {
     if (!resolve_labels(L))
         return false;
+    memset(L->ranges, 0, sizeof L->ranges);
     for (ptx_symbol *s = L->scopes[L->scope]; s; s = s->next_in_scope) {
         ptx_symbol **link = &L->buckets[s->hash % PTX_BUCKETS];
         while (*link != s)
@@ -210,6 +221,17 @@ static uint32_t register_new(ptx_loader *L, const char *name, uint32_t length, u
     return m->reg_count++;
 }
 
+/* The range that was found last for names that end so is the one, mostly. */
+static ptx_symbol *find_range(ptx_loader *L, const char *name, uint32_t length) {
+    ptx_symbol **last = &L->ranges[name[length - 1] & 31];
+    if (*last && (*last)->length == length && same_text((*last)->name, name, length))
+        return *last;
+    ptx_symbol *s = find(L, name, length, true);
+    if (s)
+        *last = s;
+    return s;
+}
+
 static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
     uint32_t digits = length;
     while (digits > 1 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
@@ -217,7 +239,7 @@ static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
     /* %r12 may belong to the range %r or to %r1: the longest prefix that is declared wins. */
     uint32_t longest = L->digit_ranges ? length - 1 : digits;
     for (uint32_t prefix = longest; prefix < length && prefix >= digits && prefix > 0; prefix--) {
-        ptx_symbol *s = find(L, name, prefix, true);
+        ptx_symbol *s = find_range(L, name, prefix);
         if (!s || length - prefix > 8)
             continue;
         if (name[prefix] == '0' && length - prefix > 1)

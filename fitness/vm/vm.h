@@ -85,6 +85,13 @@ typedef struct vm_insn_info {
  * expected". */
 ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_module **out,
                          ev_error *err) EV_CHECKED;
+/* What mnemonics mean, as far as modules had them: those that are loaded with the same words after
+ * another are loaded faster. Not for two threads at once; modules need them no longer than that. */
+typedef struct vm_words vm_words;
+ev_status vm_words_new(vm_words **out, ev_error *err) EV_CHECKED;
+void vm_words_free(vm_words *words); /* NULL is fine */
+ev_status vm_module_load_with(vm_words *words, const char *ptx, size_t bytes, const char *name,
+                              vm_module **out, ev_error *err) EV_CHECKED;
 void vm_module_free(vm_module *module);    /* NULL is fine */
 int vm_module_sm(const vm_module *module); /* of .target, e.g. 90 */
 size_t vm_module_entry_count(const vm_module *module);
