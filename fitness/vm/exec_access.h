@@ -34,7 +34,8 @@ static inline uint8_t *lane_host(const vm_warp *w, const vm_access *x, unsigned 
     return x->host + at + (x->space == VM_SPACE_LOCAL ? i * w->local_capacity : 0);
 }
 
-static inline const uint64_t *addresses(const ptx_insn *ip, const uint8_t *regs, uint64_t *space) {
+static ALWAYS_INLINE const uint64_t *addresses(const ptx_insn *ip, const uint8_t *regs,
+                                               uint64_t *space) {
     if (ip->a != PTX_NONE && ip->address_bits == 64)
         return CSLOT(uint64_t, ip->a);
     if (ip->a == PTX_NONE) {
@@ -68,26 +69,6 @@ static inline bool range_of_groups(vm_access *x, unsigned n, bool contiguous, ui
     return true;
 }
 
-/* As range_of_groups, where each lane is a group of its own. */
-static ALWAYS_INLINE bool range_of_lanes(vm_access *x, uint64_t *low_bits) {
-    uint64_t lo = UINT64_MAX, hi = 0, bits = 0;
-    LANES {
-        uint64_t at = x->addr[i] + x->bias;
-        lo = at < lo ? at : lo;
-        hi = at > hi ? at : hi;
-        bits |= at;
-    }
-    *low_bits = bits;
-    if (hi + x->bytes < hi)
-        return false;
-    x->lo = lo;
-    x->hi = hi + x->bytes;
-    x->how = SCATTERED;
-    x->group = CONTIGUOUS;
-    x->lanes = 1;
-    return true;
-}
-
 /* Eight lanes' addresses at once: the compiler cuts them to what the instruction set has. */
 typedef uint64_t lanes8 __attribute__((vector_size(64), aligned(8), may_alias));
 
@@ -100,6 +81,51 @@ static ALWAYS_INLINE bool any_bit(const lanes8 *v) {
         bits |= (*v)[i];
     return bits != 0;
 #endif
+}
+
+/* The same with a sign, which is what instruction sets compare fast. */
+typedef int64_t signed8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* Least and greatest offset of the lanes of `mask`, and the bits that any has. */
+typedef struct lanes_range {
+    uint64_t lo, hi, bits;
+} lanes_range;
+static ALWAYS_INLINE lanes_range range_of_mask(const vm_access *x, uint32_t mask) {
+    const signed8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint64_t sign = 1ull << 63; /* unsigned order, compared with a sign */
+    const signed8 most = (signed8){0} + INT64_MAX, least = (signed8){0} + INT64_MIN;
+    signed8 lo = most, hi = least, bits = {0};
+    for (unsigned i = 0; i < 32; i += 8) {
+        lanes8 at = *(const lanes8 *)(const void *)(x->addr + i) + (x->bias ^ sign);
+        signed8 on = (signed8)((bit & (int64_t)(mask >> i & 255)) == bit), a = (signed8)at & on;
+        signed8 low = a | (most & ~on), high = a | (least & ~on);
+        signed8 lower = (signed8)(low < lo), higher = (signed8)(high > hi);
+        lo = (low & lower) | (lo & ~lower);
+        hi = (high & higher) | (hi & ~higher);
+        bits |= a;
+    }
+    lanes_range r = {UINT64_MAX, 0, 0};
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t low = (uint64_t)lo[i] ^ sign, high = (uint64_t)hi[i] ^ sign;
+        r.lo = low < r.lo ? low : r.lo;
+        r.hi = high > r.hi ? high : r.hi;
+        r.bits |= (uint64_t)bits[i];
+    }
+    return r;
+}
+
+/* As range_of_groups, where each lane is a group of its own. */
+static ALWAYS_INLINE bool range_of_lanes(vm_access *x, uint64_t *low_bits) {
+    lanes_range r = range_of_mask(x, VM_FULL);
+    *low_bits = r.bits;
+    if (r.hi + x->bytes < r.hi)
+        return false;
+    x->lo = r.lo;
+    x->hi = r.hi + x->bytes;
+    x->how = SCATTERED;
+    x->group = CONTIGUOUS;
+    x->lanes = 1;
+    return true;
 }
 
 /* How lanes stand to the first of their group of n. */
@@ -149,23 +175,17 @@ static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
 }
 
 /* Pattern and range; the alignment of all active lanes is in the low bits of the result. */
-static inline uint64_t classify(vm_access *x, uint32_t mask) {
-    uint64_t lo = UINT64_MAX, hi = 0, low_bits = 0;
+static __attribute__((noinline)) uint64_t classify(vm_access *x, uint32_t mask) {
+    uint64_t low_bits = 0;
+    x->group = CONTIGUOUS;
     x->lanes = 0;
     if (mask == VM_FULL && classify_full(x, &low_bits))
         return low_bits;
-    low_bits = 0;
-    LANES {
-        uint64_t at = x->addr[i] + x->bias;
-        bool on = mask >> i & 1;
-        lo = on && at < lo ? at : lo;
-        hi = on && at > hi ? at : hi;
-        low_bits |= on ? at : 0;
-    }
-    x->lo = lo;
-    x->hi = hi + x->bytes;
-    x->how = lo == hi ? UNIFORM : SCATTERED;
-    return low_bits;
+    lanes_range r = range_of_mask(x, mask);
+    x->lo = r.lo;
+    x->hi = r.hi + x->bytes;
+    x->how = r.lo == r.hi ? UNIFORM : SCATTERED;
+    return r.bits;
 }
 
 static const ptx_insn *stop_trap(vm_warp *w) {
@@ -188,7 +208,7 @@ static __attribute__((noinline)) const ptx_insn *misaligned(vm_warp *w, const pt
     return stop_trap(w);
 }
 
-static uint64_t space_size(const vm_warp *w, uint8_t space) {
+static inline uint64_t space_size(const vm_warp *w, uint8_t space) {
     switch (space) {
     case VM_SPACE_SHARED:
         return w->shared_bytes;
@@ -247,7 +267,18 @@ static __attribute__((noinline)) bool find_segment(vm_warp *w, const ptx_insn *i
     return true;
 }
 
-static inline bool in_bounds(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
+/* Else: each lane for itself. */
+static __attribute__((noinline)) bool lanes_in_bounds(vm_warp *w, const ptx_insn *ip,
+                                                      const vm_access *x, uint32_t mask) {
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t at = lane_offset(x, i), size = lane_size(w, x->space, i);
+        if (mask >> i & 1 && (at >= size || x->bytes > size - at))
+            return out_of_bounds(w, ip, x, i);
+    }
+    return true;
+}
+
+static ALWAYS_INLINE bool in_bounds(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
     x->lane_kinds = false;
     if (x->space == VM_SPACE_GLOBAL) {
         const vm_segment *s = &w->segments[ip->site];
@@ -260,16 +291,10 @@ static inline bool in_bounds(vm_warp *w, const ptx_insn *ip, vm_access *x, uint3
     uint64_t size = space_size(w, x->space);
     if (__builtin_expect(x->hi <= size && x->lo < x->hi, 1))
         return true;
-    for (unsigned i = 0; i < 32; i++) {
-        uint64_t at = lane_offset(x, i);
-        size = lane_size(w, x->space, i);
-        if (mask >> i & 1 && (at >= size || x->bytes > size - at))
-            return out_of_bounds(w, ip, x, i);
-    }
-    return true;
+    return lanes_in_bounds(w, ip, x, mask);
 }
 
-static inline uint8_t *space_host(const vm_warp *w, uint8_t space) {
+static ALWAYS_INLINE uint8_t *space_host(const vm_warp *w, uint8_t space) {
     switch (space) {
     case VM_SPACE_GLOBAL:
         return w->arena;
@@ -288,7 +313,7 @@ static inline uint8_t *space_host(const vm_warp *w, uint8_t space) {
 static ALWAYS_INLINE bool look_again(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
     vm_look *k = &w->looks[ip->look];
     uint64_t by = x->bias - k->bias, lo = k->lo + by, hi = k->hi + by;
-    if (!ip->looked || mask != VM_FULL || !k->whole || lo >= hi || by & (x->bytes - 1))
+    if (!ip->looked || mask != k->mask || lo >= hi || by & (x->bytes - 1))
         return false;
     x->how = (pattern)k->how;
     x->group = (pattern)k->group;
@@ -300,19 +325,26 @@ static ALWAYS_INLINE bool look_again(vm_warp *w, const ptx_insn *ip, vm_access *
 }
 static ALWAYS_INLINE void keep_look(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
     vm_look *k = &w->looks[ip->look];
-    *k = (vm_look){.whole = mask == VM_FULL,
+    *k = (vm_look){.mask = mask,
                    .how = (uint8_t)x->how,
                    .group = (uint8_t)x->group,
                    .lanes = (uint8_t)x->lanes,
                    .lo = x->lo,
                    .hi = x->hi,
                    .bias = x->bias};
-    x->look = mask == VM_FULL ? k : NULL;
+    x->look = k;
+}
+
+/* So that a copy for one space has no branches for the others. */
+static ALWAYS_INLINE void assume_space(const vm_access *x, uint8_t space) {
+    if (x->space != space)
+        __builtin_unreachable();
 }
 
 /* As locate, of a load or store. */
-static inline bool locate_lanes(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
-    x->host = space_host(w, x->space);
+static ALWAYS_INLINE bool locate_lanes(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask,
+                                       uint8_t space) {
+    x->host = space_host(w, space);
     if (!look_again(w, ip, x, mask)) {
         if (__builtin_expect(classify(x, mask) & (x->bytes - 1), 0)) {
             misaligned(w, ip, x, mask);
@@ -320,6 +352,7 @@ static inline bool locate_lanes(vm_warp *w, const ptx_insn *ip, vm_access *x, ui
         }
         keep_look(w, ip, x, mask);
     }
+    assume_space(x, space);
     if (__builtin_expect(!in_bounds(w, ip, x, mask), 0)) {
         stop_trap(w);
         return false;

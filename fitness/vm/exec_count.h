@@ -37,6 +37,19 @@ static unsigned list_groups(const vm_access *x, uint64_t origin, uint64_t *out) 
     return n;
 }
 
+/* Of lanes within 64 sectors: a bit each that was met. */
+static unsigned list_near(const vm_access *x, uint32_t mask, uint64_t origin, uint64_t *out) {
+    uint64_t seen = 0, first = x->lo / 32;
+    unsigned n = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t sector = lane_offset(x, (unsigned)__builtin_ctz(left)) / 32;
+        out[n] = origin / 32 + sector; /* stays if it is new */
+        n += (unsigned)(~seen >> (sector - first) & 1);
+        seen |= 1ull << (sector - first);
+    }
+    return n;
+}
+
 /* The sectors of an access to global memory: at most 32, and one more for each range that does not
  * begin at a sector. */
 static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
@@ -49,6 +62,8 @@ static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
             out[n++] = s;
         return n;
     }
+    if ((x->hi - 1) / 32 - x->lo / 32 < 64)
+        return list_near(x, mask, origin, out);
     uint64_t at[32];
     unsigned n = 0;
     for (uint32_t left = mask; left; left &= left - 1) { /* neighbours are mostly alike */
@@ -102,8 +117,10 @@ static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     if (x->lanes > 1 && mask == VM_FULL)
         return count_group_sectors(x);
     if ((x->hi - 1) / 32 - x->lo / 32 < 64) {
-        uint64_t seen = 0;
-        for (uint32_t left = mask; left; left &= left - 1)
+        uint64_t seen = 0, first = x->lo / 32;
+        if (mask == VM_FULL)
+            LANES seen |= 1ull << ((x->addr[i] + x->bias) / 32 - first);
+        for (uint32_t left = mask == VM_FULL ? 0 : mask; left; left &= left - 1)
             seen |= 1ull << (lane_offset(x, (unsigned)__builtin_ctz(left)) / 32 - x->lo / 32);
         return (unsigned)__builtin_popcountll(seen);
     }
@@ -439,8 +456,8 @@ static unsigned count_turns(const vm_access *x, uint32_t mask) {
     return most;
 }
 
-static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
-                                bool store) {
+static ALWAYS_INLINE void count_access(vm_warp *w, const ptx_insn *ip, const vm_access *x,
+                                       uint32_t mask, bool store) {
     vm_counters *c = &w->state->result->counters;
     bool observed = __builtin_expect(w->observed, 0);
     if (x->space == VM_SPACE_GLOBAL) {
@@ -462,7 +479,7 @@ static inline void count_access(vm_warp *w, const ptx_insn *ip, const vm_access 
         if (!passes)
             passes = count_passes(x, mask);
         if (x->look)
-            x->look->passes = (uint16_t)passes;
+            x->look->passes = (uint8_t)passes;
         count_shared(w, ip, x, mask, passes);
     } else if (x->space == VM_SPACE_LOCAL) {
         c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */

@@ -17,45 +17,66 @@
 
 #include "fitness/vm/exec_count.h"
 
-#include "fitness/vm/exec_shadow.h"
-
 #include "fitness/vm/exec_move.h"
+
+#include "fitness/vm/exec_shadow.h"
 
 #include "fitness/vm/exec_race.h"
 
-static inline bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
-                             vm_access *x) {
-    if (!locate_lanes(w, ip, x, mask))
+static ALWAYS_INLINE bool load_in(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
+                                  vm_access *x, uint8_t space) {
+    if (!locate_lanes(w, ip, x, mask, space))
         return false;
+    assume_space(x, space);
     if (!check_load(w, ip, x, mask)) {
         stop_trap(w);
         return false;
     }
+    assume_space(x, space);
     count_access(w, ip, x, mask, false);
+    assume_space(x, space);
     load_data(w, ip, regs, x, mask);
     return true;
 }
-static inline bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
-                            vm_access *x) {
-    if (!locate_lanes(w, ip, x, mask))
+static ALWAYS_INLINE bool store_in(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
+                                   vm_access *x, uint8_t space) {
+    if (!locate_lanes(w, ip, x, mask, space))
         return false;
+    assume_space(x, space);
     if (!check_store(w, ip, regs, x, mask)) {
         stop_trap(w);
         return false;
     }
+    assume_space(x, space);
     count_access(w, ip, x, mask, true);
+    assume_space(x, space);
     store_data(w, ip, regs, x, mask);
     return true;
 }
 
+static __attribute__((noinline)) bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                                uint32_t mask, vm_access *x) {
+    return load_in(w, ip, regs, mask, x, x->space);
+}
+static __attribute__((noinline)) bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                               uint32_t mask, vm_access *x) {
+    return store_in(w, ip, regs, mask, x, x->space);
+}
+/* Where most accesses go has copies of its own. */
+#define load_GLOBAL(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
+#define load_SHARED(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_SHARED)
+#define store_GLOBAL(w, ip, regs, mask, x) store_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
+#define store_SHARED(w, ip, regs, mask, x) store_in(w, ip, regs, mask, x, VM_SPACE_SHARED)
+
 #define MEMORY_HANDLER(name, spaceid, access)                                                      \
     HANDLER(name##_##spaceid) {                                                                    \
         uint64_t space[32];                                                                        \
-        vm_access x = {.addr = addresses(ip, regs, space),                                         \
-                       .bias = (uint64_t)ip->imm - space_origin(VM_SPACE_##spaceid),               \
-                       .bytes = (unsigned)ip->bytes * ip->count,                                   \
-                       .space = VM_SPACE_##spaceid};                                               \
-        if (!access(w, ip, regs, mask, &x))                                                        \
+        vm_access x;                                                                               \
+        x.addr = addresses(ip, regs, space);                                                       \
+        x.bias = (uint64_t)ip->imm - space_origin(VM_SPACE_##spaceid);                             \
+        x.bytes = (unsigned)ip->bytes * ip->count;                                                 \
+        x.space = VM_SPACE_##spaceid;                                                              \
+        if (__builtin_expect(!access(w, ip, regs, mask, &x), 0))                                   \
             return NULL;                                                                           \
         NEXT;                                                                                      \
     }
@@ -68,14 +89,14 @@ static inline bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint3
             return NULL;                                                                           \
         NEXT;                                                                                      \
     }
-MEMORY_HANDLER(load, GLOBAL, load_from)
-MEMORY_HANDLER(load, SHARED, load_from)
+MEMORY_HANDLER(load, GLOBAL, load_GLOBAL)
+MEMORY_HANDLER(load, SHARED, load_SHARED)
 MEMORY_HANDLER(load, LOCAL, load_from)
 MEMORY_HANDLER(load, CONST, load_from)
 MEMORY_HANDLER(load, PARAM, load_from)
 GENERIC_HANDLER(load, load_from)
-MEMORY_HANDLER(store, GLOBAL, store_to)
-MEMORY_HANDLER(store, SHARED, store_to)
+MEMORY_HANDLER(store, GLOBAL, store_GLOBAL)
+MEMORY_HANDLER(store, SHARED, store_SHARED)
 MEMORY_HANDLER(store, LOCAL, store_to)
 GENERIC_HANDLER(store, store_to)
 

@@ -3,6 +3,29 @@
 #define LOAD_AS(type, p) (*(const type *)(const void *)(p))
 #define STORE_AS(type, p, v) (*(type *)(void *)(p) = (type)(v))
 
+/* Four words at once. */
+typedef uint32_t words4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+static ALWAYS_INLINE words4 words_at(const void *p) {
+    return *(const words4 *)p;
+}
+static ALWAYS_INLINE words4 pairs_at(const void *p, const void *q) {
+    typedef uint64_t pairs2 __attribute__((vector_size(16)));
+    return (words4)(pairs2){LOAD_AS(uint64_t, p), LOAD_AS(uint64_t, q)};
+}
+
+/* Rows become columns. */
+static ALWAYS_INLINE void turn_square(words4 *v) {
+    words4 a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
+    words4 b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+    words4 c = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+    words4 d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+    v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    v[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    v[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
 static inline uint64_t load_element(const uint8_t *p, unsigned bytes, bool is_signed) {
     switch (bytes) {
     case 1:
@@ -31,9 +54,17 @@ static inline void store_element(uint8_t *p, unsigned bytes, uint64_t v) {
     }
 }
 
-static void load_lanes(const vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_access *x,
-                       uint32_t mask) {
+static __attribute__((noinline)) void load_lanes(const vm_warp *w, const ptx_insn *ip,
+                                                 uint8_t *regs, const vm_access *x, uint32_t mask) {
     bool is_signed = ip->flags & PTX_F_SIGNED;
+    if (ip->bytes == 4 && ip->count == 1 && !ip->wide && x->space != VM_SPACE_LOCAL) {
+        uint32_t *d = SLOT(uint32_t, ip->v[0]);
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            d[i] = LOAD_AS(uint32_t, x->host + lane_offset(x, i));
+        }
+        return;
+    }
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         const uint8_t *p = lane_host(w, x, i);
@@ -70,7 +101,8 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
 }
 
 /* Elements of 1 or 2 bytes by a whole warp, side by side. */
-static inline void load_small(const ptx_insn *ip, uint8_t *regs, const uint8_t *from) {
+static __attribute__((noinline)) void load_small(const ptx_insn *ip, uint8_t *regs,
+                                                 const uint8_t *from) {
     uint32_t *d = SLOT(uint32_t, ip->v[0]);
     const uint16_t *halves = (const uint16_t *)(const void *)from;
     bool is_signed = ip->flags & PTX_F_SIGNED;
@@ -84,8 +116,44 @@ static inline void load_small(const ptx_insn *ip, uint8_t *regs, const uint8_t *
         LANES d[i] = halves[i];
 }
 
-static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs,
-                             const vm_access *x, uint32_t mask) {
+/* Of a whole warp, two or four elements of 4 bytes a lane: a square of four lanes at a time. */
+static __attribute__((noinline)) void load_words(const ptx_insn *ip, uint8_t *regs,
+                                                 const vm_access *x) {
+    const uint8_t *host = x->host + x->bias;
+    for (unsigned i = 0; i < 32; i += 4) {
+        const uint64_t *at = x->addr + i;
+        words4 v[4];
+        if (ip->count == 4) {
+            for (unsigned j = 0; j < 4; j++)
+                v[j] = words_at(host + at[j]);
+            turn_square(v);
+        } else {
+            words4 a = pairs_at(host + at[0], host + at[1]);
+            words4 b = pairs_at(host + at[2], host + at[3]);
+            v[0] = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+            v[1] = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        }
+        for (unsigned k = 0; k < ip->count; k++)
+            *(words4 *)(void *)(regs + ip->v[k] + 4ul * i) = v[k];
+    }
+}
+
+/* The same to memory, in order of the lanes. */
+static __attribute__((noinline)) void store_words(const ptx_insn *ip, const uint8_t *regs,
+                                                  const vm_access *x) {
+    uint8_t *host = x->host + x->bias;
+    for (unsigned i = 0; i < 32; i += 4) {
+        words4 v[4];
+        for (unsigned k = 0; k < 4; k++)
+            v[k] = words_at(regs + ip->v[k < ip->count ? k : 0] + 4ul * i);
+        turn_square(v);
+        for (unsigned j = 0; j < 4; j++)
+            memcpy(host + x->addr[i + j], &v[j], ip->count == 4 ? 16 : 8);
+    }
+}
+
+static ALWAYS_INLINE void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                    const vm_access *x, uint32_t mask) {
     const uint8_t *base = x->host + x->lo;
     if (mask == VM_FULL && x->how == CONTIGUOUS && ip->bytes < 4 && ip->count == 1 && !ip->wide &&
         x->space != VM_SPACE_LOCAL) {
@@ -104,6 +172,10 @@ static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs
                 load_groups(ip, regs, x, 16, k);
             else
                 load_groups(ip, regs, x, 8, k);
+        return;
+    }
+    if (ip->bytes == 4 && x->how != UNIFORM && (count == 2 || count == 4)) {
+        load_words(ip, regs, x);
         return;
     }
     for (unsigned k = 0; k < count; k++) {
@@ -134,8 +206,8 @@ static inline void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs
     }
 }
 
-static inline void store_data(const vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
-                              const vm_access *x, uint32_t mask) {
+static ALWAYS_INLINE void store_data(const vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                                     const vm_access *x, uint32_t mask) {
     if (mask == VM_FULL && x->how == CONTIGUOUS && ip->count == 1 && x->space != VM_SPACE_LOCAL &&
         ip->bytes >= 4 && (ip->bytes == 8) == ip->wide) {
         memcpy(x->host + x->lo, regs + ip->v[0], ip->bytes == 4 ? 128 : 256);
@@ -145,6 +217,19 @@ static inline void store_data(const vm_warp *w, const ptx_insn *ip, const uint8_
         size_t each = (size_t)x->lanes * ip->bytes;
         for (unsigned g = 0; g < 32; g += x->lanes)
             memcpy(x->host + lane_offset(x, g), regs + ip->v[0] + (size_t)g * ip->bytes, each);
+        return;
+    }
+    if (mask == VM_FULL && ip->bytes == 4 && (ip->count == 2 || ip->count == 4) && !ip->wide &&
+        x->space != VM_SPACE_LOCAL) {
+        store_words(ip, regs, x);
+        return;
+    }
+    if (ip->bytes == 4 && ip->count == 1 && !ip->wide && x->space != VM_SPACE_LOCAL) {
+        const uint32_t *d = CSLOT(uint32_t, ip->v[0]);
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            STORE_AS(uint32_t, x->host + lane_offset(x, i), d[i]);
+        }
         return;
     }
     for (uint32_t left = mask; left; left &= left - 1) {

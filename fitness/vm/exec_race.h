@@ -249,62 +249,116 @@ static inline bool is_own(uint32_t e, const race_access *a, unsigned lane) {
     return (e & ~(uint32_t)VM_RACE_WRITTEN) == (a->stamp | lane_bits(lane));
 }
 
+/* Has the entry another stamp of this warp? *known: one that has, of those seen. */
+static inline bool of_earlier_stamp(const vm_warp *w, uint32_t e, uint32_t *known) {
+    uint32_t stamp = e >> VM_RACE_SHIFT;
+    if (stamp == *known)
+        return true;
+    if (stamp == w->stamp || stamp > VM_RACE_STAMPS ||
+        vm_race_owner(w->state, stamp) != vm_race_self(w))
+        return false;
+    *known = stamp;
+    return true;
+}
+
+/* Of `each` words a lane. */
+static ALWAYS_INLINE bool writes_met(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                     const race_access *a, unsigned each, uint32_t *written) {
+    const uint32_t *writes = planes_of(w, x->space).writes;
+    uint32_t all = *written, known = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t at = lane_offset(x, i) / 4;
+        for (unsigned k = 0; k < each; k++) {
+            uint32_t e = writes[at + k];
+            if (e > a->horizon && !is_own(e, a, i) && !of_earlier_stamp(w, e, &known))
+                return true;
+            all &= e;
+        }
+    }
+    *written = all;
+    return false;
+}
 /* Writes that a weak load may meet; the written bits that all have go to `written`. */
 static inline bool load_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
                                   const race_access *a, uint32_t *written) {
-    const uint32_t *writes = planes_of(w, x->space).writes;
-    bool met = false;
+    return x->bytes == 4 ? !writes_met(w, x, mask, a, 1, written)
+                         : !writes_met(w, x, mask, a, words_of(x), written);
+}
+
+static inline uint32_t kept_of_read(uint32_t old, uint32_t own, uint32_t horizon, unsigned lane,
+                                    uint32_t others);
+static ALWAYS_INLINE void read_each(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                    race_access a, unsigned each) {
+    uint32_t *reads = planes_of(w, x->space).reads, own = a.stamp >> VM_RACE_SHIFT;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t at = lane_offset(x, i) / 4;
-        for (unsigned k = 0; k < words_of(x); k++) {
-            uint32_t e = writes[at + k];
-            met |= e > a->horizon && !is_own(e, a, i);
-            *written &= e;
+        for (unsigned k = 0; k < each; k++) {
+            uint32_t old = reads[at + k], entry = a.stamp | lane_bits(i);
+            reads[at + k] = a.lone || old <= a.horizon
+                                ? entry | kept_of_read(old, own, a.horizon, i, VM_RACE_WARPS)
+                                : merged_read(w, old, &a, i);
         }
     }
-    return !met;
 }
-
+/* Weak reads. */
 static inline void read_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
                               const race_access *a) {
-    uint32_t *reads = planes_of(w, x->space).reads;
-    for (uint32_t left = mask; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        uint64_t at = lane_offset(x, i) / 4;
-        for (unsigned k = 0; k < words_of(x); k++)
-            reads[at + k] = merged_read(w, reads[at + k], a, i);
-    }
+    if (x->bytes == 4)
+        read_each(w, x, mask, *a, 1);
+    else
+        read_each(w, x, mask, *a, words_of(x));
 }
 
-/* False: look closer. An entry of a read has to be this lane's own to the last bit: weak, and of no
- * other lane, warp or block. */
-static inline bool store_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
-                                   const race_access *a) {
+/* Writes or reads that a weak store may meet, of `each` words a lane. An entry of a read has to be
+ * this lane's own to the last bit, of no other lane, warp or block; or the warp's alone before. */
+static ALWAYS_INLINE bool accesses_met(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                       const race_access *a, unsigned each) {
     race_planes p = planes_of(w, x->space);
-    bool met = false;
+    uint32_t known = 0, several = VM_RACE_WARPS | VM_RACE_BLOCKS;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t at = lane_offset(x, i) / 4;
-        for (unsigned k = 0; k < words_of(x); k++) {
+        for (unsigned k = 0; k < each; k++) {
             uint32_t e = p.writes[at + k], r = p.reads[at + k];
-            met |= (e > a->horizon && !is_own(e, a, i)) ||
-                   (r > a->horizon && r != (a->stamp | lane_bits(i)));
+            if (e > a->horizon && !is_own(e, a, i) && !of_earlier_stamp(w, e, &known))
+                return true;
+            if (r > a->horizon && r != (a->stamp | lane_bits(i)) &&
+                (r & several || !of_earlier_stamp(w, r, &known)))
+                return true;
         }
     }
-    return !met;
+    return false;
+}
+/* False: look closer. */
+static inline bool store_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                   const race_access *a) {
+    return x->bytes == 4 ? !accesses_met(w, x, mask, a, 1)
+                         : !accesses_met(w, x, mask, a, words_of(x));
 }
 
-/* Entries of a weak store by the lanes of `mask`, of words that have one entry each. */
-static inline void write_words(const vm_warp *w, const vm_access *x, uint32_t mask,
-                               uint32_t stamp) {
-    uint32_t *writes = planes_of(w, x->space).writes;
+/* Entries of a weak store by the lanes of `mask`, of words that have one entry each; marks them as
+ * written. Do lanes share words? */
+static ALWAYS_INLINE bool write_each(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                     uint32_t stamp, unsigned each) {
+    uint32_t *writes = planes_of(w, x->space).writes, shared = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t at = lane_offset(x, i) / 4;
-        for (unsigned k = 0; k < words_of(x); k++)
-            writes[at + k] = stamp | lane_bits(i) | (writes[at + k] & VM_RACE_WRITTEN);
+        for (unsigned k = 0; k < each; k++)
+            writes[at + k] = stamp | lane_bits(i) | VM_RACE_WRITTEN;
     }
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        shared |= (writes[lane_offset(x, i) / 4] & VM_RACE_LANE) ^ lane_bits(i);
+    }
+    return shared != 0;
+}
+static inline bool write_words(const vm_warp *w, const vm_access *x, uint32_t mask,
+                               uint32_t stamp) {
+    return x->bytes == 4 ? write_each(w, x, mask, stamp, 1)
+                         : write_each(w, x, mask, stamp, words_of(x));
 }
 
 /* ---- loads */
@@ -499,12 +553,9 @@ static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
     return load_lanes_race(w, ip, x, mask);
 }
 
-/* check_initialised and race_load in one look at the entries. A race says more than a read of what
- * was not written. */
-static inline bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
-    bool init = needs_init(w, x);
-    if (!races_matter(w, x))
-        return !init || check_initialised(w, ip, x, mask);
+/* Both checks where races matter; `init`: also that what is read was written. */
+static __attribute__((noinline)) bool
+check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, bool init) {
     row_state s = {0, VM_RACE_WRITTEN};
     race_access r = race_access_of(w, ip, x, ip->strong);
     if (x->bytes >= 4 && !ip->strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
@@ -517,6 +568,16 @@ static inline bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x
         return true;
     }
     return load_lanes_race(w, ip, x, mask) && (!init || check_lanes_initialised(w, ip, x, mask));
+}
+
+/* check_initialised and race_load in one look at the entries. A race says more than a read of what
+ * was not written. */
+static ALWAYS_INLINE bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
+                                     uint32_t mask) {
+    bool init = needs_init(w, x);
+    if (!races_matter(w, x))
+        return !init || check_initialised(w, ip, x, mask);
+    return check_load_race(w, ip, x, mask, init);
 }
 
 /* ---- stores */
@@ -575,25 +636,11 @@ static void write_lane(vm_warp *w, const vm_access *x, unsigned lane, uint32_t e
     }
 }
 
-static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_insn *ip,
-                                                       const uint8_t *regs, const vm_access *x,
-                                                       uint32_t mask, race_access a) {
+/* The lanes of this weak store that share a word. */
+static __attribute__((noinline)) bool check_sharing(vm_warp *w, const ptx_insn *ip,
+                                                    const uint8_t *regs, const vm_access *x,
+                                                    uint32_t mask) {
     race_planes p = planes_of(w, x->space);
-    if (ip->strong && w->ranked) {
-        vm_rank_reach(w, ip, false);
-        a = race_access_of(w, ip, x, true);
-    }
-    bool apart = x->bytes >= 4 && !ip->strong && store_meets_old(w, x, mask, &a);
-    for (uint32_t left = apart ? 0 : mask; left; left &= left - 1)
-        if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), &a))
-            return false;
-    uint32_t how = ip->strong ? strong_how(w, ip, VM_RACE_WEAK) : VM_RACE_WEAK;
-    if (apart)
-        write_words(w, x, mask, a.stamp);
-    for (uint32_t left = apart ? 0 : mask; left; left &= left - 1)
-        write_lane(w, x, (unsigned)__builtin_ctz(left), a.stamp | how << VM_RACE_HOW_SHIFT);
-    if (ip->strong)
-        return true;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint32_t *e = cells_of(w, x, p, i, 0).writes;
@@ -605,6 +652,22 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
         *e |= VM_RACE_WEAK_MANY << VM_RACE_HOW_SHIFT;
     }
     return true;
+}
+
+static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_insn *ip,
+                                                       const uint8_t *regs, const vm_access *x,
+                                                       uint32_t mask, race_access a) {
+    if (ip->strong && w->ranked) {
+        vm_rank_reach(w, ip, false);
+        a = race_access_of(w, ip, x, true);
+    }
+    for (uint32_t left = mask; left; left &= left - 1)
+        if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), &a))
+            return false;
+    uint32_t how = ip->strong ? strong_how(w, ip, VM_RACE_WEAK) : VM_RACE_WEAK;
+    for (uint32_t left = mask; left; left &= left - 1)
+        write_lane(w, x, (unsigned)__builtin_ctz(left), a.stamp | how << VM_RACE_HOW_SHIFT);
+    return ip->strong || check_sharing(w, ip, regs, x, mask);
 }
 
 static ALWAYS_INLINE bool words_old(const uint32_t *entries, unsigned n, uint32_t horizon) {
@@ -686,27 +749,33 @@ static inline bool store_rows_race(const vm_warp *w, const vm_access *x, uint32_
                           : store_groups_race(w, x, 8, words_of(x), mine, horizon);
 }
 
-static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
-                              const vm_access *x, uint32_t mask) {
-    if (!races_matter(w, x))
-        return true;
+/* *marked: it marked the words as written. */
+static __attribute__((noinline)) bool check_store_race(vm_warp *w, const ptx_insn *ip,
+                                                       const uint8_t *regs, const vm_access *x,
+                                                       uint32_t mask, bool *marked) {
     race_access a = race_access_of(w, ip, x, ip->strong);
-    if (mask == VM_FULL && x->bytes >= 4 && !ip->strong &&
-        store_rows_race(w, x, a.stamp, a.horizon))
+    *marked = x->bytes >= 4 && !ip->strong;
+    if (*marked && mask == VM_FULL && store_rows_race(w, x, a.stamp, a.horizon))
         return true;
+    if (*marked && store_meets_old(w, x, mask, &a))
+        return !write_words(w, x, mask, a.stamp) || check_sharing(w, ip, regs, x, mask);
+    *marked = false;
     return store_lanes_race(w, ip, regs, x, mask, a);
 }
 
+static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                              const vm_access *x, uint32_t mask) {
+    bool marked;
+    return !races_matter(w, x) || check_store_race(w, ip, regs, x, mask, &marked);
+}
+
 /* race_store and note_write in one look at the entries. */
-static inline bool check_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
-                               const vm_access *x, uint32_t mask) {
-    if (!races_matter(w, x))
-        return note_write(w, ip, x, mask);
-    race_access a = race_access_of(w, ip, x, ip->strong);
-    if (mask == VM_FULL && x->bytes >= 4 && !ip->strong &&
-        store_rows_race(w, x, a.stamp, a.horizon))
-        return allow_write(w, ip, x, mask);
-    return store_lanes_race(w, ip, regs, x, mask, a) && note_write(w, ip, x, mask);
+static ALWAYS_INLINE bool check_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                                      const vm_access *x, uint32_t mask) {
+    bool marked = false;
+    if (races_matter(w, x) && !check_store_race(w, ip, regs, x, mask, &marked))
+        return false;
+    return marked ? allow_write(w, ip, x, mask) : note_write(w, ip, x, mask);
 }
 
 /* An atomic reads and writes, strongly; lanes of one instruction take turns. What it overwrites

@@ -94,6 +94,39 @@ static ALWAYS_INLINE void look_at_row(row_state *s, const uint32_t *writes, unsi
     *s = (row_state){newest, written};
 }
 
+/* Of a word a lane, which lies so far behind `base` as its address says. */
+static ALWAYS_INLINE void look_at_words(row_state *s, const uint8_t *base, const uint64_t *addr) {
+    uint32_t newest = s->newest, written = s->written;
+    LANES {
+        uint32_t e = LOAD_AS(uint32_t, base + addr[i]);
+        newest = e > newest ? e : newest;
+        written &= e;
+    }
+    *s = (row_state){newest, written};
+}
+
+/* Of 8 or 16 bytes a lane, which lie there as above. */
+static ALWAYS_INLINE void look_at_vectors(row_state *s, const uint8_t *base, const uint64_t *addr,
+                                          unsigned bytes) {
+    words4 newest = {0}, written = ~newest;
+    for (unsigned i = 0; i < 32; i += 2) {
+        const uint8_t *p = base + addr[i], *q = base + addr[i + 1];
+        words4 e = bytes == 16 ? words_at(p) : pairs_at(p, q), later = (words4)(e > newest);
+        newest = (e & later) | (newest & ~later);
+        written &= e;
+        if (bytes != 16)
+            continue;
+        e = words_at(q);
+        later = (words4)(e > newest);
+        newest = (e & later) | (newest & ~later);
+        written &= e;
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        s->newest = newest[k] > s->newest ? newest[k] : s->newest;
+        s->written &= written[k];
+    }
+}
+
 /* The entries of an access of whole words; false: not in one of the patterns. */
 static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t mask,
                                   row_state *s) {
@@ -103,14 +136,9 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
     else if (x->how == CONTIGUOUS)
         look_at_row(s, writes + x->lo / 4, 32 * words_of(x));
     else if (x->lanes == 1 && x->bytes > 4)
-        for (unsigned i = 0; i < 32; i++)
-            look_at_row(s, writes + lane_offset(x, i) / 4, words_of(x));
+        look_at_vectors(s, (const uint8_t *)writes + x->bias, x->addr, x->bytes);
     else if (mask == VM_FULL && x->bytes == 4 && x->lanes <= 1)
-        LANES {
-            uint32_t e = writes[lane_offset(x, i) / 4];
-            s->newest = e > s->newest ? e : s->newest;
-            s->written &= e;
-        }
+        look_at_words(s, (const uint8_t *)writes + x->bias, x->addr);
     else if (x->lanes)
         for (unsigned i = 0; i < 32; i += x->lanes)
             look_at_row(s, writes + lane_offset(x, i) / 4, group_words(x));
@@ -119,10 +147,17 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
     return true;
 }
 
-/* The same of any access of whole words. */
+/* The written bits of any access of whole words. */
 static inline void look_at_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
                                  row_state *s) {
     const uint32_t *writes = planes_of(w, x->space).writes;
+    if (x->bytes == 4) {
+        uint32_t written = s->written; /* nobody asks for the newest */
+        for (uint32_t left = mask; left; left &= left - 1)
+            written &= writes[lane_offset(x, (unsigned)__builtin_ctz(left)) / 4];
+        s->written = written;
+        return;
+    }
     for (uint32_t left = mask; left; left &= left - 1)
         look_at_row(s, writes + lane_offset(x, (unsigned)__builtin_ctz(left)) / 4, words_of(x));
 }
@@ -207,6 +242,11 @@ static inline void mark_written(const vm_warp *w, const vm_access *x, uint32_t m
     uint32_t *writes = planes_of(w, x->space).writes;
     if (x->how != SCATTERED && x->bytes >= 4) {
         mark_row(writes + x->lo / 4, (unsigned)(x->hi - x->lo) / 4);
+        return;
+    }
+    if (x->bytes == 4) {
+        for (uint32_t left = mask; left; left &= left - 1)
+            writes[lane_offset(x, (unsigned)__builtin_ctz(left)) / 4] |= VM_RACE_WRITTEN;
         return;
     }
     for (uint32_t left = mask; left; left &= left - 1) {

@@ -63,10 +63,13 @@ static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
     w->polls = 0;
     vm_race_warp(w);
     uint64_t local = s->entry->local_bytes;
+    if (w->local_used) { /* no block sees what another left */
+        memset(w->local, 0, w->local_capacity * VM_LANES);
+        memset(w->local_written, 0, w->local_capacity / 8 * VM_LANES);
+    }
     if (!vm_local_grow(w, local ? local : 64))
         return false;
-    memset(w->local, 0, w->local_capacity * VM_LANES); /* no block sees what another left */
-    memset(w->local_written, 0, w->local_capacity / 8 * VM_LANES);
+    w->local_used = local;
     vm_frame *frame = vm_frame_take(w, (uint32_t)(s->entry - s->module->funcs));
     if (!frame)
         return false;

@@ -106,12 +106,12 @@ typedef struct vm_mbarrier {
     uint32_t stamp;  /* races: the newest when its last phase ended */
 } vm_mbarrier;
 
-/* Where the lanes of a whole warp point, kept for the next access through the same register
+/* Where a warp's lanes point, kept for the next access of the same lanes through the same register
  * (ptx_looks.c). */
 typedef struct vm_look {
-    bool whole;                /* all lanes took part; else nothing here is known */
+    uint32_t mask;             /* the lanes that took part */
     uint8_t how, group, lanes; /* as of vm_access */
-    uint16_t passes;           /* of an access of shared memory; 0: not counted yet */
+    uint8_t passes;            /* of an access of shared memory; 0: not counted yet */
     uint64_t lo, hi, bias;     /* as of vm_access */
 } vm_look;
 
@@ -156,7 +156,8 @@ struct vm_warp {
     uint8_t *local;   /* local_capacity bytes for each lane */
     uint64_t *local_written;
     uint64_t local_capacity;
-    vm_frame **levels; /* frames of called functions by depth, from 1: lanes share them */
+    uint64_t local_used; /* the most of it that a lane could reach since it was cleared */
+    vm_frame **levels;   /* frames of called functions by depth, from 1: lanes share them */
     size_t level_count;
     uint64_t ticks;
     uint32_t polls;                /* looks since it last changed something */
@@ -359,8 +360,15 @@ void vm_race_end(vm_session *x);
 void vm_race_block(vm_state *s, vm_block *b);
 void vm_race_stamp(vm_warp *w);   /* gives the warp a new stamp */
 void vm_race_acquire(vm_warp *w); /* all until now is ordered before the warp */
-uint64_t vm_race_owner(const vm_state *s, uint32_t stamp); /* UINT64_MAX: an earlier launch */
-uint64_t vm_race_self(const vm_warp *w);
+static inline uint64_t vm_race_self(const vm_warp *w) {
+    return ((uint64_t)w->state->rank << 32 | w->block->linear) << 5 | w->index;
+}
+/* UINT64_MAX: an earlier launch. */
+static inline uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
+    const vm_races *r = s->races;
+    return stamp > r->first_stamp ? r->owners[stamp - r->first_stamp - 1] & VM_RACE_OWNER
+                                  : UINT64_MAX;
+}
 /* The entries a byte of a word; makes them from the word's where it has none. Never NULL. */
 vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
 /* A word that has entries a byte gets one again if all is ordered before everybody; else false. */

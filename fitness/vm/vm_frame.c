@@ -244,6 +244,7 @@ void vm_frames_free(vm_state *s) {
 
 /* Local memory of all lanes grows to at least `bytes` each; what stands in it stays. */
 bool vm_local_grow(vm_warp *w, uint64_t bytes) {
+    w->local_used = bytes > w->local_used ? bytes : w->local_used;
     if (bytes <= w->local_capacity)
         return true;
     uint64_t wanted = (bytes + bytes / 2 + 63) / 64 * 64;

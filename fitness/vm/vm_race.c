@@ -41,16 +41,6 @@ void vm_race_end(vm_session *x) {
     leave_words(&x->races, x->ranks[0].memory);
 }
 
-uint64_t vm_race_self(const vm_warp *w) {
-    return ((uint64_t)w->state->rank << 32 | w->block->linear) << 5 | w->index;
-}
-
-uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
-    const vm_races *r = s->races;
-    return stamp > r->first_stamp ? r->owners[stamp - r->first_stamp - 1] & VM_RACE_OWNER
-                                  : UINT64_MAX;
-}
-
 static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
     for (uint64_t i = 0; i < bytes / 4; i++)
         if (writes[i] >> VM_RACE_SHIFT != VM_RACE_GAP)
