@@ -153,7 +153,8 @@ typedef struct tally {
     unsigned ok, looks;
 } tally;
 
-static void check_program(shared_rig *r, const program *p, unsigned isa, tally *t) {
+static void check_program(shared_rig *r, const program *p, uint32_t threads, unsigned isa,
+                          tally *t) {
     static uint32_t out[WRITTEN_WORDS];
     vm_module *shared = rig_load(text, p->shared), *apart = rig_load(text, p->apart);
     params given = {r->table_at, r->out_at};
@@ -161,9 +162,9 @@ static void check_program(shared_rig *r, const program *p, unsigned isa, tally *
     vm_module_set_isa(apart, isa);
     assert_int_equal(shared_looks(apart), 0);
     t->looks += shared_looks(shared);
-    vm_result a = rig_run(r, apart, 32, &given, 0);
+    vm_result a = rig_run(r, apart, threads, &given, 0);
     memcpy(out, r->out, sizeof out);
-    vm_result b = rig_run(r, shared, 32, &given, 0);
+    vm_result b = rig_run(r, shared, threads, &given, 0);
     if (a.ok != b.ok || (!a.ok && (a.trap.kind != b.trap.kind || a.trap.address != b.trap.address)))
         fail_msg("apart: %s; shared: %s; of\n%s", a.ok ? "ok" : a.trap.message,
                  b.ok ? "ok" : b.trap.message, p->shared);
@@ -192,7 +193,8 @@ static void test_looks(void **state) {
         r.random = 11;
         for (unsigned i = 0; i < PROGRAMS; i++) {
             draw_program(&r, p);
-            check_program(&r, p, isa, &t);
+            uint32_t threads = i % 2 ? 32 : 1 + rig_draw(&r, 31); /* whole warps, and others */
+            check_program(&r, p, threads, isa, &t);
         }
         assert_in_range(t.ok, PROGRAMS / 5, PROGRAMS - PROGRAMS / 10); /* some of each */
         assert_true(t.looks > PROGRAMS);
