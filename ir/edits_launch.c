@@ -135,17 +135,21 @@ static bool draw_min_blocks(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit
 }
 
 /* PTX ISA: .minnctapersm needs .maxntid, and goes with no .maxnreg. */
-static ev_status apply_min_blocks(ir_work *w, const ir_edit *edit, ev_error *err) {
+static ev_status need_min_blocks(const ir_work *w, const ir_edit *edit, ev_error *err) {
     EV_TRY(need_option(edit, 1, 32, err));
     if (has_annotation(w, "maxnreg"))
         return ev_fail(err, EV_BAD,
                        "the kernel limits its registers; min-blocks cannot stand "
                        "beside that");
-    if (!has_annotation(w, "maxntidx")) {
-        if (block_threads(w->base) == 0)
-            return ev_fail(err, EV_BAD, "min-blocks needs a block size that all launches have");
+    if (!has_annotation(w, "maxntidx") && block_threads(w->base) == 0)
+        return ev_fail(err, EV_BAD, "min-blocks needs a block size that all launches have");
+    return EV_OK;
+}
+
+static ev_status apply_min_blocks(ir_work *w, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_min_blocks(w, edit, err));
+    if (!has_annotation(w, "maxntidx"))
         annotate_threads(w, block_threads(w->base));
-    }
     annotate(w, "minctasm", (uint32_t)edit->option);
     return EV_OK;
 }
@@ -169,12 +173,17 @@ static bool draw_max_registers(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *e
     return !has_annotation(w, "minctasm");
 }
 
-static ev_status apply_max_registers(ir_work *w, const ir_edit *edit, ev_error *err) {
+static ev_status need_max_registers(const ir_work *w, const ir_edit *edit, ev_error *err) {
     EV_TRY(need_option(edit, 16, 255, err));
     if (has_annotation(w, "minctasm"))
         return ev_fail(err, EV_BAD,
                        "the kernel asks for blocks an SM; max-registers cannot stand "
                        "beside that");
+    return EV_OK;
+}
+
+static ev_status apply_max_registers(ir_work *w, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_max_registers(w, edit, err));
     annotate(w, "maxnreg", (uint32_t)edit->option);
     return EV_OK;
 }
@@ -186,6 +195,12 @@ static void describe_max_registers(const ir_work *w, const ir_edit *edit, ev_str
 
 const ir_rule ir_rule_MAX_REGISTERS = {any_site, draw_max_registers, apply_max_registers,
                                        describe_max_registers};
+
+bool ir_knob_fits(const ir_work *w, const ir_edit *edit) {
+    if (edit->kind == IR_EDIT_MIN_BLOCKS)
+        return need_min_blocks(w, edit, NULL) == EV_OK;
+    return edit->kind == IR_EDIT_MAX_REGISTERS && need_max_registers(w, edit, NULL) == EV_OK;
+}
 
 /* ---- pipeline ---------------------------------------------------------------------------------
  */

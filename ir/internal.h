@@ -231,6 +231,9 @@ ev_status ir_apply_operand(ir_work *work, const ir_edit *edit, ev_error *err) EV
 
 void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 
+/* Whether a min-blocks or max-registers could be applied; others never. */
+bool ir_knob_fits(const ir_work *work, const ir_edit *edit);
+
 /* ---- help for rules ---------------------------------------------------------------------------
  */
 

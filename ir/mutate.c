@@ -7,12 +7,15 @@
 /* How many draws of a site and operands are tried before a kind is said to have no place. */
 enum { DRAWS = 12 };
 
-/* The parent's edited module. */
+/* The base's module with the first `edits` of the genome's, less those of the kind `without`;
+ * IR_EDIT_COUNT: all of them. */
 static ev_status open_edited(const ir_base *base, const ir_genome *genome, size_t edits,
-                             ir_work **out, ev_error *err) {
+                             ir_edit_kind without, ir_work **out, ev_error *err) {
     ir_work *work;
     EV_TRY(ir_work_open(base, &work, err));
     for (size_t i = 0; i < edits; i++) {
+        if (ir_genome_edit_kind(genome, i) == without)
+            continue;
         ev_status status = ir_work_replay(work, ir_genome_edit(genome, i), err);
         if (status != EV_OK) {
             ir_work_close(work);
@@ -69,9 +72,35 @@ static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
     return false;
 }
 
+/* Edits that only mark what is there. No use is left to repair, so they are whole once drawn. */
+static bool only_marks(ir_edit_kind kind) {
+    switch (kind) {
+    case IR_EDIT_CACHE:
+    case IR_EDIT_ALIGN:
+    case IR_EDIT_ALIGN_ARGUMENT:
+    case IR_EDIT_FAST_MATH:
+    case IR_EDIT_CHAIN_MATH:
+    case IR_EDIT_NO_WRAP:
+    case IR_EDIT_UNROLL:
+        return true;
+    default:
+        return ir_edit_is_knob(kind);
+    }
+}
+
+/* Seals an edit; EV_BAD: the parent has it. */
+static ev_status seal_new(const ir_genome *parent, ir_edit *edit, ev_error *err) {
+    if (!ir_edit_seal(edit))
+        return ev_fail_memory(err, sizeof *edit);
+    if (ir_genome_holds(parent, &edit->key))
+        return ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(edit->kind));
+    return EV_OK;
+}
+
 /* One draw. `*spoilt`: the module was altered and must be made anew. */
-static ev_status draw_once(ir_work *work, const ir_sites *sites, const ir_hints *hints, ev_pcg *rng,
-                           ir_edit *edit, bool *spoilt, ev_error *err) {
+static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_sites *sites,
+                           const ir_hints *hints, ev_pcg *rng, ir_edit *edit, bool *spoilt,
+                           ev_error *err) {
     ir_site site = draw_site(work, sites, hints->heat, rng);
     *spoilt = false;
     work->tag = 0;
@@ -79,10 +108,13 @@ static ev_status draw_once(ir_work *work, const ir_sites *sites, const ir_hints 
         return ev_fail(err, EV_BAD, "%s: no operands for it there", ir_edit_name(edit->kind));
     if (is_spent(hints, edit))
         return ev_fail(err, EV_BAD, "%s: that one is spent", ir_edit_name(edit->kind));
-    *spoilt = true;
+    bool whole = only_marks(edit->kind);
+    if (whole)
+        EV_TRY(seal_new(parent, edit, err));
+    *spoilt = !whole;
     EV_TRY(ir_work_apply(work, edit, rng, err));
-    if (!ir_edit_seal(edit))
-        return ev_fail_memory(err, sizeof *edit);
+    if (!whole)
+        EV_TRY(seal_new(parent, edit, err));
     ir_work_seal(work, edit->tag);
     return EV_OK;
 }
@@ -96,7 +128,8 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
     ev_status status = EV_BAD;
     for (int i = 0; i < DRAWS && status == EV_BAD; i++) {
         if (!*edited)
-            EV_TRY(open_edited(base, parent, ir_genome_edit_count(parent), edited, err));
+            EV_TRY(open_edited(base, parent, ir_genome_edit_count(parent), IR_EDIT_COUNT, edited,
+                               err));
         if (!sites.arena)
             sites = list_sites(*edited, kind);
         if (sites.count == 0) {
@@ -106,9 +139,7 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
         }
         ir_edit edit = {.kind = kind};
         bool spoilt;
-        status = draw_once(*edited, &sites, hints, rng, &edit, &spoilt, err);
-        if (status == EV_OK && ir_genome_holds(parent, &edit.key))
-            status = ev_fail(err, EV_BAD, "%s: the parent has this edit", ir_edit_name(kind));
+        status = draw_once(*edited, parent, &sites, hints, rng, &edit, &spoilt, err);
         if (status == EV_OK)
             *out = edit;
         else
@@ -130,14 +161,40 @@ static bool loses_traces(const ir_genome *parent, ir_edit_kind kind) {
     return loses && ir_edit_is_knob(kind) && kind != IR_EDIT_PIPELINE;
 }
 
+static bool knobs_fit(const ir_work *work, const ir_genome *genome, ir_edit_kind kind) {
+    bool fit = true;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        fit &=
+            ir_genome_edit_kind(genome, i) != kind || ir_knob_fits(work, ir_genome_edit(genome, i));
+    return fit;
+}
+
+/* Opens the parent's module without the knob whose place is to be taken, as the child has it. Where
+ * the parent's own fits there, the same is drawn as in the parent's module; false: elsewhere. */
+static bool open_without(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
+                         ir_work **edited) {
+    if (*edited || kind == IR_EDIT_MAX_THREADS ||
+        open_edited(base, parent, ir_genome_edit_count(parent), kind, edited, NULL) != EV_OK)
+        return false;
+    if (knobs_fit(*edited, parent, kind))
+        return true;
+    drop_edited(edited);
+    return false;
+}
+
 ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                            const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
                            ev_error *err) {
     static const ir_hints nothing = {0};
     ir_edit edit;
-    EV_TRY(draw_edit(base, parent, kind, hints ? hints : &nothing, rng, edited, &edit, err));
-    if (loses_traces(parent, kind))
+    bool loses = loses_traces(parent, kind);
+    bool without = loses && open_without(base, parent, kind, edited);
+    ev_status status =
+        draw_edit(base, parent, kind, hints ? hints : &nothing, rng, edited, &edit, err);
+    /* What is the child's is not the parent's. */
+    if ((status == EV_OK && loses && !without) || (status != EV_OK && without))
         drop_edited(edited);
+    EV_TRY(status);
     ir_genome *child = ir_genome_clone(parent);
     if (!child)
         ir_edit_clear(&edit);
@@ -171,7 +228,7 @@ void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]) {
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
                            ev_error *err) {
     ir_work *work;
-    EV_TRY(open_edited(base, genome, index, &work, err));
+    EV_TRY(open_edited(base, genome, index, IR_EDIT_COUNT, &work, err));
     const ir_edit *edit = ir_genome_edit(genome, index);
     work->tag = edit->tag;
     ir_rule_of(edit->kind)->describe(work, edit, out);

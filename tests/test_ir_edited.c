@@ -146,10 +146,71 @@ static void a_knob_that_is_replaced_is_not_handed_over(void **state) {
     ir_base_free(base);
 }
 
+/* The child's module is then opened without the parent's knob. */
+static void a_knob_is_replaced_before_the_module_is_made(void **state) {
+    (void)state;
+    static const ir_edit_kind kinds[] = {IR_EDIT_MAX_REGISTERS, IR_EDIT_MIN_BLOCKS};
+    ir_base *base = load(EVERYTHING, true);
+    for (size_t k = 0; k < 2; k++) {
+        ir_genome *genome = bare(true);
+        ir_edited *edited = NULL;
+        ev_pcg rng = ev_pcg_child(7, 0, 0, (uint32_t)k);
+        ev_error err;
+        counts n = {0};
+        for (int i = 0; i < 4; i++) {
+            ir_edit_kind kind = i == 0 ? IR_EDIT_SINK : kinds[k];
+            ir_genome *child = NULL;
+            while (ir_mutate_edited(base, genome, kind, NULL, &rng, &edited, &child, &err) ==
+                   EV_BAD)
+                assert_true(i > 0);
+            assert_non_null(child);
+            assert_non_null(edited);
+            compare(base, child, edited, &n);
+            edited = NULL;
+            ir_genome_free(genome);
+            genome = child;
+        }
+        assert_int_equal(n.verified, 4);
+        assert_int_equal(ir_genome_edit_count(genome), 2);
+        ir_genome_free(genome);
+    }
+    ir_base_free(base);
+}
+
+static ir_genome *genome_of(const char *text) {
+    ev_error err;
+    ir_genome *genome = NULL;
+    json_t *json = json_loads(text, 0, NULL);
+    assert_int_equal(ir_genome_from_json(json, &genome, &err), EV_OK);
+    json_decref(json);
+    return genome;
+}
+
+/* Without the one of them that is to be replaced, it could be made. */
+static void two_knobs_that_exclude_each_other_stay_refused(void **state) {
+    (void)state;
+    ir_base *base = load(EVERYTHING, true);
+    ir_genome *genome = genome_of("{\"start\":\"textbook\",\"base\":\"optimised\","
+                                  "\"edits\":[{\"kind\":\"min-blocks\",\"option\":2},"
+                                  "{\"kind\":\"max-registers\",\"option\":64}]}");
+    for (ir_edit_kind kind = IR_EDIT_MIN_BLOCKS; kind <= IR_EDIT_MAX_REGISTERS; kind++) {
+        ir_genome *child = NULL;
+        ev_error err;
+        ev_pcg rng = ev_pcg_seed(1, 2), same = rng;
+        assert_int_equal(ir_mutate(base, genome, kind, NULL, &rng, &child, &err), EV_BAD);
+        assert_non_null(strstr(err.text, "edit 1 (max-registers)"));
+        assert_memory_equal(&same, &rng, sizeof rng);
+    }
+    ir_genome_free(genome);
+    ir_base_free(base);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_drawn_module_is_the_replayed_one),
         cmocka_unit_test(a_knob_that_is_replaced_is_not_handed_over),
+        cmocka_unit_test(a_knob_is_replaced_before_the_module_is_made),
+        cmocka_unit_test(two_knobs_that_exclude_each_other_stay_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
