@@ -111,7 +111,7 @@ static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_site
     bool whole = only_marks(edit->kind);
     if (whole)
         EV_TRY(seal_new(parent, edit, err));
-    *spoilt = !whole;
+    *spoilt = true;
     EV_TRY(ir_work_apply(work, edit, rng, err));
     if (!whole)
         EV_TRY(seal_new(parent, edit, err));
