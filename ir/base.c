@@ -507,6 +507,8 @@ ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) {
 void ir_base_free(ir_base *base) {
     if (!base)
         return;
+    if (base->module && base->machine)
+        ir_passes_forget(base->machine, base->module);
     if (base->module)
         LLVMDisposeModule(base->module);
     if (base->context)

@@ -45,14 +45,20 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
     return EV_OK;
 }
 
+static void dispose_module(const ir_build *build) {
+    if (!build->ptx && build->next > IR_STAGE_OPTIMISE && ir_passes_ask(build->genome))
+        ir_passes_forget(build->base->machine, build->module);
+    LLVMDisposeModule(build->module);
+}
+
 void ir_build_free(ir_build *build) {
     if (!build)
         return;
+    if (build->module)
+        dispose_module(build);
     if (build->ptx)
         LLVMDisposeMemoryBuffer(build->ptx);
     ev_str_free(&build->sketch);
-    if (build->module)
-        LLVMDisposeModule(build->module);
     ir_genome_free(build->genome);
     free(build);
 }

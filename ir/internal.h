@@ -57,6 +57,13 @@ ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModu
                           ev_error *err) EV_CHECKED;
 ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                          ev_error *err) EV_CHECKED;
+/* To be called before a module is disposed of that default<O1> to <O3> have been through and that
+ * no code was generated of: it is empty afterwards. LLVM 19's NVPTX keeps what nvvm.annotations say
+ * of a module by the addresses of it and its functions; these pipelines ask, and only the end of
+ * code generation forgets. What is left of a module that is gone is taken for the next one's at its
+ * address: a kernel for none, its launch bounds for another's. */
+void ir_passes_forget(LLVMTargetMachineRef machine, LLVMModuleRef module);
+bool ir_passes_ask(const ir_genome *genome); /* whether its pipeline is such a one */
 /* The machine that generates code after that pipeline. */
 LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome);
 

@@ -1,6 +1,8 @@
 /* Passes: a genome's pipeline run on its module, in the two parts that ir/pipelines.def has. */
 #include "ir/internal.h"
 
+#include <string.h>
+
 static ev_status run(const ir_base *base, LLVMModuleRef module, const char *passes, ev_error *err) {
     LLVMErrorRef failure =
         passes ? LLVMRunPasses(module, passes, base->machine, base->options) : NULL;
@@ -20,4 +22,37 @@ ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModu
 ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                          ev_error *err) {
     return run(base, module, ir_passes_of(genome).rest, err);
+}
+
+/* ---- what passes leave behind */
+
+/* Everything goes that globaldce can tell is of no use once all of it is internal. */
+static void empty_module(LLVMModuleRef module) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (!LLVMIsDeclaration(f))
+            LLVMSetLinkage(f, LLVMInternalLinkage);
+    }
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (!LLVMIsDeclaration(g))
+            LLVMSetLinkage(g, LLVMInternalLinkage);
+    }
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMConsumeError(LLVMRunPasses(module, "globaldce", NULL, options));
+    LLVMDisposePassBuilderOptions(options);
+}
+
+bool ir_passes_ask(const ir_genome *genome) {
+    static const char asking[] = "default<";
+    const char *first = ir_passes_of(genome).first;
+    return first && strncmp(first, asking, sizeof asking - 1) == 0;
+}
+
+void ir_passes_forget(LLVMTargetMachineRef machine, LLVMModuleRef module) {
+    char *message = NULL;
+    LLVMMemoryBufferRef nothing = NULL;
+    empty_module(module);
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMAssemblyFile, &message, &nothing))
+        LLVMDisposeMessage(message);
+    else
+        LLVMDisposeMemoryBuffer(nothing);
 }
