@@ -264,12 +264,7 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
         return no_entry(base->module, source, err);
-    for (LLVMValueRef f = LLVMGetFirstFunction(base->module); f; f = LLVMGetNextFunction(f)) {
-        if (f == entry || !is_defined(f))
-            continue;
-        LLVMSetLinkage(f, LLVMInternalLinkage);
-        LLVMSetVisibility(f, LLVMDefaultVisibility);
-    }
+    ir_make_internal(base->module, entry);
     const char *passes = ir_is_compiled(source) ? "default<O3>" : "globaldce";
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);

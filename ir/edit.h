@@ -80,6 +80,8 @@ void ir_edit_clear(ir_edit *edit);                   /* frees what it holds */
 bool ir_edit_add_repair(ir_edit *edit, ir_repair repair);
 /* One of a kind a genome: a knob of the launch or the pipeline. */
 bool ir_edit_is_knob(ir_edit_kind kind);
+/* It leaves no use to repair, and so is whole once drawn, before it is applied. */
+bool ir_edit_only_marks(ir_edit_kind kind);
 
 const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index);
 bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key);

@@ -25,16 +25,20 @@ struct ir_genome {
 /* ---- the edit table ---------------------------------------------------------------------------
  */
 
+typedef enum ir_extent { MARKS, CHANGES } ir_extent;
+
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
+    ir_extent extent;
     int fresh;
     const char *needs;
     const char *describes;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, fresh, needs, describes) {name, family, fresh, needs, describes},
+#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
+    {name, family, extent, fresh, needs, describes},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -70,6 +74,10 @@ bool ir_edit_find(const char *name, ir_edit_kind *out) {
 
 bool ir_edit_is_knob(ir_edit_kind kind) {
     return strcmp(rows[kind].family, "launch") == 0;
+}
+
+bool ir_edit_only_marks(ir_edit_kind kind) {
+    return rows[kind].extent == MARKS;
 }
 
 /* ---- edits ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, fresh, needs, describes) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, extent, fresh, needs, describes) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT

@@ -57,6 +57,8 @@ ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModu
                           ev_error *err) EV_CHECKED;
 ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                          ev_error *err) EV_CHECKED;
+/* All functions that are defined, but one; NULL: none is left out. */
+void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
 /* To be called before a module is disposed of that default<O1> to <O3> have been through and that
  * no code was generated of: it is empty afterwards. LLVM 19's NVPTX keeps what nvvm.annotations say
  * of a module by the addresses of it and its functions; these pipelines ask, and only the end of
@@ -229,7 +231,8 @@ typedef struct ir_rule {
 
 const ir_rule *ir_rule_of(ir_edit_kind kind);
 
-#define IR_EDIT(id, name, family, fresh, needs, describes) extern const ir_rule ir_rule_##id;
+#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
+    extern const ir_rule ir_rule_##id;
 #include "ir/edits.def"
 #undef IR_EDIT
 

@@ -72,22 +72,6 @@ static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
     return false;
 }
 
-/* Edits that only mark what is there. No use is left to repair, so they are whole once drawn. */
-static bool only_marks(ir_edit_kind kind) {
-    switch (kind) {
-    case IR_EDIT_CACHE:
-    case IR_EDIT_ALIGN:
-    case IR_EDIT_ALIGN_ARGUMENT:
-    case IR_EDIT_FAST_MATH:
-    case IR_EDIT_CHAIN_MATH:
-    case IR_EDIT_NO_WRAP:
-    case IR_EDIT_UNROLL:
-        return true;
-    default:
-        return ir_edit_is_knob(kind);
-    }
-}
-
 /* Seals an edit; EV_BAD: the parent has it. */
 static ev_status seal_new(const ir_genome *parent, ir_edit *edit, ev_error *err) {
     if (!ir_edit_seal(edit))
@@ -108,7 +92,7 @@ static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_site
         return ev_fail(err, EV_BAD, "%s: no operands for it there", ir_edit_name(edit->kind));
     if (is_spent(hints, edit))
         return ev_fail(err, EV_BAD, "%s: that one is spent", ir_edit_name(edit->kind));
-    bool whole = only_marks(edit->kind);
+    bool whole = ir_edit_only_marks(edit->kind);
     if (whole)
         EV_TRY(seal_new(parent, edit, err));
     *spoilt = true;

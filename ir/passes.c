@@ -26,12 +26,18 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
 
 /* ---- what passes leave behind */
 
+void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (f == but || LLVMIsDeclaration(f))
+            continue;
+        LLVMSetLinkage(f, LLVMInternalLinkage);
+        LLVMSetVisibility(f, LLVMDefaultVisibility);
+    }
+}
+
 /* Everything goes that globaldce can tell is of no use once all of it is internal. */
 static void empty_module(LLVMModuleRef module) {
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        if (!LLVMIsDeclaration(f))
-            LLVMSetLinkage(f, LLVMInternalLinkage);
-    }
+    ir_make_internal(module, NULL);
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
         if (!LLVMIsDeclaration(g))
             LLVMSetLinkage(g, LLVMInternalLinkage);
