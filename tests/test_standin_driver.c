@@ -190,6 +190,25 @@ static void test_no_such_version(void **state) {
     assert_int_equal(in_child(init_wrongly), CUDA_SUCCESS);
 }
 
+/* The linker's logs are those it was made with: Numba reads them there. */
+static void test_link_logs(void **state) {
+    (void)state;
+    CUcontext c = context_of(0);
+    char info[300] = "", error[300] = "", wrong[] = NEW "what is this\n";
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {info, (void *)sizeof info, error, (void *)sizeof error};
+    CUlinkState link = NULL;
+    OK(cu.cuLinkCreate_v2(4, options, values, &link));
+    IS(INVALID_PTX,
+       cu.cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, wrong, sizeof wrong, "w", 0, NULL, NULL));
+    assert_non_null(strstr(error, "line 6"));
+    assert_int_equal((size_t)values[3], strlen(error));
+    IS(FILE_NOT_FOUND, cu.cuLinkAddFile_v2(link, CU_JIT_INPUT_PTX, "nowhere", 0, NULL, NULL));
+    OK(cu.cuLinkDestroy(link));
+    OK(cu.cuCtxDestroy_v2(c));
+}
+
 /* ---- contexts ---- */
 
 static void test_contexts(void **state) {
@@ -211,6 +230,18 @@ static void test_contexts(void **state) {
     IS(INVALID_VALUE, cu.cuCtxAttach(&same, 1));
     OK(cu.cuCtxDetach(c));
     OK(cu.cuCtxSynchronize()); /* still there */
+    CUcontext far = context_of(1);
+    CUdevice d = -1;
+    OK(cu.cuCtxGetDevice_v2(&d, c));
+    assert_int_equal(d, 0);
+    OK(cu.cuCtxGetDevice_v2(&d, NULL));
+    assert_int_equal(d, 1);
+    OK(cu.cuCtxGetDevice_v2(&d, (CUcontext)(void *)&d)); /* what a register held by chance */
+    assert_int_equal(d, 1);
+    OK(cu.cuCtxSynchronize_v2(c));
+    OK(cu.cuStreamGetCtx_v2(NULL, &same, NULL));
+    assert_ptr_equal(same, far);
+    OK(cu.cuCtxDestroy_v2(far));
     OK(cu.cuCtxDetach(c));
     IS(INVALID_CONTEXT, cu.cuCtxDetach(c));
     IS(INVALID_CONTEXT, cu.cuCtxSynchronize());
@@ -273,14 +304,14 @@ static void test_fatbins(void **state) {
     }
 }
 
-/* Every truncation, and every byte of the first entry spoilt: an answer, whatever it is. */
+/* Every byte of the first entry spoilt: an answer, whatever it is. */
 static void test_bad_fatbins(void **state) {
     (void)state;
     CUcontext c = context_of(0);
     char info[400], error[400];
     CUmodule module = NULL;
     ev_str image = unpacked(FATBIN_LZ4);
-    for (size_t i = 8; i < 400; i++) {
+    for (size_t i = 16; i < 400; i++) {
         char old = image.data[i];
         image.data[i] = (char)(old ^ 0x41);
         CUresult result = cu.cuModuleLoadData(&module, image.data);
@@ -312,8 +343,10 @@ static void test_fatbin_file(void **state) {
     assert_int_equal(write(file, image.data, image.length), (long)image.length);
     OK(cu.cuModuleLoad(&module, path));
     assert_int_equal(set_40(module), 41);
-    assert_int_equal(ftruncate(file, 300), 0);
-    IS(INVALID_IMAGE, cu.cuModuleLoad(&module, path));
+    for (long bytes = 300; bytes > 3; bytes -= 37) {
+        assert_int_equal(ftruncate(file, bytes), 0);
+        IS(INVALID_IMAGE, cu.cuModuleLoad(&module, path));
+    }
     assert_int_equal(close(file) + unlink(path), 0);
     ev_str_free(&image);
     OK(cu.cuCtxDestroy_v2(c));
@@ -588,6 +621,7 @@ int main(void) {
         cmocka_unit_test(test_look_up),
         cmocka_unit_test(test_export_table),
         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_link_logs),
         cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_fatbins),
         cmocka_unit_test(test_bad_fatbins),

@@ -356,6 +356,24 @@ CUresult sd_cuCtxGetDevice(CUdevice *device) {
     return CUDA_SUCCESS;
 }
 
+/* By the second ABI a context is named, and NULL is the current one. Programs that look a name up
+ * with _v2 behind it call these with the arguments of the first, so anything else that is no
+ * context means the current one, too. */
+static sd_context *named_or_current(CUcontext context) {
+    sd_context *c = sd_find(context, SD_CONTEXT);
+    return c != NULL ? c : sd_current();
+}
+
+CUresult sd_cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
+    const sd_context *c = named_or_current(context);
+    if (device == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (c == NULL)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *device = c->device;
+    return CUDA_SUCCESS;
+}
+
 CUresult sd_cuCtxGetFlags(unsigned *flags) {
     if (flags == NULL)
         return CUDA_ERROR_INVALID_VALUE;
@@ -430,6 +448,16 @@ CUresult sd_cuCtxSynchronize(void) {
     sd_context *c = sd_current();
     sd_wait_context(c);
     c = sd_current();
+    return c != NULL ? c->fault : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult sd_cuCtxSynchronize_v2(CUcontext context) {
+    const sd_context *c = named_or_current(context);
+    if (c == NULL)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    const void *handle = (const void *)c->base.handle;
+    sd_wait_context(c);
+    c = sd_find(handle, SD_CONTEXT);
     return c != NULL ? c->fault : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 

@@ -88,18 +88,27 @@ CUresult sd_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUke
 typedef struct link_state {
     sd_object base;
     char *text;
+    unsigned count; /* of the options it was made with; they and their values are the program's */
+    CUjit_option *options;
+    void **values;
 } link_state;
 
 CUresult sd_cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
                             CUlinkState *state) {
-    (void)count;
-    (void)options;
-    (void)values;
-    if (state == NULL)
+    if (state == NULL || (count > 0 && (options == NULL || values == NULL)))
         return CUDA_ERROR_INVALID_VALUE;
     link_state *l = sd_new(SD_LINK, sizeof *l, sd_current());
     if (l == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    l->options = count > 0 ? calloc(count, sizeof *options) : NULL;
+    if (count > 0 && l->options == NULL) {
+        sd_drop(l);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (count > 0)
+        memcpy(l->options, options, count * sizeof *options);
+    l->count = count;
+    l->values = values;
     *state = (CUlinkState)l->base.handle;
     return CUDA_SUCCESS;
 }
@@ -116,18 +125,18 @@ CUresult sd_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data,
     if (type != CU_JIT_INPUT_PTX || l->text != NULL)
         return CUDA_ERROR_NOT_SUPPORTED;
     char *text = strndup(data, bytes);
-    vm_module *checked = NULL;
-    ev_error err;
     if (text == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (vm_module_load(text, strlen(text), "ptx", &checked, &err) != EV_OK) {
-        sd_log_error(count, options, values, err.text);
-        free(text);
-        return CUDA_ERROR_INVALID_PTX;
+    ev_error err;
+    CUresult result = sd_check_text(text, &err);
+    if (result == CUDA_SUCCESS) {
+        l->text = text;
+        return CUDA_SUCCESS;
     }
-    vm_module_free(checked);
-    l->text = text;
-    return CUDA_SUCCESS;
+    free(text);
+    sd_log_error(l->count, l->options, l->values, err.text);
+    sd_log_error(count, options, values, err.text);
+    return result;
 }
 
 CUresult sd_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
@@ -150,6 +159,7 @@ CUresult sd_cuLinkComplete(CUlinkState state, void **image, size_t *bytes) {
         return CUDA_ERROR_INVALID_HANDLE;
     if (image == NULL || l->text == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    sd_log_nothing(l->count, l->options, l->values);
     *image = l->text;
     if (bytes != NULL)
         *bytes = strlen(l->text) + 1;
@@ -161,6 +171,7 @@ CUresult sd_cuLinkDestroy(CUlinkState state) {
     if (l == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
     free(l->text);
+    free(l->options);
     sd_drop(l);
     return CUDA_SUCCESS;
 }

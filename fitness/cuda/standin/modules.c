@@ -124,6 +124,13 @@ void sd_log_error(unsigned count, const CUjit_option *options, void **values, co
     write_error(&j, words);
 }
 
+void sd_log_nothing(unsigned count, const CUjit_option *options, void **values) {
+    jit j = read_options(count, options, values);
+    const ev_str none = EV_STR_EMPTY;
+    write_log(j.error, j.error_room, j.error_size, &none);
+    write_info(&j, &none);
+}
+
 /* ---- loading ---- */
 
 /* Behind blanks and comments, where a text begins. */
@@ -143,7 +150,7 @@ static const char *skip_comments(const char *at) {
 
 /* A newer text may hold what the machine does not know, so its version is looked at before it is
  * read. */
-static bool is_too_new(const char *image, const jit *j) {
+static bool is_too_new(const char *image, ev_error *err) {
     int major = 0, minor = 0, ptx = sd_driver()->ptx;
     const char *at = skip_comments(image);
     if (sscanf(at, ".version %3d.%3d", &major, &minor) != 2 || major * 10 + minor <= ptx)
@@ -151,12 +158,27 @@ static bool is_too_new(const char *image, const jit *j) {
     unsigned line = 1;
     for (const char *c = image; c < at; c++)
         line += *c == '\n';
-    char words[120];
-    (void)snprintf(words, sizeof words,
-                   "ptx:%u:1: Unsupported .version %d.%d; current version is '%d.%d'", line, major,
-                   minor, ptx / 10, ptx % 10);
-    write_error(j, words);
+    (void)ev_fail(err, EV_BAD, "ptx:%u:1: Unsupported .version %d.%d; current version is '%d.%d'",
+                  line, major, minor, ptx / 10, ptx % 10);
     return true;
+}
+
+/* *out is NULL after an error. */
+static CUresult load_module(const char *text, vm_module **out, ev_error *err) {
+    *out = NULL;
+    if (is_too_new(text, err))
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    if (vm_module_load(text, strlen(text), "ptx", out, err) == EV_OK)
+        return CUDA_SUCCESS;
+    *out = NULL;
+    return err->status == EV_BAD ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult sd_check_text(const char *text, ev_error *err) {
+    vm_module *checked = NULL;
+    CUresult result = load_module(text, &checked, err);
+    vm_module_free(checked);
+    return result;
 }
 
 static CUresult place_variables(sd_module *m) {
@@ -196,19 +218,17 @@ void sd_module_free(sd_module *m) {
 static CUresult fill_module(sd_module *m, const char *image, const jit *j) {
     ev_error err;
     int sm = sd_device_of(m->base.context)->g->sm;
-    if (is_too_new(image, j))
-        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-    if (vm_module_load(image, strlen(image), "ptx", &m->code, &err) != EV_OK) {
-        write_error(j, err.text);
-        return err.status == EV_BAD ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (vm_module_sm(m->code) > sm) {
+    CUresult result = load_module(image, &m->code, &err);
+    if (result == CUDA_SUCCESS && vm_module_sm(m->code) > sm) {
         (void)ev_fail(&err, EV_BAD, "the text is for sm_%d, and the device is sm_%d",
                       vm_module_sm(m->code), sm);
-        write_error(j, err.text);
-        return CUDA_ERROR_INVALID_PTX;
+        result = CUDA_ERROR_INVALID_PTX;
     }
-    CUresult result = place_variables(m);
+    if (result != CUDA_SUCCESS) {
+        write_error(j, err.text);
+        return result;
+    }
+    result = place_variables(m);
     if (result == CUDA_SUCCESS)
         describe_module(j, m);
     return result;

@@ -327,6 +327,9 @@ CUresult sd_load_image(CUmodule *module, const void *image, size_t room, unsigne
                        const CUjit_option *options, void **values);
 /* The error log, if the options ask for one, gets what the machine says of a text. */
 void sd_log_error(unsigned count, const CUjit_option *options, void **values, const char *words);
+void sd_log_nothing(unsigned count, const CUjit_option *options, void **values); /* empty logs */
+/* Whether a text loads, on any device; if not, `err` says why. */
+CUresult sd_check_text(const char *text, ev_error *err);
 
 /* ---- fat binaries (fatbin.c) ---- */
 

@@ -52,6 +52,13 @@ CUresult sd_cuStreamGetCtx(CUstream stream, CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
+/* No context is a green one: none has but some of the SMs. */
+CUresult sd_cuStreamGetCtx_v2(CUstream stream, CUcontext *context, void **green) {
+    if (green != NULL)
+        *green = NULL;
+    return sd_cuStreamGetCtx(stream, context);
+}
+
 CUresult sd_cuStreamDestroy_v2(CUstream stream) {
     sd_drain();
     sd_stream *s = sd_find(stream, SD_STREAM);
