@@ -141,7 +141,8 @@ static CUresult load_log(const void *image, char *info, char *error, size_t room
     memset(error, '?', room);
     CUresult result = cu.cuModuleLoadDataEx(&module, image, 4, options, values);
     assert_int_equal((size_t)values[1], strlen(info));
-    assert_true(result == CUDA_SUCCESS || (size_t)values[3] == strlen(error));
+    assert_int_equal((size_t)values[3], strlen(error));
+    assert_true(result != CUDA_SUCCESS || error[0] == '\0');
     return result;
 }
 

@@ -97,6 +97,8 @@ static void describe_module(const jit *j, const sd_module *m) {
     for (size_t i = 0; j->verbose && i < vm_module_entry_count(m->code); i++)
         describe_entry(m, vm_module_entry(m->code, i), &text);
     write_info(j, &text);
+    ev_str_clear(&text);
+    write_log(j->error, j->error_room, j->error_size, &text);
     ev_str_free(&text);
 }
 
@@ -266,7 +268,8 @@ CUresult sd_load_image(CUmodule *module, const void *image, size_t room, unsigne
     jit j = read_options(count, options, values);
     if (strncmp(image, "\177ELF", 4) == 0) {
         sd_say("a module of machine code: the virtual machine takes PTX text only");
-        write_error(&j, "the image is machine code, and the virtual machine takes PTX text only");
+        write_error(&j, "the image is machine code, and the virtual machine takes PTX text only: "
+                        "compile with nvcc -ptx, or -fatbin and code=compute_NN");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     return sd_is_fatbin(image) ? load_fatbin(module, image, room, &j)
