@@ -26,7 +26,7 @@ static void ask_for_names(void) {
     CHECK(cuGetProcAddress_v2("cuNoSuchFunction", &found, 13000, 0, &status));
     MUST(found == NULL && status == 1, "a name that is none was found");
     CHECK(cuGetProcAddress_v2("cuCtxCreate", &found, 13000, 0, &status));
-    CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned, CUdevice) = NULL;
+    CUresult (*create)(CUcontext *, const CUctxCreateParams *, unsigned, CUdevice) = NULL;
     memcpy(&create, &found, sizeof create);
     CUcontext context = NULL;
     CHECK(create(&context, NULL, 0, 0));

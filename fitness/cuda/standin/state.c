@@ -2,8 +2,10 @@
  * contexts. */
 #include "fitness/cuda/standin/standin.h"
 
+#include "base/file.h"
 #include "base/str.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,10 +95,34 @@ static CUresult check_version(void) {
 
 /* ---- devices ---- */
 
+/* FOLDER/gpus/ID.json where FOLDER holds this library, as it is installed; malloc'ed, NULL: there
+ * is none. */
+static char *description_beside(const char *id) {
+    Dl_info library;
+    if (dladdr(&state, &library) == 0 || library.dli_fname == NULL)
+        return NULL;
+    char name[128];
+    (void)snprintf(name, sizeof name, "gpus/%.100s.json", id);
+    char *folder = ev_path_dir(library.dli_fname);
+    char *path = folder != NULL ? ev_path_join(folder, name) : NULL;
+    free(folder);
+    if (path != NULL && ev_path_exists(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static ev_status load_description(const char *id, gpu **out, ev_error *err) {
+    char *beside = strchr(id, '/') == NULL ? description_beside(id) : NULL;
+    ev_status status = gpu_load(beside != NULL ? beside : id, out, err);
+    free(beside);
+    return status;
+}
+
 static CUresult add_device(const char *id) {
     ev_error err = {0};
     sd_device *d = &state.devices[state.device_count];
-    if (state.device_count == SD_DEVICES_MOST || gpu_load(id, &d->g, &err) != EV_OK) {
+    if (state.device_count == SD_DEVICES_MOST || load_description(id, &d->g, &err) != EV_OK) {
         sd_say("EVOKE_STANDIN: %s", err.text[0] != '\0' ? err.text : "more than 16 devices");
         return CUDA_ERROR_NO_DEVICE;
     }
