@@ -343,6 +343,8 @@ static CUresult error_of(vm_trap_kind kind) {
         return CUDA_ERROR_HARDWARE_STACK_ERROR;
     case VM_TRAP_BAD_CALL:
         return CUDA_ERROR_INVALID_PC;
+    case VM_TRAP_ASSERTION:
+        return CUDA_ERROR_ASSERT;
     case VM_TRAP_ILLEGAL_INSTRUCTION:
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     default:

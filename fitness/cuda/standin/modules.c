@@ -150,18 +150,29 @@ static const char *skip_comments(const char *at) {
     }
 }
 
+/* Of .version, times ten; 0: the text does not begin with one. */
+static int version_of(const char *at) {
+    static const char word[] = ".version";
+    if (strncmp(at, word, sizeof word - 1) != 0)
+        return 0;
+    char *end = NULL;
+    long major = strtol(at + sizeof word - 1, &end, 10);
+    long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    return major > 0 && major < 100 && minor >= 0 && minor < 10 ? (int)(major * 10 + minor) : 0;
+}
+
 /* A newer text may hold what the machine does not know, so its version is looked at before it is
  * read. */
 static bool is_too_new(const char *image, ev_error *err) {
-    int major = 0, minor = 0, ptx = sd_driver()->ptx;
     const char *at = skip_comments(image);
-    if (sscanf(at, ".version %3d.%3d", &major, &minor) != 2 || major * 10 + minor <= ptx)
+    int version = version_of(at), most = sd_driver()->ptx;
+    if (version <= most)
         return false;
     unsigned line = 1;
     for (const char *c = image; c < at; c++)
         line += *c == '\n';
     (void)ev_fail(err, EV_BAD, "ptx:%u:1: Unsupported .version %d.%d; current version is '%d.%d'",
-                  line, major, minor, ptx / 10, ptx % 10);
+                  line, version / 10, version % 10, most / 10, most % 10);
     return true;
 }
 
