@@ -337,6 +337,10 @@ static void test_bad_fatbins(void **state) {
     image.data[28 + 16] = image.data[248 + 80 + 28 + 16] = (char)100; /* both are for sm_100 now */
     IS(NO_BINARY_FOR_GPU, load_log(image.data, info, error, sizeof info));
     assert_non_null(strstr(error, "no PTX text for this device"));
+    char top = image.data[15];
+    image.data[15] = (char)0xff; /* longer than any memory */
+    IS(INVALID_IMAGE, cu.cuModuleLoadData(&module, image.data));
+    image.data[15] = top;
     image.data[8]++; /* longer than its entries */
     IS(INVALID_IMAGE, load_log(image.data, info, error, sizeof info));
     assert_non_null(strstr(error, "malformed"));

@@ -3,6 +3,7 @@
  * name of the former; and the look-up of functions by name. */
 #include "fitness/cuda/standin/standin.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -28,7 +29,9 @@
 
 #define CU_NAME(symbol, name, since)                                                               \
     CUresult symbol(void) {                                                                        \
-        sd_say("%s: not supported (docs/standin.md lists what is)", #symbol);                      \
+        static atomic_flag said = ATOMIC_FLAG_INIT;                                                \
+        if (!atomic_flag_test_and_set(&said))                                                      \
+            sd_say("%s: not supported (docs/standin.md lists what is)", #symbol);                  \
         return CUDA_ERROR_NOT_SUPPORTED;                                                           \
     }
 #define CU_ALIAS(symbol, name, since, body)

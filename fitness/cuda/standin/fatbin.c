@@ -18,6 +18,7 @@
 #define FLAG_LZ4 0x2000u
 #define FLAG_ZSTD 0x8000u
 #define TEXT_MOST (UINT64_C(1) << 30)
+#define CONTAINER_MOST (UINT64_C(1) << 40)
 
 enum { CONTAINER_BYTES = 16, ENTRY_BYTES = 64 };
 
@@ -175,7 +176,8 @@ CUresult sd_fatbin_text(const void *image, size_t room, int sm, char **text) {
     if (room < CONTAINER_BYTES)
         return CUDA_ERROR_INVALID_IMAGE;
     uint64_t header = number_at(at + 6, 2), bytes = number_at(at + 8, 8);
-    if (header < CONTAINER_BYTES || header > room || bytes > room - header)
+    if (header < CONTAINER_BYTES || header > room || bytes > room - header ||
+        bytes > CONTAINER_MOST)
         return CUDA_ERROR_INVALID_IMAGE;
     entry e, best = {0};
     const uint8_t *end = at + header + bytes;
