@@ -376,21 +376,23 @@ static void test_fatbin_file(void **state) {
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 /* out[thread] = value, and prints both by `printf("%d of %d\n", thread, value)` */
-static const char PRINTS[] =
-    HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
-         ".global .align 1 .b8 text[10] = {37, 100, 32, 111, 102, 32, 37, 100, 10, 0};\n"
-         ".global .align 4 .u32 table[4] = {5, 6, 7, 8};\n"
-         ".visible .entry go(.param .u64 out, .param .u32 value)\n{\n"
-         ".local .align 8 .b8 args[8];\n.reg .b32 %r<8>;\n.reg .b64 %d<8>;\n"
-         "ld.param.u64 %d1, [out];\nld.param.u32 %r1, [value];\nmov.u32 %r2, %tid.x;\n"
-         "mul.wide.u32 %d2, %r2, 4;\nadd.u64 %d1, %d1, %d2;\nst.global.u32 [%d1], %r1;\n"
-         "mov.u64 %d3, args;\nst.local.u32 [%d3], %r2;\nst.local.u32 [%d3+4], %r1;\n"
-         "cvta.local.u64 %d3, %d3;\nmov.u64 %d4, text[0];\ncvta.global.u64 %d4, %d4;\n"
-         "{\n.param .b64 f;\nst.param.b64 [f], %d4;\n.param .b64 a;\nst.param.b64 [a], %d3;\n"
-         ".param .b32 r;\ncall.uni (r), vprintf, (f, a);\n}\nret;\n}\n"
-         ".visible .entry third(.param .u64 out, .param .u32 value)\n{\n"
-         ".reg .b32 %r<4>;\n.reg .b64 %d<4>;\nld.param.u64 %d1, [out];\n"
-         "mov.u64 %d2, table[2];\nld.global.u32 %r1, [%d2];\nst.global.u32 [%d1], %r1;\nret;\n}\n";
+static const char PRINTS[] = HEAD
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".global .align 1 .b8 text[10] = {37, 100, 32, 111, 102, 32, 37, 100, 10, 0};\n"
+    ".global .align 4 .u32 table[4] = {5, 6, 7, 8};\n"
+    ".global .align 8 .v2 .u32 pairs[2] = {{10, 20}, {30, 40}};\n"
+    ".visible .entry go(.param .u64 out, .param .u32 value)\n{\n"
+    ".local .align 8 .b8 args[8];\n.reg .b32 %r<8>;\n.reg .b64 %d<8>;\n"
+    "ld.param.u64 %d1, [out];\nld.param.u32 %r1, [value];\nmov.u32 %r2, %tid.x;\n"
+    "mul.wide.u32 %d2, %r2, 4;\nadd.u64 %d1, %d1, %d2;\nst.global.u32 [%d1], %r1;\n"
+    "mov.u64 %d3, args;\nst.local.u32 [%d3], %r2;\nst.local.u32 [%d3+4], %r1;\n"
+    "cvta.local.u64 %d3, %d3;\nmov.u64 %d4, text[0];\ncvta.global.u64 %d4, %d4;\n"
+    "{\n.param .b64 f;\nst.param.b64 [f], %d4;\n.param .b64 a;\nst.param.b64 [a], %d3;\n"
+    ".param .b32 r;\ncall.uni (r), vprintf, (f, a);\n}\nret;\n}\n"
+    ".visible .entry third(.param .u64 out, .param .u32 value)\n{\n"
+    ".reg .b32 %r<4>;\n.reg .b64 %d<4>;\nld.param.u64 %d1, [out];\n"
+    "mov.u64 %d2, table[2];\nld.global.u32 %r1, [%d2];\nst.global.u32 [%d1], %r1;\n"
+    "mov.u64 %d2, pairs[1];\nld.global.u32 %r1, [%d2];\nst.global.u32 [%d1+4], %r1;\nret;\n}\n";
 
 typedef struct work {
     CUcontext context;
@@ -475,6 +477,7 @@ static void test_index(void **state) {
     void *params[] = {&w.out, &value};
     OK(cu.cuLaunchKernel(w.third, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     assert_int_equal(value_at(w.out), 7);
+    assert_int_equal(value_at(w.out + 4), 20); /* scalars are counted, as ptxas 13.0 does */
     OK(cu.cuCtxDestroy_v2(w.context));
 }
 
