@@ -48,7 +48,11 @@ copy_all() {
   cp tests/ptx/goldens_*.txt "$folder/tests/ptx/"
   cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/vendor.py "$folder/"
   cp -r tests/gpu/small "$folder/tests/gpu/small"
-  git rev-parse HEAD >"$folder/commit" 2>/dev/null || true
+  if git rev-parse HEAD >"$folder/commit" 2>/dev/null; then
+    git diff --quiet HEAD || sed -i 's/$/+/' "$folder/commit" # files that are not the commit's
+  else
+    rm -f "$folder/commit"
+  fi
 }
 
 # Every start of every task, for every target: the build of one variant asks for them all.
