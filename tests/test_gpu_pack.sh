@@ -37,7 +37,7 @@ done
 # A PATH with what every system has, and no compiler.
 mkdir "$folder/bin"
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$folder/bin/python3"
-for tool in bash cat cp cut date dirname env mkdir mktemp mv rm sh sha256sum timeout tr uname; do
+for tool in bash cat cp cut date dirname env gzip mkdir mktemp mv rm sh sha256sum timeout tr uname; do
   ln -s "$(command -v "$tool")" "$folder/bin/$tool"
 done
 mkdir "$folder/driver"
@@ -53,6 +53,17 @@ fi
   EVOKE_STANDIN=h200 EVOKE_STANDIN_QUIET=1 pack/run.sh --small --out results" \
   >"$folder/table" 2>"$folder/log" ||
   fail "run.sh: $(cat "$folder/table" "$folder/log" "$folder"/results/*.log)"
+
+# A search draws macros; every value that it may draw was compiled.
+env -i PATH="$pack/bin:$folder/bin" EVOKE_HOME="$pack" "$pack/bin/evoke" tune ar_adam --device vm:h200 \
+  --evaluations 60 --records "$folder/records" >/dev/null 2>"$folder/log" || fail "tune: $(<"$folder/log")"
+python3 -c '
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute("select genome, coalesce(reason, char(45)) from evaluation").fetchall()
+assert any("BLOCK" in genome for genome, _ in rows), "no macro was drawn"
+assert not any("beforehand" in reason for _, reason in rows), [r for _, r in rows if "beforehand" in r][0]
+' "$folder/records" || fail "macros"
+
 python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))

@@ -88,13 +88,13 @@ SCRIPT
 chmod +x "$folder/bin/hangs"
 mv "$folder/bin/evoke" "$folder/bin/evoke-itself"
 mv "$folder/bin/hangs" "$folder/bin/evoke"
-EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 10
+EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 16
 has '^rank +FAILED .*killed after 3 variants, mean error 10 %; rank: stopped after' "$folder/table"
 has '^calibrate +done' "$folder/table"
 
 # So it is when the script itself is told to stop; what is left is not begun.
 rm -rf "$folder/out"
-EVOKE_BIN=$folder/bin bash tests/gpu/run.sh --small --out "$folder/out" --parts rank,calibrate --seconds 10 \
+EVOKE_BIN=$folder/bin bash tests/gpu/run.sh --small --out "$folder/out" --parts rank,calibrate --seconds 16 \
   >"$folder/table" 2>"$folder/errors" &
 while [[ ! -s $folder/out/rank.rows ]]; do sleep 0.05; done
 kill -TERM $!

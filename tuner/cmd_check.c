@@ -76,8 +76,14 @@ static void print_reasons(const json_t *list, ev_str *out) {
     }
 }
 
+static const char *verdict_of(const check *found) {
+    if (found->failed)
+        return "fail";
+    return ev_stop_asked() ? "stopped" : "pass";
+}
+
 static ev_status print_findings(cmd_context *c, const check *found, ev_error *err) {
-    const char *verdict = found->failed ? "fail" : ev_stop_asked() ? "stopped" : "pass";
+    const char *verdict = verdict_of(found);
     c->exit_code = found->failed;
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(c,

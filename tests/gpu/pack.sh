@@ -5,8 +5,9 @@
 #   tests/gpu/pack.sh [FOLDER]        default: build/evoke-gpu
 #
 # Links evoke and the goldens with archives in build/ (EVOKE_GPU_BUILD names another build folder),
-# and compiles the kernels beforehand for each of the targets below (EVOKE_GPU_TARGETS names others);
-# clang-19 in the folder is a script that answers with those.
+# and compiles the kernels beforehand: every start for each of the targets below (EVOKE_GPU_TARGETS
+# names others), and for EVOKE_GPU_MACROS (h200 unless told) at every value of its macros, which a
+# search draws. clang-19 in the folder is a script that answers with those.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source=$PWD
@@ -15,6 +16,7 @@ folder=${1:-$source/build/evoke-gpu}
 readonly MOST_BYTES=60000000
 # One GPU description for each compute capability that a task may be built for.
 read -ra TARGETS <<<"${EVOKE_GPU_TARGETS:-v100 t4 a100 rtx4090 h200}"
+readonly MACRO_TARGETS=" ${EVOKE_GPU_MACROS-h200} "
 
 say() { printf 'pack: %s\n' "$*" >&2; }
 
@@ -55,12 +57,35 @@ copy_all() {
   fi
 }
 
+# Prints the calls of a file of calls again, one a line, with the macros of each start at all values, or
+# left out.
+vary_macros() {
+  python3 - "$1" <<'PYTHON'
+import itertools, json, os, shlex, sys
+
+for line in open(sys.argv[1]):
+    words = shlex.split(line)
+    folder, source = os.path.split(words[-1])
+    if not source.endswith(".cu"):
+        continue
+    with open(os.path.join(folder, "task.json")) as file:
+        starts = [s for s in json.load(file)["starts"] if s["source"] == source]
+    for start in starts:
+        each = [[[]] + [["-D%s=%d" % (m["name"], v)] for v in m["values"]] for m in start.get("macros", [])]
+        for chosen in itertools.product(*each):
+            print(shlex.join(words[:-1] + sum(chosen, []) + words[-1:]))
+PYTHON
+}
+
 # Every start of every task, for every target: the build of one variant asks for them all.
 compile_kernels() {
-  local target task
-  export EVOKE_HOME=$folder EVOKE_RECORD=$folder/store EVOKE_CLANG
+  local target task calls
+  calls=$(mktemp)
+  export EVOKE_HOME=$folder EVOKE_RECORD=$folder/store EVOKE_CLANG EVOKE_CALLS
   EVOKE_CLANG=$(command -v clang-19)
   for target in "${TARGETS[@]}"; do
+    EVOKE_CALLS=
+    [[ $MACRO_TARGETS != *" $target "* ]] || EVOKE_CALLS=$calls
     for task in $("$folder/bin/evoke" list --json | python3 -c \
       'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]])') \
       "$folder/tests/gpu/small/task.json"; do
@@ -68,7 +93,12 @@ compile_kernels() {
         --split adversarial >/dev/null || say "$task does not pass on vm:$target"
     done
   done
-  unset EVOKE_RECORD EVOKE_CLANG
+  EVOKE_CALLS=
+  # shellcheck disable=SC2016 # expanded by that shell
+  vary_macros "$calls" | tr '\n' '\0' |
+    xargs -0 -r -P "$(nproc)" -I CALL bash -c '"$0" CALL >/dev/null' "$folder/bin/clang-19"
+  rm -f "$calls"
+  unset EVOKE_RECORD EVOKE_CLANG EVOKE_CALLS
 }
 
 say "building"
