@@ -89,7 +89,7 @@ chmod +x "$folder/bin/hangs"
 mv "$folder/bin/evoke" "$folder/bin/evoke-itself"
 mv "$folder/bin/hangs" "$folder/bin/evoke"
 EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 16
-has '^rank +FAILED .*killed after 3 variants, mean error 10 %; rank: stopped after' "$folder/table"
+has '^rank +FAILED .*cut off after 3 variants, mean error 10 %; rank: stopped after' "$folder/table"
 has '^calibrate +done' "$folder/table"
 
 # So it is when the script itself is told to stop; what is left is not begun.
@@ -101,7 +101,7 @@ kill -TERM $!
 got=0
 wait $! || got=$?
 [[ $got == 1 ]] || fail "exit code $got after a signal"
-has '^rank +FAILED .*killed after 3 variants' "$folder/table"
+has '^rank +FAILED .*cut off after 3 variants' "$folder/table"
 [[ ! -e $folder/out/calibrate.status ]] || fail "a part was begun after the signal"
 
 # With little time every part that was begun has a result, or says that it had no time.

@@ -5,8 +5,8 @@ report.py device DEVICES.json ID   prints whether its times are modelled (0 or 1
 report.py kernels                  prints the kernels of `evoke list --json` on stdin
 report.py all FOLDER DEVICE PARTS DATE COMMAND HOME
 
-Of a command that was killed there is no object, but the rows that it had until then: they count, and
-the object says "killed". results.json keeps the parts of earlier runs of the same commit on the same
+Of a command that was killed, or whose device failed, there is no object, but the rows that it had
+until then: they count, and the result says "cut_off". results.json keeps the parts of earlier runs of the same commit on the same
 device; each part has its own date and command.
 """
 import json
@@ -38,17 +38,17 @@ def load_rows(folder, name):
 
 
 def load_or_rows(folder, name):
-    """NAME.json; of a command that was killed, its rows; None where there is neither."""
+    """NAME.json; of a command that left none, its rows; None where there is neither."""
     found = load(folder, name + ".json")
     if found is None:
         rows = load_rows(folder, name)
-        found = {"rows": rows, "killed": True} if rows else None
+        found = {"rows": rows, "cut_off": True} if rows else None
     return found
 
 
 def ending(result):
     """How a command ended, where that was not by itself."""
-    return " (killed)" if result.get("killed") else " (stopped)" if result.get("stopped") else ""
+    return " (cut off)" if result.get("cut_off") else " (stopped)" if result.get("stopped") else ""
 
 
 def mean_geometric(values):
@@ -59,11 +59,11 @@ def agree(folder):
     """Goldens of the table, and each start's verdict and error here and in the virtual machine."""
     goldens, there, here = (load_or_rows(folder, n) for n in ("goldens", "check-device", "check-vm"))
     rows, words = [], []
-    if goldens and goldens.get("killed"):
+    if goldens and goldens.get("cut_off"):
         outcomes = [r["outcome"] for r in goldens["rows"]]
         goldens["rows"] = [r for r in goldens["rows"] if r["outcome"] != "agreed"]
         goldens["plans"] = len(outcomes)
-        words.append("goldens killed after %d launches: %d differ, %d refused" % (
+        words.append("goldens cut off after %d launches: %d differ, %d refused" % (
             len(outcomes), outcomes.count("differed"), outcomes.count("refused")))
     elif goldens:
         words.append("%d rows of the table: %d launches, %d differ, %d refused" % (
@@ -101,7 +101,7 @@ def calibrate(folder):
     done = [r for r in result["rows"] if "value" in r]
     off = [abs(r["deviation_percent"]) for r in done if r["base"] > 0]
     return result, "%d of %d figures, %s; median deviation from %s %.1f %%%s" % (
-        len(done), len(result["rows"]), result.get("time_kind", "killed before the description"),
+        len(done), len(result["rows"]), result.get("time_kind", "cut off before the description"),
         result.get("base", "the base"), sorted(off)[len(off) // 2] if off else 0, ending(result))
 
 
@@ -109,9 +109,9 @@ def rank(folder):
     result = load_or_rows(folder, "rank")
     if not result:
         return None, ""
-    if result.get("killed"):
+    if result.get("cut_off"):
         off = [abs(r["modelled_ns"] / r["measured_ns"] - 1) * 100 for r in result["rows"]]
-        return result, "killed after %d variants, mean error %.0f %%" % (len(off), sum(off) / len(off))
+        return result, "cut off after %d variants, mean error %.0f %%" % (len(off), sum(off) / len(off))
     result["samples"] = load_rows(folder, "rank")
     return result, "%d variants against %s: tau %.3f (%.3f at 1 %% apart), rho %.3f, mean error %.0f %%%s" % (
         result["variants"], os.path.basename(result["against"]), result["kendall"],
