@@ -58,6 +58,9 @@ typedef struct candidate {
     double near_ns;    /* but where those take near to so long, modelled: FITNESS_NEAR_BELOW */
     bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run
                           again, the others without looking for races */
+    bool screens;      /* the ladder ends before the timed cases: they are another device's */
+    bool was_screened; /* this PTX passed gates 2 to 4 in a virtual machine that `screens`: it may
+                          be launched here */
     /* Asked once the small cases are passed, where they are modelled: is a candidate known that ran
      * them alike (score.likeness)? Then the timed ones are not run. NULL: it is not asked. */
     ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);

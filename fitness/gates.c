@@ -364,7 +364,8 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
      * right one here would have children, and a quarter of what was audited was wrong. */
     EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
-    if (s->recalled || (trial->who->is_sketch && !times_sketch(trial->who, s->small_ns)))
+    bool is_slow_sketch = trial->who->is_sketch && !times_sketch(trial->who, s->small_ns);
+    if (s->recalled || is_slow_sketch || (trial->who->screens && !trial->who->is_sketch))
         return EV_OK;
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
     if (!trial->who->is_sketch)

@@ -99,6 +99,18 @@ void score_take_sketch(score *s) {
     s->ns = 0;
 }
 
+void score_add_screening(score *s, const score *screening) {
+    s->error = fmax(s->error, screening->error);
+    s->normalised = fmax(s->normalised, screening->normalised);
+    s->thread_instructions += screening->thread_instructions;
+    s->small_ns = screening->small_ns;
+    s->sketch_ns = screening->sketch_ns;
+    s->first_ns = screening->first_ns;
+    s->whole_ns = screening->whole_ns;
+    s->sketch = screening->sketch;
+    memcpy(s->likeness, screening->likeness, sizeof s->likeness);
+}
+
 small_run score_small_run(const score *s) {
     small_run run = {
         .sketch = s->sketch_ns, .built = s->small_ns, .first = s->first_ns, .whole = s->whole_ns};

@@ -103,6 +103,10 @@ typedef struct score {
  * case keeps one. */
 void score_take_sketch(score *s);
 
+/* Adds what a virtual machine found of the same variant before a GPU timed it (candidate.screens):
+ * errors, the worse of both; modelled times of the small cases, which a GPU does not have. */
+void score_add_screening(score *s, const score *screening);
+
 /* The times of what was not run are 0. */
 small_run score_small_run(const score *s);
 /* The filter: whether small cases of so many ns and such an error take longer than `reach_ns` (0:

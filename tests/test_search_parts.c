@@ -40,7 +40,7 @@ static scripted begin_scripted(const task_start *of, search_start *start) {
 
 static search_recipe draw_next(scripted *x) {
     search_recipe recipe;
-    assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
+    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
     x->reach = json_number_value(json_array_get(json_object_get(recipe.message, "reach"), 1));
     json_decref(recipe.message);
     return recipe;
@@ -213,7 +213,7 @@ static void test_what_runs_alike_is_recalled(void **state) {
  * small cases; what is near to that need not be timed, either. */
 static double draw_limits(scripted *x, double *near) {
     search_recipe recipe;
-    assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
+    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
     const json_t *limits = json_object_get(recipe.message, "sketched");
     assert_int_equal(json_array_size(limits), 2);
     *near = json_number_value(json_array_get(limits, 0));
@@ -367,7 +367,7 @@ static void test_no_crossover_is_known(void **state) {
     unsigned crossed = 0;
     for (int i = 0; i < 150; i++) {
         search_recipe recipe;
-        assert_int_equal(search_draw(x.s, &recipe, NULL), EV_OK);
+        assert_int_equal(search_draw(x.s, false, &recipe, NULL), EV_OK);
         json_t *child = json_array_get(json_object_get(recipe.message, "parents"), 0);
         bool is_crossed = json_is_true(json_object_get(recipe.message, "crossed"));
         uint64_t same_as = 0;

@@ -131,7 +131,7 @@ static bool may_delete(const json_t *message) {
 
 static void one_child(scripted *x, int number, gate stopped) {
     search_recipe recipe;
-    assert_int_equal(search_draw(x->s, &recipe, NULL), EV_OK);
+    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
     const json_t *parents = json_object_get(recipe.message, "parents");
     size_t edits = json_array_size(json_object_get(json_array_get(parents, 0), "edits"));
     bool asks = may_delete(recipe.message);

@@ -16,10 +16,10 @@
 #include "kernels/task.h"
 #include "tuner/bases.h"
 #include "tuner/isolate.h"
+#include "tuner/look.h"
 #include "tuner/silicon.h"
 #include "tuner/table.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,6 @@
 #define TRIES 12     /* drawn for each variant that is wanted */
 #define DRAWS 64
 #define CHILD_SECONDS 3600
-#define LOOK_SECONDS 120
 #define MOST_STARTS 8
 #define WHY_BYTES 200
 #define APART 0.01 /* as close as that, two measured times may be noise */
@@ -390,43 +389,18 @@ static ev_status rank_path(const cli_args *args, const rank_bench *shared, const
 
 /* ---- the bench ---- */
 
-/* What both devices take, and the model's id: the twin, where --against names none. */
-typedef struct look {
-    int sm;
-    char model_id[PATH_MAX];
-} look;
-
-/* In a child, which opens the GPU in this process's place. */
-static ev_status look_at_devices(void *context, ev_str *out, ev_error *err) {
-    const cli_args *args = context;
-    const char *against = cli_text(args, CLI_OPT_AGAINST);
-    device *d = NULL;
-    EV_TRY(device_open(args->values[CLI_OPT_DEVICE], &d, err));
-    const device_properties *p = device_properties_of(d);
-    look found = {.sm = p->sm};
-    const char *own = p->twin[0] != '\0' ? p->twin : args->values[CLI_OPT_DEVICE];
-    (void)snprintf(found.model_id, sizeof found.model_id, "%s", against != NULL ? against : own);
-    device_close(d);
-    EV_TRY(device_open(found.model_id, &d, err));
-    if (device_properties_of(d)->sm < found.sm)
-        found.sm = device_properties_of(d)->sm;
-    device_close(d);
-    ev_str_append_n(out, (const char *)&found, sizeof found);
+/* What both devices take; and the model's device where --against names none. */
+static ev_status look_at_both(const cli_args *args, rank_bench *b, device_properties *real,
+                              ev_error *err) {
+    device_properties model;
+    b->device_id = args->values[CLI_OPT_DEVICE];
+    EV_TRY(look_at_device(b->device_id, real, err));
+    b->model_id = real->twin[0] != '\0' ? real->twin : b->device_id;
+    if (cli_text(args, CLI_OPT_AGAINST) != NULL)
+        b->model_id = cli_text(args, CLI_OPT_AGAINST);
+    EV_TRY(look_at_device(b->model_id, &model, err));
+    b->sm = model.sm < real->sm ? model.sm : real->sm;
     return EV_OK;
-}
-
-static ev_status take_look(const cli_args *args, rank_bench *b, look *found, ev_error *err) {
-    ev_str out = EV_STR_EMPTY;
-    ev_status status =
-        isolate_run(look_at_devices, (void *)(uintptr_t)args, LOOK_SECONDS, &out, err);
-    if (status == EV_OK) {
-        memcpy(found, ev_str_text(&out), sizeof *found);
-        b->device_id = args->values[CLI_OPT_DEVICE];
-        b->model_id = found->model_id;
-        b->sm = found->sm;
-    }
-    ev_str_free(&out);
-    return status;
 }
 
 static ev_status rank_all(const cli_args *args, const rank_bench *shared, report *r,
@@ -472,14 +446,14 @@ static ev_status print_report(cmd_context *c, const rank_bench *b, report *r, ev
 ev_status bench_rank(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"kernel", "start",     ">variants",   ">Kendall tau",
                                           ">apart", ">Spearman", ">mean error", NULL};
-    look found;
+    device_properties real;
     rank_bench b = {.seed = cli_count(c->args, CLI_OPT_SEED, 1),
                     .wanted = (size_t)cli_count(c->args, CLI_OPT_VARIANTS, 60)};
     if (b.wanted == 0 || b.wanted > 100000)
         return ev_fail(err, EV_BAD, "--variants %s: from 1 to 100000",
                        c->args->values[CLI_OPT_VARIANTS]);
     ev_stop_catch();
-    EV_TRY(take_look(c->args, &b, &found, err));
+    EV_TRY(look_at_both(c->args, &b, &real, err));
     EV_TRY(ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &b.lines, err));
     report r = {.list = json_array(), .rows = table_new(columns)};
     ev_status status = r.rows == NULL ? ev_fail_memory(err, 1) : EV_OK;

@@ -102,6 +102,8 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
                                         "let_through", (json_int_t)r->unsketched, "regretted",
                                         (json_int_t)r->sketch_regretted, "regret",
                                         per((double)r->sketch_regretted, (double)r->unsketched)));
+    if (r->timers > 0)
+        (void)json_object_set_new(m, "gpus", tune_timers_json(r));
     (void)json_object_set_new(m, "stage_seconds", stages_json(r, 1));
     (void)json_object_set_new(m, "stage_shares", stages_json(r, r->cpu_seconds));
     (void)json_object_set_new(m, "coordinator_ms_an_evaluation",

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "bundle/bundle.h"
-#include "fitness/device.h"
 #include "kernels/task.h"
 #include "tuner/export.h"
 #include "tuner/progress.h"
@@ -70,13 +69,14 @@ static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_erro
     for (size_t i = 0; i < GATE_COUNT; i++)
         (void)json_object_set_new(rejected, gate_name((gate)i),
                                   json_integer((json_int_t)r->rejected[i]));
-    return cmd_print_json(
-        c,
+    json_t *m =
         json_pack("{s:I, s:o, s:I, s:I, s:o, s:I, s:f, s:b}", "seed", (json_int_t)r->seed, "rows",
                   rows, "evaluations", (json_int_t)r->evaluations, "duplicates",
                   (json_int_t)r->duplicates, "rejected", rejected, "failed_workers",
-                  (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped),
-        err);
+                  (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
+    if (m && r->timers > 0)
+        (void)json_object_set_new(m, "gpus", tune_timers_json(r));
+    return cmd_print_json(c, m, err);
 }
 
 static void time_cell(table *rows, double ns) {
@@ -106,6 +106,12 @@ static void print_counts(const tune_report *r, const char *device_id, ev_str *ou
     for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
         ev_str_printf(out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
     ev_str_char(out, '\n');
+    if (r->timers > 0)
+        ev_str_printf(out,
+                      "%u %s timed what %u screeners passed on: busy for %.0f %% of the search; "
+                      "%" PRIu64 " children were timed since it had nothing else to do\n",
+                      r->timers, r->timers == 1 ? "GPU" : "GPUs", r->workers - r->timers,
+                      100 * tune_timer_share(r), r->let_through);
     if (r->failed_workers > 0)
         ev_str_printf(out, "%" PRIu64 " workers died or hung and were started again\n",
                       r->failed_workers);
@@ -173,17 +179,19 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
 }
 
 /* Whether the device's times are modelled; and that there is such a device at all. */
-static ev_status look_at_device(const char *id, bool *modelled, ev_error *err) {
-    device *d = NULL;
-    EV_TRY(device_open(id, &d, err));
-    *modelled = device_properties_of(d)->modelled;
-    device_close(d);
+static ev_status is_modelled(const char *devices, bool *out, ev_error *err) {
+    look_devices gpus = {.count = 0};
+    if (look_is_gpu(devices))
+        EV_TRY(look_at_gpus(devices, &gpus, err));
+    else
+        EV_TRY(look_at_device(devices, &gpus.first, err));
+    *out = gpus.first.modelled;
     return EV_OK;
 }
 
 static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
     bool modelled = true;
-    EV_TRY(look_at_device(o->device, &modelled, err));
+    EV_TRY(is_modelled(o->device, &modelled, err));
     progress shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)};
     o->progress = progress_show;
     o->progress_context = &shown;

@@ -109,7 +109,8 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .start_count = c->start_count,
                                 .seed = o->seed,
                                 .evaluations = o->evaluations,
-                                .strategy = o->strategy};
+                                .strategy = o->strategy,
+                                .measured = !json_is_true(json_object_get(c->ready, "modelled"))};
     return search_new(&settings, &c->search, err);
 }
 
@@ -206,7 +207,9 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
     bool scored = job->reply && !a->recalled;
-    const json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
+    json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
+    if (score_json && w->let_through)
+        (void)json_object_set_new(score_json, "let_through", json_true());
     char *text = score_json ? ev_json_print(score_json, true) : NULL;
     records_evaluation e = {.task = c->index,
                             .phase = "search",
@@ -268,13 +271,15 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
 }
 
 /* What the filter knew of a stored child. */
-static ev_status read_filter(arrival *a, const char *text, ev_error *err) {
+static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *err) {
+    search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
     ev_json *doc = NULL;
     score s;
     EV_TRY(ev_json_parse(text, "the records", &doc, err));
     ev_status status = score_from_json(doc->root, &s, err);
+    search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
     a->small = score_small_run(&s);
@@ -303,7 +308,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
-    EV_TRY(read_filter(a, e->score, err));
+    EV_TRY(read_filter(r->c, a, e->score, err));
     if (e->seconds > r->c->earlier)
         r->c->earlier = e->seconds;
     return a->operators ? EV_OK : ev_fail_memory(err, 0);
@@ -315,9 +320,11 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
  * be: they were on their way when the run ended. */
 static ev_status draw_one(course *c, ev_error *err) {
     search_recipe recipe;
-    EV_TRY(search_draw(c->search, &recipe, err));
+    bool let_through = pool_timers_starve(c->run->pool);
+    EV_TRY(search_draw(c->search, let_through, &recipe, err));
     on_way *w = &c->on_way[recipe.child % SEARCH_LAG];
-    *w = (on_way){.island = recipe.island, .generation = recipe.generation};
+    *w = (on_way){
+        .island = recipe.island, .generation = recipe.generation, .let_through = let_through};
     memcpy(w->parents, recipe.parents, sizeof w->parents);
     bool stored = false;
     replay r = {c, recipe.child};
@@ -354,6 +361,7 @@ static void note_verdict(course *c, const search_verdict *v) {
     }
     if (v->recalled)
         report->recalled_by[v->by]++;
+    report->let_through += v->let_through;
     report->estimated += v->estimated;
     report->reckoned += v->reckoned;
     report->reckoned_faster += v->reckoned_faster;
@@ -424,7 +432,7 @@ static bool is_next_here(const course *c) {
     return child < search_drawn(c->search) && c->arrivals[child % SEARCH_LAG].here;
 }
 
-ev_status course_search(course *c, ev_error *err) {
+static ev_status search_all(course *c, ev_error *err) {
     for (;;) {
         while (wants_more(c))
             EV_TRY(draw_one(c, err));
@@ -441,4 +449,13 @@ ev_status course_search(course *c, ev_error *err) {
         EV_TRY(status);
         course_display(c, NULL);
     }
+}
+
+ev_status course_search(course *c, ev_error *err) {
+    tune_report *report = c->run->report;
+    double began = ev_clock_now(), busy = pool_timer_seconds(c->run->pool);
+    ev_status status = search_all(c, err);
+    report->search_seconds += ev_clock_now() - began;
+    report->timer_seconds += pool_timer_seconds(c->run->pool) - busy;
+    return status;
 }

@@ -16,7 +16,7 @@
 #define KEEP_MEASURED 0.9 /* of a gain on the held-out cases, where times are measured */
 
 bool finish_is_measured(const finish *f) {
-    return strncmp(f->c->run->options->device, "cuda:", 5) == 0;
+    return look_is_gpu(f->c->run->options->device);
 }
 
 /* ---- the gain on the held-out cases ---- */

@@ -70,10 +70,29 @@ gate pool_gate_of(stage at) {
     }
 }
 
+pool_job *pool_leave(pool *p, slot *s) {
+    pool_job *job = s->job;
+    if (s->role == ROLE_TIMER && job->screened)
+        p->timer_seconds += ev_clock_now() - s->began;
+    s->job = NULL;
+    return job;
+}
+
 void pool_finish(pool *p, slot *s) {
     p->deaths = 0;
-    pool_append(&p->finished, s->job);
-    s->job = NULL;
+    pool_append(&p->finished, pool_leave(p, s));
+}
+
+slot pool_slot(const pool *p, size_t index) {
+    const pool_options *o = &p->options;
+    slot s = {.line = {.in = -1, .out = -1}, .device = o->device};
+    if (index < o->timers) {
+        s.role = ROLE_TIMER;
+        s.device = o->timer_devices[index];
+    } else if (o->timers > 0) {
+        s.role = ROLE_SCREENER;
+    }
+    return s;
 }
 
 void pool_submit(pool *p, pool_job *job) {
@@ -84,10 +103,17 @@ void pool_submit(pool *p, pool_job *job) {
 
 /* ---- giving out work ---- */
 
-static slot *find_slot(pool *p, bool all_splits) {
+/* Gate 6 is a timer's, whole; all else is built by a screener first. */
+static bool is_for(worker_role role, const pool_job *job) {
+    bool timer = job->screened || pool_needs_all_splits(job);
+    return role == ROLE_WHOLE || (role == ROLE_TIMER) == timer;
+}
+
+static slot *find_slot(pool *p, const pool_job *job, bool all_splits) {
     for (unsigned i = 0; i < p->options.workers; i++) {
         slot *s = &p->slots[i];
-        if (s->state == SLOT_IDLE && (!all_splits || s->splits == SPLITS_ALL))
+        if (s->state == SLOT_IDLE && is_for(s->role, job) &&
+            (!all_splits || s->splits == SPLITS_ALL))
             return s;
     }
     return NULL;
@@ -101,19 +127,25 @@ static bool any_has_all_splits(const pool *p) {
     return false;
 }
 
+static bool any_is_idle(const pool *p) {
+    for (unsigned i = 0; i < p->options.workers; i++) {
+        if (p->slots[i].state == SLOT_IDLE)
+            return true;
+    }
+    return false;
+}
+
 /* A job for all splits waits for a worker that has them; if the one that had them is gone, an idle
  * one opens the task anew. */
 static ev_status give_out(pool *p, ev_error *err) {
     pool_job **at = &p->queue;
-    while (*at) {
+    while (*at && any_is_idle(p)) {
         bool all_splits = pool_needs_all_splits(*at);
-        slot *s = find_slot(p, all_splits);
-        slot *idle = s ? s : find_slot(p, false);
-        if (!idle)
-            return EV_OK;
+        slot *s = find_slot(p, *at, all_splits);
+        slot *idle = s ? s : find_slot(p, *at, false);
         if (s)
             pool_send_job(s, take_first(at));
-        else if (!any_has_all_splits(p))
+        else if (idle && !any_has_all_splits(p))
             EV_TRY(pool_send_open(p, idle, SPLITS_ALL, err));
         else
             at = &(*at)->next;
@@ -231,7 +263,10 @@ ev_status pool_new(const pool_options *options, pool **out, ev_error *err) {
     if (!p)
         return ev_fail_memory(err, sizeof *p);
     p->options = *options;
+    assert(options->timers == 0 || options->timers < options->workers);
     p->slots = calloc(options->workers, sizeof *p->slots);
+    for (unsigned i = 0; p->slots && i < options->workers; i++)
+        p->slots[i] = pool_slot(p, i);
     ev_status status =
         p->slots ? find_self(p, err) : ev_fail_memory(err, options->workers * sizeof *p->slots);
     if (status == EV_OK)
@@ -273,6 +308,17 @@ size_t pool_jobs(const pool *p) {
 }
 uint64_t pool_failed_workers(const pool *p) {
     return p->failed;
+}
+
+bool pool_timers_starve(const pool *p) {
+    size_t waiting = 0;
+    for (const pool_job *job = p->queue; job; job = job->next)
+        waiting += job->screened;
+    return waiting < p->options.timers;
+}
+
+double pool_timer_seconds(const pool *p) {
+    return p->timer_seconds;
 }
 
 void pool_seconds(const pool *p, double seconds[POOL_PARTS]) {

@@ -25,7 +25,8 @@ typedef struct pool pool;
 typedef struct pool_job {
     message_kind kind; /* CHILD, SCORE, PROMOTE, REPLAY or CHECK */
     uint64_t number;   /* the caller's */
-    json_t *message;   /* of that kind; the job's reference */
+    json_t *message;   /* of that kind, or TIME once it is screened; the job's reference */
+    bool screened;     /* a screener passed it: it is for a timer */
 
     bool seen;    /* dropped, because the caller's `known` said so */
     gate stopped; /* GATE_NONE: done, see `reply` */
@@ -49,7 +50,10 @@ typedef struct pool_options {
     const char *const *commands; /* [workers]: what the shell runs for each, in place of argv; NULL:
                                     argv for all */
     unsigned workers;
-    const char *device;
+    const char *device; /* of all workers but the timers */
+    /* The first so many workers time what the others, screeners then, pass on; 0: each does all. */
+    unsigned timers;
+    const char *const *timer_devices; /* [timers] */
     void *context;
     /* Whether this child is known by `sha256`, which is not read for SEARCH_BY_GENOME. */
     bool (*known)(void *context, const pool_job *job, search_hash by, const char *sha256);
@@ -68,6 +72,11 @@ void pool_submit(pool *p, pool_job *job);
  * are no jobs. EV_INFRA: workers keep dying. */
 ev_status pool_wait(pool *p, double seconds, pool_job **out, ev_error *err) EV_CHECKED;
 size_t pool_jobs(const pool *p); /* not yet given back */
+
+/* Whether a timer is idle, or about to be: fewer screened jobs wait than there are timers. */
+bool pool_timers_starve(const pool *p);
+/* Seconds that timers have spent on screened jobs, all together. */
+double pool_timer_seconds(const pool *p);
 
 /* So far: workers that ended before they were told to, and seconds by part. */
 uint64_t pool_failed_workers(const pool *p);

@@ -55,7 +55,8 @@ static ev_status compare_drawn(pool *p, const json_t *m, ev_error *err) {
 static ev_status hear_ready(pool *p, slot *s, json_t *m, ev_error *err) {
     if (s->serial != p->serial) /* of the task before: another was asked for meanwhile */
         return open_again(p, s, err);
-    EV_TRY(compare_drawn(p, m, err));
+    if (s->role != ROLE_TIMER) /* it runs none of them */
+        EV_TRY(compare_drawn(p, m, err));
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
     if (!p->ready && s->splits == SPLITS_ALL)
@@ -146,6 +147,29 @@ static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_err
     return EV_OK;
 }
 
+/* A screener is done with the job, and a timer goes on with it. Others that were screened before
+ * come first. */
+static ev_status hear_screened(pool *p, slot *s, const json_t *m, ev_error *err) {
+    json_t *time = message_new(MESSAGE_TIME), *score = json_object_get(m, "score");
+    bool ok = time && json_object_set(time, "genome", s->job->genome) == 0 &&
+              json_object_set(time, "ptx", json_object_get(m, "ptx")) == 0 &&
+              json_object_set(time, "score", score) == 0;
+    if (!ok) {
+        json_decref(time);
+        return ev_fail_memory(err, 0);
+    }
+    add_seconds(p, m);
+    p->deaths = 0;
+    pool_job *job = pool_leave(p, s);
+    json_decref(job->message);
+    job->message = time;
+    job->screened = true;
+    pool_append(&p->queue, job);
+    s->state = SLOT_IDLE;
+    s->at = STAGE_IDLE;
+    return EV_OK;
+}
+
 /* While it opens, what a worker says of task or device is the answer to the user. In a job it is
  * the machine that failed. */
 static ev_status hear_error(pool *p, slot *s, const json_t *m, ev_error *err) {
@@ -167,7 +191,8 @@ static void hear_last_word(slot *s, const json_t *m) {
 }
 
 /* Whether a message of this kind is in place in this state. */
-static bool in_place(slot_state state, message_kind kind) {
+static bool in_place(const slot *s, message_kind kind) {
+    slot_state state = s->state;
     if (asked_about(kind) != SEARCH_HASHES)
         return state == SLOT_BUSY;
     switch (kind) {
@@ -175,6 +200,8 @@ static bool in_place(slot_state state, message_kind kind) {
         return state == SLOT_GREETING;
     case MESSAGE_READY:
         return state == SLOT_OPENING;
+    case MESSAGE_SCREENED:
+        return state == SLOT_BUSY && s->role == ROLE_SCREENER;
     case MESSAGE_DONE:
     case MESSAGE_FAILED:
         return state == SLOT_BUSY;
@@ -192,7 +219,7 @@ static bool in_place(slot_state state, message_kind kind) {
 
 static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
     message_kind kind = message_kind_of(m);
-    if (!in_place(s->state, kind))
+    if (!in_place(s, kind))
         return pool_bury(p, s, "it said something out of place", err);
     switch (kind) {
     case MESSAGE_HELLO:
@@ -213,6 +240,8 @@ static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
         return EV_OK;
     case MESSAGE_ERROR:
         return hear_error(p, s, m, err);
+    case MESSAGE_SCREENED:
+        return hear_screened(p, s, m, err);
     case MESSAGE_DONE:
     case MESSAGE_FAILED:
         return hear_end(p, s, m, kind, err);

@@ -15,13 +15,15 @@ typedef enum slot_state {
 
 typedef struct slot {
     slot_state state;
+    worker_role role;
+    const char *device; /* borrowed from the options */
     ev_proc proc;
     channel line;
     unsigned splits; /* that its baseline was held against */
     uint64_t serial; /* of the opening that it answers */
     stage at;        /* that it entered last */
     pool_job *job;
-    double deadline; /* on the monotonic clock */
+    double began, deadline; /* of the job, on the monotonic clock */
     bool has_last_word;
     char last_word[400];
 } slot;
@@ -41,6 +43,7 @@ struct pool {
     unsigned deaths; /* in a row, without a finished job between */
     uint64_t failed;
     double seconds[POOL_PARTS];
+    double timer_seconds; /* of timers, over screened jobs that have ended */
 };
 
 #define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1u)
@@ -49,8 +52,12 @@ struct pool {
 bool pool_needs_all_splits(const pool_job *job);
 gate pool_gate_of(stage at);
 void pool_append(pool_job **list, pool_job *job);
+/* The slot gives up its job, which is the caller's now. */
+pool_job *pool_leave(pool *p, slot *s);
 /* The job is over; gives the slot back. */
 void pool_finish(pool *p, slot *s);
+/* An empty slot. */
+slot pool_slot(const pool *p, size_t index);
 
 /* pool_slots.c: processes. */
 ev_status pool_start(pool *p, slot *s, ev_error *err) EV_CHECKED;

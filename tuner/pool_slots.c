@@ -26,7 +26,7 @@ void pool_say(slot *s, json_t *message) {
 
 ev_status pool_start(pool *p, slot *s, ev_error *err) {
     assert(s->state == SLOT_EMPTY);
-    *s = (slot){.line = {.in = -1, .out = -1}};
+    *s = pool_slot(p, (size_t)(s - p->slots));
     const char *shell[] = {"/bin/sh", "-c", NULL, NULL};
     if (p->options.commands)
         shell[2] = p->options.commands[s - p->slots];
@@ -47,7 +47,8 @@ static json_int_t idle_cores(const pool *p) {
 ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
     json_t *m = message_new(MESSAGE_OPEN);
     bool ok = m && json_object_set_new(m, "task", json_string(p->task)) == 0 &&
-              json_object_set_new(m, "device", json_string(p->options.device)) == 0 &&
+              json_object_set_new(m, "device", json_string(s->device)) == 0 &&
+              json_object_set_new(m, "role", json_string(worker_role_name(s->role))) == 0 &&
               json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
               json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
               json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0;
@@ -69,6 +70,7 @@ void pool_send_job(slot *s, pool_job *job) {
     s->state = SLOT_BUSY;
     s->job = job;
     s->at = STAGE_IDLE;
+    s->began = ev_clock_now();
     s->deadline = ev_clock_now() + (pool_needs_all_splits(job) ? LONG_JOB_SECONDS : JOB_SECONDS);
     pool_say(s, json_incref(job->message));
 }
@@ -118,7 +120,7 @@ static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
         return ev_fail(err, EV_INFRA,
                        "%u workers were lost over evaluation %llu without its fault; the last: %s",
                        job->lost, (unsigned long long)job->number, why);
-    s->job = NULL;
+    (void)pool_leave(p, s);
     job->next = p->queue;
     p->queue = job;
     json_decref(job->reply);
@@ -171,7 +173,7 @@ ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
     channel_free(&s->line);
     if (status != EV_OK) {
         pool_job_free(s->job);
-        *s = (slot){.state = SLOT_EMPTY, .line = {.in = -1, .out = -1}};
+        *s = pool_slot(p, (size_t)(s - p->slots));
         return status;
     }
     s->state = SLOT_EMPTY;

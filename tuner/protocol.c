@@ -55,6 +55,24 @@ bool stage_find(const char *name, stage *out) {
     return false;
 }
 
+static const char *const role_names[ROLE_COUNT] = {
+    [ROLE_WHOLE] = "whole", [ROLE_SCREENER] = "screener", [ROLE_TIMER] = "timer"};
+
+const char *worker_role_name(worker_role role) {
+    assert(role < ROLE_COUNT);
+    return role_names[role];
+}
+
+bool worker_role_find(const char *name, worker_role *out) {
+    for (unsigned role = 0; role < ROLE_COUNT; role++) {
+        if (strcmp(role_names[role], name) == 0) {
+            *out = (worker_role)role;
+            return true;
+        }
+    }
+    return false;
+}
+
 void channel_free(channel *c) {
     free(c->data);
     *c = (channel){.in = -1, .out = -1};

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROTOCOL_VERSION 8
+#define PROTOCOL_VERSION 9
 
 typedef enum message_kind {
 #define MESSAGE(id, name, from, meaning) MESSAGE_##id,
@@ -23,6 +23,19 @@ const char *message_name(message_kind kind);
 message_kind message_kind_of(const json_t *message);
 /* {"type": NAME}; NULL: out of memory. */
 json_t *message_new(message_kind kind);
+
+/* What a worker does of an evaluation. Two processes on one GPU would be in each other's times, so
+ * a GPU has one timer, and screeners keep that busy: they draw and build, put what they built
+ * through gates 1 to 4 in the virtual machine, and pass on what is left. */
+typedef enum worker_role {
+    ROLE_WHOLE, /* all of it */
+    ROLE_SCREENER,
+    ROLE_TIMER,
+    ROLE_COUNT
+} worker_role;
+
+const char *worker_role_name(worker_role role);
+bool worker_role_find(const char *name, worker_role *out);
 
 /* The stages of an evaluation in a worker, in their order; a fault in one counts at its gate. */
 typedef enum stage {

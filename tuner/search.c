@@ -9,6 +9,7 @@
 
 #define OPENING_SHARE 4 /* at most 1/4 of the evaluations go to the openings */
 #define MOST_OPENINGS 256
+#define MISSED_MEASURED 0.02 /* two intervals of 1 % each (fitness/cuda/cuda_time.c) */
 
 static_assert(ARM_COUNT <= BANDIT_MOST, "a bandit has room for every arm");
 
@@ -152,6 +153,7 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .starts = settings->starts,
                   .start_count = count,
                   .seed = settings->seed,
+                  .missed = settings->measured ? MISSED_MEASURED : SEARCH_MISSED,
                   .evaluations = settings->evaluations};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);

@@ -52,6 +52,7 @@ typedef struct search_settings {
     uint64_t seed;
     uint64_t evaluations; /* 0: not known beforehand */
     strategy strategy;
+    bool measured; /* times are, and so are never quite the same twice */
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
@@ -69,7 +70,11 @@ typedef struct search_recipe {
     json_t *message;
 } search_recipe;
 
-ev_status search_draw(search *s, search_recipe *out, ev_error *err) EV_CHECKED;
+/* `let_through`: there is time to spare for timing, so this child is built and timed whatever a
+ * sketch, the small cases or the model say of its speed. */
+ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) EV_CHECKED;
+/* The same, or not, for the child that was drawn last: what the records say of it. */
+void search_let_through(search *s, bool let_through);
 
 /* ---- committing ---- */
 
@@ -118,8 +123,9 @@ typedef struct search_verdict {
     bool probed;    /* the filter would have stopped it, and it was let through */
     bool regretted; /* and is as fast as its parent, or faster */
     score_sketch sketch;
-    bool audited; /* it was built and timed though it is known by a sketch or by its likeness */
-    bool missed;  /* and its outcome is another */
+    bool audited;     /* it was built and timed though it is known by a sketch or by its likeness */
+    bool missed;      /* and its outcome is another */
+    bool let_through; /* as search_draw was told */
     bool estimated;
     sketched sketched;
     /* Audited children that would have been estimated, and what became of those: faster than the

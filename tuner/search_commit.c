@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define MOST_GAIN 1.0 /* of one child, so that one leap does not own the bandit */
-#define MISSED 1e-3   /* relative change of time that an audit does not forgive */
 #define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
 
 /* Of the sketch or of what was built. */
@@ -60,14 +59,14 @@ bool search_knows(const search *s, const json_t *genome, search_hash by, const c
 /* What the filter stopped it stops again, unless the parents are slower now. */
 static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
                          uint64_t *same_as) {
-    return !d->probes && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
+    return !draft_probes(d) && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
            is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
 }
 
 static bool is_over(const search *s, const draft *d, const json_t *genome, search_hash by,
                     const char *sha256, uint64_t *same_as) {
     ev_sha256 key;
-    if ((d->audits && !search_is_exact(by)) || !find_key(genome, by, sha256, &key))
+    if ((draft_audits(d) && !search_is_exact(by)) || !find_key(genome, by, sha256, &key))
         return false;
     return known_find(s->known[by], &key, same_as) || was_filtered(s, d, by, &key, same_as);
 }
@@ -269,7 +268,7 @@ static void audit(const search *s, const search_result *r, search_verdict *v) {
     if (!v->audited)
         return;
     const outcome *o = &s->outcomes[like];
-    v->missed = o->stopped != v->stopped || fabs(v->ns - o->ns) > MISSED * o->ns;
+    v->missed = o->stopped != v->stopped || fabs(v->ns - o->ns) > s->missed * o->ns;
 }
 
 static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
@@ -287,7 +286,7 @@ static void judge(const search *s, const draft *d, const search_result *r, searc
     }
     v->is_best =
         search_passed(v) && !r->estimated && (s->archive_count == 0 || v->ns < s->archive[0].ns);
-    if (d->audits && !r->filtered)
+    if (draft_audits(d) && !r->filtered)
         audit(s, r, v);
 }
 
@@ -308,29 +307,30 @@ static sketched sketched_of(const draft *d, const search_verdict *v) {
     double whole = v->small.whole;
     return (sketched){.whole = v->estimated ? whole_of(d, &v->small) : whole,
                       .near = whole > 0 ? v->small.sketch : 0,
-                      .due = v->estimated ? d->sketch.due : (1 - MISSED) * whole};
+                      .due = v->estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
 }
 
 /* What the estimate of an audited child, had it been made, would have been worth. */
-static void judge_estimate(const draft *d, const search_result *r, search_verdict *v) {
+static void judge_estimate(const search *s, const draft *d, const search_result *r,
+                           search_verdict *v) {
     bool is_known = v->seen || v->recalled, built = !r->estimated && !v->filtered;
     v->estimated = !is_known && r->estimated;
     if (!is_known)
         v->sketched = sketched_of(d, v);
-    v->reckoned = d->audits && built && !is_known && !v->audited && d->sketch.due > 0 &&
+    v->reckoned = draft_audits(d) && built && !is_known && !v->audited && d->sketch.due > 0 &&
                   r->small.whole >= d->sketch.due;
     if (!v->reckoned)
         return;
     double estimate = search_estimate_of(d, &r->small);
-    v->reckoned_faster = search_passed(v) && v->ns < estimate * (1 - MISSED);
-    v->reckoned_slower = !search_passed(v) || v->ns > estimate * (1 + MISSED);
+    v->reckoned_faster = search_passed(v) && v->ns < estimate * (1 - s->missed);
+    v->reckoned_slower = !search_passed(v) || v->ns > estimate * (1 + s->missed);
 }
 
 static void judge_filter(const search *s, const draft *d, const search_result *r,
                          search_verdict *v) {
     bool is_known = v->seen || v->recalled;
     v->filtered = !is_known && r->filtered;
-    v->probed = !is_known && d->probes && is_out_of_reach(&r->small, &d->reach);
+    v->probed = !is_known && draft_probes(d) && is_out_of_reach(&r->small, &d->reach);
     v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
     v->sketch = is_known ? SKETCH_NOTHING : r->sketch;
 }
@@ -350,9 +350,10 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
     judge(s, &d, result, out);
+    out->let_through = d.let_through;
     EV_TRY(check_known(s, result, out, err));
     judge_filter(s, &d, result, out);
-    judge_estimate(&d, result, out);
+    judge_estimate(s, &d, result, out);
     if (out->sketch != SKETCH_STOPPED)
         EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));

@@ -77,7 +77,7 @@ static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
     if (d->reach.sketch <= 0 && d->reach.built <= 0)
         return;
     d->probes = ev_pcg_below(rng, PROBES) == 0;
-    if (!d->probes)
+    if (!draft_probes(d))
         recipe_put(r, r->message, "reach",
                    json_pack("[f,f,f,f]", d->reach.sketch, d->reach.built, d->reach.error,
                              d->reach.first));
@@ -96,11 +96,11 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
  * timed all the same: its children's are held against it. */
 static void put_sketched(recipe *r, const search *s, const draft *d) {
     const sketched *of = &d->sketch;
-    bool times = d->probes || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
+    bool times = draft_probes(d) || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
     if (s->rules->estimates)
         recipe_put(r, r->message, "sketched",
-                   d->audits ? json_pack("[f,f]", 0.0, 0.0)
-                             : json_pack("[f,f]", times ? 0.0 : of->near, of->due));
+                   draft_audits(d) ? json_pack("[f,f]", 0.0, 0.0)
+                                   : json_pack("[f,f]", times ? 0.0 : of->near, of->due));
 }
 
 /* A sketch's own error at full shape is of one block. */
@@ -122,10 +122,15 @@ bool search_may_draw(const search *s) {
            (s->drawn < s->opening_count || !s->rules->may_draw || s->rules->may_draw(s));
 }
 
-ev_status search_draw(search *s, search_recipe *out, ev_error *err) {
+void search_let_through(search *s, bool let_through) {
+    assert(s->drawn > s->committed);
+    s->drafts[(s->drawn - 1) % SEARCH_LAG].let_through = let_through;
+}
+
+ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) {
     assert(search_may_draw(s));
     recipe r = {.message = message_new(MESSAGE_CHILD), .ok = true};
-    draft d = {0};
+    draft d = {.let_through = let_through};
     search_recipe made = {.child = s->drawn, .message = r.message};
     ev_pcg rng = ev_pcg_child(s->seed, 0, 0, (uint32_t)s->drawn);
     if (s->drawn < s->opening_count)

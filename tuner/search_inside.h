@@ -13,6 +13,7 @@
 #define STOCK_MOST 48
 #define GAINS_MOST 16
 #define NICHES 6
+#define SEARCH_MISSED 1e-3 /* of a modelled time: it is never another by chance */
 
 /* An edit that alone did no harm, in the genome where it was tried. */
 typedef struct stock_entry {
@@ -56,10 +57,11 @@ typedef struct draft {
     small_run reach;                         /* the filter's limits; 0: none */
     sketched sketch;                         /* the faster parent's */
     double parent_error, parent_small_error; /* the same one's: of all cases, and small_run.error */
-    bool probes; /* what the filter would stop is let through, to know what it costs */
-    bool audits; /* so is what a sketch or a likeness would make known */
-    bool single; /* one parent and one step */
-    size_t slot; /* of `gevo`: which individual is being born */
+    bool probes;      /* what the filter would stop is let through, to know what it costs */
+    bool audits;      /* so is what a sketch or a likeness would make known */
+    bool let_through; /* both, since timers had nothing to do */
+    bool single;      /* one parent and one step */
+    size_t slot;      /* of `gevo`: which individual is being born */
 } draft;
 
 /* What is remembered of a committed child for ever. */
@@ -122,6 +124,7 @@ struct search {
     const search_start *starts;
     size_t start_count;
     uint64_t seed;
+    double missed;       /* relative change of time that an audit does not forgive */
     double *start_ns;    /* [start_count] */
     double *start_error; /* [start_count]; of the unmodified start */
     front fronts[SEARCH_FRONTS];
@@ -146,6 +149,14 @@ struct search {
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];
 };
+
+static inline bool draft_probes(const draft *d) {
+    return d->probes || d->let_through;
+}
+
+static inline bool draft_audits(const draft *d) {
+    return d->audits || d->let_through;
+}
 
 /* ---- for the rules ---- */
 

@@ -15,9 +15,20 @@
 const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
                                          "accurate", "timed", "promote", "coordinator"};
 
+double tune_timer_share(const tune_report *report) {
+    double all = report->timers * report->search_seconds;
+    return all > 0 ? report->timer_seconds / all : 0;
+}
+
 void tune_report_free(tune_report *report) {
     free(report->rows);
     *report = (tune_report){0};
+}
+
+json_t *tune_timers_json(const tune_report *r) {
+    return json_pack("{s:i, s:i, s:f, s:I}", "timers", (int)r->timers, "screeners",
+                     (int)(r->workers - r->timers), "busy", tune_timer_share(r), "let_through",
+                     (json_int_t)r->let_through);
 }
 
 /* ---- what is asked for ---- */
@@ -68,6 +79,10 @@ static json_t *identity_of(const tune_state *run) {
                      "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "starts",
                      o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
                      PROTOCOL_VERSION, "llvm", ir_llvm_version());
+}
+
+const char *tune_device(const tune_state *run) {
+    return run->gpus.count > 0 ? run->gpus.ids[0] : run->options->device;
 }
 
 /* ---- records ---- */
@@ -150,12 +165,8 @@ static ev_status run_task(tune_state *run, size_t index, const json_t *identity,
 
 /* ---- a run ---- */
 
-/* One a core; but a GPU is one worker's, as two would be in each other's times. */
-static unsigned worker_count(const tune_options *o) {
-    if (strncmp(o->device, "cuda:", 5) == 0)
-        return 1;
-    if (o->worker_command_count > 0)
-        return 0; /* as many as the commands say */
+/* Those that build: one a core. */
+static unsigned builder_count(const tune_options *o) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned workers = 1;
     if (o->workers)
@@ -165,19 +176,39 @@ static unsigned worker_count(const tune_options *o) {
     return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would wait */
 }
 
+/* Workers of commands have a GPU each, where they are. Of this machine's GPUs each has a timer, and
+ * the builders are screeners in the virtual machine that is their twin. */
+static ev_status choose_workers(tune_state *run, pool_options *options, ev_error *err) {
+    const tune_options *o = run->options;
+    *options = (pool_options){.argv = o->worker_argv,
+                              .device = o->device,
+                              .workers = builder_count(o),
+                              .context = run,
+                              .known = known_code};
+    if (run->commands.count > 0) {
+        options->workers = (unsigned)run->commands.count;
+        options->commands = run->commands.each;
+    } else if (look_is_gpu(o->device)) {
+        EV_TRY(look_at_gpus(o->device, &run->gpus, err));
+        options->timers = (unsigned)run->gpus.count;
+        options->timer_devices = run->gpu_ids;
+        options->workers += options->timers;
+        options->device = run->gpus.first.twin;
+    }
+    for (size_t i = 0; i < run->gpus.count; i++)
+        run->gpu_ids[i] = run->gpus.ids[i];
+    run->report->workers = options->workers;
+    run->report->timers = options->timers;
+    return EV_OK;
+}
+
 static ev_status run_tasks(tune_state *run, const json_t *identity, ev_error *err) {
     const tune_options *o = run->options;
     EV_TRY(look_at_records(run, identity, err));
     EV_TRY(commands_parse(o->worker_commands, o->worker_command_count, SEARCH_LAG, &run->commands,
                           err));
-    if (run->commands.count > 0)
-        run->report->workers = (unsigned)run->commands.count;
-    pool_options options = {.argv = run->options->worker_argv,
-                            .workers = run->report->workers,
-                            .commands = run->commands.count > 0 ? run->commands.each : NULL,
-                            .device = run->options->device,
-                            .context = run,
-                            .known = known_code};
+    pool_options options;
+    EV_TRY(choose_workers(run, &options, err));
     EV_TRY(pool_new(&options, &run->pool, err));
     for (size_t i = 0; i < run->options->task_count && !is_stopped(run); i++) {
         ev_status status = run_task(run, i, identity, err);
@@ -222,7 +253,7 @@ static void close_run(tune_state *run) {
 }
 
 ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err) {
-    tune_report report = {.seed = options->seed, .workers = worker_count(options)};
+    tune_report report = {.seed = options->seed};
     tune_state run = {.options = options, .report = &report, .began = ev_clock_now()};
     double cpu = ev_clock_cpu(), cpu_before = cpu_of_all(NULL);
     /* A worker that is gone shows as a failed write, not as a signal. */

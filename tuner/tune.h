@@ -93,7 +93,12 @@ typedef struct tune_report {
      * those, right: the sketches' regret. */
     uint64_t sketched, unsketched, sketch_regretted;
     uint64_t failed_workers;
-    unsigned workers;
+    unsigned workers; /* all of them; */
+    unsigned timers; /* of these, timers of GPUs: the others are screeners then; 0: no such roles */
+    uint64_t let_through;  /* children that were built and timed whatever was known of their speed,
+                              since a timer had nothing to do */
+    double search_seconds; /* of the courses, without opening and finishing */
+    double timer_seconds;  /* that timers were at work in these, all together */
     double seconds;
     double cpu_seconds;         /* of the coordinator, its workers and their compilers */
     uint64_t coordinator_bytes; /* most memory that it held */
@@ -108,6 +113,9 @@ extern const char *const tune_stage_names[8]; /* "mutate", "build", "load", "saf
 /* EV_BAD: a bad task, device, start, records of another version, or --resume with other tasks or
  * seed; EV_INFRA: workers that keep dying without a candidate's fault, disk full. */
 ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err) EV_CHECKED;
+/* The share of the search that timers were at work; 0: there were none. */
+double tune_timer_share(const tune_report *report);
+json_t *tune_timers_json(const tune_report *report); /* of a search with timers; new reference */
 void tune_report_free(tune_report *report);
 
 /* `evoke worker --stdio`: serves a coordinator over stdin and stdout until stdin closes. */

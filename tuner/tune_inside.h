@@ -6,6 +6,7 @@
 #include "ir/ir.h"
 #include "kernels/task.h"
 #include "tuner/commands.h"
+#include "tuner/look.h"
 #include "tuner/pool.h"
 #include "tuner/records.h"
 #include "tuner/search.h"
@@ -18,6 +19,8 @@ typedef struct tune_state {
     tune_report *report; /* grows */
     task **tasks;        /* [options->task_count] */
     commands commands;
+    look_devices gpus; /* count 0: none */
+    const char *gpu_ids[LOOK_MOST_GPUS];
     pool *pool;
     records *records;
     struct course *course; /* that is searching now; NULL: none */
@@ -25,6 +28,9 @@ typedef struct tune_state {
     double began;     /* on the monotonic clock */
     double displayed; /* when progress was last told */
 } tune_state;
+
+/* The device that winners are told to be of: of several GPUs of one model the first. */
+const char *tune_device(const tune_state *run);
 
 /* A child whose result is here, waiting for its turn to be committed. */
 typedef struct arrival {
@@ -44,6 +50,7 @@ typedef struct arrival {
 typedef struct on_way {
     uint32_t island, generation;
     char parents[48];
+    bool let_through; /* as search_draw was told */
 } on_way;
 
 /* One task's search and what follows it. */

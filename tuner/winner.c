@@ -39,7 +39,7 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
     snprintf(row->start, sizeof row->start, "%s", ev_json_text(w->genome, "start", ""));
     snprintf(row->at, sizeof row->at, "%s", at->name);
-    snprintf(row->device, sizeof row->device, "%s", c->run->options->device);
+    snprintf(row->device, sizeof row->device, "%s", tune_device(c->run));
     memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
     memcpy(row->ptx_sha256, w->job->hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
     row->baseline_ns = ev_json_number(json_object_get(c->ready, "baseline_ns"), at->name, 0);
@@ -126,7 +126,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
     records_winner record = {.kernel = c->t->name,
                              .task_path = c->t->path,
                              .task_sha256 = c->t->sha256.hex,
-                             .device = c->run->options->device,
+                             .device = tune_device(c->run),
                              .gpu_name = ev_json_text(c->ready, "gpu_name", ""),
                              .sm = (int)ev_json_integer(c->ready, "sm", 0),
                              .start = ev_json_text(w->genome, "start", ""),

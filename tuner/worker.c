@@ -64,24 +64,41 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
+/* What a candidate has of its genome: start, macros, entry. */
+static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *err) {
+    const char *name = ir_genome_start(b->genome);
+    b->candidate.start = task_find_start(w->t, name);
+    if (!b->candidate.start)
+        return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
+    b->candidate.entry = b->candidate.start->entry;
+    return list_macros(b, err);
+}
+
 ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out, ev_error *err) {
     worker_build b = {.genome = genome};
-    b.candidate.start = task_find_start(w->t, ir_genome_start(genome));
-    ev_status status = EV_OK;
-    if (!b.candidate.start)
-        status = ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name,
-                         ir_genome_start(genome));
+    ev_status status = describe_candidate(w, &b, err);
     if (status == EV_OK)
         status = bases_get(w->bases, genome, &b.base, err);
     if (status == EV_OK)
-        status = list_macros(&b, err);
-    if (status == EV_OK)
         status = ir_build_new(b.base, genome, &b.build, err);
+    if (status == EV_OK)
+        *out = b;
+    else
+        worker_build_end(&b);
+    return status;
+}
+
+ev_status worker_build_screened(const worker *w, ir_genome *genome, const char *ptx,
+                                worker_build *out, ev_error *err) {
+    worker_build b = {.genome = genome};
+    ev_status status = describe_candidate(w, &b, err);
     if (status != EV_OK) {
         worker_build_end(&b);
         return status;
     }
-    b.candidate.entry = b.candidate.start->entry;
+    b.candidate.ptx = ptx;
+    b.candidate.ptx_bytes = strlen(ptx);
+    b.candidate.was_sketched = b.candidate.was_screened = true;
     *out = b;
     return EV_OK;
 }
@@ -203,6 +220,8 @@ static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_er
     fitness_options options = {.fresh = (uint32_t)ev_json_integer(message, "fresh", 0),
                                .jobs = (uint32_t)ev_json_integer(message, "jobs", 1)};
     w->watchdog = ev_json_number(message, "watchdog", 20);
+    if (!worker_role_find(ev_json_text(message, "role", "?"), &w->role))
+        return ev_fail(err, EV_BAD, "the coordinator named no role for the worker");
     EV_TRY(task_open(ev_json_text(message, "task", ""), &w->t, err));
     EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));
     const device_properties *is = device_properties_of(w->device);
@@ -265,6 +284,7 @@ static ev_status answer(worker *w, const json_t *message, ev_error *err) {
         return worker_open(w, message, err);
     case MESSAGE_CHILD:
     case MESSAGE_SCORE:
+    case MESSAGE_TIME:
     case MESSAGE_PROMOTE:
     case MESSAGE_REPLAY:
     case MESSAGE_CHECK:

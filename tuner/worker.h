@@ -22,6 +22,7 @@ typedef enum worker_part {
 
 typedef struct worker {
     channel line;
+    worker_role role; /* in the open task */
     task *t;
     device *device;
     fitness *fitness;
@@ -69,6 +70,10 @@ ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *
 /* After OPTIMISE: a candidate of code made in haste (ir_build_sketch), borrowed from the build. */
 ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha256 *sha,
                               bool *covered, ev_error *err) EV_CHECKED;
+/* Without a base or a build: a candidate of PTX that a screener built of `genome`, which is taken
+ * over; `ptx` is borrowed. */
+ev_status worker_build_screened(const worker *w, ir_genome *genome, const char *ptx,
+                                worker_build *out, ev_error *err) EV_CHECKED;
 /* All stages that are left. */
 ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;
 void worker_build_end(worker_build *b);

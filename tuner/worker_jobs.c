@@ -133,6 +133,16 @@ static ev_status send_score(worker *w, const score *s, ev_error *err) {
     return send_done(w, m, err);
 }
 
+/* A timer goes on with it. */
+static ev_status send_screened(worker *w, const worker_build *b, const score *s, ev_error *err) {
+    json_t *m = message_new(MESSAGE_SCREENED);
+    if (m) {
+        (void)json_object_set_new(m, "ptx", json_stringn(b->candidate.ptx, b->candidate.ptx_bytes));
+        (void)json_object_set_new(m, "score", score_to_json(s));
+    }
+    return send_done(w, m, err);
+}
+
 /* ---- building with questions ---- */
 
 static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o, ev_error *err) {
@@ -160,8 +170,9 @@ typedef struct evaluation {
     const wish *wanted;
     worker_build build;
     outcome outcome;
-    bool known; /* as a duplicate */
-    bool ended; /* by its sketch: `score` says how */
+    bool known;     /* as a duplicate */
+    bool ended;     /* by its sketch: `score` says how */
+    bool passed_on; /* to a timer: its screening is sent */
     score score;
 } evaluation;
 
@@ -253,13 +264,16 @@ static ev_status climb(evaluation *e, ev_error *err) {
     e->build.candidate.reach_error = e->wanted->reach.error;
     e->build.candidate.context = e;
     e->build.candidate.is_known = ask_ran;
+    e->build.candidate.screens = e->w->role == ROLE_SCREENER;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
     EV_TRY(run_whole(e->w, &e->build, &e->score, err));
     e->score.sketch = sketch.sketch;
     e->score.sketch_ns = sketch.sketch_ns;
     e->score.first_ns = sketch.first_ns;
     e->score.whole_ns = sketch.whole_ns;
-    return EV_OK;
+    e->passed_on =
+        e->build.candidate.screens && e->score.stopped == GATE_NONE && !e->score.recalled;
+    return e->passed_on ? send_screened(e->w, &e->build, &e->score, err) : EV_OK;
 }
 
 /* Takes the child over. */
@@ -276,6 +290,8 @@ static ev_status evaluate(worker *w, drawn_child child, const wish *wanted, ev_e
     worker_build_end(&e.build);
     EV_TRY(status);
     guard_watch(0);
+    if (e.passed_on)
+        return EV_OK;
     if (e.outcome.failed)
         return send_failed(w, &e.outcome, err);
     if (e.known)
@@ -329,6 +345,27 @@ static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
     EV_TRY(status);
     guard_watch(0);
     return o.failed ? send_failed(w, &o, err) : send_done(w, message_new(MESSAGE_DONE), err);
+}
+
+/* Runs and times what a screener passed, as it built it. Takes `genome` over. */
+static ev_status job_time(worker *w, const json_t *message, ir_genome *genome, ev_error *err) {
+    worker_build b = {0};
+    EV_TRY(worker_build_screened(w, genome, ev_json_text(message, "ptx", ""), &b, err));
+    score *s = calloc(2, sizeof *s), *screening = s ? s + 1 : NULL;
+    ev_status status = s ? EV_OK : ev_fail_memory(err, 2 * sizeof *s);
+    if (status == EV_OK)
+        status = score_from_json(json_object_get(message, "score"), screening, err);
+    if (status == EV_OK)
+        status = worker_enter(w, STAGE_SCORE, err);
+    if (status == EV_OK)
+        status = run_whole(w, &b, s, err);
+    worker_build_end(&b);
+    if (status == EV_OK) {
+        score_add_screening(s, screening);
+        status = send_score(w, s, err);
+    }
+    free(s);
+    return status;
 }
 
 /* Each edit in words, a line each. */
@@ -440,6 +477,8 @@ static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_
         return job_child(w, message, err);
     ir_genome *genome = NULL;
     EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
+    if (kind == MESSAGE_TIME)
+        return job_time(w, message, genome, err);
     if (kind == MESSAGE_SCORE)
         return evaluate(w, (drawn_child){.genome = genome}, &(wish){0}, err);
     return job_after_search(w, kind, message, genome, err);

@@ -52,6 +52,13 @@ CUresult sd_cuStreamGetCtx(CUstream stream, CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
+/* No context is a green one: none has but some of the SMs. */
+CUresult sd_cuStreamGetCtx_v2(CUstream stream, CUcontext *context, void **green) {
+    if (green != NULL)
+        *green = NULL;
+    return sd_cuStreamGetCtx(stream, context);
+}
+
 CUresult sd_cuStreamDestroy_v2(CUstream stream) {
     sd_drain();
     sd_stream *s = sd_find(stream, SD_STREAM);
@@ -88,6 +95,21 @@ CUresult sd_cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data) {
     if (e == NULL)
         return call == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     e->call.function = call;
+    e->call.data = data;
+    sd_push(e);
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuStreamAddCallback(CUstream stream, CUstreamCallback call, void *data,
+                                unsigned flags) {
+    sd_stream *on = sd_stream_of(stream);
+    if (on == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sd_entry *e = call == NULL || flags != 0 ? NULL : sd_entry_new(SD_DO_CALL, on);
+    if (e == NULL)
+        return call == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    e->call.status = call;
+    e->call.stream = stream;
     e->call.data = data;
     sd_push(e);
     return CUDA_SUCCESS;
