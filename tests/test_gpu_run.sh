@@ -49,6 +49,14 @@ assert rows and all(x["textbook_ns"] > 0 and x["hand_ns"] > 0 for x in rows)
 
 run 0 --parts rank
 has '^rank +done .*12 variants against gpu.json' "$folder/table"
+python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert set(r["parts"]) == {"calibrate", "times", "rank"} # what is of the same commit and device stays
+assert len(r["parts"]["rank"]["result"]["samples"]) == 12
+assert r["parts"]["rank"]["command"].endswith("--parts rank") and r["parts"]["times"]["command"].endswith("times")
+assert len(r["commit"]) >= 7 and r["machine"]["evoke"].startswith("evoke ") and r["date"].endswith("Z")
+' "$folder/out/results.json" || fail "results.json of two runs"
 
 # A part that fails is said, the next one runs, and the whole fails.
 mkdir "$folder/bin"
@@ -58,7 +66,57 @@ has '^agree +FAILED .*kernels alike.*goldens: exit code 127' "$folder/table"
 has '^calibrate +done' "$folder/table"
 
 run 2 --parts agree,dance
+run 2 --seconds soon
 run 3 --device cuda:7
+has 'there are cuda:0, vm:' "$folder/errors"
+LD_LIBRARY_PATH='' run 3
+has 'no CUDA driver on this machine .libcuda' "$folder/errors"
+
+# A command that does not heed its time is killed: its rows count, and the next part has its time.
+cat >"$folder/bin/hangs" <<'SCRIPT'
+#!/usr/bin/env bash
+if [[ $1 == bench ]]; then
+  while [[ $1 != --rows ]]; do shift; done
+  for ns in 100 110 120; do
+    echo '{"kernel": "scale", "start": "hand", "modelled_ns": '$ns', "measured_ns": 100}'
+  done >"$2"
+  trap '' TERM
+  while true; do sleep 0.2; done
+fi
+exec "$(dirname "$0")/evoke-itself" "$@"
+SCRIPT
+chmod +x "$folder/bin/hangs"
+mv "$folder/bin/evoke" "$folder/bin/evoke-itself"
+mv "$folder/bin/hangs" "$folder/bin/evoke"
+EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 16
+has '^rank +FAILED .*cut off after 3 variants, mean error 10 %; rank: stopped after' "$folder/table"
+has '^calibrate +done' "$folder/table"
+
+# So it is when the script itself is told to stop; what is left is not begun.
+rm -rf "$folder/out"
+EVOKE_BIN=$folder/bin bash tests/gpu/run.sh --small --out "$folder/out" --parts rank,calibrate --seconds 16 \
+  >"$folder/table" 2>"$folder/errors" &
+while [[ ! -s $folder/out/rank.rows ]]; do sleep 0.05; done
+kill -TERM $!
+got=0
+wait $! || got=$?
+[[ $got == 1 ]] || fail "exit code $got after a signal"
+has '^rank +FAILED .*cut off after 3 variants' "$folder/table"
+[[ ! -e $folder/out/calibrate.status ]] || fail "a part was begun after the signal"
+
+# With little time every part that was begun has a result, or says that it had no time.
+got=0
+timeout 120 bash tests/gpu/run.sh --small --out "$folder/little" --seconds 6 >"$folder/table" \
+  2>"$folder/errors" || got=$?
+[[ $got -le 1 ]] || fail "exit code $got with 6 s"
+python3 -c '
+import json, sys
+parts = json.load(open(sys.argv[1]))["parts"]
+assert set(parts) == {"rank", "calibrate", "times", "agree", "tune"}, parts.keys()
+for name, part in parts.items():
+    assert part["failed"] == bool(part["why"]), (name, part)
+    assert part["result"] is not None or "no time left" in part["why"] or "stopped after" in part["why"], (name, part)
+' "$folder/little/results.json" || fail "results.json of a short run"
 
 # What was compiled beforehand is found again by its contents, wherever it stands; nothing else is.
 shim=$folder/shim/bin

@@ -45,6 +45,14 @@ static ev_status add_all(json_t *list, table *rows, ev_error *err) {
     return status;
 }
 
+/* Why there is no cuda:N: what its opening says. "" where there is one. */
+static void say_why_none(ev_error *why) {
+    device *d = NULL;
+    if (device_open("cuda:0", &d, why) == EV_OK)
+        why->text[0] = '\0';
+    device_close(d);
+}
+
 static ev_status print_devices(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"device",        "GPU",   ">capability", ">memory",
                                           ">shared/block", "times", NULL};
@@ -55,9 +63,10 @@ static ev_status print_devices(cmd_context *c, ev_error *err) {
     if (status == EV_OK)
         status = table_print(rows, c->out, err);
     table_free(rows);
-    ev_str_append(
-        c->out, "\nvm:FILE.json takes a GPU description of one's own. cuda:N is there where a CUDA "
-                "driver is.\n");
+    ev_error why = {0};
+    say_why_none(&why);
+    ev_str_append(c->out, "\nvm:FILE.json takes a GPU description of one's own.");
+    ev_str_printf(c->out, why.text[0] != '\0' ? " There is no cuda:0: %s.\n" : "%s\n", why.text);
     return status;
 }
 
@@ -66,8 +75,14 @@ ev_status cmd_devices(cmd_context *c, ev_error *err) {
         return print_devices(c, err);
     json_t *list = json_array();
     ev_status status = add_all(list, NULL, err);
-    if (status == EV_OK)
-        return cmd_print_json(c, json_pack("{s:o}", "devices", list), err);
+    if (status == EV_OK) {
+        ev_error why = {0};
+        say_why_none(&why);
+        json_t *all = json_pack("{s:o}", "devices", list);
+        if (why.text[0] != '\0')
+            (void)json_object_set_new(all, "no_gpu", json_string(why.text));
+        return cmd_print_json(c, all, err);
+    }
     json_decref(list);
     return status;
 }

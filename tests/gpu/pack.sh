@@ -2,48 +2,90 @@
 # Makes one folder with all that tests/gpu/run.sh needs on a machine that has a GPU and its driver,
 # glibc 2.36, python3, and nothing else: no compiler, no LLVM, no network.
 #
-#   tests/gpu/pack.sh [FOLDER]        default: build-gpu/evoke-gpu
+#   tests/gpu/pack.sh [FOLDER]        default: build/evoke-gpu
 #
-# Builds evoke and the goldens statically in build-gpu/ (EVOKE_GPU_BUILD names another folder), and
-# compiles the kernels beforehand for each of the targets below; clang-19 in the folder is a script
-# that answers with those.
+# Links evoke and the goldens with archives in build/ (EVOKE_GPU_BUILD names another build folder),
+# and compiles the kernels beforehand: every start for each of the targets below (EVOKE_GPU_TARGETS
+# names others), and for EVOKE_GPU_MACROS (h200 unless told) at every value of its macros, which a
+# search draws. clang-19 in the folder is a script that answers with those.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source=$PWD
-build=${EVOKE_GPU_BUILD:-$source/build-gpu}
-folder=${1:-$source/build-gpu/evoke-gpu}
+build=${EVOKE_GPU_BUILD:-$source/build}
+folder=${1:-$source/build/evoke-gpu}
 readonly MOST_BYTES=60000000
 # One GPU description for each compute capability that a task may be built for.
-readonly TARGETS=(v100 t4 a100 rtx4090 h200)
+read -ra TARGETS <<<"${EVOKE_GPU_TARGETS:-v100 t4 a100 rtx4090 h200}"
+readonly MACRO_TARGETS=" ${EVOKE_GPU_MACROS-h200} "
 
 say() { printf 'pack: %s\n' "$*" >&2; }
 
+# quiet COMMAND...: its output is shown only when it fails, and then all of it.
+quiet() {
+  local log status=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || status=$?
+  if ((status != 0)); then
+    cat "$log" >&2
+    say "exit code $status: $*"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
 build_all() {
-  cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCMAKE_BUILD_TYPE=Release \
-    -DEVOKE_STATIC=ON -DEVOKE_TESTS=OFF >/dev/null
-  ninja -C "$build" evoke goldens >/dev/null
+  [[ -f $build/build.ninja ]] ||
+    quiet cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCMAKE_BUILD_TYPE=Release
+  quiet ninja -C "$build" evoke_portable goldens_portable
 }
 
 copy_all() {
   rm -rf "$folder"
   mkdir -p "$folder/bin" "$folder/store" "$folder/fitness/model" "$folder/tests/ptx" "$folder/tests/gpu"
-  strip -o "$folder/bin/evoke" "$build/evoke"
-  strip -o "$folder/bin/goldens" "$(find "$build" -name goldens -type f -perm -u+x | head -n 1)"
+  strip -o "$folder/bin/evoke" "$build/portable/evoke"
+  strip -o "$folder/bin/goldens" "$build/portable/goldens"
   cp tests/gpu/clang-19 "$folder/bin/clang-19"
   cp -r kernels "$folder/kernels"
   cp -r fitness/model/gpus "$folder/fitness/model/gpus"
   cp tests/ptx/goldens_*.txt "$folder/tests/ptx/"
   cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/vendor.py "$folder/"
   cp -r tests/gpu/small "$folder/tests/gpu/small"
-  git rev-parse HEAD >"$folder/commit" 2>/dev/null || true
+  if git rev-parse HEAD >"$folder/commit" 2>/dev/null; then
+    git diff --quiet HEAD || sed -i 's/$/+/' "$folder/commit" # files that are not the commit's
+  else
+    rm -f "$folder/commit"
+  fi
+}
+
+# Prints the calls of a file of calls again, one a line, with the macros of each start at all values, or
+# left out.
+vary_macros() {
+  python3 - "$1" <<'PYTHON'
+import itertools, json, os, shlex, sys
+
+for line in open(sys.argv[1]):
+    words = shlex.split(line)
+    folder, source = os.path.split(words[-1])
+    if not source.endswith(".cu"):
+        continue
+    with open(os.path.join(folder, "task.json")) as file:
+        starts = [s for s in json.load(file)["starts"] if s["source"] == source]
+    for start in starts:
+        each = [[[]] + [["-D%s=%d" % (m["name"], v)] for v in m["values"]] for m in start.get("macros", [])]
+        for chosen in itertools.product(*each):
+            print(shlex.join(words[:-1] + sum(chosen, []) + words[-1:]))
+PYTHON
 }
 
 # Every start of every task, for every target: the build of one variant asks for them all.
 compile_kernels() {
-  local target task
-  export EVOKE_HOME=$folder EVOKE_RECORD=$folder/store EVOKE_CLANG
+  local target task calls
+  calls=$(mktemp)
+  export EVOKE_HOME=$folder EVOKE_RECORD=$folder/store EVOKE_CLANG EVOKE_CALLS
   EVOKE_CLANG=$(command -v clang-19)
   for target in "${TARGETS[@]}"; do
+    EVOKE_CALLS=
+    [[ $MACRO_TARGETS != *" $target "* ]] || EVOKE_CALLS=$calls
     for task in $("$folder/bin/evoke" list --json | python3 -c \
       'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]])') \
       "$folder/tests/gpu/small/task.json"; do
@@ -51,7 +93,12 @@ compile_kernels() {
         --split adversarial >/dev/null || say "$task does not pass on vm:$target"
     done
   done
-  unset EVOKE_RECORD EVOKE_CLANG
+  EVOKE_CALLS=
+  # shellcheck disable=SC2016 # expanded by that shell
+  vary_macros "$calls" | tr '\n' '\0' |
+    xargs -0 -r -P "$(nproc)" -I CALL bash -c '"$0" CALL >/dev/null' "$folder/bin/clang-19"
+  rm -f "$calls"
+  unset EVOKE_RECORD EVOKE_CLANG EVOKE_CALLS
 }
 
 say "building"
