@@ -33,6 +33,7 @@ typedef struct device_properties {
      * none is needed, since the device checks everything itself. */
     char twin[64];
     bool twin_is_same;   /* the twin's description is of this very GPU model */
+    char twin_note[320]; /* where it isn't: what is missing, and the cure; else "" */
     char placement[200]; /* of ranks: where they run, and why there; "" where there is one */
 } device_properties;
 

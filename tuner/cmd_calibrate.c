@@ -95,8 +95,9 @@ static ev_status print_table(cmd_context *c, const device_properties *p, const g
         return ev_fail_memory(err, 1);
     for (size_t i = 0; i < all->count; i++)
         print_row(&all->rows[i], rows);
-    ev_str_printf(c->out, "%s, %s; cycles at %.0f MHz; base %s\n\n", p->id, p->name, all->clock_mhz,
-                  base->id);
+    ev_str_printf(c->out, "%s, %s; cycles at %.0f MHz; base %s%s\n\n", p->id, p->name,
+                  all->clock_mhz, base->id,
+                  p->twin_note[0] != '\0' ? ", the nearest: none is of this GPU" : "");
     ev_status status = table_print(rows, c->out, err);
     table_free(rows);
     return status;

@@ -187,11 +187,14 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     return EV_OK;
 }
 
-/* Whether the device's times are modelled; and that there is such a device at all. */
+/* Whether the device's times are modelled; and that there is such a device at all. Says on stderr
+ * where no GPU description is of it. */
 static ev_status look_at_device(const char *id, bool *modelled, ev_error *err) {
     device *d = NULL;
     EV_TRY(device_open(id, &d, err));
     *modelled = device_properties_of(d)->modelled;
+    if (device_properties_of(d)->twin_note[0] != '\0')
+        (void)fprintf(stderr, "evoke: %s: %s\n", id, device_properties_of(d)->twin_note);
     device_close(d);
     return EV_OK;
 }
