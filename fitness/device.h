@@ -37,6 +37,10 @@ typedef struct device_properties {
     char placement[200]; /* of ranks: where they run, and why there; "" where there is one */
 } device_properties;
 
+/* Environment of a process whose devices time launches as the host gives them, where it is set:
+ * cuda:N holds its queue while it is filled, else (--no-hold). */
+#define DEVICE_NO_HOLD "EVOKE_NO_HOLD"
+
 /* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
  * no CUDA driver, or it fails. */
 ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;

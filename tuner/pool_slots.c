@@ -1,6 +1,8 @@
 /* Pool: starts workers, hands them work, and finds out why one ended. */
 #include "tuner/pool_inside.h"
 
+#include "fitness/device.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +52,8 @@ ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
               json_object_set_new(m, "device", json_string(p->options.device)) == 0 &&
               json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
               json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
-              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0;
+              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0 &&
+              json_object_set_new(m, "no_hold", json_boolean(getenv(DEVICE_NO_HOLD) != NULL)) == 0;
     if (!ok) {
         json_decref(m);
         return ev_fail_memory(err, 0);

@@ -203,6 +203,8 @@ static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_er
     fitness_options options = {.fresh = (uint32_t)ev_json_integer(message, "fresh", 0),
                                .jobs = (uint32_t)ev_json_integer(message, "jobs", 1)};
     w->watchdog = ev_json_number(message, "watchdog", 20);
+    if (json_is_true(json_object_get(message, "no_hold"))) /* it may be on another machine */
+        (void)setenv(DEVICE_NO_HOLD, "1", 1);
     EV_TRY(task_open(ev_json_text(message, "task", ""), &w->t, err));
     EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));
     const device_properties *is = device_properties_of(w->device);

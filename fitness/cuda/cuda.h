@@ -14,6 +14,8 @@
 #include "fitness/cuda/ptxas.h"
 #include "fitness/device_impl.h"
 
+#include <pthread.h>
+
 #define CUDA_CANARY_BYTES 256
 
 typedef struct cuda_buffer {
@@ -36,6 +38,14 @@ typedef struct cuda_group {
     uint32_t count, alive; /* alive: not closed */
 } cuda_group;
 
+/* Ends a hold that lasts, from a thread of its own. */
+typedef struct cuda_watch {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool runs, over, broken; /* broken: it had to end the hold */
+} cuda_watch;
+
 typedef struct cuda_device {
     device base; /* first */
     cuda_group *group;
@@ -49,7 +59,11 @@ typedef struct cuda_device {
     CUevent done;
     CUmodule own_module;
     CUfunction hold; /* waits until the host writes to *flag */
-    CUfunction stamp;
+    CUfunction stamp, grain;
+    double timer_grain; /* ns of a step of %globaltimer in this context; 0: not yet measured */
+    cuda_watch watch;
+    bool never_holds;
+    unsigned holds_broken;
     CUdeviceptr stamps; /* two tables */
     unsigned stamp_blocks;
     volatile uint32_t *flag;
@@ -142,13 +156,22 @@ ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *
 
 /* ---- kernels of its own (cuda_own.c) ---- */
 CUresult cuda_load_own(cuda_device *c);
-/* The stream does nothing until cuda_let_go. */
-CUresult cuda_hold(const cuda_device *c);
-void cuda_let_go(const cuda_device *c);
+CUresult cuda_launch_hold(const cuda_device *c);
+/* Runs each of them, and the fills of a batch, once in this context, so that none is loaded behind
+ * a held stream; measures the timer. */
+CUresult cuda_warm_own(cuda_device *c);
 /* Stamps of all SMs, when the stream comes to it: `which` 0 before, 1 after what is looked at. */
 CUresult cuda_leave_stamps(const cuda_device *c, unsigned which);
 /* Between the two; the stream is done. 0: not known. */
 CUresult cuda_stamped_mhz(const cuda_device *c, double *mhz);
+
+/* ---- holding the stream (cuda_hold.c) ---- */
+/* EV_INFRA: the environment has what would make a held stream wait for ever; names it. */
+ev_status cuda_may_hold(cuda_device *c, ev_error *err) EV_CHECKED;
+/* The stream does nothing until cuda_let_go, or until a watchdog's time is over. */
+CUresult cuda_hold(cuda_device *c);
+/* True: the watchdog had to, so that what was queued is worth no time. */
+bool cuda_let_go(cuda_device *c);
 
 /* ---- launches (cuda_run.c) ---- */
 ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch *l,

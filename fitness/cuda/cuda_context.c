@@ -44,6 +44,7 @@ static void destroy_contexts(const cuda_group *g, const cu_driver *cu) {
 static ev_status make_one(cuda_device *c, ev_error *err) {
     const cuda_device *first = first_on_gpu(c);
     c->flush = 0;
+    c->timer_grain = 0;
     if (first != c)
         c->context = first->context;
     else
