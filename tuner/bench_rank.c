@@ -3,11 +3,14 @@
  *
  * All of a task's work is done in a child process, which opens both devices itself and writes each
  * variant's two times into memory that it shares with its parent. When LLVM aborts it, the parent
- * starts another child behind the variant that did it. */
+ * starts another child behind the variant that did it. This process itself never opens a device: a
+ * CUDA driver that was started before a fork refuses to work in the child. */
 #include "tuner/bench.h"
 
 #include "base/hash.h"
+#include "base/lines.h"
 #include "base/proc.h"
+#include "base/stop.h"
 #include "fitness/fitness.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
@@ -16,6 +19,7 @@
 #include "tuner/silicon.h"
 #include "tuner/table.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +30,7 @@
 #define TRIES 12     /* drawn for each variant that is wanted */
 #define DRAWS 64
 #define CHILD_SECONDS 3600
+#define LOOK_SECONDS 120
 #define MOST_STARTS 8
 #define WHY_BYTES 200
 #define APART 0.01 /* as close as that, two measured times may be noise */
@@ -54,6 +59,7 @@ typedef struct rank_bench {
     uint64_t seed;
     size_t wanted, tries; /* of each start; of all */
     double until;         /* by the clock; 0: no limit */
+    ev_lines *lines;      /* gets each timed variant; NULL: no file */
     board *board;
 } rank_bench;
 
@@ -189,6 +195,16 @@ static void choose_parent(pair *p, uint32_t start, ir_genome *child, fate reache
         ir_genome_free(child);
 }
 
+static ev_status note_timed(const rank_bench *b, size_t number, ev_error *err) {
+    const sample *s = &b->board->samples[number];
+    json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:f, s:f}", "kernel", b->t->name, "start",
+                            b->t->starts[s->start].name, "variant", (json_int_t)number, "sha256",
+                            s->hash.hex, "modelled_ns", s->modelled, "measured_ns", s->measured);
+    ev_status status = ev_lines_add(b->lines, row, err);
+    json_decref(row);
+    return status;
+}
+
 static ev_status try_variant(pair *p, size_t number, ev_error *err) {
     sample *out = &p->b->board->samples[number];
     ev_pcg rng = ev_pcg_child(p->b->seed, 0, 0, (uint32_t)number);
@@ -210,6 +226,8 @@ static ev_status try_variant(pair *p, size_t number, ev_error *err) {
     }
     out->fate = at;
     p->b->board->timed[out->start] += at == TIMED;
+    if (at == TIMED)
+        status = note_timed(p->b, number, err);
     ir_build_free(build);
     if (child != NULL)
         choose_parent(p, out->start, child, at);
@@ -219,7 +237,7 @@ static ev_status try_variant(pair *p, size_t number, ev_error *err) {
 /* ---- a task ---- */
 
 static bool is_over(const rank_bench *b) {
-    return b->until > 0 && ev_clock_now() > b->until;
+    return ev_stop_asked() || (b->until > 0 && ev_clock_now() > b->until);
 }
 
 /* Starts take turns until each has enough. */
@@ -372,23 +390,43 @@ static ev_status rank_path(const cli_args *args, const rank_bench *shared, const
 
 /* ---- the bench ---- */
 
-/* What both sides take; and the twin, where --against names none. */
-static ev_status look_at_devices(const cli_args *args, rank_bench *b, char twin[64],
-                                 ev_error *err) {
+/* What both devices take, and the model's id: the twin, where --against names none. */
+typedef struct look {
+    int sm;
+    char model_id[PATH_MAX];
+} look;
+
+/* In a child, which opens the GPU in this process's place. */
+static ev_status look_at_devices(void *context, ev_str *out, ev_error *err) {
+    const cli_args *args = context;
     const char *against = cli_text(args, CLI_OPT_AGAINST);
     device *d = NULL;
-    b->device_id = args->values[CLI_OPT_DEVICE];
-    EV_TRY(device_open(b->device_id, &d, err));
+    EV_TRY(device_open(args->values[CLI_OPT_DEVICE], &d, err));
     const device_properties *p = device_properties_of(d);
-    b->sm = p->sm;
-    const char *own = p->twin[0] != '\0' ? p->twin : p->id;
-    (void)snprintf(twin, 64, "%.63s", against != NULL ? against : own);
+    look found = {.sm = p->sm};
+    const char *own = p->twin[0] != '\0' ? p->twin : args->values[CLI_OPT_DEVICE];
+    (void)snprintf(found.model_id, sizeof found.model_id, "%s", against != NULL ? against : own);
     device_close(d);
-    b->model_id = twin;
-    EV_TRY(device_open(twin, &d, err));
-    b->sm = device_properties_of(d)->sm < b->sm ? device_properties_of(d)->sm : b->sm;
+    EV_TRY(device_open(found.model_id, &d, err));
+    if (device_properties_of(d)->sm < found.sm)
+        found.sm = device_properties_of(d)->sm;
     device_close(d);
+    ev_str_append_n(out, (const char *)&found, sizeof found);
     return EV_OK;
+}
+
+static ev_status take_look(const cli_args *args, rank_bench *b, look *found, ev_error *err) {
+    ev_str out = EV_STR_EMPTY;
+    ev_status status =
+        isolate_run(look_at_devices, (void *)(uintptr_t)args, LOOK_SECONDS, &out, err);
+    if (status == EV_OK) {
+        memcpy(found, ev_str_text(&out), sizeof *found);
+        b->device_id = args->values[CLI_OPT_DEVICE];
+        b->model_id = found->model_id;
+        b->sm = found->sm;
+    }
+    ev_str_free(&out);
+    return status;
 }
 
 static ev_status rank_all(const cli_args *args, const rank_bench *shared, report *r,
@@ -399,7 +437,7 @@ static ev_status rank_all(const cli_args *args, const rank_bench *shared, report
     rank_bench b = *shared;
     b.wanted = (b.wanted + count - 1) / count;
     ev_status status = EV_OK;
-    for (size_t i = 0; i < count && status == EV_OK; i++)
+    for (size_t i = 0; i < count && status == EV_OK && !ev_stop_asked(); i++)
         status = rank_path(args, &b, paths[i], 1.0 / (double)count, r, err);
     task_list_free(paths, count);
     return status;
@@ -412,12 +450,12 @@ static ev_status print_report(cmd_context *c, const rank_bench *b, report *r, ev
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(
             c,
-            json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:s, s:O}", "bench",
-                      "rank", "device", b->device_id, "against", b->model_id, "variants",
-                      (json_int_t)r->variants, "ranked", (json_int_t)r->ranked, "kendall",
-                      r->kendall / ranked, "kendall_apart", r->apart / ranked_apart, "spearman",
-                      r->spearman / ranked, "mape", r->mape / n, "refused", (json_int_t)r->refused,
-                      "first_refusal", r->why, "rows", r->list),
+            cmd_note_stop(json_pack(
+                "{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:s, s:O}", "bench", "rank",
+                "device", b->device_id, "against", b->model_id, "variants", (json_int_t)r->variants,
+                "ranked", (json_int_t)r->ranked, "kendall", r->kendall / ranked, "kendall_apart",
+                r->apart / ranked_apart, "spearman", r->spearman / ranked, "mape", r->mape / n,
+                "refused", (json_int_t)r->refused, "first_refusal", r->why, "rows", r->list)),
             err);
     EV_TRY(table_print(r->rows, c->out, err));
     ev_str_printf(
@@ -434,19 +472,24 @@ static ev_status print_report(cmd_context *c, const rank_bench *b, report *r, ev
 ev_status bench_rank(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"kernel", "start",     ">variants",   ">Kendall tau",
                                           ">apart", ">Spearman", ">mean error", NULL};
-    char twin[64];
+    look found;
     rank_bench b = {.seed = cli_count(c->args, CLI_OPT_SEED, 1),
                     .wanted = (size_t)cli_count(c->args, CLI_OPT_VARIANTS, 60)};
     if (b.wanted == 0 || b.wanted > 100000)
         return ev_fail(err, EV_BAD, "--variants %s: from 1 to 100000",
                        c->args->values[CLI_OPT_VARIANTS]);
-    EV_TRY(look_at_devices(c->args, &b, twin, err));
+    ev_stop_catch();
+    EV_TRY(take_look(c->args, &b, &found, err));
+    EV_TRY(ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &b.lines, err));
     report r = {.list = json_array(), .rows = table_new(columns)};
     ev_status status = r.rows == NULL ? ev_fail_memory(err, 1) : EV_OK;
     if (status == EV_OK)
         status = rank_all(c->args, &b, &r, err);
     if (status == EV_OK)
         status = print_report(c, &b, &r, err);
+    if (status == EV_OK)
+        status = cmd_end_stopped(err);
+    ev_lines_close(b.lines);
     table_free(r.rows);
     json_decref(r.list);
     return status;

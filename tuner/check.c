@@ -1,6 +1,7 @@
 /* Checks candidates case by case; a bundle's with the sources and oracles that it carries. */
 #include "tuner/check.h"
 
+#include "base/stop.h"
 #include "bundle/reader.h"
 #include "fitness/fitness.h"
 #include "ir/ir.h"
@@ -25,7 +26,8 @@ typedef struct subject {
     const candidate *candidate;
 } subject;
 
-static void add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v) {
+static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
+                         ev_error *err) {
     double base = fitness_baseline_ns(s->fitness, at->name);
     json_t *row =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name, "role",
@@ -42,6 +44,7 @@ static void add_row(check *c, const subject *s, const task_case *at, const fitne
         (void)json_object_set_new(row, "reason", json_string(v->reason));
     (void)json_array_append_new(c->rows, row);
     c->failed = c->failed || !v->ok;
+    return ev_lines_add(c->lines, row, err);
 }
 
 /* What makes a case impossible to judge (the baseline itself traps or is wrong there) is a finding
@@ -58,7 +61,7 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
         status = EV_OK;
     }
     if (status == EV_OK)
-        add_row(c, s, at, verdict);
+        status = add_row(c, s, at, verdict, err);
     else
         *err = problem;
     free(verdict);
@@ -66,7 +69,7 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
 }
 
 static ev_status check_cases(check *c, const subject *s, ev_error *err) {
-    for (size_t i = 0; i < s->t->case_count; i++) {
+    for (size_t i = 0; i < s->t->case_count && !ev_stop_asked(); i++) {
         if ((c->splits >> s->t->cases[i].split & 1u) != 0)
             EV_TRY(check_case(c, s, &s->t->cases[i], err));
     }
@@ -147,7 +150,7 @@ static ev_status check_built(check *c, const task *t, const char *device_id, con
 
 /* The first start is always built: the others are held against it. */
 static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
-    for (size_t i = 0; i < t->start_count; i++) {
+    for (size_t i = 0; i < t->start_count && !ev_stop_asked(); i++) {
         if (i > 0 && !is_wanted(c, &t->starts[i]))
             continue;
         ev_status status = variant_build_start(t, &t->starts[i], sm, &ptx[i], err);
@@ -168,7 +171,7 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     if (ptx == NULL)
         return ev_fail_memory(err, t->start_count * sizeof *ptx);
     ev_status status = build_starts(c, t, sm, ptx, err);
-    if (status == EV_OK)
+    if (status == EV_OK && !ev_stop_asked())
         status = check_built(c, t, device_id, ptx, err);
     for (size_t i = 0; i < t->start_count; i++)
         ev_str_free(&ptx[i]);
@@ -286,7 +289,7 @@ static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
 
 /* A kernel without a variant ships its baseline alone. */
 static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
-    for (size_t i = 0; i < k->variant_count; i++)
+    for (size_t i = 0; i < k->variant_count && !ev_stop_asked(); i++)
         EV_TRY(check_variant(c, t, k, &k->variants[i], "variant", err));
     for (size_t i = 0; k->variant_count == 0 && i < k->baseline_count; i++)
         EV_TRY(check_variant(c, t, k, &k->baselines[i], "baseline", err));
@@ -313,7 +316,7 @@ ev_status check_bundle(check *c, const char *path, ev_error *err) {
     bundle *b = NULL;
     EV_TRY(bundle_open(path, &b, err));
     ev_status status = EV_OK;
-    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK; i++)
+    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK && !ev_stop_asked(); i++)
         status = check_kernel(c, b, bundle_kernel_at(b, i), err);
     bundle_close(b);
     return status;

@@ -2,6 +2,7 @@
 #ifndef TUNER_CHECK_H
 #define TUNER_CHECK_H
 
+#include "base/lines.h"
 #include "base/status.h"
 #include "fitness/device.h"
 
@@ -16,9 +17,12 @@ typedef struct check {
     json_t *rows; /* {"kernel", "start", "split", "case", "verdict", "error", "tolerance", ...} */
     json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
     bool failed;
+    ev_lines *lines; /* gets each row too; NULL: no file */
 } check;
 
-/* The starts of a task, unchanged. EV_BAD: no such task, device or start, or a start that cannot be
+/* Both end early, with EV_OK, when a stop was asked for (base/stop.h).
+ *
+ * The starts of a task, unchanged. EV_BAD: no such task, device or start, or a start that cannot be
  * built. */
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 

@@ -25,4 +25,9 @@ cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_prof
 /* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
 
+/* For commands that a stop ends early (base/stop.h). The first adds "stopped": true to an object
+ * where one was asked for; the second comes after the printing: EV_INFRA in words, or EV_OK. */
+json_t *cmd_note_stop(json_t *object);
+ev_status cmd_end_stopped(ev_error *err) EV_CHECKED;
+
 #endif

@@ -1,6 +1,8 @@
 /* evoke calibrate: measures a GPU by micro-benchmarks, beside what its description says. */
 #include "tuner/cmd.h"
 
+#include "base/lines.h"
+#include "base/stop.h"
 #include "fitness/calibrate/calibrate.h"
 #include "tuner/table.h"
 
@@ -23,14 +25,6 @@ static double deviation(const calibrate_row *row) {
     return row->value > 0 && row->base > 0 ? 100 * (row->value / row->base - 1) : 0;
 }
 
-static void say(void *context, const calibrate_row *row) {
-    (void)context;
-    if (!isatty(STDERR_FILENO))
-        return;
-    (void)fprintf(stderr, "\r%-40s", gpu_key_name(row->key));
-    (void)fflush(stderr);
-}
-
 /* The day, as in a log: no number depends on it. */
 static void today(char text[16]) {
     time_t now = time(NULL);
@@ -39,7 +33,7 @@ static void today(char text[16]) {
     (void)strftime(text, 16, "%Y-%m-%d", &parts);
 }
 
-/* ---- printing ---- */
+/* ---- rows ---- */
 
 static json_t *row_json(const calibrate_row *row) {
     json_t *o =
@@ -55,17 +49,32 @@ static json_t *row_json(const calibrate_row *row) {
     return o;
 }
 
+/* Each row as it comes: to the file of --rows, and its name on a terminal. */
+static ev_status hear(void *context, const calibrate_row *row, ev_error *err) {
+    json_t *o = row_json(row);
+    ev_status status = o != NULL ? ev_lines_add(context, o, err) : ev_fail_memory(err, 1);
+    json_decref(o);
+    if (isatty(STDERR_FILENO)) {
+        (void)fprintf(stderr, "\r%-40s", gpu_key_name(row->key));
+        (void)fflush(stderr);
+    }
+    return status;
+}
+
+/* ---- printing ---- */
+
 static ev_status print_json(cmd_context *c, const device_properties *p, const gpu *base,
                             const calibration *all, ev_error *err) {
     json_t *rows = json_array();
     for (size_t i = 0; i < all->count; i++)
         (void)json_array_append_new(rows, row_json(&all->rows[i]));
-    return cmd_print_json(c,
-                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:o}", "device", p->id, "name",
-                                    p->name, "time_kind", p->modelled ? "modelled" : "measured",
-                                    "driver", p->driver, "base", base->id, "clock_MHz",
-                                    all->clock_mhz, "rows", rows),
-                          err);
+    return cmd_print_json(
+        c,
+        cmd_note_stop(json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:o}", "device", p->id, "name",
+                                p->name, "time_kind", p->modelled ? "modelled" : "measured",
+                                "driver", p->driver, "base", base->id, "clock_MHz", all->clock_mhz,
+                                "rows", rows)),
+        err);
 }
 
 static void print_row(const calibrate_row *row, table *rows) {
@@ -105,18 +114,21 @@ static ev_status print_table(cmd_context *c, const device_properties *p, const g
 
 /* ---- the command ---- */
 
+/* After a stop the numbers that were not reached are the base's; without a row there is no file. */
 static ev_status write_out(cmd_context *c, const device *d, const gpu *base, const calibration *all,
                            ev_error *err) {
     const char *path = cli_text(c->args, CLI_OPT_CALIBRATE_OUT);
     char date[16];
-    if (path == NULL)
+    if (path == NULL || all->count == 0)
         return EV_OK;
     today(date);
     return calibrate_write(d, base, all, date, path, err);
 }
 
-static ev_status calibrate_device(cmd_context *c, device *d, const gpu *base, ev_error *err) {
-    calibrate_options options = {.only = cli_text(c->args, CLI_OPT_CALIBRATE_ONLY), .heard = say};
+static ev_status calibrate_device(cmd_context *c, device *d, const gpu *base, ev_lines *lines,
+                                  ev_error *err) {
+    calibrate_options options = {
+        .only = cli_text(c->args, CLI_OPT_CALIBRATE_ONLY), .heard = hear, .context = lines};
     const device_properties *p = device_properties_of(d);
     calibration all;
     EV_TRY(calibrate_run(d, base, &options, &all, err));
@@ -127,16 +139,21 @@ static ev_status calibrate_device(cmd_context *c, device *d, const gpu *base, ev
     if (status == EV_OK)
         status = write_out(c, d, base, &all, err);
     calibrate_free(&all);
-    return status;
+    return status == EV_OK ? cmd_end_stopped(err) : status;
 }
 
 ev_status cmd_calibrate(cmd_context *c, ev_error *err) {
     device *d = NULL;
     gpu *base = NULL;
+    ev_lines *lines = NULL;
+    ev_stop_catch();
     EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &d, err));
     ev_status status = load_base(c->args, d, &base, err);
     if (status == EV_OK)
-        status = calibrate_device(c, d, base, err);
+        status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &lines, err);
+    if (status == EV_OK)
+        status = calibrate_device(c, d, base, lines, err);
+    ev_lines_close(lines);
     gpu_free(base);
     device_close(d);
     return status;

@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/lines.h"
+#include "base/stop.h"
 #include "corpora/corpus.h"
 #include "tuner/check.h"
 #include "tuner/table.h"
@@ -75,12 +77,12 @@ static void print_reasons(const json_t *list, ev_str *out) {
 }
 
 static ev_status print_findings(cmd_context *c, const check *found, ev_error *err) {
-    const char *verdict = found->failed ? "fail" : "pass";
+    const char *verdict = found->failed ? "fail" : ev_stop_asked() ? "stopped" : "pass";
     c->exit_code = found->failed;
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(c,
-                              json_pack("{s:s, s:O, s:O}", "verdict", verdict, "rows", found->rows,
-                                        "replays", found->replays),
+                              cmd_note_stop(json_pack("{s:s, s:O, s:O}", "verdict", verdict, "rows",
+                                                      found->rows, "replays", found->replays)),
                               err);
     EV_TRY(print_rows(found->rows, c->out, err));
     ev_str_char(c->out, '\n');
@@ -98,7 +100,7 @@ static bool is_bundle(const char *operand) {
 }
 
 static ev_status check_all(const cli_args *args, check *found, ev_error *err) {
-    for (size_t i = 0; i < args->operand_count; i++) {
+    for (size_t i = 0; i < args->operand_count && !ev_stop_asked(); i++) {
         const char *operand = args->operands[i];
         EV_TRY(is_bundle(operand) ? check_bundle(found, operand, err)
                                   : check_task(found, operand, err));
@@ -112,9 +114,15 @@ ev_status cmd_check(cmd_context *c, ev_error *err) {
                    .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
                    .rows = json_array(),
                    .replays = json_array()};
-    ev_status status = check_all(c->args, &found, err);
+    ev_stop_catch();
+    ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found.lines, err);
+    if (status == EV_OK)
+        status = check_all(c->args, &found, err);
     if (status == EV_OK)
         status = print_findings(c, &found, err);
+    if (status == EV_OK && !found.failed)
+        status = cmd_end_stopped(err);
+    ev_lines_close(found.lines);
     json_decref(found.rows);
     json_decref(found.replays);
     return status;

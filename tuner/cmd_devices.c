@@ -49,6 +49,14 @@ static ev_status add_all(json_t *list, table *rows, ev_str *notes, ev_error *err
     return status;
 }
 
+/* Why there is no cuda:N: what its opening says. "" where there is one. */
+static void say_why_none(ev_error *why) {
+    device *d = NULL;
+    if (device_open("cuda:0", &d, why) == EV_OK)
+        why->text[0] = '\0';
+    device_close(d);
+}
+
 static ev_status print_devices(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"device",        "GPU",   ">capability", ">memory",
                                           ">shared/block", "times", NULL};
@@ -62,9 +70,10 @@ static ev_status print_devices(cmd_context *c, ev_error *err) {
     ev_str_append(c->out, ev_str_text(&notes));
     ev_str_free(&notes);
     table_free(rows);
-    ev_str_append(
-        c->out, "\nvm:FILE.json takes a GPU description of one's own. cuda:N is there where a CUDA "
-                "driver is.\n");
+    ev_error why = {0};
+    say_why_none(&why);
+    ev_str_append(c->out, "\nvm:FILE.json takes a GPU description of one's own.");
+    ev_str_printf(c->out, why.text[0] != '\0' ? " There is no cuda:0: %s.\n" : "%s\n", why.text);
     return status;
 }
 
@@ -75,8 +84,14 @@ ev_status cmd_devices(cmd_context *c, ev_error *err) {
     ev_str notes = EV_STR_EMPTY;
     ev_status status = add_all(list, NULL, &notes, err);
     ev_str_free(&notes);
-    if (status == EV_OK)
-        return cmd_print_json(c, json_pack("{s:o}", "devices", list), err);
+    if (status == EV_OK) {
+        ev_error why = {0};
+        say_why_none(&why);
+        json_t *all = json_pack("{s:o}", "devices", list);
+        if (why.text[0] != '\0')
+            (void)json_object_set_new(all, "no_gpu", json_string(why.text));
+        return cmd_print_json(c, all, err);
+    }
     json_decref(list);
     return status;
 }

@@ -2,8 +2,21 @@
 #include "tuner/cmd.h"
 
 #include "base/json.h"
+#include "base/stop.h"
 
 #include <stdlib.h>
+
+json_t *cmd_note_stop(json_t *object) {
+    if (ev_stop_asked() && object != NULL)
+        (void)json_object_set_new(object, "stopped", json_true());
+    return object;
+}
+
+ev_status cmd_end_stopped(ev_error *err) {
+    return ev_stop_asked()
+               ? ev_fail(err, EV_INFRA, "stopped by a signal; this is what there was until then")
+               : EV_OK;
+}
 
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) {
     char *text = value != NULL ? ev_json_print(value, true) : NULL;

@@ -2,6 +2,7 @@
 #include "tuner/cmd.h"
 
 #include "base/file.h"
+#include "base/stop.h"
 #include "bundle/bundle.h"
 #include "fitness/device.h"
 #include "kernels/task.h"
@@ -11,28 +12,12 @@
 #include "tuner/tune_inside.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define MOST_WORKERS 256
-
-/* Set by the first SIGINT or SIGTERM; the second one ends the process at once. */
-static volatile int stop_flag;
-
-static void on_stop(int number) {
-    (void)number;
-    stop_flag = 1;
-}
-
-static void catch_stop(void) {
-    struct sigaction action = {.sa_handler = on_stop, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- options ---- */
 
@@ -69,7 +54,7 @@ static tune_options options_of(const cli_args *args) {
         .worker_commands = args->list,
         .worker_command_count = args->list_count,
         .resume = cli_flag(args, CLI_OPT_RESUME),
-        .stop = &stop_flag,
+        .stop = ev_stop_flag(),
     };
     (void)strategy_find(args->values[CLI_OPT_STRATEGY], &o.strategy); /* the parser checked it */
     bool effort_counts = args->given[CLI_OPT_EFFORT] || o.seconds == 0;
@@ -205,7 +190,6 @@ static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
     progress shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)};
     o->progress = progress_show;
     o->progress_context = &shown;
-    catch_stop();
     tune_report report = {0};
     ev_status status = tune_run(o, &report, err);
     progress_end(&shown);
@@ -244,6 +228,7 @@ static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err
 
 ev_status cmd_tune(cmd_context *c, ev_error *err) {
     EV_TRY(check_options(c->args, err));
+    ev_stop_catch();
     tune_options o = options_of(c->args);
     if (!cli_flag(c->args, CLI_OPT_ALL)) {
         o.tasks = c->args->operands;

@@ -1,4 +1,5 @@
 /* Runs the micro-benchmarks and turns their times into numbers of a GPU description. */
+#include "base/stop.h"
 #include "fitness/calibrate/calibrate_impl.h"
 
 #include <math.h>
@@ -387,7 +388,7 @@ static ev_status check_only(const calibrate_options *o, ev_error *err) {
 }
 
 static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, ev_error *err) {
-    for (int i = 0; i < PROBE_COUNT; i++) {
+    for (int i = 0; i < PROBE_COUNT && !ev_stop_asked(); i++) {
         r->p = &calibrate_probes[i];
         if (!is_wanted(o, r->p))
             continue;
@@ -397,7 +398,7 @@ static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, e
         if (r->p->figure == FIGURE_MHZ && row->value > 0)
             r->clock_mhz = row->value;
         if (o->heard != NULL)
-            o->heard(o->context, row);
+            EV_TRY(o->heard(o->context, row, err));
     }
     return EV_OK;
 }

@@ -30,16 +30,18 @@ typedef struct calibration {
     double clock_mhz; /* that cycles were counted with */
 } calibration;
 
-typedef void calibrate_heard(void *context, const calibrate_row *row);
+/* Called after each row. A failure ends the calibration. */
+typedef ev_status calibrate_heard(void *context, const calibrate_row *row, ev_error *err);
 
 typedef struct calibrate_options {
     const char *only;       /* one probe's name; NULL: all */
-    calibrate_heard *heard; /* called after each row; NULL: nobody */
+    calibrate_heard *heard; /* NULL: nobody */
     void *context;
 } calibrate_options;
 
 /* Runs the micro-benchmarks. `base`: what cannot be measured is taken from there. A probe that
- * fails says so in its row. EV_BAD: no probe of that name. EV_INFRA: the device is gone. */
+ * fails says so in its row; a stop (base/stop.h) leaves out those that are left. EV_BAD: no probe
+ * of that name. EV_INFRA: the device is gone. */
 ev_status calibrate_run(device *d, const gpu *base, const calibrate_options *options,
                         calibration *out, ev_error *err) EV_CHECKED;
 void calibrate_free(calibration *c);

@@ -1,11 +1,14 @@
-/* goldens DEVICE [--seconds N] [FAMILY...]: the goldens of the PTX table on a device, which may be
- * a GPU: the bits that the PTX ISA asks for, and so the virtual machine's. Prints one JSON object
- * on a line: rows of the table by outcome, and what differed. Goldens that end in a trap are left
- * out; after N seconds the rest is, and counted. Without families: matrix instructions too, against
- * the twin. Exit codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device
- * failed. */
+/* goldens DEVICE [--seconds N] [--rows FILE] [FAMILY...]: the goldens of the PTX table on a device,
+ * which may be a GPU: the bits that the PTX ISA asks for, and so the virtual machine's. Prints one
+ * JSON object on a line: rows of the table by outcome, and what differed. Goldens that end in a
+ * trap are left out; after N seconds the rest is, and counted. FILE gets each launch as soon as it
+ * is judged, one JSON object a line. Without families: matrix instructions too, against the twin. A
+ * signal ends the run early: what there is is printed, with "stopped": true. Exit codes: 0, 1 where
+ * something differed, 2 for wrong usage, 3 where the device failed or a signal came. */
 #include "base/file.h"
+#include "base/lines.h"
 #include "base/proc.h"
+#include "base/stop.h"
 #include "fitness/device.h"
 #include "tests/gpu/tensor.h"
 #include "tests/ptx/golden_plan.h"
@@ -29,14 +32,30 @@ typedef struct session {
     json_t *told;   /* of what differed or was refused, the first few */
     uint64_t values;
     size_t plans, differed, refused, traps, unfinished;
-    double until;  /* by the clock; 0: no limit */
-    ev_error lost; /* the device is gone */
+    double until;    /* by the clock; 0: no limit */
+    ev_lines *lines; /* gets each launch; NULL: no file */
+    ev_error lost;   /* the device is gone */
     bool is_lost;
 } session;
 
 typedef enum outcome { AGREED, DIFFERED, REFUSED } outcome;
 
 /* ---- what is told ---- */
+
+static void note_failure(session *s, const ev_error *why) {
+    s->is_lost = true;
+    s->lost = *why;
+}
+
+static void add_line(session *s, const golden_plan *p, outcome what) {
+    static const char *const words[] = {"agreed", "differed", "refused"};
+    ev_error err = {0};
+    json_t *line = json_pack("{s:s, s:i, s:b, s:s}", "row", p->insn->row, "line",
+                             (int)p->first->line, "guarded", p->guarded, "outcome", words[what]);
+    if (ev_lines_add(s->lines, line, &err) != EV_OK)
+        note_failure(s, &err);
+    json_decref(line);
+}
 
 static void count_row(session *s, const golden_plan *p, outcome what) {
     json_t *row = json_object_get(s->rows, p->insn->row);
@@ -49,6 +68,8 @@ static void count_row(session *s, const golden_plan *p, outcome what) {
     s->plans++;
     s->differed += what == DIFFERED;
     s->refused += what == REFUSED;
+    if (s->lines != NULL)
+        add_line(s, p, what);
 }
 
 static void tell(session *s, const golden_plan *p, const char *what, const char *how) {
@@ -222,8 +243,7 @@ static void run_plan(session *s, const golden_plan *p) {
         count_row(s, p, REFUSED);
         tell(s, p, "refused", err.text);
     } else if (status != EV_OK) {
-        s->is_lost = true;
-        s->lost = err;
+        note_failure(s, &err);
     }
     device_unload(k);
     free(b.bytes);
@@ -234,7 +254,7 @@ static void on_plan(void *context, golden_plan *p, bool is_sound) {
     session *s = context;
     if (p->first->trap != NULL)
         s->traps++;
-    else if (s->until > 0 && ev_clock_now() > s->until)
+    else if (ev_stop_asked() || (s->until > 0 && ev_clock_now() > s->until))
         s->unfinished++;
     else if (is_sound && !s->is_lost)
         run_plan(s, p);
@@ -293,7 +313,7 @@ static ev_status run_tensor(session *s, ev_error *err) {
     if (twin[0] == '\0')
         return EV_OK;
     EV_TRY(device_open(twin, &vm, err));
-    s->tensor = tensor_compare(s->d, vm, err);
+    s->tensor = tensor_compare(s->d, vm, s->lines, err);
     device_close(vm);
     if (s->tensor == NULL)
         return err->status;
@@ -326,29 +346,63 @@ static void print(const session *s) {
                   "rows_refused", rows_with(s, REFUSED), "told", s->told);
     if (s->tensor != NULL)
         (void)json_object_set(all, "tensor", s->tensor);
+    if (ev_stop_asked())
+        (void)json_object_set_new(all, "stopped", json_true());
     char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
     (void)puts(text != NULL ? text : "{}");
     free(text);
     json_decref(all);
 }
 
+typedef struct words {
+    const char *device, *rows;
+    double seconds; /* 0: no limit */
+    char *const *families;
+    int family_count; /* 0: all */
+} words;
+
+static ev_status read_words(int argc, char **argv, words *out, ev_error *err) {
+    int at = 2;
+    if (argc < 2)
+        return ev_fail(err, EV_BAD,
+                       "usage: goldens DEVICE [--seconds N] [--rows FILE] [FAMILY...]");
+    *out = (words){.device = argv[1]};
+    for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
+        if (strcmp(argv[at], "--seconds") == 0)
+            out->seconds = strtod(argv[at + 1], NULL);
+        else if (strcmp(argv[at], "--rows") == 0)
+            out->rows = argv[at + 1];
+        else
+            return ev_fail(err, EV_BAD, "no option %s; there are --seconds and --rows", argv[at]);
+    }
+    out->families = argv + at;
+    out->family_count = argc - at;
+    return EV_OK;
+}
+
+static ev_status run_words(session *s, const words *w, ev_error *err) {
+    EV_TRY(device_open(w->device, &s->d, err));
+    EV_TRY(ev_lines_open(w->rows, &s->lines, err));
+    s->until = w->seconds > 0 ? ev_clock_now() + w->seconds : 0;
+    EV_TRY(run_files(s, w->families, w->family_count, err));
+    if (w->family_count == 0 && !ev_stop_asked())
+        EV_TRY(run_tensor(s, err));
+    return ev_stop_asked() ? ev_fail(err, EV_INFRA, "stopped by a signal") : EV_OK;
+}
+
 int main(int argc, char **argv) {
     ev_error err = {0};
+    words w;
     session s = {.arena = ev_arena_new(), .rows = json_object(), .told = json_array()};
-    ev_status status =
-        argc < 2 ? ev_fail(&err, EV_BAD, "usage: goldens DEVICE [--seconds N] [FAMILY...]")
-                 : device_open(argv[1], &s.d, &err);
-    int first = argc > 3 && strcmp(argv[2], "--seconds") == 0 ? 4 : 2;
-    if (first == 4)
-        s.until = ev_clock_now() + strtod(argv[3], NULL);
+    ev_stop_catch();
+    ev_status status = read_words(argc, argv, &w, &err);
     if (status == EV_OK)
-        status = run_files(&s, argv + first, argc - first, &err);
-    if (status == EV_OK && first == argc)
-        status = run_tensor(&s, &err);
+        status = run_words(&s, &w, &err);
     if (s.d != NULL)
         print(&s);
     if (status != EV_OK)
         (void)fprintf(stderr, "goldens: %s\n", err.text);
+    ev_lines_close(s.lines);
     device_close(s.d);
     json_decref(s.rows);
     json_decref(s.told);

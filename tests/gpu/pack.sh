@@ -2,33 +2,46 @@
 # Makes one folder with all that tests/gpu/run.sh needs on a machine that has a GPU and its driver,
 # glibc 2.36, python3, and nothing else: no compiler, no LLVM, no network.
 #
-#   tests/gpu/pack.sh [FOLDER]        default: build-gpu/evoke-gpu
+#   tests/gpu/pack.sh [FOLDER]        default: build/evoke-gpu
 #
-# Builds evoke and the goldens statically in build-gpu/ (EVOKE_GPU_BUILD names another folder), and
-# compiles the kernels beforehand for each of the targets below; clang-19 in the folder is a script
-# that answers with those.
+# Links evoke and the goldens with archives in build/ (EVOKE_GPU_BUILD names another build folder),
+# and compiles the kernels beforehand for each of the targets below (EVOKE_GPU_TARGETS names others);
+# clang-19 in the folder is a script that answers with those.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source=$PWD
-build=${EVOKE_GPU_BUILD:-$source/build-gpu}
-folder=${1:-$source/build-gpu/evoke-gpu}
+build=${EVOKE_GPU_BUILD:-$source/build}
+folder=${1:-$source/build/evoke-gpu}
 readonly MOST_BYTES=60000000
 # One GPU description for each compute capability that a task may be built for.
-readonly TARGETS=(v100 t4 a100 rtx4090 h200)
+read -ra TARGETS <<<"${EVOKE_GPU_TARGETS:-v100 t4 a100 rtx4090 h200}"
 
 say() { printf 'pack: %s\n' "$*" >&2; }
 
+# quiet COMMAND...: its output is shown only when it fails, and then all of it.
+quiet() {
+  local log status=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || status=$?
+  if ((status != 0)); then
+    cat "$log" >&2
+    say "exit code $status: $*"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
 build_all() {
-  cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCMAKE_BUILD_TYPE=Release \
-    -DEVOKE_STATIC=ON -DEVOKE_TESTS=OFF >/dev/null
-  ninja -C "$build" evoke goldens >/dev/null
+  [[ -f $build/build.ninja ]] ||
+    quiet cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCMAKE_BUILD_TYPE=Release
+  quiet ninja -C "$build" evoke_portable goldens_portable
 }
 
 copy_all() {
   rm -rf "$folder"
   mkdir -p "$folder/bin" "$folder/store" "$folder/fitness/model" "$folder/tests/ptx" "$folder/tests/gpu"
-  strip -o "$folder/bin/evoke" "$build/evoke"
-  strip -o "$folder/bin/goldens" "$(find "$build" -name goldens -type f -perm -u+x | head -n 1)"
+  strip -o "$folder/bin/evoke" "$build/portable/evoke"
+  strip -o "$folder/bin/goldens" "$build/portable/goldens"
   cp tests/gpu/clang-19 "$folder/bin/clang-19"
   cp -r kernels "$folder/kernels"
   cp -r fitness/model/gpus "$folder/fitness/model/gpus"

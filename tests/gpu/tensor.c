@@ -1,6 +1,8 @@
 /* Runs each form of tensor.def on two devices and compares what it gives bit for bit. */
 #include "tests/gpu/tensor.h"
 
+#include "base/stop.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +36,8 @@ static ev_status run(device *d, const tensor_kernel *t, uint8_t *result, ev_erro
     return device_read(d, output, 0, result, t->out, err);
 }
 
-static ev_status compare(device *d, device *vm, const tensor_kernel *t, json_t *all,
-                         ev_error *err) {
+static ev_status compare(device *d, device *vm, const tensor_kernel *t, ev_lines *lines,
+                         json_t *all, ev_error *err) {
     uint8_t here[OUT_MOST], there[OUT_MOST];
     EV_TRY(run(vm, t, there, err));
     ev_error why = {0};
@@ -51,16 +53,21 @@ static ev_status compare(device *d, device *vm, const tensor_kernel *t, json_t *
         list = "differed";
     if (list != NULL)
         (void)json_array_append_new(json_object_get(all, list), json_string(t->name));
-    return EV_OK;
+    json_t *line =
+        json_pack("{s:s, s:s}", "tensor", t->name, "outcome", list != NULL ? list : "agreed");
+    status = ev_lines_add(lines, line, err);
+    json_decref(line);
+    return status;
 }
 
-static ev_status compare_all(device *d, device *vm, tensor_kernel *t, json_t *all, ev_error *err) {
+static ev_status compare_all(device *d, device *vm, ev_lines *lines, tensor_kernel *t, json_t *all,
+                             ev_error *err) {
     int forms = 0;
     ev_status status = EV_OK;
-    for (size_t i = 0; i < tensor_count() && status == EV_OK; i++) {
+    for (size_t i = 0; i < tensor_count() && status == EV_OK && !ev_stop_asked(); i++) {
         tensor_make(i, t);
         if (t->sm <= device_properties_of(d)->sm) {
-            status = compare(d, vm, t, all, err);
+            status = compare(d, vm, t, lines, all, err);
             forms++;
         }
         ev_str_free(&t->ptx);
@@ -69,11 +76,11 @@ static ev_status compare_all(device *d, device *vm, tensor_kernel *t, json_t *al
     return status;
 }
 
-json_t *tensor_compare(device *d, device *vm, ev_error *err) {
+json_t *tensor_compare(device *d, device *vm, ev_lines *lines, ev_error *err) {
     json_t *all = json_pack("{s:i, s:[], s:[]}", "forms", 0, "differed", "refused");
     tensor_kernel *t = malloc(sizeof *t);
-    ev_status status =
-        t != NULL && all != NULL ? compare_all(d, vm, t, all, err) : ev_fail_memory(err, sizeof *t);
+    ev_status status = t != NULL && all != NULL ? compare_all(d, vm, lines, t, all, err)
+                                                : ev_fail_memory(err, sizeof *t);
     free(t);
     if (status == EV_OK)
         return all;

@@ -3,6 +3,7 @@
 #ifndef TESTS_GPU_TENSOR_H
 #define TESTS_GPU_TENSOR_H
 
+#include "base/lines.h"
 #include "base/str.h"
 #include "fitness/device.h"
 
@@ -24,7 +25,8 @@ size_t tensor_count(void);
 /* The caller frees out->ptx. */
 void tensor_make(size_t index, tensor_kernel *k);
 /* {"forms", "differed", "refused"}, the latter two as lists of instructions; those that the
- * device's generation does not have are left out. NULL with `err` when a device failed. */
-json_t *tensor_compare(device *d, device *vm, ev_error *err);
+ * device's generation does not have are left out, and those after a stop (base/stop.h). Each is
+ * added to `lines`. NULL with `err` when a device failed. */
+json_t *tensor_compare(device *d, device *vm, ev_lines *lines, ev_error *err);
 
 #endif
