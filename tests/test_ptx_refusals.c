@@ -192,6 +192,8 @@ static const refusal refusals[] = {
      "a member mask",
      NULL, 0},
     {KERNEL "mov.u32 %r1, ~%r9;\n}\n", "found '%r9'; expected a declared register", NULL, 0},
+    {HEAD ".global .u32 x;\n" OPEN "mov.u64 %rd1, x~[0];\n}\n",
+     "found an index of 'x'; expected one of an array", NULL, 0},
     /* operands */
     {KERNEL "mov.u32 %r1, ~0x;\n}\n", "found the malformed '0x'; expected an operand", NULL, 0},
     {KERNEL "mov.u32 %r1, ~;\n}\n", "found ';'; expected an operand", NULL, 0},

@@ -110,16 +110,68 @@ enum { CU_LIMIT_STACK_SIZE = 0, CU_LIMIT_PRINTF_FIFO_SIZE = 1, CU_LIMIT_MALLOC_H
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
+/* The attributes of a launch that the stand-in tells apart. A value is a union of 64 bytes. */
+enum {
+    CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
+    CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
+    CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+    CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY = 3,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 5,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
+    CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP = 9,
+    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION = 11,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
+    CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
+};
+
+typedef struct CUlaunchAttribute {
+    int id, unused;
+    union {
+        char bytes[64];
+        int cooperative;
+        unsigned cluster[3];
+    } value;
+} CUlaunchAttribute;
+
 typedef struct CUlaunchConfig {
     unsigned gridDimX, gridDimY, gridDimZ;
     unsigned blockDimX, blockDimY, blockDimZ;
     unsigned sharedMemBytes;
     CUstream hStream;
-    void *attrs;
+    const CUlaunchAttribute *attrs;
     unsigned numAttrs;
 } CUlaunchConfig;
 
+/* Of cuCtxCreate_v4; all zero: a normal context. */
+typedef struct CUctxCreateParams {
+    void *affinities;
+    int affinity_count;
+    void *graphics; /* CUctxCigParam */
+} CUctxCreateParams;
+
+/* CUDA_MEMCPY2D: one side is host, device or unified memory, or an array, by its type. */
+typedef struct CUmemcpy2D {
+    size_t srcXInBytes, srcY;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    void *srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    void *dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUmemcpy2D;
+
 typedef void (*CUhostFn)(void *data);
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
 
 #endif

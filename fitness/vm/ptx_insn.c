@@ -89,7 +89,21 @@ bool ptx_parse_number(ptx_loader *L, int64_t *out) {
     return true;
 }
 
-/* A name: register, special register, variable (with an offset), or a label to be found later. */
+/* "[i]" behind the name of an array: an element of its scalar type, as ptxas counts, also where it
+ * is one of vectors or has several dimensions. */
+static bool parse_index(ptx_loader *L, ptx_operand *o) {
+    if (!o->var->array)
+        return ptx_fail_at(L, L->lex.token.at, "found an index of '%s'; expected one of an array",
+                           o->var->name);
+    ptx_lex_next(&L->lex);
+    if (!ptx_parse_number(L, &o->value))
+        return false;
+    o->value *= ptx_type_bits(o->var->type) / 8;
+    return ptx_expect(L, ']');
+}
+
+/* A name: register, special register, variable (with an offset or an index), or a label to be found
+ * later. */
 static bool parse_name(ptx_loader *L, ptx_operand *o) {
     ptx_token t = L->lex.token;
     ptx_lex_next(&L->lex);
@@ -104,6 +118,8 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
     if (s && s->kind == PTX_Y_VAR) {
         o->kind = PTX_O_SYMBOL;
         o->var = s->var;
+        if (ptx_lex_is(&L->lex, '['))
+            return parse_index(L, o);
         if (ptx_lex_is(&L->lex, '+') || ptx_lex_is(&L->lex, '-'))
             return ptx_parse_number(L, &o->value);
         return true;

@@ -16,7 +16,7 @@ CUresult sd_cuInit(unsigned flags) {
 CUresult sd_cuDriverGetVersion(int *version) {
     if (version == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *version = SD_VERSION;
+    *version = sd_driver()->cuda;
     return CUDA_SUCCESS;
 }
 
@@ -197,6 +197,7 @@ static CUresult make_context(int device, unsigned flags, bool primary, sd_contex
     c->device = device;
     c->flags = flags;
     c->primary = primary;
+    c->uses = 1;
     c->limits[CU_LIMIT_STACK_SIZE] = 1024;
     c->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
     c->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
@@ -231,6 +232,7 @@ void sd_context_free(sd_context *c) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         drop_kind(c, kinds[i]);
     sd_free_all(c);
+    ev_str_free(&c->printed);
     if (c->primary)
         sd_device_of(c)->primary = NULL;
     sd_drop(c);
@@ -249,8 +251,19 @@ CUresult sd_cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) 
     return sd_cuCtxPushCurrent_v2(*context);
 }
 
-CUresult sd_cuCtxCreate_v4(CUcontext *context, void *params, unsigned flags, CUdevice device) {
-    return params != NULL ? CUDA_ERROR_NOT_SUPPORTED : sd_cuCtxCreate_v2(context, flags, device);
+/* With parameters a context would have some of the SMs, or share them with graphics. */
+CUresult sd_cuCtxCreate_v3(CUcontext *context, void *params, int count, unsigned flags,
+                           CUdevice device) {
+    if (count < 0 || (count > 0 && params == NULL))
+        return CUDA_ERROR_INVALID_VALUE;
+    return count > 0 ? CUDA_ERROR_NOT_SUPPORTED : sd_cuCtxCreate_v2(context, flags, device);
+}
+
+CUresult sd_cuCtxCreate_v4(CUcontext *context, const CUctxCreateParams *p, unsigned flags,
+                           CUdevice device) {
+    bool asks =
+        p != NULL && (p->affinities != NULL || p->affinity_count != 0 || p->graphics != NULL);
+    return asks ? CUDA_ERROR_NOT_SUPPORTED : sd_cuCtxCreate_v2(context, flags, device);
 }
 
 CUresult sd_cuCtxDestroy_v2(CUcontext context) {
@@ -264,6 +277,24 @@ CUresult sd_cuCtxDestroy_v2(CUcontext context) {
         (void)sd_cuCtxPopCurrent_v2(NULL);
     sd_context_free(c);
     return CUDA_SUCCESS;
+}
+
+CUresult sd_cuCtxAttach(CUcontext *context, unsigned flags) {
+    sd_context *c = sd_current();
+    if (context == NULL || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (c->primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    c->uses++;
+    *context = (CUcontext)c->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuCtxDetach(CUcontext context) {
+    sd_context *c = sd_find(context, SD_CONTEXT);
+    if (c == NULL || c->primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return --c->uses > 0 ? CUDA_SUCCESS : sd_cuCtxDestroy_v2(context);
 }
 
 CUresult sd_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -373,6 +404,18 @@ CUresult sd_cuCtxSetCacheConfig(CUfunc_cache config) {
         return CUDA_ERROR_INVALID_VALUE;
     sd_current()->cache = config;
     return CUDA_SUCCESS;
+}
+
+/* How wide the banks of shared memory are: a setting of before sm_50, ignored as there. */
+CUresult sd_cuCtxGetSharedMemConfig(int *config) {
+    if (config == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *config = 1; /* four bytes */
+    return CUDA_SUCCESS;
+}
+
+CUresult sd_cuCtxSetSharedMemConfig(int config) {
+    return config < 0 || config > 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult sd_cuCtxGetStreamPriorityRange(int *least, int *greatest) {

@@ -85,6 +85,24 @@ CUresult sd_cuFuncGetName(const char **name, CUfunction function) {
     return CUDA_SUCCESS;
 }
 
+/* A setting of before sm_50, ignored as there. */
+CUresult sd_cuFuncSetSharedMemConfig(CUfunction function, int config) {
+    if (sd_find(function, SD_FUNCTION) == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return config < 0 || config > 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncLoad(CUfunction function) {
+    return sd_find(function, SD_FUNCTION) == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+CUresult sd_cuFuncIsLoaded(int *loaded, CUfunction function) {
+    if (loaded == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *loaded = 1;
+    return sd_cuFuncLoad(function);
+}
+
 /* ---- occupancy ---- */
 
 static model_occupancy occupancy_of(const sd_function *f, const uint32_t block[3],
@@ -157,6 +175,15 @@ static CUresult check_launch(const sd_function *f, const uint32_t *grid, const u
                                                              : CUDA_SUCCESS;
 }
 
+/* A grid that fits the device as a whole is alive as a whole: only then may blocks wait for each
+ * other. */
+static bool fits_as_a_whole(const sd_function *f, const uint32_t *grid, const uint32_t *block,
+                            uint32_t shared) {
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    double sms = gpu_get(sd_device_of(f->base.context)->g, GPU_SM_COUNT);
+    return (double)blocks <= sms * occupancy_of(f, block, shared).blocks_per_sm;
+}
+
 static CUresult pack_each(const vm_entry *e, void **params, char *block) {
     for (size_t i = 0; i < e->param_count; i++) {
         if (params == NULL || params[i] == NULL)
@@ -194,6 +221,7 @@ static CUresult push_launch(sd_function *f, const uint32_t *grid, const uint32_t
     e->launch.shared = shared;
     e->launch.params = params;
     e->launch.timed = sd_get()->timed_events > 0;
+    e->launch.print_most = on->base.context->limits[CU_LIMIT_PRINTF_FIFO_SIZE];
     e->launch.turn.context = on->base.context;
     (void)pthread_cond_init(&e->launch.turn.mine, NULL);
     sd_push(e);
@@ -228,12 +256,72 @@ CUresult sd_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsign
     return result;
 }
 
+/* Blocks of a cooperative grid may wait for each other: all of them have to be alive at once. */
+static CUresult check_cooperative(const sd_function *f, const uint32_t *grid, const uint32_t *block,
+                                  uint32_t shared) {
+    if (f == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = check_launch(f, grid, block, shared);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return fits_as_a_whole(f, grid, block, shared) ? CUDA_SUCCESS
+                                                   : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+CUresult sd_cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                      CUstream stream, void **params) {
+    const uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    CUresult result = check_cooperative(sd_find(function, SD_FUNCTION), grid, block, shared);
+    return result != CUDA_SUCCESS
+               ? result
+               : sd_cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, NULL);
+}
+
+static bool is_one(const unsigned *cluster) {
+    return cluster[0] <= 1 && cluster[1] <= 1 && cluster[2] <= 1;
+}
+
+/* What only speeds a launch up, or lets it overlap with others, needs nothing here. */
+static CUresult heed_attribute(const CUlaunchAttribute *a, bool *cooperative) {
+    switch (a->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        *cooperative = a->value.cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return is_one(a->value.cluster) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return CUDA_SUCCESS;
+    default:
+        sd_say("cuLaunchKernelEx: attribute %d is not supported", a->id);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
 CUresult sd_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
                              void **extra) {
-    if (c == NULL)
+    bool cooperative = false;
+    CUresult result = CUDA_SUCCESS;
+    if (c == NULL || (c->numAttrs > 0 && c->attrs == NULL))
         return CUDA_ERROR_INVALID_VALUE;
-    if (c->numAttrs > 0) /* clusters, cooperative launches, priorities */
-        return CUDA_ERROR_NOT_SUPPORTED;
+    for (unsigned i = 0; i < c->numAttrs && result == CUDA_SUCCESS; i++)
+        result = heed_attribute(&c->attrs[i], &cooperative);
+    const uint32_t grid[3] = {c->gridDimX, c->gridDimY, c->gridDimZ};
+    const uint32_t block[3] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+    if (result == CUDA_SUCCESS && cooperative)
+        result = check_cooperative(sd_find(function, SD_FUNCTION), grid, block, c->sharedMemBytes);
+    if (result != CUDA_SUCCESS)
+        return result;
     return sd_cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
                              c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, params,
                              extra);
@@ -263,13 +351,9 @@ static CUresult error_of(vm_trap_kind kind) {
     }
 }
 
-/* A grid that fits the device as a whole is alive as a whole: only then may blocks wait for each
- * other. */
 static uint32_t resident_blocks(const sd_function *f, const vm_launch *l) {
-    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    double sms = gpu_get(sd_device_of(f->base.context)->g, GPU_SM_COUNT);
-    double most = sms * occupancy_of(f, l->block, l->dynamic_shared).blocks_per_sm;
-    return (double)blocks <= most ? (uint32_t)blocks : 0;
+    bool fits = fits_as_a_whole(f, l->grid, l->block, l->dynamic_shared);
+    return fits ? l->grid[0] * l->grid[1] * l->grid[2] : 0;
 }
 
 static void set_buffers(model *m, const vm_launch *l) {
@@ -362,6 +446,8 @@ CUresult sd_run_launch(sd_entry *e, double *ns) {
                    .clock_cycles = e->launch.cycles,
                    .timer_ns = e->launch.timer_ns,
                    .timer_grain = sd_timer_grain(),
+                   .print = sd_print,
+                   .print_context = e,
                    .globals = f->module->globals};
     memcpy(l.grid, e->launch.grid, sizeof l.grid);
     memcpy(l.block, e->launch.block, sizeof l.block);

@@ -1,5 +1,5 @@
-/* Modules: PTX into the virtual machine, with the logs a just-in-time compiler writes; functions,
- * variables, and the linker as far as one PTX text goes. */
+/* Modules: PTX into the virtual machine, with the logs a just-in-time compiler writes; functions
+ * and variables. */
 #include "fitness/cuda/standin/standin.h"
 
 #include "base/file.h"
@@ -84,19 +84,24 @@ static void describe_entry(const sd_module *m, const vm_entry *e, ev_str *out) {
                   model_registers(m->code, e), e->shared_bytes, e->param_bytes);
 }
 
-static void write_info(const jit *j, const sd_module *m) {
-    ev_str text = EV_STR_EMPTY;
-    for (size_t i = 0; j->verbose && i < vm_module_entry_count(m->code); i++)
-        describe_entry(m, vm_module_entry(m->code, i), &text);
-    write_log(j->info, j->info_room, j->info_size, &text);
-    ev_str_free(&text);
+static void write_info(const jit *j, const ev_str *text) {
+    write_log(j->info, j->info_room, j->info_size, text);
     if (j->wall != NULL) {
         float ms = (float)((ev_clock_now() - j->begin) * 1e3);
         memcpy(j->wall, &ms, sizeof ms);
     }
 }
 
-/* "ptx:12:3: words" of the machine as ptxas puts it. */
+static void describe_module(const jit *j, const sd_module *m) {
+    ev_str text = EV_STR_EMPTY;
+    for (size_t i = 0; j->verbose && i < vm_module_entry_count(m->code); i++)
+        describe_entry(m, vm_module_entry(m->code, i), &text);
+    write_info(j, &text);
+    ev_str_free(&text);
+}
+
+/* "ptx:12:3: words" of the machine as ptxas puts it. Both logs are filled: programs print the room
+ * that they gave for one which is not. */
 static void write_error(const jit *j, const char *words) {
     unsigned line = 0;
     int at = 0;
@@ -108,13 +113,50 @@ static void write_error(const jit *j, const char *words) {
         ev_str_printf(&text, "ptxas fatal   : %s\n", words);
     ev_str_append(&text, "ptxas fatal   : Ptx assembly aborted due to errors\n");
     write_log(j->error, j->error_room, j->error_size, &text);
+    ev_str_clear(&text);
+    ev_str_append(&text, "ptxas info    : nothing was compiled; the error log says why\n");
+    write_info(j, &text);
     ev_str_free(&text);
+}
+
+void sd_log_error(unsigned count, const CUjit_option *options, void **values, const char *words) {
+    jit j = read_options(count, options, values);
+    write_error(&j, words);
 }
 
 /* ---- loading ---- */
 
-static bool is_binary(const char *image) {
-    return memcmp(image, "\177ELF", 4) == 0 || memcmp(image, "\x50\xed\x55\xba", 4) == 0;
+/* Behind blanks and comments, where a text begins. */
+static const char *skip_comments(const char *at) {
+    for (;;) {
+        at += strspn(at, " \t\r\n\v\f");
+        const char *end = NULL;
+        if (strncmp(at, "//", 2) == 0)
+            end = strchr(at, '\n');
+        else if (strncmp(at, "/*", 2) == 0 && (end = strstr(at + 2, "*/")) != NULL)
+            end += 2;
+        if (end == NULL)
+            return at;
+        at = end;
+    }
+}
+
+/* A newer text may hold what the machine does not know, so its version is looked at before it is
+ * read. */
+static bool is_too_new(const char *image, const jit *j) {
+    int major = 0, minor = 0, ptx = sd_driver()->ptx;
+    const char *at = skip_comments(image);
+    if (sscanf(at, ".version %3d.%3d", &major, &minor) != 2 || major * 10 + minor <= ptx)
+        return false;
+    unsigned line = 1;
+    for (const char *c = image; c < at; c++)
+        line += *c == '\n';
+    char words[120];
+    (void)snprintf(words, sizeof words,
+                   "ptx:%u:1: Unsupported .version %d.%d; current version is '%d.%d'", line, major,
+                   minor, ptx / 10, ptx % 10);
+    write_error(j, words);
+    return true;
 }
 
 static CUresult place_variables(sd_module *m) {
@@ -154,6 +196,8 @@ void sd_module_free(sd_module *m) {
 static CUresult fill_module(sd_module *m, const char *image, const jit *j) {
     ev_error err;
     int sm = sd_device_of(m->base.context)->g->sm;
+    if (is_too_new(image, j))
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     if (vm_module_load(image, strlen(image), "ptx", &m->code, &err) != EV_OK) {
         write_error(j, err.text);
         return err.status == EV_BAD ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_OUT_OF_MEMORY;
@@ -166,23 +210,15 @@ static CUresult fill_module(sd_module *m, const char *image, const jit *j) {
     }
     CUresult result = place_variables(m);
     if (result == CUDA_SUCCESS)
-        write_info(j, m);
+        describe_module(j, m);
     return result;
 }
 
-CUresult sd_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
-                               CUjit_option *options, void **values) {
-    if (module == NULL || image == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (is_binary(image)) {
-        sd_say("a module of machine code: the virtual machine takes PTX text only");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
-    jit j = read_options(count, options, values);
+static CUresult load_text(CUmodule *module, const char *text, const jit *j) {
     sd_module *m = sd_new(SD_MODULE, sizeof *m, sd_current());
     if (m == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = fill_module(m, image, &j);
+    CUresult result = fill_module(m, text, j);
     if (result == CUDA_SUCCESS)
         *module = (CUmodule)m->base.handle;
     else
@@ -190,8 +226,46 @@ CUresult sd_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned cou
     return result;
 }
 
+static CUresult load_fatbin(CUmodule *module, const void *image, size_t room, const jit *j) {
+    char *text = NULL;
+    CUresult result = sd_fatbin_text(image, room, sd_device_of(sd_current())->g->sm, &text);
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+        write_error(j, "the fat binary holds no PTX text for this device or an older one");
+    else if (result != CUDA_SUCCESS)
+        write_error(j, "the fat binary is malformed, or cannot be unpacked");
+    else
+        result = load_text(module, text, j);
+    free(text);
+    return result;
+}
+
+CUresult sd_load_image(CUmodule *module, const void *image, size_t room, unsigned count,
+                       const CUjit_option *options, void **values) {
+    if (module == NULL || image == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    jit j = read_options(count, options, values);
+    if (strncmp(image, "\177ELF", 4) == 0) {
+        sd_say("a module of machine code: the virtual machine takes PTX text only");
+        write_error(&j, "the image is machine code, and the virtual machine takes PTX text only");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    return sd_is_fatbin(image) ? load_fatbin(module, image, room, &j)
+                               : load_text(module, image, &j);
+}
+
+CUresult sd_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
+                               CUjit_option *options, void **values) {
+    return sd_load_image(module, image, SIZE_MAX, count, options, values);
+}
+
 CUresult sd_cuModuleLoadData(CUmodule *module, const void *image) {
-    return sd_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+    return sd_load_image(module, image, SIZE_MAX, 0, NULL, NULL);
+}
+
+CUresult sd_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
+    if (image != NULL && !sd_is_fatbin(image))
+        return CUDA_ERROR_INVALID_IMAGE;
+    return sd_cuModuleLoadData(module, image);
 }
 
 CUresult sd_cuModuleLoad(CUmodule *module, const char *path) {
@@ -202,7 +276,8 @@ CUresult sd_cuModuleLoad(CUmodule *module, const char *path) {
         return CUDA_ERROR_INVALID_VALUE;
     if (ev_file_read(path, &text, &bytes, &err) != EV_OK)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    CUresult result = bytes < 4 ? CUDA_ERROR_INVALID_IMAGE : sd_cuModuleLoadData(module, text);
+    CUresult result =
+        bytes < 4 ? CUDA_ERROR_INVALID_IMAGE : sd_load_image(module, text, bytes, 0, NULL, NULL);
     free(text);
     return result;
 }
@@ -280,111 +355,9 @@ CUresult sd_cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule m
     return CUDA_SUCCESS;
 }
 
-/* ---- libraries: a module by another name, in the current context ---- */
-
-CUresult sd_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,
-                              void **values, unsigned count, int *library_options,
-                              void **library_values, unsigned library_count) {
-    (void)library_options;
-    (void)library_values;
-    (void)library_count;
-    CUmodule module = NULL;
-    if (library == NULL)
+CUresult sd_cuModuleGetLoadingMode(int *mode) {
+    if (mode == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sd_cuModuleLoadDataEx(&module, code, count, options, values);
-    if (result == CUDA_SUCCESS)
-        *library = (CUlibrary)(void *)module;
-    return result;
-}
-
-CUresult sd_cuLibraryUnload(CUlibrary library) {
-    return sd_cuModuleUnload((CUmodule)(void *)library);
-}
-
-CUresult sd_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
-    CUfunction function = NULL;
-    if (kernel == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sd_cuModuleGetFunction(&function, (CUmodule)(void *)library, name);
-    if (result == CUDA_SUCCESS)
-        *kernel = (CUkernel)(void *)function;
-    return result;
-}
-
-CUresult sd_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
-    if (function == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (sd_find(kernel, SD_FUNCTION) == NULL)
-        return CUDA_ERROR_INVALID_HANDLE;
-    *function = (CUfunction)(void *)kernel;
-    return CUDA_SUCCESS;
-}
-
-/* ---- the linker: takes one text and gives it back ---- */
-
-typedef struct link_state {
-    sd_object base;
-    char *text;
-} link_state;
-
-CUresult sd_cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
-                            CUlinkState *state) {
-    (void)count;
-    (void)options;
-    (void)values;
-    if (state == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    link_state *l = sd_new(SD_LINK, sizeof *l, sd_current());
-    if (l == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *state = (CUlinkState)l->base.handle;
-    return CUDA_SUCCESS;
-}
-
-CUresult sd_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes,
-                             const char *name, unsigned count, CUjit_option *options,
-                             void **values) {
-    (void)name;
-    link_state *l = sd_find(state, SD_LINK);
-    if (l == NULL)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (data == NULL || bytes == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_JIT_INPUT_PTX || l->text != NULL)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    char *text = strndup(data, bytes);
-    vm_module *checked = NULL;
-    ev_error err;
-    if (text == NULL)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (vm_module_load(text, strlen(text), "ptx", &checked, &err) != EV_OK) {
-        jit j = read_options(count, options, values);
-        write_error(&j, err.text);
-        free(text);
-        return CUDA_ERROR_INVALID_PTX;
-    }
-    vm_module_free(checked);
-    l->text = text;
-    return CUDA_SUCCESS;
-}
-
-CUresult sd_cuLinkComplete(CUlinkState state, void **image, size_t *bytes) {
-    const link_state *l = sd_find(state, SD_LINK);
-    if (l == NULL)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (image == NULL || l->text == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    *image = l->text;
-    if (bytes != NULL)
-        *bytes = strlen(l->text) + 1;
-    return CUDA_SUCCESS;
-}
-
-CUresult sd_cuLinkDestroy(CUlinkState state) {
-    link_state *l = sd_find(state, SD_LINK);
-    if (l == NULL)
-        return CUDA_ERROR_INVALID_HANDLE;
-    free(l->text);
-    sd_drop(l);
+    *mode = 1; /* eager: all of a module is there once it is loaded */
     return CUDA_SUCCESS;
 }

@@ -91,6 +91,7 @@ static void do_launch(sd_state *s, sd_entry *e) {
     if (fault == CUDA_SUCCESS)
         fault = sd_run_launch(e, &ns);
     (void)pthread_mutex_lock(&s->lock);
+    sd_keep_printed(e);
     if (fault != CUDA_SUCCESS) {
         c->fault = fault;
         end_others(s, e);
@@ -127,7 +128,10 @@ static void do_record(const sd_entry *e) {
 
 static void do_call(sd_state *s, const sd_entry *e) {
     (void)pthread_mutex_unlock(&s->lock);
-    e->call.function(e->call.data);
+    if (e->call.status != NULL)
+        e->call.status(e->call.stream, e->stream->base.context->fault, e->call.data);
+    else
+        e->call.function(e->call.data);
     (void)pthread_mutex_lock(&s->lock);
 }
 
@@ -141,8 +145,10 @@ static void do_free(sd_state *s, const sd_entry *e) {
     sd_turn_end(&turn);
 }
 
+/* Behind a fault nothing runs but callbacks that are told of it. */
 static void do_entry(sd_state *s, sd_entry *e) {
-    if (e->stream->base.context->fault != CUDA_SUCCESS)
+    bool is_told = e->kind == SD_DO_CALL && e->call.status != NULL;
+    if (e->stream->base.context->fault != CUDA_SUCCESS && !is_told)
         return;
     switch (e->kind) {
     case SD_DO_LAUNCH:
@@ -298,6 +304,7 @@ void sd_wait(uint64_t number) {
     sd_state *s = sd_get();
     while (!is_done(number))
         (void)pthread_cond_wait(&s->done, &s->lock);
+    sd_write_printed();
 }
 
 /* Whether something is left of a context's work, NULL: of all, up to entry `number`. */
@@ -313,6 +320,7 @@ void sd_wait_context(const sd_context *c) {
     uint64_t newest = s->given;
     while (is_left(c, newest))
         (void)pthread_cond_wait(&s->done, &s->lock);
+    sd_write_printed();
 }
 
 void sd_drain(void) {

@@ -17,6 +17,7 @@
 #define FITNESS_CUDA_STANDIN_STANDIN_H
 
 #include "base/status.h"
+#include "base/str.h"
 #include "fitness/cuda/driver_types.h"
 #include "fitness/model/model.h"
 #include "fitness/vm/vm.h"
@@ -25,7 +26,6 @@
 #include <stdbool.h>
 
 #define SD_DEVICES_MOST 16
-#define SD_VERSION 13000 /* of the CUDA whose interface this is */
 
 typedef enum sd_fn {
 #define CU_FN(symbol, name, since, scope, need, params, args) SD_FN_##symbol,
@@ -71,11 +71,13 @@ struct sd_context {
     int device;
     bool primary;
     unsigned flags;
+    unsigned uses;  /* cuCtxAttach less cuCtxDetach */
     CUresult fault; /* what ended it; sticky */
     uint32_t peers; /* devices whose memory its kernels may touch, a bit each */
     uint64_t last;
     uint64_t held, held_by_default; /* as of a stream: any that blocks, the default one */
     size_t limits[3];
+    ev_str printed; /* by kernels, and not yet on stdout */
     CUfunc_cache cache;
     sd_stream *stream;   /* the default one */
     bool filled, copied; /* a fill, a copy was given to the queue */
@@ -88,8 +90,15 @@ typedef struct sd_module {
     uint64_t constants; /* address of what its .const variables are copied from; 0: it has none */
 } sd_module;
 
+/* What cuFuncSetBlockShape and its kin set, for cuLaunch. */
+typedef struct sd_kept {
+    unsigned block[3], shared, bytes;
+    unsigned char arguments[4096];
+} sd_kept;
+
 typedef struct sd_function {
     sd_object base;
+    sd_kept kept;
     sd_module *module;
     const vm_entry *entry;
     uint32_t registers;
@@ -175,6 +184,8 @@ typedef struct sd_entry {
             uint32_t grid[3], block[3], shared;
             void *params; /* its own copy */
             bool timed;
+            ev_str printed;
+            size_t print_most;         /* bytes of it that are kept */
             uint64_t cycles, timer_ns; /* the counters at its begin */
             uint64_t ticks;            /* that it counted the timer on by itself */
             sd_turn turn;
@@ -192,12 +203,21 @@ typedef struct sd_entry {
         } fill;
         sd_event *event; /* of RECORD and WAIT */
         struct {
-            CUhostFn function;
+            CUhostFn function;       /* one of the two */
+            CUstreamCallback status; /* is told the stream and how it fares, too */
+            CUstream stream;
             void *data;
         } call;
         uint64_t address; /* of FREE */
     };
 } sd_entry;
+
+/* What the driver claims to be: a row of versions.def. */
+typedef struct sd_version {
+    int cuda;   /* as cuDriverGetVersion says it: 12040 */
+    int branch; /* of the driver: 550 */
+    int ptx;    /* the newest .version it takes, times ten */
+} sd_version;
 
 typedef struct sd_config {
     uint64_t fuel; /* of a launch; 0: the machine's */
@@ -210,7 +230,8 @@ typedef struct sd_config {
 
 typedef struct sd_state {
     pthread_mutex_t lock;
-    bool ready; /* cuInit succeeded */
+    bool ready;  /* cuInit succeeded */
+    bool forked; /* and in the process that this one was forked from: nothing works here */
     CUresult lost;
     sd_config config;
     sd_device devices[SD_DEVICES_MOST];
@@ -239,6 +260,7 @@ sd_state *sd_get(void);
 CUresult sd_enter(sd_fn fn, sd_scope scope);
 CUresult sd_leave(CUresult result); /* frees the lock */
 CUresult sd_start(void);            /* cuInit */
+const sd_version *sd_driver(void);  /* by EVOKE_STANDIN_DRIVER, or the newest */
 
 /* A zeroed object of `bytes` with a new handle; NULL: out of memory. */
 void *sd_new(sd_kind kind, size_t bytes, sd_context *context);
@@ -293,6 +315,13 @@ void sd_drain(void);
 /* Runs one launch, whose turn it is; without the lock. */
 CUresult sd_run_launch(sd_entry *entry, double *ns);
 
+/* ---- prints (prints.c) ---- */
+
+/* A kernel prints; `launch` is its entry. Without the lock. */
+void sd_print(void *launch, const char *text, size_t bytes);
+void sd_keep_printed(sd_entry *entry); /* what a launch printed goes to its context */
+void sd_write_printed(void);           /* of all contexts, to stdout */
+
 /* ---- memory (memory.c) ---- */
 
 CUresult sd_alloc(sd_context *context, sd_where where, uint64_t bytes, unsigned flags,
@@ -306,6 +335,19 @@ void sd_free_all(const sd_context *context);
 /* ---- modules (modules.c) ---- */
 
 void sd_module_free(sd_module *module);
+/* As cuModuleLoadDataEx; `room`: bytes that may be read of an image, SIZE_MAX where it says so
+ * itself. */
+CUresult sd_load_image(CUmodule *module, const void *image, size_t room, unsigned count,
+                       const CUjit_option *options, void **values);
+/* The error log, if the options ask for one, gets what the machine says of a text. */
+void sd_log_error(unsigned count, const CUjit_option *options, void **values, const char *words);
+
+/* ---- fat binaries (fatbin.c) ---- */
+
+bool sd_is_fatbin(const void *image);
+/* The PTX text for the newest target that is no newer than `sm`, to be freed; `room` as above. */
+CUresult sd_fatbin_text(const void *image, size_t room, int sm, char **text);
+
 /* ---- contexts (contexts.c) ---- */
 void sd_context_free(sd_context *context);
 

@@ -51,6 +51,50 @@ static void read_config(sd_config *c) {
     c->races = checks != NULL && strcmp(checks, "races") == 0;
 }
 
+/* ---- what the driver claims to be ---- */
+
+static const sd_version VERSIONS[] = {
+#define CU_VERSION(cuda, branch, ptx) {cuda, branch, ptx},
+#include "fitness/cuda/standin/versions.def"
+#undef CU_VERSION
+};
+
+enum { VERSION_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
+
+/* "12.4" or the branch "550"; NULL: no such driver. */
+static const sd_version *find_version(const char *text) {
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        const sd_version *v = &VERSIONS[i];
+        char cuda[16], branch[16];
+        (void)snprintf(cuda, sizeof cuda, "%d.%d", v->cuda / 1000, v->cuda % 1000 / 10);
+        (void)snprintf(branch, sizeof branch, "%d", v->branch);
+        if (strcmp(text, cuda) == 0 || strcmp(text, branch) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+static const sd_version *wanted_version(void) {
+    const char *text = getenv("EVOKE_STANDIN_DRIVER");
+    return text == NULL || *text == '\0' ? &VERSIONS[VERSION_COUNT - 1] : find_version(text);
+}
+
+const sd_version *sd_driver(void) {
+    const sd_version *v = wanted_version();
+    return v != NULL ? v : &VERSIONS[VERSION_COUNT - 1];
+}
+
+static CUresult check_version(void) {
+    if (wanted_version() != NULL)
+        return CUDA_SUCCESS;
+    sd_say("EVOKE_STANDIN_DRIVER=%s: no such driver; a CUDA version from 11.0 to 13.0 (12.4), or a "
+           "driver's branch from 450 to 580 (550)",
+           getenv("EVOKE_STANDIN_DRIVER"));
+    return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+}
+
+/* ---- devices ---- */
+
 static CUresult add_device(const char *id) {
     ev_error err = {0};
     sd_device *d = &state.devices[state.device_count];
@@ -88,11 +132,29 @@ static CUresult make_memory(void) {
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* A child has neither the queue's thread nor whoever held the lock. */
+static void forked_child(void) {
+    state.forked = state.ready;
+    (void)pthread_mutex_init(&state.lock, NULL);
+}
+
+static bool watch_forks(void) {
+    static bool watched;
+    watched = watched || pthread_atfork(NULL, NULL, forked_child) == 0;
+    return watched;
+}
+
 CUresult sd_start(void) {
+    if (state.forked)
+        return CUDA_ERROR_NOT_INITIALIZED;
     if (state.ready)
         return CUDA_SUCCESS;
     read_config(&state.config);
-    CUresult result = add_devices();
+    CUresult result = check_version();
+    if (result == CUDA_SUCCESS && !watch_forks())
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        result = add_devices();
     if (result == CUDA_SUCCESS)
         result = make_memory();
     if (result != CUDA_SUCCESS) {
@@ -110,7 +172,7 @@ static CUresult stands_against(sd_fn fn, sd_scope scope) {
     CUresult injected = sd_injected(fn);
     if (injected != CUDA_SUCCESS || scope == SD_ANY)
         return injected;
-    if (!state.ready)
+    if (!state.ready || state.forked)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (state.lost != CUDA_SUCCESS)
         return state.lost;

@@ -93,6 +93,21 @@ CUresult sd_cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data) {
     return CUDA_SUCCESS;
 }
 
+CUresult sd_cuStreamAddCallback(CUstream stream, CUstreamCallback call, void *data,
+                                unsigned flags) {
+    sd_stream *on = sd_stream_of(stream);
+    if (on == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    sd_entry *e = call == NULL || flags != 0 ? NULL : sd_entry_new(SD_DO_CALL, on);
+    if (e == NULL)
+        return call == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    e->call.status = call;
+    e->call.stream = stream;
+    e->call.data = data;
+    sd_push(e);
+    return CUDA_SUCCESS;
+}
+
 /* ---- events ---- */
 
 CUresult sd_cuEventCreate(CUevent *event, unsigned flags) {
