@@ -63,6 +63,13 @@ void device_list_free(char **ids, size_t count);
 /* How often the device had to be made anew after a fault. Buffers, contents and kernels survive it,
  * addresses may change; times measured before are to be measured again. 0 for ever on the VM. */
 uint64_t device_rebuilds(const device *d);
+/* This process can't use the device any more, after a fault or a kernel that does not end: another
+ * process has to open it. The run that was at fault was answered as any other; every later call is
+ * EV_INFRA. */
+bool device_is_spent(const device *d);
+/* Whether that may come to a device of this id (NULL is fine), so that work of several launches
+ * belongs in a relay of processes (base/relay.h). */
+bool device_may_be_spent(const char *id);
 
 /* ---- buffers: the same address for the same sequence of calls
  * -------------------------------------- */

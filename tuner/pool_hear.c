@@ -143,7 +143,7 @@ static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_err
     pool_finish(p, s);
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
-    return EV_OK;
+    return json_is_true(json_object_get(m, "leaves")) ? pool_replace(p, s, err) : EV_OK;
 }
 
 /* While it opens, what a worker says of task or device is the answer to the user. In a job it is

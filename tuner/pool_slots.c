@@ -181,6 +181,13 @@ ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
     return pool_start(p, s, err);
 }
 
+ev_status pool_replace(pool *p, slot *s, ev_error *err) {
+    (void)ev_proc_end(&s->proc, true);
+    channel_free(&s->line);
+    s->state = SLOT_EMPTY;
+    return pool_start(p, s, err);
+}
+
 ev_status pool_check_deadline(pool *p, slot *s, ev_error *err) {
     bool waits = s->state == SLOT_GREETING || s->state == SLOT_OPENING || s->state == SLOT_BUSY;
     if (!waits || ev_clock_now() < s->deadline)

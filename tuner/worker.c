@@ -2,7 +2,8 @@
  * time.
  *
  * A worker may die of a candidate: LLVM aborts on what it cannot compile. So it says which stage it
- * enters, and the guard says the last word. It owns no state that matters. */
+ * enters, and the guard says the last word. After a fault on a GPU it may be unable to go on: it
+ * answers, says that it leaves, and ends. It owns no state that matters. */
 #include "tuner/worker.h"
 
 #include "base/json.h"
@@ -280,7 +281,7 @@ static ev_status answer(worker *w, const json_t *message, ev_error *err) {
 }
 
 static ev_status serve(worker *w, ev_error *err) {
-    for (;;) {
+    while (!w->leaves) {
         json_t *message = NULL;
         EV_TRY(channel_receive(&w->line, &message, err));
         if (!message)
@@ -289,6 +290,7 @@ static ev_status serve(worker *w, ev_error *err) {
         json_decref(message);
         EV_TRY(status);
     }
+    return EV_OK;
 }
 
 /* What libraries print must not end up among the messages: stdout becomes stderr, and messages go

@@ -2,9 +2,10 @@
  *
  * After a fault of a kernel the driver's context is of no use any more: it is made anew, buffers
  * are allocated and filled again from the copies kept on the host, and kernels are loaded again
- * when they are next wanted. A kernel that does not end cannot be stopped from within the process:
- * the device gives up, and every later call fails as infrastructure, so that the worker is
- * replaced. */
+ * when they are next wanted. The driver may refuse that to a process that had a fault, and a kernel
+ * that does not end cannot be stopped from within the process: then the launch is answered, the
+ * device is spent, and every later call fails as infrastructure, so that the process is replaced.
+ */
 #ifndef FITNESS_CUDA_CUDA_H
 #define FITNESS_CUDA_CUDA_H
 
@@ -118,8 +119,10 @@ ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_devi
 ev_status cuda_make_contexts(cuda_device *const *members, uint32_t count, ev_error *err) EV_CHECKED;
 /* The last to leave takes the contexts along, and frees the others' structs. */
 void cuda_leave_group(cuda_device *c);
-/* After a fault: the group's contexts anew, buffers with their contents. */
-ev_status cuda_rebuild(cuda_device *c, ev_error *err) EV_CHECKED;
+/* After a fault: the group's contexts anew, buffers with their contents. Where the driver gives no
+ * new context to a process that had a fault, the group is given up, and the fault says so: it is
+ * still the fault that counts. */
+void cuda_replace_contexts(cuda_device *c, vm_trap *fault);
 /* The group is of no use to this process any more. */
 void cuda_give_up(const cuda_device *c);
 

@@ -53,6 +53,10 @@ static uint64_t cuda_rebuilds(const device *d) {
     return cuda_of_const(d)->rebuilds;
 }
 
+static bool cuda_is_spent(const device *d) {
+    return cuda_of_const(d)->dead;
+}
+
 /* What a group knows of its members lasts as long as the last of them. */
 static void cuda_close(device *d) {
     cuda_device *c = cuda_of(d);
@@ -176,6 +180,7 @@ static const device_ops CUDA_OPS = {
     .stored = cuda_stored,
     .number = cuda_number,
     .rebuilds = cuda_rebuilds,
+    .is_spent = cuda_is_spent,
 };
 
 static double watchdog_seconds(const device_properties *p) {
