@@ -24,6 +24,7 @@
 #define BATCH_MOST 100 /* where that is too short for the timer */
 #define BATCH_LEAST 3  /* in the second and third, who stands first differs */
 #define QUEUE_MOST 512 /* of commands in a batch: half of what drivers are known to queue */
+#define OWN_COMMANDS 8 /* the hold, the stamps, the last event */
 /* Between two events, where the launch may be repeated: two hundred times what they resolve. */
 #define SPAN_NS 100e3
 #define REPEAT_MOST 100
@@ -95,6 +96,13 @@ static uint32_t count_kept(const cuda_device *c) {
     return count;
 }
 
+static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most) {
+    if (value < least)
+        return least;
+    return value > most ? most : value;
+}
+
+/* The next whole number, where it is in that range. */
 static uint32_t between(double value, uint32_t least, uint32_t most) {
     return (uint32_t)fmin(most, fmax(least, ceil(value)));
 }
@@ -109,10 +117,10 @@ static void plan(sampling *s, bool cold, double ns) {
         s->repeat = between(SPAN_NS / ns, 1, REPEAT_MOST);
     else if (!cold && ns > 0 && s->c->timer_grain < SPAN_NS)
         s->batch = between(GRAINS_LEAST * s->c->timer_grain / ns, BATCH, BATCH_MOST);
-    s->repeat = between(s->launches / BATCH_LEAST, 1, s->repeat);
-    s->batch = between(s->launches / s->repeat, BATCH_LEAST, s->batch);
+    s->repeat = clamp(s->launches / BATCH_LEAST, 1, s->repeat);
+    s->batch = clamp(s->launches / s->repeat, BATCH_LEAST, s->batch);
     uint32_t commands = (kept + cold + 2 + s->repeat) * s->series_count;
-    s->batch = between((QUEUE_MOST - 8) / commands, BATCH_LEAST, s->batch);
+    s->batch = clamp((QUEUE_MOST - OWN_COMMANDS) / commands, BATCH_LEAST, s->batch);
 }
 
 /* ---- one batch ---- */
