@@ -139,16 +139,17 @@ static void rank_ends(void **state) {
 
 /* ---- calibrate ---- */
 
-static ev_proc_result calibrate(void) {
-    return CLI_RUN("calibrate", "--device", "cuda:0", "--out", cli_path("gpu.json"), "--json");
+static ev_proc_result calibrate(const char *device) {
+    return CLI_RUN("calibrate", "--device", device, "--out", cli_path("gpu.json"), "--json");
 }
 
 static void calibrate_ends(void **state) {
     (void)state;
     (void)setenv("EVOKE_STANDIN", "t4", 1); /* a small one is quicker */
-    json_t *whole = cli_json(calibrate(), 0);
+    json_t *whole = cli_json(calibrate("vm:t4"), 0);
+    assert_int_equal(unlink(cli_path("gpu.json")), 0);
     inject(40, "address", 1);
-    json_t *json = cli_json(calibrate(), 0);
+    json_t *json = cli_json(calibrate("cuda:0"), 0);
     assert_true(end_injection());
     size_t kept = 0;
     assert_int_equal(json_array_size(rows_of(json)), json_array_size(rows_of(whole)));
