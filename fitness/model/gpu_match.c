@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -90,24 +91,42 @@ static void explain(const gpu_seen *seen, const choice *c, gpu_match *best) {
                    seen->name, seen->sm, seen->sm_count, other, best->id);
 }
 
+bool gpu_match_among(gpu *const *all, size_t count, const gpu_seen *seen, gpu_match *out) {
+    choice c = {.off = INFINITY};
+    *out = (gpu_match){.sm = 0};
+    for (size_t i = 0; i < count; i++)
+        look_at(all[i], seen, &c, out);
+    if (isinf(c.off))
+        return false;
+    explain(seen, &c, out);
+    return true;
+}
+
+/* Those that can be read. */
+static size_t load_all(char *const *ids, size_t count, gpu **all) {
+    size_t loaded = 0;
+    ev_error ignored;
+    for (size_t i = 0; i < count; i++)
+        loaded += gpu_load(ids[i], &all[loaded], &ignored) == EV_OK;
+    return loaded;
+}
+
 ev_status gpu_match_driver(const gpu_seen *seen, gpu_match *out, ev_error *err) {
     char **ids = NULL;
     size_t count = 0;
-    choice c = {.off = INFINITY};
-    *out = (gpu_match){.sm = 0};
     EV_TRY(gpu_list(&ids, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        gpu *g = NULL;
-        ev_error ignored;
-        if (gpu_load(ids[i], &g, &ignored) != EV_OK)
-            continue;
-        look_at(g, seen, &c, out);
-        gpu_free(g);
-    }
+    gpu **all = calloc(count + 1, sizeof(gpu *));
+    size_t loaded = all != NULL ? load_all(ids, count, all) : 0;
+    bool found = gpu_match_among(all, loaded, seen, out);
+    for (size_t i = 0; i < loaded; i++)
+        gpu_free(all[i]);
     gpu_list_free(ids, count);
-    if (isinf(c.off))
-        return ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
-                       seen->name, seen->sm);
-    explain(seen, &c, out);
-    return EV_OK;
+    ev_status status = EV_OK;
+    if (all == NULL)
+        status = ev_fail_memory(err, count * sizeof(gpu *));
+    else if (!found)
+        status = ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
+                         seen->name, seen->sm);
+    free(all);
+    return status;
 }

@@ -22,7 +22,9 @@ typedef struct gpu_match {
 
 /* Whether the name, with or without the vendor before it, is one that drivers give this GPU. */
 bool gpu_is_named(const gpu *g, const char *name);
-/* EV_BAD: every description is for a later target. */
+/* Among those descriptions; false: every one is for a later target. */
+bool gpu_match_among(gpu *const *all, size_t count, const gpu_seen *seen, gpu_match *out);
+/* Among those that ship. EV_BAD: every description is for a later target. */
 ev_status gpu_match_driver(const gpu_seen *seen, gpu_match *out, ev_error *err) EV_CHECKED;
 
 #endif
