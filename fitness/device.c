@@ -57,6 +57,14 @@ uint64_t device_rebuilds(const device *d) {
     return d->ops->rebuilds != NULL ? d->ops->rebuilds(d) : 0;
 }
 
+bool device_is_spent(const device *d) {
+    return d->ops->is_spent != NULL && d->ops->is_spent(d);
+}
+
+bool device_may_be_spent(const char *id) {
+    return id != NULL && strncmp(id, "cuda:", 5) == 0;
+}
+
 /* The GPUs' ids, then the models'; false: out of memory. */
 static bool list_ids(char **ids, size_t gpus, char *const *models, size_t number) {
     for (size_t i = 0; i < gpus; i++) {

@@ -33,8 +33,13 @@ typedef struct device_properties {
      * none is needed, since the device checks everything itself. */
     char twin[64];
     bool twin_is_same;   /* the twin's description is of this very GPU model */
+    char twin_note[320]; /* where it isn't: what is missing, and the cure; else "" */
     char placement[200]; /* of ranks: where they run, and why there; "" where there is one */
 } device_properties;
+
+/* Environment of a process whose devices time launches as the host gives them, where it is set:
+ * cuda:N holds its queue while it is filled, else (--no-hold). */
+#define DEVICE_NO_HOLD "EVOKE_NO_HOLD"
 
 /* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
  * no CUDA driver, or it fails. */
@@ -58,6 +63,13 @@ void device_list_free(char **ids, size_t count);
 /* How often the device had to be made anew after a fault. Buffers, contents and kernels survive it,
  * addresses may change; times measured before are to be measured again. 0 for ever on the VM. */
 uint64_t device_rebuilds(const device *d);
+/* This process can't use the device any more, after a fault or a kernel that does not end: another
+ * process has to open it. The run that was at fault was answered as any other; every later call is
+ * EV_INFRA. */
+bool device_is_spent(const device *d);
+/* Whether that may come to a device of this id (NULL is fine), so that work of several launches
+ * belongs in a relay of processes (base/relay.h). */
+bool device_may_be_spent(const char *id);
 
 /* ---- buffers: the same address for the same sequence of calls
  * -------------------------------------- */

@@ -40,6 +40,7 @@ typedef struct device_ops {
     const uint64_t *(*stored)(const device *d, size_t *count);
     bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
     uint64_t (*rebuilds)(const device *d);                     /* NULL: never */
+    bool (*is_spent)(const device *d);                         /* NULL: never */
 } device_ops;
 
 /* First in each device's own struct. */

@@ -239,7 +239,7 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
         explain_trap(out, c);
     if (status == EV_OK && bits && out->ran)
         status = fit_hash_outputs(f, c, &out->bits, err);
-    if (status == EV_OK)
+    if (status == EV_OK && !device_is_spent(f->d))
         status = fit_restore_after(f, c, &out->run, err);
     *cost_of(f, c) += fit_clock(f) - begin - (f->cost.oracle - oracle);
     return status;

@@ -20,6 +20,7 @@
 #define WITHIN 0.05
 
 static ev_error err;
+static bool again;
 
 static gpu *load(const char *id) {
     gpu *g = NULL;
@@ -32,7 +33,7 @@ static calibration run(const char *device_id, const gpu *base, const char *only)
     calibration c;
     device *d = NULL;
     OK(device_open(device_id, &d, &err));
-    OK(calibrate_run(d, base, &options, &c, &err));
+    OK(calibrate_run(d, base, &options, &c, &again, &err));
     device_close(d);
     return c;
 }
@@ -109,7 +110,7 @@ static void follows_the_device(void **state) {
     char id[64];
     OK(device_open("vm:a100", &d, &err));
     calibration first, second;
-    OK(calibrate_run(d, base, &options, &first, &err));
+    OK(calibrate_run(d, base, &options, &first, &again, &err));
     device_close(d);
     assert_int_equal(expect(&first, base), 37);
     char *path = write_changed(base, &first);
@@ -175,7 +176,7 @@ static void refuses(void **state) {
     calibration c;
     device *d = NULL;
     OK(device_open("vm:v100", &d, &err));
-    assert_int_equal(calibrate_run(d, base, &options, &c, &err), EV_BAD);
+    assert_int_equal(calibrate_run(d, base, &options, &c, &again, &err), EV_BAD);
     assert_non_null(strstr(err.text, "LAT_DRAM"));
     device_close(d);
     gpu_free(base);
@@ -214,7 +215,7 @@ static void on_the_driver(void **state) {
     device *d = NULL;
     calibrate_options options = {.only = "LAT_L1"};
     OK(device_open("cuda:0", &d, &err));
-    assert_int_equal(calibrate_run(d, base, &options, &c, &err), EV_INFRA);
+    assert_int_equal(calibrate_run(d, base, &options, &c, &again, &err), EV_INFRA);
     device_close(d);
     gpu_free(base);
 }

@@ -1,6 +1,7 @@
 /* The SM clock from stamps: by hand-made tables of two moments. */
 #include "fitness/cuda/cuda_clock.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ static void put(tables *t, size_t i, uint64_t start, uint64_t cycles, uint64_t n
 }
 
 static double mhz_of(const tables *t) {
-    return cuda_stamps_mhz(t->before, t->after, COUNT);
+    return cuda_stamps_mhz(t->before, t->after, COUNT, 1);
 }
 
 static void test_mhz(void **state) {
@@ -46,11 +47,23 @@ static void test_nonsense(void **state) {
     t.after[0] = (cuda_stamp){500, 1000};
     t.before[1] = (cuda_stamp){500, 1000};
     put(&t, 2, 1000, 100, 0);
-    put(&t, 3, 1000, 100, 10);
+    put(&t, 3, 1000, 100, 1000);
     t.after[3].cycles = 999;
     assert_true(mhz_of(&t) == 0);
     put(&t, 4, 0, 1200, 1000);
     assert_float_equal(mhz_of(&t), 1200, 1e-9);
+}
+
+/* A timer in steps of a microsecond: two hundred steps tell, fewer don't. */
+static void test_grain(void **state) {
+    (void)state;
+    tables t = {0};
+    put(&t, 1, 0, 199 * 1500, 199000);
+    assert_true(cuda_stamps_mhz(t.before, t.after, COUNT, 1000) == 0);
+    assert_float_equal(cuda_stamps_mhz(t.before, t.after, COUNT, 32), 1500, 1e-9);
+    assert_true(cuda_stamps_mhz(t.before, t.after, COUNT, INFINITY) == 0); /* not measured */
+    put(&t, 2, 0, 200 * 1600, 200000);
+    assert_float_equal(cuda_stamps_mhz(t.before, t.after, COUNT, 1000), 1600, 1e-9);
 }
 
 static void test_drop(void **state) {
@@ -69,6 +82,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mhz),
         cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_grain),
         cmocka_unit_test(test_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -526,6 +526,35 @@ static int forget_script(void **state) {
     return unsetenv("EVOKE_PTXAS");
 }
 
+/* The driver makes no context for a process that had a fault: the fault is answered, and the device
+ * spent. */
+static void test_spent(void **state) {
+    (void)state;
+    fixture s;
+    set_up(&s, "cuda:0");
+    device_launch l = launch_of(&s);
+    device_outcome out;
+    inject("launch:1=address;cuCtxCreate_v2:1+=700");
+    OK(device_run(s.d, s.kernel, &l, &out, &err));
+    inject("");
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, VM_TRAP_OUT_OF_BOUNDS);
+    assert_non_null(strstr(out.fault.message, "the driver makes no new context"));
+    assert_true(device_is_spent(s.d));
+    fails(device_run(s.d, s.kernel, &l, &out, &err), EV_INFRA, "another process");
+    tear_down(&s);
+    set_up(&s, "cuda:0");
+    assert_false(device_is_spent(s.d));
+    s.params.n = COUNT + 1; /* the canary's: no fault of the driver's, and no way back either */
+    inject("cuCtxCreate_v2:1+=700");
+    out = run(&s);
+    inject("");
+    assert_false(out.ok);
+    assert_non_null(strstr(out.fault.message, "behind buffer 'y'"));
+    assert_true(device_is_spent(s.d));
+    tear_down(&s);
+}
+
 static void test_lost(void **state) {
     (void)state;
     fixture s;
@@ -583,6 +612,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_rival),
         cmocka_unit_test(test_injected_in_batches),
+        cmocka_unit_test(test_spent),
     };
     const struct CMUnitTest cubin[] = {
         cmocka_unit_test(test_cubin),

@@ -324,8 +324,13 @@ static void test_no_way_back(void **state) {
     open_rig(&r, "cuda:0", 2);
     prepare(&r);
     inject("launch:0+=address;cuMemAlloc_v2:0+=memory");
-    fails(run(&r), EV_INFRA, "OUT_OF_MEMORY");
+    assert_false(device_is_spent(r.devices[0]));
+    OK(run(&r)); /* the fault comes first */
     inject("");
+    assert_false(r.outcomes[0].ok);
+    assert_non_null(strstr(r.outcomes[0].fault.message, "ILLEGAL_ADDRESS"));
+    assert_non_null(strstr(r.outcomes[0].fault.message, "OUT_OF_MEMORY"));
+    assert_true(device_is_spent(r.devices[0]) && device_is_spent(r.devices[1]));
     fails(run(&r), EV_INFRA, "given up");
     close_rig(&r);
     open_rig(&r, "cuda:0", 2); /* as another process would */

@@ -47,6 +47,7 @@ typedef struct sample {
 typedef struct board {
     size_t timed[MOST_STARTS];
     size_t refused; /* passed on the model's device, not on the other */
+    bool again;     /* the other device is spent in that process */
     char why[WHY_BYTES];
     sample samples[];
 } board;
@@ -242,11 +243,14 @@ static bool is_over(const rank_bench *b) {
 /* Starts take turns until each has enough. */
 static ev_status try_all(pair *p, ev_error *err) {
     const rank_bench *b = p->b;
-    for (size_t i = 0; i < b->tries && !is_over(b); i++) {
+    b->board->again = false;
+    for (size_t i = 0; i < b->tries && !is_over(b) && !b->board->again; i++) {
         sample *s = &b->board->samples[i];
         s->start = (uint32_t)(i % b->t->start_count);
-        if (s->fate == NOT_REACHED && b->board->timed[s->start] < b->wanted)
-            EV_TRY(try_variant(p, i, err));
+        if (s->fate != NOT_REACHED || b->board->timed[s->start] >= b->wanted)
+            continue;
+        EV_TRY(try_variant(p, i, err));
+        b->board->again = device_is_spent(p->real.d);
     }
     return EV_OK;
 }
@@ -273,7 +277,8 @@ static size_t count_begun(const rank_bench *b) {
     return count;
 }
 
-/* Children until all was tried. One that dies without having begun a variant is no variant's
+/* Children until all was tried: after a fault of a variant the GPU may be spent for the process
+ * where it happened. One that dies without having begun a variant is no variant's
  * fault. */
 static ev_status run_children(const rank_bench *b, ev_error *err) {
     for (;;) {
@@ -281,6 +286,8 @@ static ev_status run_children(const rank_bench *b, ev_error *err) {
         ev_str none = EV_STR_EMPTY;
         ev_status status = isolate_run(child_work, (void *)(uintptr_t)b, CHILD_SECONDS, &none, err);
         ev_str_free(&none);
+        if (status == EV_OK && b->board->again)
+            continue;
         if (status != EV_BAD || count_begun(b) == before)
             return status;
     }

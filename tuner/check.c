@@ -12,6 +12,15 @@
 
 #define DEVICE_OF_TASKS "vm:h200"
 
+bool check_is_over(const check *c) {
+    return c->again || ev_stop_asked();
+}
+
+/* Whether the next step is one that an earlier process did; counts it. */
+static bool is_done(check *c) {
+    return c->step++ < c->done;
+}
+
 static const char *verdict_word(bool ok) {
     return ok ? "pass" : "fail";
 }
@@ -21,7 +30,7 @@ static const char *verdict_word(bool ok) {
 typedef struct subject {
     const task *t;
     fitness *fitness;
-    const device_properties *device;
+    const device *device;
     const char *role; /* "variant" or "baseline" of a bundle, "start" of a task */
     const candidate *candidate;
 } subject;
@@ -29,16 +38,17 @@ typedef struct subject {
 static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
                          ev_error *err) {
     double base = fitness_baseline_ns(s->fitness, at->name);
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name, "role",
-                  s->role, "start", s->candidate->start->name, "device", s->device->id, "split",
-                  corpus_split_name(at->split), "case", at->name, "verdict", verdict_word(v->ok),
-                  "error", v->error, "tolerance", v->tolerance);
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name,
+                            "role", s->role, "start", s->candidate->start->name, "device",
+                            device_properties_of(s->device)->id, "split",
+                            corpus_split_name(at->split), "case", at->name, "verdict",
+                            verdict_word(v->ok), "error", v->error, "tolerance", v->tolerance);
     if (v->ns > 0) {
         (void)json_object_set_new(row, "ns", json_real(v->ns));
         (void)json_object_set_new(row, "baseline_ns", json_real(base));
-        (void)json_object_set_new(row, "time_kind",
-                                  json_string(s->device->modelled ? "modelled" : "measured"));
+        (void)json_object_set_new(
+            row, "time_kind",
+            json_string(device_properties_of(s->device)->modelled ? "modelled" : "measured"));
     }
     if (!v->ok)
         (void)json_object_set_new(row, "reason", json_string(v->reason));
@@ -50,6 +60,8 @@ static ev_status add_row(check *c, const subject *s, const task_case *at, const 
 /* What makes a case impossible to judge (the baseline itself traps or is wrong there) is a finding
  * about the kernel, and no wrong usage. */
 static ev_status check_case(check *c, const subject *s, const task_case *at, ev_error *err) {
+    if (is_done(c))
+        return EV_OK;
     fitness_verdict *verdict = calloc(1, sizeof *verdict);
     if (verdict == NULL)
         return ev_fail_memory(err, sizeof *verdict);
@@ -65,11 +77,12 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
     else
         *err = problem;
     free(verdict);
+    c->again = device_is_spent(s->device);
     return status;
 }
 
 static ev_status check_cases(check *c, const subject *s, ev_error *err) {
-    for (size_t i = 0; i < s->t->case_count && !ev_stop_asked(); i++) {
+    for (size_t i = 0; i < s->t->case_count && !check_is_over(c); i++) {
         if ((c->splits >> s->t->cases[i].split & 1u) != 0)
             EV_TRY(check_case(c, s, &s->t->cases[i], err));
     }
@@ -115,14 +128,6 @@ static ev_status stand_open(const char *device_id, const task *t, const candidat
 
 /* ---- tasks ---- */
 
-static ev_status device_sm(const char *id, int *sm, ev_error *err) {
-    device *d = NULL;
-    EV_TRY(device_open(id, &d, err));
-    *sm = device_properties_of(d)->sm;
-    device_close(d);
-    return EV_OK;
-}
-
 static bool is_wanted(const check *c, const task_start *start) {
     return strcmp(c->start, "all") == 0 || strcmp(c->start, start->name) == 0;
 }
@@ -132,25 +137,21 @@ static candidate start_candidate(const task_start *start, const ev_str *ptx) {
         .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .entry = start->entry, .start = start};
 }
 
-static ev_status check_built(check *c, const task *t, const char *device_id, const ev_str *ptx,
-                             ev_error *err) {
-    stand st = {0};
+static ev_status check_built(check *c, const task *t, stand *st, const ev_str *ptx, ev_error *err) {
     candidate baseline = start_candidate(&t->starts[0], &ptx[0]);
-    EV_TRY(stand_open(device_id, t, &baseline, &st, err));
-    ev_status status = EV_OK;
+    ev_status status = stand_fill(st, t, &baseline, err);
     for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
         candidate one = start_candidate(&t->starts[i], &ptx[i]);
-        subject s = {t, st.fitness, device_properties_of(st.device), "start", &one};
+        subject s = {t, st->fitness, st->device, "start", &one};
         if (is_wanted(c, &t->starts[i]))
             status = check_cases(c, &s, err);
     }
-    stand_close(&st);
     return status;
 }
 
 /* The first start is always built: the others are held against it. */
 static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
-    for (size_t i = 0; i < t->start_count && !ev_stop_asked(); i++) {
+    for (size_t i = 0; i < t->start_count && !check_is_over(c); i++) {
         if (i > 0 && !is_wanted(c, &t->starts[i]))
             continue;
         ev_status status = variant_build_start(t, &t->starts[i], sm, &ptx[i], err);
@@ -161,18 +162,20 @@ static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx
 }
 
 static ev_status check_starts(check *c, const task *t, ev_error *err) {
-    const char *device_id = c->device != NULL ? c->device : DEVICE_OF_TASKS;
-    int sm = 0;
+    stand st = {0};
     if (strcmp(c->start, "all") != 0 && task_find_start(t, c->start) == NULL)
         return ev_fail(err, EV_BAD, "task %s has no start '%s'; evoke list shows them", t->name,
                        c->start);
-    EV_TRY(device_sm(device_id, &sm, err));
     ev_str *ptx = calloc(t->start_count, sizeof *ptx);
     if (ptx == NULL)
         return ev_fail_memory(err, t->start_count * sizeof *ptx);
-    ev_status status = build_starts(c, t, sm, ptx, err);
-    if (status == EV_OK && !ev_stop_asked())
-        status = check_built(c, t, device_id, ptx, err);
+    ev_status status =
+        device_open(c->device != NULL ? c->device : DEVICE_OF_TASKS, &st.device, err);
+    if (status == EV_OK)
+        status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
+    if (status == EV_OK && !check_is_over(c))
+        status = check_built(c, t, &st, ptx, err);
+    stand_close(&st);
     for (size_t i = 0; i < t->start_count; i++)
         ev_str_free(&ptx[i]);
     free(ptx);
@@ -221,6 +224,8 @@ static ev_status replay(check *c, const task *t, const bundle_variant *v, const 
     ir_genome *genome = NULL;
     ev_str ptx = EV_STR_EMPTY;
     ev_error problem = {0};
+    if (is_done(c))
+        return EV_OK;
     ev_status status = variant_genome(v->genome, "the genome in the bundle", &genome, &problem);
     if (status == EV_OK)
         status = variant_build(t, genome, v->sm, &ptx, &problem);
@@ -259,7 +264,7 @@ static ev_status check_shipped(check *c, const task *t, const bundle_variant *ba
         status = stand_open(c->device != NULL ? c->device : ev_str_text(&device_id), t,
                             &base.candidate, &st, err);
     if (status == EV_OK) {
-        subject s = {t, st.fitness, device_properties_of(st.device), role, &one.candidate};
+        subject s = {t, st.fitness, st.device, role, &one.candidate};
         status = check_cases(c, &s, err);
         stand_close(&st);
     }
@@ -289,7 +294,7 @@ static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
 
 /* A kernel without a variant ships its baseline alone. */
 static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
-    for (size_t i = 0; i < k->variant_count && !ev_stop_asked(); i++)
+    for (size_t i = 0; i < k->variant_count && !check_is_over(c); i++)
         EV_TRY(check_variant(c, t, k, &k->variants[i], "variant", err));
     for (size_t i = 0; k->variant_count == 0 && i < k->baseline_count; i++)
         EV_TRY(check_variant(c, t, k, &k->baselines[i], "baseline", err));
@@ -316,7 +321,7 @@ ev_status check_bundle(check *c, const char *path, ev_error *err) {
     bundle *b = NULL;
     EV_TRY(bundle_open(path, &b, err));
     ev_status status = EV_OK;
-    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK && !ev_stop_asked(); i++)
+    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK && !check_is_over(c); i++)
         status = check_kernel(c, b, bundle_kernel_at(b, i), err);
     bundle_close(b);
     return status;

@@ -18,9 +18,16 @@ typedef struct check {
     json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
     bool failed;
     ev_lines *lines; /* gets each row too; NULL: no file */
+    /* Steps of the task or bundle that is looked at, a row each: those that an earlier process did
+     * are passed over. */
+    size_t done, step;
+    bool again; /* the device is spent: another process has to go on */
 } check;
 
-/* Both end early, with EV_OK, when a stop was asked for (base/stop.h).
+/* A stop was asked for (base/stop.h), or the device is spent. */
+bool check_is_over(const check *c);
+
+/* Both end early, with EV_OK, when that is so.
  *
  * The starts of a task, unchanged. EV_BAD: no such task, device or start, or a start that cannot be
  * built. */

@@ -2,12 +2,14 @@
 #include "tuner/cmd.h"
 
 #include "base/lines.h"
+#include "base/relay.h"
 #include "base/stop.h"
 #include "fitness/calibrate/calibrate.h"
 #include "tuner/table.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,8 +106,9 @@ static ev_status print_table(cmd_context *c, const device_properties *p, const g
         return ev_fail_memory(err, 1);
     for (size_t i = 0; i < all->count; i++)
         print_row(&all->rows[i], rows);
-    ev_str_printf(c->out, "%s, %s; cycles at %.0f MHz; base %s\n\n", p->id, p->name, all->clock_mhz,
-                  base->id);
+    ev_str_printf(c->out, "%s, %s; cycles at %.0f MHz; base %s%s\n\n", p->id, p->name,
+                  all->clock_mhz, base->id,
+                  p->twin_note[0] != '\0' ? ", the nearest: none is of this GPU" : "");
     ev_status status = table_print(rows, c->out, err);
     table_free(rows);
     return status;
@@ -124,36 +127,88 @@ static ev_status write_out(cmd_context *c, const device *d, const gpu *base, con
     return calibrate_write(d, base, all, date, path, err);
 }
 
-static ev_status calibrate_device(cmd_context *c, device *d, const gpu *base, ev_lines *lines,
-                                  ev_error *err) {
-    calibrate_options options = {
-        .only = cli_text(c->args, CLI_OPT_CALIBRATE_ONLY), .heard = hear, .context = lines};
-    const device_properties *p = device_properties_of(d);
-    calibration all;
-    EV_TRY(calibrate_run(d, base, &options, &all, err));
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r%40s\r", "");
-    ev_status status = cli_flag(c->args, CLI_OPT_JSON) ? print_json(c, p, base, &all, err)
-                                                       : print_table(c, p, base, &all, err);
-    if (status == EV_OK)
-        status = write_out(c, d, base, &all, err);
-    calibrate_free(&all);
-    return status == EV_OK ? cmd_end_stopped(err) : status;
+/* A calibration that another process may go on with. */
+typedef struct calibrating {
+    const cmd_context *c;
+    ev_lines *lines;
+    calibration before; /* what earlier processes came to */
+} calibrating;
+
+/* What `before` needs to be, for a process that was forked from the same one. */
+static void hand_over(const calibration *all, ev_str *baton) {
+    ev_str_append_n(baton, (const char *)&all->clock_mhz, sizeof all->clock_mhz);
+    ev_str_append_n(baton, (const char *)all->rows, all->count * sizeof *all->rows);
 }
 
-ev_status cmd_calibrate(cmd_context *c, ev_error *err) {
+static ev_status print(const calibrating *k, const device *d, const gpu *base,
+                       const calibration *all, ev_str *out, ev_error *err) {
+    cmd_context c = {.args = k->c->args, .out = out};
+    const device_properties *p = device_properties_of(d);
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\r%40s\r", "");
+    ev_status status = cli_flag(c.args, CLI_OPT_JSON) ? print_json(&c, p, base, all, err)
+                                                      : print_table(&c, p, base, all, err);
+    return status == EV_OK ? write_out(&c, d, base, all, err) : status;
+}
+
+static ev_status calibrate_device(const calibrating *k, device *d, const gpu *base, ev_str *baton,
+                                  bool *again, ev_error *err) {
+    calibrate_options options = {.only = cli_text(k->c->args, CLI_OPT_CALIBRATE_ONLY),
+                                 .heard = hear,
+                                 .context = k->lines,
+                                 .before = &k->before};
+    calibration all;
+    EV_TRY(calibrate_run(d, base, &options, &all, again, err));
+    ev_status status = EV_OK;
+    if (*again)
+        hand_over(&all, baton);
+    else
+        status = print(k, d, base, &all, baton, err);
+    calibrate_free(&all);
+    return status;
+}
+
+static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *err) {
+    const calibrating *k = context;
     device *d = NULL;
     gpu *base = NULL;
-    ev_lines *lines = NULL;
-    ev_stop_catch();
-    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &d, err));
-    ev_status status = load_base(c->args, d, &base, err);
+    EV_TRY(device_open(k->c->args->values[CLI_OPT_DEVICE], &d, err));
+    ev_status status = load_base(k->c->args, d, &base, err);
     if (status == EV_OK)
-        status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &lines, err);
-    if (status == EV_OK)
-        status = calibrate_device(c, d, base, lines, err);
-    ev_lines_close(lines);
+        status = calibrate_device(k, d, base, baton, again, err);
     gpu_free(base);
     device_close(d);
     return status;
+}
+
+static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_error *err) {
+    calibrating *k = context;
+    double clock_mhz = 0;
+    size_t bytes = baton->length - sizeof clock_mhz;
+    if (!again) {
+        ev_str_append_n(k->c->out, ev_str_text(baton), baton->length);
+        return EV_OK;
+    }
+    calibrate_row *rows = malloc(bytes + 1);
+    if (rows == NULL)
+        return ev_fail_memory(err, bytes);
+    memcpy(&clock_mhz, ev_str_text(baton), sizeof clock_mhz);
+    memcpy(rows, ev_str_text(baton) + sizeof clock_mhz, bytes);
+    calibrate_free(&k->before);
+    k->before = (calibration){rows, bytes / sizeof *rows, clock_mhz};
+    return EV_OK;
+}
+
+ev_status cmd_calibrate(cmd_context *c, ev_error *err) {
+    calibrating k = {.c = c};
+    ev_relay relay = {.context = &k,
+                      .run = run_leg,
+                      .take = take_leg,
+                      .apart = device_may_be_spent(c->args->values[CLI_OPT_DEVICE])};
+    ev_stop_catch();
+    EV_TRY(ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &k.lines, err));
+    ev_status status = ev_relay_run(&relay, err);
+    ev_lines_close(k.lines);
+    calibrate_free(&k.before);
+    return status == EV_OK ? cmd_end_stopped(err) : status;
 }

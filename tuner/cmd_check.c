@@ -4,11 +4,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/lines.h"
+#include "base/relay.h"
 #include "base/stop.h"
 #include "corpora/corpus.h"
 #include "tuner/check.h"
 #include "tuner/table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned splits_of(const char *word) {
@@ -105,31 +107,89 @@ static bool is_bundle(const char *operand) {
     return !is_json && (ev_path_is_dir(operand) || strchr(operand, '/') != NULL);
 }
 
-static ev_status check_all(const cli_args *args, check *found, ev_error *err) {
-    for (size_t i = 0; i < args->operand_count && !ev_stop_asked(); i++) {
-        const char *operand = args->operands[i];
+/* A check that another process may go on with. */
+typedef struct checking {
+    const cli_args *args;
+    check found;
+    size_t operand; /* that is looked at */
+} checking;
+
+static ev_status check_rest(checking *c, ev_error *err) {
+    check *found = &c->found;
+    for (; c->operand < c->args->operand_count && !ev_stop_asked(); c->operand++) {
+        const char *operand = c->args->operands[c->operand];
+        found->step = 0;
         EV_TRY(is_bundle(operand) ? check_bundle(found, operand, err)
                                   : check_task(found, operand, err));
+        if (found->again)
+            return EV_OK;
+        found->done = 0;
     }
     return EV_OK;
 }
 
+static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *err) {
+    checking *c = context;
+    check *found = &c->found;
+    found->again = false;
+    EV_TRY(check_rest(c, err));
+    *again = found->again;
+    json_t *all = json_pack("{s:I, s:I, s:b, s:O, s:O}", "operand", (json_int_t)c->operand, "done",
+                            (json_int_t)found->step, "failed", found->failed, "rows", found->rows,
+                            "replays", found->replays);
+    char *text = ev_json_print(all, true);
+    json_decref(all);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    ev_str_append(baton, text);
+    free(text);
+    return EV_OK;
+}
+
+static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_error *err) {
+    checking *c = context;
+    check *found = &c->found;
+    json_t *all = json_loadb(ev_str_text(baton), baton->length, 0, NULL);
+    (void)again;
+    if (all == NULL)
+        return ev_fail_memory(err, baton->length);
+    json_decref(found->rows);
+    json_decref(found->replays);
+    c->operand = (size_t)ev_json_integer(all, "operand", 0);
+    found->done = (size_t)ev_json_integer(all, "done", 0);
+    found->failed = json_is_true(json_object_get(all, "failed"));
+    found->rows = json_incref(json_object_get(all, "rows"));
+    found->replays = json_incref(json_object_get(all, "replays"));
+    json_decref(all);
+    return EV_OK;
+}
+
+static ev_status check_all(checking *c, ev_error *err) {
+    const ev_relay relay = {.context = c,
+                            .run = run_leg,
+                            .take = take_leg,
+                            .apart = device_may_be_spent(c->found.device)};
+    return ev_relay_run(&relay, err);
+}
+
 ev_status cmd_check(cmd_context *c, ev_error *err) {
-    check found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
-                   .start = c->args->values[CLI_OPT_START],
-                   .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
-                   .rows = json_array(),
-                   .replays = json_array()};
+    checking all = {.args = c->args,
+                    .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
+                              .start = c->args->values[CLI_OPT_START],
+                              .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
+                              .rows = json_array(),
+                              .replays = json_array()}};
+    check *found = &all.found;
     ev_stop_catch();
-    ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found.lines, err);
+    ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found->lines, err);
     if (status == EV_OK)
-        status = check_all(c->args, &found, err);
+        status = check_all(&all, err);
     if (status == EV_OK)
-        status = print_findings(c, &found, err);
-    if (status == EV_OK && !found.failed)
+        status = print_findings(c, found, err);
+    if (status == EV_OK && !found->failed)
         status = cmd_end_stopped(err);
-    ev_lines_close(found.lines);
-    json_decref(found.rows);
-    json_decref(found.replays);
+    ev_lines_close(found->lines);
+    json_decref(found->rows);
+    json_decref(found->replays);
     return status;
 }

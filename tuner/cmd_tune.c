@@ -178,7 +178,8 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     return EV_OK;
 }
 
-/* Whether the device's times are modelled; and that there is such a device at all. */
+/* Whether the device's times are modelled; and that there is such a device at all. Says on stderr
+ * where no GPU description is of it. */
 static ev_status is_modelled(const char *devices, bool *out, ev_error *err) {
     look_devices gpus = {.count = 0};
     if (look_is_gpu(devices))
@@ -186,6 +187,8 @@ static ev_status is_modelled(const char *devices, bool *out, ev_error *err) {
     else
         EV_TRY(look_at_device(devices, &gpus.first, err));
     *out = gpus.first.modelled;
+    if (gpus.first.twin_note[0] != '\0')
+        (void)fprintf(stderr, "evoke: %s: %s\n", devices, gpus.first.twin_note);
     return EV_OK;
 }
 

@@ -2,9 +2,12 @@
  */
 #include "tuner/cmd.h"
 
+#include "fitness/device.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,6 +49,8 @@ static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, 
         cli_print_command_help(out, args->command);
         return EV_OK;
     }
+    if (cli_flag(args, CLI_OPT_NO_HOLD)) /* for worker processes too */
+        (void)setenv(DEVICE_NO_HOLD, "1", 1);
     cmd_context context = {.args = args, .out = out};
     ev_status status = commands[args->command](&context, err);
     *exit_code = context.exit_code;

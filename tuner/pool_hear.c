@@ -144,7 +144,7 @@ static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_err
     pool_finish(p, s);
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
-    return EV_OK;
+    return json_is_true(json_object_get(m, "leaves")) ? pool_replace(p, s, err) : EV_OK;
 }
 
 /* A screener is done with the job, and a timer goes on with it. Others that were screened before
@@ -170,13 +170,16 @@ static ev_status hear_screened(pool *p, slot *s, const json_t *m, ev_error *err)
     return EV_OK;
 }
 
-/* While it opens, what a worker says of task or device is the answer to the user. In a job it is
- * the machine that failed. */
+/* While it opens, what a worker says of task or device is the answer to the user; where the machine
+ * failed, once another one said so too: a fault may have spent the device for that process. In a
+ * job it is the machine that failed. */
 static ev_status hear_error(pool *p, slot *s, const json_t *m, ev_error *err) {
     const char *text = ev_json_text(m, "text", "");
     bool bad = strcmp(ev_json_text(m, "status", ""), "bad") == 0;
     if (s->state == SLOT_OPENING && s->serial != p->serial)
         return open_again(p, s, err);
+    if (s->state == SLOT_OPENING && !bad && p->deaths == 0)
+        return pool_bury(p, s, text, err);
     if (s->state == SLOT_OPENING)
         return ev_fail(err, bad ? EV_BAD : EV_INFRA, "%s", text);
     return pool_bury(p, s, text, err);

@@ -67,6 +67,8 @@ void pool_send_job(slot *s, pool_job *job);
 void pool_say(slot *s, json_t *message);
 /* The process has ended, or is to end now: blames candidate or machine, and starts anew. */
 ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) EV_CHECKED;
+/* The idle worker said that it ends: another one takes its place, and nobody is to blame. */
+ev_status pool_replace(pool *p, slot *s, ev_error *err) EV_CHECKED;
 ev_status pool_check_deadline(pool *p, slot *s, ev_error *err) EV_CHECKED;
 
 /* pool_hear.c: messages. */

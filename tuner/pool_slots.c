@@ -1,6 +1,8 @@
 /* Pool: starts workers, hands them work, and finds out why one ended. */
 #include "tuner/pool_inside.h"
 
+#include "fitness/device.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +53,8 @@ ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
               json_object_set_new(m, "role", json_string(worker_role_name(s->role))) == 0 &&
               json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
               json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
-              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0;
+              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0 &&
+              json_object_set_new(m, "no_hold", json_boolean(getenv(DEVICE_NO_HOLD) != NULL)) == 0;
     if (!ok) {
         json_decref(m);
         return ev_fail_memory(err, 0);
@@ -176,6 +179,13 @@ ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
         *s = pool_slot(p, (size_t)(s - p->slots));
         return status;
     }
+    s->state = SLOT_EMPTY;
+    return pool_start(p, s, err);
+}
+
+ev_status pool_replace(pool *p, slot *s, ev_error *err) {
+    (void)ev_proc_end(&s->proc, true);
+    channel_free(&s->line);
     s->state = SLOT_EMPTY;
     return pool_start(p, s, err);
 }

@@ -2,7 +2,8 @@
  * time.
  *
  * A worker may die of a candidate: LLVM aborts on what it cannot compile. So it says which stage it
- * enters, and the guard says the last word. It owns no state that matters. */
+ * enters, and the guard says the last word. After a fault on a GPU it may be unable to go on: it
+ * answers, says that it leaves, and ends. It owns no state that matters. */
 #include "tuner/worker.h"
 
 #include "base/json.h"
@@ -222,6 +223,8 @@ static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_er
     w->watchdog = ev_json_number(message, "watchdog", 20);
     if (!worker_role_find(ev_json_text(message, "role", "?"), &w->role))
         return ev_fail(err, EV_BAD, "the coordinator named no role for the worker");
+    if (json_is_true(json_object_get(message, "no_hold"))) /* it may be on another machine */
+        (void)setenv(DEVICE_NO_HOLD, "1", 1);
     EV_TRY(task_open(ev_json_text(message, "task", ""), &w->t, err));
     EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));
     const device_properties *is = device_properties_of(w->device);
@@ -298,7 +301,7 @@ static ev_status answer(worker *w, const json_t *message, ev_error *err) {
 }
 
 static ev_status serve(worker *w, ev_error *err) {
-    for (;;) {
+    while (!w->leaves) {
         json_t *message = NULL;
         EV_TRY(channel_receive(&w->line, &message, err));
         if (!message)
@@ -307,6 +310,7 @@ static ev_status serve(worker *w, ev_error *err) {
         json_decref(message);
         EV_TRY(status);
     }
+    return EV_OK;
 }
 
 /* What libraries print must not end up among the messages: stdout becomes stderr, and messages go

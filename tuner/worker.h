@@ -28,6 +28,7 @@ typedef struct worker {
     fitness *fitness;
     bases *bases;
     double watchdog; /* CPU seconds of an evaluation */
+    bool leaves;     /* the device is spent, and the coordinator was told: another worker is due */
     double seconds[PART_COUNT];
 } worker;
 

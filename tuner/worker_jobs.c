@@ -74,19 +74,30 @@ static void add_seconds(worker *w, json_t *message) {
     (void)json_object_set_new(message, "seconds", seconds);
 }
 
+/* After a fault of the candidate this process may be of no use any more: the answer comes first,
+ * and says so. */
+static void add_leaving(worker *w, json_t *message) {
+    w->leaves = device_is_spent(w->device);
+    if (w->leaves)
+        (void)json_object_set_new(message, "leaves", json_true());
+}
+
 static ev_status send_failed(worker *w, const outcome *o, ev_error *err) {
     json_t *m = message_new(MESSAGE_FAILED);
     if (m) {
         (void)json_object_set_new(m, "gate", json_string(gate_name(o->at)));
         (void)json_object_set_new(m, "reason", json_string(o->why.text));
         add_seconds(w, m);
+        add_leaving(w, m);
     }
     return channel_send(&w->line, m, err);
 }
 
 static ev_status send_done(worker *w, json_t *m, ev_error *err) {
-    if (m)
+    if (m) {
         add_seconds(w, m);
+        add_leaving(w, m);
+    }
     return channel_send(&w->line, m, err);
 }
 

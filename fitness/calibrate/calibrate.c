@@ -387,11 +387,17 @@ static ev_status check_only(const calibrate_options *o, ev_error *err) {
     return status;
 }
 
-static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, ev_error *err) {
+/* The first `out->count` of those that are wanted are there. */
+static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, bool *again,
+                         ev_error *err) {
+    size_t before = out->count;
     for (int i = 0; i < PROBE_COUNT && !ev_stop_asked(); i++) {
         r->p = &calibrate_probes[i];
-        if (!is_wanted(o, r->p))
+        if (!is_wanted(o, r->p) || (before > 0 && before-- > 0))
             continue;
+        *again = device_is_spent(r->d);
+        if (*again)
+            return EV_OK;
         calibrate_row *row = &out->rows[out->count];
         EV_TRY(run_probe(r, row, err));
         out->count++;
@@ -404,14 +410,21 @@ static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, e
 }
 
 ev_status calibrate_run(device *d, const gpu *base, const calibrate_options *options,
-                        calibration *out, ev_error *err) {
+                        calibration *out, bool *again, ev_error *err) {
+    const calibration *before = options->before;
+    *again = false;
     EV_TRY(check_only(options, err));
     calibration made = {.rows = calloc(PROBE_COUNT, sizeof *made.rows)};
     if (made.rows == NULL)
         return ev_fail_memory(err, PROBE_COUNT * sizeof *made.rows);
     rig r = {.d = d, .base = base, .done = &made};
     r.clock_mhz = number(&r, GPU_BOOST_MHZ);
-    ev_status status = run_all(&r, options, &made, err);
+    if (before != NULL && before->count > 0) {
+        memcpy(made.rows, before->rows, before->count * sizeof *made.rows);
+        made.count = before->count;
+        r.clock_mhz = before->clock_mhz;
+    }
+    ev_status status = run_all(&r, options, &made, again, err);
     device_clear(d);
     made.clock_mhz = r.clock_mhz;
     if (status == EV_OK)

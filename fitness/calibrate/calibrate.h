@@ -37,13 +37,16 @@ typedef struct calibrate_options {
     const char *only;       /* one probe's name; NULL: all */
     calibrate_heard *heard; /* NULL: nobody */
     void *context;
+    const calibration *before; /* what an earlier process came to; NULL: nothing */
 } calibrate_options;
 
 /* Runs the micro-benchmarks. `base`: what cannot be measured is taken from there. A probe that
  * fails says so in its row; a stop (base/stop.h) leaves out those that are left. EV_BAD: no probe
- * of that name. EV_INFRA: the device is gone. */
+ * of that name. EV_INFRA: the device is gone. Where a fault
+ * left the device spent, `out` ends with the row of that fault, and *again says that rows are
+ * missing: another process goes on with `out` as its options' `before`. */
 ev_status calibrate_run(device *d, const gpu *base, const calibrate_options *options,
-                        calibration *out, ev_error *err) EV_CHECKED;
+                        calibration *out, bool *again, ev_error *err) EV_CHECKED;
 void calibrate_free(calibration *c);
 
 /* Writes the description to `path`: numbers of the rows as measured or modelled, those that the

@@ -2,9 +2,10 @@
  *
  * After a fault of a kernel the driver's context is of no use any more: it is made anew, buffers
  * are allocated and filled again from the copies kept on the host, and kernels are loaded again
- * when they are next wanted. A kernel that does not end cannot be stopped from within the process:
- * the device gives up, and every later call fails as infrastructure, so that the worker is
- * replaced. */
+ * when they are next wanted. The driver may refuse that to a process that had a fault, and a kernel
+ * that does not end cannot be stopped from within the process: then the launch is answered, the
+ * device is spent, and every later call fails as infrastructure, so that the process is replaced.
+ */
 #ifndef FITNESS_CUDA_CUDA_H
 #define FITNESS_CUDA_CUDA_H
 
@@ -13,6 +14,8 @@
 #include "fitness/cuda/nvml.h"
 #include "fitness/cuda/ptxas.h"
 #include "fitness/device_impl.h"
+
+#include <pthread.h>
 
 #define CUDA_CANARY_BYTES 256
 
@@ -36,6 +39,14 @@ typedef struct cuda_group {
     uint32_t count, alive; /* alive: not closed */
 } cuda_group;
 
+/* Ends a hold that lasts, from a thread of its own. */
+typedef struct cuda_watch {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool runs, over, broken; /* broken: it had to end the hold */
+} cuda_watch;
+
 typedef struct cuda_device {
     device base; /* first */
     cuda_group *group;
@@ -49,7 +60,11 @@ typedef struct cuda_device {
     CUevent done;
     CUmodule own_module;
     CUfunction hold; /* waits until the host writes to *flag */
-    CUfunction stamp;
+    CUfunction stamp, grain;
+    double timer_grain; /* ns of a step of %globaltimer in this context; 0: not yet measured */
+    cuda_watch watch;
+    bool never_holds;
+    unsigned holds_broken;
     CUdeviceptr stamps; /* two tables */
     unsigned stamp_blocks;
     volatile uint32_t *flag;
@@ -104,8 +119,10 @@ ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_devi
 ev_status cuda_make_contexts(cuda_device *const *members, uint32_t count, ev_error *err) EV_CHECKED;
 /* The last to leave takes the contexts along, and frees the others' structs. */
 void cuda_leave_group(cuda_device *c);
-/* After a fault: the group's contexts anew, buffers with their contents. */
-ev_status cuda_rebuild(cuda_device *c, ev_error *err) EV_CHECKED;
+/* After a fault: the group's contexts anew, buffers with their contents. Where the driver gives no
+ * new context to a process that had a fault, the group is given up, and the fault says so: it is
+ * still the fault that counts. */
+void cuda_replace_contexts(cuda_device *c, vm_trap *fault);
 /* The group is of no use to this process any more. */
 void cuda_give_up(const cuda_device *c);
 
@@ -142,13 +159,22 @@ ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *
 
 /* ---- kernels of its own (cuda_own.c) ---- */
 CUresult cuda_load_own(cuda_device *c);
-/* The stream does nothing until cuda_let_go. */
-CUresult cuda_hold(const cuda_device *c);
-void cuda_let_go(const cuda_device *c);
+CUresult cuda_launch_hold(const cuda_device *c);
+/* Runs each of them, and the fills of a batch, once in this context, so that none is loaded behind
+ * a held stream; measures the timer. */
+CUresult cuda_warm_own(cuda_device *c);
 /* Stamps of all SMs, when the stream comes to it: `which` 0 before, 1 after what is looked at. */
 CUresult cuda_leave_stamps(const cuda_device *c, unsigned which);
 /* Between the two; the stream is done. 0: not known. */
 CUresult cuda_stamped_mhz(const cuda_device *c, double *mhz);
+
+/* ---- holding the stream (cuda_hold.c) ---- */
+/* EV_INFRA: the environment has what would make a held stream wait for ever; names it. */
+ev_status cuda_may_hold(cuda_device *c, ev_error *err) EV_CHECKED;
+/* The stream does nothing until cuda_let_go, or until a watchdog's time is over. */
+CUresult cuda_hold(cuda_device *c);
+/* True: the watchdog had to, so that what was queued is worth no time. */
+bool cuda_let_go(cuda_device *c);
 
 /* ---- launches (cuda_run.c) ---- */
 ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch *l,

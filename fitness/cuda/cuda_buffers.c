@@ -234,7 +234,8 @@ static ev_status inspect(cuda_device *c, cuda_buffer *b, bool inputs, vm_trap *t
         (void)snprintf(trap->message, sizeof trap->message,
                        "out-of-bounds: the canary %s buffer '%s' was written over",
                        below ? "behind" : "before", b->name);
-        return cuda_rebuild(c, err); /* what else was written over is not known */
+        cuda_replace_contexts(c, trap); /* what else was written over is not known */
+        return EV_OK;
     }
     if (!inputs || b->kind != VM_BUFFER_IN)
         return EV_OK;

@@ -15,8 +15,9 @@ typedef struct cuda_stamp {
 } cuda_stamp;
 
 /* MHz between two tables of `count` stamps: the median over the SMs that are in both; 0: none is,
- * or no time went by. */
-double cuda_stamps_mhz(const cuda_stamp *before, const cuda_stamp *after, size_t count);
+ * or the timer, which counts in steps of `grain_ns`, cannot tell their distance to 0.5 %. */
+double cuda_stamps_mhz(const cuda_stamp *before, const cuda_stamp *after, size_t count,
+                       double grain_ns);
 /* Whether a clock has dropped against the highest seen so far, which is kept in *best; an unknown
  * one (0) has not. */
 bool cuda_clock_dropped(double mhz, double *best);

@@ -2,7 +2,9 @@
  * together, since a fault of one takes what its peers know of its memory with it. */
 #include "fitness/cuda/cuda.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static CUresult fill_context(cuda_device *c) {
     const cu_driver *cu = &c->cu;
@@ -44,6 +46,7 @@ static void destroy_contexts(const cuda_group *g, const cu_driver *cu) {
 static ev_status make_one(cuda_device *c, ev_error *err) {
     const cuda_device *first = first_on_gpu(c);
     c->flush = 0;
+    c->timer_grain = 0;
     if (first != c)
         c->context = first->context;
     else
@@ -122,7 +125,7 @@ static ev_status restore(const cuda_group *g, ev_error *err) {
     return EV_OK;
 }
 
-ev_status cuda_rebuild(cuda_device *c, ev_error *err) {
+static ev_status rebuild(cuda_device *c, ev_error *err) {
     const cuda_group *g = c->group;
     for (uint32_t i = 0; i < g->count; i++)
         g->members[i]->rebuilds++;
@@ -133,4 +136,13 @@ ev_status cuda_rebuild(cuda_device *c, ev_error *err) {
     else
         status = cuda_enter(c, err);
     return status;
+}
+
+void cuda_replace_contexts(cuda_device *c, vm_trap *fault) {
+    ev_error why = {0};
+    if (rebuild(c, &why) == EV_OK)
+        return;
+    size_t used = strlen(fault->message);
+    (void)snprintf(fault->message + used, sizeof fault->message - used,
+                   "; the driver makes no new context in this process (%.120s)", why.text);
 }

@@ -1,6 +1,8 @@
 /* The device cuda:N: opening and properties. */
 #include "fitness/cuda/cuda.h"
 
+#include "fitness/model/gpu_match.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,10 @@ static uint64_t cuda_rebuilds(const device *d) {
     return cuda_of_const(d)->rebuilds;
 }
 
+static bool cuda_is_spent(const device *d) {
+    return cuda_of_const(d)->dead;
+}
+
 /* What a group knows of its members lasts as long as the last of them. */
 static void cuda_close(device *d) {
     cuda_device *c = cuda_of(d);
@@ -75,64 +81,15 @@ static const uint64_t *cuda_stored(const device *d, size_t *count) {
 
 /* ---- the twin ---- */
 
-/* "NVIDIA GeForce RTX 4090" is rtx4090. */
-static bool is_named(const char *name, const char *id) {
-    char plain[128] = "";
-    size_t length = 0;
-    for (; *name != '\0' && length + 1 < sizeof plain; name++) {
-        if (*name != ' ')
-            plain[length++] = *name;
-    }
-    return strcasestr(plain, id) != NULL;
-}
-
-/* How far a description is from the device: a target that cannot be run is out, then the nearest
- * target comes first, then the nearest number of SMs. */
-static double distance(const gpu *g, const device_properties *p, int sm_count) {
-    if (g->sm > p->sm)
-        return INFINITY;
-    return (p->sm - g->sm) * 1e6 + fabs(gpu_get(g, GPU_SM_COUNT) - sm_count);
-}
-
-typedef struct twin {
-    double off; /* INFINITY: none yet */
-    int sm;
-    char id[64];
-} twin;
-
-/* Takes the description if it is nearer. */
-static void look_at(const char *id, const device_properties *p, int sm_count, twin *best) {
-    gpu *g = NULL;
-    ev_error ignored;
-    if (gpu_load(id, &g, &ignored) != EV_OK)
-        return;
-    double off = distance(g, p, sm_count);
-    if (off < best->off) {
-        *best = (twin){.off = off, .sm = g->sm};
-        (void)snprintf(best->id, sizeof best->id, "%s", id);
-    }
-    gpu_free(g);
-}
-
-/* One that is named as the device is, else the nearest of all. */
 static ev_status choose_twin(device_properties *p, int sm_count, ev_error *err) {
-    char **ids = NULL;
-    size_t count = 0;
-    twin best = {.off = INFINITY};
-    EV_TRY(gpu_list(&ids, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        if (is_named(p->name, ids[i]))
-            look_at(ids[i], p, sm_count, &best);
-    }
-    p->twin_is_same = best.off < INFINITY;
-    for (size_t i = 0; i < count && !p->twin_is_same; i++)
-        look_at(ids[i], p, sm_count, &best);
-    gpu_list_free(ids, count);
-    if (best.off == INFINITY)
-        return ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
-                       p->id, p->sm);
-    (void)snprintf(p->twin, sizeof p->twin, "vm:%s", best.id);
-    p->sm = best.sm; /* candidates are compiled for what both take */
+    const gpu_seen seen = {
+        .name = p->name, .sm = p->sm, .sm_count = sm_count, .memory_bytes = p->memory_bytes};
+    gpu_match match;
+    EV_TRY(gpu_match_driver(&seen, &match, err));
+    (void)snprintf(p->twin, sizeof p->twin, "vm:%.60s", match.id);
+    (void)snprintf(p->twin_note, sizeof p->twin_note, "%s", match.note);
+    p->twin_is_same = match.is_same;
+    p->sm = match.sm; /* candidates are compiled for what both take */
     return EV_OK;
 }
 
@@ -183,6 +140,7 @@ static ev_status need_twin(device_properties *p, int sm_count, const cuda_device
         return choose_twin(p, sm_count, err);
     memcpy(p->twin, like->base.properties.twin, sizeof p->twin);
     p->twin_is_same = like->base.properties.twin_is_same;
+    memcpy(p->twin_note, like->base.properties.twin_note, sizeof p->twin_note);
     p->sm = like->base.properties.sm;
     return EV_OK;
 }
@@ -222,6 +180,7 @@ static const device_ops CUDA_OPS = {
     .stored = cuda_stored,
     .number = cuda_number,
     .rebuilds = cuda_rebuilds,
+    .is_spent = cuda_is_spent,
 };
 
 static double watchdog_seconds(const device_properties *p) {

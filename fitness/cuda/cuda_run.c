@@ -125,7 +125,9 @@ ev_status cuda_judge(cuda_device *c, const device_kernel *k, CUresult result, de
                          : cu_error_text(&c->cu, result, text, sizeof text));
     if (hangs) /* nothing short of ending the process stops that kernel */
         cuda_give_up(c);
-    return c->dead ? EV_OK : cuda_rebuild(c, err);
+    if (!c->dead)
+        cuda_replace_contexts(c, &out->fault);
+    return EV_OK;
 }
 
 bool cuda_is_refused(CUresult result) {

@@ -1,8 +1,10 @@
 /* Times on the device cuda:N.
  *
  * A batch of launches is queued behind a kernel that waits for the host, so that the host's own
- * pace is in none of them; each stands between two events of its own. Before each cold one the L2
- * is written over, outside of what is timed; warm ones find the caches as the one before left them.
+ * pace is in none of them (cuda_hold.c); each stands between two events of its own. Before each
+ * cold one the L2 is written over, outside of what is timed; warm ones find the caches as the one
+ * before left them, and where they are short, several stand between two events, which tell half a
+ * microsecond apart. Cold ones can't: each needs a flush of its own.
  * A rival's launches stand between those of the launch that is timed, so that a change of the clock
  * or of the load meets both. A batch during which the clock dropped or was held back is thrown
  * away: the management library tells, and stamps that the GPU leaves before and after the batch
@@ -18,7 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 12 /* launches of each; the first is not counted */
+#define BATCH 12       /* samples of each; the first is not counted */
+#define BATCH_MOST 100 /* where that is too short for the timer */
+#define BATCH_LEAST 3  /* in the second and third, who stands first differs */
+#define QUEUE_MOST 512 /* of commands in a batch: half of what drivers are known to queue */
+#define OWN_COMMANDS 8 /* the hold, the stamps, the last event */
+/* Between two events, where the launch may be repeated: two hundred times what they resolve. */
+#define SPAN_NS 100e3
+#define REPEAT_MOST 100
+#define GRAINS_LEAST 250 /* steps of the timer in a batch (cuda_clock.c wants 200) */
 #define SAMPLES_LEAST 10
 #define SAMPLES_MOST 60
 #define DISCARDED_MOST 40
@@ -31,7 +41,7 @@
 typedef struct series {
     const device_kernel *kernel;
     const device_launch *launch;
-    CUevent begin[BATCH], end[BATCH];
+    CUevent begin[BATCH_MOST], end[BATCH_MOST];
     double ns[SAMPLES_MOST];
     uint32_t count;
     double median, low, high;
@@ -41,7 +51,9 @@ typedef struct sampling {
     cuda_device *c;
     series of[2]; /* the launch, and its rival */
     uint32_t series_count;
-    uint32_t batch; /* launches of each queued at once: as many as the watchdog's time takes */
+    uint32_t launches; /* of each that the watchdog's time takes */
+    uint32_t batch;    /* samples of each queued at once */
+    uint32_t repeat;   /* launches of a sample */
     uint32_t discarded;
     double mhz[SAMPLES_MOST];       /* of the batches that count, by stamps */
     uint32_t mhz_count, mhz_before; /* of these, taken for the times before */
@@ -75,15 +87,64 @@ static void drop_kept(cuda_device *c) {
     }
 }
 
+/* ---- how many ---- */
+
+static uint32_t count_kept(const cuda_device *c) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->buffers[i].keep != 0;
+    return count;
+}
+
+static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most) {
+    if (value < least)
+        return least;
+    return value > most ? most : value;
+}
+
+/* The next whole number, where it is in that range. */
+static uint32_t between(double value, uint32_t least, uint32_t most) {
+    return (uint32_t)fmin(most, fmax(least, ceil(value)));
+}
+
+/* A sample of about `ns` nanoseconds a launch; 0: not known. A launch that updates buffers finds
+ * other contents the second time, so it is not repeated; batches of short ones are longer. */
+static void plan(sampling *s, bool cold, double ns) {
+    uint32_t kept = count_kept(s->c);
+    s->repeat = 1;
+    s->batch = BATCH;
+    if (!cold && ns > 0 && kept == 0)
+        s->repeat = between(SPAN_NS / ns, 1, REPEAT_MOST);
+    else if (!cold && ns > 0 && s->c->timer_grain < SPAN_NS)
+        s->batch = between(GRAINS_LEAST * s->c->timer_grain / ns, BATCH, BATCH_MOST);
+    s->repeat = clamp(s->launches / BATCH_LEAST, 1, s->repeat);
+    s->batch = clamp(s->launches / s->repeat, BATCH_LEAST, s->batch);
+    uint32_t commands = (kept + cold + 2 + s->repeat) * s->series_count;
+    s->batch = clamp((QUEUE_MOST - OWN_COMMANDS) / commands, BATCH_LEAST, s->batch);
+}
+
 /* ---- one batch ---- */
 
-static CUresult queue_one(const cuda_device *c, const series *s, uint32_t i, bool cold) {
+/* Those that the batch needs and earlier ones didn't. */
+static CUresult make_events(const sampling *s, series *of) {
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < s->batch && result == CUDA_SUCCESS; i++) {
+        if (of->begin[i] == NULL)
+            result = s->c->cu.cuEventCreate(&of->begin[i], 0);
+        if (result == CUDA_SUCCESS && of->end[i] == NULL)
+            result = s->c->cu.cuEventCreate(&of->end[i], 0);
+    }
+    return result;
+}
+
+static CUresult queue_one(const sampling *of, const series *s, uint32_t i, bool cold) {
+    const cuda_device *c = of->c;
     CUresult result = put_back(c);
     if (result == CUDA_SUCCESS && cold)
         result = c->cu.cuMemsetD8Async(c->flush, (unsigned char)i, c->flush_bytes, c->stream);
     if (result == CUDA_SUCCESS)
         result = c->cu.cuEventRecord(s->begin[i], c->stream);
-    if (result == CUDA_SUCCESS)
+    for (uint32_t k = 0; k < of->repeat && result == CUDA_SUCCESS; k++)
         result = cuda_launch(c, s->kernel, s->launch);
     return result == CUDA_SUCCESS ? c->cu.cuEventRecord(s->end[i], c->stream) : result;
 }
@@ -93,17 +154,21 @@ static CUresult queue_all(const sampling *s, bool cold) {
     CUresult result = cuda_leave_stamps(s->c, 0);
     for (uint32_t i = 0; i < s->batch; i++) {
         for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++)
-            result = queue_one(s->c, &s->of[(i + k) % s->series_count], i, cold);
+            result = queue_one(s, &s->of[(i + k) % s->series_count], i, cold);
     }
     return result == CUDA_SUCCESS ? cuda_leave_stamps(s->c, 1) : result;
 }
 
-static CUresult run_batch(const sampling *s, bool cold) {
+static CUresult run_batch(sampling *s, bool cold, bool *broken) {
     cuda_device *c = s->c;
-    CUresult result = cuda_hold(c);
+    CUresult result = CUDA_SUCCESS;
+    for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++)
+        result = make_events(s, &s->of[k]);
+    if (result == CUDA_SUCCESS)
+        result = cuda_hold(c);
     if (result == CUDA_SUCCESS)
         result = queue_all(s, cold);
-    cuda_let_go(c); /* whatever happened */
+    *broken = cuda_let_go(c); /* whatever happened */
     return result == CUDA_SUCCESS ? cuda_wait(c) : result;
 }
 
@@ -114,7 +179,7 @@ static CUresult read_series(const sampling *s, series *of) {
         CUresult result = s->c->cu.cuEventElapsedTime(&ms, of->begin[i], of->end[i]);
         if (result != CUDA_SUCCESS)
             return result;
-        of->ns[of->count++] = (double)ms * 1e6;
+        of->ns[of->count++] = (double)ms * 1e6 / s->repeat;
     }
     return CUDA_SUCCESS;
 }
@@ -174,14 +239,14 @@ static void forget_low(sampling *s) {
 }
 
 static CUresult take_batch(sampling *s, bool cold, bool *taken) {
-    bool dropped = false;
+    bool dropped = false, broken = false;
     double mhz = 0;
-    CUresult result = run_batch(s, cold);
+    CUresult result = run_batch(s, cold, &broken);
     if (result == CUDA_SUCCESS)
         result = look_at_clock(s->c, &mhz, &dropped);
-    *taken = !dropped || s->discarded >= DISCARDED_MOST;
+    *taken = !broken && (!dropped || s->discarded >= DISCARDED_MOST);
     if (result != CUDA_SUCCESS || !*taken) {
-        s->discarded += s->batch - 1;
+        s->discarded += broken ? 0 : s->batch - 1;
         return result;
     }
     if (!dropped && s->discarded < DISCARDED_MOST)
@@ -196,15 +261,31 @@ static CUresult take_batch(sampling *s, bool cold, bool *taken) {
     return result;
 }
 
-static CUresult sample(sampling *s, bool cold) {
+/* Warm launches may be much shorter than the cold ones that the plan was made by. */
+static bool plan_again(sampling *s) {
+    uint32_t repeat = s->repeat, batch = s->batch;
+    plan(s, false, s->of[0].median);
+    return s->repeat > repeat || (s->repeat == repeat && s->batch > batch);
+}
+
+/* `ns`: of a launch, by what is known before. */
+static CUresult sample(sampling *s, bool cold, double ns) {
     for (uint32_t k = 0; k < s->series_count; k++)
         s->of[k].count = 0;
     s->mhz_before = s->mhz_count;
-    for (bool enough = false; !enough;) {
+    plan(s, cold, ns);
+    for (bool enough = false, planned = cold; !enough;) {
         bool taken = false;
         CUresult result = take_batch(s, cold, &taken);
         if (result != CUDA_SUCCESS)
             return result;
+        if (taken && !planned) {
+            planned = true;
+            if (plan_again(s)) {
+                s->of[0].count = 0;
+                continue;
+            }
+        }
         enough = taken;
         for (uint32_t k = 0; k < s->series_count; k++)
             enough = enough && is_enough(&s->of[k], s->c->base.properties.modelled);
@@ -214,16 +295,6 @@ static CUresult sample(sampling *s, bool cold) {
 
 /* ---- setting up ---- */
 
-static CUresult make_events(const cuda_device *c, series *s) {
-    CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < BATCH && result == CUDA_SUCCESS; i++) {
-        result = c->cu.cuEventCreate(&s->begin[i], 0);
-        if (result == CUDA_SUCCESS)
-            result = c->cu.cuEventCreate(&s->end[i], 0);
-    }
-    return result;
-}
-
 static CUresult prepare(sampling *s) {
     cuda_device *c = s->c;
     CUresult result = CUDA_SUCCESS;
@@ -231,16 +302,17 @@ static CUresult prepare(sampling *s) {
         result = c->cu.cuMemAlloc_v2(&c->flush, c->flush_bytes);
     for (size_t i = 0; i < c->count && result == CUDA_SUCCESS; i++)
         result = keep_one(c, &c->buffers[i]);
-    for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++)
-        result = make_events(c, &s->of[k]);
-    return result;
+    /* the kernels ran already; what else is queued runs once before a stream is held */
+    if (result == CUDA_SUCCESS)
+        result = put_back(c);
+    return result == CUDA_SUCCESS ? cuda_warm_own(c) : result;
 }
 
 static void tidy(sampling *s) {
     cuda_device *c = s->c;
     if (c->dead)
         return;
-    for (size_t i = 0; i < BATCH; i++) {
+    for (size_t i = 0; i < BATCH_MOST; i++) {
         for (uint32_t k = 0; k < 2; k++) {
             if (s->of[k].begin[i] != NULL)
                 (void)c->cu.cuEventDestroy_v2(s->of[k].begin[i]);
@@ -260,25 +332,24 @@ static void note(const series *s, device_timing *t) {
 
 /* Cold ones with the rival, then warm ones of the launch alone. */
 static CUresult take_times(sampling *s, device_timing *t, device_rival *rival) {
-    CUresult result = sample(s, true);
+    CUresult result = sample(s, true, 0);
     note(&s->of[0], t);
     if (rival != NULL)
         note(&s->of[1], &rival->timing);
-    t->sm_mhz = median_of(s->mhz, s->mhz_count);
     s->series_count = 1;
     if (result == CUDA_SUCCESS)
-        result = sample(s, false);
+        result = sample(s, false, t->ns);
     t->warm_ns = s->of[0].median;
+    t->sm_mhz = median_of(s->mhz, s->mhz_count);
     t->discarded = s->discarded;
     return result;
 }
 
 /* The queue of a batch has to end within the watchdog's time; on the stand-in, whose samples are
- * mostly the same, within a fraction of a second, and two samples each in any case: in the second
- * the two stand the other way round. `seconds`: of one run of each. */
-static uint32_t batch_for(const cuda_device *c, double seconds) {
+ * mostly the same, within a fraction of a second. `seconds`: of one run of each. */
+static uint32_t launches_for(const cuda_device *c, double seconds) {
     double most = c->base.properties.modelled ? 0.1 : c->watchdog / 4;
-    return (uint32_t)fmin(BATCH, fmax(3, most / fmax(1e-6, seconds)));
+    return between(most / fmax(1e-6, seconds), 1, BATCH * REPEAT_MOST);
 }
 
 /* ---- once alone: a kernel that fails is not given to a queue ---- */
@@ -326,16 +397,18 @@ ev_status cuda_time(device *d, const device_kernel *k, const device_launch *l, d
     cuda_device *c = cuda_of(d);
     double begin = ev_clock_now();
     memset(timing, 0, sizeof *timing);
+    EV_TRY(cuda_may_hold(c, err));
     EV_TRY(cuda_run(d, k, l, out, err));
     if (!out->ok)
         return EV_OK;
     if (rival != NULL)
         EV_TRY(run_rival(d, rival, out, err));
-    uint32_t batch = batch_for(c, ev_clock_now() - begin);
+    uint32_t launches = launches_for(c, ev_clock_now() - begin);
     sampling *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ev_fail_memory(err, sizeof *s);
-    *s = (sampling){.c = c, .of = {{.kernel = k, .launch = l}}, .series_count = 1, .batch = batch};
+    *s = (sampling){
+        .c = c, .of = {{.kernel = k, .launch = l}}, .series_count = 1, .launches = launches};
     if (rival != NULL)
         s->of[s->series_count++] = (series){.kernel = rival->kernel, .launch = rival->launch};
     ev_status status = time_all(d, s, rival, out, timing, err);

@@ -28,9 +28,10 @@ static ev_status start(const cu_driver *d, ev_error *err) {
     char text[200];
     /* the compiler's log is wanted each time, and candidates are seen once */
     (void)setenv("CUDA_CACHE_DISABLE", "1", 0);
-    /* kernels of ranks wait for each other: none may be loaded only when it is launched, nor stand
-     * behind another in a hardware queue */
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    /* kernels of ranks wait for each other, and batches for the host: none may be loaded only when
+     * it is launched (the driver's default since 12.0), nor stand behind another in a hardware
+     * queue */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     CUresult result = d->cuInit(0);
     return result == CUDA_SUCCESS ? EV_OK

@@ -125,14 +125,32 @@ static ev_status read_capability(const ev_json *doc, int *sm, ev_error *err) {
 }
 
 static ev_status check_keys(const ev_json *doc, ev_error *err) {
-    ev_json_key keys[GPU_KEY_COUNT + 3] = {
+    ev_json_key keys[GPU_KEY_COUNT + 4] = {
         {"name", EV_JSON_STRING, true, "the GPU's full name"},
         {"cc", EV_JSON_STRING, true, "compute capability, \"9.0\""},
+        {"driver_names", EV_JSON_ARRAY, false, "the names that drivers give this GPU"},
         {"calibrated", EV_JSON_OBJECT, false, "device, driver, clock and date of a calibration"},
     };
     for (int i = 0; i < GPU_KEY_COUNT; i++)
-        keys[i + 3] = (ev_json_key){KEYS[i].name, EV_JSON_OBJECT, false, KEYS[i].doc};
-    return ev_json_check(doc, doc->root, "", keys, GPU_KEY_COUNT + 3, err);
+        keys[i + 4] = (ev_json_key){KEYS[i].name, EV_JSON_OBJECT, false, KEYS[i].doc};
+    return ev_json_check(doc, doc->root, "", keys, GPU_KEY_COUNT + 4, err);
+}
+
+static ev_status read_names(const ev_json *doc, gpu_owner *o, ev_error *err) {
+    const json_t *list = json_object_get(doc->root, "driver_names");
+    size_t count = json_array_size(list);
+    const char **names = ev_arena_alloc(o->arena, (count + 1) * sizeof *names);
+    if (names == NULL)
+        return ev_fail_memory(err, count * sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        if (!json_is_string(json_array_get(list, i)))
+            return ev_json_fail(doc, "driver_names", err, "entry %zu of 'driver_names' is no text",
+                                i);
+        names[i] = ev_arena_strdup(o->arena, json_string_value(json_array_get(list, i)));
+    }
+    o->seen.driver_names = names;
+    o->seen.driver_name_count = count;
+    return EV_OK;
 }
 
 static ev_status read_all(const ev_json *doc, const char *id, gpu_owner *o, ev_error *err) {
@@ -141,6 +159,7 @@ static ev_status read_all(const ev_json *doc, const char *id, gpu_owner *o, ev_e
     EV_TRY(read_capability(doc, &g->sm, err));
     g->id = ev_arena_strdup(o->arena, id);
     g->name = ev_arena_strdup(o->arena, ev_json_text(doc->root, "name", ""));
+    EV_TRY(read_names(doc, o, err));
     for (int i = 0; i < GPU_KEY_COUNT; i++) {
         const json_t *value = json_object_get(doc->root, KEYS[i].name);
         if (value != NULL)

@@ -12,8 +12,9 @@
 /* Every key of a description: one row each of fitness/model/gpu_keys.def (key, unit, range, default
  * rule, doc). A file is an object with "name", "cc" ("9.0"), and for each number
  * {"v": NUMBER or null, "src": TEXT, "verified": BOOL, "note": TEXT}, all but "v" optional; keys
- * that are missing or null take their default. "calibrated", an object, says where a description
- * comes from that `evoke calibrate` wrote, and is not read. */
+ * that are missing or null take their default. "driver_names" lists what drivers call this model,
+ * each a whole name without the vendor ("A100-SXM4-80GB"). "calibrated", an object, says where a
+ * description comes from that `evoke calibrate` wrote, and is not read. */
 typedef enum gpu_key {
 #define GPU_KEY(id, key, unit, low, high, otherwise, doc) GPU_##id,
 #include "fitness/model/gpu_keys.def"
@@ -27,8 +28,10 @@ typedef struct gpu_number {
 } gpu_number;
 
 typedef struct gpu {
-    const char *id;                    /* "h200": what stands after "vm:" */
-    const char *name;                  /* "NVIDIA H200 SXM 141GB" */
+    const char *id;                  /* "h200": what stands after "vm:" */
+    const char *name;                /* "NVIDIA H200 SXM 141GB" */
+    const char *const *driver_names; /* as drivers call it, without the vendor: "H200" */
+    size_t driver_name_count;
     int sm;                            /* compute capability x 10: 90 */
     gpu_number numbers[GPU_KEY_COUNT]; /* all present: unknown ones are derived, and say so */
 } gpu;

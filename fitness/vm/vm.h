@@ -299,6 +299,7 @@ typedef struct vm_launch {
      * its halves) and nanoseconds (%globaltimer and its halves). Both count on from there by what
      * the launch executes (PTX ISA, Special Registers). */
     uint64_t clock_cycles, timer_ns;
+    uint64_t timer_grain;   /* ns from one value of %globaltimer to the next; 0: one */
     const uint32_t *sample; /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the

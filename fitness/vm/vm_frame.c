@@ -111,7 +111,8 @@ static uint64_t cycles(const vm_warp *w) {
 }
 
 static uint64_t nanoseconds(const vm_state *s) {
-    return s->launch->timer_ns + ticks(s);
+    uint64_t now = s->launch->timer_ns + ticks(s), grain = s->launch->timer_grain;
+    return grain > 1 ? now - now % grain : now;
 }
 
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {

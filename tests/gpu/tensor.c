@@ -60,30 +60,28 @@ static ev_status compare(device *d, device *vm, const tensor_kernel *t, ev_lines
     return status;
 }
 
-static ev_status compare_all(device *d, device *vm, ev_lines *lines, tensor_kernel *t, json_t *all,
-                             ev_error *err) {
-    int forms = 0;
+static ev_status compare_rest(device *d, device *vm, ev_lines *lines, tensor_kernel *t, json_t *all,
+                              size_t *next, ev_error *err) {
+    json_t *forms = json_object_get(all, "forms");
     ev_status status = EV_OK;
-    for (size_t i = 0; i < tensor_count() && status == EV_OK && !ev_stop_asked(); i++) {
-        tensor_make(i, t);
+    for (; *next < tensor_count() && status == EV_OK && !ev_stop_asked() && !device_is_spent(d);
+         (*next)++) {
+        tensor_make(*next, t);
         if (t->sm <= device_properties_of(d)->sm) {
             status = compare(d, vm, t, lines, all, err);
-            forms++;
+            (void)json_integer_set(forms, json_integer_value(forms) + 1);
         }
         ev_str_free(&t->ptx);
     }
-    (void)json_object_set_new(all, "forms", json_integer(forms));
     return status;
 }
 
-json_t *tensor_compare(device *d, device *vm, ev_lines *lines, ev_error *err) {
-    json_t *all = json_pack("{s:i, s:[], s:[]}", "forms", 0, "differed", "refused");
+ev_status tensor_compare(device *d, device *vm, ev_lines *lines, json_t *all, size_t *next,
+                         ev_error *err) {
     tensor_kernel *t = malloc(sizeof *t);
-    ev_status status = t != NULL && all != NULL ? compare_all(d, vm, lines, t, all, err)
-                                                : ev_fail_memory(err, sizeof *t);
+    if (t == NULL)
+        return ev_fail_memory(err, sizeof *t);
+    ev_status status = compare_rest(d, vm, lines, t, all, next, err);
     free(t);
-    if (status == EV_OK)
-        return all;
-    json_decref(all);
-    return NULL;
+    return status;
 }

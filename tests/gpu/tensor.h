@@ -24,9 +24,11 @@ typedef struct tensor_kernel {
 size_t tensor_count(void);
 /* The caller frees out->ptx. */
 void tensor_make(size_t index, tensor_kernel *k);
-/* {"forms", "differed", "refused"}, the latter two as lists of instructions; those that the
- * device's generation does not have are left out, and those after a stop (base/stop.h). Each is
- * added to `lines`. NULL with `err` when a device failed. */
-json_t *tensor_compare(device *d, device *vm, ev_lines *lines, ev_error *err);
+/* Goes on from kernel *next, adding to `all`, {"forms", "differed", "refused"}, the latter two as
+ * lists of instructions; those that the device's generation does not have are left out, and those
+ * after a stop (base/stop.h) or after a fault that left the device spent. Each is added to `lines`.
+ */
+ev_status tensor_compare(device *d, device *vm, ev_lines *lines, json_t *all, size_t *next,
+                         ev_error *err) EV_CHECKED;
 
 #endif

@@ -42,6 +42,8 @@ static CUresult copy(end to, end from, size_t bytes, CUstream stream, bool waits
         return CUDA_SUCCESS;
     if (to.at == NULL || from.at == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    if (to.on_device && from.on_device)
+        sd_block(on->base.context, &on->base.context->copied, false);
     sd_entry *e = sd_entry_new(SD_DO_COPY, on);
     if (e == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -174,6 +176,7 @@ static CUresult fill(CUdeviceptr to, unsigned value, unsigned width, size_t coun
     end where = count > SIZE_MAX / width ? (end){0} : device_end(to, count * width);
     if (where.at == NULL || to % width != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    sd_block(on->base.context, &on->base.context->filled, false);
     sd_entry *e = sd_entry_new(SD_DO_FILL, on);
     if (e == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,11 +1,14 @@
 /* Errors on demand: EVOKE_STANDIN_FAIL="cuMemAlloc_v2:3=2;launch:5=timeout" makes the third call of
  * cuMemAlloc answer 2, and the fifth kernel time out. "3+" means from the third on; a word stands
  * for an error's number (see WORDS), or the error's own name does. Calls are counted since the
- * variable last changed. */
+ * variable last changed. With EVOKE_STANDIN_ONCE=FILE a fault of a kernel (a "launch" rule) happens
+ * once: the process where it does makes FILE, and processes that start later have no rules. */
 #include "fitness/cuda/standin/standin.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* No numbers of the driver's, and no errors. */
 #define HANG 1000000 /* the kernel never ends */
@@ -66,6 +69,8 @@ static int rule_means(const char *rule, const char *end, sd_fn fn, unsigned long
 /* Under the lock. */
 static struct {
     char *rules; /* that the rest is about */
+    pid_t process;
+    bool is_over; /* another process had the fault */
     unsigned long counts[SD_FN_COUNT];
     bool hangs; /* the last launch is to */
     bool slow;
@@ -81,11 +86,22 @@ double sd_clock_share(void) {
 
 /* New rules: nothing has happened yet. */
 static void heed(const char *rules) {
-    if (injection.rules != NULL && strcmp(rules, injection.rules) == 0)
+    const char *once = getenv("EVOKE_STANDIN_ONCE");
+    if (injection.rules != NULL && strcmp(rules, injection.rules) == 0 &&
+        injection.process == getpid())
         return;
     free(injection.rules);
     memset(&injection, 0, sizeof injection);
     injection.rules = strdup(rules);
+    injection.process = getpid();
+    injection.is_over = once != NULL && access(once, F_OK) == 0;
+}
+
+static void note_fault(void) {
+    const char *once = getenv("EVOKE_STANDIN_ONCE");
+    int made = once != NULL ? open(once, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (made >= 0)
+        (void)close(made);
 }
 
 CUresult sd_injected(sd_fn fn) {
@@ -94,11 +110,13 @@ CUresult sd_injected(sd_fn fn) {
     rules = rules != NULL ? rules : "";
     heed(rules);
     unsigned long count = ++injection.counts[fn];
-    while (*rules != '\0' && found == 0) {
+    while (*rules != '\0' && found == 0 && !injection.is_over) {
         const char *end = rules + strcspn(rules, ";");
         found = rule_means(rules, end, fn, count);
         rules = *end == ';' ? end + 1 : end;
     }
+    if (fn == SD_FN_LAUNCH && found != 0)
+        note_fault();
     if (fn == SD_FN_LAUNCH)
         injection.hangs = found == HANG;
     if (found == SLOW || found == FAST)

@@ -240,6 +240,7 @@ CUresult sd_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsign
     if (params != NULL && extra != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     const uint32_t grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    sd_block(on->base.context, &f->ran, true);
     CUresult result = check_launch(f, grid, block, shared);
     if (result != CUDA_SUCCESS)
         return result;
@@ -446,6 +447,7 @@ CUresult sd_run_launch(sd_entry *e, double *ns) {
                    .host_writes = true,
                    .clock_cycles = e->launch.cycles,
                    .timer_ns = e->launch.timer_ns,
+                   .timer_grain = sd_timer_grain(),
                    .print = sd_print,
                    .print_context = e,
                    .globals = f->module->globals};

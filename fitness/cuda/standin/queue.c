@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Commands that are given and not done; who gives one more waits, as with the driver. */
+#define QUEUE_MOST 1024
+
 static double later(double a, double b) {
     return a > b ? a : b;
 }
@@ -29,6 +32,7 @@ static void take_out(sd_entry *e) {
     *at = e->next;
     if (e->next == NULL)
         s->end = at;
+    s->pending--;
 }
 
 static void entry_free(sd_entry *e) {
@@ -272,6 +276,8 @@ sd_entry *sd_entry_new(sd_entry_kind kind, sd_stream *stream) {
             return NULL;
         s->works = true;
     }
+    while (s->pending >= QUEUE_MOST)
+        (void)pthread_cond_wait(&s->done, &s->lock);
     sd_entry *e = calloc(1, sizeof *e);
     if (e == NULL)
         return NULL;
@@ -283,6 +289,7 @@ sd_entry *sd_entry_new(sd_entry_kind kind, sd_stream *stream) {
 void sd_push(sd_entry *e) {
     sd_state *s = sd_get();
     e->number = ++s->given;
+    s->pending++;
     e->stream->last = e->stream->base.context->last = e->number;
     *s->end = e;
     s->end = &e->next;

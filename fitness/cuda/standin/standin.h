@@ -79,7 +79,8 @@ struct sd_context {
     size_t limits[3];
     ev_str printed; /* by kernels, and not yet on stdout */
     CUfunc_cache cache;
-    sd_stream *stream; /* the default one */
+    sd_stream *stream;   /* the default one */
+    bool filled, copied; /* a fill, a copy was given to the queue */
 };
 
 typedef struct sd_module {
@@ -103,6 +104,7 @@ typedef struct sd_function {
     uint32_t registers;
     uint32_t dynamic_most; /* bytes of dynamic shared memory it may be launched with */
     int carveout;
+    bool ran; /* a launch of it was given to the queue */
 } sd_function;
 
 typedef struct sd_event {
@@ -223,6 +225,7 @@ typedef struct sd_config {
     bool quiet;    /* traps aren't told on stderr */
     bool no_peers; /* no device reaches another's memory */
     bool no_peer_atomics;
+    bool eager; /* CUDA_MODULE_LOADING says that modules load with all their kernels */
 } sd_config;
 
 typedef struct sd_state {
@@ -246,6 +249,7 @@ typedef struct sd_state {
     pthread_cond_t more, done;
     sd_entry *first, **end; /* that are not done, in the order of the calls */
     uint64_t given;         /* number of the newest */
+    unsigned pending;       /* entries in the list */
     uint64_t passes;        /* looks for an entry to begin */
 } sd_state;
 
@@ -286,6 +290,16 @@ double sd_clock_share(void); /* of the full SM clock, at which kernels run now *
 void sd_counters_begin(sd_device *d, double now_ns, sd_entry *e);
 /* It ended at `now_ns`. */
 void sd_counters_end(sd_device *d, double now_ns, const sd_entry *e);
+
+/* Nanoseconds between two values of %globaltimer; 0: one. */
+uint64_t sd_timer_grain(void);
+
+/* ---- calls that wait (blocking.c) ---- */
+
+/* Before work of a kind is given to the queue: waits for the context's work where
+ * EVOKE_STANDIN_LAZY wants that. `used`: the kind has been given before; set. `loads`: modules that
+ * were loaded eagerly need no wait. The lock is free meanwhile. */
+void sd_block(const sd_context *c, bool *used, bool loads);
 
 /* ---- the queue (queue.c) ---- */
 

@@ -48,6 +48,8 @@ static void read_config(sd_config *c) {
     const char *peers = getenv("EVOKE_STANDIN_PEERS");
     c->no_peers = peers != NULL && strcmp(peers, "none") == 0;
     c->no_peer_atomics = c->no_peers || (peers != NULL && strcmp(peers, "plain") == 0);
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    c->eager = loading != NULL && strcmp(loading, "EAGER") == 0;
     c->races = checks != NULL && strcmp(checks, "races") == 0;
 }
 
