@@ -1,6 +1,6 @@
 /* Kernels of the device cuda:N: PTX through ptxas where there is one, else through the driver's
  * compiler, with what the log says. An assembler that refuses what the driver takes, or whose code
- * the driver refuses, is not asked again. */
+ * the driver refuses, is not asked again; text that it dies of does not go to the driver. */
 #include "fitness/cuda/cuda.h"
 
 #include <stdio.h>
@@ -47,17 +47,18 @@ static ev_status assemble(const cuda_device *c, const char *ptx, cuda_kernel *ow
                           ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     ev_error why;
-    bool too_long = false;
+    bool deadly = false;
     if (c->assembler.path[0] == '\0' || own->cubin.length > 0)
         return EV_OK;
     ev_status status =
-        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &too_long, &why);
+        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &deadly, &why);
     (void)snprintf(log->info, sizeof log->info, "%s", ev_str_text(&text));
     ev_str_free(&text);
     if (status != EV_OK)
         ev_str_free(&own->cubin);
-    /* the driver's compiler would take as long, and nothing could stop it */
-    return too_long ? ev_fail(err, EV_BAD, "%s", why.text) : EV_OK;
+    /* the driver's compiler would do the same in this process: nothing could stop it, or survive it
+     */
+    return deadly ? ev_fail(err, EV_BAD, "%s", why.text) : EV_OK;
 }
 
 static CUresult load_cubin(cuda_device *c, cuda_kernel *own, CUmodule *module) {
