@@ -15,6 +15,23 @@ int vm_module_version(const vm_module *m) {
     return m->version;
 }
 
+int vm_module_needs(const vm_module *m, const char **what) {
+    *what = m->least_for;
+    return m->least;
+}
+
+char *vm_module_text_for(const vm_module *m, int version) {
+    char *text = malloc(m->text_bytes + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, m->text, m->text_bytes + 1);
+    if (m->versions == 1 && version < m->version && version >= m->least) {
+        text[m->version_at] = (char)('0' + version / 10);
+        text[m->version_at + 2] = (char)('0' + version % 10);
+    }
+    return text;
+}
+
 const char *vm_module_text(const vm_module *m, size_t *bytes) {
     *bytes = m->text_bytes;
     return m->text;

@@ -209,6 +209,8 @@ typedef struct ptx_never_rule {
 bool ptx_never_get(size_t index, ptx_never_rule *out); /* false behind the last */
 /* Whether the module's .version and .target have what `name` needs; false with a message. */
 bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
+/* The same for the directive that is the current token, if it is one of ptx_since.def. */
+bool ptx_directive_allowed(ptx_loader *L);
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);
 /* Appends an instruction; its pc, or PTX_NONE. */
 uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
