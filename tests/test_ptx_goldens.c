@@ -214,14 +214,18 @@ static bool mark_seen(session *s, const golden_insn *golden, const vm_module *m,
 }
 
 static void run_module(session *s, golden_plan *p) {
-    char *text = golden_plan_text(p);
+    char *text = golden_plan_text_for(p, 90);
     vm_module *module = NULL;
     ev_error err = {0};
+    const char *what;
     if (vm_module_load(text, strlen(text), "golden.ptx", &module, &err) != EV_OK) {
         report(s, p->first, p, "%s", err.text);
         free(text);
         return;
     }
+    if (vm_module_version(module) > vm_module_needs(module, &what))
+        report(s, p->first, p, "it says version %d and needs %d", vm_module_version(module),
+               vm_module_needs(module, &what));
     if (!mark_seen(s, p->insn, module, line_of_golden(text)))
         report(s, p->first, p, "the instruction is not of row %s", p->insn->row);
     for (p->isa = 0; p->isa < VM_ISA_COUNT; p->isa++)

@@ -227,7 +227,7 @@ static void test_needs(void **state) {
         int needs;
         const char *what, *head_then;
     } rows[] = {
-        {".version 9.0 .target sm_20", "mov.u32 %r0, %r1", 20, "sm_20", ".version 9.0 "},
+        {".version 9.0 .target sm_20", "mov.u32 %r0, %r1", 20, "sm_20", ".version 3.0 "},
         {".version 9.0 .target sm_75", "mov.u32 %r0, %r1", 63, "sm_75", ".version 6.3 "},
         {".version 8.5 .target sm_90", "mov.u32 %r0, %r1", 78, "sm_90", ".version 7.8 "},
         {".version 8.5 .target sm_90", "elect.sync %r0|%p0, -1", 80, "elect.sync", ".version 8.0 "},
@@ -251,13 +251,15 @@ static void test_needs(void **state) {
             fail_msg("%s", err.text);
         assert_int_equal(vm_module_needs(m, &what), rows[i].needs);
         assert_string_equal(what, rows[i].what);
-        char *text = vm_module_text_for(m, rows[i].needs >= 30 ? rows[i].needs : 90);
+        char *text = vm_module_text_for(m, rows[i].needs);
         assert_non_null(text);
         if (strncmp(text, rows[i].head_then, strlen(rows[i].head_then)) != 0)
             fail_msg("%.60s", text);
         free(text);
-        text = vm_module_text_for(m, rows[i].needs - 1); /* it needs more */
-        assert_int_equal(strncmp(text, rows[i].head, strlen(rows[i].head)), 0);
+        text = vm_module_text_for(m, rows[i].needs - 1);
+        bool is_old = rows[i].needs <= 30; /* nothing older than 3.0 is read, or written */
+        const char *head = is_old ? rows[i].head_then : rows[i].head;
+        assert_int_equal(strncmp(text, head, strlen(head)), 0);
         free(text);
         vm_module_free(m);
     }

@@ -5,6 +5,7 @@
 #include "fitness/vm/ptx.h"
 #include "fitness/vm/ptx_lex.h"
 
+#define PTX_FIRST_VERSION 30 /* that the machine reads, times ten */
 #define PTX_MAX_OPERANDS 8
 #define PTX_MAX_ELEMENTS 8 /* of a vector operand */
 #define PTX_MAX_PARTS 16

@@ -213,7 +213,8 @@ static bool parse_version(ptx_loader *L) {
     double version = 0;
     if (t->kind == PTX_K_F64)
         memcpy(&version, &t->value, sizeof version);
-    if (!(version > 2.95 && version < 9.95)) /* in this range before it becomes an integer */
+    /* in this range before it becomes an integer */
+    if (!(version > PTX_FIRST_VERSION / 10.0 - 0.05 && version < 9.95))
         return ptx_fail_expected(L, "a version from 3.0 to 9.9, such as 8.5");
     L->m->version = (int)(version * 10 + 0.5);
     L->m->version_at = (uint32_t)(t->at - L->m->text);
