@@ -466,7 +466,7 @@ static void test_cubin_refused(void **state) {
     (void)state;
     static const char *const bodies[] = {"echo 'ptxas fatal   : no such target' >&2; exit 255\n",
                                          "printf '\\177ELF and so on'\n", "exit 0\n",
-                                         "kill -9 $$\n"};
+                                         "kill -9 $$\n", "kill -15 $$\n"};
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         fixture s;
         device_kernel *again = NULL;
@@ -486,6 +486,34 @@ static void test_cubin_refused(void **state) {
     set_up(&s, "cuda:0");
     assert_true(run(&s).ok);
     tear_down(&s);
+}
+
+/* Text that the assembler dies of is the candidate's fault: the driver, which would die of it in
+ * this process, never gets it, and the assembler is asked for the next text. */
+static void test_cubin_dies(void **state) {
+    (void)state;
+    static const char *const bodies[] = {"kill -SEGV $$\n", "kill -ABRT $$\n", "kill -BUS $$\n",
+                                         "exit 139\n"};
+    static const char *const words[] = {
+        "was ended by signal 11 (Segmentation fault)", "was ended by signal 6 (Aborted)",
+        "was ended by signal 7 (Bus error)", "was ended by signal 11 (Segmentation fault)"};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        fixture s;
+        device_kernel *k = NULL;
+        write_script("cat\n");
+        set_up(&s, "cuda:0");
+        write_script(bodies[i]);
+        inject("cuModuleLoadDataEx:0+=lost");
+        fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, words[i]);
+        assert_non_null(strstr(err.text, script));
+        assert_non_null(strstr(err.text, "name another ptxas in EVOKE_PTXAS"));
+        inject("");
+        write_script("cat\n");
+        OK(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err));
+        assert_int_equal(asked(), 3);
+        device_unload(k);
+        tear_down(&s);
+    }
 }
 
 /* Text that both refuse is the candidate's fault, in the driver's words, and so is text that takes
@@ -617,6 +645,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest cubin[] = {
         cmocka_unit_test(test_cubin),
         cmocka_unit_test(test_cubin_refused),
+        cmocka_unit_test(test_cubin_dies),
         cmocka_unit_test(test_cubin_faults),
     };
     const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};

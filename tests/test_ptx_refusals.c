@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#define NEWER ".version 9.0\n.target sm_90\n.address_size 64\n"
 #define HEAD ".version 8.5\n.target sm_90\n.address_size 64\n"
 #define OPEN                                                                                       \
     ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>; .reg .b16 %h<4>;\n.reg .b32 %r<4>;\n"  \
@@ -98,7 +99,7 @@ static const refusal refusals[] = {
      "found an extern variable 'x'; expected one defined in this module", NULL, 0},
     {HEAD ".global .attribute(~.frob) .u32 x;\n", "found '.frob'; expected .managed or .unified",
      NULL, 0},
-    {HEAD ".global .attribute(.unified(1 ~2)) .u32 x;\n", "found '2'; expected ','", NULL, 0},
+    {NEWER ".global .attribute(.unified(1 ~2)) .u32 x;\n", "found '2'; expected ','", NULL, 0},
     {HEAD ".global .u32 x;\n.global .u32 ~x;\n",
      "found a second declaration of 'x'; expected a new name", NULL, 0},
     /* functions */

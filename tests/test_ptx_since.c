@@ -6,21 +6,33 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-static ev_status load(const char *head, const char *insn, ev_error *err) {
-    char text[1000];
-    int n = snprintf(text, sizeof text,
-                     "%s\n.address_size 64\n.visible .entry k(.param .u64 input)\n{\n"
-                     ".reg .pred %%p<4>; .reg .b16 %%h<4>; .reg .b32 %%r<8>; .reg .b64 %%d<8>;\n"
-                     "%s;\nret;\n}\n",
-                     head, insn);
+static vm_module *load_whole(const char *head, const char *rest, ev_error *err) {
+    char text[1200];
+    int n = snprintf(text, sizeof text, "%s%s\n", head, rest);
     vm_module *m = NULL;
-    ev_status status = vm_module_load(text, (size_t)n, "t.ptx", &m, err);
+    return vm_module_load(text, (size_t)n, "t.ptx", &m, err) == EV_OK ? m : NULL;
+}
+
+/* NULL: it is refused. */
+static vm_module *load_module(const char *head, const char *insn, ev_error *err) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "\n.address_size 64\n.visible .entry k(.param .u64 input)\n{\n"
+             ".reg .pred %%p<4>; .reg .b16 %%h<4>; .reg .b32 %%r<8>; .reg .b64 %%d<8>;\n"
+             "%s;\nret;\n}\n",
+             insn);
+    return load_whole(head, text, err);
+}
+
+static ev_status load(const char *head, const char *insn, ev_error *err) {
+    vm_module *m = load_module(head, insn, err);
     vm_module_free(m);
-    return status;
+    return m != NULL ? EV_OK : EV_BAD;
 }
 
 /* An instruction, the first target and version that have it, and the last that do not. */
@@ -101,6 +113,9 @@ static const since_case cases[] = {
     {"shfl.sync.idx.b32 %r0, %r1, %r2, %r3, -1", 30, "6.0", 20, "5.0"},
     {"match.any.sync.b32 %r0, %r1, -1", 70, "6.0", 62, ""},
     {"redux.sync.add.s32 %r0, %r1, -1", 80, "7.0", 75, ""},
+    {"wmma.load.c.sync.row.m16n16k16.f16 {%r0, %r1, %r2, %r3}, [%d0]", 70, "6.0", 62, ""},
+    {"wmma.load.c.sync.aligned.row.m16n16k16.f16 {%r0, %r1, %r2, %r3}, [%d0]", 70, "6.3", 62,
+     "6.2"},
     {"elect.sync %r0|%p0, -1", 90, "8.0", 89, "7.8"},
     {"activemask.b32 %r0", 30, "6.2", 20, "6.1"},
     {"bar.warp.sync -1", 30, "6.0", 20, "5.0"},
@@ -167,6 +182,92 @@ static void test_gone(void **state) {
     }
 }
 
+/* Directives: what .version each needs, as the assembler of CUDA 13.0 says too. */
+static void test_directives(void **state) {
+    (void)state;
+    static const struct {
+        int sm;
+        const char *below, *from, *text, *what;
+    } rows[] = {
+        {30, "6.3", "6.4", ".visible .func f() .noreturn { exit; }", ".noreturn"},
+        {30, "6.2", "6.3", ".visible .func f() { ret; }\n.visible .func g();\n.alias g, f;",
+         ".alias"},
+        {30, "4.3", "5.0", ".common .global .u32 x;", ".common"},
+        {30, "3.2", "4.0", ".global .attribute(.managed) .u32 x;", ".attribute"},
+        {90, "8.8", "9.0", ".global .attribute(.unified(1, 2)) .u32 x;", ".unified"},
+        {90, "8.8", "9.0", ".func f() .abi_preserve 4 { ret; }", ".abi_preserve"},
+        {75, "6.5", "7.0", ".entry k() { .loc 1 4 5, function_name f, inlined_at 1 3 4\nret; }",
+         ".loc of what is inlined"},
+        {90, "8.0", "8.1", ".entry k(.param .align 4 .b8 a[8000]) { ret; }",
+         "more than 4352 bytes of parameters"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ev_error err = {0};
+        char head[80], needs[100];
+        snprintf(head, sizeof head, ".version %s .target sm_%d\n", rows[i].below, rows[i].sm);
+        snprintf(needs, sizeof needs, "'%s' needs .version %s or higher; the module says %s",
+                 rows[i].what, rows[i].from, rows[i].below);
+        assert_null(load_whole(head, rows[i].text, &err));
+        if (strstr(err.text, needs) == NULL)
+            fail_msg("%s: %s", rows[i].text, err.text);
+        snprintf(head, sizeof head, ".version %s .target sm_%d\n", rows[i].from, rows[i].sm);
+        vm_module *m = load_whole(head, rows[i].text, &err);
+        if (m == NULL)
+            fail_msg("%s", err.text);
+        vm_module_free(m);
+    }
+    ev_error err = {0};
+    assert_null(
+        load_whole(".version 7.8 .target sm_80\n", ".entry k() .maxclusterrank 8 { ret; }", &err));
+    assert_non_null(strstr(err.text, "'.maxclusterrank' needs .target sm_90"));
+}
+
+/* What a module needs, and which of its parts does; the text that says so. */
+static void test_needs(void **state) {
+    (void)state;
+    static const struct {
+        const char *head, *insn;
+        int needs;
+        const char *what, *head_then;
+    } rows[] = {
+        {".version 9.0 .target sm_20", "mov.u32 %r0, %r1", 20, "sm_20", ".version 3.0 "},
+        {".version 9.0 .target sm_75", "mov.u32 %r0, %r1", 63, "sm_75", ".version 6.3 "},
+        {".version 8.5 .target sm_90", "mov.u32 %r0, %r1", 78, "sm_90", ".version 7.8 "},
+        {".version 8.5 .target sm_90", "elect.sync %r0|%p0, -1", 80, "elect.sync", ".version 8.0 "},
+        {".version 8.5 .target sm_80", "redux.sync.add.s32 %r0, %r1, -1", 70, "sm_80",
+         ".version 7.0 "},
+        {".version 8.6 .target sm_75", "mov.u32 %r0, %dynamic_smem_size", 63, "sm_75",
+         ".version 6.3 "},
+        {".version 8.6 .target sm_75", "tanh.approx.f32 %r0, %r1", 70, "tanh.approx.f32",
+         ".version 7.0 "},
+        {".version 7.0 .target sm_75", "tanh.approx.f32 %r0, %r1", 70, "tanh.approx.f32",
+         ".version 7.0 "},
+        {".version 8.5 .version 8.5 .target sm_90", "mov.u32 %r0, %r1", 78, "sm_90",
+         ".version 8.5 .version 8.5 "},
+        {".version 8.50 .target sm_90", "mov.u32 %r0, %r1", 78, "sm_90", ".version 8.50 "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ev_error err = {0};
+        const char *what = NULL;
+        vm_module *m = load_module(rows[i].head, rows[i].insn, &err);
+        if (m == NULL)
+            fail_msg("%s", err.text);
+        assert_int_equal(vm_module_needs(m, &what), rows[i].needs);
+        assert_string_equal(what, rows[i].what);
+        char *text = vm_module_text_for(m, rows[i].needs);
+        assert_non_null(text);
+        if (strncmp(text, rows[i].head_then, strlen(rows[i].head_then)) != 0)
+            fail_msg("%.60s", text);
+        free(text);
+        text = vm_module_text_for(m, rows[i].needs - 1);
+        bool is_old = rows[i].needs <= 30; /* nothing older than 3.0 is read, or written */
+        const char *head = is_old ? rows[i].head_then : rows[i].head;
+        assert_int_equal(strncmp(text, head, strlen(head)), 0);
+        free(text);
+        vm_module_free(m);
+    }
+}
+
 /* Heads of modules: which pairs of version and target there are. */
 static void test_heads(void **state) {
     (void)state;
@@ -213,10 +314,9 @@ static void test_heads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first),
-        cmocka_unit_test(test_message),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_first),      cmocka_unit_test(test_message),
+        cmocka_unit_test(test_gone),       cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_directives), cmocka_unit_test(test_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

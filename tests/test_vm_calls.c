@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define THREADS 64
+#define NEWER ".version 9.0\n.target sm_90\n.address_size 64\n"
 #define HEAD ".version 8.5\n.target sm_90\n.address_size 64\n"
 
 typedef struct machine {
@@ -422,15 +423,15 @@ static void test_refusals(void **state) {
 
 static const char *const accepted[] = {
     HEAD ".global .attribute(.managed) .align 4 .b32 x = 3;\n.entry k() { ret; }\n",
-    HEAD ".global .attribute(.unified(1, 2)) .b32 x;\n.entry k() { ret; }\n",
+    NEWER ".global .attribute(.unified(1, 2)) .b32 x;\n.entry k() { ret; }\n",
     HEAD ".entry k() .reqntid 32, 2 .minnctapersm 2 .explicitcluster .maxclusterrank 8 { ret; }\n",
     HEAD ".entry k() .maxntid 32 .maxnreg 64 .reqnctapercluster 1 { ret; }\n",
     HEAD ".func .noreturn g (.param .b32 x) .noreturn { trap; }\n.entry k() { call g, (1); }\n",
     HEAD ".extern .func (.param .b32 _) g (.param .b32 _, .param .b64 _);\n.entry k() { ret; }\n",
     HEAD ".file 1 \"a.cu\", 1, 2\n.entry k() { .loc 1 2 3\n.loc 1 2 3, function_name L+4, "
          "inlined_at 1 5 6\n.pragma \"nounroll\"; ret; }\n.section .debug_str { L: .b8 1, 2 }\n",
-    HEAD FUNC ".entry k() { .reg .b64 %rd1; P: .callprototype _ () .abi_preserve 4; T: "
-              ".calltargets f; mov.u64 %rd1, f; ret; }\n",
+    NEWER FUNC ".entry k() { .reg .b64 %rd1; P: .callprototype _ () .abi_preserve 4; T: "
+               ".calltargets f; mov.u64 %rd1, f; ret; }\n",
 };
 
 static void test_accepted(void **state) {

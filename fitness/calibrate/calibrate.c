@@ -197,8 +197,7 @@ static ev_status time_kernel(rig *r, const device_kernel *k, timed *t, ev_error 
 static ev_status time_length(rig *r, int length, timed *t, ev_error *err) {
     ev_str ptx = EV_STR_EMPTY;
     device_kernel *k = NULL;
-    calibrate_kernel(r->p, length, &ptx);
-    ev_status status = ev_str_status(&ptx, err);
+    ev_status status = calibrate_kernel(r->p, length, &ptx, err);
     if (status == EV_OK)
         status = device_load(r->d, ev_str_text(&ptx), ptx.length, "probe", &k, err);
     if (status == EV_OK)

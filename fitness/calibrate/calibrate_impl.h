@@ -53,8 +53,9 @@ typedef struct probe_params {
 #define PROBE_SHARED_BYTES 16384 /* of the array `room`, where values need it */
 #define PROBE_OUT_BYTES 8        /* a thread: the sum, and cycles where they are counted */
 
-/* Appends the PTX of a probe's kernel with `length` steps of each chain in the loop's body. */
-void calibrate_kernel(const probe *p, int length, ev_str *ptx);
+/* The PTX of a probe's kernel with `length` steps of each chain in the loop's body; *ptx is empty
+ * before. Its .version is the least that it needs. */
+ev_status calibrate_kernel(const probe *p, int length, ev_str *ptx, ev_error *err) EV_CHECKED;
 bool calibrate_has_value(const probe *p, char value);
 
 #endif

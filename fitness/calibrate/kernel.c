@@ -1,6 +1,8 @@
 /* Writes the kernels of the micro-benchmarks as PTX. */
 #include "fitness/calibrate/calibrate_impl.h"
 
+#include "fitness/vm/vm.h"
+
 #include <string.h>
 
 enum {
@@ -134,7 +136,7 @@ static void put_loop(ev_str *ptx, const probe *p, int length) {
                               : "mov.u32 %ticks, 0;\n");
 }
 
-void calibrate_kernel(const probe *p, int length, ev_str *ptx) {
+static void put_kernel(const probe *p, int length, ev_str *ptx) {
     ev_str_printf(ptx,
                   ".version 7.0\n.target sm_%d\n.address_size 64\n.visible .entry probe(%s)\n{\n",
                   p->sm, PARAMS);
@@ -151,4 +153,10 @@ void calibrate_kernel(const probe *p, int length, ev_str *ptx) {
     put_loop(ptx, p, length);
     put_values(ptx, p, PART_END);
     ev_str_append(ptx, EPILOGUE);
+}
+
+ev_status calibrate_kernel(const probe *p, int length, ev_str *ptx, ev_error *err) {
+    put_kernel(p, length, ptx);
+    EV_TRY(ev_str_status(ptx, err));
+    return vm_text_lower(ptx->data, ptx->length, err);
 }

@@ -53,6 +53,7 @@ typedef struct cuda_device {
     cu_driver cu;
     nvml *clocks;
     ptxas assembler;
+    int version;    /* of the driver, 12040 for CUDA 12.4; 0: not known */
     int capability; /* 90; the properties' is what candidates are compiled for */
     CUdevice ordinal;
     CUcontext context;

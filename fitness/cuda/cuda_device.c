@@ -148,11 +148,10 @@ static ev_status need_twin(device_properties *p, int sm_count, const cuda_device
 static ev_status describe(cuda_device *c, const cuda_device *like, ev_error *err) {
     uint32_t sm_count = 0;
     char bus[32] = "";
-    int version = 0;
     EV_TRY(cuda_check(c, read_properties(c, &sm_count), "reading its properties", err));
-    if (c->cu.cuDriverGetVersion(&version) == CUDA_SUCCESS)
+    if (c->cu.cuDriverGetVersion(&c->version) == CUDA_SUCCESS)
         (void)snprintf(c->base.properties.driver, sizeof c->base.properties.driver,
-                       "CUDA driver %d.%d", version / 1000, version % 1000 / 10);
+                       "CUDA driver %d.%d", c->version / 1000, c->version % 1000 / 10);
     if (c->cu.cuDeviceGetPCIBusId != NULL &&
         c->cu.cuDeviceGetPCIBusId(bus, sizeof bus, c->ordinal) == CUDA_SUCCESS)
         c->clocks = nvml_open(bus);

@@ -1,6 +1,6 @@
 /* Kernels of the device cuda:N: PTX through ptxas where there is one, else through the driver's
  * compiler, with what the log says. An assembler that refuses what the driver takes, or whose code
- * the driver refuses, is not asked again. */
+ * the driver refuses, is not asked again; text that it dies of does not go to the driver. */
 #include "fitness/cuda/cuda.h"
 
 #include <stdio.h>
@@ -40,6 +40,27 @@ static ev_status fail_compile(const cuda_device *c, CUresult result, const jit_l
                    log->error[0] != '\0' ? "; its compiler says: " : "", log->error);
 }
 
+/* ---- the PTX version ---- */
+
+/* What goes to the driver's compiler: the module's text, or, to be freed, the same with the least
+ * PTX version that it needs, where it says a later one than this driver takes. */
+static ev_status text_for_driver(const cuda_device *c, const vm_module *module, char **lowered,
+                                 ev_error *err) {
+    const char *what = "";
+    int taken = cu_ptx_taken(c->version), needs = vm_module_needs(module, &what);
+    *lowered = NULL;
+    if (c->version == 0 || vm_module_version(module) <= taken)
+        return EV_OK;
+    if (needs > taken)
+        return ev_fail(err, EV_BAD,
+                       "%s: the driver (CUDA %d.%d) takes PTX up to version %d.%d, and this kernel "
+                       "needs %d.%d for '%s'; update the driver",
+                       c->base.properties.id, c->version / 1000, c->version % 1000 / 10, taken / 10,
+                       taken % 10, needs / 10, needs % 10, what);
+    *lowered = vm_module_text_for(module, needs);
+    return *lowered != NULL ? EV_OK : ev_fail_memory(err, 1);
+}
+
 /* ---- machine code ---- */
 
 /* To own->cubin, which stays empty where there is no assembler or it does not take the text. */
@@ -47,17 +68,18 @@ static ev_status assemble(const cuda_device *c, const char *ptx, cuda_kernel *ow
                           ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     ev_error why;
-    bool too_long = false;
+    bool deadly = false;
     if (c->assembler.path[0] == '\0' || own->cubin.length > 0)
         return EV_OK;
     ev_status status =
-        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &too_long, &why);
+        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &deadly, &why);
     (void)snprintf(log->info, sizeof log->info, "%s", ev_str_text(&text));
     ev_str_free(&text);
     if (status != EV_OK)
         ev_str_free(&own->cubin);
-    /* the driver's compiler would take as long, and nothing could stop it */
-    return too_long ? ev_fail(err, EV_BAD, "%s", why.text) : EV_OK;
+    /* the driver's compiler would do the same in this process: nothing could stop it, or survive it
+     */
+    return deadly ? ev_fail(err, EV_BAD, "%s", why.text) : EV_OK;
 }
 
 static CUresult load_cubin(cuda_device *c, cuda_kernel *own, CUmodule *module) {
@@ -69,17 +91,22 @@ static CUresult load_cubin(cuda_device *c, cuda_kernel *own, CUmodule *module) {
     return result;
 }
 
-static CUresult load_module(cuda_device *c, const char *ptx, cuda_kernel *own, CUmodule *module,
-                            jit_log *log) {
+/* EV_BAD: the driver is too old for it, or refuses it. */
+static ev_status load_module(cuda_device *c, const vm_module *module, cuda_kernel *own,
+                             CUmodule *out, jit_log *log, ev_error *err) {
     CUresult result = CUDA_ERROR_NOT_FOUND;
+    char *lowered = NULL;
+    size_t bytes = 0;
     if (own->cubin.length > 0)
-        result = load_cubin(c, own, module);
-    if (own->cubin.length > 0)
-        return result;
-    result = compile(c, ptx, module, log);
-    if (result == CUDA_SUCCESS)
-        c->assembler.path[0] = '\0';
-    return result;
+        result = load_cubin(c, own, out);
+    if (own->cubin.length == 0) {
+        EV_TRY(text_for_driver(c, module, &lowered, err));
+        result = compile(c, lowered != NULL ? lowered : vm_module_text(module, &bytes), out, log);
+        free(lowered);
+        if (result == CUDA_SUCCESS)
+            c->assembler.path[0] = '\0';
+    }
+    return result == CUDA_SUCCESS ? EV_OK : fail_compile(c, result, log, err);
 }
 
 static ev_status load_into(cuda_device *c, const device_kernel *kernel, cuda_kernel *own,
@@ -89,11 +116,9 @@ static ev_status load_into(cuda_device *c, const device_kernel *kernel, cuda_ker
     CUmodule module = NULL;
     log->info[0] = log->error[0] = '\0';
     EV_TRY(assemble(c, ptx, own, log, err));
-    CUresult result = load_module(c, ptx, own, &module, log);
-    if (result != CUDA_SUCCESS)
-        return fail_compile(c, result, log, err);
+    EV_TRY(load_module(c, kernel->module, own, &module, log, err));
     /* blocks may ask for dynamic shared memory up to the device's limit */
-    result = c->cu.cuModuleGetFunction(&own->function, module, kernel->entry->name);
+    CUresult result = c->cu.cuModuleGetFunction(&own->function, module, kernel->entry->name);
     uint32_t fixed = kernel->entry->shared_bytes, most = c->base.properties.max_shared_per_block;
     if (result == CUDA_SUCCESS && fixed < most)
         result = c->cu.cuFuncSetAttribute(

@@ -3,6 +3,7 @@
 
 #include "base/proc.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,11 +48,30 @@ static void name_target(const char *ptx, int sm, char *text, size_t room) {
     (void)snprintf(text, room, "-arch=sm_%d%s", sm, strstr(ptx, wanted) != NULL ? "a" : "");
 }
 
-static ev_status judge(const ptxas *p, const ev_proc_result *result, bool *too_long,
-                       ev_error *err) {
-    *too_long = result->timed_out;
+/* A signal that somebody sends, the kernel's out-of-memory killer among them, tells nothing of the
+ * text. */
+static bool is_crash(int signal) {
+    return signal != 0 && signal != SIGKILL && signal != SIGTERM && signal != SIGINT &&
+           signal != SIGHUP;
+}
+
+/* Of a script around the assembler too, which tells it as 128 and the signal; 0: it ended by
+ * itself. */
+static int signal_of(const ev_proc_result *result) {
+    bool told = result->exit_code > 128 && result->exit_code < 128 + SIGRTMIN;
+    return told ? result->exit_code - 128 : result->signal;
+}
+
+static ev_status judge(const ptxas *p, const ev_proc_result *result, bool *deadly, ev_error *err) {
+    int signal = signal_of(result);
+    *deadly = result->timed_out || is_crash(signal);
     if (result->timed_out)
         return ev_fail(err, EV_BAD, "%s takes longer than %g s for this PTX", p->path, p->seconds);
+    if (signal != 0)
+        return ev_fail(err, EV_BAD,
+                       "%s was ended by signal %d (%s) at this PTX; write what it dies of in "
+                       "another form, or name another ptxas in EVOKE_PTXAS",
+                       p->path, signal, strsignal(signal));
     if (result->exit_code != 0)
         return ev_fail(err, EV_BAD, "%s: %.1000s", p->path, ev_str_text(&result->err));
     return result->out.length >= 4 ? EV_OK
@@ -59,15 +79,15 @@ static ev_status judge(const ptxas *p, const ev_proc_result *result, bool *too_l
 }
 
 ev_status ptxas_run(const ptxas *p, const char *ptx, int sm, ev_str *cubin, ev_str *log,
-                    bool *too_long, ev_error *err) {
+                    bool *deadly, ev_error *err) {
     char target[32];
     ev_proc_result result;
-    *too_long = false;
+    *deadly = false;
     name_target(ptx, sm, target, sizeof target);
     const char *const argv[] = {p->path, "-v", target, "-o", "/dev/stdout", "/dev/stdin", NULL};
     if (ev_proc_run(argv, ptx, p->seconds, &result, err) != EV_OK)
         return ev_wrap(err, EV_INFRA, "ptxas");
-    ev_status status = judge(p, &result, too_long, err);
+    ev_status status = judge(p, &result, deadly, err);
     ev_str_append_n(cubin, ev_str_text(&result.out), result.out.length);
     ev_str_append(log, ev_str_text(&result.err));
     ev_proc_result_free(&result);

@@ -16,8 +16,10 @@ typedef struct ptxas {
 /* What EVOKE_PTXAS names ("none": none), else in PATH, else in /usr/local/cuda/bin. */
 void ptxas_find(ptxas *out);
 /* Machine code for compute capability `sm` to *cubin, what -v says to *log; the caller frees both.
- * EV_BAD: it refuses the text, or takes too long (*too_long); EV_INFRA: it cannot be run. */
+ * EV_BAD: it refuses the text, is not there, or, *deadly, takes too long or dies of it: the
+ * driver's compiler, which is the same code, would do that in this process. EV_INFRA: it cannot be
+ * run. */
 ev_status ptxas_run(const ptxas *p, const char *ptx, int sm, ev_str *cubin, ev_str *log,
-                    bool *too_long, ev_error *err) EV_CHECKED;
+                    bool *deadly, ev_error *err) EV_CHECKED;
 
 #endif

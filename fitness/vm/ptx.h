@@ -508,6 +508,10 @@ struct vm_module {
     uint32_t line_count;
     const char *name;
     int sm, version;
+    int least;             /* the PTX version that what is in it needs */
+    const char *least_for; /* what needs it */
+    uint32_t version_at;   /* where .version says it in the text */
+    uint32_t versions;     /* how often the text says one */
     uint64_t text_hash;
     ptx_func *funcs;
     size_t func_count;

@@ -49,6 +49,8 @@ static bool skip_function_directives(ptx_loader *L) {
                        ptx_lex_is_word(&L->lex, ".abi_preserve_control");
         if (!counted && !ptx_lex_is_word(&L->lex, ".noreturn"))
             return ptx_fail_expected(L, "';', .noreturn or .abi_preserve");
+        if (!ptx_directive_allowed(L))
+            return false;
         ptx_lex_next(&L->lex);
         if (counted)
             ptx_lex_next(&L->lex);

@@ -15,6 +15,37 @@ int vm_module_version(const vm_module *m) {
     return m->version;
 }
 
+int vm_module_needs(const vm_module *m, const char **what) {
+    *what = m->least_for;
+    return m->least;
+}
+
+/* In `text`, which is the module's. */
+static void put_version(const vm_module *m, int version, char *text) {
+    int put = version < PTX_FIRST_VERSION ? PTX_FIRST_VERSION : version;
+    if (m->versions != 1 || put >= m->version || put < m->least)
+        return;
+    text[m->version_at] = (char)('0' + put / 10);
+    text[m->version_at + 2] = (char)('0' + put % 10);
+}
+
+char *vm_module_text_for(const vm_module *m, int version) {
+    char *text = malloc(m->text_bytes + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, m->text, m->text_bytes + 1);
+    put_version(m, version, text);
+    return text;
+}
+
+ev_status vm_text_lower(char *ptx, size_t bytes, ev_error *err) {
+    vm_module *m = NULL;
+    EV_TRY(vm_module_load(ptx, bytes, "ptx", &m, err));
+    put_version(m, m->least, ptx);
+    vm_module_free(m);
+    return EV_OK;
+}
+
 const char *vm_module_text(const vm_module *m, size_t *bytes) {
     *bytes = m->text_bytes;
     return m->text;

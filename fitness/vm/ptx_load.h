@@ -5,6 +5,7 @@
 #include "fitness/vm/ptx.h"
 #include "fitness/vm/ptx_lex.h"
 
+#define PTX_FIRST_VERSION 30 /* that the machine reads, times ten */
 #define PTX_MAX_OPERANDS 8
 #define PTX_MAX_ELEMENTS 8 /* of a vector operand */
 #define PTX_MAX_PARTS 16
@@ -209,6 +210,8 @@ typedef struct ptx_never_rule {
 bool ptx_never_get(size_t index, ptx_never_rule *out); /* false behind the last */
 /* Whether the module's .version and .target have what `name` needs; false with a message. */
 bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
+/* The same for the directive that is the current token, if it is one of ptx_since.def. */
+bool ptx_directive_allowed(ptx_loader *L);
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);
 /* Appends an instruction; its pc, or PTX_NONE. */
 uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);

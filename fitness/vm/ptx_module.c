@@ -76,14 +76,16 @@ static bool parse_performance(ptx_loader *L, ptx_func *f) {
     while (L->lex.token.kind == PTX_K_DIRECTIVE) {
         uint32_t ignored = 0;
         uint32_t *place = NULL;
+        if (!ptx_directive_allowed(L))
+            return false;
         if (word(L, ".maxntid") || word(L, ".reqntid"))
             place = &f->pub.max_threads;
         else if (word(L, ".minnctapersm"))
             place = &f->pub.min_blocks;
         else if (word(L, ".maxnreg"))
             place = &f->pub.max_registers;
-        else if (word(L, ".maxnctapersm") || word(L, ".maxclusterrank") ||
-                 word(L, ".abi_preserve") || word(L, ".abi_preserve_control"))
+        else if (word(L, ".maxclusterrank") || word(L, ".abi_preserve") ||
+                 word(L, ".abi_preserve_control"))
             place = &ignored;
         else if (word(L, ".noreturn") || word(L, ".explicitcluster"))
             continue;
@@ -121,7 +123,9 @@ static bool begin_body(ptx_loader *L, ptx_func *f) {
     f->first_reg = L->m->reg_count;
     if (f->entry) {
         ptx_entry_layout(f, L->arena);
-        return true;
+        return f->pub.param_bytes <= 4352 ||
+               ptx_allowed(L, L->lex.token.at, "more than 4352 bytes of parameters",
+                           (ptx_need){81, 70});
     }
     return ptx_place_signature(L, f);
 }
@@ -209,9 +213,12 @@ static bool parse_version(ptx_loader *L) {
     double version = 0;
     if (t->kind == PTX_K_F64)
         memcpy(&version, &t->value, sizeof version);
-    if (!(version > 2.95 && version < 9.95)) /* in this range before it becomes an integer */
+    /* in this range before it becomes an integer */
+    if (!(version > PTX_FIRST_VERSION / 10.0 - 0.05 && version < 9.95))
         return ptx_fail_expected(L, "a version from 3.0 to 9.9, such as 8.5");
     L->m->version = (int)(version * 10 + 0.5);
+    L->m->version_at = (uint32_t)(t->at - L->m->text);
+    L->m->versions += t->length == 3 ? 1 : 2; /* 08.50 cannot be changed in its place */
     ptx_lex_next(&L->lex);
     return true;
 }
@@ -222,12 +229,10 @@ static bool set_target(ptx_loader *L, const ptx_token *t) {
         return ptx_fail_expected(L, "a target from sm_20 to sm_121, such as sm_90 or sm_90a");
     if (!L->m->version)
         return ptx_fail_expected(L, ".version before .target");
-    if (L->m->version < target.version)
-        return ptx_fail_at(L, t->at, "'%.*s' needs .version %d.%d or higher; the module says %d.%d",
-                           (int)t->length, t->at, target.version / 10, target.version % 10,
-                           L->m->version / 10, L->m->version % 10);
     L->m->sm = target.sm;
-    return true;
+    char name[8] = {0}; /* as long as a target is at most, and a NUL */
+    memcpy(name, t->at, t->length);
+    return ptx_allowed(L, t->at, name, (ptx_need){target.version, (uint8_t)target.sm});
 }
 
 static bool parse_target(ptx_loader *L) {
@@ -279,7 +284,8 @@ static bool skip_section(ptx_loader *L) {
 
 /* What may stand between .func and its results. */
 static bool function_prefix(ptx_loader *L) {
-    if (word(L, ".attribute") && !ptx_parse_attributes(L))
+    if (!ptx_directive_allowed(L) ||
+        (word(L, ".attribute") && (!ptx_parse_attributes(L) || !ptx_directive_allowed(L))))
         return false;
     (void)word(L, ".noreturn");
     return true;
@@ -288,6 +294,8 @@ static bool function_prefix(ptx_loader *L) {
 static bool parse_linked(ptx_loader *L) {
     bool is_extern = false;
     for (;;) {
+        if (!ptx_directive_allowed(L))
+            return false;
         if (word(L, ".extern"))
             is_extern = true;
         else if (!word(L, ".visible") && !word(L, ".weak") && !word(L, ".common"))
@@ -322,8 +330,8 @@ static bool parse_top(ptx_loader *L) {
         return skip_section(L);
     if (word(L, ".pragma"))
         return skip_statement(L);
-    if (word(L, ".alias"))
-        return ptx_parse_alias(L);
+    if (ptx_lex_is_word(&L->lex, ".alias"))
+        return ptx_directive_allowed(L) && word(L, ".alias") && ptx_parse_alias(L);
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, ".version and .target before all else");
     return parse_linked(L);

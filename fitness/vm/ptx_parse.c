@@ -374,6 +374,8 @@ bool ptx_parse_attributes(ptx_loader *L) {
     if (!ptx_expect(L, '('))
         return false;
     do {
+        if (!ptx_directive_allowed(L))
+            return false;
         if (word(L, ".unified")) {
             int64_t ignored;
             if (!ptx_expect(L, '(') || !ptx_parse_number(L, &ignored) || !ptx_expect(L, ',') ||
@@ -387,7 +389,7 @@ bool ptx_parse_attributes(ptx_loader *L) {
 }
 
 bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern) {
-    if (word(L, ".attribute") && !ptx_parse_attributes(L))
+    if (!ptx_directive_allowed(L) || (word(L, ".attribute") && !ptx_parse_attributes(L)))
         return false;
     do {
         ptx_var *v = parse_variable(L, space);
@@ -471,6 +473,8 @@ static bool parse_loc(ptx_loader *L) {
         return false;
     L->source_line = line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
     while (ptx_accept(L, ',')) { /* function_name NAME [+ N], inlined_at file line column */
+        if (!ptx_allowed(L, L->lex.token.at, ".loc of what is inlined", (ptx_need){70, 20}))
+            return false;
         bool inlined = ptx_lex_is_word(&L->lex, "inlined_at");
         ptx_lex_next(&L->lex);
         if (inlined) {

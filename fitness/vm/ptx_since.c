@@ -139,6 +139,13 @@ ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mne
     return need;
 }
 
+static bool note_least(ptx_loader *L, const char *name, uint8_t version) {
+    vm_module *m = L->m;
+    m->least = version;
+    m->least_for = ev_arena_strdup(L->arena, name);
+    return m->least_for != NULL || !(L->oom = true);
+}
+
 bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need) {
     const vm_module *m = L->m;
     if (m->sm < need.sm)
@@ -148,12 +155,25 @@ bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need)
         return ptx_fail_at(L, at, "'%s' needs .version %d.%d or higher; the module says %d.%d",
                            name, need.version / 10, need.version % 10, m->version / 10,
                            m->version % 10);
-    return true;
+    return need.version <= m->least || note_least(L, name, need.version);
 }
 
 /* Exchanges without .sync ended with Volta, whose lanes have program counters of their own. */
 static bool lost_since_volta(const ptx_match *m) {
     return m->row == PTX_OP_SHFL || m->row == PTX_OP_VOTE || m->row == PTX_OP_BALLOT;
+}
+
+bool ptx_directive_allowed(ptx_loader *L) {
+    const ptx_token *t = &L->lex.token;
+    char name[32];
+    if (t->kind != PTX_K_DIRECTIVE || t->length >= sizeof name)
+        return true;
+    memcpy(name, t->at, t->length);
+    name[t->length] = '\0';
+    for (size_t i = 0; i < PTX_SINCE_COUNT; i++)
+        if (rules[i].names[0] == '.' && names_it(rules[i].names, name))
+            return ptx_allowed(L, t->at, name, rules[i].need);
+    return true;
 }
 
 bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m) {

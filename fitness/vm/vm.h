@@ -111,6 +111,15 @@ char *vm_module_disassemble(const vm_module *module, uint32_t pc);
 const char *vm_module_line(const vm_module *module, uint32_t line, size_t *bytes);
 
 int vm_module_version(const vm_module *module); /* of .version, times ten: 85 */
+/* The least PTX version, times ten, that the target, the instructions and the directives need, and
+ * which of them does, borrowed. The loader holds that .version says no less. */
+int vm_module_needs(const vm_module *module, const char **what);
+/* Makes PTX text of `bytes` say the least version that it needs, in its place. EV_BAD: as
+ * vm_module_load. */
+ev_status vm_text_lower(char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
+/* The text with `version` in .version; as it was loaded, where the module needs more, says no more,
+ * or says it twice. malloc'ed; NULL: out of memory. */
+char *vm_module_text_for(const vm_module *module, int version);
 
 /* A variable of the module's own: where it stands in its space. */
 typedef struct vm_variable {

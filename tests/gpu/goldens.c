@@ -225,21 +225,11 @@ static ev_status run_kernel(session *s, const golden_plan *p, const device_kerne
     return EV_OK;
 }
 
-/* The usual head asks for sm_90; an older device takes what it can of the rows. */
-static void lower_target(const session *s, char *text) {
-    int sm = device_properties_of(s->d)->sm;
-    char *at = strstr(text, ".target sm_90");
-    if (at != NULL && sm < 90 && at < strstr(text, ".visible"))
-        (void)memcpy(at + strlen(".target sm_"),
-                     (char[]){(char)('0' + sm / 10), (char)('0' + sm % 10)}, 2);
-}
-
 static void run_plan(session *s, const golden_plan *p) {
     device_kernel *k = NULL;
     bench b = {0};
     ev_error err = {0};
-    char *text = golden_plan_text(p);
-    lower_target(s, text);
+    char *text = golden_plan_text_for(p, device_properties_of(s->d)->sm);
     ev_status status = device_load(s->d, text, strlen(text), "golden", &k, &err);
     if (status == EV_OK)
         status = run_kernel(s, p, k, &b, &err);

@@ -338,6 +338,8 @@ static void make(size_t index, tensor_kernel *k) {
 
 void tensor_make(size_t index, tensor_kernel *k) {
     memset(k, 0, sizeof *k);
+    ev_error ignored;
     make(index, k);
     ev_str_append(&k->ptx, "ret;\n}\n");
+    (void)vm_text_lower(k->ptx.data, k->ptx.length, &ignored); /* the device says why not */
 }

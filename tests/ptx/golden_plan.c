@@ -1,11 +1,14 @@
 /* Plans of goldens: the module's text, the launches and their values. */
 #include "tests/ptx/golden_plan.h"
 
+#include "fitness/vm/vm.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define USUAL_TARGET ".target sm_90"
 #define UNTOUCHED 0xa5a5a5a5a5a5a5a4u /* what registers hold that a case gives no value */
 
 /* ---- what a lane holds before and afterwards */
@@ -154,7 +157,7 @@ char *golden_plan_text(const golden_plan *p) {
     const char *body = p->insn->text;
     bool complete = body[strlen(body) - 1] == ':' || body[0] == '{';
     fprintf(f, "%s\n.address_size 64\n%s",
-            p->insn->head ? p->insn->head : ".version 8.5 .target sm_90", p->insn->module_text);
+            p->insn->head ? p->insn->head : ".version 8.5 " USUAL_TARGET, p->insn->module_text);
     fputs(".visible .entry golden(.param .u64 input, .param .u64 output, .param .u64 memory, "
           ".param .align 8 .b8 bytes[16])\n{\n",
           f);
@@ -166,6 +169,16 @@ char *golden_plan_text(const golden_plan *p) {
     put_stores(f, p);
     fputs("ret;\n}\n", f);
     fclose(f);
+    return text;
+}
+
+char *golden_plan_text_for(const golden_plan *p, int sm) {
+    char *text = golden_plan_text(p), *at = strstr(text, USUAL_TARGET);
+    ev_error ignored;
+    if (at && sm < 90 && at < strstr(text, ".visible"))
+        memcpy(at + strlen(".target sm_"), (char[]){(char)('0' + sm / 10), (char)('0' + sm % 10)},
+               2);
+    (void)vm_text_lower(text, strlen(text), &ignored); /* the device says why it is refused */
     return text;
 }
 

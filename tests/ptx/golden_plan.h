@@ -42,6 +42,9 @@ void golden_each_plan(const golden_insn *insn, golden_plan_fn *each, void *conte
 
 /* The module, with the kernel `golden(input, output, memory, bytes)`. malloc'ed. */
 char *golden_plan_text(const golden_plan *p);
+/* The same as a device takes it: for the target sm_NN where the golden is for more than that and
+ * does not name its own, with the least PTX version that it needs there. */
+char *golden_plan_text_for(const golden_plan *p, int sm);
 size_t golden_plan_bytes(const golden_plan *p); /* of the input, and of the output */
 void golden_plan_fill(const golden_plan *p, uint8_t *to);
 void golden_plan_shape(const golden_plan *p, uint32_t grid[3], uint32_t block[3]);
