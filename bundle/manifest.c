@@ -144,8 +144,10 @@ static void set_time(json_t *object, const char *key, const bundle_time *t) {
 }
 
 static json_t *trial_json(const bundle_trial *t) {
-    json_t *object = json_pack("{s:s, s:s, s:f}", "case", t->name, "verdict",
-                               bundle_verdict_name(t->verdict), "error", t->error);
+    json_t *object =
+        json_pack("{s:s, s:s}", "case", t->name, "verdict", bundle_verdict_name(t->verdict));
+    if (t->error >= 0)
+        (void)json_object_set_new(object, "error", json_real(t->error));
     set_time(object, "variant", &t->variant);
     set_time(object, "baseline", &t->baseline);
     if (t->start_name != NULL) {

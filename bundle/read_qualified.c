@@ -50,9 +50,9 @@ static ev_status read_trial(const reading *r, const json_t *object, const char *
                             bundle_trial *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_TRIAL, object, where, r->err));
     out->name = ev_json_text(object, "case", "");
-    out->error = ev_json_number(object, "error", 0);
+    out->error = ev_json_number(object, "error", -1);
     out->start_name = ev_json_text(object, "start_name", NULL);
-    if (out->error < 0)
+    if (out->error < 0 && json_object_get(object, "error") != NULL)
         return ev_json_fail(r->doc, reading_join(r, where, "error"), r->err,
                             "an error is not below 0");
     EV_TRY(read_verdict(r, object, where, &out->verdict));

@@ -63,8 +63,8 @@ typedef struct bundle_choice {
 } bundle_choice;
 
 /* The variant on the best rung that was validated for the shape; of several on one rung the one
- * with the greatest speed-up. Where those are disabled, an unmodified start that qualified for the
- * shape. The baseline answers for every other shape. EV_BAD: no such kernel
+ * with the greatest speed-up. Where there is none, or they are disabled, an unmodified start that
+ * qualified on this very GPU. The baseline answers for every other shape. EV_BAD: no such kernel
  * (with those there are), a name of the shape that is missing, or nothing that the compute
  * capability can run. */
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,

@@ -67,7 +67,7 @@ typedef struct bundle_trial {
     bundle_time variant, baseline;
     bundle_time beside_start, start;
     const char *start_name; /* NULL: the task has no other start, or the case is not timed */
-    double error;           /* relative L2 */
+    double error;           /* relative L2; negative: not known */
 } bundle_trial;
 
 /* A variant's qualification on one GPU, by `evoke qualify`. */
@@ -131,7 +131,7 @@ typedef struct bundle_kernel {
     size_t baseline_count;
     const bundle_variant *variants;
     size_t variant_count;
-    const bundle_variant *starts; /* unmodified, for GPUs on which a variant was disabled */
+    const bundle_variant *starts; /* unmodified, for GPUs on which a variant is disabled */
     size_t start_count;
 } bundle_kernel;
 

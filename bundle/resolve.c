@@ -117,6 +117,17 @@ static ev_status choose(const bundle_variant *list, size_t count, const bundle_r
     return EV_OK;
 }
 
+/* Only where it qualified: of an unmodified start nothing else is known. */
+static ev_status choose_start(const bundle_kernel *k, const bundle_request *request, pick *best,
+                              ev_error *err) {
+    pick ignored = {0};
+    for (size_t i = 0; i < k->start_count; i++) {
+        if (bundle_qualification(&k->starts[i], request->gpu) != NULL)
+            EV_TRY(choose(&k->starts[i], 1, request, best, &ignored, err));
+    }
+    return EV_OK;
+}
+
 static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
     return ev_fail(err, EV_BAD,
                    "%s: the bundle %s has nothing that compute capability %d.%d can run; export "
@@ -129,15 +140,15 @@ ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_
     const bundle_kernel *k = bundle_find(b, request->kernel);
     if (k == NULL)
         return fail_kernel(b, request->kernel, err);
-    pick best = {0}, start = {0}, disabled = {0}, ignored = {0};
+    pick best = {0}, start = {0}, disabled = {0};
     EV_TRY(choose(k->variants, k->variant_count, request, &best, &disabled, err));
-    EV_TRY(choose(k->starts, k->start_count, request, &start, &ignored, err));
+    EV_TRY(choose_start(k, request, &start, err));
     bundle_choice made = {.kernel = k, .variant = best.variant, .rung = best.rung};
     if (disabled.variant != NULL && is_better(request, disabled.variant, disabled.rung, &best)) {
         made.passed_over = disabled.variant;
         made.why = bundle_disabled(disabled.variant, request->gpu);
     }
-    if (made.variant == NULL && made.passed_over != NULL) {
+    if (made.variant == NULL) {
         made.variant = start.variant;
         made.rung = BUNDLE_RUNG_START;
     }
