@@ -6,11 +6,18 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Modelled times are points: that they differ says nothing of how sure they are. */
+static bool is_point(const bundle_time *t) {
+    return t->low_ns == t->high_ns;
+}
+
 bool qualify_loses(const bundle_time *own, const bundle_time *rival) {
-    if (own->low_ns > rival->high_ns)
+    bool tells = !is_point(own) || !is_point(rival);
+    if (tells && own->low_ns > rival->high_ns)
         return true;
-    bool meets = own->high_ns >= rival->low_ns;
-    return meets && own->ns > rival->ns * (1 + QUALIFY_SLACK);
+    if (tells && own->high_ns < rival->low_ns)
+        return false;
+    return own->ns > rival->ns * (1 + QUALIFY_SLACK);
 }
 
 static bundle_verdict failure_of(const trial_row *row) {

@@ -5,12 +5,13 @@
 #include "bundle/reader_types.h"
 #include "tuner/qualify_trial.h"
 
-/* Where the intervals meet, a median that is longer by more than this share loses. */
+/* Where the intervals meet, or there are none, a median that is longer by more than this share
+ * loses. */
 #define QUALIFY_SLACK 0.01
 
 /* Nothing slower than what was there may be handed out. A variant loses to a rival where its whole
- * interval is above the rival's, or where they meet and its median is longer by more than
- * QUALIFY_SLACK. */
+ * interval is above the rival's, or where they meet, or are points as modelled times are, and
+ * its median is longer by more than QUALIFY_SLACK. */
 bool qualify_loses(const bundle_time *own, const bundle_time *rival);
 
 /* The verdict at one case; `reason` is "" for a pass. */
