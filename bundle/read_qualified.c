@@ -60,8 +60,12 @@ static ev_status read_trial(const reading *r, const json_t *object, const char *
     EV_TRY(read_time(r, object, where, "baseline", &out->baseline));
     EV_TRY(read_time(r, object, where, "beside_start", &out->beside_start));
     EV_TRY(read_time(r, object, where, "start", &out->start));
-    if ((out->start.ns > 0) != (out->start_name != NULL))
-        return ev_json_fail(r->doc, where, r->err, "'start' and 'start_name' go together");
+    bool has_start = out->start_name != NULL;
+    if ((out->start.ns > 0) != has_start || (out->beside_start.ns > 0) != has_start)
+        return ev_json_fail(r->doc, where, r->err,
+                            "'start', 'beside_start' and 'start_name' go together");
+    if ((out->variant.ns > 0) != (out->baseline.ns > 0))
+        return ev_json_fail(r->doc, where, r->err, "'variant' and 'baseline' go together");
     return EV_OK;
 }
 

@@ -2,6 +2,7 @@
  * variant is never picked outside the shapes it was validated for. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/pcg.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
 #include "bundle/reader.h"
@@ -505,6 +506,48 @@ static void hostile_qualifications_are_named(void **state) {
     }
 }
 
+/* A manifest with random damage is opened or refused, and never trusted further. */
+static void damaged_manifests_do_no_harm(void **state) {
+    (void)state;
+    const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
+    write_qualified(in_folder("m"), list, 1);
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", in_folder("m/manifest.json"));
+    char *text = read_text(path);
+    size_t length = strlen(text), refused = 0;
+    char *changed = malloc(length + 1);
+    assert_non_null(changed);
+    ev_pcg rng = ev_pcg_seed(20, 1);
+    for (int i = 0; i < 3000; i++) {
+        static const char letters[] = "0123456789-.e\",:{}[]truefalsn \\\x01\xff";
+        memcpy(changed, text, length + 1);
+        for (uint32_t k = ev_pcg_below(&rng, 3) + 1; k > 0; k--)
+            changed[ev_pcg_below(&rng, (uint32_t)length)] =
+                letters[ev_pcg_below(&rng, sizeof letters - 1)];
+        FILE *file = fopen(path, "wb"); /* ev_file_write would wait for the disk each time */
+        assert_non_null(file);
+        assert_int_equal(fwrite(changed, 1, length, file), length);
+        assert_int_equal(fclose(file), 0);
+        bundle *b = NULL;
+        ev_error err = {0};
+        ev_status status = bundle_open(in_folder("m"), &b, &err);
+        if (status != EV_OK) {
+            assert_int_equal(status, EV_BAD);
+            assert_true(err.text[0] != '\0');
+            refused++;
+            continue;
+        }
+        bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
+        bundle_choice choice;
+        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2}, &choice, &err) ==
+               EV_OK);
+        bundle_close(b);
+    }
+    assert_true(refused > 1000 && refused < 3000);
+    free(changed);
+    free(text);
+}
+
 static void does_not_write_over_other_things(void **state) {
     (void)state;
     ev_error err = {0};
@@ -553,6 +596,7 @@ int main(void) {
         cmocka_unit_test(measured_results_come_before_modelled),
         cmocka_unit_test(gains_are_of_the_gpu),
         cmocka_unit_test(hostile_qualifications_are_named),
+        cmocka_unit_test(damaged_manifests_do_no_harm),
         cmocka_unit_test(does_not_write_over_other_things),
         cmocka_unit_test(a_full_disk_leaves_nothing),
     };

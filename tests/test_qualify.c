@@ -428,6 +428,26 @@ static void a_failing_machine_is_no_verdict(void **state) {
     ev_str_free(&line);
 }
 
+/* It fails at the second kernel's baseline: what was found of the first is kept, and told. */
+static void what_was_judged_before_is_kept(void **state) {
+    (void)state;
+    copy("pair", "half");
+    plant("half", "st.global", "// ");
+    inject("launch:5=address;cuCtxCreate_v2:2=700");
+    ev_proc_result r =
+        CLI_RUN("qualify", cli_path("half"), "--device", "cuda:0", "--out", cli_path("out"));
+    inject("");
+    cli_expect(&r, 3);
+    assert_non_null(strstr(ev_str_text(&r.err), "has the 1 variants that were judged before"));
+    assert_non_null(strstr(ev_str_text(&r.out), "disabled: scale for h200"));
+    ev_proc_result_free(&r);
+    bundle *b = NULL;
+    const bundle_kernel *k = open_bundle("out", &b);
+    assert_non_null(k[0].variants[0].disabled);
+    assert_int_equal(k[1].variants[0].qualified_count, 0);
+    bundle_close(b);
+}
+
 /* A baseline that is wrong on this machine leaves nothing to hold a variant against. */
 static void a_failing_baseline_is_said(void **state) {
     (void)state;
@@ -501,6 +521,7 @@ int main(void) {
         cmocka_unit_test(refused_ones_are_disabled),
         cmocka_unit_test(faults_are_the_variants),
         cmocka_unit_test(a_failing_machine_is_no_verdict),
+        cmocka_unit_test(what_was_judged_before_is_kept),
         cmocka_unit_test(a_failing_baseline_is_said),
         cmocka_unit_test(stops_in_time),
         cmocka_unit_test(usage_is_checked),

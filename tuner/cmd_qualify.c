@@ -120,8 +120,11 @@ ev_status cmd_qualify(cmd_context *c, ev_error *err) {
                  .rows = json_array(),
                  .variants = json_array()};
     ev_status status = qualify_bundle(&q, c->args->operands[0], out, err);
+    ev_error ignored;
     if (status == EV_OK)
         status = print_findings(c, &q, out, err);
+    else if (q.judged > 0) /* the machine failed on the way: what is known is told */
+        (void)(print_findings(c, &q, out, &ignored) == EV_OK);
     json_decref(q.rows);
     json_decref(q.variants);
     free(out);

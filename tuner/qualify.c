@@ -25,10 +25,10 @@ static void set_time(json_t *row, const char *prefix, const bundle_time *t) {
 
 static void add_row(qualify *q, const char *kernel, const bundle_variant *v, const bundle_case *at,
                     const bundle_trial *t) {
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", kernel, "gpu", v->gpu_id,
-                  "start", v->start, "device", q->device, "split", at->split, "case", at->name,
-                  "verdict", bundle_verdict_name(t->verdict), "tolerance", v->tolerance);
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", kernel,
+                            "role", "variant", "gpu", v->gpu_id, "start", v->start, "device",
+                            q->device, "split", at->split, "case", at->name, "verdict",
+                            bundle_verdict_name(t->verdict), "tolerance", v->tolerance);
     if (t->error >= 0)
         (void)json_object_set_new(row, "error", json_real(t->error));
     set_time(row, "", &t->variant);
@@ -202,7 +202,17 @@ static ev_status check_only(const qualify *q, const bundle *b, ev_error *err) {
     return status;
 }
 
-/* The tasks' texts go into the manifest, so they stay until it is written. */
+static ev_status qualify_each(qualify *q, const bundle *b, ev_arena *arena, bundle_kernel *kernels,
+                              size_t count, task **tasks, ev_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_wanted(q, &kernels[i]))
+            EV_TRY(qualify_one(q, b, arena, &kernels[i], &tasks[i], err));
+    }
+    return EV_OK;
+}
+
+/* Where the machine fails on the way, what was judged before it is written all the same. The tasks'
+ * texts go into the manifest, so they stay until then. */
 static ev_status qualify_all(qualify *q, const bundle *b, ev_arena *arena, task **tasks,
                              const char *out, ev_error *err) {
     bundle_content content;
@@ -210,14 +220,18 @@ static ev_status qualify_all(qualify *q, const bundle *b, ev_arena *arena, task 
     bundle_kernel *kernels = EV_NEW_ARRAY(arena, bundle_kernel, content.kernel_count + 1);
     if (kernels == NULL)
         return ev_fail_memory(err, content.kernel_count * sizeof *kernels);
-    for (size_t i = 0; i < content.kernel_count; i++) {
+    for (size_t i = 0; i < content.kernel_count; i++)
         kernels[i] = content.kernels[i];
-        if (is_wanted(q, &kernels[i]))
-            EV_TRY(qualify_one(q, b, arena, &kernels[i], &tasks[i], err));
-    }
+    ev_status status = qualify_each(q, b, arena, kernels, content.kernel_count, tasks, err);
+    if (status == EV_BAD || (status == EV_INFRA && q->judged == 0))
+        return status;
     content.kernels = kernels;
     content.version = EVOKE_VERSION;
-    return bundle_write(out, &content, err);
+    EV_TRY(bundle_write(out, &content, err));
+    if (status == EV_INFRA)
+        return ev_wrap(err, status, "%s has the %zu variants that were judged before", out,
+                       q->judged);
+    return EV_OK;
 }
 
 static ev_status qualify_open(qualify *q, const bundle *b, const char *out, ev_error *err) {

@@ -23,7 +23,7 @@ typedef struct qualify {
 /* Runs every variant of the bundle at `path` beside its baseline and the task's other starts,
  * unmodified, at the cases it was validated at, and writes the bundle with what was found to `out`
  * (bundle_write). EV_BAD: a damaged bundle, no such kernel or device, a start that cannot be built,
- * a bad place. EV_INFRA: the machine failed; nothing is written. */
+ * a bad place. EV_INFRA: the machine failed; what was judged before is written. */
 ev_status qualify_bundle(qualify *q, const char *path, const char *out, ev_error *err) EV_CHECKED;
 
 #endif

@@ -73,6 +73,9 @@ ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *
 
 ev_status qualify_cases(const qualify_kernel *x, const bundle_variant *v,
                         const task_case *const **out, ev_error *err) {
+    if (v->case_count == 0)
+        return ev_fail(err, EV_BAD, "%s for %s: the manifest names no case it was validated at",
+                       x->t->name, v->gpu_id);
     const task_case **cases = EV_NEW_ARRAY(x->arena, const task_case *, v->case_count + 1);
     if (cases == NULL)
         return fail_memory(x, err);

@@ -27,7 +27,7 @@ typedef struct qualify_kernel {
 ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *lacks_baseline,
                                ev_error *err) EV_CHECKED;
 
-/* The cases of a variant as the task's. EV_BAD: the task has none of that name. */
+/* The cases of a variant as the task's. EV_BAD: none, or the task has none of that name. */
 ev_status qualify_cases(const qualify_kernel *x, const bundle_variant *v,
                         const task_case *const **out, ev_error *err) EV_CHECKED;
 

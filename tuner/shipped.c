@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,20 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_e
 
 /* ---- candidates ---- */
 
+void shipped_free(shipped *s) {
+    free(s->macros);
+    *s = (shipped){0};
+}
+
+static ev_status fail_macro(const task *t, const bundle_number *m, shipped *made, ev_error *err) {
+    shipped_free(made);
+    return ev_fail(err, EV_BAD, "task %s of the bundle: the macro %s cannot be %g", t->name,
+                   m->name, m->value);
+}
+
+/* Whole numbers are exact so far. */
+#define MACRO_MOST 9007199254740992.0
+
 ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_error *err) {
     const task_start *start = task_find_start(t, v->start);
     if (start == NULL)
@@ -35,6 +50,8 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
         return ev_fail_memory(err, v->launch.macro_count * sizeof *out->macros);
     for (size_t i = 0; i < v->launch.macro_count; i++) {
         const bundle_number *m = &v->launch.macros[i];
+        if (!(fabs(m->value) <= MACRO_MOST))
+            return fail_macro(t, m, out, err);
         out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
     }
     out->candidate = (candidate){.ptx = v->ptx,
@@ -44,11 +61,6 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .macros = out->macros,
                                  .macro_count = v->launch.macro_count};
     return EV_OK;
-}
-
-void shipped_free(shipped *s) {
-    free(s->macros);
-    *s = (shipped){0};
 }
 
 /* ---- launch rules ---- */

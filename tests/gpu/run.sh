@@ -11,7 +11,7 @@
 #   rank       rank correlation of modelled and measured times over at least 300 variants, with that
 #              description where there is one
 #   times      textbook and hand-tuned starts, and the vendor's own kernels by PyTorch where it is there
-#   tune       three minutes of evoke tune over the families; the winners measured again
+#   tune       three minutes of evoke tune over the families; the winners qualified on the device
 # A part that fails is said, and the next one runs. At most 9 minutes in all. Results are JSON in
 # FOLDER, together in FOLDER/results.json; a table comes last. What other parts left in FOLDER stays. --small runs a small task of its own
 # in place of those that ship: for the driver's stand-in, which runs every block.
@@ -137,14 +137,14 @@ part_tune() {
   step tune 215 tune.json "$evoke" tune "${tasks[@]}" --device "$device" "${tune_budget[@]}" \
     --records "$out/records.sqlite" --out "$out/bundle" --json
   [[ ! -d $out/bundle ]] ||
-    step "winners again" 30 winners.json "$evoke" check "$out/bundle" --device "$device" \
-      --split held-out --json
+    step "winners again" 30 winners.json "$evoke" qualify "$out/bundle" --device "$device" \
+      --out "$out/bundle-qualified" --seconds 25 --json
 }
 
 # What a part made before; other parts' results stay.
 declare -A makes=([agree]="goldens.json check-device.json check-vm.json"
   [calibrate]="calibrate.json gpu.json" [rank]=rank.json [times]=vendor.json
-  [tune]="tune.json winners.json bundle records.sqlite records.sqlite-wal records.sqlite-shm")
+  [tune]="tune.json winners.json bundle bundle-qualified records.sqlite records.sqlite-wal records.sqlite-shm")
 any_failed=0
 for part in ${parts//,/ }; do
   failed=0 why='' part_begin=$SECONDS
