@@ -469,6 +469,17 @@ static void gains_are_of_the_gpu(void **state) {
     bundle_close(b);
 }
 
+/* "manifest.json:LINE:COLUMN:" */
+static bool has_place(const char *text) {
+    const char *at = strstr(text, "manifest.json:");
+    for (int i = 0; i < 2 && at != NULL; i++) {
+        at = strchr(at, ':') + 1;
+        size_t digits = strspn(at, "0123456789");
+        at = digits > 0 && at[digits] == ':' ? at + digits : NULL;
+    }
+    return at != NULL;
+}
+
 static void hostile_qualifications_are_named(void **state) {
     (void)state;
     static const struct {
@@ -496,14 +507,20 @@ static void hostile_qualifications_are_named(void **state) {
         edit_manifest(in_folder("h"), rows[i].from, rows[i].to);
         bundle *b = NULL;
         ev_error err = {0};
-        int line = 0, column = 0;
         if (bundle_open(in_folder("h"), &b, &err) != EV_BAD)
             fail_msg("%s is taken", rows[i].to);
-        const char *place = strstr(err.text, "manifest.json:");
-        if (place == NULL || sscanf(place, "manifest.json:%d:%d:", &line, &column) != 2 ||
-            strstr(err.text, rows[i].words) == NULL)
+        if (!has_place(err.text) || strstr(err.text, rows[i].words) == NULL)
             fail_msg("'%s' is not in: %s", rows[i].words, err.text);
     }
+}
+
+/* ev_file_write would wait for the disk each time. */
+static bool write_fast(const char *path, const char *text, size_t length) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        return false;
+    bool whole = fwrite(text, 1, length, file) == length;
+    return fclose(file) == 0 && whole;
 }
 
 /* A manifest with random damage is opened or refused, and never trusted further. */
@@ -518,16 +535,13 @@ static void damaged_manifests_do_no_harm(void **state) {
     char *changed = malloc(length + 1);
     assert_non_null(changed);
     ev_pcg rng = ev_pcg_seed(20, 1);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 600; i++) {
         static const char letters[] = "0123456789-.e\",:{}[]truefalsn \\\x01\xff";
         memcpy(changed, text, length + 1);
         for (uint32_t k = ev_pcg_below(&rng, 3) + 1; k > 0; k--)
             changed[ev_pcg_below(&rng, (uint32_t)length)] =
                 letters[ev_pcg_below(&rng, sizeof letters - 1)];
-        FILE *file = fopen(path, "wb"); /* ev_file_write would wait for the disk each time */
-        assert_non_null(file);
-        assert_int_equal(fwrite(changed, 1, length, file), length);
-        assert_int_equal(fclose(file), 0);
+        assert_true(write_fast(path, changed, length));
         bundle *b = NULL;
         ev_error err = {0};
         ev_status status = bundle_open(in_folder("m"), &b, &err);
@@ -543,7 +557,7 @@ static void damaged_manifests_do_no_harm(void **state) {
                EV_OK);
         bundle_close(b);
     }
-    assert_true(refused > 1000 && refused < 3000);
+    assert_true(refused > 200 && refused < 600);
     free(changed);
     free(text);
 }
