@@ -175,9 +175,9 @@ static void expect_verdict(const json_t *json, const char *verdict, const char *
 }
 
 /* What a scheduler gets of the bundle's only kernel for a size. */
-static bundle_choice resolve(const bundle *b, const char *gpu, int sm, double n) {
+static bundle_choice resolve(const bundle *b, const char *id, int sm, double n) {
     const bundle_number shape = {"n", false, n};
-    const bundle_request request = {"scale", gpu, sm, &shape, 1};
+    const bundle_request request = {"scale", id, sm, &shape, 1};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
@@ -415,7 +415,7 @@ static void faults_are_the_variants(void **state) {
 /* The baseline's own launch: the machine is to blame, and nothing is written. */
 static void a_failing_machine_is_no_verdict(void **state) {
     (void)state;
-    (void)ev_dir_remove(cli_path("out"), NULL);
+    assert_int_equal(ev_dir_remove(cli_path("out"), NULL), EV_OK);
     inject("launch:1=address;cuCtxCreate_v2:2=700");
     ev_proc_result r =
         CLI_RUN("qualify", cli_path("good"), "--device", "cuda:0", "--out", cli_path("out"));

@@ -249,10 +249,10 @@ static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
 static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
                                const bundle_variant *list, size_t length, const char *role,
                                size_t *count, ev_error *err) {
-    char gpu[SHIPPED_GPU_BYTES];
+    char gpu_id[SHIPPED_GPU_BYTES];
     for (size_t i = 0; i < length; i++) {
-        EV_TRY(gpu_of(c, &list[i], gpu, err));
-        const char *why = bundle_disabled(&list[i], gpu);
+        EV_TRY(gpu_of(c, &list[i], gpu_id, err));
+        const char *why = bundle_disabled(&list[i], gpu_id);
         if (why != NULL) {
             add_disabled(c, k, &list[i], role, why);
             continue;

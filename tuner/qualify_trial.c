@@ -43,7 +43,7 @@ static bool is_over(const trial_job *j) {
 }
 
 static void set_reason(trial_row *row, const char *reason) {
-    (void)snprintf(row->reason, sizeof row->reason, "%s", reason);
+    (void)snprintf(row->reason, sizeof row->reason, "%.*s", QUALIFY_REASON_BYTES - 1, reason);
 }
 
 static void fill_row(const fitness_verdict *v, const task_case *at, trial_row *row) {
@@ -228,8 +228,8 @@ static void blame(board *shared, const char *how) {
     row->stopped = GATE_SAFE;
     row->done = shared->result.complete = true;
     (void)snprintf(row->reason, sizeof row->reason,
-                   "its process was lost, %d times of %d, while the baseline runs: %s", ATTEMPTS,
-                   ATTEMPTS, how);
+                   "its process was lost, %d times of %d, while the baseline runs: %.300s",
+                   ATTEMPTS, ATTEMPTS, how);
 }
 
 /* A failure that the page tells of stands, however the child ended; a start that takes it down
