@@ -154,9 +154,9 @@ static void plant_slow(const char *name) {
     ev_str_free(&text);
 }
 
-static json_t *qualify(const char *name, const char *device, const char *out, int exit_code) {
+static json_t *qualify(const char *name, const char *on, const char *out, int exit_code) {
     return cli_json(
-        CLI_RUN("qualify", cli_path(name), "--device", device, "--out", cli_path(out), "--json"),
+        CLI_RUN("qualify", cli_path(name), "--device", on, "--out", cli_path(out), "--json"),
         exit_code);
 }
 

@@ -119,7 +119,7 @@ void stand_close(stand *s) {
     *s = (stand){0};
 }
 
-static ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) {
+ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) {
     score *ignored = calloc(1, sizeof *ignored);
     if (ignored == NULL)
         return ev_fail_memory(err, sizeof *ignored);

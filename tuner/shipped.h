@@ -41,6 +41,8 @@ typedef struct stand {
     fitness *fitness;
 } stand;
 
+/* Puts the task on a device that is open. */
+ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) EV_CHECKED;
 ev_status stand_open(const char *device_id, const task *t, const candidate *baseline, stand *out,
                      ev_error *err) EV_CHECKED;
 void stand_close(stand *s);
