@@ -76,7 +76,7 @@ static ev_status read_answer(int fd, pid_t pid, double seconds, ev_str *all, ev_
         int ready = poll(&watched, 1, left > 0 ? (int)(fmin(left, 1e5) * 1000) + 1 : 0);
         if (ready == 0 && left <= 0) {
             (void)kill(pid, SIGKILL);
-            return ev_fail(err, EV_BAD, "its process took longer than %.0f s: it hangs", seconds);
+            return ev_fail(err, EV_BAD, "building took longer than %.0f s: it hangs", seconds);
         }
         ssize_t got = ready > 0 ? read(fd, buffer, sizeof buffer) : -1;
         if (ready == 0)
@@ -93,9 +93,9 @@ static ev_status read_answer(int fd, pid_t pid, double seconds, ev_str *all, ev_
 
 static ev_status fail_death(int ended, ev_error *err) {
     if (WIFSIGNALED(ended))
-        return ev_fail(err, EV_BAD, "its process died of signal %d (%s)", WTERMSIG(ended),
+        return ev_fail(err, EV_BAD, "building died of signal %d (%s)", WTERMSIG(ended),
                        strsignal(WTERMSIG(ended)));
-    return ev_fail(err, EV_BAD, "its process ended without an answer");
+    return ev_fail(err, EV_BAD, "building ended without an answer");
 }
 
 static ev_status take_answer(const ev_str *all, int ended, ev_str *out, ev_error *err) {
