@@ -2,6 +2,7 @@
 #include "bundle/manifest.h"
 
 #include "base/str.h"
+#include "bundle/reader.h"
 
 #include <assert.h>
 #include <math.h>
@@ -129,6 +130,57 @@ static json_t *ranges_json(const bundle_variant *v) {
     return array;
 }
 
+/* ---- qualifications ---- */
+
+static const char *kind_word(bool modelled) {
+    return modelled ? "modelled" : "measured";
+}
+
+static void set_time(json_t *object, const char *key, const bundle_time *t) {
+    if (t->ns > 0)
+        (void)json_object_set_new(
+            object, key,
+            json_pack("{s:f, s:f, s:f}", "ns", t->ns, "low_ns", t->low_ns, "high_ns", t->high_ns));
+}
+
+static json_t *trial_json(const bundle_trial *t) {
+    json_t *object =
+        json_pack("{s:s, s:s}", "case", t->name, "verdict", bundle_verdict_name(t->verdict));
+    if (t->error >= 0)
+        (void)json_object_set_new(object, "error", json_real(t->error));
+    set_time(object, "variant", &t->variant);
+    set_time(object, "baseline", &t->baseline);
+    if (t->start_name != NULL) {
+        set_time(object, "beside_start", &t->beside_start);
+        set_time(object, "start", &t->start);
+        (void)json_object_set_new(object, "start_name", json_string(t->start_name));
+    }
+    return object;
+}
+
+static json_t *qualified_json(const bundle_qualified *q) {
+    json_t *cases = json_array();
+    for (size_t i = 0; i < q->trial_count; i++)
+        (void)json_array_append_new(cases, trial_json(&q->trials[i]));
+    json_t *object = json_pack("{s:{s:s, s:s, s:i}, s:s, s:s, s:s, s:o}", "gpu", "id", q->gpu_id,
+                               "name", q->gpu_name, "sm", q->sm, "driver", q->driver, "time_kind",
+                               kind_word(q->modelled), "verdict", bundle_verdict_name(q->verdict),
+                               "cases", cases);
+    if (q->reason[0] != '\0')
+        (void)json_object_set_new(object, "reason", json_string(q->reason));
+    return object;
+}
+
+static void set_qualified(json_t *object, const bundle_variant *v) {
+    json_t *array = v->qualified_count > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < v->qualified_count; i++)
+        (void)json_array_append_new(array, qualified_json(&v->qualified[i]));
+    if (array != NULL)
+        (void)json_object_set_new(object, "qualified", array);
+    if (v->disabled != NULL)
+        (void)json_object_set_new(object, "disabled", json_string(v->disabled));
+}
+
 /* ---- variants and kernels ---- */
 
 static ev_status text_json(const char *what, const char *text, json_t **out, ev_error *err) {
@@ -172,13 +224,16 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
     for (size_t i = 0; i < v->case_count; i++)
         (void)json_array_append_new(cases, case_json(&v->cases[i]));
     ev_sha256 sha256 = ev_sha256_of(v->ptx, v->ptx_bytes);
-    *out = json_pack(
-        "{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}", "sha256",
-        sha256.hex, "entry", v->entry, "start", v->start, "launch", launch_json(&v->launch), "gpu",
-        "id", v->gpu_id, "name", v->gpu_name, "sm", v->sm, "resources", resources_json(v),
-        "time_kind", v->modelled ? "modelled" : "measured", "error", v->error, "tolerance",
-        v->tolerance, "cases", cases, "ranges", ranges_json(v), "provenance", provenance);
-    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
+    *out = json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
+                     "sha256", sha256.hex, "entry", v->entry, "start", v->start, "launch",
+                     launch_json(&v->launch), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
+                     v->sm, "resources", resources_json(v), "time_kind", kind_word(v->modelled),
+                     "error", v->error, "tolerance", v->tolerance, "cases", cases, "ranges",
+                     ranges_json(v), "provenance", provenance);
+    if (*out == NULL)
+        return ev_fail_memory(err, 1);
+    set_qualified(*out, v);
+    return EV_OK;
 }
 
 /* The order of rows: GPU, then hash. */
@@ -234,16 +289,23 @@ static json_t *arguments_json(const bundle_kernel *k) {
 }
 
 static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err) {
-    json_t *baselines = NULL, *variants = NULL;
-    EV_TRY(variants_json(k->baselines, k->baseline_count, &baselines, err));
-    ev_status status = variants_json(k->variants, k->variant_count, &variants, err);
+    json_t *baselines = NULL, *variants = NULL, *starts = NULL;
+    ev_status status = variants_json(k->baselines, k->baseline_count, &baselines, err);
+    if (status == EV_OK)
+        status = variants_json(k->variants, k->variant_count, &variants, err);
+    if (status == EV_OK && k->start_count > 0)
+        status = variants_json(k->starts, k->start_count, &starts, err);
     if (status != EV_OK) {
         json_decref(baselines);
+        json_decref(variants);
         return status;
     }
     *out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "kernel", k->name, "family",
                      k->family, "doc", k->doc, "task", k->task, "task_sha256", k->task_sha256,
                      "arguments", arguments_json(k), "baselines", baselines, "variants", variants);
+    if (*out != NULL && starts != NULL)
+        (void)json_object_set(*out, "starts", starts);
+    json_decref(starts);
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }
 
@@ -287,6 +349,7 @@ static json_t *files_json(const bundle_content *content) {
         const bundle_kernel *k = &content->kernels[i];
         add_ptx(files, k->baselines, k->baseline_count);
         add_ptx(files, k->variants, k->variant_count);
+        add_ptx(files, k->starts, k->start_count);
     }
     return files;
 }

@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One walk over the manifest. Texts of the values are borrowed from the document. */
-typedef struct reading {
-    bundle *b;
-    const ev_json *doc;
-    ev_arena *arena;
-    ev_error *err;
-} reading;
-
 /* ---- files ---- */
 
 /* A path of the manifest must stay inside the bundle. */
@@ -33,8 +25,8 @@ static bool is_inside(const char *path) {
     return true;
 }
 
-static ev_status read_inside(const bundle *b, const char *path, char **data, size_t *bytes,
-                             ev_error *err) {
+ev_status reading_file(const bundle *b, const char *path, char **data, size_t *bytes,
+                       ev_error *err) {
     char *whole = ev_path_join(b->path, path);
     if (whole == NULL)
         return ev_fail_memory(err, strlen(path));
@@ -50,7 +42,7 @@ static ev_status verify_file(const reading *r, const char *path, const json_t *f
     char *data = NULL;
     size_t bytes = 0;
     if (status == EV_OK)
-        status = read_inside(r->b, path, &data, &bytes, r->err);
+        status = reading_file(r->b, path, &data, &bytes, r->err);
     if (status != EV_OK)
         return ev_wrap(r->err, status, "the bundle %s is damaged", r->b->path);
     ev_sha256 found = ev_sha256_of(data, bytes);
@@ -114,12 +106,12 @@ static ev_status read_texts(const reading *r, const json_t *array, const char *w
     return EV_OK;
 }
 
-static char *join(const reading *r, const char *where, const char *key) {
+char *reading_join(const reading *r, const char *where, const char *key) {
     char *text = ev_arena_printf(r->arena, "%s.%s", where, key);
     return text != NULL ? text : "";
 }
 
-static char *member(const reading *r, const char *where, const char *key, size_t index) {
+char *reading_member(const reading *r, const char *where, const char *key, size_t index) {
     char *text =
         ev_arena_printf(r->arena, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
     return text != NULL ? text : "";
@@ -129,7 +121,7 @@ static char *member(const reading *r, const char *where, const char *key, size_t
 static ev_status checked(const reading *r, manifest_object kind, const json_t *object,
                          const char *where, const char *key, const json_t **out) {
     *out = get(object, key);
-    return manifest_check(r->doc, kind, *out, join(r, where, key), r->err);
+    return manifest_check(r->doc, kind, *out, reading_join(r, where, key), r->err);
 }
 
 static uint32_t word_of(const json_t *object, const char *key) {
@@ -143,10 +135,10 @@ static ev_status read_launch(const reading *r, const json_t *object, const char 
                              bundle_launch *out) {
     const json_t *l = NULL;
     EV_TRY(checked(r, MANIFEST_LAUNCH, object, where, "launch", &l));
-    EV_TRY(read_texts(r, get(l, "grid"), join(r, where, "launch.grid"), 3, out->grid));
-    EV_TRY(read_texts(r, get(l, "block"), join(r, where, "launch.block"), 3, out->block));
+    EV_TRY(read_texts(r, get(l, "grid"), reading_join(r, where, "launch.grid"), 3, out->grid));
+    EV_TRY(read_texts(r, get(l, "block"), reading_join(r, where, "launch.block"), 3, out->block));
     out->shared = ev_json_text(l, "shared", "0");
-    return read_numbers(r, get(l, "macros"), join(r, where, "launch.macros"), &out->macros,
+    return read_numbers(r, get(l, "macros"), reading_join(r, where, "launch.macros"), &out->macros,
                         &out->macro_count);
 }
 
@@ -160,7 +152,7 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
     out->high_ns = ev_json_number(object, "high_ns", 0);
     out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
     out->error = ev_json_number(object, "error", -1);
-    return read_numbers(r, get(object, "shape"), join(r, where, "shape"), &out->shape,
+    return read_numbers(r, get(object, "shape"), reading_join(r, where, "shape"), &out->shape,
                         &out->shape_count);
 }
 
@@ -185,9 +177,11 @@ static ev_status read_cases(const reading *r, const json_t *object, const char *
     out->cases = all;
     out->ranges = bounds;
     for (size_t i = 0; i < json_array_size(cases); i++, out->case_count++)
-        EV_TRY(read_case(r, json_array_get(cases, i), member(r, where, "cases", i), &all[i]));
+        EV_TRY(
+            read_case(r, json_array_get(cases, i), reading_member(r, where, "cases", i), &all[i]));
     for (size_t i = 0; i < json_array_size(ranges); i++, out->range_count++)
-        EV_TRY(read_range(r, json_array_get(ranges, i), member(r, where, "ranges", i), &bounds[i]));
+        EV_TRY(read_range(r, json_array_get(ranges, i), reading_member(r, where, "ranges", i),
+                          &bounds[i]));
     return EV_OK;
 }
 
@@ -211,7 +205,7 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
     if (edits == NULL)
         return ev_fail_memory(r->err, out->edit_count * sizeof *edits);
     out->edits = edits;
-    return read_texts(r, get(p, "edits"), join(r, where, "provenance.edits"), 0, edits);
+    return read_texts(r, get(p, "edits"), reading_join(r, where, "provenance.edits"), 0, edits);
 }
 
 static ev_status read_machine(const reading *r, const json_t *object, const char *where,
@@ -238,10 +232,10 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
         return ev_fail_memory(r->err, 1);
     const json_t *facts = get(get(r->doc->root, "files"), path);
     if (facts == NULL || strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
-        return ev_json_fail(r->doc, join(r, where, "sha256"), r->err,
+        return ev_json_fail(r->doc, reading_join(r, where, "sha256"), r->err,
                             "the files of the bundle do not have this PTX");
     char *data = NULL;
-    EV_TRY(read_inside(r->b, path, &data, &out->ptx_bytes, r->err));
+    EV_TRY(reading_file(r->b, path, &data, &out->ptx_bytes, r->err));
     out->ptx = ev_arena_strndup(r->arena, data, out->ptx_bytes);
     out->sha256 = ev_sha256_of(data, out->ptx_bytes);
     free(data);
@@ -266,6 +260,7 @@ static ev_status read_variant(const reading *r, const json_t *object, const char
     EV_TRY(read_machine(r, object, where, out));
     EV_TRY(read_cases(r, object, where, out));
     EV_TRY(read_provenance(r, object, where, out));
+    EV_TRY(reading_qualified(r, object, where, out));
     return read_ptx(r, object, where, out);
 }
 
@@ -278,7 +273,8 @@ static ev_status read_variants(const reading *r, const json_t *kernel, const cha
     *count = json_array_size(array);
     *out = all;
     for (size_t i = 0; i < *count; i++)
-        EV_TRY(read_variant(r, json_array_get(array, i), member(r, where, key, i), &all[i]));
+        EV_TRY(
+            read_variant(r, json_array_get(array, i), reading_member(r, where, key, i), &all[i]));
     return EV_OK;
 }
 
@@ -294,8 +290,8 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
     out->arguments = all;
     for (size_t i = 0; i < out->argument_count; i++) {
         const json_t *a = json_array_get(array, i);
-        EV_TRY(
-            manifest_check(r->doc, MANIFEST_ARGUMENT, a, member(r, where, "arguments", i), r->err));
+        EV_TRY(manifest_check(r->doc, MANIFEST_ARGUMENT, a,
+                              reading_member(r, where, "arguments", i), r->err));
         all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
                                    ev_json_text(a, "type", ""), ev_json_text(a, "expression", "")};
     }
@@ -311,11 +307,12 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
     out->task = ev_json_text(object, "task", "");
     out->task_sha256 = ev_json_text(object, "task_sha256", "");
     if (get(get(r->doc->root, "files"), out->task) == NULL)
-        return ev_json_fail(r->doc, join(r, where, "task"), r->err,
+        return ev_json_fail(r->doc, reading_join(r, where, "task"), r->err,
                             "the files of the bundle do not have '%s'", out->task);
     EV_TRY(read_arguments(r, object, where, out));
     EV_TRY(read_variants(r, object, where, "baselines", &out->baselines, &out->baseline_count));
-    return read_variants(r, object, where, "variants", &out->variants, &out->variant_count);
+    EV_TRY(read_variants(r, object, where, "variants", &out->variants, &out->variant_count));
+    return read_variants(r, object, where, "starts", &out->starts, &out->start_count);
 }
 
 /* The version comes first: another one may have other keys. */
@@ -343,7 +340,7 @@ static ev_status read_manifest(const reading *r) {
     if (r->b->kernels == NULL)
         return ev_fail_memory(r->err, r->b->kernel_count * sizeof(bundle_kernel));
     for (size_t i = 0; i < r->b->kernel_count; i++)
-        EV_TRY(read_kernel(r, json_array_get(array, i), member(r, "", "kernels", i),
+        EV_TRY(read_kernel(r, json_array_get(array, i), reading_member(r, "", "kernels", i),
                            &r->b->kernels[i]));
     return EV_OK;
 }

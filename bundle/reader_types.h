@@ -45,6 +45,43 @@ typedef struct bundle_case {
     double error;               /* relative L2; negative: the records do not say */
 } bundle_case;
 
+/* A time in ns with its interval of 95 %; where times are modelled, all three are alike. ns 0: not
+ * timed. */
+typedef struct bundle_time {
+    double ns, low_ns, high_ns;
+} bundle_time;
+
+/* What a qualification found: one row each of bundle/reader_verdicts.def. */
+typedef enum bundle_verdict {
+#define BUNDLE_VERDICT(id, name, meaning) BUNDLE_VERDICT_##id,
+#include "bundle/reader_verdicts.def"
+#undef BUNDLE_VERDICT
+    BUNDLE_VERDICT_COUNT
+} bundle_verdict;
+
+/* One case of a qualification. The variant was timed twice, by turns with the baseline (`variant`)
+ * and by turns with the fastest unmodified start that is not the baseline (`beside_start`). */
+typedef struct bundle_trial {
+    const char *name;
+    bundle_verdict verdict;
+    bundle_time variant, baseline;
+    bundle_time beside_start, start;
+    const char *start_name; /* NULL: the task has no other start, or the case is not timed */
+    double error;           /* relative L2; negative: not known */
+} bundle_trial;
+
+/* A variant's qualification on one GPU, by `evoke qualify`. */
+typedef struct bundle_qualified {
+    const char *gpu_id, *gpu_name; /* as of a variant */
+    int sm;
+    const char *driver; /* "" where there is none */
+    bool modelled;
+    bundle_verdict verdict;
+    const char *reason; /* "" where it passed */
+    const bundle_trial *trials;
+    size_t trial_count;
+} bundle_qualified;
+
 /* Grid, block and dynamic shared memory are expressions (kernels/expr.h) over the shape, the scalar
  * arguments and the macros. */
 typedef struct bundle_launch {
@@ -74,6 +111,9 @@ typedef struct bundle_variant {
     size_t edit_count;
     uint64_t seed;
     const char *versions; /* JSON */
+    const bundle_qualified *qualified;
+    size_t qualified_count;
+    const char *disabled; /* why it is handed out nowhere; NULL: it is */
 } bundle_variant;
 
 typedef struct bundle_argument {
@@ -91,6 +131,8 @@ typedef struct bundle_kernel {
     size_t baseline_count;
     const bundle_variant *variants;
     size_t variant_count;
+    const bundle_variant *starts; /* unmodified, for GPUs on which a variant is disabled */
+    size_t start_count;
 } bundle_kernel;
 
 /* A file to go along, such as a task's source. */

@@ -67,19 +67,6 @@ static bool rung_of(const bundle_variant *v, const bundle_request *request, bund
     return true;
 }
 
-/* Logarithm of the geometric mean of the speed-ups over the timed cases. */
-static double gain_of(const bundle_variant *v) {
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < v->case_count; i++) {
-        if (v->cases[i].ns > 0 && v->cases[i].baseline_ns > 0) {
-            sum += log(v->cases[i].baseline_ns / v->cases[i].ns);
-            count++;
-        }
-    }
-    return count > 0 ? sum / (double)count : 0;
-}
-
 /* The newest instruction set that the GPU can run. */
 static const bundle_variant *find_baseline(const bundle_kernel *k, int sm) {
     const bundle_variant *best = NULL;
@@ -101,30 +88,76 @@ static ev_status fail_kernel(const bundle *b, const char *kernel, ev_error *err)
     return status;
 }
 
+/* The best of a list; a disabled one that is better than it goes to `passed_over`. */
+typedef struct pick {
+    const bundle_variant *variant;
+    bundle_rung rung;
+} pick;
+
+static bool is_better(const bundle_request *request, const bundle_variant *v, bundle_rung rung,
+                      const pick *than) {
+    if (than->variant == NULL || rung != than->rung)
+        return than->variant == NULL || rung < than->rung;
+    return bundle_gain(v, request->gpu) > bundle_gain(than->variant, request->gpu);
+}
+
+static ev_status choose(const bundle_variant *list, size_t count, const bundle_request *request,
+                        pick *best, pick *disabled, ev_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        const bundle_variant *v = &list[i];
+        bundle_rung rung = BUNDLE_RUNG_BASELINE;
+        bool fits = false;
+        EV_TRY(shape_fits(v, request, &fits, err));
+        if (!fits || !rung_of(v, request, &rung))
+            continue;
+        pick *place = bundle_disabled(v, request->gpu) != NULL ? disabled : best;
+        if (is_better(request, v, rung, place))
+            *place = (pick){v, rung};
+    }
+    return EV_OK;
+}
+
+/* Only where it qualified: of an unmodified start nothing else is known. */
+static ev_status choose_start(const bundle_kernel *k, const bundle_request *request, pick *best,
+                              ev_error *err) {
+    pick ignored = {0};
+    for (size_t i = 0; i < k->start_count; i++) {
+        if (bundle_qualification(&k->starts[i], request->gpu) != NULL)
+            EV_TRY(choose(&k->starts[i], 1, request, best, &ignored, err));
+    }
+    return EV_OK;
+}
+
+static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
+    return ev_fail(err, EV_BAD,
+                   "%s: the bundle %s has nothing that compute capability %d.%d can run; export "
+                   "for that GPU",
+                   request->kernel, bundle_path(b), request->sm / 10, request->sm % 10);
+}
+
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) {
     const bundle_kernel *k = bundle_find(b, request->kernel);
     if (k == NULL)
         return fail_kernel(b, request->kernel, err);
-    bundle_choice best = {k, NULL, BUNDLE_RUNG_BASELINE};
-    for (size_t i = 0; i < k->variant_count; i++) {
-        const bundle_variant *v = &k->variants[i];
-        bundle_rung rung;
-        bool fits = false;
-        EV_TRY(shape_fits(v, request, &fits, err));
-        if (!fits || !rung_of(v, request, &rung))
-            continue;
-        if (rung < best.rung || (rung == best.rung && gain_of(v) > gain_of(best.variant)))
-            best = (bundle_choice){k, v, rung};
+    pick best = {0}, start = {0}, disabled = {0};
+    EV_TRY(choose(k->variants, k->variant_count, request, &best, &disabled, err));
+    EV_TRY(choose_start(k, request, &start, err));
+    bundle_choice made = {.kernel = k, .variant = best.variant, .rung = best.rung};
+    if (disabled.variant != NULL && is_better(request, disabled.variant, disabled.rung, &best)) {
+        made.passed_over = disabled.variant;
+        made.why = bundle_disabled(disabled.variant, request->gpu);
     }
-    if (best.variant == NULL)
-        best.variant = find_baseline(k, request->sm);
-    if (best.variant == NULL)
-        return ev_fail(
-            err, EV_BAD,
-            "%s: the bundle %s has nothing that compute capability %d.%d can run; export "
-            "for that GPU",
-            request->kernel, bundle_path(b), request->sm / 10, request->sm % 10);
-    *out = best;
+    if (made.variant == NULL) {
+        made.variant = start.variant;
+        made.rung = BUNDLE_RUNG_START;
+    }
+    if (made.variant == NULL) {
+        made.variant = find_baseline(k, request->sm);
+        made.rung = BUNDLE_RUNG_BASELINE;
+    }
+    if (made.variant == NULL)
+        return fail_capability(b, request, err);
+    *out = made;
     return EV_OK;
 }

@@ -141,6 +141,7 @@ static ev_status write_all(const char *folder, const bundle_content *content, ev
         const bundle_kernel *k = &content->kernels[i];
         EV_TRY(write_variants(folder, k->baselines, k->baseline_count, err));
         EV_TRY(write_variants(folder, k->variants, k->variant_count, err));
+        EV_TRY(write_variants(folder, k->starts, k->start_count, err));
     }
     return write_manifest(folder, content, err);
 }

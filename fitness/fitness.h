@@ -121,11 +121,18 @@ typedef struct fitness_verdict {
     double normalised;
     double tolerance; /* the task's relative L2 */
     double ns;        /* timed cases */
+    double low_ns, high_ns;
+    /* The baseline's, by turns with it where times are measured. */
+    double baseline_ns, baseline_low_ns, baseline_high_ns;
+    gate stopped; /* EMIT: refused, SAFE: ended by a fault, ACCURATE: wrong; GATE_NONE: ok */
     char reason[600];
 } fitness_verdict;
 
 ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
                         ev_error *err) EV_CHECKED;
+/* Runs the baseline at a case, unless it was: fitness_check does so first, and its EV_BAD may be of
+ * either. EV_BAD: the baseline traps there or disagrees with its oracle. */
+ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) EV_CHECKED;
 
 /* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
 double fitness_baseline_ns(const fitness *f, const char *case_name);

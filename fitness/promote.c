@@ -221,12 +221,27 @@ ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *
 
 /* ---- one case ---- */
 
-static void fill_verdict(const fit_result *r, const fitness *f, fitness_verdict *out) {
+static gate stopped_at(const fit_result *r) {
+    if (r->ok)
+        return GATE_NONE;
+    return r->ran ? GATE_ACCURATE : GATE_SAFE;
+}
+
+static void fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
+                         fitness_verdict *out) {
+    const device_timing *own = &r->run.timing, *base = &r->run.baseline;
+    bool by_turns = base->samples > 0;
     *out = (fitness_verdict){.ok = r->ok,
                              .error = r->accuracy.relative_l2,
                              .normalised = r->accuracy.normalised,
                              .tolerance = f->t->tolerance.relative_l2,
-                             .ns = r->run.timing.ns};
+                             .ns = own->ns,
+                             .low_ns = own->low_ns,
+                             .high_ns = own->high_ns,
+                             .baseline_ns = by_turns ? base->ns : c->baseline.ns,
+                             .baseline_low_ns = by_turns ? base->low_ns : c->baseline.ns,
+                             .baseline_high_ns = by_turns ? base->high_ns : c->baseline.ns,
+                             .stopped = stopped_at(r)};
     (void)snprintf(out->reason, sizeof out->reason, "%s", r->reason);
 }
 
@@ -239,7 +254,7 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
         return ev_fail_memory(err, sizeof *r);
     ev_status status = fit_try_case(f, c, trial, 0, r, err);
     if (status == EV_OK)
-        fill_verdict(r, f, out);
+        fill_verdict(r, c, f, out);
     free(r);
     return status;
 }
@@ -255,11 +270,17 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
     if (s.stopped == GATE_NONE)
         EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
     if (s.stopped != GATE_NONE) {
-        *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2};
+        *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2, .stopped = s.stopped};
         (void)snprintf(out->reason, sizeof out->reason, "%s", s.reason);
         return EV_OK;
     }
     ev_status status = check_loaded(f, &trial, at, out, err);
     device_unload(trial.kernel);
     return status;
+}
+
+ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    return fit_need_baseline(f, c, err);
 }

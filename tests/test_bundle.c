@@ -2,6 +2,7 @@
  * variant is never picked outside the shapes it was validated for. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/pcg.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
 #include "bundle/reader.h"
@@ -88,8 +89,10 @@ static ev_status write_sample(const char *path, bool other_order, ev_error *err)
     static const bundle_argument arguments[] = {{"x", "in", "f32", "N"},
                                                 {"n", "scalar", "u32", "N"}};
     bundle_kernel two[2] = {
-        {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2},
-        {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0},
+        {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2, NULL,
+         0},
+        {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0,
+         NULL, 0},
     };
     if (other_order) {
         bundle_kernel first = two[0];
@@ -294,6 +297,271 @@ static void bad_manifests_are_named(void **state) {
     open_fails(in_folder("f"), "leads out of the bundle");
 }
 
+/* ---- qualifications ---- */
+
+#define PTX_START "// start\n"
+
+static const bundle_trial passed[] = {
+    {.name = "small",
+     .variant = {100, 99, 101},
+     .baseline = {300, 299, 301},
+     .beside_start = {102, 101, 103},
+     .start = {150, 149, 151},
+     .start_name = "hand",
+     .error = 0.25},
+    {.name = "large", .error = -1},
+};
+
+static bundle_qualified qualified(const char *gpu, bool modelled, bundle_verdict verdict) {
+    return (bundle_qualified){.gpu_id = gpu,
+                              .gpu_name = gpu,
+                              .sm = 90,
+                              .driver = modelled ? "" : "CUDA driver 13.0",
+                              .modelled = modelled,
+                              .verdict = verdict,
+                              .reason = verdict == BUNDLE_VERDICT_PASS ? "" : "it is slower",
+                              .trials = passed,
+                              .trial_count = 2};
+}
+
+/* The sample, with the h200's variant qualified so, and a start beside it. */
+static void write_qualified(const char *path, const bundle_qualified *list, size_t count) {
+    write_ok(in_folder("q"), false);
+    bundle *b = open_ok(in_folder("q"));
+    ev_arena *arena = ev_arena_new();
+    bundle_content content;
+    ev_error err = {0};
+    assert_int_equal(bundle_content_of(b, arena, &content, &err), EV_OK);
+    bundle_kernel kernels[2] = {content.kernels[0], content.kernels[1]};
+    bundle_variant variants[2] = {kernels[0].variants[0], kernels[0].variants[1]};
+    bundle_variant start = variant_of(PTX_START, "h200", "NVIDIA H200", 90);
+    bundle_qualified good = qualified("h200", false, BUNDLE_VERDICT_PASS);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(bundle_qualify(arena, &variants[1], &list[i], &err), EV_OK);
+    assert_int_equal(bundle_qualify(arena, &start, &good, &err), EV_OK);
+    kernels[0].variants = variants;
+    kernels[0].starts = &start;
+    kernels[0].start_count = 1;
+    content.kernels = kernels;
+    if (bundle_write(path, &content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    ev_arena_free(arena);
+    bundle_close(b);
+}
+
+static void unchanged_content_gives_the_same_bytes(void **state) {
+    (void)state;
+    write_ok(in_folder("b"), false);
+    bundle *b = open_ok(in_folder("b"));
+    ev_arena *arena = ev_arena_new();
+    bundle_content content;
+    ev_error err = {0};
+    assert_int_equal(bundle_content_of(b, arena, &content, &err), EV_OK);
+    assert_int_equal(bundle_write(in_folder("same"), &content, &err), EV_OK);
+    ev_arena_free(arena);
+    bundle_close(b);
+    char *one = read_text(in_folder("b/manifest.json")),
+         *two = read_text(in_folder("same/manifest.json"));
+    assert_string_equal(one, two);
+    assert_null(strstr(one, "qualified"));
+    free(one);
+    free(two);
+    bundle_close(open_ok(in_folder("same")));
+}
+
+static void qualifications_are_read_back(void **state) {
+    (void)state;
+    const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
+    write_qualified(in_folder("q"), list, 1);
+    bundle *b = open_ok(in_folder("q"));
+    const bundle_kernel *k = bundle_find(b, "add");
+    const bundle_variant *v = &k->variants[1];
+    assert_string_equal(v->disabled, "it is slower");
+    assert_int_equal(v->qualified_count, 1);
+    const bundle_qualified *q = &v->qualified[0];
+    assert_string_equal(q->driver, "CUDA driver 13.0");
+    assert_true(!q->modelled && q->verdict == BUNDLE_VERDICT_SLOWER && q->sm == 90);
+    assert_int_equal(q->trial_count, 2);
+    assert_true(q->trials[0].beside_start.ns == 102 && q->trials[0].start.high_ns == 151);
+    assert_string_equal(q->trials[0].start_name, "hand");
+    assert_true(q->trials[1].variant.ns == 0 && q->trials[1].error < 0);
+    assert_null(k->variants[0].disabled);
+    assert_int_equal(k->start_count, 1);
+    bundle_close(b);
+}
+
+/* A disabled one is skipped, and said: on its GPU a start that qualified there stands in, on others
+ * the baseline. */
+static void disabled_variants_are_passed_over(void **state) {
+    (void)state;
+    bundle *b = open_ok(in_folder("q"));
+    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
+    /* the a100's, which is not disabled, is on a lower rung */
+    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
+    assert_string_equal(c.passed_over->ptx, PTX_H200);
+    assert_string_equal(c.why, "it is slower");
+    bundle_close(b);
+    const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
+    write_qualified(in_folder("q"), list, 1);
+    edit_manifest(in_folder("q"), "\"variants\": [\n        {",
+                  "\"variants\": [\n        {\n \"disabled\": \"by hand\",");
+    b = open_ok(in_folder("q"));
+    c = resolve_ok(b, "h200", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_START);
+    assert_string_equal(c.variant->ptx, PTX_START);
+    c = resolve_ok(b, "h100", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_string_equal(c.passed_over->ptx, PTX_H200);
+    c = resolve_ok(b, "h200", 90, 512, 0.3); /* outside of all shapes: nothing was passed over */
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_null(c.passed_over);
+    bundle_close(b);
+}
+
+/* Which result counts: of one GPU the measured one; elsewhere, whether any passes. */
+static void measured_results_come_before_modelled(void **state) {
+    (void)state;
+    static const bundle_verdict pass = BUNDLE_VERDICT_PASS, slow = BUNDLE_VERDICT_SLOWER;
+    const struct {
+        bundle_qualified list[3];
+        size_t count, kept;
+        bool here, there, disabled; /* handed out on h200, on another GPU; nowhere */
+    } rows[] = {
+        {{qualified("h200", true, slow)}, 1, 1, false, false, true},
+        {{qualified("h200", false, pass), qualified("h200", true, slow)}, 2, 2, true, true, false},
+        {{qualified("h200", false, slow), qualified("h200", true, pass)}, 2, 2, false, false, true},
+        {{qualified("h200", false, slow), qualified("h200", false, pass)}, 2, 1, true, true, false},
+        {{qualified("h200", true, slow), qualified("h200", true, pass)}, 2, 1, true, true, false},
+        {{qualified("h200", false, pass), qualified("h100", false, slow)}, 2, 2, true, true, false},
+        {{qualified("h200", false, slow), qualified("h100", false, pass)},
+         2,
+         2,
+         false,
+         true,
+         false},
+        {{qualified("h200", false, slow), qualified("h100", true, pass)}, 2, 2, false, false, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ev_arena *arena = ev_arena_new();
+        bundle_variant v = variant_of(PTX_H200, "h200", "NVIDIA H200", 90);
+        ev_error err = {0};
+        for (size_t k = 0; k < rows[i].count; k++)
+            assert_int_equal(bundle_qualify(arena, &v, &rows[i].list[k], &err), EV_OK);
+        if (v.qualified_count != rows[i].kept ||
+            (bundle_disabled(&v, "h200") == NULL) != rows[i].here ||
+            (bundle_disabled(&v, "b200") == NULL) != rows[i].there ||
+            (v.disabled != NULL) != rows[i].disabled)
+            fail_msg("case %zu", i);
+        ev_arena_free(arena);
+    }
+}
+
+/* The gain of a GPU's own qualification counts before that of the tuning. */
+static void gains_are_of_the_gpu(void **state) {
+    (void)state;
+    const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_PASS)};
+    write_qualified(in_folder("q"), list, 1);
+    bundle *b = open_ok(in_folder("q"));
+    const bundle_variant *v = &bundle_find(b, "add")->variants[1];
+    assert_true(bundle_gain(v, "h200") > 2.99 && bundle_gain(v, "h200") < 3.01);
+    assert_true(bundle_gain(v, "h100") > 1.99 && bundle_gain(v, "h100") < 2.01);
+    assert_true(bundle_gain(v, NULL) > 1.99 && bundle_gain(v, NULL) < 2.01);
+    bundle_close(b);
+}
+
+/* "manifest.json:LINE:COLUMN:" */
+static bool has_place(const char *text) {
+    const char *at = strstr(text, "manifest.json:");
+    for (int i = 0; i < 2 && at != NULL; i++) {
+        at = strchr(at, ':') + 1;
+        size_t digits = strspn(at, "0123456789");
+        at = digits > 0 && at[digits] == ':' ? at + digits : NULL;
+    }
+    return at != NULL;
+}
+
+static void hostile_qualifications_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *words;
+    } rows[] = {
+        {"\"verdict\": \"slower\"", "\"verdict\": \"slow\"", "there is no verdict 'slow'"},
+        {"\"verdict\": \"slower\"", "\"verdict\": \"pass\"", "'pass' has no 'reason'"},
+        {"\"verdict\": \"slower\"", "\"verdict\": 1", "verdict"},
+        {"\"disabled\": \"it is slower\"", "\"disabled\": \"\"", "say why"},
+        {"\"disabled\": \"it is slower\"", "\"disabled\": true", "disabled"},
+        {"\"driver\": \"CUDA driver 13.0\"", "\"drivr\": \"\"", "did you mean 'driver'"},
+        {"\"low_ns\": 101.0", "\"low_ns\": -1", "low_ns <= ns"},
+        {"\"low_ns\": 101.0", "\"low_ns\": 1e300", "low_ns <= ns"},
+        {"\"ns\": 102.0", "\"ns\": 0", "low_ns <= ns"},
+        {"\"high_ns\": 103.0,", "", "high_ns"},
+        {"\"start_name\": \"hand\",", "", "go together"},
+        {"\"beside_start\": {", "\"beside_start\": 7, \"x\": {", "must be an object"},
+        {"\"error\": 0.25", "\"error\": -0.25", "not below 0"},
+        {"\"qualified\": [", "\"qualified\": [7,", "qualified[0]"},
+        {"\"qualified\": [", "\"qualified\": {}, \"y\": [", "must be an array"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
+        write_qualified(in_folder("h"), list, 1);
+        edit_manifest(in_folder("h"), rows[i].from, rows[i].to);
+        bundle *b = NULL;
+        ev_error err = {0};
+        if (bundle_open(in_folder("h"), &b, &err) != EV_BAD)
+            fail_msg("%s is taken", rows[i].to);
+        if (!has_place(err.text) || strstr(err.text, rows[i].words) == NULL)
+            fail_msg("'%s' is not in: %s", rows[i].words, err.text);
+    }
+}
+
+/* ev_file_write would wait for the disk each time. */
+static bool write_fast(const char *path, const char *text, size_t length) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        return false;
+    bool whole = fwrite(text, 1, length, file) == length;
+    return fclose(file) == 0 && whole;
+}
+
+/* A manifest with random damage is opened or refused, and never trusted further. */
+static void damaged_manifests_do_no_harm(void **state) {
+    (void)state;
+    const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
+    write_qualified(in_folder("m"), list, 1);
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", in_folder("m/manifest.json"));
+    char *text = read_text(path);
+    size_t length = strlen(text), refused = 0;
+    char *changed = malloc(length + 1);
+    assert_non_null(changed);
+    ev_pcg rng = ev_pcg_seed(20, 1);
+    for (int i = 0; i < 600; i++) {
+        static const char letters[] = "0123456789-.e\",:{}[]truefalsn \\\x01\xff";
+        memcpy(changed, text, length + 1);
+        for (uint32_t k = ev_pcg_below(&rng, 3) + 1; k > 0; k--)
+            changed[ev_pcg_below(&rng, (uint32_t)length)] =
+                letters[ev_pcg_below(&rng, sizeof letters - 1)];
+        assert_true(write_fast(path, changed, length));
+        bundle *b = NULL;
+        ev_error err = {0};
+        ev_status status = bundle_open(in_folder("m"), &b, &err);
+        if (status != EV_OK) {
+            assert_int_equal(status, EV_BAD);
+            assert_true(err.text[0] != '\0');
+            refused++;
+            continue;
+        }
+        bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
+        bundle_choice choice;
+        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2}, &choice, &err) ==
+               EV_OK);
+        bundle_close(b);
+    }
+    assert_true(refused > 200 && refused < 600);
+    free(changed);
+    free(text);
+}
+
 static void does_not_write_over_other_things(void **state) {
     (void)state;
     ev_error err = {0};
@@ -336,6 +604,13 @@ int main(void) {
         cmocka_unit_test(resolve_names_what_is_wrong),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(bad_manifests_are_named),
+        cmocka_unit_test(unchanged_content_gives_the_same_bytes),
+        cmocka_unit_test(qualifications_are_read_back),
+        cmocka_unit_test(disabled_variants_are_passed_over),
+        cmocka_unit_test(measured_results_come_before_modelled),
+        cmocka_unit_test(gains_are_of_the_gpu),
+        cmocka_unit_test(hostile_qualifications_are_named),
+        cmocka_unit_test(damaged_manifests_do_no_harm),
         cmocka_unit_test(does_not_write_over_other_things),
         cmocka_unit_test(a_full_disk_leaves_nothing),
     };

@@ -5,8 +5,10 @@
 #include "bundle/reader.h"
 #include "fitness/fitness.h"
 #include "ir/ir.h"
+#include "tuner/shipped.h"
 #include "tuner/variant.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +40,12 @@ typedef struct subject {
 static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
                          ev_error *err) {
     double base = fitness_baseline_ns(s->fitness, at->name);
+    double error = fmin(v->error, 1e300); /* JSON has no infinity */
     json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name,
                             "role", s->role, "start", s->candidate->start->name, "device",
                             device_properties_of(s->device)->id, "split",
                             corpus_split_name(at->split), "case", at->name, "verdict",
-                            verdict_word(v->ok), "error", v->error, "tolerance", v->tolerance);
+                            verdict_word(v->ok), "error", error, "tolerance", v->tolerance);
     if (v->ns > 0) {
         (void)json_object_set_new(row, "ns", json_real(v->ns));
         (void)json_object_set_new(row, "baseline_ns", json_real(base));
@@ -87,43 +90,6 @@ static ev_status check_cases(check *c, const subject *s, ev_error *err) {
             EV_TRY(check_case(c, s, &s->t->cases[i], err));
     }
     return EV_OK;
-}
-
-/* ---- a task on a device ---- */
-
-typedef struct stand {
-    device *device;
-    fitness *fitness;
-} stand;
-
-static void stand_close(stand *s) {
-    fitness_close(s->fitness);
-    device_close(s->device);
-    *s = (stand){0};
-}
-
-static ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) {
-    score *ignored = calloc(1, sizeof *ignored);
-    if (ignored == NULL)
-        return ev_fail_memory(err, sizeof *ignored);
-    ev_status status = fitness_open(t, s->device, NULL, &s->fitness, err);
-    /* No split here: each case is held against the oracle when its turn comes. */
-    if (status == EV_OK)
-        status = fitness_set_baseline(s->fitness, baseline, 0, ignored, err);
-    free(ignored);
-    return status;
-}
-
-static ev_status stand_open(const char *device_id, const task *t, const candidate *baseline,
-                            stand *out, ev_error *err) {
-    stand s = {0};
-    EV_TRY(device_open(device_id, &s.device, err));
-    ev_status status = stand_fill(&s, t, baseline, err);
-    if (status == EV_OK)
-        *out = s;
-    else
-        stand_close(&s);
-    return status;
 }
 
 /* ---- tasks ---- */
@@ -192,32 +158,6 @@ ev_status check_task(check *c, const char *name_or_path, ev_error *err) {
 
 /* ---- bundles ---- */
 
-/* What a shipped variant needs to be scored; borrows from the bundle and the task. */
-typedef struct shipped {
-    candidate candidate;
-    expr_name *macros;
-} shipped;
-
-static ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_error *err) {
-    const task_start *start = task_find_start(t, v->start);
-    if (start == NULL)
-        return ev_fail(err, EV_BAD, "task %s of the bundle has no start '%s'", t->name, v->start);
-    out->macros = calloc(v->launch.macro_count + 1, sizeof *out->macros);
-    if (out->macros == NULL)
-        return ev_fail_memory(err, v->launch.macro_count * sizeof *out->macros);
-    for (size_t i = 0; i < v->launch.macro_count; i++) {
-        const bundle_number *m = &v->launch.macros[i];
-        out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
-    }
-    out->candidate = (candidate){.ptx = v->ptx,
-                                 .ptx_bytes = v->ptx_bytes,
-                                 .entry = v->entry,
-                                 .start = start,
-                                 .macros = out->macros,
-                                 .macro_count = v->launch.macro_count};
-    return EV_OK;
-}
-
 /* Builds the genome from the bundle's sources: the hash must be that of the shipped PTX. */
 static ev_status replay(check *c, const task *t, const bundle_variant *v, const char *role,
                         ev_error *err) {
@@ -268,8 +208,8 @@ static ev_status check_shipped(check *c, const task *t, const bundle_variant *ba
         status = check_cases(c, &s, err);
         stand_close(&st);
     }
-    free(base.macros);
-    free(one.macros);
+    shipped_free(&base);
+    shipped_free(&one);
     ev_str_free(&device_id);
     return status;
 }
@@ -283,6 +223,29 @@ static const bundle_variant *baseline_of(const bundle_kernel *k, const bundle_va
     return NULL;
 }
 
+/* The GPU that the variant is checked on, as bundles name it. */
+static ev_status gpu_of(const check *c, const bundle_variant *v, char out[SHIPPED_GPU_BYTES],
+                        ev_error *err) {
+    device *d = NULL;
+    if (c->device == NULL) {
+        (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", v->gpu_id);
+        return EV_OK;
+    }
+    EV_TRY(device_open(c->device, &d, err));
+    ev_status status = shipped_gpu_id(d, out, err);
+    device_close(d);
+    return status;
+}
+
+/* A disabled variant is not handed out: it is told, and not held against the bundle. */
+static void add_disabled(check *c, const bundle_kernel *k, const bundle_variant *v,
+                         const char *role, const char *why) {
+    (void)json_array_append_new(c->rows,
+                                json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", k->name,
+                                          "role", role, "start", v->start, "split", "-", "case",
+                                          "-", "verdict", "disabled", "reason", why));
+}
+
 static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
                                const bundle_variant *v, const char *role, ev_error *err) {
     const bundle_variant *baseline = baseline_of(k, v);
@@ -292,27 +255,39 @@ static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
     return check_shipped(c, t, baseline, v, role, err);
 }
 
-/* A kernel without a variant ships its baseline alone. */
-static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
-    for (size_t i = 0; i < k->variant_count && !check_is_over(c); i++)
-        EV_TRY(check_variant(c, t, k, &k->variants[i], "variant", err));
-    for (size_t i = 0; k->variant_count == 0 && i < k->baseline_count; i++)
-        EV_TRY(check_variant(c, t, k, &k->baselines[i], "baseline", err));
+/* Those that are handed out on the GPU; *count of them. */
+static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
+                               const bundle_variant *list, size_t length, const char *role,
+                               size_t *count, ev_error *err) {
+    char gpu_id[SHIPPED_GPU_BYTES];
+    for (size_t i = 0; i < length && !check_is_over(c); i++) {
+        EV_TRY(gpu_of(c, &list[i], gpu_id, err));
+        const char *why = bundle_disabled(&list[i], gpu_id);
+        if (why != NULL) {
+            if (!is_done(c))
+                add_disabled(c, k, &list[i], role, why);
+            continue;
+        }
+        EV_TRY(check_variant(c, t, k, &list[i], role, err));
+        *count += 1;
+    }
     return EV_OK;
 }
 
+/* Where no variant is handed out, the unmodified starts and the baselines are. */
+static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
+    size_t count = 0;
+    EV_TRY(check_enabled(c, t, k, k->variants, k->variant_count, "variant", &count, err));
+    if (count > 0)
+        return EV_OK;
+    EV_TRY(check_enabled(c, t, k, k->starts, k->start_count, "start", &count, err));
+    return check_enabled(c, t, k, k->baselines, k->baseline_count, "baseline", &count, err);
+}
+
 static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
-    ev_str path = EV_STR_EMPTY;
     task *t = NULL;
-    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
-    ev_status status = task_load(ev_str_text(&path), &t, err);
-    ev_str_free(&path);
-    EV_TRY(status);
-    if (strcmp(t->sha256.hex, k->task_sha256) != 0)
-        status = ev_fail(err, EV_BAD, "the bundle %s: task %s is not the one that was tuned",
-                         bundle_path(b), t->name);
-    if (status == EV_OK)
-        status = check_loaded(c, t, k, err);
+    EV_TRY(shipped_task(b, k, &t, err));
+    ev_status status = check_loaded(c, t, k, err);
     task_free(t);
     return status;
 }

@@ -20,7 +20,7 @@ typedef struct cmd_context {
 typedef ev_status cmd_fn(cmd_context *c, ev_error *err);
 
 cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_profile, cmd_bench,
-    cmd_worker, cmd_help, cmd_explain, cmd_edits, cmd_calibrate, cmd_isa;
+    cmd_worker, cmd_qualify, cmd_help, cmd_explain, cmd_edits, cmd_calibrate, cmd_isa;
 
 /* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;

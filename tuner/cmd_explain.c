@@ -23,6 +23,7 @@ typedef struct subject {
     const char *kernel, *task_path, *gpu, *start, *genome, *ptx, *edits;
     int sm;
     bool promoted;
+    const char *disabled; /* why, on the GPU it was tuned for; NULL: it is not */
 } subject;
 
 /* ---- IR ---- */
@@ -123,13 +124,16 @@ static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s,
         status = diff_ptx(t, s, &ptx, err);
     if (status == EV_OK && list != NULL)
         (void)json_array_append_new(
-            list, json_pack("{s:s,s:s,s:i,s:s,s:b,s:o,s:s,s:s}", "kernel", s->kernel, "gpu", s->gpu,
-                            "sm", s->sm, "start", s->start, "promoted", s->promoted, "edits",
-                            lines_json(s->edits), "ir_diff", ev_str_text(&ir), "ptx_diff",
-                            ev_str_text(&ptx)));
+            list, json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:o,s:s,s:s}", "kernel", s->kernel, "gpu",
+                            s->gpu, "sm", s->sm, "start", s->start, "promoted", s->promoted,
+                            "disabled", s->disabled, "edits", lines_json(s->edits), "ir_diff",
+                            ev_str_text(&ir), "ptx_diff", ev_str_text(&ptx)));
     if (status == EV_OK && list == NULL) {
-        ev_str_printf(c->out, "%s for %s (sm_%d), grown from the start '%s'%s\n\nWhat it does:\n",
-                      s->kernel, s->gpu, s->sm, s->start, s->promoted ? "" : ", not promoted");
+        ev_str_printf(c->out, "%s for %s (sm_%d), grown from the start '%s'%s\n", s->kernel, s->gpu,
+                      s->sm, s->start, s->promoted ? "" : ", not promoted");
+        if (s->disabled != NULL)
+            ev_str_printf(c->out, "Disabled: %s\n", s->disabled);
+        ev_str_append(c->out, "\nWhat it does:\n");
         tell_edits(s, c->out);
         ev_str_printf(c->out, "\nIR, after the edits and before the passes:\n%s\nPTX:\n%s",
                       ev_str_text(&ir), ev_str_text(&ptx));
@@ -168,8 +172,8 @@ static ev_status explain_records(cmd_context *c, const char *path, json_t *list,
     ev_status status = records_winners(r, &winners, &count, err);
     for (size_t i = 0; i < count && status == EV_OK; i++) {
         const records_winner *w = &winners[i];
-        subject s = {w->kernel, w->task_path, w->gpu_name, w->start,   w->genome,
-                     w->ptx,    w->edits,     w->sm,       w->promoted};
+        subject s = {w->kernel, w->task_path, w->gpu_name, w->start,    w->genome,
+                     w->ptx,    w->edits,     w->sm,       w->promoted, NULL};
         status = explain_one(c, &s, list, told, err);
     }
     records_winners_free(winners, count);
@@ -184,8 +188,9 @@ static ev_status explain_variant(cmd_context *c, const bundle *b, const bundle_k
     for (size_t i = 0; i < v->edit_count; i++)
         ev_str_printf(&edits, "%s\n", v->edits[i]);
     ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
-    subject s = {k->name, ev_str_text(&path),  v->gpu_name, v->start, v->genome,
-                 v->ptx,  ev_str_text(&edits), v->sm,       true};
+    subject s = {
+        k->name, ev_str_text(&path),  v->gpu_name, v->start, v->genome,
+        v->ptx,  ev_str_text(&edits), v->sm,       true,     bundle_disabled(v, v->gpu_id)};
     ev_status status = explain_one(c, &s, list, told, err);
     ev_str_free(&edits);
     ev_str_free(&path);

@@ -8,6 +8,7 @@
 #include "fitness/device.h"
 #include "kernels/task.h"
 #include "tuner/records.h"
+#include "tuner/shipped.h"
 #include "tuner/variant.h"
 
 #include <dirent.h>
@@ -158,37 +159,6 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
     return EV_OK;
 }
 
-static int64_t macro_value(const task_macro *macro, const ir_genome *genome) {
-    for (size_t i = 0; genome != NULL && i < ir_genome_macro_count(genome); i++) {
-        if (strcmp(ir_genome_macro_name(genome, i), macro->name) == 0)
-            return ir_genome_macro_value(genome, i);
-    }
-    return macro->otherwise;
-}
-
-static const char *rule_or(const char *rule, const char *otherwise) {
-    return rule != NULL ? rule : otherwise;
-}
-
-/* `genome` NULL: the defaults. */
-static ev_status set_launch(export *x, const task_start *start, const ir_genome *genome,
-                            bundle_launch *out) {
-    for (size_t i = 0; i < 3; i++) {
-        out->grid[i] = rule_or(start->grid[i], "1");
-        out->block[i] = rule_or(start->block[i], "1");
-    }
-    out->shared = rule_or(start->shared, "0");
-    bundle_number *macros = EV_NEW_ARRAY(x->arena, bundle_number, start->macro_count + 1);
-    if (macros == NULL)
-        return fail_memory(x);
-    for (size_t i = 0; i < start->macro_count; i++)
-        macros[i] = (bundle_number){start->macros[i].name, false,
-                                    (double)macro_value(&start->macros[i], genome)};
-    out->macros = macros;
-    out->macro_count = start->macro_count;
-    return EV_OK;
-}
-
 /* ---- what was found out about a winner ---- */
 
 /* The row of the run's table at a case; NULL: none. */
@@ -304,23 +274,6 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
     return EV_OK;
 }
 
-/* A GPU model's name where the device is of one that is described (h200 for "vm:h200", and for a
- * cuda:0 that is one); a description of one's own is called as it calls itself, another GPU as its
- * driver does. */
-static ev_status gpu_id_of(export *x, const device *d, const char **out) {
-    const device_properties *p = device_properties_of(d);
-    const char *vm = p->twin_is_same ? p->twin : p->id;
-    gpu *g = NULL;
-    if (strncmp(vm, "vm:", 3) != 0) {
-        *out = ev_arena_strdup(x->arena, p->name);
-    } else {
-        EV_TRY(gpu_load(vm + 3, &g, x->err));
-        *out = ev_arena_strdup(x->arena, g->id);
-        gpu_free(g);
-    }
-    return *out != NULL ? EV_OK : fail_memory(x);
-}
-
 /* ---- variants ---- */
 
 static ev_status set_common(export *x, const task *t, const records_winner *w, device *d,
@@ -338,8 +291,10 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->seed = w->seed;
     out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
-    EV_TRY(gpu_id_of(x, d, &out->gpu_id));
-    return set_resources(x, d, out);
+    char gpu_id[SHIPPED_GPU_BYTES];
+    EV_TRY(shipped_gpu_id(d, gpu_id, x->err));
+    out->gpu_id = ev_arena_strdup(x->arena, gpu_id);
+    return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
 }
 
 static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
@@ -357,7 +312,7 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     EV_TRY(set_edits(x, w->edits, out));
     ir_genome *genome = NULL;
     EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
-    ev_status status = set_launch(x, start, genome, &out->launch);
+    ev_status status = shipped_launch(x->arena, start, genome, &out->launch, x->err);
     ir_genome_free(genome);
     return status;
 }
@@ -381,7 +336,7 @@ static ev_status make_baseline(export *x, const task *t, const records_winner *w
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_baseline_cases(x, t, w, out));
-    return set_launch(x, &t->starts[0], NULL, &out->launch);
+    return shipped_launch(x->arena, &t->starts[0], NULL, &out->launch, x->err);
 }
 
 static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,

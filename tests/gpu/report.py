@@ -152,7 +152,7 @@ def tune(folder):
     if again:
         found = [r for r in again["rows"] if r["role"] == "variant"]
         fast = [r["baseline_ns"] / r["ns"] for r in found if r.get("ns")]
-        words += "; measured again %.2fx, %d of %d cases pass" % (
+        words += "; qualified: %.2fx, %d of %d cases pass" % (
             mean_geometric(fast), sum(r["verdict"] == "pass" for r in found), len(found))
     return {"tune": result, "winners": again}, words
 

@@ -12,7 +12,7 @@
 #   times      textbook and hand-tuned starts, and the vendor's own kernels by PyTorch where it is there
 #   agree      goldens of the PTX table, and every kernel's starts against their oracles, on the
 #              device and in the virtual machine
-#   tune       evoke tune over the families; the winners measured again
+#   tune       evoke tune over the families; the winners qualified on the device
 # Parts run in the order that --parts has. Each gets a share of what is left of --seconds, so one
 # alone gets all; a step whose share is over is stopped, and what it had until then counts. A part that
 # fails is said, and the next one runs. Results are JSON in FOLDER, together in FOLDER/results.json
@@ -201,8 +201,8 @@ part_tune() {
     --records "$out/records.sqlite" --out "$out/bundle" --json
   allot 100
   [[ ! -d $out/bundle ]] ||
-    step "winners again" winners.json "$evoke" check "$out/bundle" --device "$device" \
-      --split held-out --rows "$out/winners.rows" --json
+    step "winners again" winners.json "$evoke" qualify "$out/bundle" --device "$device" \
+      --out "$out/bundle-qualified" --seconds "$(in_seconds $((most * 7 / 10)))" --json
 }
 
 # What a part made before; other parts' results stay.
@@ -226,7 +226,7 @@ for part in "${parts[@]}"; do
     rm -f "$out/$file.json" "$out/$file.rows"
   done
   rm -f "$out/$part.log" "$out/$part.status"
-  [[ $part != tune ]] || rm -rf "$out"/{bundle,records.sqlite,records.sqlite-wal,records.sqlite-shm}
+  [[ $part != tune ]] || rm -rf "$out"/{bundle,bundle-qualified,records.sqlite,records.sqlite-wal,records.sqlite-shm}
   "part_$part"
   printf '%d %d %s %s\n' "$failed" $((($(now) - part_begin) / 1000)) "$(date -u +%FT%TZ)" "$why" >"$out/$part.status"
   if ((failed)); then
