@@ -82,7 +82,7 @@ typedef struct bundle_qualified {
     size_t trial_count;
 } bundle_qualified;
 
-/* Grid, block and dynamic shared memory are expressions (kernels/expr.h) over the shape, the scalar
+/* Grid, block and dynamic shared memory are expressions (base/expr.h) over the shape, the scalar
  * arguments and the macros. */
 typedef struct bundle_launch {
     const char *grid[3], *block[3], *shared;

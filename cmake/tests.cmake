@@ -1,6 +1,6 @@
-# evoke_test(NAME LIBS targets ... [SOURCES more.c ...] [NEEDS targets ...] [ARGS ...] [LINK options ...]
+# evoke_test(PATH LIBS targets ... [SOURCES more.c ...] [NEEDS targets ...] [ARGS ...] [LINK options ...]
 #            [TIMEOUT seconds])
-# makes the executable build/tests/NAME from tests/NAME.c, links cmocka and the house's flags, and
+# makes the executable build/tests/NAME, NAME being the last part of PATH, from tests/PATH.c and SOURCES below tests/, links cmocka and the house's flags, and
 # registers it with ctest; it runs in the source root. LIBS are linked; NEEDS are only built before
 # (the binary `evoke`, say). A test whose LIBS or NEEDS are not all there is left out with a note, so
 # that one floor can be built alone.
@@ -34,14 +34,16 @@ function(evoke_test_settings name timeout)
     TIMEOUT ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
 endfunction()
 
-function(evoke_test name)
+function(evoke_test path)
+  get_filename_component(name ${path} NAME)
   cmake_parse_arguments(TEST "" "TIMEOUT" "LIBS;SOURCES;NEEDS;ARGS;LINK" ${ARGN})
   evoke_missing_target(missing ${TEST_LIBS} ${TEST_NEEDS})
   if(missing)
     message(STATUS "${name} is left out: there is no ${missing}")
     return()
   endif()
-  add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${name}.c ${TEST_SOURCES})
+  list(TRANSFORM TEST_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/tests/)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${path}.c ${TEST_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
@@ -55,16 +57,17 @@ function(evoke_test name)
   evoke_test_settings(${name} "${TEST_TIMEOUT}")
 endfunction()
 
-# evoke_script_test(NAME [NEEDS targets ...] [TIMEOUT seconds]): tests/NAME.sh, run by bash in the
+# evoke_script_test(PATH [NEEDS targets ...] [TIMEOUT seconds]): tests/PATH.sh, run by bash in the
 # source root with the build folder as its argument.
-function(evoke_script_test name)
+function(evoke_script_test path)
+  get_filename_component(name ${path} NAME)
   cmake_parse_arguments(TEST "" "TIMEOUT" "NEEDS" ${ARGN})
   evoke_missing_target(missing ${TEST_NEEDS})
   if(missing)
     message(STATUS "${name} is left out: there is no ${missing}")
     return()
   endif()
-  add_test(NAME ${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/${name}.sh ${PROJECT_BINARY_DIR}
+  add_test(NAME ${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/${path}.sh ${PROJECT_BINARY_DIR}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   evoke_test_settings(${name} "${TEST_TIMEOUT}")
 endfunction()

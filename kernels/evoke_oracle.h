@@ -3,8 +3,8 @@
  *
  * Any range of an output can be asked for, so that a kernel can be checked at shapes too large to
  * compute in full. Compute in double precision, with compensated sums where terms may cancel. */
-#ifndef EVOKE_ORACLE_H
-#define EVOKE_ORACLE_H
+#ifndef KERNELS_EVOKE_ORACLE_H
+#define KERNELS_EVOKE_ORACLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
-#include "kernels/oracles/oracles.h"
+#include "kernels/oracles.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -9,13 +9,13 @@
 #ifndef KERNELS_TASK_H
 #define KERNELS_TASK_H
 
+#include "base/expr.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "base/type.h"
 #include "corpora/corpus.h"
 #include "kernels/evoke_oracle.h"
-#include "kernels/expr.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 readonly FILE_LIMIT=1000 FUNCTION_LIMIT=100
 # The one function that may be longer: the executor's dispatch over the instruction table.
-readonly DISPATCH='^fitness/vm/exec[a-z_0-9]*\.c$'
+readonly DISPATCH='^fitness/vm/exec/vm_exec[a-z_0-9]*\.[ch]$'
 
 # The files of the tree at hand that people wrote, one a line.
 sources() {
@@ -68,7 +68,7 @@ prove_that_it_can_fail() {
   local tree got
   tree=$(mktemp -d)
   trap 'rm -rf "$tree"' RETURN
-  mkdir -p "$tree/base" "$tree/fitness/vm"
+  mkdir -p "$tree/base" "$tree/fitness/vm/exec"
   printf '/* Fine. */\nint one(void) { return 1; }\n' >"$tree/base/good.c"
   [[ -z $(check_tree "$tree") ]] || fail_broken "it refuses a good file"
   printf 'int two(void) { return 2; } // TO''DO\n' >"$tree/base/bad.c"
@@ -78,14 +78,14 @@ prove_that_it_can_fail() {
     printf '    use(%s);\n' {1..100}
     printf '}\n'
   } >"$tree/base/function.c"
-  cp "$tree/base/function.c" "$tree/fitness/vm/exec.c"
+  cp "$tree/base/function.c" "$tree/fitness/vm/exec/vm_exec_x.c"
   got=$(check_tree "$tree")
   grep -q '^base/bad.c:1: say' <<<"$got" || fail_broken "no opening comment passes"
   grep -q '^base/bad.c:1:.*finish it' <<<"$got" || fail_broken "work left over passes"
   grep -q '^base/long.h: 1001 lines' <<<"$got" || fail_broken "a long file passes"
   ! ctags --version 2>/dev/null | grep -q Universal ||
     grep -q '^base/function.c:2: three has 102 lines' <<<"$got" || fail_broken "a long function passes"
-  ! grep -q '^fitness/vm/exec.c' <<<"$got" || fail_broken "the dispatch is refused"
+  ! grep -q '^fitness/vm/exec/vm_exec_x.c' <<<"$got" || fail_broken "the dispatch is refused"
 }
 
 prove_that_it_can_fail

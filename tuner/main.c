@@ -1,8 +1,8 @@
 /* The binary: reads the command line, calls the command, writes its results, picks the exit code.
  */
-#include "tuner/cmd.h"
+#include "tuner/cli/cmd.h"
 
-#include "fitness/device.h"
+#include "fitness/device/device.h"
 
 #include <errno.h>
 #include <signal.h>

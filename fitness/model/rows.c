@@ -15,7 +15,7 @@ typedef struct pipe_row {
 static const pipe_row PIPES[] = {
 #define VM_PIPE(id, name, throughput, latency, meaning)                                            \
     [VM_PIPE_##id] = {throughput, latency, MODEL_TERM_COUNT},
-#include "fitness/vm/pipes.def"
+#include "fitness/ptx/pipes.def"
 #undef VM_PIPE
 };
 

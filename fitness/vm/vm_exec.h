@@ -9,7 +9,7 @@
 #define FITNESS_VM_VM_EXEC_H
 
 #include "base/pcg.h"
-#include "fitness/vm/ptx.h"
+#include "fitness/ptx/ptx.h"
 #include "fitness/vm/vm_memory.h"
 
 #define VM_LANES 32
@@ -387,6 +387,5 @@ bool vm_rank_tells(const vm_warp *w, uint32_t stamp);
 /* Whose a stamp is: "warp 1 of block 0 of rank 2". True: of another rank than the warp. */
 bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
 void vm_race_barrier(vm_block *b, unsigned id);
-vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);
 
 #endif

@@ -17,7 +17,8 @@
 #ifndef FITNESS_VM_VM_MEMORY_H
 #define FITNESS_VM_VM_MEMORY_H
 
-#include "fitness/vm/ptx.h"
+#include "fitness/ptx/ptx.h"
+#include "fitness/vm/vm.h"
 
 #define VM_GLOBAL_BASE 0x700000000000ull
 #define VM_REDZONE 256

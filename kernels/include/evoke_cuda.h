@@ -8,12 +8,12 @@
  * What is here: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions,
  * atomics, bit functions, and float mathematics. Functions that have a correctly rounded or exact
  * PTX instruction use LLVM's generic intrinsics, so that the optimiser understands them. There is
- * no libdevice, so the others are written out below. tests/test_cuda_math.c holds expf, exp2f,
- * logf, log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double
+ * no libdevice, so the others are written out below. tests/kernels/test_cuda_math.c holds expf,
+ * exp2f, logf, log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double
  * precision's result, at any finite argument, in the virtual machine. The functions with two
  * underscores (__expf, __sinf, ...) are the bare approximate instructions. */
-#ifndef EVOKE_CUDA_H
-#define EVOKE_CUDA_H
+#ifndef KERNELS_INCLUDE_EVOKE_CUDA_H
+#define KERNELS_INCLUDE_EVOKE_CUDA_H
 
 #if defined(__clang__) && defined(__CUDA__)
 

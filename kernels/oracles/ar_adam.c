@@ -1,6 +1,6 @@
 /* Oracle of ar_adam: the ranks' mean gradient, one step of Adam (Kingma and Ba, "Adam: A Method for
  * Stochastic Optimization", 2015, algorithm 1), the same new parameters on every rank. */
-#include "kernels/oracles/oracles.h"
+#include "kernels/oracles.h"
 
 #include <stdbool.h>
 

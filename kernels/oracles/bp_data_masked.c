@@ -1,6 +1,6 @@
 /* Oracle of bp_data_masked: dX[M, N] = dY[M, K] W[K, N], exactly zero where X[M, N] is not above
  * zero. */
-#include "kernels/oracles/oracles.h"
+#include "kernels/oracles.h"
 
 int oracle_bp_data_masked(evoke_oracle_call *call) {
     const float *dY = oracle_floats(call, "dY"), *W = oracle_floats(call, "W");

@@ -4,7 +4,7 @@
  * A transform spreads each element's rounding error over its whole tile, so the scale of an output
  * is not that of its own terms: it is the sum over c of the norm of the 16 x 16 tile around it
  * times the norm of the filter. */
-#include "kernels/oracles/oracles.h"
+#include "kernels/oracles.h"
 
 #include <stdbool.h>
 

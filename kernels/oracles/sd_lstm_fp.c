@@ -3,7 +3,7 @@
  *
  * The scale of an output is its size plus the sizes of the terms it came from, each times the
  * greatest slope on the way (1/4 for the logistic function, 1 for tanh). */
-#include "kernels/oracles/oracles.h"
+#include "kernels/oracles.h"
 
 typedef struct lstm {
     const float *X, *W, *G, *C;

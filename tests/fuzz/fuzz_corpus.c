@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/pcg.h"
 #include "base/str.h"
-#include "fitness/vm/ptx.h"
-#include "tests/ptx/golden_parse.h"
+#include "fitness/ptx/ptx.h"
+#include "tests/fitness/ptx/golden_parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>

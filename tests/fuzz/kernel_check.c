@@ -1,6 +1,7 @@
 /* The oracles of fuzzed kernels. */
 #include "tests/fuzz/kernel_check.h"
-#include "fitness/vm/ptx.h"
+#include "fitness/ptx/ptx.h"
+#include "fitness/vm/vm.h"
 #include "tests/fuzz/kernel_text.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Random kernels out of the instruction table: a row, a type it takes, modifiers it knows, and for
  * each letter of its pattern an operand that fits more often than not. */
 #include "tests/fuzz/kernel_text.h"
-#include "fitness/vm/ptx.h"
+#include "fitness/ptx/ptx.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,9 +10,9 @@
 #include "base/proc.h"
 #include "base/relay.h"
 #include "base/stop.h"
-#include "fitness/device.h"
+#include "fitness/device/device.h"
+#include "tests/fitness/ptx/golden_plan.h"
 #include "tests/gpu/tensor.h"
-#include "tests/ptx/golden_plan.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDER "tests/ptx"
+#define FOLDER "tests/fitness/ptx"
 #define POISON 0xee
 #define MOST_TOLD 40
 

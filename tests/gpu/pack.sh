@@ -41,13 +41,13 @@ build_all() {
 
 copy_all() {
   rm -rf "$folder"
-  mkdir -p "$folder/bin" "$folder/store" "$folder/fitness/model" "$folder/tests/ptx" "$folder/tests/gpu"
+  mkdir -p "$folder/bin" "$folder/store" "$folder/fitness/model" "$folder/tests/fitness/ptx" "$folder/tests/gpu"
   strip -o "$folder/bin/evoke" "$build/portable/evoke"
   strip -o "$folder/bin/goldens" "$build/portable/goldens"
   cp tests/gpu/clang-19 "$folder/bin/clang-19"
   cp -r kernels "$folder/kernels"
   cp -r fitness/model/gpus "$folder/fitness/model/gpus"
-  cp tests/ptx/goldens_*.txt "$folder/tests/ptx/"
+  cp tests/fitness/ptx/goldens_*.txt "$folder/tests/fitness/ptx/"
   cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/vendor.py "$folder/"
   cp -r tests/gpu/small "$folder/tests/gpu/small"
   if git rev-parse HEAD >"$folder/commit" 2>/dev/null; then

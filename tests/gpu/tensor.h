@@ -5,7 +5,7 @@
 
 #include "base/lines.h"
 #include "base/str.h"
-#include "fitness/device.h"
+#include "fitness/device/device.h"
 
 #include <jansson.h>
 

@@ -1,0 +1,370 @@
+/* Evaluates the expressions of task files by recursive descent: a function a level of precedence.
+ */
+#include "base/expr.h"
+
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 64 /* of nesting, so that a hostile text cannot exhaust the stack */
+
+typedef struct reader {
+    const char *text;
+    const char *at;
+    const expr_scope *scope;
+    int depth;
+    ev_error *err;
+} reader;
+
+expr_value expr_of_whole(int64_t value) {
+    return (expr_value){false, value, (double)value};
+}
+
+expr_value expr_of_real(double value) {
+    return (expr_value){.is_real = true, .real = value};
+}
+
+const expr_name *expr_scope_find(const expr_scope *scope, const char *name) {
+    for (size_t i = 0; i < scope->count; i++) {
+        if (strcmp(scope->names[i].name, name) == 0)
+            return &scope->names[i];
+    }
+    return NULL;
+}
+
+static ev_status fail_at(reader *r, const char *at, const char *what) {
+    return ev_fail(r->err, EV_BAD, "expression \"%.200s\", column %d: %s", r->text,
+                   (int)(at - r->text) + 1, what);
+}
+
+static void skip_space(reader *r) {
+    while (*r->at == ' ' || *r->at == '\t')
+        r->at++;
+}
+
+/* Takes `token` if it comes next. */
+static bool accept(reader *r, const char *token) {
+    skip_space(r);
+    size_t length = strlen(token);
+    if (strncmp(r->at, token, length) != 0)
+        return false;
+    r->at += length;
+    return true;
+}
+
+static ev_status expect(reader *r, const char *token) {
+    if (accept(r, token))
+        return EV_OK;
+    char what[64] = "expected \"";
+    strncat(what, token, 8);
+    strncat(what, *r->at ? "\" here" : "\" at the end", 16);
+    return fail_at(r, r->at, what);
+}
+
+/* ---- arithmetic --------------------------------------------------------------------------------
+ */
+
+typedef enum operation { ADD, SUB, MUL, DIV, MOD, CEIL_DIV, MIN, MAX, POW } operation;
+
+static bool whole_divide(operation op, int64_t a, int64_t b, int64_t *out) {
+    if (a == INT64_MIN && b == -1)
+        return false;
+    int64_t quotient = a / b, rest = a % b;
+    if (op == MOD)
+        *out = rest;
+    else
+        *out = quotient + (op == CEIL_DIV && rest != 0 && (rest < 0) == (b < 0));
+    return true;
+}
+
+static bool whole_power(int64_t a, int64_t b, int64_t *out) {
+    *out = 1;
+    if (a == 0 || a == 1 || a == -1) {
+        *out = b == 0 || (a == -1 && b % 2 == 0) ? 1 : a;
+        return true;
+    }
+    for (int64_t i = 0; i < b; i++) { /* ends by overflow after 63 rounds at most */
+        if (__builtin_mul_overflow(*out, a, out))
+            return false;
+    }
+    return true;
+}
+
+/* False on overflow. The divisor is not zero, the exponent not negative. */
+static bool whole_apply(operation op, int64_t a, int64_t b, int64_t *out) {
+    switch (op) {
+    case ADD:
+        return !__builtin_add_overflow(a, b, out);
+    case SUB:
+        return !__builtin_sub_overflow(a, b, out);
+    case MUL:
+        return !__builtin_mul_overflow(a, b, out);
+    case DIV:
+    case MOD:
+    case CEIL_DIV:
+        return whole_divide(op, a, b, out);
+    case MIN:
+        *out = a < b ? a : b;
+        return true;
+    case MAX:
+        *out = a > b ? a : b;
+        return true;
+    case POW:
+        return whole_power(a, b, out);
+    }
+    return false;
+}
+
+/* By squaring. */
+static double real_power(double a, int64_t b) {
+    uint64_t n = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    double result = 1.0, square = a;
+    for (; n; n >>= 1) {
+        if (n & 1)
+            result *= square;
+        square *= square;
+    }
+    return b < 0 ? 1.0 / result : result;
+}
+
+static double real_apply(operation op, expr_value a, expr_value b) {
+    switch (op) {
+    case ADD:
+        return a.real + b.real;
+    case SUB:
+        return a.real - b.real;
+    case MUL:
+        return a.real * b.real;
+    case DIV:
+        return a.real / b.real;
+    case MOD:
+        return fmod(a.real, b.real);
+    case CEIL_DIV:
+        return ceil(a.real / b.real);
+    case MIN:
+        return fmin(a.real, b.real);
+    case MAX:
+        return fmax(a.real, b.real);
+    case POW:
+        return real_power(a.real, b.whole);
+    }
+    return 0;
+}
+
+static ev_status apply(reader *r, const char *at, operation op, expr_value a, expr_value b,
+                       expr_value *out) {
+    bool divides = op == DIV || op == MOD || op == CEIL_DIV;
+    if (divides && b.real == 0)
+        return fail_at(r, at, "division by zero");
+    if (op == POW && b.is_real)
+        return fail_at(r, at, "the exponent of pow must be a whole number");
+    if (a.is_real || b.is_real || (op == POW && b.whole < 0)) {
+        double value = real_apply(op, a, b);
+        if (!isfinite(value))
+            return fail_at(r, at, "the result is not finite");
+        *out = expr_of_real(value);
+        return EV_OK;
+    }
+    int64_t value = 0;
+    if (!whole_apply(op, a.whole, b.whole, &value))
+        return fail_at(r, at, "the result does not fit in 64 bits");
+    *out = expr_of_whole(value);
+    return EV_OK;
+}
+
+/* ---- grammar -----------------------------------------------------------------------------------
+ */
+
+static ev_status read_comparison(reader *r, expr_value *out);
+
+static ev_status read_number(reader *r, expr_value *out) {
+    const char *start = r->at;
+    size_t digits = strspn(start, "0123456789");
+    char *end = NULL;
+    errno = 0;
+    if (strchr(".eE", start[digits]) == NULL || start[digits] == '\0') {
+        long long value = strtoll(start, &end, 10);
+        if (errno)
+            return fail_at(r, start, "the number does not fit in 64 bits");
+        *out = expr_of_whole(value);
+    } else {
+        double value = strtod(start, &end);
+        if (!isfinite(value))
+            return fail_at(r, start, "the number is not finite");
+        *out = expr_of_real(value);
+    }
+    r->at = end;
+    if (isalnum((unsigned char)*end) || *end == '_' || *end == '.')
+        return fail_at(r, start, "this is neither a number nor a name");
+    return EV_OK;
+}
+
+typedef struct function_row {
+    const char *name;
+    operation op;
+} function_row;
+
+static const function_row FUNCTIONS[] = {
+    {"ceil_div", CEIL_DIV}, {"min", MIN}, {"max", MAX}, {"div", DIV}, {"pow", POW},
+};
+
+static ev_status read_call(reader *r, const char *name, size_t length, expr_value *out) {
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof FUNCTIONS[0]; i++) {
+        const function_row *f = &FUNCTIONS[i];
+        if (strlen(f->name) != length || strncmp(f->name, name, length) != 0)
+            continue;
+        expr_value a, b;
+        EV_TRY(read_comparison(r, &a));
+        EV_TRY(expect(r, ","));
+        EV_TRY(read_comparison(r, &b));
+        EV_TRY(expect(r, ")"));
+        return apply(r, name, f->op, a, b, out);
+    }
+    return fail_at(r, name,
+                   "unknown function; there are ceil_div, min, max, div, pow, of two each");
+}
+
+static ev_status fail_unknown(reader *r, const char *name, size_t length) {
+    ev_str known = EV_STR_EMPTY;
+    for (size_t i = 0; i < r->scope->count; i++)
+        ev_str_printf(&known, "%s%s", i ? ", " : "", r->scope->names[i].name);
+    ev_status status = ev_fail(
+        r->err, EV_BAD, "expression \"%.200s\", column %d: unknown name \"%.*s\"; known here: %s",
+        r->text, (int)(name - r->text) + 1, (int)length, name,
+        known.length ? ev_str_text(&known) : "none");
+    ev_str_free(&known);
+    return status;
+}
+
+static ev_status read_name(reader *r, expr_value *out) {
+    const char *name = r->at;
+    while (isalnum((unsigned char)*r->at) || *r->at == '_')
+        r->at++;
+    size_t length = (size_t)(r->at - name);
+    if (accept(r, "("))
+        return read_call(r, name, length, out);
+    for (size_t i = 0; i < r->scope->count; i++) {
+        const expr_name *known = &r->scope->names[i];
+        if (strlen(known->name) == length && strncmp(known->name, name, length) == 0) {
+            *out = known->value;
+            return EV_OK;
+        }
+    }
+    return fail_unknown(r, name, length);
+}
+
+static ev_status read_primary(reader *r, expr_value *out) {
+    skip_space(r);
+    if (isdigit((unsigned char)*r->at) || *r->at == '.')
+        return read_number(r, out);
+    if (isalpha((unsigned char)*r->at) || *r->at == '_')
+        return read_name(r, out);
+    if (accept(r, "(")) {
+        EV_TRY(read_comparison(r, out));
+        return expect(r, ")");
+    }
+    return fail_at(r, r->at,
+                   *r->at ? "expected a number, a name or \"(\" here"
+                          : "expected a number, a name or \"(\" at the end");
+}
+
+static ev_status read_unary(reader *r, expr_value *out) {
+    if (++r->depth > MAX_DEPTH)
+        return fail_at(r, r->at, "nested too deeply");
+    skip_space(r);
+    const char *at = r->at;
+    if (accept(r, "-")) {
+        EV_TRY(read_unary(r, out));
+        EV_TRY(apply(r, at, SUB, expr_of_whole(0), *out, out));
+    } else {
+        EV_TRY(read_primary(r, out));
+    }
+    r->depth--;
+    return EV_OK;
+}
+
+static ev_status read_product(reader *r, expr_value *out) {
+    EV_TRY(read_unary(r, out));
+    for (;;) {
+        skip_space(r);
+        const char *at = r->at;
+        operation op = MOD;
+        if (*at == '*')
+            op = MUL;
+        else if (*at == '/')
+            op = DIV;
+        if (*at == '\0' || strchr("*/%", *at) == NULL)
+            return EV_OK;
+        r->at++;
+        expr_value right;
+        EV_TRY(read_unary(r, &right));
+        EV_TRY(apply(r, at, op, *out, right, out));
+    }
+}
+
+static ev_status read_sum(reader *r, expr_value *out) {
+    EV_TRY(read_product(r, out));
+    for (;;) {
+        skip_space(r);
+        const char *at = r->at;
+        if (*at != '+' && *at != '-')
+            return EV_OK;
+        r->at++;
+        expr_value right;
+        EV_TRY(read_product(r, &right));
+        EV_TRY(apply(r, at, *at == '+' ? ADD : SUB, *out, right, out));
+    }
+}
+
+static const char *const COMPARISONS[] = {"<=", ">=", "==", "!=", "<", ">"};
+
+/* Whole numbers are compared as such: a double cannot tell large ones apart. */
+static bool compare(size_t which, expr_value a, expr_value b) {
+    bool real = a.is_real || b.is_real;
+    bool less = real ? a.real < b.real : a.whole < b.whole;
+    bool more = real ? a.real > b.real : a.whole > b.whole;
+    const bool results[] = {!more, !less, !less && !more, less || more, less, more};
+    return results[which];
+}
+
+static ev_status read_comparison(reader *r, expr_value *out) {
+    EV_TRY(read_sum(r, out));
+    for (size_t i = 0; i < sizeof COMPARISONS / sizeof COMPARISONS[0]; i++) {
+        if (accept(r, COMPARISONS[i])) {
+            expr_value right;
+            EV_TRY(read_sum(r, &right));
+            *out = expr_of_whole(compare(i, *out, right));
+            return EV_OK;
+        }
+    }
+    return EV_OK;
+}
+
+ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out, ev_error *err) {
+    reader r = {.text = text, .at = text, .scope = scope, .err = err};
+    expr_value value;
+    EV_TRY(read_comparison(&r, &value));
+    skip_space(&r);
+    if (*r.at != '\0')
+        return fail_at(&r, r.at, "expected an operator or the end here");
+    *out = value;
+    return EV_OK;
+}
+
+ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low, int64_t high,
+                          int64_t *out, ev_error *err) {
+    expr_value value;
+    EV_TRY(expr_eval(text, scope, &value, err));
+    if (value.is_real)
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g; a whole number is needed",
+                       text, value.real);
+    if (value.whole < low || value.whole > high)
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %lld; it must be in [%lld, %lld]",
+                       text, (long long)value.whole, (long long)low, (long long)high);
+    *out = value.whole;
+    return EV_OK;
+}

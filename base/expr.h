@@ -1,0 +1,43 @@
+/* Expressions of task files: `ceil_div(M, TILE) * 2`, over the names of a shape and of macros.
+ *
+ * C's operators + - * / % ( ) and comparisons, unary minus, and the functions ceil_div, min, max,
+ * div, and pow with a whole exponent. Whole numbers stay whole (64 bits, overflow is an error; `/`
+ * truncates as in C); a real number makes the result real. */
+#ifndef BASE_EXPR_H
+#define BASE_EXPR_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct expr_value {
+    bool is_real;
+    int64_t whole;
+    double real; /* set in both cases */
+} expr_value;
+
+typedef struct expr_name {
+    const char *name;
+    expr_value value;
+} expr_name;
+
+typedef struct expr_scope {
+    const expr_name *names;
+    size_t count;
+} expr_scope;
+
+expr_value expr_of_whole(int64_t value);
+expr_value expr_of_real(double value);
+const expr_name *expr_scope_find(const expr_scope *scope, const char *name); /* NULL: unknown */
+
+/* EV_BAD with the column and the cure: syntax, unknown name (with those known), division by zero,
+ * overflow. Where a name stands twice in a scope, the first counts. */
+ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out,
+                    ev_error *err) EV_CHECKED;
+/* As expr_eval, but a whole number in [low, high] is required. */
+ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low, int64_t high,
+                          int64_t *out, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,49 @@
+# The layers, lowest first: each is a folder and a static library, and lists the folders whose headers
+# it may include beside its own. tests/test_floors.sh reads this list and checks every #include.
+set(EVOKE_LAYERS
+  "base:"
+  "bundle:                    base"
+  "corpora:                   base"
+  "kernels:                   base corpora"
+  "kernels/oracles:           base kernels"
+  "ir:                        base"
+  "ir/edits:                  base ir"
+  "ir/direct:                 base ir"
+  "fitness/ptx:               base"
+  "fitness/vm:                base fitness/ptx"
+  "fitness/vm/exec:           base fitness/ptx fitness/vm"
+  "fitness/model:             base fitness/ptx fitness/vm"
+  "fitness/device:            base fitness/vm fitness/model"
+  "fitness/device/cuda:       base fitness/model fitness/device"
+  "fitness/device/calibrate:  base fitness/vm fitness/model fitness/device"
+  "fitness/device/standin:    base fitness/vm fitness/model fitness/device/cuda"
+  "fitness/gates:             base kernels fitness/vm fitness/device"
+  "tuner/search:              base kernels ir fitness/gates"
+  "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"
+  "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker"
+  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/run"
+  "tuner/bench:               base kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
+  "tuner:                     base fitness/device tuner/cli")
+
+# evoke_library(SOURCES a.c ... [LINKS folders ...] [PRIVATE packages ...]), in the folder of a layer, makes
+# the library evoke_FOLDER ("evoke_fitness_vm" in fitness/vm). LINKS: higher layers that define what
+# it only declares.
+function(evoke_library)
+  cmake_parse_arguments(LIB "" "" "SOURCES;LINKS;PRIVATE" ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" name ${folder})
+  set(sees)
+  foreach(row IN LISTS EVOKE_LAYERS)
+    if(row MATCHES "^${folder}: *(.*)$")
+      string(REPLACE " " ";" sees "${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+  add_library(evoke_${name} STATIC ${LIB_SOURCES})
+  target_include_directories(evoke_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(evoke_${name} PRIVATE evoke_flags)
+  foreach(other IN LISTS sees LIB_LINKS)
+    string(REPLACE "/" "_" other ${other})
+    target_link_libraries(evoke_${name} PUBLIC evoke_${other})
+  endforeach()
+  target_link_libraries(evoke_${name} PRIVATE ${LIB_PRIVATE})
+endfunction()

@@ -1,0 +1,89 @@
+/* Finds the CUDA driver at run time, so that the project builds and runs where there is none. */
+#include "fitness/device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MUST, MAY, NEVER };
+
+static ev_status find(cu_driver *d, const char *symbol, int need, void *to, ev_error *err) {
+    void *found = dlsym(d->library, symbol);
+    if (found == NULL && need == MUST)
+        return ev_fail(err, EV_INFRA, "the CUDA driver has no %s: it is too old", symbol);
+    memcpy(to, &found, sizeof found);
+    return EV_OK;
+}
+
+static ev_status find_all(cu_driver *d, ev_error *err) {
+#define CU_FN(symbol, name, since, scope, need, params, args)                                      \
+    CU_NEED_##need(EV_TRY(find(d, #symbol, need, &d->symbol, err));)
+#include "fitness/device/cuda/driver.def"
+#undef CU_FN
+    return EV_OK;
+}
+
+static ev_status start(const cu_driver *d, ev_error *err) {
+    char text[200];
+    /* the compiler's log is wanted each time, and candidates are seen once */
+    (void)setenv("CUDA_CACHE_DISABLE", "1", 0);
+    /* kernels of ranks wait for each other, and batches for the host: none may be loaded only when
+     * it is launched (the driver's default since 12.0), nor stand behind another in a hardware
+     * queue */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    CUresult result = d->cuInit(0);
+    return result == CUDA_SUCCESS ? EV_OK
+                                  : ev_fail(err, EV_INFRA, "the CUDA driver does not start: %s",
+                                            cu_error_text(d, result, text, sizeof text));
+}
+
+ev_status cu_driver_open(cu_driver *out, ev_error *err) {
+    cu_driver d = {.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
+    if (d.library == NULL)
+        return ev_fail(err, EV_INFRA,
+                       "no CUDA driver on this machine (%s); vm:MODEL (vm:h200, say) needs none",
+                       dlerror());
+    ev_status status = find_all(&d, err);
+    if (status == EV_OK)
+        status = start(&d, err);
+    if (status == EV_OK)
+        *out = d;
+    else
+        cu_driver_close(&d);
+    return status;
+}
+
+void cu_driver_close(cu_driver *d) {
+    if (d->library != NULL)
+        (void)dlclose(d->library);
+    d->library = NULL;
+}
+
+const char *cu_error_text(const cu_driver *d, CUresult result, char *text, size_t room) {
+    const char *name = NULL, *words = NULL;
+    (void)d->cuGetErrorName(result, &name);
+    (void)d->cuGetErrorString(result, &words);
+    (void)snprintf(text, room, "%s (%d, %s)", name != NULL ? name : "an error", (int)result,
+                   words != NULL ? words : "unknown to this driver");
+    return text;
+}
+
+static const struct {
+    int cuda, ptx;
+} ptx_versions[] = {
+#define PTX_VERSION(cuda, ptx) {cuda, ptx},
+#include "fitness/device/cuda/ptx_versions.def"
+#undef PTX_VERSION
+};
+
+int cu_ptx_taken(int driver_version) {
+    int taken = 0;
+    size_t count = sizeof ptx_versions / sizeof ptx_versions[0];
+    if (driver_version / 10 > ptx_versions[count - 1].cuda / 10)
+        return CU_PTX_ANY;
+    for (size_t i = 0; i < count; i++)
+        taken = driver_version >= ptx_versions[i].cuda ? ptx_versions[i].ptx : taken;
+    return taken;
+}

@@ -1,0 +1,33 @@
+/* The CUDA driver of this machine, found at run time: the rows of driver.def that the device needs,
+ * as function pointers. */
+#ifndef FITNESS_DEVICE_CUDA_DRIVER_H
+#define FITNESS_DEVICE_CUDA_DRIVER_H
+
+#include "base/status.h"
+#include "fitness/device/cuda/driver_types.h"
+
+#define CU_NEED_MUST(row) row
+#define CU_NEED_MAY(row) row
+#define CU_NEED_NEVER(row)
+
+typedef struct cu_driver {
+    void *library;
+#define CU_FN(symbol, name, since, scope, need, params, args)                                      \
+    CU_NEED_##need(CUresult(*symbol) params;)
+#include "fitness/device/cuda/driver.def"
+#undef CU_FN
+} cu_driver;
+
+/* libcuda.so.1 by the loader's rules, initialised. EV_INFRA: there is none, a function is missing
+ * (names it), or cuInit failed. */
+ev_status cu_driver_open(cu_driver *out, ev_error *err) EV_CHECKED;
+void cu_driver_close(cu_driver *driver);
+/* "CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access was encountered)", in `text`. */
+/* The newest PTX version, times ten, that a driver takes, by the CUDA version that it says (12040):
+ * ptx_versions.def. 0: older than the table; CU_PTX_ANY: newer than the table. */
+#define CU_PTX_ANY 999
+int cu_ptx_taken(int driver_version);
+
+const char *cu_error_text(const cu_driver *driver, CUresult result, char *text, size_t room);
+
+#endif

@@ -1,0 +1,261 @@
+/* Devices: finds the one that an id names, and calls it through its table. */
+#include "fitness/device/device_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ev_status fail_unknown(const char *id, ev_error *err) {
+    char **ids = NULL;
+    size_t count = 0;
+    EV_TRY(device_list(&ids, &count, err));
+    char known[600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof known; i++)
+        used +=
+            (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", ids[i]);
+    ev_status status =
+        ev_fail(err, EV_BAD, "no device '%s'; there are %s, or vm:FILE.json", id, known);
+    device_list_free(ids, count);
+    return status;
+}
+
+ev_status device_open(const char *id, device **out, ev_error *err) {
+    if (strncmp(id, "vm:", 3) == 0)
+        return device_vm_open(id + 3, out, err);
+    if (strncmp(id, "cuda:", 5) == 0)
+        return device_cuda_open(id + 5, out, err);
+    return fail_unknown(id, err);
+}
+
+ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) {
+    assert(count > 0);
+    if (strncmp(id, "vm:", 3) == 0)
+        return device_vm_open_ranks(id + 3, count, out, err);
+    if (strncmp(id, "cuda:", 5) == 0)
+        return device_cuda_open_ranks(id + 5, count, out, err);
+    return fail_unknown(id, err);
+}
+
+void device_close(device *d) {
+    if (d == NULL)
+        return;
+    vm_words_free(d->words);
+    d->ops->close(d);
+}
+
+const device_properties *device_properties_of(const device *d) {
+    return &d->properties;
+}
+
+bool device_number(const device *d, gpu_key key, double *out) {
+    return d->ops->number != NULL && d->ops->number(d, key, out);
+}
+
+uint64_t device_rebuilds(const device *d) {
+    return d->ops->rebuilds != NULL ? d->ops->rebuilds(d) : 0;
+}
+
+bool device_is_spent(const device *d) {
+    return d->ops->is_spent != NULL && d->ops->is_spent(d);
+}
+
+bool device_may_be_spent(const char *id) {
+    return id != NULL && strncmp(id, "cuda:", 5) == 0;
+}
+
+/* The GPUs' ids, then the models'; false: out of memory. */
+static bool list_ids(char **ids, size_t gpus, char *const *models, size_t number) {
+    for (size_t i = 0; i < gpus; i++) {
+        if (asprintf(&ids[i], "cuda:%zu", i) < 0) {
+            ids[i] = NULL;
+            return false;
+        }
+    }
+    for (size_t i = 0; i < number; i++) {
+        if (asprintf(&ids[gpus + i], "vm:%s", models[i]) < 0) {
+            ids[gpus + i] = NULL;
+            return false;
+        }
+    }
+    return true;
+}
+
+ev_status device_list(char ***ids, size_t *count, ev_error *err) {
+    char **models = NULL;
+    size_t number = 0, gpus = device_cuda_count();
+    EV_TRY(gpu_list(&models, &number, err));
+    char **made = calloc(gpus + number + 1, sizeof *made);
+    bool ok = made != NULL && list_ids(made, gpus, models, number);
+    gpu_list_free(models, number);
+    if (!ok) {
+        if (made != NULL)
+            device_list_free(made, gpus + number);
+        return ev_fail_memory(err, (gpus + number) * sizeof *made);
+    }
+    *ids = made;
+    *count = gpus + number;
+    return EV_OK;
+}
+
+void device_list_free(char **ids, size_t count) {
+    gpu_list_free(ids, count);
+}
+
+ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                       device_buffer *out, ev_error *err) {
+    return d->ops->alloc(d, bytes, kind, name, out, err);
+}
+
+void device_clear(device *d) {
+    d->ops->clear(d);
+}
+
+uint64_t device_address(const device *d, device_buffer buffer) {
+    return d->ops->address(d, buffer);
+}
+
+ev_status device_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                       uint64_t bytes, ev_error *err) {
+    return d->ops->write(d, buffer, offset, data, bytes, err);
+}
+
+ev_status device_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
+                      ev_error *err) {
+    return d->ops->read(d, buffer, offset, data, bytes, err);
+}
+
+void *device_host(device *d, device_buffer buffer) {
+    return d->ops->host(d, buffer);
+}
+
+ev_status device_reset(device *d, uint8_t poison, ev_error *err) {
+    return d->ops->reset(d, poison, err);
+}
+
+ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                         uint64_t count, uint8_t *written, uint64_t *how_many, ev_error *err) {
+    return d->ops->written(d, buffer, element_bytes, first, count, written, how_many, err);
+}
+
+/* ---- kernels ---- */
+
+static ev_status find_entry(device_kernel *kernel, const char *name, ev_error *err) {
+    kernel->entry = vm_module_find(kernel->module, name);
+    if (kernel->entry != NULL)
+        return EV_OK;
+    char known[400] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < vm_module_entry_count(kernel->module) && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+                                 vm_module_entry(kernel->module, i)->name);
+    return ev_fail(err, EV_BAD, "no entry '%s' in the PTX; it has: %s",
+                   name != NULL ? name : "(the only one)", used > 0 ? known : "none");
+}
+
+ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
+                      device_kernel **out, ev_error *err) {
+    device_kernel *kernel = calloc(1, sizeof *kernel);
+    if (kernel == NULL)
+        return ev_fail_memory(err, sizeof *kernel);
+    kernel->owner = d;
+    ev_status status = d->words == NULL ? vm_words_new(&d->words, err) : EV_OK;
+    if (status == EV_OK)
+        status = vm_module_load_with(d->words, ptx, bytes, "ptx", &kernel->module, err);
+    if (status == EV_OK)
+        status = find_entry(kernel, entry, err);
+    if (status == EV_OK)
+        status = d->ops->load(d, kernel, err);
+    if (status != EV_OK) {
+        vm_module_free(kernel->module);
+        free(kernel);
+        return status;
+    }
+    *out = kernel;
+    return EV_OK;
+}
+
+void device_unload(device_kernel *kernel) {
+    if (kernel == NULL)
+        return;
+    kernel->owner->ops->unload(kernel);
+    vm_module_free(kernel->module);
+    free(kernel);
+}
+
+device_resources device_kernel_resources(const device_kernel *kernel) {
+    return kernel->resources;
+}
+
+const vm_entry *device_kernel_entry(const device_kernel *kernel) {
+    return kernel->entry;
+}
+
+const vm_module *device_kernel_module(const device_kernel *kernel) {
+    return kernel->module;
+}
+
+ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
+                       ev_error *err) {
+    return d->ops->check(d, kernel, launch, err);
+}
+
+ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
+                     device_outcome *out, ev_error *err) {
+    EV_TRY(device_check(d, kernel, launch, err));
+    return d->ops->run(d, kernel, launch, out, err);
+}
+
+static ev_status check_ranks(device *const *devices, const device_kernel *const *kernels,
+                             const device_launch *launches, uint32_t count, ev_error *err) {
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const device *d = devices[i];
+        if (d->ops->run_ranks == NULL || d->ops != devices[0]->ops)
+            return ev_fail(err, EV_BAD,
+                           "rank %u on %s: ranks run side by side on devices of one "
+                           "device_open_ranks",
+                           i, d->properties.id);
+        ev_status status = device_check(d, kernels[i], &launches[i], err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "rank %u", i);
+    }
+    return EV_OK;
+}
+
+ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err) {
+    EV_TRY(check_ranks(devices, kernels, launches, count, err));
+    return devices[0]->ops->run_ranks(devices, kernels, launches, count, out, err);
+}
+
+ev_status device_time_ranks(device *const *devices, const device_kernel *const *kernels,
+                            const device_launch *launches, uint32_t count, model_reach reach,
+                            device_outcome *out, device_timing *timings, ev_error *err) {
+    EV_TRY(check_ranks(devices, kernels, launches, count, err));
+    if (devices[0]->ops->time_ranks == NULL)
+        return ev_fail(err, EV_BAD, "%s: the times of ranks are modelled; take vm:MODEL",
+                       devices[0]->properties.id);
+    return devices[0]->ops->time_ranks(devices, kernels, launches, count, reach, out, timings, err);
+}
+
+ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
+                      device_outcome *out, device_timing *timing, ev_error *err) {
+    EV_TRY(device_check(d, kernel, launch, err));
+    return d->ops->time(d, kernel, launch, NULL, out, timing, err);
+}
+
+ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
+                              device_rival *rival, device_outcome *out, device_timing *timing,
+                              ev_error *err) {
+    memset(&rival->timing, 0, sizeof rival->timing);
+    EV_TRY(device_check(d, kernel, launch, err));
+    EV_TRY(device_check(d, rival->kernel, rival->launch, err));
+    return d->ops->time(d, kernel, launch, rival, out, timing, err);
+}
+
+const uint64_t *device_stored(const device *d, size_t *count) {
+    return d->ops->stored(d, count);
+}

@@ -1,0 +1,71 @@
+/* What stands behind the device interface: one table of functions a kind of device. */
+#ifndef FITNESS_DEVICE_DEVICE_IMPL_H
+#define FITNESS_DEVICE_DEVICE_IMPL_H
+
+#include "fitness/device/device.h"
+
+typedef struct device_ops {
+    void (*close)(device *d);
+    ev_status (*alloc)(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                       device_buffer *out, ev_error *err);
+    void (*clear)(device *d);
+    uint64_t (*address)(const device *d, device_buffer buffer);
+    ev_status (*write)(device *d, device_buffer buffer, uint64_t offset, const void *data,
+                       uint64_t bytes, ev_error *err);
+    ev_status (*read)(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
+                      ev_error *err);
+    void *(*host)(device *d, device_buffer buffer);
+    ev_status (*reset)(device *d, uint8_t poison, ev_error *err);
+    ev_status (*written)(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
+                         uint64_t count, uint8_t *written, uint64_t *how_many, ev_error *err);
+    ev_status (*load)(device *d, device_kernel *kernel,
+                      ev_error *err); /* module and entry are set */
+    void (*unload)(device_kernel *kernel);
+    ev_status (*check)(const device *d, const device_kernel *kernel, const device_launch *launch,
+                       ev_error *err);
+    ev_status (*run)(device *d, const device_kernel *kernel, const device_launch *launch,
+                     device_outcome *out, ev_error *err);
+    /* All devices are of this table; NULL: one rank at a time. */
+    ev_status (*run_ranks)(device *const *devices, const device_kernel *const *kernels,
+                           const device_launch *launches, uint32_t count, device_outcome *out,
+                           ev_error *err);
+    /* `rival`: NULL: none; its timing is zero. */
+    ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
+                      device_rival *rival, device_outcome *out, device_timing *timing,
+                      ev_error *err);
+    /* NULL: times of ranks are not modelled. */
+    ev_status (*time_ranks)(device *const *devices, const device_kernel *const *kernels,
+                            const device_launch *launches, uint32_t count, model_reach reach,
+                            device_outcome *out, device_timing *timings, ev_error *err);
+    const uint64_t *(*stored)(const device *d, size_t *count);
+    bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
+    uint64_t (*rebuilds)(const device *d);                     /* NULL: never */
+    bool (*is_spent)(const device *d);                         /* NULL: never */
+} device_ops;
+
+/* First in each device's own struct. */
+struct device {
+    const device_ops *ops;
+    device_properties properties;
+    vm_words *words; /* of the modules that are loaded; NULL before the first */
+};
+
+struct device_kernel {
+    device *owner;
+    vm_module *module;
+    const vm_entry *entry;
+    device_resources resources;
+    void *own; /* what the device keeps of it */
+};
+
+/* `model` is what stands behind "vm:". */
+ev_status device_vm_open(const char *model, device **out, ev_error *err) EV_CHECKED;
+ev_status device_vm_open_ranks(const char *model, uint32_t count, device **out,
+                               ev_error *err) EV_CHECKED;
+/* `ordinal` is what stands behind "cuda:". */
+ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) EV_CHECKED;
+ev_status device_cuda_open_ranks(const char *ordinal, uint32_t count, device **out,
+                                 ev_error *err) EV_CHECKED;
+size_t device_cuda_count(void); /* 0 where there is no driver */
+
+#endif

@@ -1,0 +1,193 @@
+/* Accuracy: the error metrics of DESIGN.md, fed element by element. */
+#include "fitness/gates/accuracy.h"
+
+#include <math.h>
+#include <string.h>
+
+void accuracy_sum_add(accuracy_sum *s, double term) {
+    double next = s->sum + term;
+    s->lost += fabs(s->sum) >= fabs(term) ? (s->sum - next) + term : (term - next) + s->sum;
+    s->sum = next;
+}
+
+double accuracy_sum_of(const accuracy_sum *s) {
+    return s->sum + s->lost;
+}
+
+void accuracy_begin(accuracy_check *check, const accuracy_limits *limits) {
+    *check = (accuracy_check){.limits = *limits};
+    if (!(check->limits.depth >= 1))
+        check->limits.depth = 1;
+}
+
+void accuracy_begin_output(accuracy_check *check, ev_type type) {
+    check->type = type;
+    check->ulp_one = ev_type_ulp(type, 1);
+    check->ulp_least = ev_type_ulp(type, 0);
+    check->ulp_most = ev_type_ulp(type, INFINITY);
+    check->error_squares = check->want_squares = (accuracy_sum){0, 0};
+}
+
+static void keep_max(double *kept, double value) {
+    if (value > *kept)
+        *kept = value;
+}
+
+/* The largest number of the type is finite; an answer beyond it may be rounded to infinity. */
+static bool both_infinite(ev_type type, double got, double want) {
+    if (!isinf(got) || isnan(want) || signbit(got) != signbit(want))
+        return false;
+    double rounded = 0;
+    ev_type_set(type, &rounded, 0, want);
+    return isinf(ev_type_get(type, &rounded, 0));
+}
+
+/* What the elements of a part change, apart from the check, so that it stays in registers. */
+typedef struct tally {
+    accuracy_sum error_squares, want_squares;
+    double max_abs, max_ulp, scaled_max;
+    double ulp_one, ulp_least, ulp_most;
+    double scaled_unit; /* unit roundoff x sqrt(K) */
+    bool is_float;
+} tally;
+
+static tally tally_of(const accuracy_check *check) {
+    const accuracy *worst = &check->worst;
+    return (tally){.error_squares = check->error_squares,
+                   .want_squares = check->want_squares,
+                   .max_abs = worst->max_abs,
+                   .max_ulp = worst->max_ulp,
+                   .scaled_max = worst->scaled_max,
+                   .ulp_one = check->ulp_one,
+                   .ulp_least = check->ulp_least,
+                   .ulp_most = check->ulp_most,
+                   .scaled_unit = check->ulp_one / 2 * sqrt(check->limits.depth),
+                   .is_float = ev_type_is_float(check->type)};
+}
+
+static void take_tally(accuracy_check *check, const tally *t) {
+    check->error_squares = t->error_squares;
+    check->want_squares = t->want_squares;
+    check->worst.max_abs = t->max_abs;
+    check->worst.max_ulp = t->max_ulp;
+    check->worst.scaled_max = t->scaled_max;
+}
+
+/* ev_type_ulp for a finite value, from the bits: the sums ask for it at every element. */
+static inline double ulp_at(const tally *t, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= UINT64_C(0x7ff) << 52; /* the power of two below |value| */
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    double ulp = t->is_float ? power * t->ulp_one : 1;
+    return fmin(fmax(ulp, t->ulp_least), t->ulp_most);
+}
+
+static inline void add_error(tally *t, double got, double want, double scale) {
+    double error = fabs(got - want);
+    accuracy_sum_add(&t->error_squares, error * error);
+    accuracy_sum_add(&t->want_squares, want * want);
+    keep_max(&t->max_abs, error);
+    if (error > 0)
+        keep_max(&t->max_ulp, error / ulp_at(t, want));
+    if (scale > 0)
+        keep_max(&t->scaled_max, error / (t->scaled_unit * scale));
+}
+
+static inline double got_at(const accuracy_part *part, uint64_t i) {
+    float single;
+    if (part->type != EV_F32) /* most are */
+        return ev_type_get(part->type, part->got, i);
+    memcpy(&single, (const char *)part->got + i * sizeof single, sizeof single);
+    return (double)single;
+}
+
+void accuracy_add(accuracy_check *check, const accuracy_part *part) {
+    accuracy *worst = &check->worst;
+    tally t = tally_of(check);
+    worst->checked += part->count;
+    for (uint64_t i = 0; i < part->count; i++) {
+        if (part->written != NULL && part->written[i] == 0) {
+            worst->unwritten++;
+            continue;
+        }
+        double got = got_at(part, i), want = part->want[i];
+        if (part->must_zero != NULL && part->must_zero[i] != 0 && got != 0)
+            worst->not_zero++;
+        if (isfinite(got) && isfinite(want))
+            add_error(&t, got, want, part->scale != NULL ? fabs(part->scale[i]) : 0);
+        else if (!both_infinite(part->type, got, want))
+            worst->not_finite++;
+    }
+    take_tally(check, &t);
+}
+
+void accuracy_end_output(accuracy_check *check) {
+    double error = sqrt(accuracy_sum_of(&check->error_squares));
+    double want = sqrt(accuracy_sum_of(&check->want_squares));
+    double relative = INFINITY;
+    if (error == 0)
+        relative = 0;
+    else if (want > 0)
+        relative = error / want;
+    keep_max(&check->worst.relative_l2, relative);
+    /* The floor under "no worse than k x the baseline" depends on the output's type. */
+    const accuracy_limits *limits = &check->limits;
+    if (limits->baseline_factor > 0) {
+        double allowed = limits->baseline_factor * limits->baseline_l2;
+        keep_max(&allowed, ev_type_ulp(check->type, 1));
+        keep_max(&check->worst.normalised, relative / allowed);
+    }
+}
+
+/* Value over limit; an exact match is asked for where the limit is zero. */
+static double over(double value, double limit) {
+    if (limit > 0)
+        return value / limit;
+    return value > 0 ? INFINITY : 0;
+}
+
+static bool is_broken(const accuracy *a) {
+    return a->unwritten > 0 || a->not_zero > 0 || a->not_finite > 0;
+}
+
+accuracy accuracy_end(const accuracy_check *check) {
+    accuracy a = check->worst;
+    const accuracy_limits *limits = &check->limits;
+    keep_max(&a.normalised, over(a.relative_l2, limits->relative_l2));
+    if (limits->scaled_max > 0)
+        keep_max(&a.normalised, a.scaled_max / limits->scaled_max);
+    if (limits->max_abs > 0)
+        keep_max(&a.normalised, a.max_abs / limits->max_abs);
+    if (is_broken(&a))
+        a.normalised = INFINITY;
+    if (a.not_finite > 0)
+        a.relative_l2 = a.max_abs = INFINITY;
+    return a;
+}
+
+void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *out) {
+    unsigned long long checked = a->checked;
+    if (a->not_finite > 0)
+        ev_str_printf(out, "%llu of %llu elements are NaN or infinite",
+                      (unsigned long long)a->not_finite, checked);
+    else if (a->unwritten > 0)
+        ev_str_printf(out, "%llu of %llu elements were never written",
+                      (unsigned long long)a->unwritten, checked);
+    else if (a->not_zero > 0)
+        ev_str_printf(out, "%llu of %llu elements must be exactly zero and are not",
+                      (unsigned long long)a->not_zero, checked);
+    else if (a->relative_l2 > limits->relative_l2)
+        ev_str_printf(out, "relative L2 error %.3g is over the tolerance %.3g", a->relative_l2,
+                      limits->relative_l2);
+    else if (limits->scaled_max > 0 && a->scaled_max > limits->scaled_max)
+        ev_str_printf(out, "largest scaled error %.3g is over the tolerance %.3g", a->scaled_max,
+                      limits->scaled_max);
+    else if (limits->max_abs > 0 && a->max_abs > limits->max_abs)
+        ev_str_printf(out, "largest error %.3g is over the tolerance %.3g", a->max_abs,
+                      limits->max_abs);
+    else
+        ev_str_printf(out, "relative L2 error %.3g is over %.3g x the baseline's own %.3g",
+                      a->relative_l2, limits->baseline_factor, limits->baseline_l2);
+}

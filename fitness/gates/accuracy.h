@@ -1,0 +1,63 @@
+/* Accuracy: how far an output is from the trusted answer, and whether that is near enough.
+ *
+ * Sums are compensated (Neumaier 1974), absolute values stand everywhere, and what is not finite
+ * never passes. A comparison is begun once a case, fed output by output (or element range by
+ * element range), and ended. */
+#ifndef FITNESS_GATES_ACCURACY_H
+#define FITNESS_GATES_ACCURACY_H
+
+#include "base/status.h"
+#include "base/str.h"
+#include "base/type.h"
+#include "fitness/gates/score.h"
+
+#include <stdint.h>
+
+/* A sum with its rounding error kept beside it. */
+typedef struct accuracy_sum {
+    double sum, lost;
+} accuracy_sum;
+
+void accuracy_sum_add(accuracy_sum *s, double term);
+double accuracy_sum_of(const accuracy_sum *s);
+
+/* What is allowed; 0 turns a limit off, except relative_l2's, which is then an exact match. */
+typedef struct accuracy_limits {
+    double relative_l2;
+    double scaled_max;
+    double max_abs;
+    double depth;           /* K of the scaled maximum; at least 1 */
+    double baseline_l2;     /* the baseline's own relative L2 at this case */
+    double baseline_factor; /* relative L2 at most this x baseline_l2 (never asked below one ulp) */
+} accuracy_limits;
+
+/* Elements of one output, `count` of each array. */
+typedef struct accuracy_part {
+    ev_type type;
+    const void *got;
+    const double *want;
+    const double *scale;      /* sum of |terms| an element, 0 where unknown; NULL: unknown */
+    const uint8_t *written;   /* 0: never written; NULL: all were */
+    const uint8_t *must_zero; /* 1: has to be exactly zero; NULL: nowhere */
+    uint64_t count;
+} accuracy_part;
+
+/* One comparison under way. The relative L2 is taken output by output. */
+typedef struct accuracy_check {
+    accuracy_limits limits;
+    accuracy worst;
+    accuracy_sum error_squares, want_squares; /* of the output under way */
+    ev_type type;
+    double ulp_one, ulp_least, ulp_most; /* of the type: at 1, at 0, beyond its largest number */
+} accuracy_check;
+
+void accuracy_begin(accuracy_check *check, const accuracy_limits *limits);
+void accuracy_begin_output(accuracy_check *check, ev_type type);
+void accuracy_add(accuracy_check *check, const accuracy_part *part);
+void accuracy_end_output(accuracy_check *check);
+accuracy accuracy_end(const accuracy_check *check);
+
+/* One line on why `a` fails: the first thing that is out of its limit. */
+void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *out);
+
+#endif

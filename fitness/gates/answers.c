@@ -1,0 +1,425 @@
+/* Answers: asks the oracle once, and holds the outputs of a launch against it. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/hash.h"
+#include "base/proc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+accuracy_limits fit_limits(const fitness *f, const fit_case *c) {
+    const task_tolerance *t = &f->t->tolerance;
+    accuracy_limits limits = {.relative_l2 = t->relative_l2,
+                              .scaled_max = t->scaled_max,
+                              .max_abs = t->max_abs,
+                              .depth = c->depth};
+    if (c->baseline.done && f->t->oracle_kind != TASK_ORACLE_BASELINE) {
+        limits.baseline_l2 = c->baseline.accuracy.relative_l2;
+        limits.baseline_factor = t->baseline_factor;
+    }
+    return limits;
+}
+
+/* ---- the oracle ---- */
+
+static ev_status ask(fitness *f, fit_case *c, const fit_output *o, uint64_t first, uint64_t count,
+                     double *want, double *scale, ev_error *err) {
+    assert(f->t->oracle != NULL);
+    evoke_oracle_call call = {.arguments = c->oracle_arguments,
+                              .argument_count = f->t->argument_count,
+                              .shape_names = c->shape_names,
+                              .shape_values = c->shape_values,
+                              .shape_count = c->at->shape_count,
+                              .output = o->argument,
+                              .first = first,
+                              .count = count,
+                              .value = want,
+                              .scale = scale,
+                              .scratch = c->scratch};
+    double begin = fit_clock(f);
+    int failed = f->t->oracle(&call);
+    f->cost.oracle += fit_clock(f) - begin;
+    c->scratch = call.scratch;
+    if (failed == 0)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "task %s, case %s: the oracle has no answer for '%s' (it returned %d)",
+                   f->t->name, c->at->name, f->t->arguments[o->argument].name, failed);
+}
+
+static bool zero_at(const fit_output *o, uint64_t element) {
+    const fit_argument *mask = o->zero_where;
+    return mask != NULL && ev_type_get(mask->what->type, mask->before, element) == 0;
+}
+
+static ev_status room_for_answers(fit_output *o, uint64_t count, ev_error *err) {
+    o->want = calloc(count + 1, sizeof *o->want);
+    o->scale = calloc(count + 1, sizeof *o->scale);
+    if (o->zero_where != NULL)
+        o->must_zero = calloc(count + 1, 1);
+    if (o->want != NULL && o->scale != NULL && (o->zero_where == NULL || o->must_zero != NULL)) {
+        for (uint64_t i = 0; o->must_zero != NULL && i < count; i++)
+            o->must_zero[i] = zero_at(o, i);
+        return EV_OK;
+    }
+    free(o->want);
+    free(o->scale);
+    free(o->must_zero);
+    o->want = o->scale = NULL;
+    o->must_zero = NULL;
+    return ev_fail_memory(err, count * 2 * sizeof *o->want);
+}
+
+static ev_status answer_in_full(fitness *f, fit_case *c, fit_output *o, ev_error *err) {
+    if (o->want != NULL)
+        return EV_OK;
+    uint64_t count = c->arguments[o->argument].count;
+    EV_TRY(room_for_answers(o, count, err));
+    ev_status status = ask(f, c, o, 0, count, o->want, o->scale, err);
+    if (status != EV_OK) {
+        free(o->want);
+        o->want = NULL; /* not answered */
+        free(o->scale);
+        o->scale = NULL;
+        free(o->must_zero);
+        o->must_zero = NULL;
+    }
+    return status;
+}
+
+/* ---- outputs ---- */
+
+/* The output's contents: the device's own, or read into *owned, which the caller frees. */
+static ev_status read_output(fitness *f, const fit_argument *a, const void **got, void **owned,
+                             ev_error *err) {
+    *owned = NULL;
+    *got = device_host(f->d, a->buffer);
+    if (*got != NULL)
+        return EV_OK;
+    void *copy = malloc(a->bytes > 0 ? a->bytes : 1);
+    if (copy == NULL)
+        return ev_fail_memory(err, a->bytes);
+    ev_status status = device_read(f->d, a->buffer, 0, copy, a->bytes, err);
+    if (status != EV_OK) {
+        free(copy);
+        return status;
+    }
+    *got = *owned = copy;
+    return EV_OK;
+}
+
+/* An element that a kernel updates in place may stay as it was; a pure output must be written. */
+static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, ev_error *err) {
+    *out = NULL;
+    if (a->what->kind == TASK_INOUT)
+        return EV_OK;
+    uint8_t *written = malloc(a->count > 0 ? a->count : 1);
+    if (written == NULL)
+        return ev_fail_memory(err, a->count);
+    uint64_t count = 0;
+    ev_status status = device_written(f->d, a->buffer, ev_type_bytes(a->what->type), 0, a->count,
+                                      written, &count, err);
+    if (status != EV_OK || count == a->count) {
+        free(written);
+        return status;
+    }
+    *out = written;
+    return EV_OK;
+}
+
+/* What a launch left in the outputs, an item an output. */
+typedef struct left_behind {
+    const void **got;
+    void **owned;
+    uint8_t **written; /* NULL: all of it */
+    bool whole;        /* all of all outputs */
+} left_behind;
+
+static void left_free(const fit_case *c, left_behind *left) {
+    for (size_t i = 0; i < c->output_count; i++) {
+        if (left->owned != NULL)
+            free(left->owned[i]);
+        if (left->written != NULL)
+            free(left->written[i]);
+    }
+    free(left->got);
+    free(left->owned);
+    free(left->written);
+}
+
+static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_error *err) {
+    size_t count = c->output_count + 1;
+    *left = (left_behind){.got = calloc(count, sizeof *left->got),
+                          .owned = calloc(count, sizeof *left->owned),
+                          .written = calloc(count, sizeof *left->written),
+                          .whole = true};
+    if (left->got == NULL || left->owned == NULL || left->written == NULL)
+        return ev_fail_memory(err, count * sizeof *left->got);
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_argument *a = &c->arguments[c->outputs[i].argument];
+        EV_TRY(read_output(f, a, &left->got[i], &left->owned[i], err));
+        EV_TRY(read_written(f, a, &left->written[i], err));
+        left->whole = left->whole && left->written[i] == NULL;
+    }
+    return EV_OK;
+}
+
+static void compare_output(const fit_case *c, const fit_output *o, const void *got,
+                           const uint8_t *written, accuracy_check *check) {
+    const fit_argument *a = &c->arguments[o->argument];
+    accuracy_part part = {.type = a->what->type,
+                          .got = got,
+                          .want = o->want,
+                          .scale = o->scale,
+                          .written = written,
+                          .must_zero = o->must_zero,
+                          .count = a->count};
+    accuracy_begin_output(check, a->what->type);
+    accuracy_add(check, &part);
+    accuracy_end_output(check);
+}
+
+static ev_status compare_left(fitness *f, fit_case *c, const left_behind *left,
+                              const accuracy_limits *limits, accuracy *out, ev_error *err) {
+    accuracy_check check;
+    if (left->whole && fit_seen_find(c, limits, left->got, out))
+        return EV_OK;
+    accuracy_begin(&check, limits);
+    for (size_t i = 0; i < c->output_count; i++) {
+        EV_TRY(answer_in_full(f, c, &c->outputs[i], err));
+        compare_output(c, &c->outputs[i], left->got[i], left->written[i], &check);
+    }
+    *out = accuracy_end(&check);
+    if (left->whole && out->normalised <= 1)
+        fit_seen_keep(c, limits, left->got, out);
+    return EV_OK;
+}
+
+ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
+                           ev_error *err) {
+    left_behind left;
+    ev_status status = left_read(f, c, &left, err);
+    if (status == EV_OK)
+        status = compare_left(f, c, &left, limits, out, err);
+    left_free(c, &left);
+    return status;
+}
+
+ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
+    fit_seen_free(c); /* it was held against other answers */
+    for (size_t i = 0; i < c->output_count; i++) {
+        fit_output *o = &c->outputs[i];
+        const fit_argument *a = &c->arguments[o->argument];
+        const void *got = NULL;
+        void *owned = NULL;
+        if (o->want == NULL)
+            EV_TRY(room_for_answers(o, a->count, err));
+        EV_TRY(read_output(f, a, &got, &owned, err));
+        for (uint64_t e = 0; e < a->count; e++)
+            o->want[e] = ev_type_get(a->what->type, got, e);
+        free(owned);
+    }
+    return EV_OK;
+}
+
+ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_error *err) {
+    ev_str all = EV_STR_EMPTY;
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_argument *a = &c->arguments[c->outputs[i].argument];
+        const void *got = NULL;
+        void *owned = NULL;
+        ev_status status = read_output(f, a, &got, &owned, err);
+        if (status != EV_OK) {
+            ev_str_free(&all);
+            return status;
+        }
+        ev_str_append(&all, ev_sha256_of(got, a->bytes).hex);
+        free(owned);
+    }
+    ev_status status = ev_str_status(&all, err);
+    if (status == EV_OK)
+        *out = ev_sha256_of(ev_str_text(&all), all.length);
+    ev_str_free(&all);
+    return status;
+}
+
+/* ---- spots ---- */
+
+static fit_spot *spot_slot(const fit_output *o, uint64_t element) {
+    size_t at = (size_t)ev_mix64(element + 1) & (o->spot_room - 1);
+    while (o->spots[at].key != 0 && o->spots[at].key != element + 1)
+        at = (at + 1) & (o->spot_room - 1);
+    return &o->spots[at];
+}
+
+static ev_status spots_grow(fit_output *o, ev_error *err) {
+    if (o->spot_count * 2 < o->spot_room)
+        return EV_OK;
+    fit_output grown = *o;
+    grown.spot_room = o->spot_room == 0 ? 1024 : o->spot_room * 2;
+    grown.spots = calloc(grown.spot_room, sizeof *grown.spots);
+    if (grown.spots == NULL)
+        return ev_fail_memory(err, grown.spot_room * sizeof *grown.spots);
+    for (size_t i = 0; i < o->spot_room; i++) {
+        if (o->spots[i].key != 0)
+            *spot_slot(&grown, o->spots[i].key - 1) = o->spots[i];
+    }
+    free(o->spots);
+    *o = grown;
+    return EV_OK;
+}
+
+/* The answer at one element, asked for once. */
+static ev_status answer_at(fitness *f, fit_case *c, fit_output *o, uint64_t element, double *want,
+                           double *scale, ev_error *err) {
+    if (o->want != NULL) {
+        *want = o->want[element];
+        *scale = o->scale[element];
+        return EV_OK;
+    }
+    EV_TRY(spots_grow(o, err));
+    fit_spot *spot = spot_slot(o, element);
+    if (spot->key == 0) {
+        fit_spot made = {.key = element + 1};
+        EV_TRY(ask(f, c, o, element, 1, &made.want, &made.scale, err));
+        *spot = made;
+        o->spot_count++;
+    }
+    *want = spot->want;
+    *scale = spot->scale;
+    return EV_OK;
+}
+
+static int compare_u64(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Elements of one output that the last timed launch wrote, ascending; malloc'ed. */
+typedef struct element_list {
+    uint64_t *at;
+    size_t count, room;
+} element_list;
+
+static ev_status list_add(element_list *list, uint64_t element, ev_error *err) {
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 4096 : list->room * 2;
+        uint64_t *more = realloc(list->at, room * sizeof *more);
+        if (more == NULL)
+            return ev_fail_memory(err, room * sizeof *more);
+        list->at = more;
+        list->room = room;
+    }
+    list->at[list->count++] = element;
+    return EV_OK;
+}
+
+/* Adds the elements of [first, end) that were written. */
+static ev_status list_range(fitness *f, const fit_argument *a, uint64_t first, uint64_t end,
+                            element_list *list, ev_error *err) {
+    uint8_t written[256];
+    for (uint64_t at = first; at < end; at += sizeof written) {
+        uint64_t count = end - at < sizeof written ? end - at : sizeof written, many = 0;
+        EV_TRY(device_written(f->d, a->buffer, ev_type_bytes(a->what->type), at, count, written,
+                              &many, err));
+        for (uint64_t i = 0; many > 0 && i < count; i++) {
+            if (written[i])
+                EV_TRY(list_add(list, at + i, err));
+        }
+    }
+    return EV_OK;
+}
+
+/* `sectors` ascending. Neighbouring sectors are looked at together; an element that crosses two is
+ * seen once. */
+static ev_status list_written(fitness *f, const fit_argument *a, const uint64_t *sectors,
+                              size_t count, element_list *list, ev_error *err) {
+    uint64_t base = device_address(f->d, a->buffer), size = ev_type_bytes(a->what->type);
+    uint64_t done = 0; /* elements below are listed */
+    for (size_t i = 0; i < count;) {
+        uint64_t begin = sectors[i] * 32, end = begin + 32;
+        for (i++; i < count && sectors[i] * 32 <= end; i++)
+            end = sectors[i] * 32 + 32;
+        if (end <= base || begin >= base + a->bytes)
+            continue;
+        uint64_t first = begin > base ? (begin - base) / size : 0;
+        uint64_t last = (end - base + size - 1) / size;
+        first = first < done ? done : first;
+        last = last > a->count ? a->count : last;
+        if (last > first)
+            EV_TRY(list_range(f, a, first, last, list, err));
+        done = last > done ? last : done;
+    }
+    return EV_OK;
+}
+
+static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const element_list *list,
+                                accuracy_check *check, ev_error *err) {
+    const fit_argument *a = &c->arguments[o->argument];
+    size_t size = ev_type_bytes(a->what->type);
+    size_t spots = f->options.spot_elements < list->count ? f->options.spot_elements : list->count;
+    accuracy_begin_output(check, a->what->type);
+    for (size_t i = 0; i < spots; i++) {
+        uint64_t element = list->at[i * (list->count - 1) / (spots > 1 ? spots - 1 : 1)];
+        double want = 0, scale = 0;
+        uint64_t got = 0;
+        EV_TRY(answer_at(f, c, o, element, &want, &scale, err));
+        EV_TRY(device_read(f->d, a->buffer, element * size, &got, size, err));
+        uint8_t must_zero = zero_at(o, element);
+        accuracy_part part = {.type = a->what->type,
+                              .got = &got,
+                              .want = &want,
+                              .scale = &scale,
+                              .must_zero = &must_zero,
+                              .count = 1};
+        accuracy_add(check, &part);
+    }
+    accuracy_end_output(check);
+    return EV_OK;
+}
+
+/* A device that does not know what was stored has every element looked at. */
+static ev_status list_output(fitness *f, const fit_argument *a, const uint64_t *sectors,
+                             size_t count, element_list *list, ev_error *err) {
+    return sectors != NULL ? list_written(f, a, sectors, count, list, err)
+                           : list_range(f, a, 0, a->count, list, err);
+}
+
+static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors, size_t count,
+                               accuracy_check *check, uint64_t *written, ev_error *err) {
+    for (size_t i = 0; i < c->output_count; i++) {
+        fit_output *o = &c->outputs[i];
+        element_list list = {0};
+        ev_status status = list_output(f, &c->arguments[o->argument], sectors, count, &list, err);
+        if (status == EV_OK && list.count > 0)
+            status = compare_listed(f, c, o, &list, check, err);
+        *written += list.count;
+        free(list.at);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
+ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
+                            uint64_t *written, ev_error *err) {
+    size_t count = 0;
+    const uint64_t *stored = device_stored(f->d, &count);
+    uint64_t *sectors = NULL;
+    if (stored != NULL) {
+        sectors = malloc((count + 1) * sizeof *sectors);
+        if (sectors == NULL)
+            return ev_fail_memory(err, count * sizeof *sectors);
+        memcpy(sectors, stored, count * sizeof *sectors);
+        qsort(sectors, count, sizeof *sectors, compare_u64);
+    }
+    accuracy_check check;
+    accuracy_begin(&check, limits);
+    *written = 0;
+    ev_status status = compare_spots(f, c, sectors, count, &check, written, err);
+    free(sectors);
+    if (status == EV_OK)
+        *out = accuracy_end(&check);
+    return status;
+}

@@ -1,0 +1,338 @@
+/* Cases made concrete: buffers, inputs, parameter blocks, and what a launch changed put back. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/proc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of the machine's memory, so that buffers, their shadow and other processes have room. */
+#define HOST_SHARE 0.6
+/* Host bytes for one of a buffer: contents and shadow. */
+#define SHADOW_FACTOR 1.25
+
+bool fit_case_is_full(const fit_case *c) {
+    return c->at->use != TASK_TIME;
+}
+
+static bool is_output(const fit_argument *a) {
+    return a->what->kind == TASK_OUT || a->what->kind == TASK_INOUT;
+}
+
+/* ---- sizes ---- */
+
+static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        fit_argument *a = &c->arguments[i];
+        a->what = &f->t->arguments[i];
+        if (a->what->kind == TASK_SCALAR) {
+            EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
+            continue;
+        }
+        EV_TRY(task_argument_count_of(f->t, a->what, c->at, &a->count, err));
+        if (a->count > UINT64_MAX / 64)
+            return ev_fail(err, EV_BAD, "task %s, case %s: '%s' has too many elements (%llu)",
+                           f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
+        a->bytes = a->count * ev_type_bytes(a->what->type);
+        c->output_count += is_output(a) ? 1 : 0;
+    }
+    return EV_OK;
+}
+
+/* Bytes on the device, and on this machine with copies, shadow and answers. */
+static void need_of(const fitness *f, const fit_case *c, double *on_device, double *on_host) {
+    *on_device = *on_host = 0;
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        const fit_argument *a = &c->arguments[i];
+        *on_device += (double)a->bytes;
+        *on_host += (double)a->bytes * SHADOW_FACTOR;
+        if (a->what->kind == TASK_INOUT)
+            *on_host += (double)a->bytes;
+        if (is_output(a) && fit_case_is_full(c))
+            *on_host += (double)a->count * 2 * sizeof(double);
+    }
+}
+
+static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
+    double on_device = 0, on_host = 0;
+    need_of(f, c, &on_device, &on_host);
+    const device_properties *p = device_properties_of(f->d);
+    if (on_device > (double)p->memory_bytes)
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the buffers need %.0f bytes, and %s has %llu; make the "
+                       "case's shape smaller",
+                       f->t->name, c->at->name, on_device, p->id,
+                       (unsigned long long)p->memory_bytes);
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if ((double)f->host_bytes + on_host > HOST_SHARE * machine)
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the buffers need %.0f bytes of this machine's memory, "
+                       "beside %llu for the cases before it, and at most %.0f are used; make the "
+                       "shapes smaller",
+                       f->t->name, c->at->name, on_host, (unsigned long long)f->host_bytes,
+                       HOST_SHARE * machine);
+    f->host_bytes += (uint64_t)on_host;
+    return EV_OK;
+}
+
+/* ---- contents ---- */
+
+static vm_buffer_kind kind_of(const fit_argument *a) {
+    switch (a->what->kind) {
+    case TASK_IN:
+        return VM_BUFFER_IN;
+    case TASK_INOUT:
+        return VM_BUFFER_INOUT;
+    default:
+        return VM_BUFFER_OUT;
+    }
+}
+
+static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
+    a->before = a->what->kind == TASK_IN ? device_host(f->d, a->buffer) : NULL;
+    if (a->before == NULL) {
+        a->before = malloc(a->bytes > 0 ? a->bytes : 1);
+        a->owns_before = true;
+        if (a->before == NULL)
+            return ev_fail_memory(err, a->bytes);
+    }
+    corpus_request request;
+    EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->fresh, &request, err));
+    EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
+}
+
+static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        fit_argument *a = &c->arguments[i];
+        if (a->what->kind == TASK_SCALAR)
+            continue;
+        EV_TRY(device_alloc(f->d, a->bytes, kind_of(a), a->what->name, &a->buffer, err));
+        if (a->what->kind != TASK_OUT)
+            EV_TRY(fill_input(f, c, a, err));
+    }
+    return EV_OK;
+}
+
+/* ---- what the oracle sees ---- */
+
+static double whole_or_real(const expr_value *v) {
+    return v->is_real ? v->real : (double)v->whole;
+}
+
+static ev_status describe(const fitness *f, fit_case *c, ev_error *err) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        const fit_argument *a = &c->arguments[i];
+        c->oracle_arguments[i] = (evoke_argument){.name = a->what->name,
+                                                  .type = ev_type_name(a->what->type),
+                                                  .data = a->before,
+                                                  .count = a->count,
+                                                  .value = whole_or_real(&a->value)};
+    }
+    for (size_t i = 0; i < c->at->shape_count; i++) {
+        c->shape_names[i] = c->at->shape[i].name;
+        c->shape_values[i] = whole_or_real(&c->at->shape[i].value);
+    }
+    return task_depth_of(f->t, c->at, &c->depth, err);
+}
+
+static const fit_argument *find_argument(const fitness *f, const fit_case *c, const char *name) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        if (strcmp(f->t->arguments[i].name, name) == 0)
+            return &c->arguments[i];
+    }
+    return NULL;
+}
+
+static ev_status list_outputs(const fitness *f, fit_case *c, ev_error *err) {
+    c->outputs = calloc(c->output_count + 1, sizeof *c->outputs);
+    if (c->outputs == NULL)
+        return ev_fail_memory(err, c->output_count * sizeof *c->outputs);
+    size_t n = 0;
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        const fit_argument *a = &c->arguments[i];
+        if (!is_output(a))
+            continue;
+        fit_output *o = &c->outputs[n++];
+        o->argument = i;
+        if (a->what->zero_where == NULL)
+            continue;
+        o->zero_where = find_argument(f, c, a->what->zero_where);
+        if (o->zero_where == NULL || o->zero_where->before == NULL ||
+            o->zero_where->count != a->count)
+            return ev_fail(err, EV_BAD,
+                           "task %s, case %s: '%s' is to be zero where '%s' is, which is no input "
+                           "with as many elements",
+                           f->t->name, c->at->name, a->what->name, a->what->zero_where);
+    }
+    return EV_OK;
+}
+
+/* ---- making and finding ---- */
+
+static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
+    size_t arguments = f->t->argument_count + 1, shapes = c->at->shape_count + 1;
+    c->arguments = calloc(arguments, sizeof *c->arguments);
+    c->oracle_arguments = calloc(arguments, sizeof *c->oracle_arguments);
+    c->shape_names = calloc(shapes, sizeof *c->shape_names);
+    c->shape_values = calloc(shapes, sizeof *c->shape_values);
+    if (c->arguments == NULL || c->oracle_arguments == NULL || c->shape_names == NULL ||
+        c->shape_values == NULL)
+        return ev_fail_memory(err, arguments * sizeof *c->arguments);
+    EV_TRY(measure(f, c, err));
+    EV_TRY(check_memory(f, c, err));
+    EV_TRY(make_buffers(f, c, err));
+    EV_TRY(list_outputs(f, c, err));
+    return describe(f, c, err);
+}
+
+void fit_case_free(const fitness *f, fit_case *c) {
+    if (c == NULL)
+        return;
+    for (size_t i = 0; c->arguments != NULL && i < f->t->argument_count; i++) {
+        if (c->arguments[i].owns_before)
+            free(c->arguments[i].before);
+    }
+    for (size_t i = 0; c->outputs != NULL && i < c->output_count; i++) {
+        free(c->outputs[i].want);
+        free(c->outputs[i].scale);
+        free(c->outputs[i].must_zero);
+        free(c->outputs[i].spots);
+    }
+    fit_seen_free(c);
+    free(c->arguments);
+    free(c->outputs);
+    free(c->oracle_arguments);
+    free(c->shape_names);
+    free(c->shape_values);
+    free(c->scratch);
+    free(c);
+}
+
+static ev_status keep_case(fitness *f, fit_case *c, ev_error *err) {
+    fit_case **more = realloc(f->cases, (f->case_count + 1) * sizeof(*more));
+    if (more == NULL)
+        return ev_fail_memory(err, (f->case_count + 1) * sizeof(*more));
+    f->cases = more;
+    f->cases[f->case_count++] = c;
+    return EV_OK;
+}
+
+ev_status fit_case_get(fitness *f, const task_case *at, uint32_t fresh, fit_case **out,
+                       ev_error *err) {
+    for (size_t i = 0; i < f->case_count; i++) {
+        if (f->cases[i]->at == at && f->cases[i]->fresh == fresh) {
+            *out = f->cases[i];
+            return EV_OK;
+        }
+    }
+    fit_case *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return ev_fail_memory(err, sizeof *c);
+    c->at = at;
+    c->fresh = fresh;
+    double begin = ev_clock_now();
+    ev_status status = fill_case(f, c, err);
+    f->cost.inputs += ev_clock_now() - begin;
+    if (status == EV_OK)
+        status = keep_case(f, c, err);
+    if (status != EV_OK) {
+        fit_case_free(f, c);
+        return status;
+    }
+    *out = c;
+    return EV_OK;
+}
+
+/* ---- parameters ---- */
+
+static bool types_agree(const vm_param *param, const fit_argument *a) {
+    if (a->buffer != 0)
+        return param->bytes == 8 && !ev_type_is_float(param->type);
+    size_t bytes = ev_type_bytes(a->what->type);
+    if (param->bytes != bytes)
+        return false;
+    /* PTX passes 16-bit floats as plain bits. */
+    return bytes < 4 || ev_type_is_float(param->type) == ev_type_is_float(a->what->type);
+}
+
+static ev_status fail_param(const fitness *f, const vm_entry *entry, size_t i,
+                            const fit_argument *a, ev_error *err) {
+    const vm_param *param = &entry->params[i];
+    return ev_fail(err, EV_BAD,
+                   "task %s: argument %zu '%s' is %s %s, and parameter '%s' of '%s' is %s of %u "
+                   "bytes; give the arguments in the order and types of the kernel's parameters",
+                   f->t->name, i + 1, a->what->name, a->buffer != 0 ? "a buffer of" : "a scalar of",
+                   ev_type_name(a->what->type), param->name, entry->name, ev_type_name(param->type),
+                   param->bytes);
+}
+
+static void pack_one(const fitness *f, const vm_param *param, const fit_argument *a, char *block) {
+    char *to = block + param->offset;
+    if (a->buffer != 0) {
+        uint64_t address = device_address(f->d, a->buffer);
+        memcpy(to, &address, sizeof address);
+    } else if (ev_type_is_float(a->what->type)) {
+        ev_type_set(a->what->type, to, 0, whole_or_real(&a->value));
+    } else {
+        int64_t whole = a->value.is_real ? (int64_t)a->value.real : a->value.whole;
+        memcpy(to, &whole, ev_type_bytes(a->what->type)); /* little-endian */
+    }
+}
+
+ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
+                        ev_error *err) {
+    if (entry->param_count != f->t->argument_count)
+        return ev_fail(err, EV_BAD,
+                       "task %s has %zu arguments, and '%s' takes %zu parameters; list every "
+                       "parameter of the kernel under \"arguments\", in its order",
+                       f->t->name, f->t->argument_count, entry->name, entry->param_count);
+    char *block = calloc(1, entry->param_bytes + 8);
+    if (block == NULL)
+        return ev_fail_memory(err, entry->param_bytes);
+    for (size_t i = 0; i < entry->param_count; i++) {
+        const fit_argument *a = &c->arguments[i];
+        if (!types_agree(&entry->params[i], a)) {
+            free(block);
+            return fail_param(f, entry, i, a, err);
+        }
+        pack_one(f, &entry->params[i], a, block);
+    }
+    *out = block;
+    return EV_OK;
+}
+
+/* ---- putting back ---- */
+
+/* Writes the part of a sector that belongs to the buffer. */
+static ev_status restore_sector(fitness *f, const fit_argument *a, uint64_t sector, ev_error *err) {
+    uint64_t address = device_address(f->d, a->buffer);
+    uint64_t begin = sector * 32, end = begin + 32;
+    if (end <= address || begin >= address + a->bytes)
+        return EV_OK;
+    begin = begin < address ? address : begin;
+    end = end > address + a->bytes ? address + a->bytes : end;
+    return device_write(f->d, a->buffer, begin - address,
+                        (const char *)a->before + (begin - address), end - begin, err);
+}
+
+ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
+                           ev_error *err) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
+        const fit_argument *a = &c->arguments[i];
+        if (a->what->kind != TASK_INOUT)
+            continue;
+        if (stored == NULL)
+            EV_TRY(device_write(f->d, a->buffer, 0, a->before, a->bytes, err));
+        for (size_t s = 0; stored != NULL && s < stored_count; s++)
+            EV_TRY(restore_sector(f, a, stored[s], err));
+    }
+    return EV_OK;
+}
+
+ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
+                          task_launch *out, ev_error *err) {
+    return task_launch_of(f->t, who->start, who->macros, who->macro_count, c->at, out, err);
+}

@@ -1,0 +1,109 @@
+/* Cover: that a variant does all of the work at full shape, not only where a small sample of blocks
+ * looks.
+ *
+ * At a timed case the gates run two or four blocks, and a variant that leaves out half of what a
+ * block has to do at large shapes alone could pass. Before it is promoted, all blocks of the timed
+ * cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many elements of
+ * the outputs as the baseline does, correct where they are looked at. Those of the search are among
+ * them: a case of its own may be the only one of its size. */
+#include "fitness/gates/fitness_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Thread instructions of the baseline that a case may cost: about a second of the VM. */
+#define COVER_INSTRUCTIONS 1e9
+
+/* Blocks at the grid's edges write less, so that a part of the grid says less than all of it. */
+#define COVER_PART 0.9
+
+/* How much of the grid is run, as a share of its blocks. */
+static double share_to_run(const fit_case *c) {
+    return fmin(1, COVER_INSTRUCTIONS / fmax(1, c->baseline.instructions));
+}
+
+static ev_status run_cover(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
+                           ev_error *err) {
+    double share = share_to_run(c), sampled = c->baseline.written;
+    fit_run_options options = {.all_blocks = share >= 1,
+                               .sample_share = share,
+                               .checks = VM_CHECK_INIT,
+                               .jobs = f->options.jobs};
+    c->baseline.written = 0; /* few blocks may write more than their share of all */
+    ev_status status = fit_try_options(f, c, trial, &options, out, err);
+    c->baseline.written = sampled;
+    return status;
+}
+
+/* The baseline's elements, once a case. */
+static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
+    if (c->baseline.covered > 0)
+        return EV_OK;
+    fit_trial trial = {&f->baseline, f->baseline_kernel};
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = run_cover(f, c, &trial, r, err);
+    if (status == EV_OK && !r->ok)
+        status = ev_fail(err, EV_BAD, "task %s: the baseline fails at full shape: %s", f->t->name,
+                         r->reason);
+    if (status == EV_OK)
+        c->baseline.covered = (double)r->written / r->run.share;
+    free(r);
+    return status;
+}
+
+/* The least that is enough beside `covered` elements of all blocks. */
+static double enough(double covered, const fit_result *r) {
+    double part = r->run.share < 1 ? COVER_PART : 1;
+    return floor(part * covered * r->run.share);
+}
+
+static double count_elements(const fit_case *c) {
+    double count = 0;
+    for (size_t i = 0; i < c->output_count; i++)
+        count += (double)c->arguments[c->outputs[i].argument].count;
+    return count;
+}
+
+static ev_status judge_cover(fitness *f, fit_case *c, const fit_result *r, score *s,
+                             ev_error *err) {
+    if ((double)r->written >= enough(count_elements(c), r))
+        return EV_OK;
+    EV_TRY(need_cover(f, c, err));
+    if ((double)r->written < enough(c->baseline.covered, r))
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "case %s: it skips its work: %llu elements of the outputs are written, where the "
+                 "baseline writes %.0f",
+                 c->at->name, (unsigned long long)r->written, c->baseline.covered * r->run.share);
+    return EV_OK;
+}
+
+static ev_status cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                            ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err)); /* says what it costs */
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = run_cover(f, c, trial, r, err);
+    if (status == EV_OK && !r->ok)
+        fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
+    else if (status == EV_OK)
+        status = judge_cover(f, c, r, s, err);
+    if (status == EV_OK)
+        s->thread_instructions += r->run.outcome.counters.thread_instructions;
+    free(r);
+    return status;
+}
+
+ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *at = &f->t->cases[i];
+        fit_case *c = NULL;
+        if (at->use != TASK_TIME)
+            continue;
+        EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+        EV_TRY(cover_case(f, c, trial, s, err));
+    }
+    return EV_OK;
+}

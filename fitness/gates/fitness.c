@@ -1,0 +1,219 @@
+/* Fitness: a task on a device, from opening to closing; the baseline, and profiles. */
+#include "fitness/gates/fitness_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLE_BLOCKS 2
+#define SPOT_ELEMENTS 64
+#define FUEL_FACTOR 8
+
+ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
+                       ev_error *err) {
+    fitness *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return ev_fail_memory(err, sizeof *f);
+    f->t = t;
+    f->d = d;
+    if (options != NULL)
+        f->options = *options;
+    if (f->options.sample_blocks == 0)
+        f->options.sample_blocks = SAMPLE_BLOCKS;
+    if (f->options.spot_elements == 0)
+        f->options.spot_elements = SPOT_ELEMENTS;
+    if (f->options.fuel_factor == 0)
+        f->options.fuel_factor = FUEL_FACTOR;
+    device_clear(d);
+    ev_status status = fit_twin_open(f, err);
+    if (status != EV_OK) {
+        free(f);
+        return status;
+    }
+    *out = f;
+    return EV_OK;
+}
+
+static void free_candidate(candidate *c) {
+    free((char *)c->ptx);
+    free((char *)c->entry);
+    for (size_t i = 0; i < c->macro_count; i++)
+        free((char *)c->macros[i].name);
+    free((expr_name *)c->macros);
+    memset(c, 0, sizeof *c);
+}
+
+void fitness_close(fitness *f) {
+    if (f == NULL)
+        return;
+    fit_twin_close(f);
+    for (size_t i = 0; i < f->case_count; i++)
+        fit_case_free(f, f->cases[i]);
+    free(f->cases);
+    fit_drawn_free(f);
+    fit_references_free(f);
+    device_unload(f->baseline_kernel);
+    free_candidate(&f->baseline);
+    device_clear(f->d);
+    free(f);
+}
+
+/* ---- the baseline ---- */
+
+static bool copy_macros(const candidate *from, candidate *to) {
+    expr_name *macros = calloc(from->macro_count + 1, sizeof *macros);
+    to->macros = macros;
+    if (macros == NULL)
+        return false;
+    for (size_t i = 0; i < from->macro_count; i++) {
+        macros[i] = from->macros[i];
+        macros[i].name = strdup(from->macros[i].name);
+        to->macro_count = i + 1;
+        if (macros[i].name == NULL)
+            return false;
+    }
+    return true;
+}
+
+static ev_status copy_candidate(const candidate *from, candidate *to, ev_error *err) {
+    candidate made = {.ptx_bytes = from->ptx_bytes, .start = from->start};
+    char *ptx = malloc(from->ptx_bytes + 1);
+    made.ptx = ptx;
+    made.entry = from->entry != NULL ? strdup(from->entry) : NULL;
+    if (ptx == NULL || (from->entry != NULL && made.entry == NULL) || !copy_macros(from, &made)) {
+        free_candidate(&made);
+        return ev_fail_memory(err, from->ptx_bytes);
+    }
+    memcpy(ptx, from->ptx, from->ptx_bytes);
+    ptx[from->ptx_bytes] = '\0';
+    *to = made;
+    return EV_OK;
+}
+
+static ev_status baseline_case(fitness *f, const task_case *at, score *s, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_baseline_case(f, c, r, err);
+    if (status == EV_OK) {
+        if (at->use == TASK_TIME && s->occupancy == 0)
+            s->occupancy = fit_occupancy(&r->run.timing.model);
+        fit_note_case(s, c, r);
+    }
+    free(r);
+    return status;
+}
+
+static ev_status baseline_cases(fitness *f, unsigned splits, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (splits & 1u << at->split)
+            EV_TRY(baseline_case(f, at, s, err));
+    }
+    s->ns = fit_mean_ns(s);
+    return EV_OK;
+}
+
+ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
+                               ev_error *err) {
+    assert(f->baseline_kernel == NULL);
+    memset(out, 0, sizeof *out);
+    out->stopped = GATE_NONE;
+    EV_TRY(copy_candidate(baseline, &f->baseline, err));
+    EV_TRY(fit_twin_baseline(f, baseline, err));
+    device_kernel *kernel = NULL;
+    EV_TRY(fit_load(f, &f->baseline, &kernel, out, err));
+    if (kernel == NULL)
+        return ev_fail(err, EV_BAD, "task %s: the baseline does not load: %s", f->t->name,
+                       out->reason);
+    f->baseline_kernel = kernel;
+    return baseline_cases(f, splits, out, err);
+}
+
+double fitness_baseline_ns(const fitness *f, const char *case_name) {
+    for (size_t i = 0; i < f->case_count; i++) {
+        const fit_case *c = f->cases[i];
+        if (c->fresh == f->options.fresh && strcmp(c->at->name, case_name) == 0)
+            return c->baseline.ns;
+    }
+    return 0;
+}
+
+fitness_cost fitness_cost_of(const fitness *f) {
+    return f->cost;
+}
+
+/* ---- profiles ---- */
+
+static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_case *at,
+                                fitness_profile_data *out, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    fit_run_options options = {.timed = true,
+                               .checks = VM_CHECK_INIT,
+                               .executions = out->executions,
+                               .stalls = out->stalls,
+                               .sites = out->sites};
+    fit_run *run = malloc(sizeof *run);
+    if (run == NULL)
+        return ev_fail_memory(err, sizeof *run);
+    ev_status status = fit_run_case(f, c, trial, &options, run, err);
+    if (status == EV_OK)
+        status = fit_restore_after(f, c, run, err);
+    if (status == EV_OK) {
+        out->launch = run->launch;
+        out->outcome = run->outcome;
+        out->timing = run->timing;
+    }
+    free(run);
+    return status;
+}
+
+void fitness_profile_free(fitness_profile_data *p) {
+    free(p->executions);
+    free(p->stalls);
+    free(p->sites);
+    free(p->lines);
+    *p = (fitness_profile_data){0};
+}
+
+static ev_status profile_kernel(fitness *f, const fit_trial *trial, const task_case *at,
+                                fitness_profile_data *out, ev_error *err) {
+    fitness_profile_data made;
+    memset(&made, 0, sizeof made);
+    made.insn_count = vm_module_insn_count(device_kernel_module(trial->kernel));
+    made.executions = calloc(made.insn_count + 1, sizeof *made.executions);
+    made.stalls = calloc(made.insn_count + 1, sizeof *made.stalls);
+    made.sites = calloc(made.insn_count + 1, sizeof *made.sites);
+    made.lines = calloc(made.insn_count + 1, sizeof *made.lines);
+    bool whole =
+        made.executions != NULL && made.stalls != NULL && made.sites != NULL && made.lines != NULL;
+    ev_status status = whole ? profile_loaded(f, trial, at, &made, err)
+                             : ev_fail_memory(err, made.insn_count * sizeof *made.executions);
+    if (status != EV_OK) {
+        fitness_profile_free(&made);
+        return status;
+    }
+    for (size_t pc = 0; pc < made.insn_count; pc++) {
+        vm_insn_info info;
+        vm_module_info(device_kernel_module(trial->kernel), (uint32_t)pc, &info);
+        made.lines[pc] = info.source_line;
+    }
+    *out = made;
+    return EV_OK;
+}
+
+ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
+                          fitness_profile_data *out, ev_error *err) {
+    fit_trial trial = {.who = c};
+    score s = {.stopped = GATE_NONE};
+    EV_TRY(fit_twin_pass(f, c, &s, err));
+    if (s.stopped != GATE_NONE)
+        return ev_fail(err, EV_BAD, "%s", s.reason);
+    EV_TRY(device_load(f->d, c->ptx, c->ptx_bytes, c->entry, &trial.kernel, err));
+    ev_status status = profile_kernel(f, &trial, at, out, err);
+    device_unload(trial.kernel);
+    return status;
+}

@@ -1,0 +1,397 @@
+/* The gates 2 to 5: one candidate up the ladder on the search cases, stopping at the first that
+ * fails. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/proc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fit_stop(score *s, gate at, const fit_result *result, const char *format, ...) {
+    s->stopped = at;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(s->reason, sizeof s->reason, format, args);
+    va_end(args);
+    for (char *c = s->reason; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    }
+    if (result != NULL && !result->ran)
+        (void)snprintf(s->trap, sizeof s->trap, "%s", vm_trap_name(result->run.outcome.fault.kind));
+}
+
+static void note_result(score *s, const fit_result *r) {
+    s->thread_instructions += r->run.outcome.counters.thread_instructions;
+    if (!r->ran)
+        return;
+    if (r->accuracy.relative_l2 > s->error)
+        s->error = r->accuracy.relative_l2;
+    if (r->accuracy.normalised > s->normalised)
+        s->normalised = r->accuracy.normalised;
+}
+
+double fit_occupancy(const model_time *t) {
+    return t->occupancy.max_warps > 0
+               ? (double)t->occupancy.warps_per_sm / (double)t->occupancy.max_warps
+               : 0;
+}
+
+/* A free row; a timed case gets that of a case without a time when all are taken. */
+static score_case *row_for(score *s, bool is_timed) {
+    if (s->case_count < SCORE_MAX_CASES)
+        return &s->cases[s->case_count++];
+    for (size_t i = SCORE_MAX_CASES; is_timed && i-- > 0;) {
+        if (s->cases[i].ns == 0)
+            return &s->cases[i];
+    }
+    return NULL;
+}
+
+void fit_note_case(score *s, const fit_case *c, const fit_result *r) {
+    note_result(s, r);
+    bool is_timed = c->at->use == TASK_TIME;
+    score_case *row = r->ran ? row_for(s, is_timed) : NULL;
+    if (!is_timed)
+        s->small_ns += r->run.timing.ns;
+    if (row == NULL)
+        return;
+    (void)snprintf(row->name, sizeof row->name, "%s", c->at->name);
+    row->ns = is_timed ? r->run.timing.ns : 0;
+    row->low_ns = is_timed ? r->run.timing.low_ns : 0;
+    row->high_ns = is_timed ? r->run.timing.high_ns : 0;
+    row->floor_ns = is_timed ? r->run.timing.model.floor_ns : 0;
+    row->baseline_ns = r->run.baseline.ns;
+    row->baseline_low_ns = r->run.baseline.low_ns;
+    row->baseline_high_ns = r->run.baseline.high_ns;
+    row->sm_mhz = is_timed ? r->run.timing.sm_mhz : 0;
+    row->discarded = is_timed ? r->run.timing.discarded : 0;
+    row->error = r->accuracy.relative_l2;
+    row->normalised = r->accuracy.normalised;
+}
+
+double fit_mean_of(const score *s, double (*value)(const score_case *c, const void *context),
+                   const void *context) {
+    double logs = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s->case_count; i++) {
+        double ns = s->cases[i].ns > 0 ? value(&s->cases[i], context) : 0;
+        if (ns > 0) {
+            logs += log(ns);
+            count++;
+        }
+    }
+    return count > 0 ? exp(logs / (double)count) : 0;
+}
+
+static double own_ns(const score_case *c, const void *context) {
+    (void)context;
+    return c->ns;
+}
+
+static double rival_ns(const score_case *c, const void *context) {
+    (void)context;
+    return c->baseline_ns;
+}
+
+double fit_mean_ns(const score *s) {
+    return fit_mean_of(s, own_ns, NULL);
+}
+
+void fit_note_means(score *s) {
+    s->ns = fit_mean_of(s, own_ns, NULL);
+    s->baseline_ns = fit_mean_of(s, rival_ns, NULL);
+}
+
+/* ---- gate 2 ---- */
+
+double fit_clock(const fitness *f) {
+    return device_properties_of(f->d)->modelled ? ev_clock_cpu() : ev_clock_now();
+}
+
+ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, score *s,
+                   ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    double begin = fit_clock(f);
+    ev_status status = device_load(f->d, who->ptx, who->ptx_bytes, who->entry, kernel, &why);
+    f->cost.load += fit_clock(f) - begin;
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    if (status == EV_BAD)
+        fit_stop(s, GATE_EMIT, NULL, "%s", why.text);
+    else
+        s->registers = device_kernel_resources(*kernel).registers;
+    return EV_OK;
+}
+
+/* Whether the launch of one case fits the device; no buffers are needed to know. */
+static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
+                           ev_error *err) {
+    fit_case c = {.at = at};
+    task_launch l;
+    ev_error why = {.status = EV_OK};
+    ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
+    if (status == EV_OK) {
+        device_launch d = {.dynamic_shared = l.shared_bytes};
+        memcpy(d.grid, l.grid, sizeof d.grid);
+        memcpy(d.block, l.block, sizeof d.block);
+        status = device_check(f->d, trial->kernel, &d, &why);
+    }
+    if (status == EV_BAD)
+        fit_stop(s, GATE_EMIT, NULL, "case %s: %s", at->name, why.text);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
+static ev_status gate_emit(const fitness *f, const fit_trial *trial, unsigned splits, score *s,
+                           ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (splits & 1u << at->split)
+            EV_TRY(check_fit(f, at, trial, s, err));
+    }
+    return EV_OK;
+}
+
+/* ---- gates 3 to 5 ---- */
+
+/* A trap on the smallest case is gate 3's, a wrong answer there gate 4's. */
+static gate gate_for(const fit_case *c, gate at, const fit_result *r) {
+    return at == GATE_SAFE && c->at->use == TASK_SMOKE && r->ran ? GATE_ACCURATE : at;
+}
+
+static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate at, score *s,
+                           fit_result *r, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    EV_TRY(fit_need_baseline(f, c, err));
+    ev_status status = fit_try_case(f, c, trial, 0, r, &why);
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    if (status == EV_BAD) {
+        fit_stop(s, at, NULL, "case %s: %s", c->at->name, why.text);
+        return EV_OK;
+    }
+    if (s->occupancy == 0 && r->ran && c->at->use == TASK_TIME)
+        s->occupancy = fit_occupancy(&r->run.timing.model);
+    fit_note_case(s, c, r);
+    fit_note_writes(f, c, r);
+    if (!r->ok)
+        fit_stop(s, gate_for(c, at, r), r, "%s", r->reason);
+    return EV_OK;
+}
+
+ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, const fit_trial *trial,
+                        gate at, score *s, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, which, fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = gate_case(f, c, trial, at, s, r, err);
+    free(r);
+    return status;
+}
+
+/* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
+ * slow there is hardly fast here. What is more accurate has its own worth. */
+static void filter(const fit_trial *trial, double reach, const char *which, score *s) {
+    if (s->stopped != GATE_NONE ||
+        !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
+        return;
+    s->filtered = true;
+    fit_stop(s, GATE_TIMED, NULL, "filter: %.0f ns modelled for %s, out of reach (%.0f ns)",
+             s->small_ns, which, reach);
+}
+
+/* A look after the first small case that has a time. */
+static void filter_first(const fit_trial *trial, score *s) {
+    if (s->first_ns > 0 || s->stopped != GATE_NONE)
+        return;
+    s->first_ns = s->small_ns;
+    filter(trial, trial->who->first_reach_ns, "the first small case", s);
+    s->small_ns = s->filtered ? 0 : s->small_ns;
+}
+
+/* All search cases of one use, in the task's order. */
+static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_trial *trial,
+                            score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *which = &f->t->cases[i];
+        if (which->split != CORPUS_SEARCH || which->use != use)
+            continue;
+        EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+        filter_first(trial, s);
+    }
+    return EV_OK;
+}
+
+static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const fit_trial *trial,
+                                      score *s, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, which, f->options.fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    fit_run_options options = {.other_blocks = true, .checks = VM_CHECK_INIT};
+    ev_status status = fit_try_options(f, c, trial, &options, r, err);
+    if (status == EV_OK) {
+        note_result(s, r);
+        fit_note_writes(f, c, r);
+        if (!r->ok)
+            fit_stop(s, GATE_TIMED, r, "%s", r->reason);
+    }
+    free(r);
+    return status;
+}
+
+/* Where a sample was timed, it always was of the same blocks: others, untimed, for those that stood
+ * all else and are faster than the starts known by then (writes.c). */
+static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    fit_writes timed = f->writes;
+    if (f->bar_ns > 0 && fit_mean_ns(s) >= f->bar_ns)
+        return EV_OK;
+    for (size_t i = 0; i < timed.count && s->stopped == GATE_NONE; i++)
+        EV_TRY(gate_other_blocks_of(f, timed.cases[i].at, trial, s, err));
+    return EV_OK;
+}
+
+/* The drawn cases, for those that stood all others. Their rows are of no interest. */
+static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    const task_case *which = NULL;
+    size_t rows = s->case_count;
+    if (trial->who->was_sketched)
+        return EV_OK;
+    for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_case(f, i)) != NULL; i++) {
+        EV_TRY(check_fit(f, which, trial, s, err));
+        if (s->stopped == GATE_NONE)
+            EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, GATE_ACCURATE, s, err));
+        s->case_count = rows < s->case_count ? rows : s->case_count;
+    }
+    return EV_OK;
+}
+
+/* A candidate with other parameters than the task's is the caller's mistake: nothing that is
+ * evolved changes them. */
+static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error *err) {
+    if (f->case_count == 0)
+        return EV_OK; /* the first case's launch says it */
+    void *params = NULL;
+    EV_TRY(fit_case_pack(f, f->cases[0], device_kernel_entry(kernel), &params, err));
+    free(params);
+    return EV_OK;
+}
+
+static bool has_smoke(const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].split == CORPUS_SEARCH && t->cases[i].use == TASK_SMOKE)
+            return true;
+    }
+    return false;
+}
+
+ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    task_case_use use = has_smoke(f->t) ? TASK_SMOKE : TASK_CHECK;
+    EV_TRY(check_params(f, trial->kernel, err));
+    EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
+    return gate_cases(f, use, GATE_SAFE, trial, s, err);
+}
+
+/* ---- alike on the small cases ---- */
+
+/* What a likeness is made of; no padding between the numbers. */
+typedef struct likeness {
+    double small_ns;
+    double errors[SCORE_MAX_CASES][2];
+    uint32_t registers, shared_bytes, local_bytes, spill_bytes;
+} likeness;
+
+/* The rows are those of the small cases so far. */
+static void note_likeness(const fit_trial *trial, score *s) {
+    if (s->stopped != GATE_NONE || s->small_ns <= 0)
+        return;
+    device_resources takes = device_kernel_resources(trial->kernel);
+    likeness is = {.small_ns = s->small_ns,
+                   .registers = takes.registers,
+                   .shared_bytes = takes.shared_bytes,
+                   .local_bytes = takes.local_bytes,
+                   .spill_bytes = takes.spill_bytes};
+    for (size_t i = 0; i < s->case_count; i++) {
+        is.errors[i][0] = s->cases[i].error;
+        is.errors[i][1] = s->cases[i].normalised;
+    }
+    ev_sha256 sha = ev_sha256_of(&is, sizeof is);
+    memcpy(s->likeness, sha.hex, sizeof s->likeness);
+}
+
+/* Most of what is new and right is as fast as something known, and shows it on the small cases. */
+static ev_status recall(const fit_trial *trial, score *s, ev_error *err) {
+    const candidate *who = trial->who;
+    if (s->stopped != GATE_NONE || s->likeness[0] == '\0' || who->is_known == NULL)
+        return EV_OK;
+    return who->is_known(who->context, s->likeness, &s->recalled, err);
+}
+
+static double first_ns(const score_case *c, const void *context) {
+    return fitness_baseline_ns(context, c->name);
+}
+
+/* The search holds times of different hours against each other: by what the baseline, timed by
+ * turns with this candidate, drifted since it was timed first. */
+static void take_out_drift(const fitness *f, score *s) {
+    double first = fit_mean_of(s, first_ns, f);
+    if (s->baseline_ns > 0 && first > 0)
+        s->ns *= first / s->baseline_ns;
+}
+
+/* What is near to another's time on the small cases is near to it at full shape. */
+static bool times_sketch(const candidate *who, double small_ns) {
+    bool is_near = small_ns >= who->near_ns * (1 - FITNESS_NEAR_BELOW) &&
+                   small_ns < who->near_ns * (1 + FITNESS_NEAR_ABOVE);
+    return who->times_sketch && !is_near;
+}
+
+static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    f->writes.count = 0;
+    EV_TRY(check_params(f, trial->kernel, err));
+    EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
+    EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
+    EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
+    note_likeness(trial, s);
+    filter(trial, trial->who->reach_ns, "the small cases", s);
+    /* Only what stood the drawn cases as well is recalled: the few that are wrong there and alike a
+     * right one here would have children, and a quarter of what was audited was wrong. */
+    EV_TRY(gate_drawn(f, trial, s, err));
+    EV_TRY(recall(trial, s, err));
+    bool is_slow_sketch = trial->who->is_sketch && !times_sketch(trial->who, s->small_ns);
+    if (s->recalled || is_slow_sketch || (trial->who->screens && !trial->who->is_sketch))
+        return EV_OK;
+    EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
+    if (!trial->who->is_sketch)
+        EV_TRY(gate_other_blocks(f, trial, s, err));
+    if (s->stopped == GATE_NONE) {
+        fit_note_means(s);
+        take_out_drift(f, s);
+    }
+    return EV_OK;
+}
+
+ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out, ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    memset(out, 0, sizeof *out);
+    out->stopped = GATE_NONE;
+    fit_trial trial = {.who = c};
+    EV_TRY(fit_twin_pass(f, c, out, err));
+    if (out->stopped == GATE_NONE)
+        EV_TRY(fit_load(f, c, &trial.kernel, out, err));
+    if (out->stopped != GATE_NONE)
+        return EV_OK;
+    ev_status status = ladder(f, &trial, out, err);
+    device_unload(trial.kernel);
+    return status;
+}
+
+ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) {
+    return fit_judge(f, c, climb, out, err);
+}

@@ -1,0 +1,286 @@
+/* Gate 6: what a variant must stand before it is exported, and the check of one case. */
+#include "fitness/gates/fitness_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Any seed but 0, the natural order. */
+#define OTHER_SCHEDULE 20240229u
+
+/* ---- other cases ---- */
+
+static ev_status try_cases(fitness *f, corpus_split split, task_case_use use, uint32_t fresh,
+                           const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *which = &f->t->cases[i];
+        if (which->split == split && which->use == use)
+            EV_TRY(fit_gate_case(f, which, fresh, trial, GATE_PROMOTED, s, err));
+    }
+    return EV_OK;
+}
+
+/* As try_cases, without rows of its own in the score. */
+static ev_status try_again(fitness *f, task_case_use use, uint32_t fresh, const fit_trial *trial,
+                           score *s, ev_error *err) {
+    size_t rows = s->case_count;
+    EV_TRY(try_cases(f, CORPUS_SEARCH, use, fresh, trial, s, err));
+    s->case_count = rows < s->case_count ? rows : s->case_count;
+    return EV_OK;
+}
+
+/* ---- other schedules ---- */
+
+static ev_status compare_schedules(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                                   fit_result *r, ev_error *err) {
+    const uint64_t seeds[] = {0, OTHER_SCHEDULE, OTHER_SCHEDULE + 1};
+    ev_sha256 first = {{0}};
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        EV_TRY(fit_try_bits(f, c, trial, seeds[i], r, err));
+        first = i == 0 ? r->bits : first;
+        s->thread_instructions += r->run.outcome.counters.thread_instructions;
+        if (!r->ok) {
+            fit_stop(s, GATE_PROMOTED, r, "schedule %zu: %s", i, r->reason);
+            return EV_OK;
+        }
+        if (!ev_sha256_equal(&first, &r->bits)) {
+            fit_stop(s, GATE_PROMOTED, r,
+                     "case %s: another order of its blocks and warps gives other bits: a race",
+                     c->at->name);
+            return EV_OK;
+        }
+    }
+    return EV_OK;
+}
+
+/* The smallest case, and the first to check of the held-out ones. */
+static bool is_for_schedules(const task_case *at, bool *had_check) {
+    if (at->use == TASK_SMOKE)
+        return true;
+    if (at->use != TASK_CHECK || at->split != CORPUS_HELD_OUT || *had_check)
+        return false;
+    *had_check = true;
+    return true;
+}
+
+static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    bool had_check = false;
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < f->t->case_count && status == EV_OK && s->stopped == GATE_NONE; i++) {
+        fit_case *c = NULL;
+        if (!is_for_schedules(&f->t->cases[i], &had_check))
+            continue;
+        status = fit_case_get(f, &f->t->cases[i], f->options.fresh, &c, err);
+        if (status == EV_OK)
+            status = compare_schedules(f, c, trial, s, r, err);
+    }
+    free(r);
+    return status;
+}
+
+/* ---- time ---- */
+
+/* Of the baseline at a case: as it was measured by turns with the candidate, or else as it ran
+ * before. */
+static double baseline_of(const score_case *c, const void *context) {
+    return c->baseline_ns > 0 ? c->baseline_ns : fitness_baseline_ns(context, c->name);
+}
+
+static double baseline_low(const score_case *c, const void *context) {
+    return c->baseline_ns > 0 ? c->baseline_low_ns : baseline_of(c, context);
+}
+
+static double own_high(const score_case *c, const void *context) {
+    (void)context;
+    return c->high_ns;
+}
+
+/* The candidate's interval has to be clear of the baseline's; where times are modelled, both are
+ * points. */
+static void judge_time(const fitness *f, score *s) {
+    double base = fit_mean_of(s, baseline_of, f), low = fit_mean_of(s, baseline_low, f);
+    double high = fit_mean_of(s, own_high, f);
+    fit_note_means(s);
+    if (s->ns > 0 && s->ns >= base)
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "not faster than the baseline on the held-out cases: %.1f ns, baseline %.1f ns",
+                 s->ns, base);
+    else if (s->ns > 0 && high >= low)
+        fit_stop(
+            s, GATE_PROMOTED, NULL,
+            "its interval on the held-out cases is not clear of the baseline's: %.1f ns, up to "
+            "%.1f; baseline %.1f ns, down to %.1f",
+            s->ns, high, base, low);
+}
+
+/* Where times are measured, both were by turns with the baseline: what that drifted since, the bar
+ * did. */
+static void hold_against_bar(const fitness_bar *bar, score *s) {
+    bool drifts = s->baseline_ns > 0 && bar->baseline_ns > 0;
+    double ns = drifts ? bar->ns * s->baseline_ns / bar->baseline_ns : bar->ns;
+    if (s->stopped == GATE_NONE && ns > 0 && s->ns >= ns * (1 - FITNESS_LEAST_GAIN))
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "not faster than the best unmodified start on the held-out cases: %.1f ns, start "
+                 "%.1f ns",
+                 s->ns, ns);
+}
+
+/* A time that no GPU could reach means that the work was not done, or not seen. */
+static ev_status check_floor(fitness *f, const score_case *timed, const fit_trial *trial, score *s,
+                             ev_error *err) {
+    double floor_ns = timed->floor_ns;
+    const task_case *which = task_find_case(f->t, timed->name);
+    if (f->twin != NULL)
+        EV_TRY(fit_twin_floor(f, trial->who, which, &floor_ns, err));
+    if (timed->ns < floor_ns)
+        fit_stop(s, GATE_PROMOTED, NULL,
+                 "case %s: %.1f ns is below the speed-of-light floor of %.1f ns: an alarm",
+                 timed->name, timed->ns, floor_ns);
+    return EV_OK;
+}
+
+static ev_status check_floors(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < s->case_count && s->stopped == GATE_NONE; i++) {
+        if (s->cases[i].ns > 0)
+            EV_TRY(check_floor(f, &s->cases[i], trial, s, err));
+    }
+    return EV_OK;
+}
+
+static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_TIME, f->options.fresh, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(check_floors(f, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        judge_time(f, s);
+    if (!trial->who->bar.is_last)
+        hold_against_bar(&trial->who->bar, s);
+    return EV_OK;
+}
+
+/* ---- the gate ---- */
+
+static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    uint32_t fresh = f->options.fresh;
+    const corpus_split splits[] = {CORPUS_HELD_OUT, CORPUS_ADVERSARIAL};
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        EV_TRY(try_cases(f, splits[i], TASK_SMOKE, fresh, trial, s, err));
+        EV_TRY(try_cases(f, splits[i], TASK_CHECK, fresh, trial, s, err));
+    }
+    EV_TRY(try_again(f, TASK_SMOKE, fresh + 1, trial, s, err));
+    EV_TRY(try_again(f, TASK_CHECK, fresh + 1, trial, s, err));
+    return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
+}
+
+static ev_status try_rest(fitness *f, const fit_trial *trial, bool is_timed, score *s,
+                          ev_error *err) {
+    EV_TRY(try_others(f, trial, s, err));
+    if (s->stopped == GATE_NONE && !is_timed) {
+        EV_TRY(try_time(f, trial, s, err));
+        if (s->stopped != GATE_NONE)
+            return EV_OK;
+    }
+    if (s->stopped == GATE_NONE)
+        EV_TRY(fit_cover(f, trial, s, err));
+    EV_TRY(try_again(f, TASK_SMOKE, f->options.fresh, trial, s, err));
+    if (s->stopped != GATE_NONE)
+        s->ns = 0; /* of what is wrong */
+    hold_against_bar(&trial->who->bar, s);
+    return EV_OK;
+}
+
+/* A modelled time is cheap, and most of what is refused is too slow: it comes first. Measuring is
+ * for what is right. */
+static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    bool is_cheap = device_properties_of(f->d)->modelled;
+    if (is_cheap)
+        EV_TRY(try_time(f, trial, s, err));
+    return s->stopped == GATE_NONE ? try_rest(f, trial, is_cheap, s, err) : EV_OK;
+}
+
+/* In the twin: what only a virtual machine can tell, at the smallest cases. */
+static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    uint32_t fresh = f->options.fresh;
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, fresh, trial, s, err));
+    EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, fresh, trial, s, err));
+    return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
+}
+
+ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
+    if (f->twin != NULL) {
+        EV_TRY(fit_judge(f->twin, c, stand_in_twin, out, err));
+        if (out->stopped != GATE_NONE)
+            return EV_OK;
+    }
+    return fit_judge(f, c, stand, out, err);
+}
+
+/* ---- one case ---- */
+
+static gate stopped_at(const fit_result *r) {
+    if (r->ok)
+        return GATE_NONE;
+    return r->ran ? GATE_ACCURATE : GATE_SAFE;
+}
+
+static void fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
+                         fitness_verdict *out) {
+    const device_timing *own = &r->run.timing, *base = &r->run.baseline;
+    bool by_turns = base->samples > 0;
+    *out = (fitness_verdict){.ok = r->ok,
+                             .error = r->accuracy.relative_l2,
+                             .normalised = r->accuracy.normalised,
+                             .tolerance = f->t->tolerance.relative_l2,
+                             .ns = own->ns,
+                             .low_ns = own->low_ns,
+                             .high_ns = own->high_ns,
+                             .baseline_ns = by_turns ? base->ns : c->baseline.ns,
+                             .baseline_low_ns = by_turns ? base->low_ns : c->baseline.ns,
+                             .baseline_high_ns = by_turns ? base->high_ns : c->baseline.ns,
+                             .stopped = stopped_at(r)};
+    (void)snprintf(out->reason, sizeof out->reason, "%s", r->reason);
+}
+
+static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_case(f, c, trial, 0, r, err);
+    if (status == EV_OK)
+        fill_verdict(r, c, f, out);
+    free(r);
+    return status;
+}
+
+ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
+                        ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    score s;
+    memset(&s, 0, sizeof s);
+    s.stopped = GATE_NONE;
+    fit_trial trial = {.who = c};
+    EV_TRY(fit_twin_pass(f, c, &s, err));
+    if (s.stopped == GATE_NONE)
+        EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
+    if (s.stopped != GATE_NONE) {
+        *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2, .stopped = s.stopped};
+        (void)snprintf(out->reason, sizeof out->reason, "%s", s.reason);
+        return EV_OK;
+    }
+    ev_status status = check_loaded(f, &trial, at, out, err);
+    device_unload(trial.kernel);
+    return status;
+}
+
+ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) {
+    fit_case *c = NULL;
+    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    return fit_need_baseline(f, c, err);
+}

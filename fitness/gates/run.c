@@ -1,0 +1,352 @@
+/* Runs: one kernel at one case, for checking or for its time, and what came of it. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/hash.h"
+#include "base/proc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bits of a quiet NaN in every float type, and an index out of every buffer. */
+#define POISON 0xff
+
+/* The baseline's own limit, thread instructions a case: minutes on the VM. */
+#define BASELINE_FUEL UINT64_C(40000000000)
+/* What a timed case of a task whose oracle is its baseline may cost: all blocks have to be run. */
+#define BASELINE_ORACLE_MOST 4e9
+/* So that a kernel of large tiles is not out of fuel where a case is tiny. */
+#define FUEL_LEAST UINT64_C(8000000)
+
+/* A sampled run has to write this share of what the baseline's wrote for as many blocks' share: a
+ * sample of few blocks, with the grid's last among them, is not exact. */
+#define WRITTEN_SHARE 0.6
+
+#define SAMPLE_MOST 512
+#define OTHER_BLOCKS 2
+/* Cases that a promotion rests on are run seldom, and so with more blocks. */
+#define SAMPLE_PROMOTION 4
+
+static uint64_t blocks_of(const task_launch *l) {
+    return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+static size_t sample_limit(const fitness *f, const fit_case *c, double share, uint64_t blocks) {
+    size_t limit = f->options.sample_blocks;
+    if (share > 0)
+        limit = (size_t)fmin(ceil(share * (double)blocks), SAMPLE_MOST);
+    if (c->at->split != CORPUS_SEARCH && limit < SAMPLE_PROMOTION)
+        limit = SAMPLE_PROMOTION;
+    return limit < SAMPLE_MOST ? limit : SAMPLE_MOST;
+}
+
+static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
+    if (!c->baseline.done)
+        return BASELINE_FUEL;
+    double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
+    return (uint64_t)fuel + FUEL_LEAST;
+}
+
+static device_launch device_launch_of(const task_launch *l, const fit_run_options *options) {
+    device_launch d = {.dynamic_shared = l->shared_bytes,
+                       .checks = options->checks,
+                       .schedule_seed = options->seed,
+                       .jobs = options->jobs,
+                       .notes_stores = options->other_blocks,
+                       .executions = options->executions,
+                       .stalls = options->stalls,
+                       .sites = options->sites};
+    memcpy(d.grid, l->grid, sizeof d.grid);
+    memcpy(d.block, l->block, sizeof d.block);
+    return d;
+}
+
+/* By turns with the baseline at the same case. */
+static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
+                              const device_launch *l, fit_run *out, ev_error *err) {
+    task_launch geometry;
+    void *params = NULL;
+    const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
+    EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
+    EV_TRY(fit_case_pack(f, c, entry, &params, err));
+    const fit_run_options none = {.timed = true};
+    device_launch base = device_launch_of(&geometry, &none);
+    base.params = params;
+    device_rival rival = {.kernel = f->baseline_kernel, .launch = &base};
+    ev_status status =
+        device_time_against(f->d, trial->kernel, l, &rival, &out->outcome, &out->timing, err);
+    out->baseline = rival.timing;
+    free(params);
+    return status;
+}
+
+static bool is_against(const fitness *f, const fit_case *c, const fit_trial *trial,
+                       const fit_run_options *options) {
+    return options->against_baseline && f->twin != NULL && c->baseline.done &&
+           trial->kernel != f->baseline_kernel;
+}
+
+static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
+                        const fit_run_options *options, fit_run *out, ev_error *err) {
+    EV_TRY(device_reset(f->d, POISON, err));
+    if (!options->timed)
+        return device_run(f->d, trial->kernel, l, &out->outcome, err);
+    if (is_against(f, c, trial, options))
+        return time_against(f, c, trial, l, out, err);
+    return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
+}
+
+/* The last block, at the end of the outputs, and one that no rule of a kernel's singles out: none
+ * that is even, or first in a row. Ascending. */
+static size_t sample_others(uint64_t blocks, uint32_t *sample) {
+    assert(blocks > OTHER_BLOCKS);
+    size_t count = 0;
+    for (uint64_t draw = 0; count < OTHER_BLOCKS - 1; draw++) {
+        uint32_t block = (uint32_t)(ev_mix64(blocks + draw) % (blocks - 1));
+        size_t at = 0;
+        while (at < count && sample[at] < block)
+            at++;
+        if (at < count && sample[at] == block)
+            continue;
+        memmove(&sample[at + 1], &sample[at], (count++ - at) * sizeof *sample);
+        sample[at] = block;
+    }
+    sample[count++] = (uint32_t)(blocks - 1);
+    return count;
+}
+
+ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
+                       const fit_run_options *options, fit_run *out, ev_error *err) {
+    memset(out, 0, sizeof *out);
+    out->share = 1;
+    EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
+    device_launch l = device_launch_of(&out->launch, options);
+    uint32_t sample[SAMPLE_MOST];
+    uint64_t blocks = blocks_of(&out->launch);
+    size_t limit = sample_limit(f, c, options->sample_share, blocks);
+    limit = options->other_blocks ? OTHER_BLOCKS : options->one_block ? 1 : limit;
+    bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
+    if (!fit_case_is_full(c) && samples && blocks > limit) {
+        l.sample = sample;
+        l.sample_count = options->other_blocks ? sample_others(blocks, sample)
+                                               : model_sample_blocks(blocks, limit, sample);
+        out->share = (double)l.sample_count / (double)blocks;
+    }
+    l.fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
+    void *params = NULL;
+    EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
+    l.params = params;
+    ev_status status = launch(f, c, trial, &l, options, out, err);
+    free(params);
+    return status;
+}
+
+ev_status fit_restore_after(fitness *f, fit_case *c, const fit_run *run, ev_error *err) {
+    size_t count = 0;
+    bool knows = run->share < 1 && run->outcome.ok;
+    const uint64_t *stored = knows ? device_stored(f->d, &count) : NULL;
+    return fit_case_restore(f, c, stored, count, err);
+}
+
+/* ---- one candidate at one case ---- */
+
+static void explain_trap(fit_result *r, const fit_case *c) {
+    const vm_trap *trap = &r->run.outcome.fault;
+    (void)snprintf(r->reason, sizeof r->reason, "case %s: %s at PTX line %u: %.480s", c->at->name,
+                   vm_trap_name(trap->kind), trap->line, trap->message);
+}
+
+static void explain_error(fit_result *r, const fit_case *c, const accuracy_limits *limits) {
+    ev_str text = EV_STR_EMPTY;
+    accuracy_explain(&r->accuracy, limits, &text);
+    (void)snprintf(r->reason, sizeof r->reason, "case %s%s: %s", c->at->name,
+                   c->fresh > 0 ? " (other inputs)" : "", ev_str_text(&text));
+    ev_str_free(&text);
+}
+
+/* Does the sampled run write as much of the outputs as the baseline's? */
+static bool writes_enough(const fit_case *c, fit_result *r) {
+    bool knows = c->baseline.covered > 0;
+    double wanted = (knows ? c->baseline.covered : c->baseline.written) * r->run.share;
+    double share = r->run.share < 1 || !knows ? WRITTEN_SHARE : 1;
+    if (!c->baseline.done || (double)r->written >= share * wanted)
+        return true;
+    (void)snprintf(
+        r->reason, sizeof r->reason,
+        "case %s: it skips its work: the blocks that were run wrote %llu elements, where "
+        "the baseline's write about %.0f",
+        c->at->name, (unsigned long long)r->written, wanted);
+    return false;
+}
+
+static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
+                         ev_error *err) {
+    accuracy_limits limits = fit_limits(f, c);
+    bool full = fit_case_is_full(c);
+    if (full) {
+        EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
+    } else {
+        limits.baseline_factor = 0; /* a few elements say little about that */
+        EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written, err));
+    }
+    r->ok = r->accuracy.normalised <= 1;
+    if (!r->ok)
+        explain_error(r, c, &limits);
+    else if (!full && !options->other_blocks && !options->one_block)
+        r->ok = writes_enough(c, r);
+    return EV_OK;
+}
+
+/* The search's small cases have a time too where it costs little: the filter's (gates.c). */
+static fit_run_options options_for(const fitness *f, const fit_case *c, const candidate *who,
+                                   uint64_t seed) {
+    bool full = fit_case_is_full(c);
+    bool small = !c->is_drawn && c->at->use == TASK_CHECK && c->at->split == CORPUS_SEARCH &&
+                 device_properties_of(f->d)->modelled;
+    return (fit_run_options){.timed = !full || small,
+                             .one_block = who->is_sketch,
+                             .against_baseline = c->at->use == TASK_TIME,
+                             .checks = full && !who->was_sketched ? VM_CHECK_ALL : VM_CHECK_INIT,
+                             .seed = seed};
+}
+
+/* Seconds go to the gate that the case is for. */
+static double *cost_of(fitness *f, const fit_case *c) {
+    switch (c->at->use) {
+    case TASK_SMOKE:
+        return &f->cost.safe;
+    case TASK_CHECK:
+        return &f->cost.accurate;
+    case TASK_TIME:
+        break;
+    }
+    return &f->cost.timed;
+}
+
+static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial,
+                                 const fit_run_options *options, bool bits, fit_result *out,
+                                 ev_error *err) {
+    memset(out, 0, sizeof *out);
+    double begin = fit_clock(f), oracle = f->cost.oracle;
+    EV_TRY(fit_run_case(f, c, trial, options, &out->run, err));
+    out->ran = out->run.outcome.ok;
+    ev_status status = EV_OK;
+    if (out->ran)
+        status = compare(f, c, options, out, err);
+    else
+        explain_trap(out, c);
+    if (status == EV_OK && bits && out->ran)
+        status = fit_hash_outputs(f, c, &out->bits, err);
+    if (status == EV_OK && !device_is_spent(f->d))
+        status = fit_restore_after(f, c, &out->run, err);
+    *cost_of(f, c) += fit_clock(f) - begin - (f->cost.oracle - oracle);
+    return status;
+}
+
+ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
+                       fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    fit_run_options options = options_for(f, c, trial->who, seed);
+    return run_and_compare(f, c, trial, &options, false, out, err);
+}
+
+ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
+                          const fit_run_options *options, fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    return run_and_compare(f, c, trial, options, false, out, err);
+}
+
+ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
+                       fit_result *out, ev_error *err) {
+    EV_TRY(fit_need_baseline(f, c, err));
+    fit_run_options options = options_for(f, c, trial->who, seed);
+    return run_and_compare(f, c, trial, &options, true, out, err);
+}
+
+/* ---- the baseline ---- */
+
+/* Runs all blocks of the baseline and keeps what it writes as the answers. */
+static ev_status answer_by_baseline(fitness *f, fit_case *c, const fit_trial *trial,
+                                    ev_error *err) {
+    fit_run_options options = {.all_blocks = true, .checks = VM_CHECK_INIT, .fuel = BASELINE_FUEL};
+    fit_run run;
+    EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
+    if (!run.outcome.ok)
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the baseline is its own oracle, and it ends in %s: %s",
+                       f->t->name, c->at->name, vm_trap_name(run.outcome.fault.kind),
+                       run.outcome.fault.message);
+    EV_TRY(fit_keep_outputs(f, c, err));
+    return fit_case_restore(f, c, NULL, 0, err);
+}
+
+/* A sample tells what all blocks would cost. */
+static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_error *err) {
+    if (fit_case_is_full(c))
+        return EV_OK;
+    fit_run_options options = {.checks = VM_CHECK_NONE, .timed = true, .fuel = BASELINE_FUEL};
+    fit_run run;
+    EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
+    EV_TRY(fit_restore_after(f, c, &run, err));
+    double all = (double)run.outcome.counters.thread_instructions / run.share;
+    if (all <= BASELINE_ORACLE_MOST)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "task %s, case %s: the baseline is its own oracle and would have to execute "
+                   "about %.2g thread instructions, more than %.2g; make the case's shape smaller, "
+                   "or give the task an oracle in C",
+                   f->t->name, c->at->name, all, BASELINE_ORACLE_MOST);
+}
+
+static void note_baseline(const fitness *f, fit_case *c, const fit_result *r) {
+    c->baseline = (fit_baseline){
+        .done = true,
+        .instructions = (double)r->run.outcome.counters.thread_instructions / r->run.share,
+        .written = (double)r->written / r->run.share,
+        .accuracy = r->accuracy,
+        .ns = r->run.timing.ns,
+        .rebuilds = device_rebuilds(f->d)};
+}
+
+ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {
+    assert(f->baseline_kernel != NULL);
+    fit_trial trial = {&f->baseline, f->baseline_kernel};
+    if (f->t->oracle_kind == TASK_ORACLE_BASELINE && c->outputs[0].want == NULL) {
+        EV_TRY(check_cost(f, c, &trial, err));
+        EV_TRY(answer_by_baseline(f, c, &trial, err));
+    }
+    c->baseline.done = false;
+    fit_run_options options = options_for(f, c, trial.who, 0);
+    ev_status status = run_and_compare(f, c, &trial, &options, false, out, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "task %s, case %s, the baseline", f->t->name, c->at->name);
+    if (!out->ran)
+        return ev_fail(err, EV_BAD, "task %s: the baseline does not run: %s", f->t->name,
+                       out->reason);
+    if (!out->ok)
+        return ev_fail(err, EV_BAD,
+                       "task %s: the baseline disagrees with its oracle: %s (tolerance %g)",
+                       f->t->name, out->reason, f->t->tolerance.relative_l2);
+    note_baseline(f, c, out);
+    return EV_OK;
+}
+
+ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
+    /* what was measured before a fault is measured again */
+    if (c->baseline.done && c->baseline.rebuilds == device_rebuilds(f->d))
+        return EV_OK;
+    fit_result *result = malloc(sizeof *result);
+    if (result == NULL)
+        return ev_fail_memory(err, sizeof *result);
+    bool ran_before = c->baseline.done;
+    ev_status status = fit_baseline_case(f, c, result, err);
+    free(result);
+    if (status == EV_OK || !ran_before)
+        return status;
+    c->baseline.done = true; /* it was right once: the device is to blame */
+    if (err != NULL)
+        err->status = EV_INFRA;
+    return ev_wrap(err, EV_INFRA, "since a fault of %s", device_properties_of(f->d)->id);
+}

@@ -1,0 +1,140 @@
+/* Writes: whether the blocks that a timed run samples write as many elements as those of the
+ * unmodified start.
+ *
+ * At full shape gate 5 runs few blocks, and what a variant leaves out there, or writes beside, no
+ * other look at the outputs finds: a block's elements are no one else's, since two blocks that
+ * write one without an order between them race, which gate 3 stops. So the blocks of a variant have
+ * to write what the same blocks of its start do, launched alike. Their number is compared, not
+ * their places: a variant may give its blocks another order.
+ *
+ * Each setting of the macros has a start of its own, to be built and run. What is no faster than
+ * the best start of those known beforehand, at the defaults, is not worth that, nor a look at
+ * other blocks than the timed ones. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/str.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fit_reference {
+    char *key; /* start and macros */
+    bool known;
+    fit_writes writes;
+};
+
+/* "hand\nBLOCK=64"; malloc'ed, NULL: out of memory. */
+static char *key_of(const candidate *c) {
+    ev_str key = EV_STR_EMPTY;
+    ev_str_append(&key, c->start->name);
+    for (size_t i = 0; i < c->macro_count; i++)
+        ev_str_printf(&key, "\n%s=%" PRId64, c->macros[i].name, c->macros[i].value.whole);
+    return ev_str_take(&key);
+}
+
+static const fit_reference *find(const fitness *f, const char *key) {
+    for (size_t i = 0; i < f->reference_count; i++) {
+        if (strcmp(f->references[i].key, key) == 0)
+            return &f->references[i];
+    }
+    return NULL;
+}
+
+static uint64_t written_at(const fit_writes *w, const task_case *at) {
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->cases[i].at == at)
+            return w->cases[i].written;
+    }
+    return 0;
+}
+
+void fit_note_writes(fitness *f, const fit_case *c, const fit_result *r) {
+    if (c->at->use != TASK_TIME || !r->ok || r->run.share >= 1)
+        return;
+    for (size_t i = 0; i < f->writes.count; i++) {
+        if (f->writes.cases[i].at == c->at) {
+            f->writes.cases[i].written += r->written;
+            return;
+        }
+    }
+    if (f->writes.count < SCORE_MAX_CASES)
+        f->writes.cases[f->writes.count++] = (fit_written){c->at, r->written};
+}
+
+static void hold_against(const fitness *f, const fit_reference *reference, score *s) {
+    for (size_t i = 0; reference->known && i < f->writes.count; i++) {
+        const fit_written *own = &f->writes.cases[i];
+        uint64_t wanted = written_at(&reference->writes, own->at);
+        if (own->written == wanted || wanted == 0)
+            continue;
+        fit_stop(s, GATE_TIMED, NULL,
+                 "case %s: the blocks that were run write %" PRIu64 " elements of the outputs, "
+                 "where those of the unmodified start write %" PRIu64,
+                 own->at->name, own->written, wanted);
+        s->ns = 0;
+        return;
+    }
+}
+
+ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
+                              ev_error *err) {
+    *wants = false;
+    bool matters = f->bar_ns == 0 || s->ns < f->bar_ns;
+    if (s->stopped != GATE_NONE || f->writes.count == 0 || !matters)
+        return EV_OK;
+    char *key = key_of(c);
+    if (key == NULL)
+        return ev_fail_memory(err, 0);
+    const fit_reference *reference = find(f, key);
+    free(key);
+    *wants = reference == NULL;
+    if (reference != NULL)
+        hold_against(f, reference, s);
+    return EV_OK;
+}
+
+ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) {
+    fit_reference *more = realloc(f->references, (f->reference_count + 1) * sizeof *f->references);
+    if (more == NULL)
+        return ev_fail_memory(err, (f->reference_count + 1) * sizeof *f->references);
+    f->references = more;
+    score *s = malloc(sizeof *s);
+    char *key = key_of(unmodified);
+    candidate plain = {.ptx = unmodified->ptx, /* to be timed, whatever it is like */
+                       .ptx_bytes = unmodified->ptx_bytes,
+                       .entry = unmodified->entry,
+                       .start = unmodified->start,
+                       .macros = unmodified->macros,
+                       .macro_count = unmodified->macro_count};
+    fit_writes before = f->writes;
+    double bar = f->bar_ns;
+    f->bar_ns = 0; /* it is held to all blocks, slow or not */
+    ev_status status = s != NULL && key != NULL ? EV_OK : ev_fail_memory(err, sizeof *s);
+    if (status == EV_OK && unmodified->ptx == NULL)
+        s->stopped = GATE_EMIT;
+    else if (status == EV_OK)
+        status = fitness_score(f, &plain, s, err);
+    f->bar_ns = bar;
+    if (status == EV_OK) {
+        f->references[f->reference_count++] =
+            (fit_reference){.key = key, .known = s->stopped == GATE_NONE, .writes = f->writes};
+        key = NULL;
+        bool is_start = s->stopped == GATE_NONE && plain.macro_count == 0;
+        if (is_start && (f->bar_ns == 0 || s->ns < f->bar_ns))
+            f->bar_ns = s->ns;
+    }
+    f->writes = before;
+    free(key);
+    free(s);
+    return status;
+}
+
+void fit_references_free(fitness *f) {
+    for (size_t i = 0; i < f->reference_count; i++)
+        free(f->references[i].key);
+    free(f->references);
+    f->references = NULL;
+    f->reference_count = 0;
+}

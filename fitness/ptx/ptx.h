@@ -1,0 +1,606 @@
+/* Inside of the virtual machine: tables, decoded instructions, modules. Nothing outside fitness/vm
+ * includes this, save its tests.
+ *
+ *   row      one line of ptx_ops.def; with types it names a handler of the executor
+ *   slot     byte offset of a register in a warp's frame: 32 lanes of 4 or 8 bytes, or a mask
+ *   frame    the registers, constants and call parameters of one function for one warp
+ */
+#ifndef FITNESS_PTX_PTX_H
+#define FITNESS_PTX_PTX_H
+
+#include "base/arena.h"
+#include "fitness/ptx/module.h"
+
+#define PTX_NONE UINT32_MAX
+
+typedef enum ptx_type {
+#define PTX_TYPE(id, bits, kind) PTX_T_##id,
+#include "fitness/ptx/ptx_types.def"
+#undef PTX_TYPE
+    PTX_T_COUNT
+} ptx_type;
+
+typedef enum ptx_group {
+    PTX_G_rnd,
+    PTX_G_irnd,
+    PTX_G_ftz,
+    PTX_G_sat,
+    PTX_G_relu,
+    PTX_G_nan,
+    PTX_G_xorsign,
+    PTX_G_abs,
+    PTX_G_cc,
+    PTX_G_part,
+    PTX_G_prec,
+    PTX_G_cmp,
+    PTX_G_bool,
+    PTX_G_testp,
+    PTX_G_space,
+    PTX_G_to,
+    PTX_G_volatile,
+    PTX_G_sem,
+    PTX_G_scope,
+    PTX_G_barscope,
+    PTX_G_nc,
+    PTX_G_cop,
+    PTX_G_l1,
+    PTX_G_l2,
+    PTX_G_pre,
+    PTX_G_level,
+    PTX_G_vec,
+    PTX_G_op,
+    PTX_G_noftz,
+    PTX_G_sync,
+    PTX_G_shfl,
+    PTX_G_vote,
+    PTX_G_ballot,
+    PTX_G_match,
+    PTX_G_uniform,
+    PTX_G_aligned,
+    PTX_G_barred,
+    PTX_G_dir,
+    PTX_G_wrap,
+    PTX_G_shiftamt,
+    PTX_G_prmt,
+    PTX_G_tile,
+    PTX_G_matrix,
+    PTX_G_ab,
+    PTX_G_layout,
+    PTX_G_blayout,
+    PTX_G_satfinite,
+    PTX_G_number,
+    PTX_G_trans,
+    PTX_G_copy,
+    PTX_G_smem,
+    PTX_G_noinc,
+    PTX_G_arrival,
+    PTX_G_waiting,
+    PTX_G_mbscope,
+    PTX_G_proxy,
+    PTX_G_proxyspace,
+    PTX_G_COUNT
+} ptx_group;
+
+/* Modifiers; 0 is "not given". */
+typedef enum ptx_mod {
+    PTX_M_NONE = 0,
+#define PTX_MOD(group, id, text) PTX_M_##id,
+#include "fitness/ptx/ptx_mods.def"
+#undef PTX_MOD
+    PTX_M_COUNT
+} ptx_mod;
+
+typedef enum ptx_sreg {
+#define PTX_SREG(id, ...) PTX_SR_##id,
+#include "fitness/ptx/ptx_sregs.def"
+#undef PTX_SREG
+    PTX_SR_COUNT
+} ptx_sreg;
+
+typedef enum ptx_row {
+#define PTX_OP(id, ...) PTX_OP_##id,
+#include "fitness/ptx/ptx_ops.def"
+#undef PTX_OP
+    PTX_OP_COUNT
+} ptx_row;
+
+/* How the executor wraps a row's expression; also what the decoder must prepare. */
+typedef enum ptx_shape {
+    PTX_S_UN,
+    PTX_S_BIN,
+    PTX_S_BIN16X2,
+    PTX_S_TER,
+    PTX_S_WIDE,
+    PTX_S_WIDE3,
+    PTX_S_CARRY,
+    PTX_S_CARRY3,
+    PTX_S_DIVIDE,
+    PTX_S_COUNT,
+    PTX_S_EXTRACT,
+    PTX_S_INSERT,
+    PTX_S_MASKBITS,
+    PTX_S_EXTEND,
+    PTX_S_DP4A,
+    PTX_S_DP2A,
+    PTX_S_PREDICATE,
+    PTX_S_LOP3,
+    PTX_S_LOP3P,
+    PTX_S_SHIFT,
+    PTX_S_FUNNEL,
+    PTX_S_PRMTMODE,
+    PTX_S_FUN,
+    PTX_S_FBIN,
+    PTX_S_FTER,
+    PTX_S_FSIGN,
+    PTX_S_FMINMAX,
+    PTX_S_TESTP,
+    PTX_S_COPYSIGN,
+    PTX_S_SETP,
+    PTX_S_SET,
+    PTX_S_SELECT,
+    PTX_S_SLCT,
+    PTX_S_MOVE,
+    PTX_S_CVTA,
+    PTX_S_ISSPACEP,
+    PTX_S_CVT,
+    PTX_S_CVTPACK,
+    PTX_S_CVTTF32,
+    PTX_S_LD,
+    PTX_S_ST,
+    PTX_S_ATOM,
+    PTX_S_RED,
+    PTX_S_SHFL,
+    PTX_S_VOTE,
+    PTX_S_MATCH,
+    PTX_S_REDUX,
+    PTX_S_ELECT,
+    PTX_S_ACTIVEMASK,
+    PTX_S_BARWARP,
+    PTX_S_BARSYNC,
+    PTX_S_BARRED,
+    PTX_S_FENCE,
+    PTX_S_CPASYNC,
+    PTX_S_CPCOMMIT,
+    PTX_S_CPWAIT,
+    PTX_S_MBARRIER,
+    PTX_S_MBPENDING,
+    PTX_S_BRA,
+    PTX_S_BRX,
+    PTX_S_CALL,
+    PTX_S_RET,
+    PTX_S_EXIT,
+    PTX_S_TRAP,
+    PTX_S_SLEEP,
+    PTX_S_NOTHING,
+    PTX_S_FALL,
+    PTX_S_SREG,
+    PTX_S_LOCALADDR,
+    PTX_S_ALLOCA,
+    PTX_S_STACKSAVE,
+    PTX_S_STACKRESTORE,
+    PTX_S_PACK,
+    PTX_S_UNPACK,
+    PTX_S_MMA_QUADS,
+    PTX_S_MMA_F16,
+    PTX_S_MMA_BF16,
+    PTX_S_MMA_TF32,
+    PTX_S_MMA_F64,
+    PTX_S_MMA_INT,
+    PTX_S_MMA_BITS,
+    PTX_S_WMMA_LOAD,
+    PTX_S_WMMA_STORE,
+    PTX_S_LDMATRIX,
+    PTX_S_STMATRIX,
+    PTX_S_MOVMATRIX,
+} ptx_shape;
+
+enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
+
+/* The first PTX version, times ten, and the first target that have a thing. */
+typedef struct ptx_need {
+    uint8_t version, sm;
+} ptx_need;
+
+typedef struct ptx_op {
+    const char *name;
+    const char *format;
+    const char *pattern;
+    const char *meaning;
+    uint32_t types; /* bit t: type t may be T */
+    uint32_t types2;
+    uint8_t pipe;
+    ptx_need need;
+    uint8_t shape;
+} ptx_op;
+
+typedef struct ptx_type_row {
+    const char *name;
+    uint8_t bits;
+    char kind; /* one letter, ptx_types.def */
+} ptx_type_row;
+
+extern const ptx_op ptx_ops[PTX_OP_COUNT];
+extern const ptx_type_row ptx_types[PTX_T_COUNT];
+
+static inline const ptx_op *ptx_op_get(unsigned row) {
+    return &ptx_ops[row];
+}
+static inline const char *ptx_type_name(ptx_type t) {
+    return ptx_types[t].name;
+}
+static inline unsigned ptx_type_bits(ptx_type t) {
+    return ptx_types[t].bits;
+}
+static inline char ptx_type_kind(ptx_type t) {
+    return ptx_types[t].kind;
+}
+ptx_type ptx_type_find(const char *text, size_t length);
+const char *ptx_mod_text(ptx_mod m);
+ptx_group ptx_mod_group(ptx_mod m);
+const char *ptx_group_name(ptx_group g);
+bool ptx_group_find(const char *text, size_t length, ptx_group *out);
+/* The modifier of `group` spelled so, or PTX_M_NONE. */
+ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length);
+/* The next one spelled so behind `after`, whatever its group. */
+ptx_mod ptx_mod_next(ptx_mod after, const char *text, size_t length);
+const char *ptx_sreg_text(ptx_sreg s);
+unsigned ptx_sreg_bits(ptx_sreg s);
+bool ptx_sreg_dynamic(ptx_sreg s);
+ptx_need ptx_sreg_need(ptx_sreg s);
+bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out);
+
+/* One line of ptx_since.def; false behind the last. */
+typedef struct ptx_since_rule {
+    const char *names, *parts;
+    ptx_need need;
+} ptx_since_rule;
+bool ptx_since_get(size_t index, ptx_since_rule *out);
+
+/* One line of ptx_absent.def: what PTX has and the machine has not; false behind the last. */
+typedef struct ptx_absent {
+    const char *name, *what, *cure;
+} ptx_absent;
+bool ptx_absent_get(size_t index, ptx_absent *out);
+/* The line that names an instruction, directive or special register; false: there is none. */
+bool ptx_absent_find(const char *text, size_t length, ptx_absent *out);
+
+/* A target of ptx_targets.def. */
+typedef struct ptx_target {
+    int sm;
+    char suffix;     /* 0, 'a' or 'f' */
+    uint8_t version; /* the first PTX version that has it, times ten */
+} ptx_target;
+/* "sm_90a"; false: there is no such target. */
+bool ptx_target_find(const char *text, size_t length, ptx_target *out);
+
+/* ---- decoded code */
+
+#define PTX_LOOKS 8 /* that a warp keeps at once, one of them for nobody */
+
+typedef struct ptx_insn ptx_insn;
+typedef struct vm_warp vm_warp;
+/* Executes `ip` for the lanes of `mask`; the next instruction, or NULL to leave the run. */
+typedef const ptx_insn *(*ptx_handler)(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                       uint32_t mask);
+
+struct ptx_insn {
+    ptx_handler fn;      /* the guard's wrapper, or the body itself */
+    ptx_handler body;    /* what the row and types name */
+    uint32_t d, d2;      /* destination slots */
+    uint32_t a, b, c, e; /* source slots */
+    uint32_t v[4];       /* elements of a vector operand; of mma: where d, a, b, c begin in the
+                            module's fragments */
+    int64_t imm;         /* address offset, lop3 table, local offset */
+    uint32_t target;     /* pc of a branch; number of a call, table or special register */
+    uint32_t guard;      /* slot of the guard predicate, PTX_NONE */
+    uint16_t row;
+    uint8_t t, u;   /* types */
+    uint8_t bytes;  /* of one element of a memory access */
+    uint8_t count;  /* elements of a vector operand */
+    uint8_t space;  /* vm_space */
+    uint8_t negate; /* bit 0..3: source predicate a, b, c, e inverted; bit 7: the guard */
+    uint8_t rnd;    /* ptx_mod of the group, where the shape reads it */
+    uint8_t ftz, sat, relu;
+    uint8_t op;            /* cmp, shfl, vote, testp, wrap, prmt, barred, part: ptx_mod */
+    uint8_t bool_op;       /* and, or, xor: ptx_mod */
+    uint8_t wide;          /* destination or data register has 8 bytes a lane */
+    uint8_t strong;        /* volatile, relaxed or stronger, atomic */
+    uint8_t look;          /* of a load or store: the warp's look at its lanes' addresses (vm_look),
+                              from 1; 0: none kept */
+    uint8_t looked : 1;    /* an instruction before it in the same straight line left that look */
+    uint8_t releases : 1;  /* release, acq_rel or sc */
+    uint8_t of_block : 1;  /* scope .cta: strong for threads of its own block only */
+    uint8_t of_system : 1; /* scope .sys, as volatile has: strong for threads of all ranks */
+    uint8_t address_bits;  /* of the base register: 32 or 64 */
+    uint8_t flags;         /* PTX_F_* */
+    uint32_t site;         /* number of the memory access, for the segment cache */
+};
+
+enum {
+    PTX_F_NAN = 1,     /* .NaN */
+    PTX_F_XORSIGN = 2, /* .xorsign.abs */
+    PTX_F_ABS = 4,
+    PTX_F_SIGNED = 8,  /* sign-extends a load */
+    PTX_F_SINK2 = 16,  /* second destination is `_` or absent */
+    PTX_F_ARRIVE = 32, /* bar.arrive: does not wait */
+    PTX_F_SYNC = 64,   /* has a member mask */
+    PTX_F_ALIGNED = 128,
+};
+
+/* Matrix instructions: in `target`, which layout and which matrix; in `c`, registers of the
+ * fragment that a load fills or a store takes. */
+enum {
+    PTX_TENSOR_COL = 1,  /* of what is moved, or of a; .trans */
+    PTX_TENSOR_BCOL = 2, /* of b */
+    PTX_TENSOR_A = 4,    /* a wmma.load.a */
+    PTX_TENSOR_B = 8,    /* a wmma.load.b */
+};
+
+typedef struct ptx_tile { /* A is m x k, B is k x n, C and D are m x n */
+    uint16_t m, n, k;
+} ptx_tile;
+ptx_tile ptx_tile_of(ptx_mod mod); /* of the group `tile` */
+
+typedef enum ptx_operand_kind {
+    PTX_O_NONE,
+    PTX_O_REG,
+    PTX_O_INT,
+    PTX_O_F32,
+    PTX_O_F64,
+    PTX_O_SREG,
+    PTX_O_SYMBOL,
+    PTX_O_ADDRESS,
+    PTX_O_VECTOR,
+    PTX_O_LABEL,
+    PTX_O_SINK,
+    PTX_O_CALL,
+    PTX_O_FUNC, /* value: its number */
+} ptx_operand_kind;
+
+typedef struct ptx_var ptx_var;
+typedef struct ptx_operand ptx_operand;
+struct ptx_operand {
+    uint8_t kind;
+    bool negated;  /* !%p */
+    bool piped;    /* stands after a | */
+    uint8_t count; /* of a vector */
+    uint32_t reg;  /* also the base of an address; PTX_NONE: no register */
+    int64_t value; /* integer, float bits, offset of an address or symbol, special register */
+    const ptx_var *var;
+    const char *label;
+    uint32_t label_length;
+    ptx_operand *items; /* of a vector */
+    const char *at;     /* in the text, for messages */
+};
+
+/* What is needed of an instruction off the fast path. */
+typedef struct ptx_cold {
+    const char *name;
+    uint32_t line, source_line;
+    uint32_t column; /* of its name, from 1; 0: it stands nowhere */
+    uint32_t guard_reg;
+    uint32_t func;
+    uint8_t operand_count;
+    uint8_t written; /* a bit for each operand, by its pattern */
+    uint8_t use_count, def_count;
+    uint32_t touched; /* where its registers begin in the module's list: uses, then defs */
+    ptx_operand *operands;
+} ptx_cold;
+
+typedef struct ptx_reg {
+    uint32_t slot;
+    uint8_t bits; /* 1, 16, 32, 64 */
+    const char *name;
+} ptx_reg;
+
+struct ptx_var {
+    const char *name;
+    uint8_t space; /* vm_space */
+    uint32_t bytes, align;
+    ptx_type type;
+    bool array;
+    bool dynamic;        /* .extern .shared, size given by the launch */
+    uint64_t offset;     /* in its space; for .param of a call, the slot in the frame */
+    uint32_t stride;     /* of a .param: bytes a lane */
+    uint32_t local;      /* of a parameter whose address is taken: its copy in local memory, + 1 */
+    uint8_t *init;       /* NULL: zero */
+    const ptx_var *next; /* of the module's variables */
+    uint32_t func;       /* that declares it; PTX_NONE: the module */
+};
+
+enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
+
+typedef struct ptx_const {
+    uint32_t slot;
+    uint8_t bits; /* 1, 32 or 64 */
+    uint8_t base; /* PTX_BASE_*: what to add when a frame is made */
+    uint64_t value;
+} ptx_const;
+
+/* Bytes of a frame. */
+typedef struct ptx_stretch {
+    uint32_t offset, bytes;
+} ptx_stretch;
+
+typedef struct ptx_sreg_use {
+    uint32_t slot;
+    ptx_sreg sreg;
+} ptx_sreg_use;
+
+/* What a call must agree with. A parameter of space NONE is a register of the function. */
+typedef struct ptx_signature {
+    ptx_var *params;
+    size_t param_count;
+    ptx_var *rets;
+    size_t ret_count;
+} ptx_signature;
+
+typedef enum ptx_system {
+    PTX_SYS_NONE,
+#define PTX_SYSTEM(id, name, ret, args, meaning) PTX_SYS_##id,
+#include "fitness/ptx/ptx_system.def"
+#undef PTX_SYSTEM
+} ptx_system;
+
+typedef struct ptx_func {
+    const char *name;
+    bool entry, defined;
+    uint32_t alias; /* PTX_NONE, or the function that it is another name of */
+    vm_entry pub;
+    ptx_signature sig;
+    uint32_t frame_bytes;
+    ptx_const *consts;
+    size_t const_count;
+    ptx_sreg_use *sregs;
+    size_t sreg_count;
+    uint32_t local_bytes;
+    uint32_t local_align; /* of its variables; 0: it has none */
+    uint32_t shared_span; /* of an entry: bytes of shared memory with the gaps */
+    uint32_t first_reg, end_reg;
+    const ptx_stretch *cleared; /* what has to be zero when a frame is used again (ptx_first.c) */
+    size_t cleared_count;
+} ptx_func;
+
+/* An argument or a result in the caller's frame. */
+typedef struct ptx_value {
+    uint32_t slot; /* PTX_NONE: `_`, a result nobody wants */
+    uint32_t stride, bytes;
+    uint32_t reg; /* PTX_NONE: a .param variable or a number */
+} ptx_value;
+
+typedef struct ptx_call {
+    uint32_t func;            /* PTX_NONE: through a register */
+    uint32_t pointer, reg;    /* slot and number of that register */
+    const ptx_signature *sig; /* that the function behind the register must have */
+    const uint32_t *targets;  /* of .calltargets; NULL: any function */
+    size_t target_count;
+    ptx_system system;
+    ptx_value *args, *rets; /* as many as the signature has */
+    size_t arg_count, ret_count;
+    const char *text; /* of the operands */
+    uint32_t text_bytes;
+} ptx_call;
+
+/* Nothing stands in so many bytes behind each .global variable, and between the .shared variables
+ * of a block: there an overrun is seen. A shared one keeps the bank that it has without gaps. */
+#define PTX_GLOBAL_GAP 256u
+#define PTX_SHARED_GAP 128u
+
+/* Where a brx.idx may go. */
+typedef struct ptx_branches {
+    uint32_t *pcs;
+    uint32_t count;
+} ptx_branches;
+
+typedef struct ptx_reloc {
+    uint64_t offset; /* in the image of .global or .const variables */
+    uint64_t value;  /* offset of the .global variable it points to */
+    uint8_t shift;   /* of the address, in bits: what mask() selects */
+    uint8_t bytes;
+    bool in_const;
+} ptx_reloc;
+
+struct vm_module {
+    ev_arena *arena;
+    char *text;
+    size_t text_bytes;
+    uint32_t *line_starts;
+    uint32_t line_count;
+    const char *name;
+    int sm, version;
+    int least;             /* the PTX version that what is in it needs */
+    const char *least_for; /* what needs it */
+    uint32_t version_at;   /* where .version says it in the text */
+    uint32_t versions;     /* how often the text says one */
+    uint64_t text_hash;
+    ptx_func *funcs;
+    size_t func_count;
+    uint32_t *entries; /* indices of funcs */
+    size_t entry_count;
+    ptx_insn *code; /* insn_count of them, and one more that is never reached */
+    ptx_cold *cold;
+    uint16_t *touched; /* registers of all instructions (ptx_info.c) */
+    uint32_t insn_count;
+    uint32_t site_count;
+    uint32_t *fragments; /* slots of the registers of matrix operands, one operand after another */
+    size_t fragment_count;
+    ptx_reg *regs;
+    uint32_t reg_count;
+    ptx_call *calls;
+    size_t call_count;
+    const ptx_var *variables; /* of all spaces, the newest first */
+    ptx_branches *branches;
+    size_t branches_count;
+    uint8_t *global_image;
+    uint64_t global_bytes;
+    ptx_reloc *relocs;
+    size_t reloc_count;
+    uint8_t *const_image;
+    uint64_t const_bytes;
+    uint32_t dynamic_base; /* where dynamic shared memory begins in a block's */
+    unsigned isa;
+};
+
+/* Generic addresses: each space but global has a window; its upper bits name it. */
+#define VM_WINDOW_SHIFT 40
+#define VM_WINDOW(n) ((uint64_t)(n) << VM_WINDOW_SHIFT)
+#define VM_WINDOW_SHARED VM_WINDOW(1)
+#define VM_WINDOW_LOCAL VM_WINDOW(2)
+#define VM_WINDOW_CONST VM_WINDOW(3)
+#define VM_WINDOW_PARAM VM_WINDOW(4)
+#define VM_WINDOW_CODE VM_WINDOW(5) /* addresses of functions: nothing can be read there */
+#define VM_CODE_STEP 16u
+
+/* The space that a generic address lies in. */
+static inline vm_space ptx_window_space(uint64_t address) {
+    switch (address >> VM_WINDOW_SHIFT) {
+    case 1:
+        return VM_SPACE_SHARED;
+    case 2:
+        return VM_SPACE_LOCAL;
+    case 3:
+        return VM_SPACE_CONST;
+    case 4:
+        return VM_SPACE_PARAM;
+    default:
+        return VM_SPACE_GLOBAL;
+    }
+}
+
+/* The address of a function, and back: PTX_NONE when there is none at the address. */
+static inline uint64_t ptx_func_address(uint32_t func) {
+    return VM_WINDOW_CODE + ((uint64_t)func + 1) * VM_CODE_STEP;
+}
+static inline uint32_t ptx_func_at(const vm_module *m, uint64_t address) {
+    uint64_t n = (address - VM_WINDOW_CODE) / VM_CODE_STEP;
+    bool fits = address % VM_CODE_STEP == 0 && n >= 1 && n <= m->func_count;
+    return fits ? (uint32_t)n - 1 : PTX_NONE;
+}
+/* The function itself where this one is another name. */
+static inline uint32_t ptx_func_resolve(const vm_module *m, uint32_t func) {
+    uint32_t alias = m->funcs[func].alias;
+    return alias == PTX_NONE ? func : alias;
+}
+/* Writes the addresses of .global variables, which begin at `globals`, into an image of the
+ * module's .global or .const variables. */
+void ptx_relocate(const vm_module *m, bool consts, uint64_t globals, uint8_t *image);
+const char *ptx_system_name(ptx_system which);
+/* The same number of parameters and results, of the same sizes. */
+bool ptx_signatures_agree(const ptx_signature *a, const ptx_signature *b);
+
+/* ---- instruction sets: the executor is compiled once for each */
+enum { VM_ISA_BASELINE, VM_ISA_AVX2, VM_ISA_AVX512, VM_ISA_COUNT };
+unsigned vm_isa_best(void);
+bool vm_isa_supported(unsigned isa);
+/* Chooses another executor for this module (tests hold them against each other). */
+void vm_module_set_isa(vm_module *module, unsigned isa);
+ptx_handler vm_find_handler_baseline(unsigned row, unsigned t, unsigned x);
+ptx_handler vm_find_handler_avx2(unsigned row, unsigned t, unsigned x);
+ptx_handler vm_find_handler_avx512(unsigned row, unsigned t, unsigned x);
+/* The second index of a handler: comparison, source type, space or "has modifiers". */
+unsigned ptx_handler_variant(const ptx_insn *insn);
+/* Whether the executor has a handler for the row with these types, comparison and space. */
+bool vm_isa_executes(const ptx_insn *insn);
+vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);
+
+#endif

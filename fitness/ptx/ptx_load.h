@@ -1,0 +1,248 @@
+/* Inside of the loader: what its files (ptx_parse.c, ptx_insn.c, ptx_decode.c) share. */
+#ifndef FITNESS_PTX_PTX_LOAD_H
+#define FITNESS_PTX_PTX_LOAD_H
+
+#include "fitness/ptx/ptx.h"
+#include "fitness/ptx/ptx_lex.h"
+
+#define PTX_FIRST_VERSION 30 /* that the machine reads, times ten */
+#define PTX_MAX_OPERANDS 8
+#define PTX_MAX_ELEMENTS 8 /* of a vector operand */
+#define PTX_MAX_PARTS 16
+#define PTX_MAX_FORMAT 12
+
+typedef enum ptx_symbol_kind {
+    PTX_Y_REG,   /* one register */
+    PTX_Y_RANGE, /* %r<12> */
+    PTX_Y_VAR,
+    PTX_Y_FUNC,
+    PTX_Y_LABEL,
+    PTX_Y_PROTOTYPE,
+    PTX_Y_TARGETS,  /* of calls */
+    PTX_Y_BRANCHES, /* targets of branches */
+} ptx_symbol_kind;
+
+typedef struct ptx_symbol ptx_symbol;
+struct ptx_symbol {
+    ptx_symbol *next_in_bucket, *next_in_scope;
+    const char *name;
+    uint32_t length, hash;
+    uint8_t kind;
+    uint8_t bits;   /* of registers */
+    uint32_t scope; /* depth it was declared at */
+    uint32_t index; /* register, function, table of branches, or pc of a label */
+    uint32_t count; /* of a range or table */
+    uint32_t
+        *ids; /* of a range: register of each number + 1, 0: not used yet; of targets: functions
+               */
+    ptx_var *var;
+    const ptx_signature *sig; /* of a prototype or targets of calls */
+};
+
+typedef struct ptx_pattern_item {
+    char letter; /* 0 at the end */
+    bool piped, optional;
+} ptx_pattern_item;
+
+/* The operands that a row takes. */
+typedef struct ptx_pattern {
+    ptx_pattern_item items[PTX_MAX_OPERANDS + 1];
+    uint8_t least, most;
+} ptx_pattern;
+
+/* One row that a mnemonic's dot-parts fit. */
+typedef struct ptx_match {
+    uint16_t row;
+    uint8_t t, u;
+    uint8_t mod[PTX_G_COUNT];
+    ptx_need need;
+    const char *never; /* PTX has no such form: what is expected; NULL: it has */
+    ptx_pattern pattern;
+    ptx_insn form; /* an instruction of it, as far as the mnemonic says */
+} ptx_match;
+
+#define PTX_MAX_MATCHES 4
+
+/* All rows a mnemonic fits; remembered, since there are few different ones. */
+typedef struct ptx_mnemonic ptx_mnemonic;
+struct ptx_mnemonic {
+    ptx_mnemonic *next;
+    const char *text; /* NUL-terminated */
+    const char *name; /* the same, in the module number `module` of those loaded with these words */
+    uint64_t module;
+    uint32_t length, hash;
+    unsigned count;
+    ptx_match matches[PTX_MAX_MATCHES];
+};
+
+typedef struct ptx_fixup {
+    uint32_t insn;
+    uint32_t *place; /* NULL: the target of `insn` */
+    uint32_t scope;
+    const char *name;
+    uint32_t length;
+} ptx_fixup;
+
+/* Where shared variables end: as the chip packs them, and how many bytes of gaps the machine puts
+ * between them beside that. */
+typedef struct ptx_shared_end {
+    uint64_t packed, gaps;
+} ptx_shared_end;
+
+#define PTX_BUCKETS 1024
+
+/* How many rules ptx_since.def and ptx_never.def have. */
+enum {
+    PTX_SINCE_COUNT = 0
+#define PTX_SINCE(names, parts, ptx, sm) +1
+#include "fitness/ptx/ptx_since.def"
+#undef PTX_SINCE
+    ,
+    PTX_NEVER_COUNT = 0
+#define PTX_NEVER(names, parts, expected) +1
+#include "fitness/ptx/ptx_never.def"
+#undef PTX_NEVER
+};
+
+/* The letters with which a rule's names begin, as bits: a quick no. */
+typedef struct ptx_letters {
+    uint32_t since[PTX_SINCE_COUNT], never[PTX_NEVER_COUNT];
+} ptx_letters;
+
+struct vm_words {
+    ev_arena *arena;
+    uint64_t modules; /* loaded so far, the present one among them */
+    size_t count;
+    ptx_mnemonic *mnemonics[PTX_BUCKETS];
+    uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
+    uint16_t next_row[PTX_OP_COUNT];
+    ptx_letters letters;
+};
+
+typedef struct ptx_loader {
+    ptx_lexer lex;
+    vm_module *m;
+    ev_arena *arena;
+    ev_error *err;
+    bool failed; /* a message stands in err */
+    bool oom;
+    ptx_symbol *buckets[PTX_BUCKETS];
+    ptx_symbol *scopes[64];
+    uint32_t scope;
+    vm_words *words;
+    bool digit_ranges;      /* some range of registers has a name that ends in a digit */
+    ptx_symbol *ranges[32]; /* found last, by the last letter of their names */
+    bool digit_names;       /* something else begins with % and ends in one */
+    ptx_fixup *fixups;
+    size_t fixup_count, fixup_capacity;
+    size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
+    size_t branches_capacity;
+    size_t fragment_capacity;
+    ptx_func *func; /* being read */
+    uint32_t func_index;
+    size_t const_capacity, sreg_capacity;
+    ptx_shared_end shared_module; /* of module-scope shared variables */
+    ptx_shared_end shared_func;   /* of those of the function being read, and all of device
+                                     functions */
+    uint32_t source_line;
+    bool after_control;            /* nothing falls from the last instruction into what follows */
+    uint32_t label_at_end;         /* pc of the newest label */
+    uint32_t pred_slot, pred_left; /* predicates share 64-byte blocks */
+} ptx_loader;
+
+/* Grows *array of `size`-byte elements so that index `count` exists; false when memory runs out. */
+bool ptx_grow(ptx_loader *L, void **array, size_t *capacity, size_t count, size_t size);
+/* Writes "NAME:LINE:COLUMN: " and the message; only the first failure is kept. Returns false. */
+bool ptx_fail_at(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
+/* "found ...; expected WHAT" at the current token. Returns false. */
+bool ptx_fail_expected(ptx_loader *L, const char *what);
+/* The same for the operand that stands at `at`. */
+bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
+/* Says so where `at` is something of ptx_absent.def; false: it is not, and nothing was said. */
+bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
+bool ptx_fail_punct(ptx_loader *L, char punct);
+
+static inline bool ptx_accept(ptx_loader *L, char punct) {
+    if (!ptx_lex_is(&L->lex, punct))
+        return false;
+    ptx_lex_next(&L->lex);
+    return true;
+}
+static inline bool ptx_expect(ptx_loader *L, char punct) {
+    return ptx_accept(L, punct) || ptx_fail_punct(L, punct);
+}
+
+uint32_t ptx_hash(const char *text, size_t length);
+ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length);
+ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx_symbol_kind kind);
+bool ptx_scope_enter(ptx_loader *L);
+bool ptx_scope_leave(ptx_loader *L);
+/* The register a name stands for, or PTX_NONE. */
+uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
+
+/* Slots of the function being read. */
+uint32_t ptx_slot_new(ptx_loader *L, unsigned bits);
+uint32_t ptx_slot_const(ptx_loader *L, unsigned bits, uint64_t value, unsigned base);
+uint32_t ptx_slot_sreg(ptx_loader *L, ptx_sreg sreg);
+
+/* An instruction statement: guard, mnemonic, operands, semicolon. */
+bool ptx_parse_instruction(ptx_loader *L);
+bool ptx_parse_number(ptx_loader *L, int64_t *out);
+bool ptx_parse_operand(ptx_loader *L, ptx_operand *out);
+/* The operands of a call, after its mnemonic. */
+bool ptx_parse_call(ptx_loader *L, ptx_insn *insn);
+/* The bits of a literal operand as type t; false with a message. */
+bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t *out);
+/* The pc of a label goes to *place, or into the next instruction (NULL), once it is known. */
+bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
+/* Rows that fit the mnemonic at the current token; NULL with a message. */
+const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* At the begin of a module. */
+void ptx_words_begin(vm_words *words);
+void ptx_letters_make(ptx_letters *letters);
+/* What an instruction needs, given its row and its full name (ptx_since.def). */
+ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mnemonic);
+/* What is expected where PTX has no such form (ptx_never.def); NULL: it has. */
+const char *ptx_never(const ptx_letters *letters, const char *mnemonic, const ptx_match *m);
+typedef struct ptx_never_rule {
+    const char *names, *parts, *expected;
+} ptx_never_rule;
+bool ptx_never_get(size_t index, ptx_never_rule *out); /* false behind the last */
+/* Whether the module's .version and .target have what `name` needs; false with a message. */
+bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
+/* The same for the directive that is the current token, if it is one of ptx_since.def. */
+bool ptx_directive_allowed(ptx_loader *L);
+bool ptx_instruction_allowed(ptx_loader *L, const char *at, const char *name, const ptx_match *m);
+/* Appends an instruction; its pc, or PTX_NONE. */
+uint32_t ptx_emit(ptx_loader *L, const ptx_insn *insn, const ptx_cold *cold);
+/* The form of such instructions, from the row and the modifiers. */
+void ptx_make_form(ptx_match *match);
+/* Checks operands against the match's pattern and fills slots. */
+bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
+                const char *at, ptx_insn *insn);
+/* Matrix instructions (ptx_tensor.c): the registers of one operand, by its letter in the pattern;
+ * what is decoded before the operands (false with a message) and after them. */
+typedef struct ptx_fragment {
+    unsigned count;
+    ptx_type type; /* of a register: b32, s32, f32 or f64 */
+} ptx_fragment;
+bool ptx_shape_is_tensor(uint8_t shape);
+ptx_fragment ptx_fragment_of(const ptx_match *match, char letter);
+bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
+bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
+/* Marks the accesses of [first, end) that can use an earlier one's look at the lanes (ptx_looks.c).
+ */
+void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end);
+/* Lists the registers that each instruction uses and writes (ptx_info.c). False: out of memory. */
+bool ptx_list_touched(ptx_loader *L);
+/* Finds what of each function's frame has to be cleared for the next warp (ptx_first.c). False: out
+ * of memory. */
+bool ptx_find_cleared(ptx_loader *L);
+ev_status ptx_finish(ptx_loader *L);
+
+/* A pattern as the ISA writes operands: "d[|p], a, b". */
+void ptx_pattern_text(const char *pattern, char *out, size_t size);
+const char *ptx_pattern_next(const char *pattern, ptx_pattern_item *item);
+void ptx_pattern_read(const char *pattern, ptx_pattern *out);
+
+#endif

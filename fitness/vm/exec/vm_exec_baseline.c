@@ -1,0 +1,3 @@
+/* The executor for any x86-64. */
+#define VM_ISA baseline
+#include "fitness/vm/exec/vm_exec_isa.h"

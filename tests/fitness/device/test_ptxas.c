@@ -1,0 +1,587 @@
+/* What the virtual machine takes, the assembler of a CUDA toolkit takes too, where one is installed
+ * (EVOKE_PTXAS, PATH, /usr/local/cuda/bin; else the test is skipped): all goldens and matrix
+ * kernels, the tests' zoo, all probes of the calibration, all starts of the shipped tasks at all
+ * values of their macros, and 200 random candidates a task, each by LLVM and as the direct
+ * emitter's sketch, for sm_75, 80, 89, 90, 100 and 120, as far as this assembler has them.
+ *
+ * Without an argument each start and group of candidates is built for one target by turns, and a
+ * file of goldens is held for sm_90 and one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does
+ * all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused. Work is shared by as
+ * many processes as there are processors. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/proc.h"
+#include "fitness/device/calibrate/calibrate_impl.h"
+#include "fitness/device/cuda/ptxas.h"
+#include "tests/fitness/ptx/golden_plan.h"
+#include "tests/gpu/tensor.h"
+#include "tuner/cli/sampled.h"
+#include "tuner/worker/variant.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SKIPPED 77
+#define SEED 20
+#define CANDIDATES 200 /* a task */
+#define GROUPS (CANDIDATES / SAMPLED_GROUP)
+#define BATCH 64 /* goldens in one text */
+#define HASH_SLOTS (1u << 17)
+#define MOST_WORKERS 16
+#define STEPS 4 /* of a probe's loop: as good as any */
+
+static const int targets[] = {75, 80, 89, 90, 100, 120};
+/* Targets that tasks are built for: the last one's PTX is also what newer GPUs get. */
+static const int built_for[] = {75, 80, 89, 90};
+enum {
+    TARGETS = sizeof targets / sizeof *targets,
+    BUILDS = sizeof built_for / sizeof *built_for,
+};
+
+typedef enum kind { GOLDENS, MATRICES, ZOO, PROBES, STARTS, SKETCHES, CHILDREN, KINDS } kind;
+static const char *const kind_names[KINDS] = {
+    "goldens",         "matrix kernels",       "zoo",       "probes of the calibration",
+    "starts of tasks", "candidates' sketches", "candidates"};
+
+/* What the processes share. */
+typedef struct board {
+    atomic_uint next;             /* piece of work */
+    atomic_uint texts[KINDS];     /* that the machine takes */
+    atomic_uint runs[KINDS];      /* of the assembler, a text and target each */
+    atomic_uint known[KINDS];     /* left out: the same text for the same target again */
+    atomic_uint refused[KINDS];   /* by the assembler */
+    atomic_uint not_taken[KINDS]; /* by the machine */
+    _Atomic uint64_t seen[HASH_SLOTS];
+} board;
+
+typedef struct sweep {
+    board *shared;
+    ptxas p;
+    bool has[TARGETS], full;
+    task **tasks;
+    size_t task_count;
+    char *home;
+} sweep;
+
+/* ---- one text ---- */
+
+/* A second time: true. Where the slots are all taken nothing is known any more. */
+static bool is_known(sweep *s, const char *ptx, int sm) {
+    ev_sha256 hash = ev_sha256_of(ptx, strlen(ptx));
+    uint64_t key = 0;
+    memcpy(&key, &hash, sizeof key);
+    key = (key ^ (uint64_t)sm * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    for (unsigned i = 0; i < HASH_SLOTS; i++) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&s->shared->seen[(key + i) % HASH_SLOTS], &there, key))
+            return false;
+        if (there == key)
+            return true;
+    }
+    return false;
+}
+
+static bool assembles(sweep *s, const char *ptx, int sm, ev_error *err) {
+    ev_str cubin = EV_STR_EMPTY, log = EV_STR_EMPTY;
+    bool deadly = false;
+    ev_status status = ptxas_run(&s->p, ptx, sm, &cubin, &log, &deadly, err);
+    ev_str_free(&cubin);
+    ev_str_free(&log);
+    return status == EV_OK;
+}
+
+/* To have something to look at. */
+static void keep(const char *ptx, const char *name) {
+    const char *folder = getenv("EVOKE_PTXAS_KEEP");
+    ev_error ignored;
+    ev_str path = EV_STR_EMPTY;
+    if (folder == NULL)
+        return;
+    ev_str_printf(&path, "%s/%s.ptx", folder, name);
+    for (char *at = path.data + strlen(folder) + 1; *at != '\0'; at++)
+        *at = *at == '/' || *at == ' ' ? '_' : *at;
+    (void)ev_file_write(ev_str_text(&path), ptx, strlen(ptx), &ignored);
+    ev_str_free(&path);
+}
+
+static void refuse(sweep *s, kind k, const char *ptx, const char *name, int sm,
+                   const ev_error *err) {
+    char label[300];
+    atomic_fetch_add(&s->shared->refused[k], 1);
+    (void)fprintf(stderr, "%s %s, sm_%d: %.600s\n", kind_names[k], name, sm, err->text);
+    (void)snprintf(label, sizeof label, "%.200s sm_%d", name, sm);
+    keep(ptx, label);
+}
+
+static bool machine_takes(const char *ptx, ev_error *err) {
+    vm_module *m = NULL;
+    ev_status status = vm_module_load(ptx, strlen(ptx), "ptx", &m, err);
+    vm_module_free(m);
+    return status == EV_OK;
+}
+
+/* For the target numbered `t`, if this assembler has it. */
+static void check(sweep *s, kind k, const char *ptx, const char *name, size_t t) {
+    ev_error err = {0};
+    if (!s->has[t])
+        return;
+    if (is_known(s, ptx, targets[t])) {
+        atomic_fetch_add(&s->shared->known[k], 1);
+        return;
+    }
+    atomic_fetch_add(&s->shared->runs[k], 1);
+    if (!assembles(s, ptx, targets[t], &err))
+        refuse(s, k, ptx, name, targets[t], &err);
+}
+
+static bool take(sweep *s, kind k, const char *ptx, const char *name) {
+    ev_error why;
+    bool takes = machine_takes(ptx, &why);
+    atomic_fetch_add(takes ? &s->shared->texts[k] : &s->shared->not_taken[k], 1);
+    if (!takes)
+        (void)printf("%s %s: the machine does not take it: %.200s\n", kind_names[k], name,
+                     why.text);
+    return takes;
+}
+
+/* PTX built for built_for[build]; what is for the last of them goes to newer GPUs too, by turns or,
+ * in full, to each. */
+static void check_built(sweep *s, kind k, const char *ptx, const char *name, size_t build,
+                        size_t turn) {
+    if (!take(s, k, ptx, name))
+        return;
+    if (build + 1 < BUILDS) {
+        check(s, k, ptx, name, build);
+        return;
+    }
+    for (size_t t = build; t < TARGETS; t++) {
+        if (s->full || t == build + turn % (TARGETS - build))
+            check(s, k, ptx, name, t);
+    }
+}
+
+/* ---- goldens: many in one text, as entries of their own ---- */
+
+typedef struct golden_text {
+    char *text, name[200];
+} golden_text;
+
+typedef struct batches {
+    sweep *s;
+    size_t target;
+    struct {
+        golden_text list[BATCH];
+        size_t count;
+    } open[8];
+} batches;
+
+#define ENTRY ".visible .entry golden("
+
+static size_t head_of(const char *text) {
+    const char *entry = strstr(text, ENTRY);
+    return entry != NULL ? (size_t)(entry - text) : strlen(text);
+}
+
+static char *join(const golden_text *list, size_t count) {
+    ev_str all = EV_STR_EMPTY;
+    size_t head = head_of(list[0].text);
+    ev_str_append_n(&all, list[0].text, head);
+    for (size_t i = 0; i < count; i++)
+        ev_str_printf(&all, ".visible .entry golden_%zu(%s", i,
+                      list[i].text + head + strlen(ENTRY));
+    return ev_str_take(&all);
+}
+
+/* Halves of what is refused, down to the golden that is to blame. */
+static void check_batch(sweep *s, const golden_text *list, size_t count, int sm) {
+    ev_error err = {0};
+    char *all = count > 1 ? join(list, count) : strdup(list[0].text);
+    if (all == NULL || assembles(s, all, sm, &err)) {
+        free(all);
+        return;
+    }
+    if (count == 1)
+        refuse(s, GOLDENS, all, list[0].name, sm, &err);
+    free(all);
+    if (count > 1) {
+        check_batch(s, list, count / 2, sm);
+        check_batch(s, list + count / 2, count - count / 2, sm);
+    }
+}
+
+static void flush(batches *b, size_t which) {
+    golden_text *list = b->open[which].list;
+    size_t count = b->open[which].count;
+    if (count > 0) {
+        check_batch(b->s, list, count, targets[b->target]);
+        atomic_fetch_add(&b->s->shared->runs[GOLDENS], (unsigned)count);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(list[i].text);
+    b->open[which].count = 0;
+}
+
+/* Where a text with this head may stand. */
+static size_t place_of(batches *b, const char *text) {
+    size_t head = head_of(text), free_place = 0;
+    for (size_t i = 0; i < sizeof b->open / sizeof *b->open; i++) {
+        const golden_text *first = &b->open[i].list[0];
+        if (b->open[i].count == 0)
+            free_place = i;
+        else if (head_of(first->text) == head && memcmp(first->text, text, head) == 0)
+            return i;
+    }
+    flush(b, free_place); /* nothing, or the first */
+    return free_place;
+}
+
+static void on_plan(void *context, golden_plan *p, bool is_sound) {
+    batches *b = context;
+    sweep *s = b->s;
+    int sm = targets[b->target];
+    char *text = golden_plan_text_for(p, sm < 90 ? sm : 90);
+    golden_text it = {.text = text};
+    ev_error why;
+    (void)snprintf(it.name, sizeof it.name, "%s line %u: %s%.100s", p->insn->row, p->first->line,
+                   p->guarded ? "@%guard " : "", p->insn->text);
+    /* what needs a newer target is for that alone */
+    if (!is_sound || !machine_takes(text, &why)) {
+        atomic_fetch_add(&s->shared->not_taken[GOLDENS], 1);
+        free(text);
+        return;
+    }
+    atomic_fetch_add(&s->shared->texts[GOLDENS], 1);
+    size_t which = place_of(b, text);
+    b->open[which].list[b->open[which].count++] = it;
+    if (b->open[which].count == BATCH)
+        flush(b, which);
+}
+
+static void sweep_goldens(sweep *s, const char *path, size_t target) {
+    batches *b = calloc(1, sizeof *b);
+    ev_arena *arena = ev_arena_new();
+    golden_file file = {0};
+    ev_error err;
+    if (b == NULL || arena == NULL || golden_read(path, arena, &file, &err) != EV_OK)
+        abort();
+    *b = (batches){.s = s, .target = target};
+    for (size_t i = 0; i < file.count; i++)
+        golden_each_plan(&file.insns[i], on_plan, b);
+    for (size_t i = 0; i < sizeof b->open / sizeof *b->open; i++)
+        flush(b, i);
+    ev_arena_free(arena);
+    free(b);
+}
+
+/* ---- what else there is ---- */
+
+static void sweep_matrices(sweep *s) {
+    tensor_kernel *k = malloc(sizeof *k);
+    for (size_t i = 0; k != NULL && i < tensor_count(); i++) {
+        tensor_make(i, k);
+        if (take(s, MATRICES, ev_str_text(&k->ptx), k->name)) {
+            for (size_t t = 0; t < TARGETS; t++) {
+                if (targets[t] >= k->sm)
+                    check(s, MATRICES, ev_str_text(&k->ptx), k->name, t);
+            }
+        }
+        ev_str_free(&k->ptx);
+    }
+    free(k);
+}
+
+static void sweep_probes(sweep *s) {
+    for (size_t i = 0; i < PROBE_COUNT; i++) {
+        const probe *p = &calibrate_probes[i];
+        ev_str ptx = EV_STR_EMPTY;
+        ev_error err;
+        if (calibrate_kernel(p, STEPS, &ptx, &err) == EV_OK) {
+            atomic_fetch_add(&s->shared->texts[PROBES], 1);
+            for (size_t t = 0; t < TARGETS; t++) {
+                if (targets[t] >= p->sm)
+                    check(s, PROBES, ev_str_text(&ptx), p->name, t);
+            }
+        } else {
+            atomic_fetch_add(&s->shared->not_taken[PROBES], 1);
+        }
+        ev_str_free(&ptx);
+    }
+}
+
+static void sweep_zoo(sweep *s, const char *path) {
+    char *text = NULL;
+    size_t bytes = 0;
+    ev_error err;
+    vm_module *m = NULL;
+    if (ev_file_read(path, &text, &bytes, &err) == EV_OK && take(s, ZOO, text, path) &&
+        vm_module_load(text, bytes, "zoo", &m, &err) == EV_OK) {
+        for (size_t t = 0; t < TARGETS; t++) {
+            if (targets[t] >= vm_module_sm(m))
+                check(s, ZOO, text, path, t);
+        }
+    }
+    vm_module_free(m);
+    free(text);
+}
+
+/* ---- tasks ---- */
+
+static size_t settings_of(const task_start *start) {
+    size_t count = 1;
+    for (size_t i = 0; i < start->macro_count; i++)
+        count *= start->macros[i].value_count;
+    return count;
+}
+
+static ir_genome *start_genome(const task_start *start, size_t setting, ev_str *name) {
+    ir_genome *genome = ir_genome_new(start->name);
+    ev_error err;
+    for (size_t i = 0; i < start->macro_count; i++) {
+        const task_macro *m = &start->macros[i];
+        int64_t value = m->values[setting % m->value_count];
+        setting /= m->value_count;
+        ev_str_printf(name, " %s=%lld", m->name, (long long)value);
+        if (genome == NULL ||
+            (value != m->otherwise && ir_genome_set_macro(genome, m->name, value, &err) != EV_OK))
+            abort();
+    }
+    return genome;
+}
+
+static void sweep_start(sweep *s, const task *t, const task_start *start, size_t setting,
+                        size_t build, size_t turn) {
+    ev_str ptx = EV_STR_EMPTY, name = EV_STR_EMPTY;
+    ev_error err = {0};
+    ev_str_printf(&name, "%s %s", t->name, start->name);
+    ir_genome *genome = start_genome(start, setting, &name);
+    ev_status status = variant_build(t, genome, built_for[build], &ptx, &err);
+    if (status == EV_OK)
+        check_built(s, STARTS, ev_str_text(&ptx), ev_str_text(&name), build, turn);
+    else
+        refuse(s, STARTS, "", ev_str_text(&name), built_for[build], &err);
+    ir_genome_free(genome);
+    ev_str_free(&ptx);
+    ev_str_free(&name);
+}
+
+typedef struct group {
+    sweep *s;
+    const task *t;
+    size_t number, build, turn, at;
+} group;
+
+static ev_status on_sampled(void *context, const sampled *x, ev_error *err) {
+    group *g = context;
+    char name[200];
+    (void)err;
+    (void)snprintf(name, sizeof name, "%.60s %.60s group %zu, %zu%s", g->t->name, x->start,
+                   g->number, g->at, x->is_sketch ? ", sketch" : "");
+    g->at += !x->is_sketch;
+    check_built(g->s, x->is_sketch ? SKETCHES : CHILDREN, x->ptx, name, g->build, g->turn);
+    return EV_OK;
+}
+
+static void sweep_group(sweep *s, const task *t, size_t number, size_t build, size_t turn) {
+    group g = {s, t, number, build, turn, 0};
+    ev_error err = {0};
+    if (sampled_each(t, built_for[build], SEED, number, on_sampled, &g, &err) != EV_OK ||
+        g.at != SAMPLED_GROUP) {
+        (void)snprintf(err.text + strlen(err.text), sizeof err.text - strlen(err.text),
+                       " (%zu of %d candidates)", g.at, SAMPLED_GROUP);
+        refuse(s, CHILDREN, "", t->name, built_for[build], &err);
+    }
+}
+
+/* ---- pieces of work, which the processes take by their number ---- */
+
+/* Whether the piece of number *at is the next one here; *at counts down. */
+static bool is_turn(size_t *at) {
+    return (*at)-- == 0;
+}
+
+static bool sweep_tasks(sweep *s, size_t *at) {
+    size_t turn = 0;
+    for (size_t i = 0; i < s->task_count; i++) {
+        const task *t = s->tasks[i];
+        for (size_t build = 0; build < BUILDS; build++) {
+            turn = build;
+            for (size_t g = 0; g < GROUPS; g++, turn++) {
+                if ((s->full || turn % BUILDS == 0) && is_turn(at)) {
+                    sweep_group(s, t, g, build, g / BUILDS);
+                    return true;
+                }
+            }
+            for (size_t k = 0; k < t->start_count; k++) {
+                for (size_t m = 0; m < settings_of(&t->starts[k]); m++, turn++) {
+                    if ((s->full || turn % BUILDS == 0) && is_turn(at)) {
+                        sweep_start(s, t, &t->starts[k], m, build, m / BUILDS);
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static bool ends_with(const char *name, const char *end) {
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* Files of a folder, in order, `times` pieces of work each. */
+static bool find_file(const sweep *s, const char *folder, const char *end, size_t times, size_t *at,
+                      char path[512]) {
+    struct dirent **names = NULL;
+    char *whole = ev_path_join(s->home, folder);
+    int count = scandir(whole, &names, NULL, alphasort);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        if (!found && ends_with(names[i]->d_name, end)) {
+            found = *at < times;
+            (void)snprintf(path, 512, "%s/%s", whole, names[i]->d_name);
+            if (!found)
+                *at -= times;
+        }
+        free(names[i]);
+    }
+    free(names);
+    free(whole);
+    return found;
+}
+
+/* One target a file beside sm_90. */
+static bool is_turn_of(const char *path, size_t target) {
+    size_t sum = 0;
+    for (const char *at = strrchr(path, '/'); *at != '\0'; at++)
+        sum += (unsigned char)*at;
+    return sum % TARGETS == target;
+}
+
+static bool do_piece(sweep *s, size_t at) {
+    static const char *const folders[] = {"tests/fitness/ptx/zoo", "tests/fitness/ptx/real"};
+    char path[512];
+    if (sweep_tasks(s, &at))
+        return true;
+    if (find_file(s, "tests/fitness/ptx", ".txt", TARGETS, &at, path)) {
+        if (s->has[at] && (s->full || targets[at] == 90 || is_turn_of(path, at)))
+            sweep_goldens(s, path, at);
+        return true;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (find_file(s, folders[i], ".ptx", 1, &at, path)) {
+            sweep_zoo(s, path);
+            return true;
+        }
+    }
+    if (at == 0)
+        sweep_probes(s);
+    if (at == 1)
+        sweep_matrices(s);
+    return at < 2;
+}
+
+/* ---- the program ---- */
+
+static void find_targets(sweep *s) {
+    static const char kernel[] =
+        ".version 6.3\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+    ev_error ignored;
+    (void)printf("%s takes", s->p.path);
+    for (size_t t = 0; t < TARGETS; t++) {
+        s->has[t] = assembles(s, kernel, targets[t], &ignored);
+        if (s->has[t])
+            (void)printf(" sm_%d", targets[t]);
+    }
+    (void)printf("; %s\n", s->full ? "everything for each" : "tasks for one of them by turns");
+    (void)fflush(stdout);
+}
+
+static ev_status open_tasks(sweep *s, ev_error *err) {
+    char **paths = NULL;
+    size_t count = 0;
+    EV_TRY(task_list_shipped(&paths, &count, err));
+    s->tasks = calloc(count, sizeof(task *));
+    ev_status status = s->tasks != NULL ? EV_OK : ev_fail_memory(err, count);
+    for (; status == EV_OK && s->task_count < count; s->task_count += status == EV_OK)
+        status = task_open(paths[s->task_count], &s->tasks[s->task_count], err);
+    task_list_free(paths, count);
+    return status;
+}
+
+static void work(sweep *s) {
+    while (do_piece(s, atomic_fetch_add(&s->shared->next, 1)))
+        continue;
+}
+
+/* False: a process did not end well. */
+static bool share(sweep *s) {
+    long workers = sysconf(_SC_NPROCESSORS_ONLN);
+    bool fine = true;
+    workers = workers < MOST_WORKERS ? workers : MOST_WORKERS;
+    for (long i = 0; i < workers; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            work(s);
+            exit(0);
+        }
+        fine = fine && pid > 0;
+    }
+    int ended = 0;
+    while (wait(&ended) > 0)
+        fine = fine && WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+    return fine;
+}
+
+/* True: nothing was refused, and there was something of every kind. */
+static bool print(const board *b) {
+    bool fine = true;
+    (void)printf("%-26s %8s %10s %8s %8s %10s\n", "", "texts", "assembled", "again", "refused",
+                 "not taken");
+    for (size_t k = 0; k < KINDS; k++) {
+        (void)printf("%-26s %8u %10u %8u %8u %10u\n", kind_names[k], b->texts[k], b->runs[k],
+                     b->known[k], b->refused[k], b->not_taken[k]);
+        fine = fine && b->refused[k] == 0 && b->runs[k] > 0;
+    }
+    return fine;
+}
+
+static int run(sweep *s) {
+    ev_error err = {0};
+    find_targets(s);
+    s->home = ev_path_home();
+    s->shared =
+        mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s->shared == MAP_FAILED || s->home == NULL || open_tasks(s, &err) != EV_OK) {
+        (void)fprintf(stderr, "test_ptxas: %s\n", err.text);
+        return 1;
+    }
+    double begin = ev_clock_now();
+    bool fine = share(s);
+    fine = print(s->shared) && fine;
+    (void)printf("%.0f s\n", ev_clock_now() - begin);
+    for (size_t i = 0; i < s->task_count; i++)
+        task_free(s->tasks[i]);
+    free(s->tasks);
+    free(s->home);
+    (void)munmap(s->shared, sizeof *s->shared);
+    return fine ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    const char *full = getenv("EVOKE_PTXAS_FULL");
+    sweep s = {.full = (argc > 1 && strcmp(argv[1], "full") == 0) ||
+                       (full != NULL && strcmp(full, "1") == 0)};
+    ptxas_find(&s.p);
+    if (s.p.path[0] == '\0' || access(s.p.path, X_OK) != 0) {
+        (void)puts("skipped: there is no ptxas (EVOKE_PTXAS, PATH, /usr/local/cuda/bin)");
+        return SKIPPED;
+    }
+    return run(&s);
+}

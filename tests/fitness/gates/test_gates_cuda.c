@@ -1,0 +1,259 @@
+/* The gates on the device cuda:0, which is the stand-in's: nothing gets there before the twin in
+ * the virtual machine passed it, faults of the driver stop a candidate at the gate where they
+ * happen and leave the next one alone, and `evoke check` goes the same way. */
+#include "base/file.h"
+#include "fitness/gates/fitness_impl.h"
+#include "tests/cli_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ok.h"
+
+#define FOLDER "tests/fitness/gates/"
+
+static ev_error err;
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *text;
+} bench;
+
+static candidate candidate_of(bench *b, const char *name) {
+    char path[256];
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, FOLDER "%s", name);
+    free(b->text);
+    OK(ev_file_read(path, &b->text, &bytes, &err));
+    return (candidate){
+        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+}
+
+/* The stand-in runs every block, so the timed cases are made smaller. */
+static void shrink(const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        task_case *c = (task_case *)(uintptr_t)&t->cases[i];
+        expr_name *n = (expr_name *)(uintptr_t)&c->shape[0];
+        if (c->use == TASK_TIME)
+            n->value.whole /= 50;
+    }
+}
+
+static void open_bench(bench *b) {
+    score s;
+    memset(b, 0, sizeof *b);
+    OK(task_load(FOLDER "task.json", &b->t, &err));
+    shrink(b->t);
+    OK(device_open("cuda:0", &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    candidate c = candidate_of(b, "baseline.ptx");
+    OK(fitness_set_baseline(b->f, &c, (1u << CORPUS_SPLIT_COUNT) - 1, &s, &err));
+    assert_true(s.ns > 0 && s.error < 1e-6);
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->text);
+}
+
+static void stops(bench *b, const char *name, gate at, const char *words) {
+    candidate c = candidate_of(b, name);
+    score s;
+    OK(fitness_score(b->f, &c, &s, &err));
+    if (s.stopped != at || strstr(s.reason, words) == NULL)
+        fail_msg("%s: %s, '%s'; expected %s, '%s'", name, gate_name(s.stopped), s.reason,
+                 gate_name(at), words);
+}
+
+static void inject(const char *rules) {
+    (void)setenv("EVOKE_STANDIN_FAIL", rules, 1);
+}
+
+static void test_twin_first(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    /* should one of these come to the device, the driver would say otherwise */
+    inject("launch:0+=timeout;cuModuleLoadDataEx:0+=jit");
+    stops(&b, "out_of_bounds.ptx", GATE_SAFE, "on vm:h200: case smoke: out-of-bounds");
+    stops(&b, "race.ptx", GATE_SAFE, "on vm:h200: case smoke: race-shared");
+    stops(&b, "uninitialised.ptx", GATE_SAFE, "on vm:h200: case smoke: uninitialised-read");
+    stops(&b, "loops.ptx", GATE_SAFE, "on vm:h200: case smoke: fuel");
+    stops(&b, "unknown_instruction.ptx", GATE_EMIT, "on vm:h200: ");
+    stops(&b, "negated.ptx", GATE_ACCURATE, "on vm:h200: case smoke: ");
+    inject("");
+    stops(&b, "wrong_last.ptx", GATE_TIMED, "case large");
+    stops(&b, "infinite.ptx", GATE_ACCURATE, "");
+    close_bench(&b);
+}
+
+static void test_good(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b);
+    candidate c = candidate_of(&b, "good.ptx");
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    assert_true(s.ns > 0 && s.registers >= 8 && s.cases[0].error < 1e-5);
+    const score_case *timed = &s.cases[s.case_count - 1]; /* by turns with the baseline */
+    assert_true(timed->ns > 0 && timed->baseline_ns > timed->ns);
+    assert_true(timed->baseline_low_ns > timed->high_ns && s.baseline_ns > s.ns);
+    json_t *json = score_to_json(&s);
+    score back;
+    OK(score_from_json(json, &back, &err));
+    assert_true(back.baseline_ns == s.baseline_ns);
+    assert_true(back.cases[s.case_count - 1].baseline_high_ns == timed->baseline_high_ns);
+    json_decref(json);
+    OK(fitness_promote(b.f, &c, &s, &err));
+    if (s.stopped != GATE_NONE)
+        fail_msg("%s", s.reason);
+    c = candidate_of(&b, "half_of_the_blocks.ptx");
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_not_equal(s.stopped, GATE_NONE);
+    close_bench(&b);
+}
+
+/* Faster by the median, but not by more than the times differ among themselves. */
+static void test_clear_interval(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b);
+    candidate c = candidate_of(&b, "good.ptx"); /* promoted without: test_good */
+    (void)setenv("EVOKE_STANDIN_JITTER", "0.2", 1);
+    OK(fitness_promote(b.f, &c, &s, &err));
+    (void)unsetenv("EVOKE_STANDIN_JITTER");
+    if (s.stopped != GATE_PROMOTED || strstr(s.reason, "the baseline") == NULL)
+        fail_msg("%s, '%s'", gate_name(s.stopped), s.reason);
+    const score_case *timed = &s.cases[s.case_count - 1];
+    if (timed->high_ns < timed->baseline_low_ns)
+        fail_msg("up to %g ns; baseline down to %g ns", timed->high_ns, timed->baseline_low_ns);
+    close_bench(&b);
+}
+
+/* Of which context the baseline's time at a case is. */
+static uint64_t baseline_of(const bench *b, const char *name) {
+    for (size_t i = 0; i < b->f->case_count; i++) {
+        const fit_case *c = b->f->cases[i];
+        if (strcmp(c->at->name, name) == 0 && c->fresh == 0)
+            return c->baseline.rebuilds;
+    }
+    fail_msg("no case %s", name);
+    return 0;
+}
+
+/* One that only the device finds out: what was measured before it is measured again. */
+static void test_fault_when_timed(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    stops(&b, "good.ptx", GATE_NONE, "");
+    assert_int_equal(baseline_of(&b, "large"), 0);
+    stops(&b, "traps_when_large.ptx", GATE_TIMED, "CUDA_ERROR_");
+    assert_int_equal(device_rebuilds(b.d), 1);
+    assert_int_equal(baseline_of(&b, "large"), 0);
+    stops(&b, "good.ptx", GATE_NONE, "");
+    assert_int_equal(baseline_of(&b, "large"), 1);
+    assert_int_equal(baseline_of(&b, "smoke"), 1);
+    close_bench(&b);
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    inject("launch:0+=address");
+    stops(&b, "good.ptx", GATE_SAFE, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    score s;
+    candidate c = candidate_of(&b, "good.ptx");
+    /* the baseline is to be measured again, and fails where it did not before: the machine's fault
+     */
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("");
+    stops(&b, "good.ptx", GATE_NONE, "");
+    inject("launch:0+=timeout");
+    stops(&b, "good.ptx", GATE_SAFE, "CUDA_ERROR_LAUNCH_TIMEOUT");
+    inject("cuModuleLoadDataEx:0+=jit");
+    stops(&b, "good.ptx", GATE_EMIT, "cuda:0 refuses the PTX");
+    inject("");
+    assert_true(device_rebuilds(b.d) > 0);
+    stops(&b, "good.ptx", GATE_NONE, ""); /* and the baseline was measured again */
+    assert_true(fitness_baseline_ns(b.f, "large") > 0);
+    c = candidate_of(&b, "good.ptx");
+    inject("cuModuleLoadDataEx:0+=memory");
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("cuEventQuery:0+=lost");
+    assert_int_equal(fitness_score(b.f, &c, &s, &err), EV_INFRA);
+    inject("");
+    close_bench(&b);
+}
+
+static void test_check_command(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("check", cli_path("task.json"), "--device", "cuda:0", "--json"), 0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 6);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+        assert_string_equal(json_string_value(json_object_get(row, "verdict")), "pass");
+        const json_t *kind = json_object_get(row, "time_kind");
+        assert_true(kind == NULL || strcmp(json_string_value(kind), "modelled") == 0);
+    }
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("devices");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "cuda:0"));
+    ev_proc_result_free(&r);
+    r = cli_shell("EVOKE_STANDIN= $EVOKE check --device cuda:0 ar_adam");
+    cli_expect_error(r, 3, "CUDA_ERROR_NO_DEVICE");
+    r = cli_shell("LD_LIBRARY_PATH=/nowhere $EVOKE check --device cuda:9 ar_adam");
+    assert_true(r.exit_code == 3 || r.exit_code == 2); /* 2: this machine has a driver */
+    ev_proc_result_free(&r);
+}
+
+/* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
+static void test_tune_command(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--evaluations", "40",
+                         "--workers", "2", "--out", cli_path("bundle"), "--json"),
+                 0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+    assert_string_equal(json_string_value(json_object_get(row, "time_kind")), "modelled");
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    json_decref(json);
+    char *text = cli_read("bundle/manifest.json");
+    json_t *manifest = json_loads(text, 0, NULL);
+    const json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
+    const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+    assert_string_equal(json_string_value(json_object_get(variant, "time_kind")), "modelled");
+    const json_t *id = json_object_get(json_object_get(variant, "gpu"), "id");
+    assert_string_equal(json_string_value(id), "h200");
+    json_decref(manifest);
+    free(text);
+    cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:7"), 2,
+                     "the driver has 1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_check_command),  cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_twin_first),     cmocka_unit_test(test_good),
+        cmocka_unit_test(test_clear_interval), cmocka_unit_test(test_fault_when_timed),
+        cmocka_unit_test(test_faults), /* loses the device: the last */
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}

@@ -1,0 +1,193 @@
+/* The model's schedule: every block is a permutation that keeps all dependences, checked pair by
+ * pair against the instructions' own operands, and the order of the text makes no difference to the
+ * time where the assembler would undo it. */
+#include "base/file.h"
+#include "fitness/model/model_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+static bool share(const uint16_t *a, unsigned na, const uint16_t *b, unsigned nb) {
+    for (unsigned i = 0; i < na; i++)
+        for (unsigned k = 0; k < nb; k++)
+            if (a[i] == b[k])
+                return true;
+    return false;
+}
+
+static bool touches_memory(const vm_insn_info *i) {
+    return i->space == VM_SPACE_GLOBAL || i->space == VM_SPACE_SHARED ||
+           i->space == VM_SPACE_LOCAL || i->space == VM_SPACE_GENERIC;
+}
+
+static bool may_alias(const vm_insn_info *a, const vm_insn_info *b) {
+    return touches_memory(a) && touches_memory(b) &&
+           (a->space == b->space || a->space == VM_SPACE_GENERIC || b->space == VM_SPACE_GENERIC);
+}
+
+/* Whether `b`, which is written after `a`, must stay after it. */
+static bool must_follow(const vm_insn_info *a, const vm_insn_info *b) {
+    if (share(a->defs, a->def_count, b->uses, b->use_count) ||
+        share(a->defs, a->def_count, b->defs, b->def_count) ||
+        share(a->uses, a->use_count, b->defs, b->def_count))
+        return true;
+    bool nc = strstr(a->name, ".nc") != NULL || strstr(b->name, ".nc") != NULL;
+    if (may_alias(a, b) && !nc &&
+        (a->is_store || b->is_store || a->is_atomic || b->is_atomic ||
+         (strstr(a->name, "volatile") && strstr(b->name, "volatile"))))
+        return true;
+    bool fence_a = strncmp(a->name, "membar", 6) == 0 || strncmp(a->name, "fence", 5) == 0;
+    bool fence_b = strncmp(b->name, "membar", 6) == 0 || strncmp(b->name, "fence", 5) == 0;
+    return ((fence_a && touches_memory(b)) || (fence_b && touches_memory(a))) && !nc;
+}
+
+static void check_block(const vm_module *module, const model_schedule *s, uint32_t first,
+                        uint32_t end, unsigned *moved) {
+    uint32_t *place = calloc(end - first, sizeof *place);
+    vm_insn_info *infos = calloc(end - first, sizeof *infos);
+    assert_true(place != NULL && infos != NULL);
+    for (uint32_t at = first; at < end; at++) {
+        assert_in_range(s->order[at], first, end - 1);
+        place[s->order[at] - first]++;
+        *moved += s->order[at] != at;
+    }
+    for (uint32_t i = 0; i < end - first; i++) {
+        assert_int_equal(place[i], 1);
+        vm_module_info(module, first + i, &infos[i]);
+    }
+    for (uint32_t at = first; at < end; at++)
+        place[s->order[at] - first] = at;
+    for (uint32_t i = 0; i < end - first; i++) {
+        bool is_end = infos[i].is_branch || infos[i].is_exit || infos[i].is_barrier;
+        if (is_end && i + 1 != end - first)
+            fail_msg("'%s' at line %u is inside a block", infos[i].name, infos[i].line);
+        for (uint32_t k = i + 1; k < end - first; k++) {
+            bool last = k + 1 == end - first &&
+                        (infos[k].is_branch || infos[k].is_exit || infos[k].is_barrier);
+            if (place[i] > place[k] && (last || must_follow(&infos[i], &infos[k])))
+                fail_msg("'%s' at line %u passes '%s' at line %u", infos[k].name, infos[k].line,
+                         infos[i].name, infos[i].line);
+        }
+    }
+    free(place);
+    free(infos);
+}
+
+static unsigned check_module(const char *text, size_t bytes) {
+    ev_error err = {.text = ""};
+    vm_module *module = NULL;
+    gpu *g = NULL;
+    model_insns insns;
+    model_rows rows;
+    model_schedule schedule;
+    if (vm_module_load(text, bytes, "test", &module, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(gpu_load("h200", &g, &err), EV_OK);
+    assert_int_equal(model_insns_make(module, &insns, &err), EV_OK);
+    assert_int_equal(model_rows_make(g, &insns, &rows, &err), EV_OK);
+    const model_schedule_options options = {.window = MODEL_WINDOW_MOST,
+                                            .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
+    assert_int_equal(model_schedule_make(&options, &insns, &rows, &schedule, &err), EV_OK);
+    unsigned moved = 0;
+    uint32_t first = 0;
+    while (first < rows.count) {
+        uint32_t end = schedule.block_end[first];
+        assert_in_range(end, first + 1, rows.count);
+        check_block(module, &schedule, first, end, &moved);
+        first = end;
+    }
+    model_schedule_free(&schedule);
+    model_rows_free(&rows);
+    model_insns_free(&insns);
+    gpu_free(g);
+    vm_module_free(module);
+    return moved;
+}
+
+static void test_zoo(void **state) {
+    (void)state;
+    static const char *const files[] = {"tests/fitness/ptx/zoo/good.ptx",
+                                        "tests/fitness/ptx/zoo/bad_races.ptx"};
+    for (size_t i = 0; i < 2; i++) {
+        ev_error err = {.text = ""};
+        char *text = NULL;
+        size_t bytes = 0;
+        if (ev_file_read(files[i], &text, &bytes, &err) != EV_OK)
+            fail_msg("%s", err.text);
+        assert_true(check_module(text, bytes) > 20); /* it does move things */
+        free(text);
+    }
+}
+
+#define HEAD                                                                                       \
+    ".version 7.8\n.target sm_60\n.address_size 64\n.visible .entry k(.param .u64 k0)\n"           \
+    "{\n.reg .b32 %r<9>;\n.reg .f32 %f<20>;\n.reg .b64 %rd<9>;\n.reg .pred %p<3>;\n"               \
+    "ld.param.u64 %rd1, [k0];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"                 \
+    "add.s64 %rd3, %rd1, %rd2;\nmov.f32 %f1, 0f00000000;\nmov.u32 %r2, 0;\nL:\n"
+#define TAIL                                                                                       \
+    "add.s32 %r2, %r2, 1;\nsetp.lt.s32 %p1, %r2, 40;\n@%p1 bra L;\n"                               \
+    "st.global.f32 [%rd3], %f1;\nret;\n}\n"
+#define LOAD(reg, at) "ld.global.f32 " reg ", [%rd3+" at "];\n"
+#define USE(reg) "fma.rn.f32 %f1, " reg ", " reg ", %f1;\n"
+#define STORE "st.global.f32 [%rd3+2048], %f1;\n"
+
+static double chain_of(const char *ptx) {
+    ev_error err = {.text = ""};
+    gpu *g = NULL;
+    vm_module *module = NULL;
+    vm_memory *memory = NULL;
+    uint64_t x = 0;
+    if (vm_module_load(ptx, strlen(ptx), "test", &module, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(gpu_load("h200", &g, &err), EV_OK);
+    assert_int_equal(vm_memory_new(1u << 20, &memory, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(memory, 4096, VM_BUFFER_INOUT, "x", &x, &err), EV_OK);
+    vm_launch l = {.module = module,
+                   .entry = vm_module_find(module, NULL),
+                   .grid = {1, 1, 1},
+                   .block = {32, 1, 1},
+                   .params = &x};
+    model *m = NULL;
+    assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
+    model_buffer buffer = {x, 4096};
+    model_set_buffers(m, &buffer, 1);
+    l.observer = model_observer(m);
+    vm_result result;
+    assert_int_equal(vm_run(memory, &l, &result, &err), EV_OK);
+    assert_true(result.ok);
+    model_time time;
+    assert_int_equal(model_finish(m, &result, &time, &err), EV_OK);
+    model_free(m);
+    vm_memory_free(memory);
+    vm_module_free(module);
+    gpu_free(g);
+    return time.ns;
+}
+
+/* Four loads and their uses in turn cost what four loads and then their uses cost; a store between
+ * them, which may go to the same place, keeps them apart. */
+static void test_order_of_text(void **state) {
+    (void)state;
+    double together = chain_of(HEAD LOAD("%f2", "0") LOAD("%f3", "512") LOAD("%f4", "1024")
+                                   USE("%f2") USE("%f3") USE("%f4") TAIL);
+    double in_turn = chain_of(HEAD LOAD("%f2", "0") USE("%f2") LOAD("%f3", "512") USE("%f3")
+                                  LOAD("%f4", "1024") USE("%f4") TAIL);
+    double apart = chain_of(HEAD LOAD("%f2", "0") USE("%f2") STORE LOAD("%f3", "512") USE("%f3")
+                                STORE LOAD("%f4", "1024") USE("%f4") TAIL);
+    if (in_turn > together * 1.02 || in_turn < together * 0.98)
+        fail_msg("in turn %.1f ns, together %.1f ns", in_turn, together);
+    if (apart < together * 1.3)
+        fail_msg("apart %.1f ns, together %.1f ns", apart, together);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zoo),
+        cmocka_unit_test(test_order_of_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

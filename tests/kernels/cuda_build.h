@@ -1,0 +1,49 @@
+/* For tests that run kernels: CUDA C to PTX through clang-19, and a module of the virtual machine.
+ */
+#ifndef TESTS_KERNELS_CUDA_BUILD_H
+#define TESTS_KERNELS_CUDA_BUILD_H
+
+#include "base/proc.h"
+#include "fitness/vm/vm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The caller frees the module. */
+static inline vm_module *cuda_build(const char *source) {
+    const char *const argv[] = {"clang-19",
+                                "-x",
+                                "cuda",
+                                "-nocudainc",
+                                "-nocudalib",
+                                "--cuda-device-only",
+                                "--cuda-gpu-arch=sm_90",
+                                "--cuda-feature=+ptx78",
+                                "-Wno-unknown-cuda-version",
+                                "-Ikernels/include",
+                                "-O3",
+                                "-S",
+                                "-o",
+                                "-",
+                                source,
+                                NULL};
+    ev_proc_result result;
+    ev_error err = {EV_OK, ""};
+    vm_module *module = NULL;
+    if (ev_proc_run(argv, NULL, 120, &result, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    if (result.exit_code != 0)
+        fail_msg("%s: %s", source, ev_str_text(&result.err));
+    if (vm_module_load(ev_str_text(&result.out), result.out.length, source, &module, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    ev_proc_result_free(&result);
+    return module;
+}
+
+#endif

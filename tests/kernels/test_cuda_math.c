@@ -1,0 +1,176 @@
+/* The mathematics of evoke_cuda.h, run in the virtual machine, against double precision: the errors
+ * that the header promises, and what comes of zeros, infinities and NaN. */
+#include "tests/kernels/cuda_build.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#define COUNT 60000
+
+typedef double exact(double x);
+
+static double exact_sinpi(double x) {
+    double r = fmod(x, 2.0);
+    if (r == rint(r))
+        return 0.0;
+    return sin(3.14159265358979323846 * r);
+}
+
+static double exact_cospi(double x) {
+    double r = fabs(fmod(x, 2.0));
+    if (r == 0.5 || r == 1.5)
+        return 0.0;
+    return cos(3.14159265358979323846 * r);
+}
+
+static double exact_rsqrt(double x) {
+    return 1.0 / sqrt(x);
+}
+
+/* Arguments: `each` over a range, or all magnitudes of both signs (spread over the exponents). */
+typedef struct range {
+    double low, high;
+    bool by_exponent;
+} range;
+
+typedef struct row {
+    const char *entry;
+    exact *want;
+    double ulps;
+    range arguments[4];
+} row;
+
+static const row ROWS[] = {
+    {"map_expf", exp, 3, {{-104, 89, false}, {-1, 1, false}, {1e-30, 1e2, true}}},
+    {"map_exp2f", exp2, 3, {{-126, 127.9, false}, {-1, 1, false}}},
+    {"map_logf", log, 3, {{0.5, 2, false}, {0.99, 1.01, false}, {1e-44, 3e38, true}}},
+    {"map_log2f", log2, 3, {{0.5, 2, false}, {0.99, 1.01, false}, {1e-44, 3e38, true}}},
+    {"map_tanhf", tanh, 3, {{-1, 1, false}, {-12, 12, false}, {1e-40, 1e3, true}}},
+    {"map_sinf", sin, 3, {{-10, 10, false}, {-8200, 8200, false}, {1e-38, 3e38, true}}},
+    {"map_cosf", cos, 3, {{-10, 10, false}, {-8200, 8200, false}, {1e-38, 3e38, true}}},
+    {"map_sinpif", exact_sinpi, 3, {{-3, 3, false}, {-1e5, 1e5, false}, {1e-37, 1e7, true}}},
+    {"map_cospif", exact_cospi, 3, {{-3, 3, false}, {-1e5, 1e5, false}, {1e-37, 1e7, true}}},
+    {"map_sqrtf", sqrt, 0.5, {{0, 100, false}, {1e-44, 3e38, true}}},
+    {"map_rsqrtf", exact_rsqrt, 2, {{0.25, 4, false}, {1e-37, 3e38, true}}},
+};
+
+static float argument(const range *r, unsigned i) {
+    double at = (double)((i * 2654435761u) >> 2) / 0x1p30; /* in [0, 1), well spread */
+    if (!r->by_exponent)
+        return (float)(r->low + (r->high - r->low) * at);
+    return (float)exp(log(r->low) + (log(r->high) - log(r->low)) * at);
+}
+
+/* y = f(x) for all of x. */
+static void map(const vm_module *module, const char *name, const float *x, float *y, uint32_t n) {
+    ev_error err = {EV_OK, ""};
+    const vm_entry *entry = vm_module_find(module, name);
+    vm_memory *memory = NULL;
+    uint64_t in = 0, out = 0;
+    assert_non_null(entry);
+    if (vm_memory_new(1u << 30, &memory, &err) != EV_OK ||
+        vm_memory_alloc(memory, n * sizeof *x, VM_BUFFER_IN, "x", &in, &err) != EV_OK ||
+        vm_memory_alloc(memory, n * sizeof *y, VM_BUFFER_OUT, "y", &out, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    memcpy(vm_memory_host(memory, in), x, n * sizeof *x);
+    unsigned char params[64] = {0};
+    memcpy(params + entry->params[0].offset, &in, sizeof in);
+    memcpy(params + entry->params[1].offset, &out, sizeof out);
+    memcpy(params + entry->params[2].offset, &n, sizeof n);
+    vm_launch launch = {.module = module,
+                        .entry = entry,
+                        .grid = {(n + 255) / 256, 1, 1},
+                        .block = {256, 1, 1},
+                        .params = params,
+                        .checks = VM_CHECK_ALL};
+    vm_result result;
+    if (vm_run(memory, &launch, &result, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    if (!result.ok)
+        fail_msg("%s", result.trap.message);
+    memcpy(y, vm_memory_host(memory, out), n * sizeof *y);
+    vm_memory_free(memory);
+}
+
+/* A float's unit in the last place at |value|; of the smallest subnormal below the normal numbers.
+ */
+static double ulp_at(double value) {
+    int exponent = 0;
+    (void)frexp(value, &exponent);
+    return ldexp(1.0, exponent < -125 ? -149 : exponent - 24);
+}
+
+static void check_row(const vm_module *module, const row *r, const range *arguments) {
+    static float x[COUNT], y[COUNT];
+    for (unsigned i = 0; i < COUNT; i++)
+        x[i] = argument(arguments, i);
+    map(module, r->entry, x, y, COUNT);
+    for (unsigned i = 0; i < COUNT; i++) {
+        double want = r->want((double)x[i]);
+        if (fabs(want) > 3.4028234e38)
+            continue; /* the edge cases look at these */
+        double error = fabs((double)y[i] - want) / ulp_at(want);
+        if (!(error <= r->ulps + 1e-6))
+            fail_msg("%s(%.9g) is %.9g, not %.9g: %.2f ulp", r->entry, (double)x[i], (double)y[i],
+                     want, error);
+    }
+}
+
+static void test_errors(void **state) {
+    const vm_module *module = *state;
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        for (size_t k = 0; k < 4 && ROWS[i].arguments[k].high > 0; k++)
+            check_row(module, &ROWS[i], &ROWS[i].arguments[k]);
+    }
+}
+
+static void test_edges(void **state) {
+    const float inf = INFINITY, nan = NAN;
+    static const char *const all[] = {"map_expf", "map_logf", "map_log2f",  "map_tanhf",
+                                      "map_sinf", "map_cosf", "map_sinpif", "map_cospif"};
+    const struct {
+        const char *entry;
+        float x, want;
+    } rows[] = {
+        {"map_expf", inf, inf},   {"map_expf", -inf, 0},   {"map_expf", 200, inf},
+        {"map_expf", -200, 0},    {"map_expf", 0, 1},      {"map_logf", 0, -inf},
+        {"map_logf", -1, nan},    {"map_logf", inf, inf},  {"map_logf", 1, 0},
+        {"map_log2f", 8, 3},      {"map_log2f", 0, -inf},  {"map_tanhf", inf, 1},
+        {"map_tanhf", -inf, -1},  {"map_tanhf", 0, 0},     {"map_sinf", inf, nan},
+        {"map_cosf", -inf, nan},  {"map_sinf", 0, 0},      {"map_cosf", 0, 1},
+        {"map_sinpif", 0.5f, 1},  {"map_sinpif", 1, 0},    {"map_cospif", 0.5f, 0},
+        {"map_cospif", 1, -1},    {"map_cospif", 3e9f, 1}, {"map_sinpif", inf, nan},
+        {"map_sinpif", -1.5f, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        float y = 0;
+        map(*state, rows[i].entry, &rows[i].x, &y, 1);
+        bool same = isnan(rows[i].want) ? isnan(y) : y == rows[i].want;
+        if (!same)
+            fail_msg("%s(%g) is %g, not %g", rows[i].entry, (double)rows[i].x, (double)y,
+                     (double)rows[i].want);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        float y = 0;
+        map(*state, all[i], &nan, &y, 1);
+        assert_true(isnan(y));
+    }
+}
+
+static int set_up(void **state) {
+    *state = cuda_build("tests/kernels/cuda_math.cu");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    vm_module_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_edges),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,209 @@
+/* The built-in oracles against the plainest code in long double, on every check case of their
+ * tasks, and by ranges. */
+#include "tests/kernels/task_inputs.h"
+
+#include <math.h>
+
+typedef long double real;
+
+/* What element `at` of the output should be. */
+typedef real reference(const task_inputs *in, const char *output, uint64_t at);
+
+static const float *floats(const task_inputs *in, const char *name) {
+    return in->arguments[task_inputs_index(in, name)].data;
+}
+
+static uint64_t whole(const task_inputs *in, const char *name) {
+    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
+}
+
+static real number(const task_inputs *in, const char *name) {
+    return (real)in->arguments[task_inputs_index(in, name)].value;
+}
+
+static real bp_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t N = whole(in, "N"), K = whole(in, "K");
+    real sum = 0;
+    for (uint64_t k = 0; k < K; k++)
+        sum += (real)floats(in, "dY")[at / N * K + k] * (real)floats(in, "W")[k * N + at % N];
+    return floats(in, "X")[at] > 0 ? sum : 0;
+}
+
+static real lstm_gate(const task_inputs *in, uint64_t b, uint64_t row) {
+    uint64_t H = whole(in, "H"), k = whole(in, "k");
+    const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
+    real sum = 0;
+    for (uint64_t n = 0; n < k; n++)
+        sum += (real)floats(in, "X")[b * H + (uint64_t)kept[n]] *
+               (real)floats(in, "W")[row * H + (uint64_t)kept[n]];
+    sum = sum * number(in, "scale") + (real)floats(in, "G")[b * 4 * H + row];
+    return row / H == 2 ? tanhl(sum) : 1 / (1 + expl(-sum));
+}
+
+static real lstm_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t H = whole(in, "H");
+    if (strcmp(output, "gates") == 0)
+        return lstm_gate(in, at / (4 * H), at % (4 * H));
+    uint64_t b = at / H, j = at % H;
+    real c = lstm_gate(in, b, H + j) * (real)floats(in, "C")[at] +
+             lstm_gate(in, b, j) * lstm_gate(in, b, 2 * H + j);
+    return strcmp(output, "C_out") == 0 ? c : lstm_gate(in, b, 3 * H + j) * tanhl(c);
+}
+
+static real conv_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs");
+    uint64_t H = whole(in, "height"), W = whole(in, "width");
+    uint64_t x = at % (W - 4), y = at / (W - 4) % (H - 4), o = at / (W - 4) / (H - 4) % O;
+    uint64_t n = at / (W - 4) / (H - 4) / O;
+    real sum = 0;
+    for (uint64_t c = 0; c < C; c++) {
+        for (uint64_t i = 0; i < 25; i++)
+            sum += (real)floats(in, "F")[(o * C + c) * 25 + i] *
+                   (real)floats(in, "X")[((n * C + c) * H + y + i / 5) * W + x + i % 5];
+    }
+    return sum;
+}
+
+static real adam_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), i = at % n;
+    real g = 0, b1 = number(in, "beta1"), b2 = number(in, "beta2");
+    for (uint64_t r = 0; r < ranks; r++)
+        g += (real)floats(in, "gradient")[r * n + i] / (real)ranks;
+    real m = b1 * (real)floats(in, "m")[i] + (1 - b1) * g;
+    real v = b2 * (real)floats(in, "v")[i] + (1 - b2) * g * g;
+    if (strcmp(output, "m") == 0 || strcmp(output, "v") == 0)
+        return output[0] == 'm' ? m : v;
+    real root = sqrtl(v / number(in, "correction2"));
+    return (real)floats(in, "parameter")[i] -
+           number(in, "rate") * m / number(in, "correction1") / (root + number(in, "epsilon"));
+}
+
+/* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
+ * them as given. */
+static void check_corrections(const task_inputs *in) {
+    expr_scope shape = {in->c->shape, in->c->shape_count};
+    real step = (real)expr_scope_find(&shape, "step")->value.real;
+    assert_true(fabsl(number(in, "correction1") - (1 - powl(0.9L, step))) < 1e-7L);
+    assert_true(fabsl(number(in, "correction2") - (1 - powl(0.999L, step))) < 1e-7L);
+}
+
+static void check_output(const task_inputs *in, size_t output, reference *ref) {
+    uint64_t count = in->arguments[output].count;
+    double *value = calloc(count, sizeof *value), *scale = calloc(count, sizeof *scale);
+    assert_true(value != NULL && scale != NULL);
+    task_inputs_ask(in, output, 0, count, value, scale);
+    for (uint64_t i = 0; i < count; i++) {
+        real want = ref(in, in->arguments[output].name, i);
+        assert_true(scale[i] >= 0 && scale[i] * (1 + 1e-9) >= fabs(value[i]));
+        if (!(fabsl((real)value[i] - want) <= 1e-14L * (real)scale[i]))
+            fail_msg("%s, %s[%llu]: %.17g, not %.17Lg", in->c->name, in->arguments[output].name,
+                     (unsigned long long)i, value[i], want);
+    }
+    for (uint64_t first = 0, step = 1; first < count; first += step, step = step * 5 % 97 + 1) {
+        double part[100] = {0}, part_scale[100] = {0};
+        uint64_t run = step < count - first ? step : count - first;
+        task_inputs_ask(in, output, first, run, part, part_scale);
+        assert_memory_equal(part, value + first, run * sizeof *part);
+        assert_memory_equal(part_scale, scale + first, run * sizeof *part);
+    }
+    free(value);
+    free(scale);
+}
+
+static void check_task(const char *name, reference *ref) {
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open(name, &t, &err));
+    assert_int_equal(t->oracle_kind, TASK_ORACLE_BUILT_IN);
+    size_t checked = 0;
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].use == TASK_TIME)
+            continue;
+        task_inputs in = task_inputs_make(t, &t->cases[i]);
+        if (strcmp(name, "ar_adam") == 0)
+            check_corrections(&in);
+        for (size_t a = 0; a < t->argument_count; a++) {
+            if (t->arguments[a].kind == TASK_OUT || t->arguments[a].kind == TASK_INOUT) {
+                check_output(&in, a, ref);
+                checked++;
+            }
+        }
+        task_inputs_free(&in);
+    }
+    assert_true(checked >= 6);
+    task_free(t);
+}
+
+static void test_bp_data_masked(void **state) {
+    (void)state;
+    check_task("bp_data_masked", bp_reference);
+}
+
+static void test_sd_lstm_fp(void **state) {
+    (void)state;
+    check_task("sd_lstm_fp", lstm_reference);
+}
+
+static void test_fft_conv2d(void **state) {
+    (void)state;
+    check_task("fft_conv2d", conv_reference);
+}
+
+static void test_ar_adam(void **state) {
+    (void)state;
+    check_task("ar_adam", adam_reference);
+}
+
+/* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
+static void test_mask_is_exact(void **state) {
+    (void)state;
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open("bp_data_masked", &t, &err));
+    task_inputs in = task_inputs_make(t, task_find_case(t, "odd-d30"));
+    size_t output = task_inputs_index(&in, "dX");
+    uint64_t count = in.arguments[output].count, live = 0;
+    double *value = calloc(count, sizeof *value), *scale = calloc(count, sizeof *scale);
+    task_inputs_ask(&in, output, 0, count, value, scale);
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_equal(value[i] != 0, floats(&in, "X")[i] > 0);
+        live += value[i] != 0;
+    }
+    assert_true(live > count / 8 && live < count / 2);
+    free(value);
+    free(scale);
+    task_inputs_free(&in);
+    task_free(t);
+}
+
+/* An oracle that is not given its arguments answers so, and does not guess. */
+static void test_missing_arguments(void **state) {
+    (void)state;
+    static const char *const names[] = {"bp_data_masked", "sd_lstm_fp", "fft_conv2d", "ar_adam"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        task *t = NULL;
+        ev_error err = {EV_OK, ""};
+        OK_OR_FAIL(task_open(names[i], &t, &err));
+        task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+        double value = 0, scale = 0;
+        evoke_oracle_call call = {.arguments = in.arguments,
+                                  .argument_count = 1,
+                                  .count = 1,
+                                  .value = &value,
+                                  .scale = &scale};
+        assert_int_not_equal(t->oracle(&call), 0);
+        task_inputs_free(&in);
+        task_free(t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bp_data_masked), cmocka_unit_test(test_sd_lstm_fp),
+        cmocka_unit_test(test_fft_conv2d),     cmocka_unit_test(test_ar_adam),
+        cmocka_unit_test(test_mask_is_exact),  cmocka_unit_test(test_missing_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* Spent edits: which are noted, which are told again, and that a search tells them to its workers.
+ */
+#include "tuner/search/draw.h"
+#include "tuner/search/search.h"
+#include "tuner/search/spent.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A genome of `count` deletions, the last at `at`; `n`: macro N, 0: unset. */
+static json_t *genome_of(int count, int at, int n) {
+    json_t *edits = json_array(), *macros = json_object();
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "i%d", i + 1 == count ? at : 1000 + i);
+        json_t *edit = json_pack("{s:s,s:s}", "kind", "delete", "at", name);
+        assert_int_equal(json_array_append_new(edits, edit), 0);
+    }
+    if (n)
+        assert_int_equal(json_object_set_new(macros, "N", json_integer(n)), 0);
+    return json_pack("{s:s,s:o,s:o}", "start", "textbook", "macros", macros, "edits", edits);
+}
+
+static uint64_t mark_of(int at) {
+    json_t *genome = genome_of(1, at, 0);
+    uint64_t mark = ir_edit_mark(json_array_get(json_object_get(genome, "edits"), 0));
+    json_decref(genome);
+    return mark;
+}
+
+static void note(spent *s, int count, int at, int n, bool worked) {
+    json_t *genome = genome_of(count, at, n);
+    spent_note(s, genome, worked);
+    json_decref(genome);
+}
+
+static bool lists(const json_t *marks, int at) {
+    size_t i = 0;
+    const json_t *mark = NULL;
+    json_array_foreach(marks, i, mark) {
+        if (strtoull(json_string_value(mark), NULL, 16) == mark_of(at))
+            return true;
+    }
+    return false;
+}
+
+/* Those of a parent with macro N = n. */
+static json_t *marks_for(const spent *s, int n, ir_edit_kind kind) {
+    bool kinds[IR_EDIT_COUNT] = {false};
+    kinds[kind] = true;
+    json_t *parent = genome_of(2, 7, n);
+    json_t *marks = spent_of(s, parent, kinds);
+    assert_non_null(marks);
+    json_decref(parent);
+    return marks;
+}
+
+static void test_what_is_told(void **state) {
+    (void)state;
+    spent s = {0};
+    note(&s, 1, 5, 0, false);
+    note(&s, 3, 6, 0, false); /* the last edit, whatever came before it */
+    note(&s, 1, 8, 0, true);
+    note(&s, 1, 8, 0, false); /* it worked once */
+    note(&s, 1, 9, 2, false); /* of another base */
+    note(&s, 1, 4, 0, false);
+    note(&s, 2, 4, 0, true); /* works after all */
+    json_t *marks = marks_for(&s, 0, IR_EDIT_DELETE);
+    assert_int_equal(json_array_size(marks), 2);
+    assert_true(lists(marks, 5) && lists(marks, 6));
+    json_decref(marks);
+    marks = marks_for(&s, 2, IR_EDIT_DELETE);
+    assert_int_equal(json_array_size(marks), 1);
+    assert_true(lists(marks, 9));
+    json_decref(marks);
+    marks = marks_for(&s, 0, IR_EDIT_MOVE);
+    assert_int_equal(json_array_size(marks), 0);
+    json_decref(marks);
+    spent_free(&s);
+}
+
+static void test_the_newest_are_told(void **state) {
+    (void)state;
+    spent s = {0};
+    for (int at = 0; at < SPENT_MOST + 20; at++)
+        note(&s, 1, at, 0, false);
+    json_t *marks = marks_for(&s, 0, IR_EDIT_DELETE);
+    assert_int_equal(json_array_size(marks), SPENT_MOST);
+    assert_true(lists(marks, SPENT_MOST + 19) && lists(marks, 20) && !lists(marks, 19));
+    json_decref(marks);
+    spent_free(&s);
+}
+
+/* What was repaired otherwise is the same edit all the same. */
+static void test_repairs_make_no_other_mark(void **state) {
+    (void)state;
+    json_t *bare = json_pack("{s:s,s:s}", "kind", "delete", "at", "i3");
+    json_t *repaired =
+        json_pack("{s:s,s:s,s:[[s,i,s]]}", "kind", "delete", "at", "i3", "repairs", "i4", 0, "i2");
+    assert_true(ir_edit_mark(bare) == ir_edit_mark(repaired) && ir_edit_mark(bare) == mark_of(3));
+    assert_true(mark_of(3) != mark_of(4));
+    assert_non_null(json_object_get(repaired, "repairs"));
+    json_decref(bare);
+    json_decref(repaired);
+}
+
+/* ---- in a search ---- */
+
+/* Children of the textbook start, each by one deletion; the search is told what became of them. */
+typedef struct scripted {
+    search *s;
+    unsigned asked, told; /* messages that may draw a deletion; those that list the spent one */
+} scripted;
+
+static bool may_delete(const json_t *message) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *arm = NULL;
+    json_array_foreach(json_object_get(message, "steps"), i, step) {
+        json_array_foreach(step, k, arm) {
+            if (strcmp(json_string_value(arm), "delete") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void one_child(scripted *x, int number, gate stopped) {
+    search_recipe recipe;
+    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
+    const json_t *parents = json_object_get(recipe.message, "parents");
+    size_t edits = json_array_size(json_object_get(json_array_get(parents, 0), "edits"));
+    bool asks = may_delete(recipe.message);
+    x->asked += asks;
+    x->told += asks && lists(json_object_get(recipe.message, "spent"), 5);
+    json_decref(recipe.message);
+    char hash[24];
+    snprintf(hash, sizeof hash, "code %d", number);
+    json_t *genome = genome_of((int)edits + 1, 5, 0);
+    search_result r = {.genome = genome,
+                       .operators = "delete",
+                       .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
+                       .stopped = number == 0 ? GATE_NONE : stopped,
+                       .ns = 1000};
+    search_verdict v;
+    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    json_decref(genome);
+}
+
+static scripted run(gate stopped) {
+    const task_start textbook = {.name = "textbook"};
+    search_start start = {.start = &textbook};
+    start.sites[IR_EDIT_DELETE] = 9;
+    const search_settings settings = {
+        .starts = &start, .start_count = 1, .seed = 3, .evaluations = 400};
+    scripted x = {0};
+    assert_int_equal(search_new(&settings, &x.s, NULL), EV_OK);
+    for (int i = 0; i < 200; i++)
+        one_child(&x, i, stopped);
+    search_free(x.s);
+    return x;
+}
+
+/* Most children are told, one in eight is not; what works is not told at all. */
+static void test_a_search_tells_what_is_wrong(void **state) {
+    (void)state;
+    scripted wrong = run(GATE_ACCURATE);
+    assert_true(wrong.asked > 40);
+    assert_true(wrong.told > wrong.asked * 7 / 10 && wrong.told < wrong.asked);
+    scripted right = run(GATE_NONE);
+    assert_true(right.asked > 40);
+    assert_int_equal(right.told, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_told),
+        cmocka_unit_test(test_the_newest_are_told),
+        cmocka_unit_test(test_repairs_make_no_other_mark),
+        cmocka_unit_test(test_a_search_tells_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

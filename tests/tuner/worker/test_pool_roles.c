@@ -1,0 +1,342 @@
+/* The pool with timers and screeners, against workers that only pretend: who gets which job, and
+ * what happens when a timer dies in the middle of one.
+ *
+ * This program is its own worker: `test_pool_roles worker`. It notes each job in the file
+ * EVOKE_ROLES_LOG names: "ROLE DEVICE MESSAGE NUMBER". */
+#include "tuner/worker/pool.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "fitness/gates/score.h"
+#include "ir/ir.h"
+#include "tuner/run/tune.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define JOBS 40
+#define DROPPED(n) ((n) % 4 == 0) /* a screener has no more to do with these */
+
+/* ---- the worker ---- */
+
+typedef struct fake {
+    channel line;
+    char role[16], device[64];
+} fake;
+
+static void say(fake *f, json_t *message) {
+    ev_error err;
+    if (channel_send(&f->line, message, &err) != EV_OK)
+        _exit(3);
+}
+
+static json_t *hear(fake *f) {
+    ev_error err;
+    json_t *message = NULL;
+    return channel_receive(&f->line, &message, &err) == EV_OK ? message : NULL;
+}
+
+static void note(const fake *f, const json_t *message, long long number) {
+    char text[160];
+    int length = snprintf(text, sizeof text, "%s %s %s %lld\n", f->role, f->device,
+                          ev_json_text(message, "type", "?"), number);
+    int fd = open(getenv("EVOKE_ROLES_LOG"), O_CREAT | O_APPEND | O_WRONLY, 0600);
+    if (fd < 0 || write(fd, text, (size_t)length) != length)
+        _exit(3);
+    (void)close(fd);
+}
+
+/* The first process that asks is told yes. */
+static bool is_first(const char *variable) {
+    const char *path = getenv(variable);
+    int fd = path ? open(path, O_CREAT | O_EXCL | O_WRONLY, 0600) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static void send_score(fake *f, message_kind kind, double ns, const char *ptx) {
+    score s = {.stopped = GATE_NONE, .ns = ns, .small_ns = 7};
+    json_t *m = message_new(kind);
+    (void)json_object_set_new(m, "score", score_to_json(&s));
+    if (ptx)
+        (void)json_object_set_new(m, "ptx", json_string(ptx));
+    say(f, m);
+}
+
+static void do_child(fake *f, json_int_t number) {
+    char ptx[32];
+    json_t *drawn = message_new(MESSAGE_DRAWN);
+    (void)json_object_set_new(drawn, "genome", json_pack("{s:I}", "n", number));
+    say(f, drawn);
+    json_decref(hear(f));
+    (void)snprintf(ptx, sizeof ptx, "ptx %lld", (long long)number);
+    if (DROPPED(number))
+        send_score(f, MESSAGE_DONE, 1, NULL);
+    else
+        send_score(f, MESSAGE_SCREENED, 0, ptx);
+}
+
+static void wait_for_go(void) {
+    const char *path = getenv("EVOKE_ROLES_GO");
+    while (path && !ev_path_exists(path))
+        (void)usleep(2000);
+}
+
+/* The PTX and the score that the screener of this very genome sent have to be here. */
+static void do_time(fake *f, const json_t *m, json_int_t number) {
+    long long built = -1;
+    (void)sscanf(ev_json_text(m, "ptx", ""), "ptx %lld", &built);
+    double small = ev_json_number(json_object_get(m, "score"), "small_ns", 0);
+    wait_for_go();
+    (void)usleep(5000); /* so that the other timer has its share */
+    if (is_first("EVOKE_ROLES_DIES"))
+        (void)kill(getpid(), SIGKILL);
+    if (getenv("EVOKE_ROLES_ODD"))
+        send_score(f, MESSAGE_SCREENED, 0, "ptx");
+    else
+        send_score(f, MESSAGE_DONE, built == number && small == 7 ? 100 + (double)number : -1,
+                   NULL);
+}
+
+static void do_open(fake *f, const json_t *m) {
+    (void)snprintf(f->role, sizeof f->role, "%s", ev_json_text(m, "role", "?"));
+    (void)snprintf(f->device, sizeof f->device, "%s", ev_json_text(m, "device", "?"));
+    say(f, message_new(MESSAGE_READY));
+}
+
+static void do_hello(fake *f) {
+    json_t *m = message_new(MESSAGE_HELLO);
+    (void)json_object_set_new(m, "protocol", json_integer(PROTOCOL_VERSION));
+    (void)json_object_set_new(m, "evoke", json_string(EVOKE_VERSION));
+    (void)json_object_set_new(m, "llvm", json_string(ir_llvm_version()));
+    say(f, m);
+}
+
+static void do_job(fake *f, const json_t *m) {
+    const json_t *genome = json_object_get(m, "genome");
+    json_int_t number = ev_json_integer(genome ? genome : m, "n", -1);
+    note(f, m, number);
+    switch (message_kind_of(m)) {
+    case MESSAGE_CHILD:
+        do_child(f, number);
+        break;
+    case MESSAGE_TIME:
+        do_time(f, m, number);
+        break;
+    default:
+        send_score(f, MESSAGE_DONE, 5, NULL);
+    }
+}
+
+static int serve(void) {
+    fake f = {.line = {.in = 0, .out = 1}};
+    json_t *m = NULL;
+    while ((m = hear(&f)) != NULL) {
+        if (message_kind_of(m) == MESSAGE_HELLO)
+            do_hello(&f);
+        else if (message_kind_of(m) == MESSAGE_OPEN)
+            do_open(&f, m);
+        else
+            do_job(&f, m);
+        json_decref(m);
+    }
+    channel_free(&f.line);
+    return 0;
+}
+
+/* ---- the tests ---- */
+
+static char scratch[64], self[512];
+
+static const char *in_scratch(const char *name) {
+    static char buffers[4][128];
+    static int turn;
+    turn = (turn + 1) % 4;
+    (void)snprintf(buffers[turn], sizeof buffers[turn], "%s/%s", scratch, name);
+    return buffers[turn];
+}
+
+static int begin(void **state) {
+    (void)state;
+    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-roles-XXXXXX");
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (mkdtemp(scratch) == NULL || length <= 0)
+        return 1;
+    const char *names[] = {"EVOKE_ROLES_DIES", "EVOKE_ROLES_ODD", "EVOKE_ROLES_GO"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unsetenv(names[i]);
+    return setenv("EVOKE_ROLES_LOG", in_scratch("log"), 1);
+}
+
+static int end(void **state) {
+    (void)state;
+    return ev_dir_remove(scratch, NULL) != EV_OK;
+}
+
+static pool *open_pool(void) {
+    static const char *argv[3], *const gpus[] = {"cuda:0", "cuda:1"};
+    argv[0] = self;
+    argv[1] = "worker";
+    pool_options options = {
+        .argv = argv, .workers = 4, .device = "vm:h200", .timers = 2, .timer_devices = gpus};
+    ev_error err = {0};
+    pool *p = NULL;
+    json_t *ready = NULL;
+    assert_int_equal(pool_new(&options, &p, &err), EV_OK);
+    if (pool_open(p, "a task", &ready, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    json_decref(ready);
+    return p;
+}
+
+static void submit(pool *p, message_kind kind, int number) {
+    json_t *m = message_new(kind);
+    if (kind == MESSAGE_CHILD)
+        (void)json_object_set_new(m, "n", json_integer(number));
+    else
+        (void)json_object_set_new(m, "genome", json_pack("{s:i}", "n", number));
+    pool_submit(p, pool_job_new(kind, (uint64_t)number, m));
+}
+
+static pool_job *next(pool *p) {
+    ev_error err = {0};
+    pool_job *job = NULL;
+    for (int i = 0; !job && i < 3000; i++) {
+        if (pool_wait(p, 0.02, &job, &err) != EV_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_non_null(job);
+    return job;
+}
+
+/* All children come back: timed what was screened, once each. */
+static void expect_all(pool *p) {
+    bool seen[JOBS] = {false};
+    for (int i = 0; i < JOBS; i++) {
+        pool_job *job = next(p);
+        assert_false(seen[job->number]);
+        seen[job->number] = true;
+        double ns = ev_json_number(json_object_get(job->reply, "score"), "ns", 0);
+        double wanted = DROPPED(job->number) ? 1 : 100 + (double)job->number;
+        assert_true(ns == wanted);
+        assert_int_equal(job->screened, !DROPPED(job->number));
+        pool_job_free(job);
+    }
+    assert_int_equal(pool_jobs(p), 0);
+}
+
+/* How many lines of the log begin with the words. */
+static size_t count(const char *words) {
+    char *log = NULL;
+    size_t bytes = 0, found = 0;
+    ev_error err;
+    assert_int_equal(ev_file_read(in_scratch("log"), &log, &bytes, &err), EV_OK);
+    for (char *at = log; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+        found += strncmp(at, words, strlen(words)) == 0;
+    free(log);
+    return found;
+}
+
+static void test_each_does_its_part(void **state) {
+    (void)state;
+    pool *p = open_pool();
+    for (int i = 0; i < JOBS; i++)
+        submit(p, MESSAGE_CHILD, i);
+    expect_all(p);
+    assert_true(pool_timer_seconds(p) > 0);
+    submit(p, MESSAGE_PROMOTE, 1);
+    submit(p, MESSAGE_CHECK, 2);
+    submit(p, MESSAGE_REPLAY, 3);
+    for (int i = 0; i < 3; i++)
+        pool_job_free(next(p));
+    pool_free(p);
+    assert_int_equal(count("screener vm:h200 child"), JOBS);
+    assert_int_equal(count("screener vm:h200 replay"), 1);
+    assert_int_equal(count("screener"), JOBS + 1);
+    size_t first = count("timer cuda:0 time"), second = count("timer cuda:1 time");
+    assert_int_equal(first + second, JOBS - JOBS / 4);
+    assert_true(first > 0 && second > 0);
+    /* the held-out cases are opened on one GPU only */
+    assert_int_equal(count("timer cuda:0 promote") + count("timer cuda:0 check"), 2);
+    assert_int_equal(count("timer"), JOBS - JOBS / 4 + 2);
+}
+
+/* What a screener did is not done again. */
+static void test_a_timer_that_dies(void **state) {
+    (void)state;
+    assert_int_equal(setenv("EVOKE_ROLES_DIES", in_scratch("died"), 1), 0);
+    pool *p = open_pool();
+    for (int i = 0; i < JOBS; i++)
+        submit(p, MESSAGE_CHILD, i);
+    expect_all(p);
+    assert_int_equal(pool_failed_workers(p), 1);
+    pool_free(p);
+    assert_int_equal(count("screener vm:h200 child"), JOBS);
+    assert_int_equal(count("timer cuda:0 time") + count("timer cuda:1 time"), JOBS - JOBS / 4 + 1);
+}
+
+static void test_starving(void **state) {
+    (void)state;
+    assert_int_equal(setenv("EVOKE_ROLES_GO", in_scratch("go"), 1), 0);
+    pool *p = open_pool();
+    ev_error err = {0};
+    assert_true(pool_timers_starve(p));
+    for (int i = 0; i < JOBS; i++)
+        submit(p, MESSAGE_CHILD, i);
+    assert_true(pool_timers_starve(p)); /* nothing is screened yet */
+    pool_job *done[JOBS] = {NULL};
+    size_t got = 0;
+    for (int i = 0; pool_timers_starve(p) && i < 1000; i++) {
+        assert_int_equal(pool_wait(p, 0.01, &done[got], &err), EV_OK);
+        got += done[got] != NULL;
+    }
+    assert_false(pool_timers_starve(p)); /* both are at work, and two wait */
+    for (size_t i = 0; i < got; i++) {
+        assert_true(DROPPED(done[i]->number));
+        pool_job_free(done[i]);
+    }
+    assert_int_equal(ev_file_write(in_scratch("go"), "", 0, &err), EV_OK);
+    while (got++ < JOBS)
+        pool_job_free(next(p));
+    assert_true(pool_timers_starve(p));
+    pool_free(p);
+}
+
+/* A timer has nobody to pass a job on to. */
+static void test_a_timer_that_screens(void **state) {
+    (void)state;
+    assert_int_equal(setenv("EVOKE_ROLES_ODD", "1", 1), 0);
+    pool *p = open_pool();
+    submit(p, MESSAGE_CHILD, 1);
+    ev_error err = {0};
+    pool_job *job = NULL;
+    ev_status status = EV_OK;
+    for (int i = 0; status == EV_OK && !job && i < 3000; i++)
+        status = pool_wait(p, 0.02, &job, &err);
+    assert_int_equal(status, EV_INFRA);
+    assert_non_null(strstr(err.text, "out of place"));
+    pool_free(p);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return serve();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_each_does_its_part, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_timer_that_dies, begin, end),
+        cmocka_unit_test_setup_teardown(test_starving, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_timer_that_screens, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,961 @@
+/* A whole run against workers that only pretend to compile: order, duplicates, deaths, resume,
+ * promotion and stop, with no LLVM and no kernel.
+ *
+ * This program is its own worker: `test_worker_pool worker` draws a child as its parent with one
+ * more edit at a random number; what the numbers do is in `effects`. EVOKE_FAULT=KIND:CHILD lets
+ * the worker misbehave once, at that child; a file beside the records says that it has. */
+#include "tuner/run/records.h"
+#include "tuner/run/tune.h"
+#include "tuner/search/draw.h"
+#include "tuner/worker/protocol.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "fitness/gates/score.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TASK "bp_data_masked"
+#define NUMBERS 40
+
+/* ================================ the worker ====================================================
+ */
+
+enum { CHEAT = 7, PAIR_A = 9, PAIR_B = 11, ABORTS = 13, FAILS = 17, LOWERED = 20, TRAPS = 23 };
+
+static const int gains[] = {3, 14, 19, 21}; /* each pays by itself */
+
+typedef struct fake {
+    channel line;
+    task *t;
+    bool has[NUMBERS];
+    char ir[EV_SHA256_HEX];
+    char code[EV_SHA256_HEX]; /* of the sketch, and of the PTX */
+} fake;
+
+static void must(ev_status status, const ev_error *err) {
+    if (status == EV_OK)
+        return;
+    (void)fprintf(stderr, "fake worker: %s\n", err->text);
+    _exit(3);
+}
+
+static void say(fake *f, json_t *message) {
+    ev_error err;
+    must(channel_send(&f->line, message, &err), &err);
+}
+
+static json_t *hear(fake *f) {
+    ev_error err;
+    json_t *message = NULL;
+    must(channel_receive(&f->line, &message, &err), &err);
+    return message;
+}
+
+static bool ask(fake *f, json_t *question) {
+    say(f, question);
+    json_t *answer = hear(f);
+    if (!answer)
+        _exit(0);
+    bool go = message_kind_of(answer) == MESSAGE_GO;
+    json_decref(answer);
+    return go;
+}
+
+/* Whether the environment asks for `kind` at this child, for the first time. */
+static bool has_fault(const char *kind, json_int_t child) {
+    const char *fault = getenv("EVOKE_FAULT"), *marker = getenv("EVOKE_FAULT_MARKER");
+    char want[64];
+    (void)snprintf(want, sizeof want, "%s:%lld", kind, (long long)child);
+    if (!fault || !marker || strcmp(fault, want) != 0)
+        return false;
+    int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static void understand(fake *f, const json_t *genome) {
+    memset(f->has, 0, sizeof f->has);
+    size_t at = 0;
+    const json_t *edit = NULL;
+    char set[NUMBERS + 64];
+    json_array_foreach(json_object_get(genome, "edits"), at, edit)
+        f->has[strtol(ev_json_text(edit, "at", "i0") + 1, NULL, 10)] = true;
+    for (int i = 0; i < NUMBERS; i++) /* the numbers from 30 on leave no trace in the code */
+        set[i] = f->has[i] && i < 30 ? '1' : '0';
+    (void)snprintf(set + NUMBERS, 64, "%.60s", ev_json_text(genome, "start", ""));
+    ev_sha256 sha = ev_sha256_of(set, strlen(set));
+    memcpy(f->ir, sha.hex, sizeof f->ir);
+    set[LOWERED] = '0';
+    sha = ev_sha256_of(set, strlen(set));
+    memcpy(f->code, sha.hex, sizeof f->code);
+}
+
+static double time_of(const fake *f, const json_t *genome) {
+    double ns = strcmp(ev_json_text(genome, "start", ""), f->t->starts[0].name) == 0 ? 1000 : 900;
+    for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++)
+        ns -= f->has[gains[i]] ? 100 : 0;
+    ns -= f->has[CHEAT] ? 300 : 0;
+    ns -= f->has[PAIR_A] && f->has[PAIR_B] ? 150 : 0;
+    for (int i = 24; i < 30; i++)
+        ns += f->has[i] ? i : 0;
+    return ns + 2 * (double)json_object_size(json_object_get(genome, "macros"));
+}
+
+static json_t *draw(const json_t *message, json_int_t child) {
+    json_t *parents = json_object_get(message, "parents");
+    json_t *genome = json_deep_copy(json_array_get(parents, 0));
+    json_t *edits = json_object_get(genome, "edits");
+    size_t at = 0;
+    json_t *edit = NULL;
+    json_array_foreach(json_object_get(json_array_get(parents, 1), "edits"), at, edit)(void)
+        json_array_append(edits, edit);
+    size_t steps = json_array_size(json_object_get(message, "steps"));
+    ev_pcg rng = ev_pcg_child(
+        (uint64_t)json_integer_value(json_array_get(json_object_get(message, "stream"), 0)), 1, 2,
+        (uint32_t)child);
+    for (size_t i = 0; i < steps; i++)
+        (void)json_array_append_new(
+            edits, json_pack("{s:s,s:o}", "kind", "copy", "at",
+                             json_sprintf("i%u", (unsigned)ev_pcg_below(&rng, NUMBERS))));
+    return genome;
+}
+
+static void stage_is(fake *f, const char *name) {
+    json_t *m = message_new(MESSAGE_STAGE);
+    (void)json_object_set_new(m, "stage", json_string(name));
+    say(f, m);
+}
+
+static json_t *with_text(message_kind kind, const char *key, const char *value) {
+    json_t *m = message_new(kind);
+    (void)json_object_set_new(m, key, json_string(value));
+    return m;
+}
+
+static void add_hashes(const fake *f, json_t *m, const json_t *genome) {
+    char *text = ev_json_print(genome, true);
+    ev_sha256 sha = ev_sha256_of(text, strlen(text));
+    free(text);
+    (void)json_object_set_new(m, "genome_sha256", json_string(sha.hex));
+    (void)json_object_set_new(m, "ir_sha256", json_string(f->ir));
+    (void)json_object_set_new(m, "ptx_sha256", json_string(f->code));
+    (void)json_object_set_new(m, "ptx", json_string(f->code));
+    (void)json_object_set_new(m, "entry", json_string("fake"));
+    (void)json_object_set_new(m, "words", json_string("words\n"));
+}
+
+/* Edits that pay, and none that does not. */
+static bool is_bare(const fake *f) {
+    bool pays = f->has[PAIR_A] || f->has[PAIR_B], other = false;
+    for (int i = 0; i < NUMBERS; i++) {
+        bool gains_by_it = i == PAIR_A || i == PAIR_B;
+        for (size_t k = 0; k < sizeof gains / sizeof gains[0]; k++)
+            gains_by_it = gains_by_it || gains[k] == i;
+        pays = pays || (f->has[i] && gains_by_it);
+        other = other || (f->has[i] && !gains_by_it);
+    }
+    return pays && !other;
+}
+
+static void score_it(fake *f, const json_t *genome, bool promotes) {
+    score s = {.stopped = GATE_NONE, .ns = time_of(f, genome), .error = 1e-6};
+    s.estimated = getenv("EVOKE_BUILDS_NOTHING") != NULL;
+    if (f->has[TRAPS])
+        s = (score){.stopped = GATE_SAFE, .reason = "out-of-bounds", .trap = "out-of-bounds"};
+    if (promotes && (f->has[CHEAT] || (getenv("EVOKE_FRAGILE") && is_bare(f))))
+        s = (score){.stopped = GATE_PROMOTED, .reason = "wrong at another shape"};
+    for (size_t i = 0; promotes && i < f->t->case_count; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
+            continue;
+        score_case *c = &s.cases[s.case_count++];
+        (void)snprintf(c->name, sizeof c->name, "%s", at->name);
+        c->ns = time_of(f, genome) * 2;
+    }
+    json_t *m = message_new(MESSAGE_DONE);
+    (void)json_object_set_new(m, "score", score_to_json(&s));
+    add_hashes(f, m, genome);
+    say(f, m);
+}
+
+/* All that take the same time ran alike. */
+static bool ask_how_it_ran(fake *f, message_kind kind, const json_t *genome) {
+    char text[96];
+    (void)snprintf(text, sizeof text, "%d %.3f", kind, time_of(f, genome));
+    ev_sha256 sha = ev_sha256_of(text, strlen(text));
+    return f->has[TRAPS] || ask(f, with_text(kind, "sha256", sha.hex));
+}
+
+static void recall(fake *f) {
+    json_t *m = message_new(MESSAGE_DONE);
+    score s = {.stopped = GATE_NONE, .small_ns = 1, .recalled = true};
+    (void)json_object_set_new(m, "score", score_to_json(&s));
+    say(f, m);
+}
+
+static void evaluate(fake *f, json_t *genome, bool asks) {
+    understand(f, genome);
+    stage_is(f, "emit");
+    if (f->has[FAILS]) {
+        json_t *m = with_text(MESSAGE_FAILED, "gate", "verify");
+        (void)json_object_set_new(m, "reason", json_string("edit 1 does not apply"));
+        say(f, m);
+        return;
+    }
+    if (f->has[ABORTS])
+        abort();
+    bool is_new = ask(f, with_text(MESSAGE_IR, "sha256", f->ir)) &&
+                  ask(f, with_text(MESSAGE_SKETCH, "sha256", f->code));
+    bool fresh = is_new && ask_how_it_ran(f, MESSAGE_SKETCH_RAN, genome);
+    bool built = fresh && ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
+    if ((is_new && !fresh) || (built && !ask_how_it_ran(f, MESSAGE_RAN, genome)))
+        recall(f);
+    else if (!built && asks)
+        say(f, message_new(MESSAGE_DONE));
+    else
+        score_it(f, genome, false);
+}
+
+static void misbehave(fake *f, json_int_t child) {
+    if (has_fault("kill-worker", child))
+        (void)kill(getpid(), SIGKILL);
+    if (has_fault("kill-coordinator", child)) {
+        (void)kill(getppid(), SIGKILL);
+        (void)pause();
+    }
+    if (has_fault("leave", child))
+        _exit(0);
+    if (has_fault("babble", child))
+        (void)!write(f->line.out, "hello there\n", 12);
+}
+
+/* Wants a thing, and makes it where no other worker did; EVOKE_SHELF names a file to note it in. */
+static void use_shelf(fake *f) {
+    const char *path = getenv("EVOKE_SHELF");
+    int fd = path ? open(path, O_CREAT | O_APPEND | O_WRONLY, 0600) : -1;
+    if (fd < 0)
+        return;
+    say(f, with_text(MESSAGE_WANT, "key", "thing"));
+    json_t *answer = hear(f);
+    if (message_kind_of(answer) == MESSAGE_GO) {
+        json_t *m = with_text(MESSAGE_MADE, "key", "thing");
+        (void)json_object_set_new(m, "value", json_pack("[f,s]", 0.1, "made"));
+        say(f, m);
+        (void)!write(fd, "made\n", 5);
+    } else {
+        json_t *value = json_object_get(answer, "value");
+        bool same = json_number_value(json_array_get(value, 0)) == 0.1;
+        (void)!write(fd, same ? "used\n" : "odd!\n", 5);
+    }
+    json_decref(answer);
+    (void)close(fd);
+}
+
+static void do_child(fake *f, const json_t *message) {
+    json_int_t child = json_integer_value(json_array_get(json_object_get(message, "stream"), 3));
+    misbehave(f, child);
+    use_shelf(f);
+    if (getenv("EVOKE_SLOW"))
+        (void)usleep(4000);
+    json_t *genome = draw(message, child);
+    bool opens = json_array_size(json_object_get(message, "steps")) == 0;
+    json_t *drawn = with_text(MESSAGE_DRAWN, "operators", opens ? "start" : "copy");
+    (void)json_object_set(drawn, "genome", genome);
+    if (ask(f, drawn))
+        evaluate(f, genome, true);
+    else
+        say(f, message_new(MESSAGE_DONE));
+    json_decref(genome);
+}
+
+static void do_check(fake *f, const json_t *genome) {
+    understand(f, genome);
+    json_t *cases = json_array();
+    for (size_t i = 0; i < f->t->case_count; i++)
+        (void)json_array_append_new(cases,
+                                    json_pack("{s:s,s:b,s:f,s:f}", "name", f->t->cases[i].name,
+                                              "ok", 1, "ns", time_of(f, genome), "error", 1e-6));
+    json_t *m = message_new(MESSAGE_DONE);
+    (void)json_object_set_new(m, "cases", cases);
+    add_hashes(f, m, genome);
+    say(f, m);
+}
+
+static void do_open(fake *f, const json_t *message) {
+    ev_error err;
+    if (getenv("EVOKE_BAD_BASELINE")) {
+        json_t *m = with_text(MESSAGE_ERROR, "status", "bad");
+        (void)json_object_set_new(m, "text", json_string("the baseline disagrees with its oracle"));
+        say(f, m);
+        return;
+    }
+    task_free(f->t);
+    f->t = NULL;
+    must(task_open(ev_json_text(message, "task", ""), &f->t, &err), &err);
+    json_t *starts = json_array(), *times = json_object();
+    for (size_t i = 0; i < f->t->start_count; i++) {
+        json_t *sites = json_array();
+        for (int k = 0; k < IR_EDIT_COUNT; k++)
+            (void)json_array_append_new(sites, json_integer(3));
+        (void)json_array_append_new(
+            starts, json_pack("{s:s,s:o}", "name", f->t->starts[i].name, "sites", sites));
+    }
+    for (size_t i = 0; i < f->t->case_count; i++)
+        (void)json_object_set_new(times, f->t->cases[i].name, json_real(2000));
+    json_t *m = message_new(MESSAGE_READY);
+    (void)json_object_set_new(m, "task_sha256", json_string(f->t->sha256.hex));
+    (void)json_object_set_new(m, "starts", starts);
+    (void)json_object_set_new(m, "modelled", json_true());
+    (void)json_object_set_new(m, "baseline", json_pack("{s:f}", "ns", 1000.0));
+    (void)json_object_set_new(m, "baseline_ns", times);
+    if (getenv("EVOKE_OTHER_CASES"))
+        (void)json_object_set_new(m, "drawn", json_pack("[s,i]", "odd:n=3", (int)getpid()));
+    say(f, m);
+}
+
+static void do_hello(fake *f) {
+    json_t *m = message_new(MESSAGE_HELLO);
+    const char *version = getenv("EVOKE_OTHER_VERSION");
+    (void)json_object_set_new(m, "protocol", json_integer(PROTOCOL_VERSION));
+    (void)json_object_set_new(m, "evoke", json_string(version ? version : EVOKE_VERSION));
+    (void)json_object_set_new(m, "llvm", json_string(ir_llvm_version()));
+    if (getenv("EVOKE_ALWAYS_DIES"))
+        (void)kill(getpid(), SIGKILL);
+    say(f, m);
+}
+
+static int serve(void) {
+    fake f = {.line = {.in = 0, .out = 1}};
+    json_t *m = NULL;
+    while ((m = hear(&f)) != NULL) {
+        json_t *genome = json_object_get(m, "genome");
+        switch (message_kind_of(m)) {
+        case MESSAGE_HELLO:
+            do_hello(&f);
+            break;
+        case MESSAGE_OPEN:
+            do_open(&f, m);
+            break;
+        case MESSAGE_CHILD:
+            do_child(&f, m);
+            break;
+        case MESSAGE_SCORE:
+            evaluate(&f, genome, false);
+            break;
+        case MESSAGE_PROMOTE:
+            understand(&f, genome);
+            score_it(&f, genome, true);
+            break;
+        default:
+            do_check(&f, genome);
+            break;
+        }
+        json_decref(m);
+    }
+    task_free(f.t);
+    channel_free(&f.line);
+    return 0;
+}
+
+/* ================================ the tests =====================================================
+ */
+
+static char scratch[64], self[512];
+
+static int make_scratch(void **state) {
+    (void)state;
+    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-pool-XXXXXX");
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    return mkdtemp(scratch) == NULL || length <= 0;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    return ev_dir_remove(scratch, NULL) != EV_OK;
+}
+
+static int clear_faults(void **state) {
+    (void)state;
+    const char *names[] = {"EVOKE_FAULT",       "EVOKE_BAD_BASELINE",   "EVOKE_OTHER_VERSION",
+                           "EVOKE_ALWAYS_DIES", "EVOKE_SLOW",           "EVOKE_FRAGILE",
+                           "EVOKE_OTHER_CASES", "EVOKE_BUILDS_NOTHING", "EVOKE_SHELF"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unsetenv(names[i]);
+    return 0;
+}
+
+static const char *in_scratch(const char *name) {
+    static char buffers[4][128];
+    static int turn;
+    turn = (turn + 1) % 4;
+    (void)snprintf(buffers[turn], sizeof buffers[turn], "%s/%s", scratch, name);
+    return buffers[turn];
+}
+
+static const char *const tasks[] = {TASK};
+
+static tune_options options_for(const char *records_path, unsigned workers) {
+    static const char *argv[3];
+    argv[0] = self;
+    argv[1] = "worker";
+    return (tune_options){.tasks = tasks,
+                          .task_count = 1,
+                          .device = "vm:h200",
+                          .evaluations = 150,
+                          .seed = 11,
+                          .workers = workers,
+                          .starts = "all",
+                          .records = records_path,
+                          .worker_argv = argv};
+}
+
+static void set_fault(const char *fault) {
+    assert_int_equal(setenv("EVOKE_FAULT", fault, 1), 0);
+    assert_int_equal(setenv("EVOKE_FAULT_MARKER", in_scratch("marker"), 1), 0);
+    (void)unlink(in_scratch("marker"));
+}
+
+static tune_report run(const tune_options *o) {
+    ev_error err = {0};
+    tune_report report;
+    if (tune_run(o, &report, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return report;
+}
+
+/* The winner's genome and rows; malloc'ed. */
+static char *winner_of(const char *records_path) {
+    ev_error err = {0};
+    records *r = NULL;
+    records_winner *list = NULL;
+    size_t count = 0;
+    if (records_open_read(records_path, &r, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(records_winners(r, &list, &count, &err), EV_OK);
+    assert_int_equal(count, 1);
+    size_t bytes = strlen(list[0].genome) + strlen(list[0].rows) + 2;
+    char *text = malloc(bytes);
+    (void)snprintf(text, bytes, "%s\n%s", list[0].genome, list[0].rows);
+    records_winners_free(list, count);
+    records_close(r);
+    return text;
+}
+
+static char *unbroken; /* the winner that all runs of these settings must find */
+
+static int find_unbroken(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    tune_report report = run(&o);
+    assert_int_equal(report.evaluations, 150);
+    assert_true(report.duplicates > 0);
+    assert_true(report.rejected[GATE_SAFE] > 0);
+    assert_true(report.rejected[GATE_VERIFY] > 0);
+    tune_report_free(&report);
+    unbroken = winner_of(in_scratch("unbroken"));
+    return clear_faults(state);
+}
+
+static void expect_unbroken(const char *records_path) {
+    char *winner = winner_of(records_path);
+    assert_string_equal(winner, unbroken);
+    free(winner);
+    assert_int_equal(unlink(records_path), 0);
+}
+
+/* Counts gates and reasons over all stored children. */
+typedef struct tally {
+    size_t all, aborted;
+    uint64_t next;
+} tally;
+
+static ev_status count_gates(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    tally *t = context;
+    assert_int_equal(e->number, t->next);
+    t->next++;
+    t->all++;
+    if (strcmp(e->gate, "emit") == 0 && strstr(e->reason, "abort") && strstr(e->reason, "emit")) {
+        assert_non_null(e->genome);
+        t->aborted++;
+    }
+    return EV_OK;
+}
+
+static void test_the_winner_is_minimal_and_does_not_cheat(void **state) {
+    (void)state;
+    /* The cheat is the fastest, and fails at promotion; the neutral edits are minimised away. */
+    assert_null(strstr(unbroken, "\"i7\""));
+    const char *neutral[] = {"\"i0\"", "\"i1\"", "\"i2\"", "\"i4\"", "\"i30\"", "\"i31\""};
+    for (size_t i = 0; i < sizeof neutral / sizeof neutral[0]; i++)
+        assert_null(strstr(unbroken, neutral[i]));
+    bool pays = false;
+    for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++) {
+        char text[8];
+        (void)snprintf(text, sizeof text, "\"i%d\"", gains[i]);
+        pays = pays || strstr(unbroken, text);
+    }
+    assert_true(pays);
+    assert_non_null(strstr(unbroken, "\"promoted\":true"));
+    assert_non_null(strstr(unbroken, "\"time_kind\":\"modelled\""));
+}
+
+static bool has_edit_at(const json_t *genome, int number) {
+    size_t at = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), at, edit) {
+        if (strtol(ev_json_text(edit, "at", "i0") + 1, NULL, 10) == number)
+            return true;
+    }
+    return false;
+}
+
+/* Evaluations of one phase, and those of them that hold the cheat. */
+typedef struct cheats {
+    size_t all, cheating, refused;
+} cheats;
+
+static ev_status count_cheats(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    cheats *c = context;
+    c->all++;
+    c->cheating += has_edit_at(e->genome, CHEAT);
+    c->refused += strstr(e->reason, "wrong at another shape") != NULL;
+    return EV_OK;
+}
+
+static cheats cheats_in(const char *records_path, const char *phase) {
+    ev_error err;
+    records *r = NULL;
+    cheats c = {0};
+    assert_int_equal(records_open_read(records_path, &r, &err), EV_OK);
+    assert_int_equal(records_each(r, 0, phase, count_cheats, &c, &err), EV_OK);
+    records_close(r);
+    return c;
+}
+
+/* Gate 6 comes first: no trial is spent on what it refuses, and each refusal stands in the records.
+ */
+static void test_what_cheats_is_not_minimised(void **state) {
+    (void)state;
+    cheats trials = cheats_in(in_scratch("unbroken"), "minimise");
+    cheats promotions = cheats_in(in_scratch("unbroken"), "promote");
+    assert_true(trials.all > 0 && promotions.cheating > 0);
+    assert_int_equal(trials.cheating, 0);
+    assert_int_equal(promotions.refused, promotions.cheating);
+}
+
+/* Gate 6 has the last word on what is minimised: here it wants one edit beside those that pay. */
+static void test_what_is_minimised_passes_gate_six(void **state) {
+    (void)state;
+    char *winners[2];
+    setenv("EVOKE_FRAGILE", "1", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        tune_options o = options_for(in_scratch("fragile"), 1 + 4 * i);
+        tune_report report = run(&o);
+        assert_true(report.row_count > 0 && report.rows[0].promoted);
+        tune_report_free(&report);
+        assert_true(cheats_in(in_scratch("fragile"), "promote").refused > 0);
+        winners[i] = winner_of(in_scratch("fragile"));
+        assert_int_equal(unlink(in_scratch("fragile")), 0);
+    }
+    assert_string_equal(winners[0], winners[1]);
+    json_t *genome = json_loads(winners[0], JSON_DISABLE_EOF_CHECK, NULL);
+    size_t paying = 0, edits = json_array_size(json_object_get(genome, "edits"));
+    for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++)
+        paying += has_edit_at(genome, gains[i]);
+    paying += has_edit_at(genome, PAIR_A) && has_edit_at(genome, PAIR_B) ? 2 : 0;
+    assert_true(paying > 0);
+    assert_int_equal(edits, paying + 1);
+    json_decref(genome);
+    free(winners[0]);
+    free(winners[1]);
+}
+
+static void test_any_number_of_workers_finds_the_same(void **state) {
+    (void)state;
+    const unsigned counts[] = {2, 7};
+    for (size_t i = 0; i < 2; i++) {
+        tune_options o = options_for(in_scratch("many"), counts[i]);
+        tune_report report = run(&o);
+        assert_true(report.row_count > 0 && report.rows[0].promoted);
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("many"));
+    }
+}
+
+/* Children are drawn from what was committed, in order: strategies with generations wait, and still
+ * every number of workers gives the same course. */
+static void test_every_strategy_runs_the_same_with_any_number_of_workers(void **state) {
+    (void)state;
+    char *winners[STRATEGY_COUNT] = {0};
+    for (int i = 0; i < STRATEGY_COUNT; i++) {
+        for (unsigned workers = 1; workers <= 7; workers += 6) {
+            tune_options o = options_for(in_scratch("strategy"), workers);
+            o.strategy = (strategy)i;
+            tune_report report = run(&o);
+            assert_int_equal(report.evaluations, o.evaluations);
+            tune_report_free(&report);
+            char *winner = winner_of(in_scratch("strategy"));
+            if (winners[i])
+                assert_string_equal(winner, winners[i]);
+            free(winners[i]);
+            winners[i] = winner;
+            assert_int_equal(unlink(in_scratch("strategy")), 0);
+        }
+    }
+    assert_string_equal(winners[STRATEGY_EVOLVE], unbroken);
+    for (int i = 0; i < STRATEGY_COUNT; i++)
+        free(winners[i]);
+}
+
+static ev_status take_genome(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    *(json_t **)context = json_incref((json_t *)e->genome);
+    return EV_OK;
+}
+
+static json_t *genome_of(const char *records_path, uint64_t number) {
+    ev_error err;
+    records *r = NULL;
+    json_t *genome = NULL;
+    bool found = false;
+    assert_int_equal(records_open_read(records_path, &r, &err), EV_OK);
+    assert_int_equal(records_get(r, 0, "search", number, take_genome, &genome, &found, &err),
+                     EV_OK);
+    assert_true(found);
+    records_close(r);
+    return genome;
+}
+
+static void test_another_seed_runs_another_course(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("seed"), 2);
+    o.seed = 12;
+    tune_report report = run(&o);
+    tune_report_free(&report);
+    json_t *a = genome_of(in_scratch("seed"), 120), *b = genome_of(in_scratch("unbroken"), 120);
+    assert_false(json_equal(a, b));
+    json_decref(a);
+    json_decref(b);
+    assert_int_equal(unlink(in_scratch("seed")), 0);
+}
+
+static void test_what_kills_a_worker_is_rejected_and_named(void **state) {
+    (void)state;
+    ev_error err;
+    records *r = NULL;
+    tally t = {0};
+    assert_int_equal(records_open_read(in_scratch("unbroken"), &r, &err), EV_OK);
+    assert_int_equal(records_each(r, 0, "search", count_gates, &t, &err), EV_OK);
+    records_close(r);
+    assert_int_equal(t.all, 150);
+    assert_true(t.aborted > 0);
+}
+
+static void test_a_killed_worker_costs_nothing(void **state) {
+    (void)state;
+    const char *faults[] = {"kill-worker:100", "leave:3", "babble:50"};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        set_fault(faults[i]);
+        tune_options o = options_for(in_scratch("killed"), 2);
+        tune_report report = run(&o);
+        assert_int_equal(report.evaluations, 150);
+        assert_true(report.failed_workers > 0);
+        assert_true(ev_path_exists(in_scratch("marker")));
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("killed"));
+    }
+}
+
+/* Runs in a process of its own, which is to be killed. */
+static void run_to_death(const tune_options *o) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        ev_error err;
+        tune_report report;
+        _exit(tune_run(o, &report, &err) == EV_OK ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void test_resume_after_kill(void **state) {
+    (void)state;
+    const char *at[] = {"kill-coordinator:0", "kill-coordinator:77", "kill-coordinator:140"};
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        set_fault(at[i]);
+        tune_options o = options_for(in_scratch("resumed"), 2);
+        run_to_death(&o);
+        o.resume = true;
+        o.workers = 3;
+        tune_report report = run(&o);
+        assert_int_equal(report.evaluations, 150);
+        tune_report_free(&report);
+        expect_unbroken(in_scratch("resumed"));
+    }
+}
+
+static void test_resume_of_a_finished_run_gives_its_rows(void **state) {
+    (void)state;
+    setenv("EVOKE_ALWAYS_DIES", "1", 1); /* no worker is needed */
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    o.resume = true;
+    tune_report report = run(&o);
+    assert_true(report.row_count > 0);
+    assert_string_equal(report.rows[0].kernel, TASK);
+    assert_true(report.rows[0].modelled && report.rows[0].speedup > 1);
+    tune_report_free(&report);
+}
+
+static void expect_failure(const tune_options *o, ev_status want, const char *a, const char *b) {
+    ev_error err = {0};
+    tune_report report;
+    assert_int_equal(tune_run(o, &report, &err), want);
+    if (!strstr(err.text, a) || !strstr(err.text, b))
+        fail_msg("'%s' lacks '%s' or '%s'", err.text, a, b);
+}
+
+static void test_resume_of_another_run_is_refused(void **state) {
+    (void)state;
+    static const char *const others[] = {"ar_adam"};
+    tune_options o = options_for(in_scratch("unbroken"), 1);
+    expect_failure(&o, EV_BAD, "exist already", "--resume");
+    o.resume = true;
+    o.seed = 12;
+    expect_failure(&o, EV_BAD, "seed", "11");
+    o = options_for(in_scratch("unbroken"), 1);
+    o.resume = true;
+    o.tasks = others;
+    expect_failure(&o, EV_BAD, "tasks", TASK);
+    o = options_for(in_scratch("nothing"), 1);
+    o.resume = true;
+    expect_failure(&o, EV_BAD, "nothing", "--resume");
+}
+
+static void test_workers_that_keep_dying(void **state) {
+    (void)state;
+    setenv("EVOKE_ALWAYS_DIES", "1", 1);
+    tune_options o = options_for(in_scratch("dying"), 2);
+    expect_failure(&o, EV_INFRA, "in a row", "signal 9");
+    assert_false(ev_path_exists(in_scratch("dying")));
+}
+
+/* Through a shell, with counts: the same winner. */
+static void test_workers_by_command(void **state) {
+    (void)state;
+    char one[1100], more[1100];
+    (void)snprintf(one, sizeof one, "exec '%s' worker", self);
+    (void)snprintf(more, sizeof more, "2:EVOKE_IGNORED=1 '%s' worker", self);
+    const char *const texts[] = {one, more};
+    tune_options o = options_for(in_scratch("commands"), 0);
+    o.worker_argv = (const char *const[]){"/nosuch/evoke", NULL};
+    o.worker_commands = texts;
+    o.worker_command_count = 2;
+    tune_report report = run(&o);
+    assert_int_equal(report.workers, 3);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("commands"));
+}
+
+static void test_bad_commands(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *word;
+    } rows[] = {{"0:true", "from 1"}, {"17:true", "more than 16"}, {"3: ", "names no command"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tune_options o = options_for(in_scratch("bad"), 0);
+        o.worker_commands = &rows[i].text;
+        o.worker_command_count = 1;
+        expect_failure(&o, EV_BAD, "--worker-command", rows[i].word);
+    }
+}
+
+static void test_a_worker_of_another_version(void **state) {
+    (void)state;
+    setenv("EVOKE_OTHER_VERSION", "99.9", 1);
+    tune_options o = options_for(in_scratch("other"), 2);
+    expect_failure(&o, EV_BAD, "99.9", "same build");
+}
+
+static size_t count_word(const char *text, const char *word) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* What one worker made of a base all others get, those that come for another killed one too. */
+static void test_what_one_worker_made(void **state) {
+    (void)state;
+    assert_int_equal(setenv("EVOKE_SHELF", in_scratch("shelf"), 1), 0);
+    set_fault("kill-worker:100");
+    tune_options o = options_for(in_scratch("shelved"), 2);
+    tune_report report = run(&o);
+    assert_true(report.failed_workers > 0);
+    tune_report_free(&report);
+    ev_error err;
+    char *log = NULL;
+    size_t bytes = 0;
+    assert_int_equal(ev_file_read(in_scratch("shelf"), &log, &bytes, &err), EV_OK);
+    size_t makers = count_word(log, "made"); /* two that want it at once make it both */
+    assert_true(makers == 1 || makers == 2);
+    assert_int_equal(count_word(log, "used"), 150 - makers);
+    assert_null(strstr(log, "odd!"));
+    free(log);
+    expect_unbroken(in_scratch("shelved"));
+}
+
+static void test_workers_that_draw_other_cases(void **state) {
+    (void)state;
+    setenv("EVOKE_OTHER_CASES", "1", 1);
+    setenv("EVOKE_SLOW", "1", 1);
+    tune_options o = options_for(in_scratch("other cases"), 3);
+    expect_failure(&o, EV_BAD, "odd:n=3", "different cases");
+    (void)unlink(in_scratch("other cases"));
+}
+
+/* The openings' times are LLVM's: there is no parent to reckon them from. */
+static void test_a_worker_that_builds_nothing(void **state) {
+    (void)state;
+    setenv("EVOKE_BUILDS_NOTHING", "1", 1);
+    tune_options o = options_for(in_scratch("estimated"), 2);
+    expect_failure(&o, EV_INFRA, "did not build", "no parent's sketch");
+    (void)unlink(in_scratch("estimated"));
+}
+
+static void test_a_bad_baseline_leaves_nothing_behind(void **state) {
+    (void)state;
+    setenv("EVOKE_BAD_BASELINE", "1", 1);
+    tune_options o = options_for(in_scratch("bad"), 2);
+    expect_failure(&o, EV_BAD, TASK, "disagrees with its oracle");
+    assert_false(ev_path_exists(in_scratch("bad")));
+}
+
+static void test_bad_options(void **state) {
+    (void)state;
+    tune_options o = options_for(in_scratch("bad"), 2);
+    o.starts = "nosuch";
+    expect_failure(&o, EV_BAD, "nosuch", "textbook");
+    o = options_for(in_scratch("bad"), 2);
+    o.evaluations = 0;
+    expect_failure(&o, EV_BAD, "--evaluations", "--seconds");
+    static const char *const missing[] = {"missing_program"};
+    o = options_for(in_scratch("bad"), 2);
+    o.worker_argv = (const char *const[]){"/nosuch/evoke", NULL};
+    expect_failure(&o, EV_BAD, "/nosuch/evoke", "not found");
+    o.tasks = missing;
+    expect_failure(&o, EV_BAD, "missing_program", TASK);
+}
+
+static volatile int stop;
+
+static void stop_later(void *context, const tune_progress *p) {
+    (void)context;
+    if (p->evaluations > 0)
+        stop = 1;
+}
+
+static void test_stop_ends_cleanly_and_resumes(void **state) {
+    (void)state;
+    stop = 0;
+    setenv("EVOKE_SLOW", "1", 1);
+    tune_options o = options_for(in_scratch("stopped"), 2);
+    o.stop = &stop;
+    o.progress = stop_later;
+    tune_report report = run(&o);
+    assert_true(report.stopped);
+    assert_true(report.evaluations < 150);
+    assert_true(report.row_count > 0);
+    tune_report_free(&report);
+    o = options_for(in_scratch("stopped"), 2);
+    o.resume = true;
+    report = run(&o);
+    assert_false(report.stopped);
+    assert_int_equal(report.evaluations, 150);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("stopped"));
+}
+
+static void stop_behind_the_search(void *context, const tune_progress *p) {
+    (void)context;
+    if (p->note && strstr(p->note, "promoting"))
+        stop = 1;
+}
+
+/* What is found by then stands, and --resume brings the rest to its end. */
+static void test_stop_while_promoting(void **state) {
+    (void)state;
+    stop = 0;
+    tune_options o = options_for(in_scratch("cut"), 2);
+    o.stop = &stop;
+    o.progress = stop_behind_the_search;
+    tune_report report = run(&o);
+    assert_true(report.stopped && report.row_count > 0);
+    assert_int_equal(report.evaluations, 150);
+    tune_report_free(&report);
+    assert_int_equal(cheats_in(in_scratch("cut"), "minimise").all, 0);
+    o = options_for(in_scratch("cut"), 2);
+    o.resume = true;
+    report = run(&o);
+    assert_false(report.stopped);
+    tune_report_free(&report);
+    expect_unbroken(in_scratch("cut"));
+}
+
+static void test_seconds_end_the_search(void **state) {
+    (void)state;
+    tune_options o = options_for(NULL, 2);
+    o.evaluations = 0;
+    o.seconds = 0.3;
+    tune_report report = run(&o);
+    assert_true(report.evaluations > 0 && report.row_count > 0 && !report.stopped);
+    tune_report_free(&report);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return serve();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_the_winner_is_minimal_and_does_not_cheat, find_unbroken),
+        cmocka_unit_test_setup(test_what_cheats_is_not_minimised, clear_faults),
+        cmocka_unit_test_setup(test_what_is_minimised_passes_gate_six, clear_faults),
+        cmocka_unit_test_setup(test_any_number_of_workers_finds_the_same, clear_faults),
+        cmocka_unit_test_setup(test_every_strategy_runs_the_same_with_any_number_of_workers,
+                               clear_faults),
+        cmocka_unit_test_setup(test_another_seed_runs_another_course, clear_faults),
+        cmocka_unit_test_setup(test_what_kills_a_worker_is_rejected_and_named, clear_faults),
+        cmocka_unit_test_setup(test_a_killed_worker_costs_nothing, clear_faults),
+        cmocka_unit_test_setup(test_resume_after_kill, clear_faults),
+        cmocka_unit_test_setup(test_resume_of_a_finished_run_gives_its_rows, clear_faults),
+        cmocka_unit_test_setup(test_resume_of_another_run_is_refused, clear_faults),
+        cmocka_unit_test_setup(test_workers_that_keep_dying, clear_faults),
+        cmocka_unit_test_setup(test_workers_by_command, clear_faults),
+        cmocka_unit_test_setup(test_bad_commands, clear_faults),
+        cmocka_unit_test_setup(test_a_worker_of_another_version, clear_faults),
+        cmocka_unit_test_setup(test_workers_that_draw_other_cases, clear_faults),
+        cmocka_unit_test_setup(test_what_one_worker_made, clear_faults),
+        cmocka_unit_test_setup(test_a_worker_that_builds_nothing, clear_faults),
+        cmocka_unit_test_setup(test_a_bad_baseline_leaves_nothing_behind, clear_faults),
+        cmocka_unit_test_setup(test_bad_options, clear_faults),
+        cmocka_unit_test_setup(test_stop_ends_cleanly_and_resumes, clear_faults),
+        cmocka_unit_test_setup(test_stop_while_promoting, clear_faults),
+        cmocka_unit_test_setup(test_seconds_end_the_search, clear_faults),
+    };
+    int failed = cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    free(unbroken);
+    return failed;
+}

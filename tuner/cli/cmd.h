@@ -1,0 +1,33 @@
+/* Cmd: what the commands of the binary share. Each has a file cmd_NAME.c.
+ *
+ * A command appends its results to `out`, which main writes to stdout whatever the status; all else
+ * it prints on stderr itself. */
+#ifndef TUNER_CLI_CMD_H
+#define TUNER_CLI_CMD_H
+
+#include "base/status.h"
+#include "base/str.h"
+#include "tuner/cli/cli.h"
+
+#include <jansson.h>
+
+typedef struct cmd_context {
+    const cli_args *args;
+    ev_str *out;
+    int exit_code; /* 0, or 1 for a regression or a trap; counts when the status is EV_OK */
+} cmd_context;
+
+typedef ev_status cmd_fn(cmd_context *c, ev_error *err);
+
+cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_profile, cmd_bench,
+    cmd_worker, cmd_qualify, cmd_help, cmd_explain, cmd_edits, cmd_calibrate, cmd_isa;
+
+/* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
+ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
+
+/* For commands that a stop ends early (base/stop.h). The first adds "stopped": true to an object
+ * where one was asked for; the second comes after the printing: EV_INFRA in words, or EV_OK. */
+json_t *cmd_note_stop(json_t *object);
+ev_status cmd_end_stopped(ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,195 @@
+/* evoke check: prints the findings and turns them into a verdict. */
+#include "tuner/cli/cmd.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/lines.h"
+#include "base/relay.h"
+#include "base/stop.h"
+#include "base/table.h"
+#include "corpora/corpus.h"
+#include "tuner/run/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned splits_of(const char *word) {
+    unsigned splits = 0;
+    for (int i = 0; i < CORPUS_SPLIT_COUNT; i++) {
+        if (strcmp(word, "all") == 0 || strcmp(word, corpus_split_name((corpus_split)i)) == 0)
+            splits |= 1u << i;
+    }
+    return splits;
+}
+
+static void time_cell(table *rows, const json_t *row, const char *key) {
+    char text[24];
+    table_time(ev_json_number(row, key, 0), text);
+    table_cell(rows, "%s", text);
+}
+
+static void gain_cell(table *rows, const json_t *row) {
+    double ns = ev_json_number(row, "ns", 0), base = ev_json_number(row, "baseline_ns", 0);
+    if (ns > 0 && base > 0)
+        table_cell(rows, "%.2fx %s", base / ns, ev_json_text(row, "time_kind", ""));
+    else
+        table_cell(rows, "-");
+}
+
+static ev_status print_rows(const json_t *list, ev_str *out, ev_error *err) {
+    static const char *const columns[] = {"kernel", "start",      "split", "case",      "verdict",
+                                          ">error", ">tolerance", ">time", ">speed-up", NULL};
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        static const char *const texts[] = {"kernel", "start", "split", "case", "verdict"};
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+            table_cell(rows, "%s", ev_json_text(row, texts[k], ""));
+        table_cell(rows, "%.2g", ev_json_number(row, "error", 0));
+        table_cell(rows, "%.2g", ev_json_number(row, "tolerance", 0));
+        time_cell(rows, row, "ns");
+        gain_cell(rows, row);
+    }
+    ev_status status = table_print(rows, out, err);
+    table_free(rows);
+    return status;
+}
+
+static void print_replays(const json_t *list, ev_str *out) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        ev_str_printf(out, "replay of %s (%s): %s\n", ev_json_text(row, "kernel", ""),
+                      ev_json_text(row, "start", ""),
+                      strcmp(ev_json_text(row, "verdict", ""), "pass") == 0
+                          ? "the same PTX"
+                          : ev_json_text(row, "reason", ""));
+    }
+}
+
+static void print_reasons(const json_t *list, ev_str *out) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *reason = ev_json_text(row, "reason", NULL);
+        if (reason != NULL)
+            ev_str_printf(out, "%s, %s, %s: %s\n", ev_json_text(row, "kernel", ""),
+                          ev_json_text(row, "start", ""), ev_json_text(row, "case", ""), reason);
+    }
+}
+
+static const char *verdict_of(const check *found) {
+    if (found->failed)
+        return "fail";
+    return ev_stop_asked() ? "stopped" : "pass";
+}
+
+static ev_status print_findings(cmd_context *c, const check *found, ev_error *err) {
+    const char *verdict = verdict_of(found);
+    c->exit_code = found->failed;
+    if (cli_flag(c->args, CLI_OPT_JSON))
+        return cmd_print_json(c,
+                              cmd_note_stop(json_pack("{s:s, s:O, s:O}", "verdict", verdict, "rows",
+                                                      found->rows, "replays", found->replays)),
+                              err);
+    EV_TRY(print_rows(found->rows, c->out, err));
+    ev_str_char(c->out, '\n');
+    print_replays(found->replays, c->out);
+    print_reasons(found->rows, c->out);
+    ev_str_printf(c->out, "verdict: %s\n", verdict);
+    return EV_OK;
+}
+
+/* A folder is a bundle, and so is whatever has a slash and is no task.json. */
+static bool is_bundle(const char *operand) {
+    size_t length = strlen(operand);
+    bool is_json = length > 5 && strcmp(operand + length - 5, ".json") == 0;
+    return !is_json && (ev_path_is_dir(operand) || strchr(operand, '/') != NULL);
+}
+
+/* A check that another process may go on with. */
+typedef struct checking {
+    const cli_args *args;
+    check found;
+    size_t operand; /* that is looked at */
+} checking;
+
+static ev_status check_rest(checking *c, ev_error *err) {
+    check *found = &c->found;
+    for (; c->operand < c->args->operand_count && !ev_stop_asked(); c->operand++) {
+        const char *operand = c->args->operands[c->operand];
+        found->step = 0;
+        EV_TRY(is_bundle(operand) ? check_bundle(found, operand, err)
+                                  : check_task(found, operand, err));
+        if (found->again)
+            return EV_OK;
+        found->done = 0;
+    }
+    return EV_OK;
+}
+
+static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *err) {
+    checking *c = context;
+    check *found = &c->found;
+    found->again = false;
+    EV_TRY(check_rest(c, err));
+    *again = found->again;
+    json_t *all = json_pack("{s:I, s:I, s:b, s:O, s:O}", "operand", (json_int_t)c->operand, "done",
+                            (json_int_t)found->step, "failed", found->failed, "rows", found->rows,
+                            "replays", found->replays);
+    char *text = ev_json_print(all, true);
+    json_decref(all);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    ev_str_append(baton, text);
+    free(text);
+    return EV_OK;
+}
+
+static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_error *err) {
+    checking *c = context;
+    check *found = &c->found;
+    json_t *all = json_loadb(ev_str_text(baton), baton->length, 0, NULL);
+    (void)again;
+    if (all == NULL)
+        return ev_fail_memory(err, baton->length);
+    json_decref(found->rows);
+    json_decref(found->replays);
+    c->operand = (size_t)ev_json_integer(all, "operand", 0);
+    found->done = (size_t)ev_json_integer(all, "done", 0);
+    found->failed = json_is_true(json_object_get(all, "failed"));
+    found->rows = json_incref(json_object_get(all, "rows"));
+    found->replays = json_incref(json_object_get(all, "replays"));
+    json_decref(all);
+    return EV_OK;
+}
+
+static ev_status check_all(checking *c, ev_error *err) {
+    const ev_relay relay = {.context = c,
+                            .run = run_leg,
+                            .take = take_leg,
+                            .apart = device_may_be_spent(c->found.device)};
+    return ev_relay_run(&relay, err);
+}
+
+ev_status cmd_check(cmd_context *c, ev_error *err) {
+    checking all = {.args = c->args,
+                    .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
+                              .start = c->args->values[CLI_OPT_START],
+                              .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
+                              .rows = json_array(),
+                              .replays = json_array()}};
+    check *found = &all.found;
+    ev_stop_catch();
+    ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found->lines, err);
+    if (status == EV_OK)
+        status = check_all(&all, err);
+    if (status == EV_OK)
+        status = print_findings(c, found, err);
+    if (status == EV_OK && !found->failed)
+        status = cmd_end_stopped(err);
+    ev_lines_close(found->lines);
+    json_decref(found->rows);
+    json_decref(found->replays);
+    return status;
+}

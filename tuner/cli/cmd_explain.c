@@ -1,0 +1,229 @@
+/* evoke explain: what a winner does, edit by edit, and how its IR and its PTX differ from its
+ * start's.
+ */
+#include "tuner/cli/cmd.h"
+
+#include "base/diff.h"
+#include "base/file.h"
+#include "bundle/reader.h"
+#include "ir/ir.h"
+#include "tuner/run/records.h"
+#include "tuner/worker/bases.h"
+#include "tuner/worker/isolate.h"
+#include "tuner/worker/variant.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIFF_SECONDS 120
+
+/* One winner, from records or a bundle; all borrowed. */
+typedef struct subject {
+    const char *kernel, *task_path, *gpu, *start, *genome, *ptx, *edits;
+    int sm;
+    bool promoted;
+    const char *disabled; /* why, on the GPU it was tuned for; NULL: it is not */
+} subject;
+
+/* ---- IR ---- */
+
+typedef struct diff_request {
+    const task *t;
+    const ir_genome *genome;
+    int sm;
+} diff_request;
+
+/* In the child. */
+static ev_status diff_ir_work(void *context, ev_str *out, ev_error *err) {
+    const diff_request *request = context;
+    bases *all = NULL;
+    const ir_base *base = NULL;
+    EV_TRY(bases_new(request->t, request->sm, 1, &all, err));
+    ev_status status = bases_get(all, request->genome, &base, err);
+    if (status == EV_OK)
+        status = ir_diff(base, request->genome, out, err);
+    bases_free(all);
+    return status;
+}
+
+/* ---- PTX ---- */
+
+/* Comments and blank lines say nothing of the code. */
+static size_t trim_ptx(const char *line, size_t length) {
+    while (length > 0 && isspace((unsigned char)line[length - 1]))
+        length--;
+    size_t at = 0;
+    while (at < length && isspace((unsigned char)line[at]))
+        at++;
+    bool comment = at + 1 < length && line[at] == '/' && line[at + 1] == '/';
+    return comment ? 0 : length;
+}
+
+/* Registers and labels are numbered anew in every variant: their numbers are not looked at. */
+static uint64_t key_ptx(const char *line, size_t length) {
+    uint64_t key = 0xcbf29ce484222325u;
+    bool named = false; /* within a register's or a label's name */
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)line[i];
+        if (c == '%' || c == '$')
+            named = true;
+        else if (!isalnum(c) && c != '_')
+            named = false;
+        if (!(named && isdigit(c)))
+            key = (key ^ c) * 0x100000001b3u;
+    }
+    return key;
+}
+
+static ev_status diff_ptx(const task *t, const subject *s, ev_str *out, ev_error *err) {
+    const task_start *start = task_find_start(t, s->start);
+    if (start == NULL)
+        return ev_fail(err, EV_BAD, "the task %s has no start '%s' any more", t->name, s->start);
+    ev_str before = EV_STR_EMPTY;
+    ev_status status = variant_build_start(t, start, s->sm, &before, err);
+    const ev_diff_rules rules = {trim_ptx, key_ptx};
+    if (status == EV_OK)
+        status = ev_diff(s->start, ev_str_text(&before), "variant", s->ptx, &rules, out, err);
+    ev_str_free(&before);
+    return status;
+}
+
+/* ---- one winner ---- */
+
+static void tell_edits(const subject *s, ev_str *out) {
+    const char *line = s->edits;
+    if (*line == '\0')
+        ev_str_append(out, "  none: it is the start, unmodified\n");
+    for (int number = 1; *line != '\0'; number++) {
+        size_t length = strcspn(line, "\n");
+        ev_str_printf(out, "  %2d. %.*s\n", number, (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static json_t *lines_json(const char *text) {
+    json_t *list = json_array();
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        (void)json_array_append_new(list, json_stringn(text, length));
+        text += length + (text[length] == '\n');
+    }
+    return list;
+}
+
+static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s, json_t *list,
+                                ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_str ir = EV_STR_EMPTY, ptx = EV_STR_EMPTY;
+    EV_TRY(variant_genome(s->genome, s->kernel, &genome, err));
+    diff_request request = {t, genome, s->sm};
+    ev_status status = isolate_run(diff_ir_work, &request, DIFF_SECONDS, &ir, err);
+    ir_genome_free(genome);
+    if (status == EV_OK)
+        status = diff_ptx(t, s, &ptx, err);
+    if (status == EV_OK && list != NULL)
+        (void)json_array_append_new(
+            list, json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:o,s:s,s:s}", "kernel", s->kernel, "gpu",
+                            s->gpu, "sm", s->sm, "start", s->start, "promoted", s->promoted,
+                            "disabled", s->disabled, "edits", lines_json(s->edits), "ir_diff",
+                            ev_str_text(&ir), "ptx_diff", ev_str_text(&ptx)));
+    if (status == EV_OK && list == NULL) {
+        ev_str_printf(c->out, "%s for %s (sm_%d), grown from the start '%s'%s\n", s->kernel, s->gpu,
+                      s->sm, s->start, s->promoted ? "" : ", not promoted");
+        if (s->disabled != NULL)
+            ev_str_printf(c->out, "Disabled: %s\n", s->disabled);
+        ev_str_append(c->out, "\nWhat it does:\n");
+        tell_edits(s, c->out);
+        ev_str_printf(c->out, "\nIR, after the edits and before the passes:\n%s\nPTX:\n%s",
+                      ev_str_text(&ir), ev_str_text(&ptx));
+    }
+    ev_str_free(&ir);
+    ev_str_free(&ptx);
+    return status;
+}
+
+static bool is_wanted(const cmd_context *c, const char *kernel) {
+    return c->args->operand_count < 2 || strcmp(c->args->operands[1], kernel) == 0;
+}
+
+static ev_status explain_one(cmd_context *c, const subject *s, json_t *list, size_t *told,
+                             ev_error *err) {
+    if (!is_wanted(c, s->kernel))
+        return EV_OK;
+    if (list == NULL && *told > 0)
+        ev_str_char(c->out, '\n');
+    task *t = NULL;
+    EV_TRY(task_load(s->task_path, &t, err));
+    ev_status status = explain_loaded(c, t, s, list, err);
+    task_free(t);
+    *told += 1;
+    return status;
+}
+
+/* ---- records and bundles ---- */
+
+static ev_status explain_records(cmd_context *c, const char *path, json_t *list, size_t *told,
+                                 ev_error *err) {
+    records *r = NULL;
+    records_winner *winners = NULL;
+    size_t count = 0;
+    EV_TRY(records_open_read(path, &r, err));
+    ev_status status = records_winners(r, &winners, &count, err);
+    for (size_t i = 0; i < count && status == EV_OK; i++) {
+        const records_winner *w = &winners[i];
+        subject s = {w->kernel, w->task_path, w->gpu_name, w->start,    w->genome,
+                     w->ptx,    w->edits,     w->sm,       w->promoted, NULL};
+        status = explain_one(c, &s, list, told, err);
+    }
+    records_winners_free(winners, count);
+    records_close(r);
+    return status;
+}
+
+static ev_status explain_variant(cmd_context *c, const bundle *b, const bundle_kernel *k,
+                                 const bundle_variant *v, json_t *list, size_t *told,
+                                 ev_error *err) {
+    ev_str edits = EV_STR_EMPTY, path = EV_STR_EMPTY;
+    for (size_t i = 0; i < v->edit_count; i++)
+        ev_str_printf(&edits, "%s\n", v->edits[i]);
+    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    subject s = {
+        k->name, ev_str_text(&path),  v->gpu_name, v->start, v->genome,
+        v->ptx,  ev_str_text(&edits), v->sm,       true,     bundle_disabled(v, v->gpu_id)};
+    ev_status status = explain_one(c, &s, list, told, err);
+    ev_str_free(&edits);
+    ev_str_free(&path);
+    return status;
+}
+
+static ev_status explain_bundle(cmd_context *c, const char *path, json_t *list, size_t *told,
+                                ev_error *err) {
+    bundle *b = NULL;
+    EV_TRY(bundle_open(path, &b, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < bundle_kernel_count(b); i++) {
+        const bundle_kernel *k = bundle_kernel_at(b, i);
+        for (size_t v = 0; v < k->variant_count && status == EV_OK; v++)
+            status = explain_variant(c, b, k, &k->variants[v], list, told, err);
+    }
+    bundle_close(b);
+    return status;
+}
+
+ev_status cmd_explain(cmd_context *c, ev_error *err) {
+    const char *path = c->args->operands[0];
+    json_t *list = cli_flag(c->args, CLI_OPT_JSON) ? json_array() : NULL;
+    size_t told = 0;
+    ev_status status = ev_path_is_dir(path) ? explain_bundle(c, path, list, &told, err)
+                                            : explain_records(c, path, list, &told, err);
+    if (status == EV_OK && told == 0)
+        status = c->args->operand_count > 1
+                     ? ev_fail(err, EV_BAD, "%s has no tuned variant of '%s'", path,
+                               c->args->operands[1])
+                     : ev_fail(err, EV_BAD, "%s has no tuned variant yet", path);
+    if (status == EV_OK && list != NULL)
+        return cmd_print_json(c, json_pack("{s:o}", "variants", list), err);
+    json_decref(list);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* evoke export: records to bundle. */
+#include "tuner/cli/cmd.h"
+
+#include "tuner/run/export.h"
+
+ev_status cmd_export(cmd_context *c, ev_error *err) {
+    const char *records = cli_text(c->args, CLI_OPT_RECORDS);
+    const char *out = cli_text(c->args, CLI_OPT_OUT);
+    if (records == NULL || out == NULL)
+        return ev_fail(err, EV_BAD, "export wants --records FILE and --out BUNDLE");
+    export_summary summary = {0};
+    EV_TRY(export_bundle(records, out, &summary, err));
+    if (cli_flag(c->args, CLI_OPT_JSON))
+        return cmd_print_json(c,
+                              json_pack("{s:s, s:I, s:I}", "bundle", out, "kernels",
+                                        (json_int_t)summary.kernels, "variants",
+                                        (json_int_t)summary.variants),
+                              err);
+    ev_str_printf(c->out, "%s: %zu kernels, %zu with a promoted variant\n", out, summary.kernels,
+                  summary.variants);
+    return EV_OK;
+}

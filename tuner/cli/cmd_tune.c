@@ -1,0 +1,254 @@
+/* evoke tune: the run, its progress on stderr, its table on stdout, its bundle. */
+#include "tuner/cli/cmd.h"
+
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/table.h"
+#include "bundle/bundle.h"
+#include "kernels/task.h"
+#include "tuner/cli/progress.h"
+#include "tuner/run/export.h"
+#include "tuner/run/tune_inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_WORKERS 256
+
+/* ---- options ---- */
+
+static ev_status check_options(const cli_args *args, ev_error *err) {
+    bool all = cli_flag(args, CLI_OPT_ALL);
+    if (all && args->operand_count > 0)
+        return ev_fail(err, EV_BAD, "--all takes every shipped task; leave out '%s', or --all",
+                       args->operands[0]);
+    if (!all && args->operand_count == 0)
+        return ev_fail(err, EV_BAD,
+                       "tune wants a task, the path of a task.json, or --all; "
+                       "evoke list shows the tasks");
+    if (cli_count(args, CLI_OPT_WORKERS, 0) > MOST_WORKERS)
+        return ev_fail(err, EV_BAD, "--workers %s: at most %d", args->values[CLI_OPT_WORKERS],
+                       MOST_WORKERS);
+    if (args->list_count > 0 && args->given[CLI_OPT_WORKERS])
+        return ev_fail(err, EV_BAD, "--worker-command has its own counts; leave out --workers");
+    if (cli_flag(args, CLI_OPT_RESUME) && cli_text(args, CLI_OPT_RECORDS) == NULL)
+        return ev_fail(err, EV_BAD, "--resume wants --records FILE: the records to go on with");
+    if (cli_text(args, CLI_OPT_OUT) != NULL)
+        return bundle_check_target(args->values[CLI_OPT_OUT], err);
+    return EV_OK;
+}
+
+static tune_options options_of(const cli_args *args) {
+    tune_options o = {
+        .device = args->values[CLI_OPT_DEVICE],
+        .evaluations = cli_count(args, CLI_OPT_EVALUATIONS, 0),
+        .seconds = cli_real(args, CLI_OPT_SECONDS, 0),
+        .seed = cli_count(args, CLI_OPT_SEED, 1),
+        .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
+        .starts = args->values[CLI_OPT_START],
+        .records = cli_text(args, CLI_OPT_RECORDS),
+        .worker_commands = args->list,
+        .worker_command_count = args->list_count,
+        .resume = cli_flag(args, CLI_OPT_RESUME),
+        .stop = ev_stop_flag(),
+    };
+    (void)strategy_find(args->values[CLI_OPT_STRATEGY], &o.strategy); /* the parser checked it */
+    bool effort_counts = args->given[CLI_OPT_EFFORT] || o.seconds == 0;
+    if (o.evaluations == 0 && effort_counts)
+        o.evaluations = cli_effort(args->values[CLI_OPT_EFFORT]);
+    return o;
+}
+
+/* ---- results ---- */
+
+static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_error *err) {
+    json_t *rows = rows_to_json(r->rows, r->row_count), *rejected = json_object();
+    for (size_t i = 0; i < GATE_COUNT; i++)
+        (void)json_object_set_new(rejected, gate_name((gate)i),
+                                  json_integer((json_int_t)r->rejected[i]));
+    json_t *m =
+        json_pack("{s:I, s:o, s:I, s:I, s:o, s:I, s:f, s:b}", "seed", (json_int_t)r->seed, "rows",
+                  rows, "evaluations", (json_int_t)r->evaluations, "duplicates",
+                  (json_int_t)r->duplicates, "rejected", rejected, "failed_workers",
+                  (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
+    if (m && r->timers > 0)
+        (void)json_object_set_new(m, "gpus", tune_timers_json(r));
+    return cmd_print_json(c, m, err);
+}
+
+static void time_cell(table *rows, double ns) {
+    char text[24];
+    table_time(ns, text);
+    table_cell(rows, "%s", text);
+}
+
+static void add_row(table *rows, const tune_row *r) {
+    table_cell(rows, "%s", r->kernel);
+    table_cell(rows, "%s", r->at);
+    time_cell(rows, r->baseline_ns);
+    time_cell(rows, r->hand_ns);
+    time_cell(rows, r->best_ns);
+    table_cell(rows, "%.2fx", r->speedup);
+    table_cell(rows, "%.2g", r->error);
+    table_cell(rows, "%.2g", r->tolerance);
+    table_cell(rows, "%s", r->modelled ? "modelled" : "measured");
+    table_cell(rows, "%s", r->promoted ? "yes" : "no");
+}
+
+static void print_counts(const tune_report *r, const char *device_id, ev_str *out) {
+    ev_str_printf(out,
+                  "%s, seed %" PRIu64 ": %" PRIu64 " evaluations in %.0f s, %" PRIu64
+                  " duplicates; stopped at a gate:",
+                  device_id, r->seed, r->evaluations, r->seconds, r->duplicates);
+    for (size_t i = GATE_SEEN + 1; i < GATE_COUNT; i++)
+        ev_str_printf(out, " %s %" PRIu64, gate_name((gate)i), r->rejected[i]);
+    ev_str_char(out, '\n');
+    if (r->timers > 0)
+        ev_str_printf(out,
+                      "%u %s timed what %u screeners passed on: busy for %.0f %% of the search; "
+                      "%" PRIu64 " children were timed since it had nothing else to do\n",
+                      r->timers, r->timers == 1 ? "GPU" : "GPUs", r->workers - r->timers,
+                      100 * tune_timer_share(r), r->let_through);
+    if (r->failed_workers > 0)
+        ev_str_printf(out, "%" PRIu64 " workers died or hung and were started again\n",
+                      r->failed_workers);
+}
+
+/* Once a kernel: what stands behind its winner. */
+static void print_fronts(const tune_report *r, ev_str *out) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        const tune_row *row = &r->rows[i];
+        if (i > 0 && strcmp(row->kernel, r->rows[i - 1].kernel) == 0)
+            continue;
+        ev_str_printf(out, "%s: %u on the exact front", row->kernel, row->exact_count);
+        if (row->exact_count > 0)
+            ev_str_printf(out, ", the fastest %.2fx", row->exact_speedup);
+        ev_str_printf(out, "; %u on the tolerant one", row->tolerant_count);
+        if (row->tolerant_count > 0)
+            ev_str_printf(out, ", the fastest %.2fx with error %.2g", row->tolerant_speedup,
+                          row->tolerant_error);
+        ev_str_char(out, '\n');
+    }
+    bool modelled = r->row_count > 0 && r->rows[0].modelled;
+    ev_str_printf(out,
+                  "fronts: (%s time, error) of the search cases before promotion; exact: no "
+                  "less accurate than the start\n",
+                  modelled ? "modelled" : "measured");
+}
+
+static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
+    static const char *const columns[] = {"kernel",    "case",      ">baseline", ">hand-tuned",
+                                          ">best",     ">speed-up", ">error",    ">tolerance",
+                                          "times are", "promoted",  NULL};
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < r->row_count; i++)
+        add_row(rows, &r->rows[i]);
+    ev_status status = table_print(rows, c->out, err);
+    table_free(rows);
+    ev_str_append(c->out, "\nspeed-up: the baseline (the task's first start, unchanged) over the "
+                          "best, at held-out cases; "
+                          "error: relative L2\n");
+    print_fronts(r, c->out);
+    print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* Exports what is promoted; the bundle's place goes to stderr, since stdout may be one JSON object.
+ */
+static ev_status export_run(cmd_context *c, const tune_options *o, const tune_report *report,
+                            ev_error *err) {
+    const char *out = cli_text(c->args, CLI_OPT_OUT);
+    if (out == NULL)
+        return EV_OK;
+    if (report->row_count == 0) {
+        (void)fprintf(stderr, "evoke: no task was finished, so no bundle was written to %s\n", out);
+        return EV_OK;
+    }
+    export_summary summary = {0};
+    EV_TRY(export_bundle(o->records, out, &summary, err));
+    (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
+                  out, summary.kernels, summary.variants);
+    return EV_OK;
+}
+
+/* Whether the device's times are modelled; and that there is such a device at all. Says on stderr
+ * where no GPU description is of it. */
+static ev_status is_modelled(const char *devices, bool *out, ev_error *err) {
+    look_devices gpus = {.count = 0};
+    if (look_is_gpu(devices))
+        EV_TRY(look_at_gpus(devices, &gpus, err));
+    else
+        EV_TRY(look_at_device(devices, &gpus.first, err));
+    *out = gpus.first.modelled;
+    if (gpus.first.twin_note[0] != '\0')
+        (void)fprintf(stderr, "evoke: %s: %s\n", devices, gpus.first.twin_note);
+    return EV_OK;
+}
+
+static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
+    bool modelled = true;
+    EV_TRY(is_modelled(o->device, &modelled, err));
+    progress shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)};
+    o->progress = progress_show;
+    o->progress_context = &shown;
+    tune_report report = {0};
+    ev_status status = tune_run(o, &report, err);
+    progress_end(&shown);
+    EV_TRY(status);
+    if (report.stopped)
+        (void)fprintf(stderr, "evoke: stopped; this is what there was until then\n");
+    status = export_run(c, o, &report, err);
+    ev_status printed = cli_flag(c->args, CLI_OPT_JSON) ? print_report_json(c, &report, err)
+                                                        : print_report(c, &report, err);
+    tune_report_free(&report);
+    return status != EV_OK ? status : printed;
+}
+
+/* A bundle is made from records: without --records they are kept in a folder for the while. */
+static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err) {
+    if (o->records != NULL || cli_text(c->args, CLI_OPT_OUT) == NULL)
+        return run(c, o, err);
+    const char *place = getenv("TMPDIR");
+    char *folder = ev_path_join(place != NULL ? place : "/tmp", "evoke-XXXXXX");
+    if (folder == NULL)
+        return ev_fail_memory(err, 1);
+    if (mkdtemp(folder) == NULL) {
+        ev_status status = ev_fail_errno(err, "cannot make a folder for the records", folder);
+        free(folder);
+        return status;
+    }
+    char *file = ev_path_join(folder, "records.sqlite");
+    o->records = file;
+    ev_status status = file != NULL ? run(c, o, err) : ev_fail_memory(err, 1);
+    ev_status removed = ev_dir_remove(folder, NULL);
+    (void)removed; /* a folder in a place for temporary files may stay */
+    free(file);
+    free(folder);
+    return status;
+}
+
+ev_status cmd_tune(cmd_context *c, ev_error *err) {
+    EV_TRY(check_options(c->args, err));
+    ev_stop_catch();
+    tune_options o = options_of(c->args);
+    if (!cli_flag(c->args, CLI_OPT_ALL)) {
+        o.tasks = c->args->operands;
+        o.task_count = c->args->operand_count;
+        return run_with_records(c, &o, err);
+    }
+    char **paths = NULL;
+    size_t count = 0;
+    EV_TRY(task_list_shipped(&paths, &count, err));
+    o.tasks = (const char *const *)paths;
+    o.task_count = count;
+    ev_status status = run_with_records(c, &o, err);
+    task_list_free(paths, count);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* evoke worker: serves a coordinator over stdin and stdout. */
+#include "tuner/cli/cmd.h"
+
+#include "tuner/worker/worker.h"
+
+#include <unistd.h>
+
+ev_status cmd_worker(cmd_context *c, ev_error *err) {
+    if (!cli_flag(c->args, CLI_OPT_STDIO))
+        return ev_fail(err, EV_BAD, "worker wants --stdio: it is started by a coordinator");
+    return tune_worker(STDIN_FILENO, STDOUT_FILENO, err);
+}

@@ -1,0 +1,371 @@
+/* Prepares the launch of a PTX file: reads argument specs, makes buffers, packs parameters. */
+#include "tuner/cli/launch.h"
+
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- argument specs ---- */
+
+static const struct {
+    const char *name;
+    bool has_contents; /* HEX, else BYTES */
+    vm_buffer_kind kind;
+} buffer_specs[] = {
+    {"in", true, VM_BUFFER_IN},
+    {"out", false, VM_BUFFER_OUT},
+    {"inout", true, VM_BUFFER_INOUT},
+};
+
+#define SPEC_COUNT (sizeof buffer_specs / sizeof buffer_specs[0])
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "@FILE": its bytes. */
+static ev_status read_contents(const char *path, ptx_argument *out, ev_error *err) {
+    char *data = NULL;
+    size_t bytes = 0;
+    EV_TRY(ev_file_read(path, &data, &bytes, err));
+    out->data = (unsigned char *)data;
+    out->bytes = bytes;
+    return bytes > 0 ? EV_OK : ev_fail(err, EV_BAD, "%s is empty; one byte is the least", path);
+}
+
+static ev_status read_hex(const char *spec, const char *hex, ptx_argument *out, ev_error *err) {
+    if (hex[0] == '@')
+        return read_contents(hex + 1, out, err);
+    size_t digits = strlen(hex);
+    if (digits == 0 || digits % 2 != 0)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: %zu hex digits; two make a byte, and one byte is the least",
+                       spec, digits);
+    out->bytes = digits / 2;
+    out->data = malloc(out->bytes);
+    if (out->data == NULL)
+        return ev_fail_memory(err, out->bytes);
+    for (size_t i = 0; i < out->bytes; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return ev_fail(err, EV_BAD, "--arg %.40s: '%.2s' at digit %zu is not hex (0-9, a-f)",
+                           spec, hex + 2 * i, 2 * i);
+        out->data[i] = (unsigned char)(high << 4 | low);
+    }
+    return EV_OK;
+}
+
+static ev_status read_bytes(const char *spec, const char *text, ptx_argument *out, ev_error *err) {
+    char *end = NULL;
+    errno = 0;
+    out->bytes = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || out->bytes == 0)
+        return ev_fail(err, EV_BAD, "--arg %.40s: wants a number of bytes, like out:1024", spec);
+    return EV_OK;
+}
+
+/* A scalar's bits; false: the text is no value of the type, or out of its range. */
+static bool read_scalar(ev_type type, const char *text, uint64_t *bits) {
+    char *end = NULL;
+    errno = 0;
+    *bits = 0;
+    if (ev_type_is_float(type)) {
+        ev_type_set(type, bits, 0, strtod(text, &end));
+        return end != text && *end == '\0';
+    }
+    unsigned width = (unsigned)ev_type_bytes(type) * 8;
+    bool is_signed = ev_type_name(type)[0] == 's';
+    bool fits;
+    if (is_signed) {
+        long long value = strtoll(text, &end, 0);
+        long long most = (long long)(UINT64_MAX >> 1 >> (64 - width));
+        fits = value <= most && value >= -most - 1;
+        *bits = (uint64_t)value & UINT64_MAX >> (64 - width);
+    } else {
+        *bits = strtoull(text, &end, 0);
+        fits = text[0] != '-' && *bits <= UINT64_MAX >> (64 - width);
+    }
+    return fits && end != text && *end == '\0' && errno == 0;
+}
+
+/* The part of "HEX,HEX,..." that is for the launch's rank; one part is for all. malloc'ed. */
+static ev_status choose_part(const ptx_launch *l, const char *spec, const char *value, char **out,
+                             ev_error *err) {
+    uint32_t parts = 1;
+    for (const char *at = value; l->ranks > 1 && *at != '\0'; at++)
+        parts += *at == ',';
+    if (parts != 1 && parts != l->ranks)
+        return ev_fail(err, EV_BAD, "--arg %.40s: %u parts for %u ranks; give one, or one a rank",
+                       spec, parts, l->ranks);
+    for (uint32_t i = 0; parts > 1 && i < l->rank; i++)
+        value = strchr(value, ',') + 1;
+    *out = strndup(value, parts > 1 ? strcspn(value, ",") : strlen(value));
+    return *out != NULL ? EV_OK : ev_fail_memory(err, strlen(value));
+}
+
+static ev_status read_buffer(const ptx_launch *l, const char *spec, const char *value,
+                             bool has_contents, ptx_argument *out, ev_error *err) {
+    out->is_buffer = true;
+    if (!has_contents)
+        return read_bytes(spec, value, out, err);
+    char *part = NULL;
+    EV_TRY(choose_part(l, spec, value, &part, err));
+    ev_status status = read_hex(spec, part, out, err);
+    free(part);
+    return status;
+}
+
+/* rank:TYPE, ranks:TYPE, peers:I, next:I; *known false: none of these. */
+static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const char *value,
+                                ptx_argument *out, ev_type *type, bool *known, ev_error *err) {
+    size_t length = (size_t)(value - 1 - spec);
+    bool rank = length == 4 && strncmp(spec, "rank", 4) == 0;
+    bool next = length == 4 && strncmp(spec, "next", 4) == 0;
+    bool ranks = length == 5 && strncmp(spec, "ranks", 5) == 0;
+    bool peers = length == 5 && strncmp(spec, "peers", 5) == 0;
+    *known = rank || next || ranks || peers;
+    if (rank || ranks) {
+        if (!ev_type_find(value, type) || ev_type_is_float(*type) || ev_type_bytes(*type) < 4)
+            return ev_fail(err, EV_BAD, "--arg %.40s: wants a type of u32, s32, u64 or s64", spec);
+        out->bytes = ev_type_bytes(*type);
+        out->scalar = rank ? l->rank : l->ranks;
+    } else if (next || peers) {
+        char *end = NULL;
+        out->link = next ? PTX_LINK_NEXT : PTX_LINK_PEERS;
+        out->link_to = strtoul(value, &end, 10);
+        if (value[0] < '0' || value[0] > '9' || *end != '\0')
+            return ev_fail(err, EV_BAD, "--arg %.40s: wants the number of an argument, from 0",
+                           spec);
+        out->bytes = next ? 8 : l->ranks * 8ull;
+        out->is_buffer = peers;
+        out->kind = VM_BUFFER_IN;
+    }
+    return EV_OK;
+}
+
+/* Sets *type for a scalar. */
+static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *out, ev_type *type,
+                           ev_error *err) {
+    size_t length = strcspn(spec, ":");
+    bool known = false;
+    out->spec = spec;
+    if (spec[length] != ':')
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: wants KIND:VALUE, like in:0000803f, out:1024 or u32:5", spec);
+    const char *value = spec + length + 1;
+    for (size_t i = 0; i < SPEC_COUNT; i++) {
+        if (strlen(buffer_specs[i].name) != length ||
+            strncmp(buffer_specs[i].name, spec, length) != 0)
+            continue;
+        out->kind = buffer_specs[i].kind;
+        return read_buffer(l, spec, value, buffer_specs[i].has_contents, out, err);
+    }
+    EV_TRY(read_rank_spec(l, spec, value, out, type, &known, err));
+    if (known)
+        return EV_OK;
+    char name[8] = "";
+    memcpy(name, spec, length < sizeof name ? length : sizeof name - 1);
+    if (!ev_type_find(name, type))
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; "
+                       "u8 to s64, f16, bf16, f32 and f64 are scalars; rank, ranks, peers and "
+                       "next are for --ranks",
+                       spec, (int)length, spec);
+    out->bytes = ev_type_bytes(*type);
+    if (!read_scalar(*type, value, &out->scalar))
+        return ev_fail(err, EV_BAD, "--arg %.40s: '%.40s' is no value of type %s", spec, value,
+                       name);
+    return EV_OK;
+}
+
+/* ---- the launch ---- */
+
+static ev_status make_buffer(ptx_launch *l, ptx_argument *argument, const char *name,
+                             ev_error *err) {
+    EV_TRY(device_alloc(l->device, argument->bytes, argument->kind, name, &argument->buffer, err));
+    if (argument->data == NULL)
+        return EV_OK;
+    return device_write(l->device, argument->buffer, 0, argument->data, argument->bytes, err);
+}
+
+static ev_status set_param(ptx_launch *l, size_t index, const char *spec, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    const vm_param *param = &entry->params[index];
+    ptx_argument *argument = &l->arguments[index];
+    ev_type type = EV_U64;
+    EV_TRY(read_spec(l, spec, argument, &type, err));
+    uint64_t bits = argument->scalar;
+    uint64_t wants = argument->is_buffer ? 8 : argument->bytes;
+    if (wants != param->bytes)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: has %" PRIu64 " bytes, and parameter %zu (%s) of %s has %u",
+                       spec, wants, index, param->name, entry->name, param->bytes);
+    if (argument->is_buffer) {
+        EV_TRY(make_buffer(l, argument, param->name, err));
+        bits = device_address(l->device, argument->buffer);
+    }
+    memcpy(l->params + param->offset, &bits, param->bytes);
+    return EV_OK;
+}
+
+static ev_status set_params(ptx_launch *l, const cli_args *args, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    if (args->list_count != entry->param_count)
+        return ev_fail(err, EV_BAD, "%s: %s has %zu parameters, and %zu --arg were given", l->path,
+                       entry->name, entry->param_count, args->list_count);
+    l->arguments = calloc(args->list_count + 1, sizeof *l->arguments);
+    l->params = calloc(1, (size_t)entry->param_bytes + 8);
+    if (l->arguments == NULL || l->params == NULL)
+        return ev_fail_memory(err, entry->param_bytes);
+    l->argument_count = args->list_count;
+    for (size_t i = 0; i < args->list_count; i++)
+        EV_TRY(set_param(l, i, args->list[i], err));
+    return EV_OK;
+}
+
+static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err) {
+    uint64_t shared = cli_count(args, CLI_OPT_SHARED, 0);
+    if (shared > UINT32_MAX)
+        return ev_fail(err, EV_BAD, "--shared %" PRIu64 ": no GPU has that much", shared);
+    cli_sizes(args, CLI_OPT_GRID, l->launch.grid);
+    cli_sizes(args, CLI_OPT_BLOCK, l->launch.block);
+    l->launch.dynamic_shared = (uint32_t)shared;
+    l->launch.params = l->params;
+    bool none = strcmp(args->values[CLI_OPT_CHECKS], "none") == 0;
+    l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;
+    l->launch.fuel = cli_count(args, CLI_OPT_FUEL, 0);
+    l->launch.schedule_seed = cli_count(args, CLI_OPT_SCHEDULE, 0);
+    uint64_t jobs = cli_count(args, CLI_OPT_JOBS, 1);
+    l->launch.jobs = jobs < 256 ? (uint32_t)jobs : 256;
+    return EV_OK;
+}
+
+static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) {
+    EV_TRY(ev_file_read(l->path, &l->ptx, &l->ptx_bytes, err));
+    ev_status loaded = device_load(l->device, l->ptx, l->ptx_bytes, cli_text(args, CLI_OPT_ENTRY),
+                                   &l->kernel, err);
+    if (loaded != EV_OK)
+        return ev_wrap(err, loaded, "%s", l->path);
+    EV_TRY(set_params(l, args, err));
+    return set_geometry(l, args, err);
+}
+
+/* The address of the argument that `a` names, at each rank. */
+static ev_status linked(const ptx_launch *all, uint32_t ranks, const ptx_argument *a,
+                        uint64_t *addresses, ev_error *err) {
+    for (uint32_t i = 0; i < ranks; i++) {
+        const ptx_argument *to = &all[i].arguments[a->link_to];
+        if (a->link_to >= all[i].argument_count || !to->is_buffer || to->link != PTX_LINK_NONE)
+            return ev_fail(err, EV_BAD,
+                           "--arg %.40s: argument %zu is no buffer; they are counted from 0",
+                           a->spec, a->link_to);
+        addresses[i] = device_address(all[i].device, to->buffer);
+    }
+    return EV_OK;
+}
+
+static ev_status link_rank(const ptx_launch *all, const ptx_launch *l, uint64_t *addresses,
+                           ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    for (size_t k = 0; k < l->argument_count; k++) {
+        const ptx_argument *a = &l->arguments[k];
+        if (a->link == PTX_LINK_NONE)
+            continue;
+        EV_TRY(linked(all, l->ranks, a, addresses, err));
+        if (a->link == PTX_LINK_PEERS)
+            EV_TRY(device_write(l->device, a->buffer, 0, addresses, l->ranks * 8ull, err));
+        else
+            memcpy(l->params + entry->params[k].offset, &addresses[(l->rank + 1) % l->ranks], 8);
+    }
+    return EV_OK;
+}
+
+static ev_status link_ranks(const ptx_launch *all, uint32_t ranks, ev_error *err) {
+    ev_status status = EV_OK;
+    uint64_t *addresses = calloc(ranks, sizeof *addresses);
+    if (addresses == NULL)
+        return ev_fail_memory(err, ranks * sizeof *addresses);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        status = link_rank(all, &all[i], addresses, err);
+    free(addresses);
+    return status;
+}
+
+static ev_status open_devices(const cli_args *args, uint32_t ranks, ptx_launch *out,
+                              ev_error *err) {
+    const char *id = args->values[CLI_OPT_DEVICE];
+    if (ranks == 1)
+        return device_open(id, &out[0].device, err);
+    device **devices = calloc(ranks, sizeof(device *));
+    if (devices == NULL)
+        return ev_fail_memory(err, ranks * sizeof(device *));
+    ev_status status = device_open_ranks(id, ranks, devices, err);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        out[i].device = devices[i];
+    free(devices);
+    return status;
+}
+
+ev_status ptx_launch_open_ranks(const char *path, const cli_args *args, uint32_t ranks,
+                                ptx_launch *out, ev_error *err) {
+    for (uint32_t i = 0; i < ranks; i++)
+        out[i] = (ptx_launch){.path = path, .rank = i, .ranks = ranks};
+    ev_status status = open_devices(args, ranks, out, err);
+    for (uint32_t i = 0; status == EV_OK && i < ranks; i++)
+        status = open_parts(&out[i], args, err);
+    if (status == EV_OK)
+        status = link_ranks(out, ranks, err);
+    for (uint32_t i = 0; status != EV_OK && i < ranks; i++)
+        ptx_launch_close(&out[i]);
+    return status;
+}
+
+ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out, ev_error *err) {
+    return ptx_launch_open_ranks(path, args, 1, out, err);
+}
+
+void ptx_launch_close(ptx_launch *l) {
+    for (size_t i = 0; i < l->argument_count; i++)
+        free(l->arguments[i].data);
+    free(l->arguments);
+    free(l->params);
+    device_unload(l->kernel);
+    device_close(l->device);
+    free(l->ptx);
+    *l = (ptx_launch){0};
+}
+
+static ev_status add_output(const ptx_launch *l, const ptx_argument *a, json_t *array,
+                            ev_error *err) {
+    unsigned char *data = malloc(a->bytes);
+    if (data == NULL)
+        return ev_fail_memory(err, a->bytes);
+    ev_str hex = EV_STR_EMPTY;
+    ev_status status = device_read(l->device, a->buffer, 0, data, a->bytes, err);
+    if (status == EV_OK) {
+        ev_str_hex(&hex, data, a->bytes);
+        status = ev_str_status(&hex, err);
+    }
+    if (status == EV_OK)
+        (void)json_array_append_new(array, json_string(ev_str_text(&hex)));
+    ev_str_free(&hex);
+    free(data);
+    return status;
+}
+
+ev_status ptx_launch_outputs(const ptx_launch *l, json_t *array, ev_error *err) {
+    for (size_t i = 0; i < l->argument_count; i++) {
+        const ptx_argument *a = &l->arguments[i];
+        if (a->is_buffer && a->kind != VM_BUFFER_IN)
+            EV_TRY(add_output(l, a, array, err));
+    }
+    return EV_OK;
+}

@@ -1,0 +1,69 @@
+/* Launch: a PTX file launched as the command line says, for `evoke run` and `evoke profile`.
+ *
+ * A ptx_launch owns the device, the kernel, the buffers' list and the parameter block;
+ * ptx_launch_close frees all. */
+#ifndef TUNER_CLI_LAUNCH_H
+#define TUNER_CLI_LAUNCH_H
+
+#include "base/status.h"
+#include "fitness/device/device.h"
+#include "tuner/cli/cli.h"
+
+#include <jansson.h>
+
+/* What an argument has to do with the buffers of other ranks. */
+typedef enum ptx_link {
+    PTX_LINK_NONE,
+    PTX_LINK_PEERS, /* a buffer of its own with the addresses of an argument, by rank */
+    PTX_LINK_NEXT,  /* the address of an argument at the next rank */
+} ptx_link;
+
+typedef struct ptx_argument {
+    const char *spec;
+    ptx_link link;
+    size_t link_to; /* index of that argument */
+    vm_buffer_kind kind;
+    bool is_buffer;
+    device_buffer buffer;
+    unsigned char *data; /* in, inout: the bytes to write; malloc'ed */
+    uint64_t bytes;
+    uint64_t scalar; /* its bits */
+} ptx_argument;
+
+typedef struct ptx_launch {
+    const char *path;
+    char *ptx;
+    size_t ptx_bytes;
+    device *device;
+    device_kernel *kernel;
+    ptx_argument *arguments;
+    size_t argument_count;
+    unsigned char *params;
+    device_launch launch;
+    uint32_t rank, ranks;
+} ptx_launch;
+
+/* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg of the
+ * command line and prepares everything up to the launch. EV_BAD: the file, the entry, an argument
+ * that does not fit the kernel's parameter (with the parameter's name and size). */
+ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out,
+                          ev_error *err) EV_CHECKED;
+/* The same for `ranks` launches that run side by side, to out[0..ranks): devices, buffers and
+ * parameters of each. */
+ev_status ptx_launch_open_ranks(const char *path, const cli_args *args, uint32_t ranks,
+                                ptx_launch *out, ev_error *err) EV_CHECKED;
+void ptx_launch_close(ptx_launch *l);
+
+/* The contents of out and inout buffers after the launch, as hex, in the order of the arguments. */
+ev_status ptx_launch_outputs(const ptx_launch *l, json_t *array, ev_error *err) EV_CHECKED;
+
+/* {"kind":…,"rank":…,"line":…,"block":[…],"thread":[…],"address":…,"message":…}; address null:
+ * none. */
+json_t *trap_to_json(const vm_trap *trap);
+/* What happened, where, and the PTX line with a mark below it. */
+void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out);
+
+json_t *counters_to_json(const vm_counters *from);
+ev_status counters_print(const vm_counters *from, ev_str *out, ev_error *err) EV_CHECKED;
+
+#endif

@@ -1,0 +1,131 @@
+/* Makes the launch that a profile looks at. */
+#include "tuner/cli/profile.h"
+
+#include "fitness/gates/fitness.h"
+#include "tuner/cli/launch.h"
+#include "tuner/worker/variant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a start of a task ---- */
+
+typedef struct task_profile {
+    task *t;
+    const task_start *start;
+    const task_case *at;
+    device *device;
+    fitness *fitness;
+    ev_str ptx;
+} task_profile;
+
+static ev_status choose(task_profile *p, const cli_args *args, ev_error *err) {
+    const char *start = cli_text(args, CLI_OPT_PROFILE_START), *at = cli_text(args, CLI_OPT_CASE);
+    p->start = start != NULL ? task_find_start(p->t, start) : &p->t->starts[0];
+    if (p->start == NULL)
+        return ev_fail(err, EV_BAD, "task %s has no start '%s'; evoke list shows them", p->t->name,
+                       start);
+    if (at != NULL)
+        p->at = task_find_case(p->t, at);
+    for (size_t i = 0; at == NULL && p->at == NULL && i < p->t->case_count; i++)
+        p->at = p->t->cases[i].use == TASK_TIME ? &p->t->cases[i] : NULL;
+    if (p->at == NULL && at == NULL)
+        p->at = &p->t->cases[0];
+    if (p->at == NULL)
+        return ev_fail(err, EV_BAD, "task %s has no case '%s'; evoke list shows them", p->t->name,
+                       at);
+    return EV_OK;
+}
+
+static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *subject,
+                              const char *source, ev_error *err) {
+    fitness_profile_data data = {0};
+    EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
+    device_kernel *kernel = NULL; /* for the text of its lines */
+    ev_status status =
+        device_load(p->device, subject->ptx, subject->ptx_bytes, subject->entry, &kernel, err);
+    if (status == EV_OK) {
+        profile shown = {.kernel = p->t->name,
+                         .at = p->at->name,
+                         .device = device_properties_of(p->device),
+                         .module = device_kernel_module(kernel),
+                         .path = "PTX",
+                         .dynamic_shared = data.launch.shared_bytes,
+                         .outcome = &data.outcome,
+                         .timing = &data.timing,
+                         .executions = data.executions,
+                         .sites = data.sites,
+                         .source = source};
+        memcpy(shown.grid, data.launch.grid, sizeof shown.grid);
+        memcpy(shown.block, data.launch.block, sizeof shown.block);
+        status = profile_print(c, &shown, err);
+    }
+    device_unload(kernel);
+    fitness_profile_free(&data);
+    return status;
+}
+
+static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
+    EV_TRY(choose(p, c->args, err));
+    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &p->device, err));
+    EV_TRY(variant_build_lined(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
+    EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
+    candidate subject = {.ptx = ev_str_text(&p->ptx),
+                         .ptx_bytes = p->ptx.length,
+                         .entry = p->start->entry,
+                         .start = p->start};
+    score *ignored = calloc(1, sizeof *ignored);
+    if (ignored == NULL)
+        return ev_fail_memory(err, sizeof *ignored);
+    ev_status status = fitness_set_baseline(p->fitness, &subject, 0, ignored, err);
+    free(ignored);
+    return status == EV_OK ? profile_case(c, p, &subject, p->start->source, err) : status;
+}
+
+ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) {
+    task_profile p = {0};
+    EV_TRY(task_open(name_or_path, &p.t, err));
+    ev_status status = profile_start(c, &p, err);
+    fitness_close(p.fitness);
+    device_close(p.device);
+    ev_str_free(&p.ptx);
+    task_free(p.t);
+    return status;
+}
+
+/* ---- a PTX file ---- */
+
+static ev_status profile_launch(cmd_context *c, ptx_launch *l, ev_error *err) {
+    device_outcome outcome;
+    device_timing timing = {0};
+    EV_TRY(device_time(l->device, l->kernel, &l->launch, &outcome, &timing, err));
+    profile shown = {.kernel = device_kernel_entry(l->kernel)->name,
+                     .device = device_properties_of(l->device),
+                     .module = device_kernel_module(l->kernel),
+                     .path = l->path,
+                     .dynamic_shared = l->launch.dynamic_shared,
+                     .outcome = &outcome,
+                     .timing = &timing,
+                     .executions = l->launch.executions,
+                     .sites = l->launch.sites};
+    memcpy(shown.grid, l->launch.grid, sizeof shown.grid);
+    memcpy(shown.block, l->launch.block, sizeof shown.block);
+    return profile_print(c, &shown, err);
+}
+
+ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) {
+    ptx_launch l;
+    EV_TRY(ptx_launch_open(path, c->args, &l, err));
+    size_t insns = vm_module_insn_count(device_kernel_module(l.kernel));
+    uint64_t *executions = calloc(insns + 1, sizeof *executions);
+    model_site *sites = calloc(insns + 1, sizeof *sites);
+    l.launch.executions = executions;
+    l.launch.sites = sites;
+    ev_status status = executions != NULL && sites != NULL
+                           ? profile_launch(c, &l, err)
+                           : ev_fail_memory(err, insns * sizeof *sites);
+    free(executions);
+    free(sites);
+    ptx_launch_close(&l);
+    return status;
+}

@@ -1,0 +1,72 @@
+/* Profile: one timed launch of a task's start or of a PTX file, and everything the machine and the
+ * timing model say of it. */
+#ifndef TUNER_CLI_PROFILE_H
+#define TUNER_CLI_PROFILE_H
+
+#include "fitness/device/device.h"
+#include "tuner/cli/cmd.h"
+
+/* What is printed. All borrowed. */
+typedef struct profile {
+    const char *kernel;
+    const char *at; /* case; NULL: a PTX file */
+    const device_properties *device;
+    const vm_module *module;
+    const char *path; /* of the PTX, for messages */
+    uint32_t grid[3], block[3], dynamic_shared;
+    const device_outcome *outcome;
+    const device_timing *timing;
+    const uint64_t *executions; /* per pc */
+    const model_site *sites;    /* per pc */
+    const char *source;         /* path of the kernel's source; NULL: not known */
+} profile;
+
+/* A start at a case (--start, --case, --device). */
+ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) EV_CHECKED;
+/* A PTX file, launched as by `evoke run`. */
+ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) EV_CHECKED;
+
+/* A PTX file launched on `count` ranks side by side, and the stalls of their links. */
+ev_status profile_ranks(cmd_context *c, const char *path, uint32_t count, ev_error *err) EV_CHECKED;
+
+/* As text, or with --json as one object; a trap is told on stderr and sets exit code 1. */
+ev_status profile_print(cmd_context *c, const profile *p, ev_error *err) EV_CHECKED;
+/* An object; to be released by the caller. */
+ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error *err) EV_CHECKED;
+
+/* ---- hottest lines (profile_lines.c) ---- */
+
+typedef struct profile_line {
+    uint32_t line;       /* of the PTX, or of the source */
+    uint32_t source;     /* of a PTX line: the source's; 0: not known */
+    double stall;        /* share of all stall cycles */
+    uint64_t executions; /* of warps */
+    model_site site;     /* sums of its instructions */
+    char *text;          /* the line without the blanks around it; NULL: not known */
+} profile_line;
+
+typedef struct profile_lines {
+    profile_line *list; /* hottest first */
+    size_t count;
+} profile_lines;
+
+/* At most `most` PTX lines that were executed. */
+ev_status profile_ptx_lines(const profile *p, size_t most, profile_lines *out,
+                            ev_error *err) EV_CHECKED;
+/* The same of the source; none where the PTX does not tell them. */
+ev_status profile_source_lines(const profile *p, size_t most, profile_lines *out,
+                               ev_error *err) EV_CHECKED;
+/* At most `most` PTX lines that access memory, those that move most first; *all: what all move. */
+ev_status profile_access_lines(const profile *p, size_t most, double *all, profile_lines *out,
+                               ev_error *err) EV_CHECKED;
+/* Sectors, or passes over the banks where there are none, of the line's executions. */
+uint64_t profile_traffic(const profile_line *line);
+/* Share of the passes over the banks of shared memory that are more than one a request, or one for
+ * each 4 bytes of a lane where that is more. */
+double profile_conflicts(const profile *p);
+void profile_lines_free(profile_lines *lines);
+/* The terms that most was waited for, most first, at most `most` of at least a tenth of the line's
+ * stall cycles; returns how many. */
+size_t profile_reasons(const profile_line *line, size_t most, model_term *terms);
+
+#endif

@@ -1,0 +1,303 @@
+/* Checks candidates case by case; a bundle's with the sources and oracles that it carries. */
+#include "tuner/run/check.h"
+
+#include "base/stop.h"
+#include "bundle/reader.h"
+#include "fitness/gates/fitness.h"
+#include "ir/ir.h"
+#include "tuner/run/shipped.h"
+#include "tuner/worker/variant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_OF_TASKS "vm:h200"
+
+bool check_is_over(const check *c) {
+    return c->again || ev_stop_asked();
+}
+
+/* Whether the next step is one that an earlier process did; counts it. */
+static bool is_done(check *c) {
+    return c->step++ < c->done;
+}
+
+static const char *verdict_word(bool ok) {
+    return ok ? "pass" : "fail";
+}
+
+/* ---- one candidate over the cases ---- */
+
+typedef struct subject {
+    const task *t;
+    fitness *fitness;
+    const device *device;
+    const char *role; /* "variant" or "baseline" of a bundle, "start" of a task */
+    const candidate *candidate;
+} subject;
+
+static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
+                         ev_error *err) {
+    double base = fitness_baseline_ns(s->fitness, at->name);
+    double error = fmin(v->error, 1e300); /* JSON has no infinity */
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name,
+                            "role", s->role, "start", s->candidate->start->name, "device",
+                            device_properties_of(s->device)->id, "split",
+                            corpus_split_name(at->split), "case", at->name, "verdict",
+                            verdict_word(v->ok), "error", error, "tolerance", v->tolerance);
+    if (v->ns > 0) {
+        (void)json_object_set_new(row, "ns", json_real(v->ns));
+        (void)json_object_set_new(row, "baseline_ns", json_real(base));
+        (void)json_object_set_new(
+            row, "time_kind",
+            json_string(device_properties_of(s->device)->modelled ? "modelled" : "measured"));
+    }
+    if (!v->ok)
+        (void)json_object_set_new(row, "reason", json_string(v->reason));
+    (void)json_array_append_new(c->rows, row);
+    c->failed = c->failed || !v->ok;
+    return ev_lines_add(c->lines, row, err);
+}
+
+/* What makes a case impossible to judge (the baseline itself traps or is wrong there) is a finding
+ * about the kernel, and no wrong usage. */
+static ev_status check_case(check *c, const subject *s, const task_case *at, ev_error *err) {
+    if (is_done(c))
+        return EV_OK;
+    fitness_verdict *verdict = calloc(1, sizeof *verdict);
+    if (verdict == NULL)
+        return ev_fail_memory(err, sizeof *verdict);
+    ev_error problem = {0};
+    ev_status status = fitness_check(s->fitness, s->candidate, at, verdict, &problem);
+    if (status == EV_BAD) {
+        *verdict = (fitness_verdict){.tolerance = s->t->tolerance.relative_l2};
+        (void)snprintf(verdict->reason, sizeof verdict->reason, "%s", problem.text);
+        status = EV_OK;
+    }
+    if (status == EV_OK)
+        status = add_row(c, s, at, verdict, err);
+    else
+        *err = problem;
+    free(verdict);
+    c->again = device_is_spent(s->device);
+    return status;
+}
+
+static ev_status check_cases(check *c, const subject *s, ev_error *err) {
+    for (size_t i = 0; i < s->t->case_count && !check_is_over(c); i++) {
+        if ((c->splits >> s->t->cases[i].split & 1u) != 0)
+            EV_TRY(check_case(c, s, &s->t->cases[i], err));
+    }
+    return EV_OK;
+}
+
+/* ---- tasks ---- */
+
+static bool is_wanted(const check *c, const task_start *start) {
+    return strcmp(c->start, "all") == 0 || strcmp(c->start, start->name) == 0;
+}
+
+static candidate start_candidate(const task_start *start, const ev_str *ptx) {
+    return (candidate){
+        .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .entry = start->entry, .start = start};
+}
+
+static ev_status check_built(check *c, const task *t, stand *st, const ev_str *ptx, ev_error *err) {
+    candidate baseline = start_candidate(&t->starts[0], &ptx[0]);
+    ev_status status = stand_fill(st, t, &baseline, err);
+    for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
+        candidate one = start_candidate(&t->starts[i], &ptx[i]);
+        subject s = {t, st->fitness, st->device, "start", &one};
+        if (is_wanted(c, &t->starts[i]))
+            status = check_cases(c, &s, err);
+    }
+    return status;
+}
+
+/* The first start is always built: the others are held against it. */
+static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
+    for (size_t i = 0; i < t->start_count && !check_is_over(c); i++) {
+        if (i > 0 && !is_wanted(c, &t->starts[i]))
+            continue;
+        ev_status status = variant_build_start(t, &t->starts[i], sm, &ptx[i], err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "task %s, start %s", t->name, t->starts[i].name);
+    }
+    return EV_OK;
+}
+
+static ev_status check_starts(check *c, const task *t, ev_error *err) {
+    stand st = {0};
+    if (strcmp(c->start, "all") != 0 && task_find_start(t, c->start) == NULL)
+        return ev_fail(err, EV_BAD, "task %s has no start '%s'; evoke list shows them", t->name,
+                       c->start);
+    ev_str *ptx = calloc(t->start_count, sizeof *ptx);
+    if (ptx == NULL)
+        return ev_fail_memory(err, t->start_count * sizeof *ptx);
+    ev_status status =
+        device_open(c->device != NULL ? c->device : DEVICE_OF_TASKS, &st.device, err);
+    if (status == EV_OK)
+        status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
+    if (status == EV_OK && !check_is_over(c))
+        status = check_built(c, t, &st, ptx, err);
+    stand_close(&st);
+    for (size_t i = 0; i < t->start_count; i++)
+        ev_str_free(&ptx[i]);
+    free(ptx);
+    return status;
+}
+
+ev_status check_task(check *c, const char *name_or_path, ev_error *err) {
+    task *t = NULL;
+    EV_TRY(task_open(name_or_path, &t, err));
+    ev_status status = check_starts(c, t, err);
+    task_free(t);
+    return status;
+}
+
+/* ---- bundles ---- */
+
+/* Builds the genome from the bundle's sources: the hash must be that of the shipped PTX. */
+static ev_status replay(check *c, const task *t, const bundle_variant *v, const char *role,
+                        ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_str ptx = EV_STR_EMPTY;
+    ev_error problem = {0};
+    if (is_done(c))
+        return EV_OK;
+    ev_status status = variant_genome(v->genome, "the genome in the bundle", &genome, &problem);
+    if (status == EV_OK)
+        status = variant_build(t, genome, v->sm, &ptx, &problem);
+    ir_genome_free(genome);
+    if (status == EV_INFRA)
+        *err = problem;
+    ev_sha256 made = ev_sha256_of(ev_str_text(&ptx), ptx.length);
+    ev_str_free(&ptx);
+    if (status == EV_INFRA)
+        return status;
+    bool same = status == EV_OK && ev_sha256_equal(&made, &v->sha256);
+    if (status == EV_OK && !same)
+        (void)ev_fail(&problem, EV_BAD,
+                      "the replayed PTX is another (made with %s; this is LLVM %s)", v->versions,
+                      ir_llvm_version());
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", t->name, "role", role,
+                            "start", v->start, "verdict", verdict_word(same), "ptx_sha256",
+                            v->sha256.hex, "replayed_sha256", status == EV_OK ? made.hex : "");
+    if (!same)
+        (void)json_object_set_new(row, "reason", json_string(problem.text));
+    (void)json_array_append_new(c->replays, row);
+    c->failed = c->failed || !same;
+    return EV_OK;
+}
+
+static ev_status check_shipped(check *c, const task *t, const bundle_variant *baseline,
+                               const bundle_variant *v, const char *role, ev_error *err) {
+    shipped base = {0}, one = {0};
+    stand st = {0};
+    ev_str device_id = EV_STR_EMPTY;
+    ev_str_printf(&device_id, "vm:%s", v->gpu_id);
+    ev_status status = shipped_make(t, baseline, &base, err);
+    if (status == EV_OK)
+        status = shipped_make(t, v, &one, err);
+    if (status == EV_OK)
+        status = stand_open(c->device != NULL ? c->device : ev_str_text(&device_id), t,
+                            &base.candidate, &st, err);
+    if (status == EV_OK) {
+        subject s = {t, st.fitness, st.device, role, &one.candidate};
+        status = check_cases(c, &s, err);
+        stand_close(&st);
+    }
+    shipped_free(&base);
+    shipped_free(&one);
+    ev_str_free(&device_id);
+    return status;
+}
+
+/* The baseline that a variant was measured against. */
+static const bundle_variant *baseline_of(const bundle_kernel *k, const bundle_variant *v) {
+    for (size_t i = 0; i < k->baseline_count; i++) {
+        if (k->baselines[i].sm == v->sm)
+            return &k->baselines[i];
+    }
+    return NULL;
+}
+
+/* The GPU that the variant is checked on, as bundles name it. */
+static ev_status gpu_of(const check *c, const bundle_variant *v, char out[SHIPPED_GPU_BYTES],
+                        ev_error *err) {
+    device *d = NULL;
+    if (c->device == NULL) {
+        (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", v->gpu_id);
+        return EV_OK;
+    }
+    EV_TRY(device_open(c->device, &d, err));
+    ev_status status = shipped_gpu_id(d, out, err);
+    device_close(d);
+    return status;
+}
+
+/* A disabled variant is not handed out: it is told, and not held against the bundle. */
+static void add_disabled(check *c, const bundle_kernel *k, const bundle_variant *v,
+                         const char *role, const char *why) {
+    (void)json_array_append_new(c->rows,
+                                json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", k->name,
+                                          "role", role, "start", v->start, "split", "-", "case",
+                                          "-", "verdict", "disabled", "reason", why));
+}
+
+static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
+                               const bundle_variant *v, const char *role, ev_error *err) {
+    const bundle_variant *baseline = baseline_of(k, v);
+    if (baseline == NULL)
+        return ev_fail(err, EV_BAD, "the bundle has no baseline of %s for sm_%d", k->name, v->sm);
+    EV_TRY(replay(c, t, v, role, err));
+    return check_shipped(c, t, baseline, v, role, err);
+}
+
+/* Those that are handed out on the GPU; *count of them. */
+static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
+                               const bundle_variant *list, size_t length, const char *role,
+                               size_t *count, ev_error *err) {
+    char gpu_id[SHIPPED_GPU_BYTES];
+    for (size_t i = 0; i < length && !check_is_over(c); i++) {
+        EV_TRY(gpu_of(c, &list[i], gpu_id, err));
+        const char *why = bundle_disabled(&list[i], gpu_id);
+        if (why != NULL) {
+            if (!is_done(c))
+                add_disabled(c, k, &list[i], role, why);
+            continue;
+        }
+        EV_TRY(check_variant(c, t, k, &list[i], role, err));
+        *count += 1;
+    }
+    return EV_OK;
+}
+
+/* Where no variant is handed out, the unmodified starts and the baselines are. */
+static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
+    size_t count = 0;
+    EV_TRY(check_enabled(c, t, k, k->variants, k->variant_count, "variant", &count, err));
+    if (count > 0)
+        return EV_OK;
+    EV_TRY(check_enabled(c, t, k, k->starts, k->start_count, "start", &count, err));
+    return check_enabled(c, t, k, k->baselines, k->baseline_count, "baseline", &count, err);
+}
+
+static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
+    task *t = NULL;
+    EV_TRY(shipped_task(b, k, &t, err));
+    ev_status status = check_loaded(c, t, k, err);
+    task_free(t);
+    return status;
+}
+
+ev_status check_bundle(check *c, const char *path, ev_error *err) {
+    bundle *b = NULL;
+    EV_TRY(bundle_open(path, &b, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK && !check_is_over(c); i++)
+        status = check_kernel(c, b, bundle_kernel_at(b, i), err);
+    bundle_close(b);
+    return status;
+}

@@ -1,0 +1,461 @@
+/* Course: the search of one task, from its opening to the last committed child. */
+#include "tuner/run/tune_inside.h"
+
+#include "base/json.h"
+#include "base/proc.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISPLAY_SECONDS 0.1
+#define WAIT_SECONDS 0.1 /* how long stop flag and clock are not looked at */
+
+/* ---- clock and display ---- */
+
+double course_seconds(const course *c) {
+    return c->earlier + ev_clock_now() - c->began;
+}
+
+static bool must_stop(course *c) {
+    const tune_options *o = c->run->options;
+    if (o->stop && *o->stop)
+        c->run->stopped = true;
+    if (o->seconds > 0 && course_seconds(c) >= o->seconds)
+        c->out_of_time = true;
+    return c->run->stopped || c->out_of_time;
+}
+
+void course_display(course *c, const char *note) {
+    const tune_options *o = c->run->options;
+    double now = ev_clock_now();
+    if (!o->progress || (!note && now - c->run->displayed < DISPLAY_SECONDS))
+        return;
+    c->run->displayed = now;
+    c->progress.seconds = now - c->run->began;
+    c->progress.failed_workers = pool_failed_workers(c->run->pool);
+    c->progress.note = note;
+    o->progress(o->progress_context, &c->progress);
+}
+
+/* ---- opening ---- */
+
+static bool is_chosen(const course *c, const char *name) {
+    const char *wanted = c->run->options->starts;
+    return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
+}
+
+static void read_sites(search_start *start, const json_t *ready) {
+    size_t at = 0;
+    const json_t *row = NULL;
+    json_array_foreach(json_object_get(ready, "starts"), at, row) {
+        if (strcmp(ev_json_text(row, "name", ""), start->start->name) != 0)
+            continue;
+        const json_t *sites = json_object_get(row, "sites");
+        for (size_t i = 0; i < IR_EDIT_COUNT; i++)
+            start->sites[i] = (size_t)json_integer_value(json_array_get(sites, i));
+    }
+}
+
+static ev_status choose_starts(course *c, ev_error *err) {
+    c->starts = calloc(c->t->start_count, sizeof *c->starts);
+    if (!c->starts)
+        return ev_fail_memory(err, c->t->start_count * sizeof *c->starts);
+    for (size_t i = 0; i < c->t->start_count; i++) {
+        if (!is_chosen(c, c->t->starts[i].name))
+            continue;
+        search_start *start = &c->starts[c->start_count++];
+        start->start = &c->t->starts[i];
+        read_sites(start, c->ready);
+    }
+    return EV_OK;
+}
+
+double course_baseline_mean(const course *c, corpus_split split) {
+    const json_t *times = json_object_get(c->ready, "baseline_ns");
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < c->t->case_count; i++) {
+        const task_case *at = &c->t->cases[i];
+        double ns = ev_json_number(times, at->name, 0);
+        if (at->split == split && at->use == TASK_TIME && ns > 0) {
+            sum += log(ns);
+            count++;
+        }
+    }
+    return count > 0 ? exp(sum / (double)count) : 0;
+}
+
+static ev_status check_ready(course *c, ev_error *err) {
+    const char *sha256 = ev_json_text(c->ready, "task_sha256", "");
+    if (strcmp(sha256, c->t->sha256.hex) != 0)
+        return ev_fail(err, EV_BAD,
+                       "the task %s changed while it was read, or is another one where the worker "
+                       "runs; start again",
+                       c->t->path);
+    c->baseline_ns = course_baseline_mean(c, CORPUS_SEARCH);
+    return EV_OK;
+}
+
+static ev_status begin_search(course *c, ev_error *err) {
+    EV_TRY(check_ready(c, err));
+    EV_TRY(choose_starts(c, err));
+    const tune_options *o = c->run->options;
+    search_settings settings = {.starts = c->starts,
+                                .start_count = c->start_count,
+                                .seed = o->seed,
+                                .evaluations = o->evaluations,
+                                .strategy = o->strategy,
+                                .measured = !json_is_true(json_object_get(c->ready, "modelled"))};
+    return search_new(&settings, &c->search, err);
+}
+
+/* What gate 4 looks at beside the task's own cases. */
+static void tell_drawn(course *c) {
+    ev_str note = EV_STR_EMPTY;
+    size_t at = 0;
+    const json_t *name = NULL;
+    json_array_foreach(json_object_get(c->ready, "drawn"), at, name) {
+        ev_str_printf(&note, "%s%s", at == 0 ? "cases drawn from the task's: " : ", ",
+                      json_string_value(name));
+    }
+    if (note.length > 0)
+        course_display(c, ev_str_text(&note));
+    ev_str_free(&note);
+}
+
+/* *c is whole, to be closed, whatever the status. A stop while the workers open leaves no search:
+ * run->stopped says so. */
+ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
+    const tune_options *o = run->options;
+    *c = (course){.run = run,
+                  .index = index,
+                  .t = run->tasks[index],
+                  .replays = o->resume,
+                  .began = ev_clock_now(),
+                  .progress = {.kernel = run->tasks[index]->name,
+                               .task_index = index,
+                               .task_count = o->task_count,
+                               .budget = o->evaluations}};
+    course_display(c, "opening the task: inputs, oracle, baseline");
+    while (!c->ready) {
+        EV_TRY(pool_open(run->pool, c->t->path, &c->ready, err));
+        if (!c->ready && must_stop(c)) {
+            run->stopped = true;
+            return EV_OK;
+        }
+    }
+    EV_TRY(begin_search(c, err));
+    tell_drawn(c);
+    c->progress.baseline_ns = c->baseline_ns;
+    c->began = ev_clock_now();
+    return EV_OK;
+}
+
+static void arrival_clear(arrival *a) {
+    json_decref(a->genome);
+    free(a->operators);
+    *a = (arrival){0};
+}
+
+void course_close(course *c) {
+    for (size_t i = 0; i < SEARCH_LAG; i++)
+        arrival_clear(&c->arrivals[i]);
+    search_free(c->search);
+    free(c->starts);
+    json_decref(c->ready);
+    *c = (course){0};
+}
+
+bool course_finished(const course *c) {
+    uint64_t budget = c->run->options->evaluations;
+    bool whole = budget > 0 && search_committed(c->search) >= budget;
+    return !c->cut_short && (c->out_of_time || whole);
+}
+
+/* ---- records ---- */
+
+/* What makes a child known, and as which. */
+static void known_words(search_hash by, uint64_t same_as, char *text, size_t bytes) {
+    snprintf(text, bytes, "same %s as %" PRIu64, search_hash_name(by), same_as);
+}
+
+/* What a worker was told is known by the last hash that it asked about. */
+static void take_known(const course *c, uint64_t child, arrival *a, char *text, size_t bytes) {
+    int by = SEARCH_HASHES - 1;
+    uint64_t same_as = 0;
+    while (by > 0 && !a->hashes[by][0])
+        by--;
+    if (!search_is_over(c->search, child, a->genome, (search_hash)by, a->hashes[by], &same_as))
+        return;
+    known_words((search_hash)by, same_as, text, bytes);
+    if (a->recalled)
+        search_outcome(c->search, same_as, &a->ns, &a->error);
+}
+
+bool job_score(const pool_job *job, score *out) {
+    ev_error ignored;
+    const json_t *json = job->reply ? json_object_get(job->reply, "score") : NULL;
+    return json && score_from_json(json, out, &ignored) == EV_OK;
+}
+
+static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
+                            ev_error *err) {
+    const on_way *w = &c->on_way[job->number % SEARCH_LAG];
+    bool scored = job->reply && !a->recalled;
+    json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
+    if (score_json && w->let_through)
+        (void)json_object_set_new(score_json, "let_through", json_true());
+    char *text = score_json ? ev_json_print(score_json, true) : NULL;
+    records_evaluation e = {.task = c->index,
+                            .phase = "search",
+                            .number = job->number,
+                            .island = w->island,
+                            .generation = w->generation,
+                            .parents = w->parents,
+                            .operators = a->operators,
+                            .genome = a->genome,
+                            .gate = gate_name(a->stopped),
+                            .reason = reason,
+                            .ns = a->ns,
+                            .error = a->error,
+                            .score = text ? text : "",
+                            .seconds = course_seconds(c)};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        e.hashes[by] = a->hashes[by];
+    ev_status status = records_put(c->run->records, &e, err);
+    free(text);
+    return status;
+}
+
+/* ---- arrivals ---- */
+
+static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
+    arrival *a = &c->arrivals[job->number % SEARCH_LAG];
+    char reason[sizeof job->reason];
+    snprintf(reason, sizeof reason, "%s", job->reason);
+    a->here = true;
+    a->genome = json_incref(job->genome);
+    a->operators = job->operators;
+    job->operators = NULL;
+    if (!a->operators && !(a->operators = strdup("")))
+        return ev_fail_memory(err, 1);
+    memcpy(a->hashes, job->hashes, sizeof a->hashes);
+    a->stopped = job->seen ? GATE_SEEN : job->stopped;
+    score s;
+    if (!job->seen && job->reply) {
+        if (!job_score(job, &s))
+            return ev_fail(err, EV_INFRA, "a worker sent a score that does not read");
+        a->stopped = s.stopped;
+        a->ns = s.ns;
+        a->error = s.error;
+        a->small = score_small_run(&s);
+        a->filtered = s.filtered;
+        a->recalled = s.recalled;
+        a->estimated = s.estimated;
+        if (s.estimated)
+            search_estimate(c->search, job->number, &a->small, &a->ns, &a->error);
+        if (s.estimated && a->ns <= 0)
+            return ev_fail(err, EV_INFRA,
+                           "a worker did not build what no parent's sketch is known of");
+        a->sketch = s.sketch;
+        snprintf(reason, sizeof reason, "%s", s.reason);
+    }
+    if (job->seen || a->recalled)
+        take_known(c, job->number, a, reason, sizeof reason);
+    return put_record(c, job, a, reason, err);
+}
+
+/* What the filter knew of a stored child. */
+static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *err) {
+    search_let_through(c->search, false);
+    if (!text[0])
+        return EV_OK;
+    ev_json *doc = NULL;
+    score s;
+    EV_TRY(ev_json_parse(text, "the records", &doc, err));
+    ev_status status = score_from_json(doc->root, &s, err);
+    search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
+    ev_json_free(doc);
+    EV_TRY(status);
+    a->small = score_small_run(&s);
+    a->filtered = s.filtered;
+    a->estimated = s.estimated;
+    a->sketch = s.sketch;
+    return EV_OK;
+}
+
+typedef struct replay {
+    course *c;
+    uint64_t child;
+} replay;
+
+static ev_status arrive_stored(void *context, const records_evaluation *e, ev_error *err) {
+    const replay *r = context;
+    arrival *a = &r->c->arrivals[r->child % SEARCH_LAG];
+    *a = (arrival){.here = true,
+                   .genome = json_incref((json_t *)e->genome),
+                   .operators = strdup(e->operators),
+                   .ns = e->ns,
+                   .error = e->error};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        snprintf(a->hashes[by], sizeof a->hashes[by], "%s", e->hashes[by]);
+    if (strcmp(e->gate, gate_name(GATE_NONE)) == 0)
+        a->stopped = GATE_NONE;
+    else if (!gate_find(e->gate, &a->stopped))
+        return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
+    EV_TRY(read_filter(r->c, a, e->score, err));
+    if (e->seconds > r->c->earlier)
+        r->c->earlier = e->seconds;
+    return a->operators ? EV_OK : ev_fail_memory(err, 0);
+}
+
+/* ---- the loop ---- */
+
+/* From the records, or else from a worker. Once a child is not in the records, later ones may still
+ * be: they were on their way when the run ended. */
+static ev_status draw_one(course *c, ev_error *err) {
+    search_recipe recipe;
+    bool let_through = pool_timers_starve(c->run->pool);
+    EV_TRY(search_draw(c->search, let_through, &recipe, err));
+    on_way *w = &c->on_way[recipe.child % SEARCH_LAG];
+    *w = (on_way){
+        .island = recipe.island, .generation = recipe.generation, .let_through = let_through};
+    memcpy(w->parents, recipe.parents, sizeof w->parents);
+    bool stored = false;
+    replay r = {c, recipe.child};
+    if (c->replays) {
+        ev_status status = records_get(c->run->records, c->index, "search", recipe.child,
+                                       arrive_stored, &r, &stored, err);
+        if (status != EV_OK || stored) {
+            json_decref(recipe.message);
+            return status;
+        }
+        c->has_gap = true;
+    }
+    pool_job *job = pool_job_new(MESSAGE_CHILD, recipe.child, recipe.message);
+    if (!job)
+        return ev_fail_memory(err, sizeof *job);
+    pool_submit(c->run->pool, job);
+    return EV_OK;
+}
+
+static void note_verdict(course *c, const search_verdict *v) {
+    tune_report *report = c->run->report;
+    tune_progress *p = &c->progress;
+    p->evaluations++;
+    report->evaluations++;
+    if (v->seen) {
+        p->duplicates++;
+        report->duplicates++;
+        report->duplicates_by[v->by]++;
+        p->rejected[GATE_SEEN]++;
+        report->rejected[GATE_SEEN]++;
+    } else if (v->stopped != GATE_NONE) {
+        p->rejected[v->stopped]++;
+        report->rejected[v->stopped]++;
+    }
+    if (v->recalled)
+        report->recalled_by[v->by]++;
+    report->let_through += v->let_through;
+    report->estimated += v->estimated;
+    report->reckoned += v->reckoned;
+    report->reckoned_faster += v->reckoned_faster;
+    report->reckoned_slower += v->reckoned_slower;
+    report->audited += v->audited;
+    report->missed += v->missed;
+    report->filtered += v->filtered;
+    report->probed += v->probed;
+    report->regretted += v->regretted;
+    report->sketched += v->sketch == SKETCH_STOPPED;
+    report->unsketched += v->sketch == SKETCH_IGNORED;
+    report->sketch_regretted += v->sketch == SKETCH_IGNORED && v->stopped == GATE_NONE;
+    if (v->is_best) {
+        p->best_ns = v->ns;
+        p->best_error = v->error;
+    }
+}
+
+/* A worker need not know it: the child that it is like may have been committed after it asked. */
+static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
+    char words[80];
+    known_words(v->by, v->same_as, words, sizeof words);
+    records_evaluation known = {.task = c->index,
+                                .number = child,
+                                .gate = gate_name(v->seen ? GATE_SEEN : v->stopped),
+                                .reason = words,
+                                .ns = v->recalled ? v->ns : 0,
+                                .error = v->recalled ? v->error : 0};
+    return records_mark_known(c->run->records, &known, err);
+}
+
+static ev_status commit_one(course *c, ev_error *err) {
+    uint64_t child = search_committed(c->search);
+    arrival *a = &c->arrivals[child % SEARCH_LAG];
+    search_result result = {.genome = a->genome,
+                            .operators = a->operators,
+                            .stopped = a->stopped,
+                            .recalled = a->recalled,
+                            .estimated = a->estimated,
+                            .ns = a->ns,
+                            .error = a->error,
+                            .small = a->small,
+                            .filtered = a->filtered,
+                            .sketch = a->sketch};
+    for (int by = 0; by < SEARCH_HASHES; by++)
+        result.hashes[by] = a->hashes[by];
+    search_verdict verdict;
+    EV_TRY(search_commit(c->search, &result, &verdict, err));
+    if ((verdict.seen && a->stopped != GATE_SEEN) || (verdict.recalled && !a->recalled))
+        EV_TRY(mark_known(c, child, &verdict, err));
+    arrival_clear(a);
+    note_verdict(c, &verdict);
+    course_display(c, NULL);
+    return EV_OK;
+}
+
+static bool wants_more(course *c) {
+    uint64_t budget = c->run->options->evaluations;
+    if (budget > 0 && search_drawn(c->search) >= budget)
+        return false;
+    /* What earlier runs found is taken up whole before the clock counts. */
+    bool takes_up = c->replays && !c->has_gap;
+    return search_may_draw(c->search) && (takes_up || !must_stop(c));
+}
+
+static bool is_next_here(const course *c) {
+    uint64_t child = search_committed(c->search);
+    return child < search_drawn(c->search) && c->arrivals[child % SEARCH_LAG].here;
+}
+
+static ev_status search_all(course *c, ev_error *err) {
+    for (;;) {
+        while (wants_more(c))
+            EV_TRY(draw_one(c, err));
+        if (is_next_here(c)) {
+            EV_TRY(commit_one(c, err));
+            continue;
+        }
+        if (search_committed(c->search) == search_drawn(c->search))
+            return EV_OK;
+        pool_job *job = NULL;
+        EV_TRY(pool_wait(c->run->pool, WAIT_SECONDS, &job, err));
+        ev_status status = job ? arrive_new(c, job, err) : EV_OK;
+        pool_job_free(job);
+        EV_TRY(status);
+        course_display(c, NULL);
+    }
+}
+
+ev_status course_search(course *c, ev_error *err) {
+    tune_report *report = c->run->report;
+    double began = ev_clock_now(), busy = pool_timer_seconds(c->run->pool);
+    ev_status status = search_all(c, err);
+    report->search_seconds += ev_clock_now() - began;
+    report->timer_seconds += pool_timer_seconds(c->run->pool) - busy;
+    return status;
+}

@@ -1,0 +1,436 @@
+/* Makes a bundle's content from winners: plain values in one arena, which the writer takes. */
+#include "tuner/run/export.h"
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "bundle/bundle.h"
+#include "fitness/device/device.h"
+#include "kernels/task.h"
+#include "tuner/run/records.h"
+#include "tuner/run/shipped.h"
+#include "tuner/worker/variant.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FILES 64 /* a task */
+
+typedef struct export {
+    ev_arena *arena;
+    ev_error *err;
+    task **tasks;
+    bundle_kernel *kernels;
+    size_t kernel_count;
+    bundle_file *files;
+    size_t file_count, file_room;
+    size_t variants;
+}
+export;
+
+static ev_status fail_memory(export *x) {
+    return ev_fail_memory(x->err, ev_arena_bytes(x->arena));
+}
+
+/* ---- files of a task ---- */
+
+/* Copies a file into the bundle's list. */
+static ev_status add_file(export *x, const char *from, const char *to) {
+    char *data = NULL;
+    size_t bytes = 0;
+    if (x->file_count == x->file_room)
+        return ev_fail(x->err, EV_BAD, "%s: a task of more than %d files cannot be bundled", from,
+                       MOST_FILES);
+    for (size_t i = 0; i < x->file_count; i++) {
+        if (strcmp(x->files[i].path, to) == 0)
+            return EV_OK; /* two starts share a source */
+    }
+    EV_TRY(ev_file_read(from, &data, &bytes, x->err));
+    char *kept = ev_arena_strndup(x->arena, data, bytes);
+    free(data);
+    if (kept == NULL)
+        return fail_memory(x);
+    x->files[x->file_count++] = (bundle_file){to, kept, bytes};
+    return EV_OK;
+}
+
+/* "tasks/KERNEL/NAME" */
+static const char *place_of(export *x, const task *t, const char *name) {
+    return ev_arena_printf(x->arena, "tasks/%s/%s", t->name, name);
+}
+
+/* A file that the task names lies in its folder; its name there. */
+static ev_status name_in_folder(export *x, const task *t, const char *path, const char **out) {
+    size_t length = strlen(t->folder);
+    const char *name = path + length;
+    bool inside =
+        strncmp(path, t->folder, length) == 0 && (name[0] == '/' || path[length - 1] == '/');
+    while (inside && *name == '/')
+        name++;
+    if (!inside || *name == '\0' || strncmp(name, "../", 3) == 0 || strstr(name, "/../") != NULL)
+        return ev_fail(x->err, EV_BAD,
+                       "task %s: %s lies outside the task's folder %s; move it in to bundle it",
+                       t->name, path, t->folder);
+    *out = name;
+    return EV_OK;
+}
+
+static ev_status add_named(export *x, const task *t, const char *path) {
+    const char *name = NULL;
+    EV_TRY(name_in_folder(x, t, path, &name));
+    const char *to = place_of(x, t, name);
+    return to != NULL ? add_file(x, path, to) : fail_memory(x);
+}
+
+static bool is_header(const char *name) {
+    static const char *const endings[] = {".h", ".cuh", ".inc"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
+        if (strcmp(dot, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Headers beside the sources may be included by them. */
+static ev_status add_headers(export *x, const task *t, const char *folder) {
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return ev_fail(x->err, EV_BAD, "cannot read the folder %s", folder);
+    ev_status status = EV_OK;
+    for (struct dirent *e = readdir(dir); e != NULL && status == EV_OK; e = readdir(dir)) {
+        if (!is_header(e->d_name))
+            continue;
+        const char *from = ev_arena_printf(x->arena, "%s/%s", folder, e->d_name);
+        const char *to = place_of(x, t, e->d_name);
+        status = from != NULL && to != NULL ? add_file(x, from, to) : fail_memory(x);
+    }
+    (void)closedir(dir);
+    return status;
+}
+
+/* The header of all kernels comes from Evoke; beside the source, it is found first. */
+static ev_status add_kernel_header(export *x, const task *t) {
+    char *home = ev_path_home();
+    if (home == NULL)
+        return ev_fail(x->err, EV_BAD, "the folder kernels/ was not found; set EVOKE_HOME");
+    const char *folder = ev_arena_printf(x->arena, "%s/kernels/include", home);
+    free(home);
+    return folder != NULL ? add_headers(x, t, folder) : fail_memory(x);
+}
+
+static ev_status add_task_files(export *x, const task *t) {
+    x->file_room = x->file_count + MOST_FILES;
+    const char *task_place = place_of(x, t, "task.json");
+    if (task_place == NULL)
+        return fail_memory(x);
+    EV_TRY(add_file(x, t->path, task_place));
+    for (size_t i = 0; i < t->start_count; i++)
+        EV_TRY(add_named(x, t, t->starts[i].source));
+    if (t->oracle_kind == TASK_ORACLE_SOURCE)
+        EV_TRY(add_named(x, t, t->oracle_name));
+    EV_TRY(add_headers(x, t, t->folder));
+    return add_kernel_header(x, t);
+}
+
+/* ---- values of a task ---- */
+
+static const bundle_number *numbers_of(export *x, const expr_name *names, size_t count) {
+    bundle_number *out = EV_NEW_ARRAY(x->arena, bundle_number, count + 1);
+    for (size_t i = 0; out != NULL && i < count; i++)
+        out[i] = (bundle_number){ev_arena_strdup(x->arena, names[i].name), names[i].value.is_real,
+                                 names[i].value.real};
+    return out;
+}
+
+static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
+    bundle_argument *all = EV_NEW_ARRAY(x->arena, bundle_argument, t->argument_count + 1);
+    if (all == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->argument_count; i++) {
+        const task_argument *a = &t->arguments[i];
+        const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
+        all[i] = (bundle_argument){a->name, task_argument_kind_name(a->kind), ev_type_name(a->type),
+                                   expression != NULL ? expression : a->name};
+    }
+    out->arguments = all;
+    out->argument_count = t->argument_count;
+    return EV_OK;
+}
+
+/* ---- what was found out about a winner ---- */
+
+/* The row of the run's table at a case; NULL: none. */
+static const json_t *row_at(const json_t *rows, const char *case_name) {
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (strcmp(ev_json_text(row, "case", ""), case_name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static const score_case *score_at(const score *s, const char *case_name) {
+    for (size_t i = 0; i < s->case_count; i++) {
+        if (strcmp(s->cases[i].name, case_name) == 0)
+            return &s->cases[i];
+    }
+    return NULL;
+}
+
+static ev_status add_case(export *x, const task_case *from, const score_case *found,
+                          const json_t *row, bundle_case *out) {
+    *out = (bundle_case){.name = from->name,
+                         .split = corpus_split_name(from->split),
+                         .shape = numbers_of(x, from->shape, from->shape_count),
+                         .shape_count = from->shape_count,
+                         .error = -1};
+    if (found != NULL) {
+        out->ns = found->ns;
+        out->low_ns = found->low_ns;
+        out->high_ns = found->high_ns;
+        out->error = found->error;
+    }
+    if (row != NULL)
+        out->baseline_ns = ev_json_number(row, "baseline_ns", 0);
+    return out->shape != NULL ? EV_OK : fail_memory(x);
+}
+
+/* A promoted variant has passed the search's cases, and those that its score names. */
+static ev_status set_cases(export *x, const task *t, const records_winner *w, bundle_variant *out) {
+    ev_json *score_doc = NULL, *rows_doc = NULL;
+    bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
+    score *s = EV_NEW(x->arena, score);
+    if (cases == NULL || s == NULL)
+        return fail_memory(x);
+    EV_TRY(ev_json_parse(w->score, "score of a winner", &score_doc, x->err));
+    ev_status status = score_from_json(score_doc->root, s, x->err);
+    if (status == EV_OK)
+        status = ev_json_parse(w->rows, "rows of a winner", &rows_doc, x->err);
+    for (size_t i = 0; i < t->case_count && status == EV_OK; i++) {
+        const task_case *c = &t->cases[i];
+        const score_case *found = score_at(s, c->name);
+        if (c->split == CORPUS_SEARCH || found != NULL)
+            status =
+                add_case(x, c, found, row_at(rows_doc->root, c->name), &cases[out->case_count++]);
+    }
+    ev_json_free(score_doc);
+    ev_json_free(rows_doc);
+    out->cases = cases;
+    out->error = s->error;
+    return status;
+}
+
+/* The baseline agrees with its oracle on every case, or there would have been no run. */
+static ev_status set_baseline_cases(export *x, const task *t, const records_winner *w,
+                                    bundle_variant *out) {
+    ev_json *rows = NULL;
+    bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
+    if (cases == NULL)
+        return fail_memory(x);
+    EV_TRY(ev_json_parse(w->rows, "rows of a winner", &rows, x->err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < t->case_count && status == EV_OK; i++) {
+        const json_t *row = row_at(rows->root, t->cases[i].name);
+        status = add_case(x, &t->cases[i], NULL, row, &cases[i]);
+        cases[i].ns = cases[i].low_ns = cases[i].high_ns = cases[i].baseline_ns;
+    }
+    ev_json_free(rows);
+    out->cases = cases;
+    out->case_count = t->case_count;
+    return status;
+}
+
+/* The lines of a text, without empty ones. */
+static ev_status set_edits(export *x, const char *text, bundle_variant *out) {
+    size_t most = 1;
+    for (const char *c = text; *c != '\0'; c++)
+        most += *c == '\n';
+    const char **lines = EV_NEW_ARRAY(x->arena, const char *, most);
+    if (lines == NULL)
+        return fail_memory(x);
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (length > 0)
+            lines[out->edit_count++] = ev_arena_strndup(x->arena, text, length);
+        text += length + (text[length] == '\n');
+    }
+    out->edits = lines;
+    return EV_OK;
+}
+
+/* ---- the device ---- */
+
+static ev_status set_resources(export *x, device *d, bundle_variant *out) {
+    device_kernel *kernel = NULL;
+    EV_TRY(device_load(d, out->ptx, out->ptx_bytes, out->entry, &kernel, x->err));
+    device_resources r = device_kernel_resources(kernel);
+    out->registers = r.registers;
+    out->shared_bytes = r.shared_bytes;
+    out->local_bytes = r.local_bytes;
+    out->max_threads = r.max_threads;
+    device_unload(kernel);
+    return EV_OK;
+}
+
+/* ---- variants ---- */
+
+static ev_status set_common(export *x, const task *t, const records_winner *w, device *d,
+                            bundle_variant *out) {
+    out->ptx = ev_arena_strdup(x->arena, out->ptx);
+    out->entry = ev_arena_strdup(x->arena, out->entry);
+    out->genome = ev_arena_strdup(x->arena, out->genome);
+    out->genome_sha256 = ev_arena_strdup(x->arena, out->genome_sha256);
+    out->versions = ev_arena_strdup(x->arena, w->versions);
+    out->gpu_name = ev_arena_strdup(x->arena, w->gpu_name);
+    if (ev_arena_failed(x->arena))
+        return fail_memory(x);
+    out->ptx_bytes = strlen(out->ptx);
+    out->sm = w->sm;
+    out->seed = w->seed;
+    out->modelled = device_properties_of(d)->modelled;
+    out->tolerance = t->tolerance.relative_l2;
+    char gpu_id[SHIPPED_GPU_BYTES];
+    EV_TRY(shipped_gpu_id(d, gpu_id, x->err));
+    out->gpu_id = ev_arena_strdup(x->arena, gpu_id);
+    return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
+}
+
+static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
+                              bundle_variant *out) {
+    const task_start *start = task_find_start(t, w->start);
+    if (start == NULL)
+        return ev_fail(x->err, EV_BAD, "task %s has no start '%s'", t->name, w->start);
+    *out = (bundle_variant){.ptx = w->ptx,
+                            .entry = w->entry,
+                            .start = start->name,
+                            .genome = w->genome,
+                            .genome_sha256 = w->genome_sha256};
+    EV_TRY(set_common(x, t, w, d, out));
+    EV_TRY(set_cases(x, t, w, out));
+    EV_TRY(set_edits(x, w->edits, out));
+    ir_genome *genome = NULL;
+    EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
+    ev_status status = shipped_launch(x->arena, start, genome, &out->launch, x->err);
+    ir_genome_free(genome);
+    return status;
+}
+
+static ev_status make_baseline(export *x, const task *t, const records_winner *w, device *d,
+                               bundle_variant *out) {
+    ir_genome *genome = ir_genome_new(t->starts[0].name);
+    json_t *json = genome != NULL ? ir_genome_to_json(genome) : NULL;
+    char *text = json != NULL ? ev_json_print(json, true) : NULL;
+    ev_sha256 sha256 = {0};
+    if (genome != NULL)
+        sha256 = ir_genome_sha256(genome);
+    *out = (bundle_variant){.ptx = w->baseline_ptx,
+                            .entry = w->baseline_entry,
+                            .start = t->starts[0].name,
+                            .genome = text,
+                            .genome_sha256 = sha256.hex};
+    ev_status status = text != NULL ? set_common(x, t, w, d, out) : fail_memory(x);
+    free(text);
+    json_decref(json);
+    ir_genome_free(genome);
+    EV_TRY(status);
+    EV_TRY(set_baseline_cases(x, t, w, out));
+    return shipped_launch(x->arena, &t->starts[0], NULL, &out->launch, x->err);
+}
+
+static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,
+                               bundle_kernel *out) {
+    bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
+    bundle_variant *variant = EV_NEW(x->arena, bundle_variant);
+    if (baseline == NULL || variant == NULL)
+        return fail_memory(x);
+    EV_TRY(make_baseline(x, t, w, d, baseline));
+    out->baselines = baseline;
+    out->baseline_count = 1;
+    if (!w->promoted)
+        return EV_OK;
+    EV_TRY(make_variant(x, t, w, d, variant));
+    out->variants = variant;
+    out->variant_count = 1;
+    x->variants++;
+    return EV_OK;
+}
+
+/* ---- kernels ---- */
+
+static ev_status make_kernel(export *x, const task *t, const records_winner *w,
+                             bundle_kernel *out) {
+    *out = (bundle_kernel){.name = t->name,
+                           .family = t->family,
+                           .doc = t->doc,
+                           .task = place_of(x, t, "task.json"),
+                           .task_sha256 = t->sha256.hex};
+    EV_TRY(set_arguments(x, t, out));
+    EV_TRY(add_task_files(x, t));
+    device *d = NULL;
+    EV_TRY(device_open(w->device, &d, x->err));
+    ev_status status = make_variants(x, t, w, d, out);
+    device_close(d);
+    return status;
+}
+
+static ev_status add_winner(export *x, const records_winner *w) {
+    task *t = NULL;
+    for (size_t i = 0; i < x->kernel_count; i++) {
+        if (strcmp(x->kernels[i].name, w->kernel) == 0)
+            return ev_fail(x->err, EV_BAD, "the records hold two kernels named '%s'; rename one",
+                           w->kernel);
+    }
+    EV_TRY(task_open(w->task_path, &t, x->err));
+    x->tasks[x->kernel_count++] = t; /* freed with the rest from here on */
+    if (strcmp(t->sha256.hex, w->task_sha256) != 0)
+        return ev_fail(x->err, EV_BAD, "%s has changed since its run; tune it again", t->path);
+    return make_kernel(x, t, w, &x->kernels[x->kernel_count - 1]);
+}
+
+static ev_status write_winners(export *x, const records_winner *winners, size_t count,
+                               const char *bundle_path) {
+    x->tasks = EV_NEW_ARRAY(x->arena, task *, count + 1);
+    x->kernels = EV_NEW_ARRAY(x->arena, bundle_kernel, count + 1);
+    x->files = EV_NEW_ARRAY(x->arena, bundle_file, count * MOST_FILES + 1);
+    if (x->tasks == NULL || x->kernels == NULL || x->files == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < count; i++)
+        EV_TRY(add_winner(x, &winners[i]));
+    bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
+    return bundle_write(bundle_path, &content, x->err);
+}
+
+static ev_status export_winners(const records_winner *winners, size_t count,
+                                const char *bundle_path, export_summary *out, ev_error *err) {
+    export x = {.arena = ev_arena_new(), .err = err};
+    if (x.arena == NULL)
+        return ev_fail_memory(err, 1);
+    ev_status status = write_winners(&x, winners, count, bundle_path);
+    for (size_t i = 0; i < x.kernel_count; i++)
+        task_free(x.tasks[i]);
+    ev_arena_free(x.arena);
+    *out = (export_summary){x.kernel_count, x.variants};
+    return status;
+}
+
+ev_status export_bundle(const char *records_path, const char *bundle_path, export_summary *out,
+                        ev_error *err) {
+    records *r = NULL;
+    records_winner *winners = NULL;
+    size_t count = 0;
+    EV_TRY(bundle_check_target(bundle_path, err));
+    EV_TRY(records_open_read(records_path, &r, err));
+    ev_status status = records_winners(r, &winners, &count, err);
+    records_close(r);
+    EV_TRY(status);
+    if (count == 0)
+        status = ev_fail(err, EV_BAD,
+                         "%s holds no finished task; go on with evoke tune --records %s --resume",
+                         records_path, records_path);
+    else
+        status = export_winners(winners, count, bundle_path, out, err);
+    records_winners_free(winners, count);
+    return status;
+}

@@ -1,0 +1,316 @@
+/* Finish: after the search: promotes the best, minimises it, writes the winner.
+ *
+ * The unmodified starts go through gate 6 first: what the search found has to be faster than the
+ * best of them on the held-out cases too, or it was fitted to the search's shapes.
+ *
+ * A candidate goes through gate 6 as it is, and only one that passes is minimised
+ * (finish_minimise.c).
+ *
+ * A candidate that fails gate 6 stays in the records with the reason. Where it is wrong, that is
+ * mostly one edit that cheats where the search does not look, and much of the archive may hold it:
+ * the edit is looked for, and this candidate and all that hold it are tried without it. So it is
+ * with an edit that costs more on the held-out cases than all others gain. */
+#include "tuner/run/finish_inside.h"
+
+#include "base/json.h"
+#include "tuner/run/blame.h"
+#include "tuner/run/shares.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLAME_BUDGET 24 /* promotions to find the wrong edits of one candidate */
+#define MOST_PARTS 24   /* edits of a slow genome that are left out one by one */
+#define MOST_PARTED 2   /* slow genomes that this is done with */
+
+/* ---- what failed ---- */
+
+static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error *err) {
+    const finish *f = context;
+    verdict v = SLOW;
+    double ns = 0;
+    EV_TRY(finish_promote(context, genome, 0, &v, &ns, err));
+    *wrong = v == WRONG || ns > f->slow_ns;
+    return EV_OK;
+}
+
+static ev_status add_scored(finish *f, json_t *genome, ev_error *err) {
+    double ns = 0;
+    EV_TRY(finish_score(f, &genome, 1, &ns, err));
+    (void)finish_add(f, genome, ns, false);
+    return EV_OK;
+}
+
+/* What is left without the edits to blame may pass. */
+static ev_status blame(finish *f, const json_t *genome, blame_test *test, ev_error *err) {
+    blame_request request = {.genome = genome, .budget = BLAME_BUDGET, .test = test, .context = f};
+    blame_result found;
+    EV_TRY(blame_find(&request, &found, err));
+    ev_status status =
+        json_array_extend(f->wrong, found.wrong) == 0 ? EV_OK : ev_fail_memory(err, 0);
+    if (status == EV_OK && found.rest)
+        status = add_scored(f, found.rest, err);
+    blame_clear(&found);
+    return status;
+}
+
+/* Each of the edits may be the one to do without. */
+static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
+    json_t *parts[MOST_PARTS];
+    double ns[MOST_PARTS] = {0};
+    size_t edits = genome_edit_count(genome), count = 0;
+    ev_status status = EV_OK;
+    for (; edits <= MOST_PARTS && count < edits && status == EV_OK; count++) {
+        parts[count] = genome_without(genome, count, count + 1);
+        if (!parts[count])
+            status = ev_fail_memory(err, 0);
+    }
+    if (status == EV_OK && count > 0)
+        status = finish_score(f, parts, count, ns, err);
+    for (size_t i = 0; i < count; i++) {
+        if (status == EV_OK)
+            (void)finish_add(f, parts[i], ns[i], true);
+        json_decref(parts[i]);
+    }
+    return status;
+}
+
+/* Where it is slower on the held-out cases than its base without any edit, an edit is to blame: it
+ * pays at the search's shapes alone. */
+static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out, ev_error *err) {
+    verdict v = SLOW;
+    double ns = 0;
+    json_t *base = genome_part(e->genome, 0, 0);
+    ev_status status = base ? finish_promote(f, base, 0, &v, &ns, err) : ev_fail_memory(err, 0);
+    if (status == EV_OK && v == PROMOTED)
+        status = add_scored(f, base, err);
+    json_decref(base);
+    EV_TRY(status);
+    f->slow_ns = ns * (1 + FITNESS_LEAST_GAIN);
+    if (ns > 0 && held_out > f->slow_ns)
+        return blame(f, e->genome, is_slower, err);
+    if (e->is_part || f->parted == MOST_PARTED)
+        return EV_OK;
+    f->parted++;
+    return add_parts(f, e->genome, err);
+}
+
+/* ---- candidates ---- */
+
+/* One that passed has a time of its own where the search had it from another. */
+static ev_status crown_entry(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
+    if (e->recalled)
+        EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
+    *passed = e->ns > 0 && e->ns < f->limit_ns;
+    return *passed ? finish_crown(f, e->genome, e->ns, err) : EV_OK;
+}
+
+static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_error *err) {
+    verdict v = SLOW;
+    double held_out = 0;
+    EV_TRY(finish_verdict(f, e->genome, &v, &held_out, err));
+    if (v == WRONG || v == SLOW) /* its like was judged */
+        return EV_OK;
+    candidate_entry one = *e; /* the list grows */
+    EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
+    if (v == PROMOTED)
+        return crown_entry(f, &one, passed, err);
+    if (v == WRONG)
+        return blame(f, one.genome, finish_is_wrong, err);
+    return learn_slow(f, &one, held_out, err);
+}
+
+/* One with a wrong edit goes back in the line without that, by the time it then has. */
+static ev_status try_candidate(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
+    json_t *rest = NULL;
+    ev_status status = EV_OK;
+    e->used = true;
+    EV_TRY(finish_strip(f, e->genome, &rest, err));
+    if (rest && genome_edit_count(rest) < genome_edit_count(e->genome))
+        status = add_scored(f, rest, err);
+    else if (rest)
+        status = promote(f, e, passed, err);
+    json_decref(rest);
+    return status;
+}
+
+/* A stop that came after the search ends the trying as well. */
+static bool is_stopped(finish *f) {
+    const tune_options *o = f->c->run->options;
+    if (!f->c->run->stopped && o->stop && *o->stop) {
+        f->c->run->stopped = true;
+        f->c->cut_short = true;
+    }
+    return f->c->cut_short;
+}
+
+/* Trials after a search: a fixed number and a share of its own evaluations. */
+static bool may_try_more(finish *f) {
+    uint64_t most = 2ul * FINISH_MINIMISE_BUDGET + search_committed(f->c->search) / 4;
+    return finish_may_promote(f, false) && f->c->minimised < most && !is_stopped(f);
+}
+
+/* A time that was measured may have been luck, and the best of many the more so: only who is still
+ * the best when measured again has its turn. */
+static ev_status measure_again(finish *f, candidate_entry *e, ev_error *err) {
+    trial again;
+    e->confirmed = true;
+    EV_TRY(course_score(f->c, &e->genome, 1, &again, err));
+    e->used = !again.passed || again.ns >= f->limit_ns;
+    e->ns = again.ns;
+    return EV_OK;
+}
+
+/* Where there is no time to try more: what passed while edits were looked for is taken. */
+static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
+    candidate_entry *e = NULL;
+    while (!*passed && (e = finish_next(f)) != NULL) {
+        verdict v = SLOW;
+        double held_out = 0;
+        e->used = true;
+        EV_TRY(finish_verdict(f, e->genome, &v, &held_out, err));
+        if (v == PROMOTED)
+            EV_TRY(promote(f, e, passed, err));
+    }
+    return EV_OK;
+}
+
+static ev_status try_candidates(finish *f, ev_error *err) {
+    const search_best *best = NULL;
+    size_t count = search_archive(f->c->search, &best);
+    bool passed = false;
+    for (size_t i = 0; i < count; i++) {
+        candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
+        if (e)
+            e->recalled = best[i].recalled;
+    }
+    while (!passed && may_try_more(f)) {
+        candidate_entry *e = finish_next(f);
+        if (!e)
+            return EV_OK;
+        if (finish_is_measured(f) && !e->confirmed)
+            EV_TRY(measure_again(f, e, err));
+        else
+            EV_TRY(try_candidate(f, e, &passed, err));
+    }
+    return take_promoted(f, &passed, err);
+}
+
+/* ---- starts ---- */
+
+/* An unmodified start; the best of them on the held-out cases is the winner until one is faster. */
+static ev_status try_start(finish *f, json_t *genome, ev_error *err) {
+    verdict v = SLOW;
+    double ns = 0;
+    EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
+    if (v != PROMOTED)
+        return EV_OK;
+    if (!f->winner.genome || ns < f->winner.score.ns)
+        finish_take(f, &f->winner);
+    return finish_refuse(f, genome, ns, err); /* not to be tried again */
+}
+
+/* The task's first start is the baseline itself, and one that does not pass the search's gates is
+ * no use. */
+static ev_status try_starts(finish *f, ev_error *err) {
+    for (size_t i = 0; i < f->c->start_count; i++) {
+        if (f->c->starts[i].start == &f->c->t->starts[0] || search_start_ns(f->c->search, i) <= 0)
+            continue;
+        json_t *genome = NULL;
+        EV_TRY(winner_start_genome(f->c->starts[i].start, &genome, err));
+        ev_status status = try_start(f, genome, err);
+        json_decref(genome);
+        EV_TRY(status);
+    }
+    f->limit_ns = f->c->baseline_ns;
+    if (f->winner.genome) {
+        f->bar =
+            (fitness_bar){.ns = f->winner.score.ns, .baseline_ns = f->winner.score.baseline_ns};
+        f->limit_ns = finish_reference(f, f->winner.genome) * (1 - FITNESS_LEAST_GAIN);
+    }
+    return EV_OK;
+}
+
+/* Nothing is better: the winner is the baseline, not promoted. */
+static ev_status keep_baseline(finish *f, ev_error *err) {
+    EV_TRY(winner_start_genome(&f->c->t->starts[0], &f->winner.genome, err));
+    EV_TRY(course_do(f->c, MESSAGE_CHECK, f->winner.genome, &f->winner.job, err));
+    if (!f->winner.job->reply)
+        return ev_fail(err, EV_BAD, "the baseline of the task %s cannot be built again: %s",
+                       f->c->t->name, f->winner.job->reason);
+    return EV_OK;
+}
+
+static ev_status find_winner(finish *f, ev_error *err) {
+    f->wrong = json_array();
+    f->scored = json_object();
+    f->judged = json_object();
+    f->held_out = json_object();
+    if (!f->wrong || !f->scored || !f->judged || !f->held_out)
+        return ev_fail_memory(err, 0);
+    EV_TRY(try_starts(f, err));
+    EV_TRY(try_candidates(f, err));
+    return f->winner.genome ? EV_OK : keep_baseline(f, err);
+}
+
+/* What each of the winner's edits and macros is worth. */
+static ev_status tell_shares(finish *f, ev_error *err) {
+    minimise_request request = {.genome = f->winner.genome,
+                                .ns = f->winner_ns,
+                                .reference_ns = finish_reference(f, f->winner.genome),
+                                .score = finish_score,
+                                .context = f};
+    json_t *shares = NULL;
+    EV_TRY(shares_measure(&request, &shares, err));
+    const char *words = ev_json_text(f->winner.job->reply, "words", "");
+    ev_status status = shares_tell(shares, f->winner.genome, words, &f->winner.words, err);
+    json_decref(shares);
+    return status;
+}
+
+/* What gate 6 refused, by the kind of its reason; each stands in the records. */
+static void tell_refused(const finish *f) {
+    char note[TALLY_TEXT + 64];
+    for (size_t i = 0; i < f->refused.kind_count; i++) {
+        const tally_kind *kind = &f->refused.kinds[i];
+        if (kind->count == 1)
+            snprintf(note, sizeof note, "not promoted: %s", kind->first);
+        else
+            snprintf(note, sizeof note, "not promoted, %" PRIu64 " alike: %s", kind->count,
+                     kind->first);
+        course_display(f->c, note);
+    }
+    if (f->refused.others == 0)
+        return;
+    snprintf(note, sizeof note, "not promoted, for other reasons: %" PRIu64, f->refused.others);
+    course_display(f->c, note);
+}
+
+ev_status course_finish(course *c, ev_error *err) {
+    finish *f = calloc(1, sizeof *f);
+    if (!f)
+        return ev_fail_memory(err, sizeof *f);
+    f->c = c;
+    course_display(c, "promoting and minimising");
+    ev_status status = find_winner(f, err);
+    tell_refused(f);
+    if (status == EV_OK && f->winner_ns > 0)
+        status = tell_shares(f, err);
+    if (status == EV_OK)
+        status = winner_write(c, &f->winner, err);
+    for (size_t i = 0; i < f->candidate_count; i++)
+        json_decref(f->candidates[i].genome);
+    for (size_t i = 0; i < f->transfer_count; i++)
+        json_decref(f->transfers[i].genome);
+    json_decref(f->wrong);
+    json_decref(f->scored);
+    json_decref(f->judged);
+    json_decref(f->held_out);
+    finish_clear_winner(&f->kept);
+    finish_clear_winner(&f->winner);
+    free(f);
+    return status;
+}

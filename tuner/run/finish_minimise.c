@@ -1,0 +1,153 @@
+/* Finish, minimising: the winner with as few of its edits as keep its gain.
+ *
+ * A gate is dozens of trials cheaper than minimising, so only what passed gate 6 is minimised, and
+ * what is left goes through gate 6 again, with its gain on the held-out cases to keep as well. What
+ * is minimised by its time on the search's cases alone mostly stands. Where it does not, some of
+ * the edits that it lost pay on the held-out cases: the fewest of them are looked for that do. */
+#include "tuner/run/finish_inside.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_GAIN 0.98    /* share of a gain that minimising has to keep */
+#define KEEP_MEASURED 0.9 /* of a gain on the held-out cases, where times are measured */
+
+bool finish_is_measured(const finish *f) {
+    return look_is_gpu(f->c->run->options->device);
+}
+
+/* ---- the gain on the held-out cases ---- */
+
+/* Held-out time that an unmodified start has; the baseline where none is faster. */
+static double held_out_reference(const finish *f) {
+    if (f->bar.ns > 0)
+        return f->bar.ns;
+    return f->winner.score.baseline_ns > 0 ? f->winner.score.baseline_ns
+                                           : course_baseline_mean(f->c, CORPUS_HELD_OUT);
+}
+
+static bool keeps_gain(const finish *f, double held_out) {
+    double keep = finish_is_measured(f) ? KEEP_MEASURED : KEEP_GAIN;
+    double reference = held_out_reference(f), gain = reference - f->winner.score.ns;
+    return held_out > 0 && held_out <= reference - keep * gain;
+}
+
+/* The geometric mean of the times of a `check` reply; 0: a case failed. */
+static double mean_of_check(const pool_job *job) {
+    const json_t *list = job->reply ? json_object_get(job->reply, "cases") : NULL;
+    double logs = 0;
+    size_t at = 0;
+    const json_t *row = NULL;
+    json_array_foreach(list, at, row) {
+        double ns = ev_json_number(row, "ns", 0);
+        if (!ev_json_flag(row, "ok", false) || ns <= 0)
+            return 0;
+        logs += log(ns);
+    }
+    return at > 0 ? exp(logs / (double)at) : 0;
+}
+
+/* Its time on the held-out cases alone, once for a genome. */
+static ev_status look_at_held_out(finish *f, json_t *genome, double *ns, ev_error *err) {
+    char *key = ev_json_print(genome, true);
+    if (!key)
+        return ev_fail_memory(err, 0);
+    const json_t *known = json_object_get(f->held_out, key);
+    *ns = json_number_value(known);
+    pool_job *job = NULL;
+    ev_status status = known ? EV_OK : course_do(f->c, MESSAGE_CHECK, genome, &job, err);
+    if (status == EV_OK && !known) {
+        *ns = mean_of_check(job);
+        if (json_object_set_new(f->held_out, key, json_real(*ns)) != 0)
+            status = ev_fail_memory(err, 0);
+    }
+    pool_job_free(job);
+    free(key);
+    return status;
+}
+
+/* ---- what may stand ---- */
+
+static ev_status pays_held_out(void *context, json_t *genome, bool *good, ev_error *err) {
+    finish *f = context;
+    double ns = 0;
+    EV_TRY(look_at_held_out(f, genome, &ns, err));
+    *good = keeps_gain(f, ns);
+    return EV_OK;
+}
+
+/* Gate 6. */
+static ev_status stands(void *context, json_t *genome, bool *good, ev_error *err) {
+    finish *f = context;
+    verdict v = SLOW;
+    double ns = 0;
+    *good = false;
+    if (!finish_may_promote(f, true))
+        return EV_OK;
+    EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
+    *good = v == PROMOTED && keeps_gain(f, ns);
+    return EV_OK;
+}
+
+/* ---- minimising ---- */
+
+/* What is to be minimised, and how. */
+typedef struct shrinking {
+    json_t *genome; /* borrowed */
+    double ns;
+    minimise_confirm *confirm;
+    const json_t *core; /* borrowed */
+} shrinking;
+
+/* *small: as minimise_genome's `out`. *done: it stands so, or is as small as it gets. */
+static ev_status shrink(finish *f, const shrinking *s, json_t **small, bool *done, ev_error *err) {
+    double small_ns = 0;
+    minimise_request request = {.genome = s->genome,
+                                .ns = s->ns,
+                                .reference_ns = finish_reference(f, s->genome),
+                                .keep = KEEP_GAIN,
+                                .budget = FINISH_MINIMISE_BUDGET,
+                                .score = finish_score,
+                                .confirm = s->confirm,
+                                .core = s->core,
+                                .context = f};
+    EV_TRY(minimise_genome(&request, small, &small_ns, err));
+    bool smaller = genome_edit_count(*small) < genome_edit_count(s->genome), good = false;
+    ev_status status = smaller ? stands(f, *small, &good, err) : EV_OK;
+    if (status == EV_OK && good) {
+        finish_take(f, &f->winner);
+        f->winner_ns = small_ns;
+    }
+    *done = !smaller || good;
+    return status;
+}
+
+/* Where neither what is minimised by its time nor what pays on the held-out cases too stands, every
+ * step has to. */
+static ev_status shrink_winner(finish *f, json_t *genome, double ns, ev_error *err) {
+    json_t *small = NULL, *larger = NULL, *sure = NULL;
+    bool done = false;
+    shrinking by = {genome, ns, NULL, NULL};
+    ev_status status = shrink(f, &by, &small, &done, err);
+    if (status == EV_OK && !done) {
+        by = (shrinking){genome, ns, pays_held_out, small};
+        status = shrink(f, &by, &larger, &done, err);
+    }
+    if (status == EV_OK && !done) {
+        by = (shrinking){genome, ns, stands, NULL};
+        status = shrink(f, &by, &sure, &done, err);
+    }
+    json_decref(small);
+    json_decref(larger);
+    json_decref(sure);
+    return status;
+}
+
+ev_status finish_crown(finish *f, json_t *genome, double ns, ev_error *err) {
+    finish_take(f, &f->winner);
+    f->winner_ns = ns;
+    return f->c->cut_short ? EV_OK : shrink_winner(f, genome, ns, err);
+}

@@ -1,0 +1,91 @@
+/* Rows: the final table's rows as JSON, in records and bundles, and back. */
+#include "tuner/run/tune_inside.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static json_t *fronts_json(const tune_row *r) {
+    return json_pack("{s:{s:i,s:f},s:{s:i,s:f,s:f}}", "exact", "variants", (int)r->exact_count,
+                     "speedup", r->exact_speedup, "tolerant", "variants", (int)r->tolerant_count,
+                     "speedup", r->tolerant_speedup, "error", r->tolerant_error);
+}
+
+static void fronts_from_json(tune_row *r, const json_t *json) {
+    const json_t *exact = json_object_get(json, "exact");
+    const json_t *tolerant = json_object_get(json, "tolerant");
+    r->exact_count = (unsigned)ev_json_integer(exact, "variants", 0);
+    r->exact_speedup = ev_json_number(exact, "speedup", 0);
+    r->tolerant_count = (unsigned)ev_json_integer(tolerant, "variants", 0);
+    r->tolerant_speedup = ev_json_number(tolerant, "speedup", 0);
+    r->tolerant_error = ev_json_number(tolerant, "error", 0);
+}
+
+json_t *rows_to_json(const tune_row *rows, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < count; i++) {
+        const tune_row *r = &rows[i];
+        json_t *row =
+            json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:b,s:s,s:s}", "kernel",
+                      r->kernel, "start", r->start, "case", r->at, "device", r->device, "time_kind",
+                      r->modelled ? "modelled" : "measured", "baseline_ns", r->baseline_ns,
+                      "hand_ns", r->hand_ns, "best_ns", r->best_ns, "speedup", r->speedup, "error",
+                      r->error, "tolerance", r->tolerance, "promoted", r->promoted, "genome_sha256",
+                      r->genome_sha256, "ptx_sha256", r->ptx_sha256);
+        (void)json_object_set_new(row, "fronts", fronts_json(r)); /* NULL shows below */
+        if (json_array_append_new(list, row) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) {
+    size_t count = report->row_count + 1;
+    tune_row *rows = realloc(report->rows, count * sizeof *rows);
+    if (!rows)
+        return ev_fail_memory(err, count * sizeof *rows);
+    rows[report->row_count] = *row;
+    report->rows = rows;
+    report->row_count = count;
+    return EV_OK;
+}
+
+#define COPY_TEXT(to, json, key) snprintf(to, sizeof(to), "%s", ev_json_text(json, key, ""))
+
+static tune_row row_from_json(const json_t *json) {
+    tune_row r = {
+        .baseline_ns = ev_json_number(json, "baseline_ns", 0),
+        .hand_ns = ev_json_number(json, "hand_ns", 0),
+        .best_ns = ev_json_number(json, "best_ns", 0),
+        .speedup = ev_json_number(json, "speedup", 0),
+        .error = ev_json_number(json, "error", 0),
+        .tolerance = ev_json_number(json, "tolerance", 0),
+        .promoted = ev_json_flag(json, "promoted", false),
+    };
+    char kind[16];
+    COPY_TEXT(kind, json, "time_kind");
+    r.modelled = kind[0] == 'm' && kind[1] == 'o';
+    COPY_TEXT(r.kernel, json, "kernel");
+    COPY_TEXT(r.start, json, "start");
+    COPY_TEXT(r.at, json, "case");
+    COPY_TEXT(r.device, json, "device");
+    COPY_TEXT(r.genome_sha256, json, "genome_sha256");
+    COPY_TEXT(r.ptx_sha256, json, "ptx_sha256");
+    fronts_from_json(&r, json_object_get(json, "fronts"));
+    return r;
+}
+
+ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) {
+    ev_json *doc = NULL;
+    EV_TRY(ev_json_parse(text, "rows of a winner", &doc, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; status == EV_OK && i < json_array_size(doc->root); i++) {
+        tune_row row = row_from_json(json_array_get(doc->root, i));
+        status = rows_append(report, &row, err);
+    }
+    ev_json_free(doc);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* Shares: leaves out each edit, each macro and each pair of edits of a winner, and scores the rest.
+ */
+#include "tuner/run/shares.h"
+
+#include "base/str.h"
+#include "tuner/search/genomes.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_DEPENDENCE 0.15 /* of the gain: what does not add up by less is not told */
+
+/* One genome with something left out. */
+typedef struct part {
+    json_t *genome;
+    size_t edits[2]; /* SIZE_MAX: none */
+    const char *macro;
+} part;
+
+typedef struct parts {
+    part *list;
+    json_t **genomes;
+    double *ns;
+    size_t count, capacity;
+} parts;
+
+static bool begin(parts *p, const json_t *genome) {
+    size_t n = genome_edit_count(genome),
+           macros = json_object_size(json_object_get(genome, "macros"));
+    p->capacity = n + macros + (n <= SHARES_MOST_PAIRED ? n * n / 2 : 0) + 1;
+    p->list = calloc(p->capacity, sizeof *p->list);
+    p->genomes = calloc(p->capacity, sizeof(json_t *));
+    p->ns = calloc(p->capacity, sizeof *p->ns);
+    return p->list && p->genomes && p->ns;
+}
+
+static void end(parts *p) {
+    for (size_t i = 0; p->list && i < p->count; i++)
+        json_decref(p->list[i].genome);
+    free(p->list);
+    free(p->genomes);
+    free(p->ns);
+}
+
+/* Without the edits a and b (SIZE_MAX: none) and the macro (NULL: none). */
+static bool add(parts *p, const json_t *genome, size_t a, size_t b, const char *macro) {
+    json_t *copy = json_deep_copy(genome);
+    json_t *edits = json_object_get(copy, "edits");
+    if (!copy)
+        return false;
+    for (size_t i = genome_edit_count(genome); i-- > 0;) {
+        if (i == a || i == b)
+            (void)json_array_remove(edits, i);
+    }
+    if (macro && macro[0])
+        (void)json_object_del(json_object_get(copy, "macros"), macro);
+    p->genomes[p->count] = copy;
+    p->list[p->count++] = (part){copy, {a, b}, macro};
+    return true;
+}
+
+/* Without any edit. */
+static bool add_bare(parts *p, const json_t *genome) {
+    if (!add(p, genome, SIZE_MAX, SIZE_MAX, ""))
+        return false;
+    return json_array_clear(json_object_get(p->genomes[p->count - 1], "edits")) == 0;
+}
+
+static bool fill(parts *p, const json_t *genome) {
+    size_t n = genome_edit_count(genome);
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        ok = ok && add(p, genome, i, SIZE_MAX, NULL);
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_t *macros = json_object_get(genome, "macros");
+    json_object_foreach(macros, name, value) {
+        if (n == 0)
+            ok = ok && add(p, genome, SIZE_MAX, SIZE_MAX, name);
+    }
+    if (n > 0 && json_object_size(macros) > 0)
+        ok = ok && add_bare(p, genome);
+    for (size_t i = 0; n <= SHARES_MOST_PAIRED && i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            ok = ok && add(p, genome, i, k, NULL);
+    return ok;
+}
+
+/* ---- shares ---- */
+
+/* What is lost without a part, of the whole gain; NAN: nothing passes without it. */
+static double loss_of(const minimise_request *r, double ns) {
+    double gain = log(r->reference_ns / r->ns);
+    if (ns <= 0)
+        return NAN;
+    return gain > 0 ? log(ns / r->ns) / gain : 0;
+}
+
+static json_t *share_json(double share) {
+    return isnan(share) ? json_null() : json_real(share);
+}
+
+/* One whose part is needed for the other to pass counts as all that both are worth. */
+static bool depends(double both, double a, double b) {
+    if (isnan(a) || isnan(b))
+        return !isnan(both);
+    return isnan(both) || fabs(both - a - b) > LEAST_DEPENDENCE;
+}
+
+static json_t *tell_parts(const minimise_request *r, const parts *p) {
+    json_t *edits = json_array(), *macros = json_object(), *pairs = json_array();
+    json_t *bare = NULL;
+    for (size_t i = 0; i < p->count; i++) {
+        const part *at = &p->list[i];
+        double loss = loss_of(r, p->ns[i]);
+        if (at->macro && !at->macro[0]) {
+            bare = share_json(1 - loss);
+        } else if (at->macro) {
+            (void)json_object_set_new(macros, at->macro, share_json(loss));
+        } else if (at->edits[1] == SIZE_MAX) {
+            (void)json_array_append_new(edits, share_json(loss));
+        } else {
+            double a = loss_of(r, p->ns[at->edits[0]]), b = loss_of(r, p->ns[at->edits[1]]);
+            if (depends(loss, a, b))
+                (void)json_array_append_new(
+                    pairs, json_pack("{s:[I,I],s:o,s:o}", "edits", (json_int_t)at->edits[0],
+                                     (json_int_t)at->edits[1], "share", share_json(loss), "apart",
+                                     share_json(a + b)));
+        }
+    }
+    json_t *all = json_pack("{s:o,s:o,s:o}", "edits", edits, "macros", macros, "pairs", pairs);
+    if (bare && json_object_set_new(all, "macros_alone", bare) != 0) {
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
+ev_status shares_measure(const minimise_request *request, json_t **out, ev_error *err) {
+    parts p = {0};
+    bool ok = begin(&p, request->genome) && fill(&p, request->genome);
+    ev_status status = ok ? EV_OK : ev_fail_memory(err, p.capacity * sizeof(part));
+    if (status == EV_OK && p.count > 0)
+        status = request->score(request->context, p.genomes, p.count, p.ns, err);
+    if (status == EV_OK && !(*out = tell_parts(request, &p)))
+        status = ev_fail_memory(err, 0);
+    end(&p);
+    return status;
+}
+
+/* ---- words ---- */
+
+static void tell_share(ev_str *out, const json_t *share) {
+    if (json_is_real(share))
+        ev_str_printf(out, "%.0f %% of the gain", 100 * json_real_value(share));
+    else
+        ev_str_append(out, "nothing passes without it");
+}
+
+static void tell_pair(ev_str *out, const json_t *pair) {
+    const json_t *edits = json_object_get(pair, "edits"), *share = json_object_get(pair, "share");
+    const json_t *apart = json_object_get(pair, "apart");
+    ev_str_printf(out, "edits %d and %d depend on each other: ",
+                  1 + (int)json_integer_value(json_array_get(edits, 0)),
+                  1 + (int)json_integer_value(json_array_get(edits, 1)));
+    if (json_is_real(share) && json_is_real(apart))
+        ev_str_printf(out, "without both %.0f %% of the gain is lost, one by one %.0f %%\n",
+                      100 * json_real_value(share), 100 * json_real_value(apart));
+    else
+        ev_str_append(out, json_is_real(share) ? "one passes only beside the other\n"
+                                               : "nothing passes without both\n");
+}
+
+ev_status shares_tell(const json_t *shares, const json_t *genome, const char *words, char **out,
+                      ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    const json_t *edits = json_object_get(shares, "edits");
+    for (size_t i = 0; *words; i++) {
+        size_t length = strcspn(words, "\n");
+        ev_str_append_n(&text, words, length);
+        if (i < json_array_size(edits)) {
+            ev_str_append(&text, ": ");
+            tell_share(&text, json_array_get(edits, i));
+        }
+        ev_str_char(&text, '\n');
+        words += length + (words[length] == '\n');
+    }
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach(json_object_get(genome, "macros"), name, value) {
+        ev_str_printf(&text, "sets the macro %s to %lld", name,
+                      (long long)json_integer_value(value));
+        const json_t *share = json_object_get(json_object_get(shares, "macros"), name);
+        if (share) {
+            ev_str_append(&text, ": ");
+            tell_share(&text, share);
+        }
+        ev_str_char(&text, '\n');
+    }
+    const json_t *bare = json_object_get(shares, "macros_alone");
+    if (json_is_real(bare))
+        ev_str_printf(&text, "without any edit the macros bring %.0f %% of the gain\n",
+                      100 * json_real_value(bare));
+    size_t at = 0;
+    const json_t *pair = NULL;
+    json_array_foreach(json_object_get(shares, "pairs"), at, pair) {
+        tell_pair(&text, pair);
+    }
+    ev_status status = ev_str_status(&text, err);
+    *out = status == EV_OK ? ev_str_take(&text) : NULL;
+    ev_str_free(&text);
+    return status;
+}

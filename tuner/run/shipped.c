@@ -1,0 +1,144 @@
+/* Makes tasks, candidates, launch rules and names of GPUs from bundles, and for them. */
+#include "tuner/run/shipped.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_error *err) {
+    ev_str path = EV_STR_EMPTY;
+    task *t = NULL;
+    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    ev_status status = task_load(ev_str_text(&path), &t, err);
+    ev_str_free(&path);
+    EV_TRY(status);
+    if (strcmp(t->sha256.hex, k->task_sha256) != 0) {
+        status = ev_fail(err, EV_BAD, "the bundle %s: task %s is not the one that was tuned",
+                         bundle_path(b), t->name);
+        task_free(t);
+        return status;
+    }
+    *out = t;
+    return EV_OK;
+}
+
+/* ---- candidates ---- */
+
+void shipped_free(shipped *s) {
+    free(s->macros);
+    *s = (shipped){0};
+}
+
+static ev_status fail_macro(const task *t, const bundle_number *m, shipped *made, ev_error *err) {
+    shipped_free(made);
+    return ev_fail(err, EV_BAD, "task %s of the bundle: the macro %s cannot be %g", t->name,
+                   m->name, m->value);
+}
+
+/* Whole numbers are exact so far. */
+#define MACRO_MOST 9007199254740992.0
+
+ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_error *err) {
+    const task_start *start = task_find_start(t, v->start);
+    if (start == NULL)
+        return ev_fail(err, EV_BAD, "task %s of the bundle has no start '%s'", t->name, v->start);
+    out->macros = calloc(v->launch.macro_count + 1, sizeof *out->macros);
+    if (out->macros == NULL)
+        return ev_fail_memory(err, v->launch.macro_count * sizeof *out->macros);
+    for (size_t i = 0; i < v->launch.macro_count; i++) {
+        const bundle_number *m = &v->launch.macros[i];
+        if (!(fabs(m->value) <= MACRO_MOST))
+            return fail_macro(t, m, out, err);
+        out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
+    }
+    out->candidate = (candidate){.ptx = v->ptx,
+                                 .ptx_bytes = v->ptx_bytes,
+                                 .entry = v->entry,
+                                 .start = start,
+                                 .macros = out->macros,
+                                 .macro_count = v->launch.macro_count};
+    return EV_OK;
+}
+
+/* ---- launch rules ---- */
+
+static int64_t macro_value(const task_macro *macro, const ir_genome *genome) {
+    for (size_t i = 0; genome != NULL && i < ir_genome_macro_count(genome); i++) {
+        if (strcmp(ir_genome_macro_name(genome, i), macro->name) == 0)
+            return ir_genome_macro_value(genome, i);
+    }
+    return macro->otherwise;
+}
+
+static const char *rule_or(const char *rule, const char *otherwise) {
+    return rule != NULL ? rule : otherwise;
+}
+
+ev_status shipped_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
+                         bundle_launch *out, ev_error *err) {
+    for (size_t i = 0; i < 3; i++) {
+        out->grid[i] = rule_or(start->grid[i], "1");
+        out->block[i] = rule_or(start->block[i], "1");
+    }
+    out->shared = rule_or(start->shared, "0");
+    bundle_number *macros = EV_NEW_ARRAY(arena, bundle_number, start->macro_count + 1);
+    if (macros == NULL)
+        return ev_fail_memory(err, ev_arena_bytes(arena));
+    for (size_t i = 0; i < start->macro_count; i++)
+        macros[i] = (bundle_number){start->macros[i].name, false,
+                                    (double)macro_value(&start->macros[i], genome)};
+    out->macros = macros;
+    out->macro_count = start->macro_count;
+    return EV_OK;
+}
+
+/* ---- GPUs ---- */
+
+ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) {
+    const device_properties *p = device_properties_of(d);
+    const char *vm = p->twin_is_same ? p->twin : p->id;
+    gpu *g = NULL;
+    if (strncmp(vm, "vm:", 3) != 0) {
+        (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", p->name);
+        return EV_OK;
+    }
+    EV_TRY(gpu_load(vm + 3, &g, err));
+    (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", g->id);
+    gpu_free(g);
+    return EV_OK;
+}
+
+/* ---- stands ---- */
+
+void stand_close(stand *s) {
+    fitness_close(s->fitness);
+    device_close(s->device);
+    *s = (stand){0};
+}
+
+ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_error *err) {
+    score *ignored = calloc(1, sizeof *ignored);
+    if (ignored == NULL)
+        return ev_fail_memory(err, sizeof *ignored);
+    ev_status status = fitness_open(t, s->device, NULL, &s->fitness, err);
+    /* No split here: each case is held against the oracle when its turn comes. */
+    if (status == EV_OK)
+        status = fitness_set_baseline(s->fitness, baseline, 0, ignored, err);
+    free(ignored);
+    return status;
+}
+
+ev_status stand_open(const char *device_id, const task *t, const candidate *baseline, stand *out,
+                     ev_error *err) {
+    stand s = {0};
+    EV_TRY(device_open(device_id, &s.device, err));
+    ev_status status = stand_fill(&s, t, baseline, err);
+    if (status == EV_OK)
+        *out = s;
+    else
+        stand_close(&s);
+    return status;
+}

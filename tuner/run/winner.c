@@ -1,0 +1,179 @@
+/* Winner: the rows of the final table, and the winner's record with all that a bundle needs. */
+#include "tuner/run/tune_inside.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *err) {
+    ir_genome *genome = ir_genome_new(start->name);
+    json_t *json = genome ? ir_genome_to_json(genome) : NULL;
+    ir_genome_free(genome);
+    if (!json)
+        return ev_fail_memory(err, 0);
+    *out = json;
+    return EV_OK;
+}
+
+/* ---- the table ---- */
+
+/* Times and errors of a `check` reply, by case. */
+static const json_t *find_check(const pool_job *job, const char *name) {
+    size_t at = 0;
+    const json_t *row = NULL;
+    const json_t *list = job && job->reply ? json_object_get(job->reply, "cases") : NULL;
+    json_array_foreach(list, at, row) {
+        if (strcmp(ev_json_text(row, "name", ""), name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void fill_row(const course *c, const winner *w, const task_case *at, const pool_job *hand,
+                     tune_row *row) {
+    *row = (tune_row){.modelled = ev_json_flag(c->ready, "modelled", false),
+                      .tolerance = c->t->tolerance.relative_l2,
+                      .promoted = w->promoted};
+    snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
+    snprintf(row->start, sizeof row->start, "%s", ev_json_text(w->genome, "start", ""));
+    snprintf(row->at, sizeof row->at, "%s", at->name);
+    snprintf(row->device, sizeof row->device, "%s", tune_device(c->run));
+    memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
+    memcpy(row->ptx_sha256, w->job->hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
+    row->baseline_ns = ev_json_number(json_object_get(c->ready, "baseline_ns"), at->name, 0);
+    row->best_ns = ev_json_number(find_check(w->job, at->name), "ns", 0);
+    row->error = ev_json_number(find_check(w->job, at->name), "error", 0);
+    row->hand_ns = ev_json_number(find_check(hand, at->name), "ns", 0);
+    for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
+        const score_case *timed = &w->score.cases[i];
+        if (strcmp(timed->name, at->name) != 0)
+            continue;
+        row->best_ns = timed->ns;
+        if (timed->baseline_ns > 0) /* by turns with it */
+            row->baseline_ns = timed->baseline_ns;
+    }
+    if (w->promoted)
+        row->error = w->score.error;
+    row->speedup = row->best_ns > 0 ? row->baseline_ns / row->best_ns : 0;
+}
+
+/* The task's last start as it is, on the timed held-out cases; *out is NULL if it has only one. */
+static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
+    const task *t = c->t;
+    *out = NULL;
+    if (t->start_count < 2)
+        return EV_OK;
+    json_t *genome = NULL;
+    EV_TRY(winner_start_genome(&t->starts[t->start_count - 1], &genome, err));
+    ev_status status = course_do(c, MESSAGE_CHECK, genome, out, err);
+    json_decref(genome);
+    return status;
+}
+
+/* The baseline over the fastest of a front, on the search cases. */
+static double front_speedup(const course *c, const front *f) {
+    return f->count > 0 && f->list[0].ns > 0 ? c->baseline_ns / f->list[0].ns : 0;
+}
+
+static void fill_fronts(const course *c, tune_row *row) {
+    const front *exact = search_front(c->search, SEARCH_EXACT);
+    const front *tolerant = search_front(c->search, SEARCH_TOLERANT);
+    row->exact_count = (unsigned)exact->count;
+    row->exact_speedup = front_speedup(c, exact);
+    row->tolerant_count = (unsigned)tolerant->count;
+    row->tolerant_speedup = front_speedup(c, tolerant);
+    row->tolerant_error = tolerant->count > 0 ? tolerant->list[0].error : 0;
+}
+
+static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *err) {
+    tune_report *report = c->run->report;
+    size_t first = report->row_count;
+    pool_job *hand = NULL;
+    EV_TRY(check_hand(c, &hand, err));
+    ev_status status = EV_OK;
+    for (size_t i = 0; status == EV_OK && i < c->t->case_count; i++) {
+        const task_case *at = &c->t->cases[i];
+        tune_row row;
+        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
+            continue;
+        fill_row(c, w, at, hand, &row);
+        fill_fronts(c, &row);
+        status = rows_append(report, &row, err);
+    }
+    pool_job_free(hand);
+    EV_TRY(status);
+    *out = rows_to_json(report->rows + first, report->row_count - first);
+    return *out ? EV_OK : ev_fail_memory(err, 0);
+}
+
+/* ---- the record ---- */
+
+typedef struct winner_texts {
+    char *genome, *rows, *score, *versions;
+} winner_texts;
+
+static char *print_and_drop(json_t *json) {
+    char *text = json ? ev_json_print(json, true) : NULL;
+    json_decref(json);
+    return text;
+}
+
+static ev_status put_winner(course *c, const winner *w, const pool_job *baseline,
+                            const winner_texts *texts, ev_error *err) {
+    const json_t *reply = w->job->reply;
+    records_winner record = {.kernel = c->t->name,
+                             .task_path = c->t->path,
+                             .task_sha256 = c->t->sha256.hex,
+                             .device = tune_device(c->run),
+                             .gpu_name = ev_json_text(c->ready, "gpu_name", ""),
+                             .sm = (int)ev_json_integer(c->ready, "sm", 0),
+                             .start = ev_json_text(w->genome, "start", ""),
+                             .genome = texts->genome,
+                             .genome_sha256 = w->job->hashes[SEARCH_BY_GENOME],
+                             .ptx = ev_json_text(reply, "ptx", ""),
+                             .ptx_sha256 = w->job->hashes[SEARCH_BY_PTX],
+                             .entry = ev_json_text(reply, "entry", ""),
+                             .baseline_ptx = ev_json_text(baseline->reply, "ptx", ""),
+                             .baseline_entry = ev_json_text(baseline->reply, "entry", ""),
+                             .rows = texts->rows,
+                             .score = texts->score,
+                             .edits = w->words ? w->words : ev_json_text(reply, "words", ""),
+                             .versions = texts->versions,
+                             .seed = c->run->options->seed,
+                             .promoted = w->promoted};
+    return records_put_winner(c->run->records, c->index, &record, course_finished(c), err);
+}
+
+static ev_status replay_baseline(course *c, pool_job **out, ev_error *err) {
+    json_t *genome = NULL;
+    EV_TRY(winner_start_genome(&c->t->starts[0], &genome, err));
+    ev_status status = course_do(c, MESSAGE_REPLAY, genome, out, err);
+    json_decref(genome);
+    if (status == EV_OK && !(*out)->reply)
+        return ev_fail(err, EV_INFRA, "the baseline cannot be built again: %s", (*out)->reason);
+    return status;
+}
+
+ev_status winner_write(course *c, const winner *w, ev_error *err) {
+    json_t *rows = NULL;
+    EV_TRY(make_rows(c, w, &rows, err));
+    winner_texts texts = {
+        .genome = ev_json_print(w->genome, true),
+        .rows = print_and_drop(rows),
+        .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
+        .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
+                                             ir_llvm_version(), "records", RECORDS_VERSION))};
+    pool_job *baseline = NULL;
+    bool ok = texts.genome && texts.rows && texts.score && texts.versions;
+    ev_status status = ok ? replay_baseline(c, &baseline, err) : ev_fail_memory(err, 0);
+    if (status == EV_OK)
+        status = put_winner(c, w, baseline, &texts, err);
+    pool_job_free(baseline);
+    free(texts.genome);
+    free(texts.rows);
+    free(texts.score);
+    free(texts.versions);
+    return status;
+}

@@ -1,0 +1,103 @@
+/* Bandit: probability matching on faded mean gain, with a floor, both less for arms
+ * whose children are known or wrong. */
+#include "tuner/search/bandit.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FLOOR_SHARE 0.3  /* of all draws, spread over the open arms by their freshness alone */
+#define FADE 0.99        /* of what was paid before, at each payment of the same arm */
+#define PRIOR_TRIES 3.0  /* an arm begins as if it had been tried so often */
+#define PRIOR_GAIN 0.02  /* with this mean gain: neither hopeless nor a winner */
+#define PRIOR_FATES 8.0  /* as if so many children had gone as expected */
+#define LEAST_FRESH 0.05 /* what an arm's weight keeps that makes nothing new and right */
+
+/* ---- fates ---- */
+
+void bandit_expect(bandit_fates *fates, const double *odds, unsigned count) {
+    assert(count <= BANDIT_MOST);
+    *fates = (bandit_fates){0};
+    for (unsigned arm = 0; arm < count; arm++) {
+        fates->made[arm] = PRIOR_FATES;
+        fates->fresh[arm] = PRIOR_FATES * odds[arm];
+    }
+}
+
+void bandit_note(bandit_fates *fates, unsigned arm, bool is_fresh) {
+    assert(arm < BANDIT_MOST);
+    fates->made[arm] = fates->made[arm] * FADE + 1;
+    fates->fresh[arm] = fates->fresh[arm] * FADE + is_fresh;
+}
+
+/* ---- arms ---- */
+
+void bandit_begin(bandit *b, const bool *open, unsigned count, const bandit_fates *fates) {
+    assert(count > 0 && count <= BANDIT_MOST);
+    *b = (bandit){.count = count, .fates = fates};
+    memcpy(b->open, open, count * sizeof *open);
+}
+
+static double freshness(const bandit *b, unsigned arm) {
+    if (!b->fates)
+        return 1;
+    double fresh = b->fates->fresh[arm] / b->fates->made[arm];
+    return fresh > LEAST_FRESH ? fresh : LEAST_FRESH;
+}
+
+static double mean_gain(const bandit *b, unsigned arm) {
+    return (b->gain[arm] + PRIOR_GAIN * PRIOR_TRIES) / (b->tries[arm] + PRIOR_TRIES);
+}
+
+static bool may_draw(const bandit *b, const bool *skip, unsigned arm) {
+    return b->open[arm] && !(skip && skip[arm]);
+}
+
+/* Over the arms that may be drawn. */
+typedef struct totals {
+    double gain, fresh;
+} totals;
+
+static totals totals_of(const bandit *b, const bool *skip) {
+    totals t = {0};
+    for (unsigned arm = 0; arm < b->count; arm++) {
+        if (may_draw(b, skip, arm)) {
+            t.gain += mean_gain(b, arm) * freshness(b, arm);
+            t.fresh += freshness(b, arm);
+        }
+    }
+    return t;
+}
+
+static double share_of(const bandit *b, const totals *t, unsigned arm) {
+    double fresh = freshness(b, arm);
+    return FLOOR_SHARE * fresh / t->fresh + (1 - FLOOR_SHARE) * mean_gain(b, arm) * fresh / t->gain;
+}
+
+double bandit_share(const bandit *b, unsigned arm) {
+    assert(arm < b->count);
+    if (!b->open[arm])
+        return 0;
+    totals t = totals_of(b, NULL);
+    return share_of(b, &t, arm);
+}
+
+unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng) {
+    unsigned last = b->count;
+    totals t = totals_of(b, skip);
+    double at = ev_pcg_unit(rng);
+    for (unsigned arm = 0; arm < b->count; arm++) {
+        if (!may_draw(b, skip, arm))
+            continue;
+        last = arm;
+        at -= share_of(b, &t, arm);
+        if (at < 0)
+            break;
+    }
+    return last;
+}
+
+void bandit_pay(bandit *b, unsigned arm, double gain) {
+    assert(arm < b->count && gain >= 0);
+    b->gain[arm] = b->gain[arm] * FADE + gain;
+    b->tries[arm] = b->tries[arm] * FADE + 1;
+}

@@ -1,0 +1,394 @@
+/* Draw: a child's genome, by crossover, stock, macros and edits. */
+#include "tuner/search/draw.h"
+
+#include "base/json.h"
+#include "tuner/search/genomes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CROSSOVER_TRIES 6
+
+/* ---- arms ---- */
+
+static const struct {
+    const char *name;
+    int fresh;
+    const char *meaning;
+} operators_table[OPERATOR_COUNT] = {
+#define OPERATOR(id, name, fresh, meaning) [OPERATOR_##id] = {name, fresh, meaning},
+#include "tuner/search/operators.def"
+#undef OPERATOR
+};
+
+const char *arm_name(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    return arm < IR_EDIT_COUNT ? ir_edit_name((ir_edit_kind)arm)
+                               : operators_table[arm - IR_EDIT_COUNT].name;
+}
+
+const char *arm_meaning(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    return arm < IR_EDIT_COUNT ? ir_edit_describes((ir_edit_kind)arm)
+                               : operators_table[arm - IR_EDIT_COUNT].meaning;
+}
+
+double arm_odds(unsigned arm) {
+    assert(arm < ARM_COUNT);
+    int fresh = arm < IR_EDIT_COUNT ? ir_edit_fresh((ir_edit_kind)arm)
+                                    : operators_table[arm - IR_EDIT_COUNT].fresh;
+    return fresh / 100.0;
+}
+
+bool arm_find(const char *name, unsigned *out) {
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
+        if (strcmp(arm_name(arm), name) == 0) {
+            *out = arm;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- macros ---- */
+
+static bool is_launch_edit(const json_t *edit) {
+    ir_edit_kind kind;
+    return ir_edit_find(ev_json_text(edit, "kind", ""), &kind) &&
+           strcmp(ir_edit_family(kind), "launch") == 0;
+}
+
+/* Edits name instructions of one base module by number; only knobs of the launch survive another.
+ */
+static void keep_launch_edits(json_t *genome) {
+    json_t *edits = json_object_get(genome, "edits");
+    for (size_t i = json_array_size(edits); i-- > 0;) {
+        if (!is_launch_edit(json_array_get(edits, i)))
+            (void)json_array_remove(edits, i);
+    }
+}
+
+ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
+                          bool keep_edits, ir_genome **out, ev_error *err) {
+    json_t *json = ir_genome_to_json(genome);
+    json_t *macros = json_object_get(json, "macros");
+    if (!macros) {
+        json_decref(json);
+        return ev_fail_memory(err, 0);
+    }
+    (void)json_object_del(macros, macro->name);
+    bool ok = value == macro->otherwise ||
+              json_object_set_new(macros, macro->name, json_integer((json_int_t)value)) == 0;
+    if (!keep_edits)
+        keep_launch_edits(json);
+    ev_status status = ok ? ir_genome_from_json(json, out, err) : ev_fail_memory(err, 0);
+    json_decref(json);
+    return status;
+}
+
+static int64_t macro_value(const ir_genome *genome, const task_macro *macro) {
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
+        if (strcmp(ir_genome_macro_name(genome, i), macro->name) == 0)
+            return ir_genome_macro_value(genome, i);
+    }
+    return macro->otherwise;
+}
+
+/* ---- one step ---- */
+
+typedef struct drawing {
+    const task *t;
+    const draw_bases *bases;
+    const json_t *stock;
+    const json_t *links; /* [[edit, needs], ...]: a child of two that has the one gets the other */
+    bool by_heat;
+    uint64_t *spent; /* marks of edits that are not drawn */
+    size_t spent_count;
+    ev_pcg rng;
+    drawn_child child;
+} drawing;
+
+void drawn_child_free(drawn_child *child) {
+    ir_edited_free(child->edited);
+    ir_genome_free(child->genome);
+    *child = (drawn_child){0};
+}
+
+/* The genome changes otherwise than by an edit that is drawn. */
+static ir_genome *unedited(drawing *d) {
+    ir_edited_free(d->child.edited);
+    d->child.edited = NULL;
+    return d->child.genome;
+}
+
+static void take(drawing *d, ir_genome *genome) {
+    drawn_child_free(&d->child);
+    d->child.genome = genome;
+}
+
+static ev_status step_macro(drawing *d, ev_error *err) {
+    const task_start *start = task_find_start(d->t, ir_genome_start(d->child.genome));
+    if (!start || start->macro_count == 0)
+        return ev_fail(err, EV_BAD, "the start has no macros");
+    const task_macro *macro = &start->macros[ev_pcg_below(&d->rng, (uint32_t)start->macro_count)];
+    if (macro->value_count < 2)
+        return ev_fail(err, EV_BAD, "the macro %s has one value only", macro->name);
+    int64_t now = macro_value(d->child.genome, macro);
+    size_t at = ev_pcg_below(&d->rng, (uint32_t)macro->value_count);
+    if (macro->values[at] == now)
+        at = (at + 1) % macro->value_count;
+    ir_genome *child = NULL;
+    EV_TRY(draw_with_macro(d->child.genome, macro, macro->values[at], ev_pcg_below(&d->rng, 2) != 0,
+                           &child, err));
+    take(d, child);
+    return EV_OK;
+}
+
+/* Index of a genome's pipeline edit; SIZE_MAX: it has none. */
+static size_t find_pipeline(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        if (ir_genome_edit_kind(genome, i) == IR_EDIT_PIPELINE)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* The pipeline is exchanged, not dropped: without one a build takes the default's, three times as
+ * long. Whether the winner wants it is asked after the search. */
+static ev_status step_drop(drawing *d, ev_error *err) {
+    size_t count = ir_genome_edit_count(d->child.genome);
+    size_t at = count > 0 ? ev_pcg_below(&d->rng, (uint32_t)count) : 0;
+    for (size_t i = 0; i < count; i++, at = (at + 1) % count) {
+        if (ir_genome_edit_kind(d->child.genome, at) == IR_EDIT_PIPELINE)
+            continue;
+        ir_genome_remove(unedited(d), at);
+        return EV_OK;
+    }
+    return ev_fail(err, EV_BAD, "there is no edit to drop");
+}
+
+/* An entry is a genome of one edit. */
+static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev_error *err) {
+    ir_genome *from = NULL;
+    EV_TRY(ir_genome_from_json(entry, &from, err));
+    if (ir_genome_edit_count(from) == 1 && ir_genome_append_from(unedited(d), from, 0))
+        *changed = true;
+    ir_genome_free(from);
+    return EV_OK;
+}
+
+/* One to three of the stock, from a random place on. */
+static ev_status step_combine(drawing *d, ev_error *err) {
+    size_t count = json_array_size(d->stock);
+    if (count == 0)
+        return ev_fail(err, EV_BAD, "the stock is empty");
+    size_t first = ev_pcg_below(&d->rng, (uint32_t)count);
+    size_t wanted = 1 + ev_pcg_below(&d->rng, 3);
+    bool changed = false;
+    for (size_t i = 0; i < wanted && i < count; i++)
+        EV_TRY(append_stock(d, json_array_get(d->stock, (first + i) % count), &changed, err));
+    return changed ? EV_OK : ev_fail(err, EV_BAD, "the stock adds nothing");
+}
+
+static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
+    const ir_base *base = NULL;
+    EV_TRY(d->bases->get(d->bases->context, d->child.genome, &base, err));
+    ir_hints hints = {.spent = d->spent, .spent_count = d->spent_count};
+    if (d->by_heat)
+        EV_TRY(d->bases->heat(d->bases->context, d->child.genome, &hints.heat, err));
+    ir_genome *child = NULL;
+    EV_TRY(ir_mutate_edited(base, d->child.genome, kind, &hints, &d->rng, &d->child.edited, &child,
+                            err));
+    ir_genome_free(d->child.genome);
+    d->child.genome = child;
+    return EV_OK;
+}
+
+static ev_status take_arm(drawing *d, unsigned arm, ev_error *err) {
+    if (arm < IR_EDIT_COUNT)
+        return step_edit(d, (ir_edit_kind)arm, err);
+    switch ((operator_kind)(arm - IR_EDIT_COUNT)) {
+    case OPERATOR_MACRO:
+        return step_macro(d, err);
+    case OPERATOR_DROP:
+        return step_drop(d, err);
+    case OPERATOR_COMBINE:
+        return step_combine(d, err);
+    case OPERATOR_START:
+    case OPERATOR_CROSSOVER:
+    case OPERATOR_COUNT:
+        break;
+    }
+    return ev_fail(err, EV_BAD, "'%s' is no step", arm_name(arm));
+}
+
+static void note(ev_str *operators, unsigned arm) {
+    if (operators->length > 0)
+        ev_str_char(operators, ',');
+    ev_str_append(operators, arm_name(arm));
+}
+
+/* The first arm of the step that has a place. */
+static ev_status take_step(drawing *d, const json_t *step, ev_str *operators, ev_error *err) {
+    ev_status status = ev_fail(err, EV_BAD, "an empty step");
+    for (size_t i = 0; i < json_array_size(step); i++) {
+        const char *name = json_string_value(json_array_get(step, i));
+        unsigned arm = 0;
+        if (!name || !arm_find(name, &arm))
+            return ev_fail(err, EV_BAD, "no such arm: %s", name ? name : "(no text)");
+        status = take_arm(d, arm, err);
+        if (status == EV_OK)
+            note(operators, arm);
+        if (status != EV_BAD)
+            return status;
+    }
+    return status;
+}
+
+/* ---- the child ---- */
+
+static uint32_t stream_word(const json_t *stream, size_t index) {
+    return (uint32_t)json_integer_value(json_array_get(stream, index));
+}
+
+/* The worker's stream differs from the one by which the coordinator chose the parents: bit 31 of
+ * the island is its mark. */
+static ev_pcg stream_of(const json_t *message) {
+    const json_t *stream = json_object_get(message, "stream");
+    uint64_t seed = (uint64_t)json_integer_value(json_array_get(stream, 0));
+    return ev_pcg_child(seed, stream_word(stream, 1) | 0x80000000u, stream_word(stream, 2),
+                        stream_word(stream, 3));
+}
+
+/* Gives the child the edit that one of its own needs, from a parent that has it. */
+static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
+    json_t *child = ir_genome_to_json(d->child.genome), *parent = ir_genome_to_json(from);
+    ev_status status = child && parent ? EV_OK : ev_fail_memory(err, 0);
+    const json_t *needs = json_array_get(link, 1);
+    size_t at = genome_find_edit(parent, needs);
+    if (status == EV_OK && at != SIZE_MAX && !is_launch_edit(needs) &&
+        genome_find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
+        (void)ir_genome_append_from(unedited(d), from, at); /* false: it has it */
+    json_decref(child);
+    json_decref(parent);
+    return status;
+}
+
+static ev_status keep_links(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
+    size_t i = 0;
+    const json_t *link = NULL;
+    json_array_foreach(d->links, i, link) {
+        EV_TRY(keep_link(d, link, a, err));
+        EV_TRY(keep_link(d, link, b, err));
+    }
+    return EV_OK;
+}
+
+/* Where the parents have different pipelines the child may have been given neither. One parent's
+ * own lack of a pipeline is not passed on: see step_drop. */
+static void keep_pipeline(drawing *d, const ir_genome *from) {
+    if (find_pipeline(d->child.genome) != SIZE_MAX)
+        return;
+    size_t at = find_pipeline(from);
+    if (at != SIZE_MAX)
+        (void)ir_genome_append_from(unedited(d), from, at); /* false: never, it has none */
+}
+
+/* A child that is neither parent, if some tries find one. */
+static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
+    ev_sha256 of_a = ir_genome_sha256(a), of_b = ir_genome_sha256(b);
+    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+        ir_genome *child = ir_genome_crossover(a, b, &d->rng);
+        if (!child)
+            return ev_fail_memory(err, 0);
+        take(d, child);
+        EV_TRY(keep_links(d, a, b, err));
+        keep_pipeline(d, a);
+        keep_pipeline(d, b);
+        ev_sha256 own = ir_genome_sha256(d->child.genome);
+        if (!ev_sha256_equal(&own, &of_a) && !ev_sha256_equal(&own, &of_b))
+            return EV_OK;
+    }
+    return EV_OK;
+}
+
+static ev_status cross_parents(drawing *d, const json_t *first, const json_t *second,
+                               ev_error *err) {
+    ir_genome *a = NULL, *b = NULL;
+    EV_TRY(ir_genome_from_json(first, &a, err));
+    ev_status status = ir_genome_from_json(second, &b, err);
+    if (status == EV_OK)
+        status = cross(d, a, b, err);
+    ir_genome_free(a);
+    ir_genome_free(b);
+    return status;
+}
+
+static ev_status begin(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
+    const json_t *parents = json_object_get(message, "parents");
+    const json_t *first = json_array_get(parents, 0);
+    bool crosses = json_array_size(parents) > 1;
+    EV_TRY(crosses ? cross_parents(d, first, json_array_get(parents, 1), err)
+                   : ir_genome_from_json(first, &d->child.genome, err));
+    if (crosses || json_is_true(json_object_get(message, "crossed")))
+        note(operators, ARM_OF(CROSSOVER));
+    return EV_OK;
+}
+
+json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng) {
+    drawing d = {.links = links, .rng = *rng};
+    ev_error ignored;
+    json_t *child = cross_parents(&d, first, second, &ignored) == EV_OK
+                        ? ir_genome_to_json(d.child.genome)
+                        : NULL;
+    *rng = d.rng;
+    drawn_child_free(&d.child);
+    return child;
+}
+
+static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
+    EV_TRY(begin(d, message, operators, err));
+    const json_t *steps = json_object_get(message, "steps");
+    size_t count = json_array_size(steps);
+    for (size_t i = 0; i < count; i++) {
+        ev_status status = take_step(d, json_array_get(steps, i), operators, err);
+        bool last = i + 1 == count;
+        if (status == EV_INFRA || (status == EV_BAD && last && operators->length == 0))
+            return ev_wrap(err, status, "nothing to draw");
+    }
+    if (count == 0 && operators->length == 0)
+        note(operators, ARM_OF(START));
+    return ev_str_status(operators, err);
+}
+
+static ev_status read_spent(drawing *d, const json_t *list, ev_error *err) {
+    size_t count = json_array_size(list), i = 0;
+    const json_t *mark = NULL;
+    d->spent = calloc(count + 1, sizeof *d->spent);
+    if (!d->spent)
+        return ev_fail_memory(err, count * sizeof *d->spent);
+    json_array_foreach(list, i, mark) {
+        const char *text = json_string_value(mark);
+        d->spent[d->spent_count++] = text ? strtoull(text, NULL, 16) : 0;
+    }
+    return EV_OK;
+}
+
+ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
+                     drawn_child *out, ev_str *operators, ev_error *err) {
+    drawing d = {.t = t,
+                 .bases = bases,
+                 .stock = json_object_get(message, "stock"),
+                 .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
+                 .rng = stream_of(message)};
+    ev_status status = read_spent(&d, json_object_get(message, "spent"), err);
+    if (status == EV_OK)
+        status = draw_steps(&d, message, operators, err);
+    free(d.spent);
+    if (status == EV_OK)
+        *out = d.child;
+    else
+        drawn_child_free(&d.child);
+    return status;
+}

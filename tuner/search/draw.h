@@ -1,0 +1,67 @@
+/* Draw: makes a child's genome from parents, stock and steps, as a `child` message asks for it.
+ *
+ * A step is a list of arms (names of edits or operators), the wanted one first: the first that has
+ * a place is taken. What comes out depends on the message alone. */
+#ifndef TUNER_SEARCH_DRAW_H
+#define TUNER_SEARCH_DRAW_H
+
+#include "base/pcg.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "ir/genome.h"
+#include "ir/ir.h"
+#include "kernels/task.h"
+#include "tuner/search/bandit.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef enum operator_kind {
+#define OPERATOR(id, name, fresh, meaning) OPERATOR_##id,
+#include "tuner/search/operators.def"
+#undef OPERATOR
+    OPERATOR_COUNT
+} operator_kind;
+
+/* An arm: an edit (below IR_EDIT_COUNT) or IR_EDIT_COUNT plus an operator. */
+#define ARM_COUNT ((unsigned)IR_EDIT_COUNT + (unsigned)OPERATOR_COUNT)
+#define ARM_OF(operator_id) ((unsigned)IR_EDIT_COUNT + (unsigned)OPERATOR_##operator_id)
+
+const char *arm_name(unsigned arm);
+const char *arm_meaning(unsigned arm);
+double
+arm_odds(unsigned arm); /* probability that its child is new and right, before it was tried */
+bool arm_find(const char *name, unsigned *out);
+
+/* Gives the base module of a genome's start and macros; borrowed until the next call. */
+typedef struct draw_bases {
+    void *context;
+    ev_status (*get)(void *context, const ir_genome *genome, const ir_base **out, ev_error *err);
+    /* The weights of its places, by which edits are drawn where the message has "heat": true. */
+    ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
+} draw_bases;
+
+/* A child of two genomes that is neither, if some tries find one; `links` as links_of gives them.
+ * NULL: out of memory, or a genome that does not read. */
+json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng);
+
+/* A child, and what its build need not do again. */
+typedef struct drawn_child {
+    ir_genome *genome;
+    ir_edited *edited; /* NULL: the genome's edits are still to be applied */
+} drawn_child;
+
+void drawn_child_free(drawn_child *child);
+
+/* The child of a message with two parents is crossed; `"crossed": true` says that the one parent
+ * was made so. `operators` gets the names of what was applied, with commas between. EV_BAD: a
+ * message that does not read, or none of the steps has a place. */
+ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
+                     drawn_child *out, ev_str *operators, ev_error *err) EV_CHECKED;
+
+/* The genome with one macro at another value; its default is stored by leaving the macro out.
+ * `keep_edits`: also edits that name instructions of the old base module. */
+ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
+                          bool keep_edits, ir_genome **out, ev_error *err) EV_CHECKED;
+
+#endif

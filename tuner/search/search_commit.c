@@ -1,0 +1,366 @@
+/* Search: commits a child: duplicate or not, its place in island and archive, the pay of its arms.
+ */
+#include "tuner/search/search_inside.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_GAIN 1.0 /* of one child, so that one leap does not own the bandit */
+#define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
+
+/* Of the sketch or of what was built. */
+static bool is_out_of_reach(const small_run *small, const small_run *reach) {
+    return score_out_of_reach(small->first, small->error, reach->first, reach->error) ||
+           score_out_of_reach(small->sketch, small->error, reach->sketch, reach->error) ||
+           score_out_of_reach(small->built, small->error, reach->built, reach->error);
+}
+
+/* ---- duplicates ---- */
+
+/* Code is the same only if it is launched the same way, and the launch hangs on start and macros:
+ * they are part of the key. */
+static ev_sha256 key_of_code(const json_t *genome, const char *sha256) {
+    ev_str text = EV_STR_EMPTY;
+    char *macros = ev_json_print(json_object_get(genome, "macros"), true);
+    ev_str_printf(&text, "%s\n%s\n%s", sha256, ev_json_text(genome, "start", ""),
+                  macros ? macros : "");
+    free(macros);
+    ev_sha256 key = ev_sha256_of(ev_str_text(&text), text.length);
+    ev_str_free(&text);
+    return key;
+}
+
+static ev_sha256 key_of_genome(const json_t *genome) {
+    char *text = ev_json_print(genome, true);
+    ev_sha256 key = ev_sha256_of(text ? text : "", text ? strlen(text) : 0);
+    free(text);
+    return key;
+}
+
+/* False: there is none, as it was not drawn or not built as far as this hash. */
+static bool find_key(const json_t *genome, search_hash by, const char *sha256, ev_sha256 *key) {
+    if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
+        return false;
+    *key = by == SEARCH_BY_GENOME ? key_of_genome(genome) : key_of_code(genome, sha256);
+    return true;
+}
+
+bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
+                  uint64_t *same_as) {
+    ev_sha256 key;
+    return find_key(genome, by, sha256, &key) && known_find(s->known[by], &key, same_as);
+}
+
+/* What the filter stopped it stops again, unless the parents are slower now. */
+static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
+                         uint64_t *same_as) {
+    return !draft_probes(d) && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
+           is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
+}
+
+static bool is_over(const search *s, const draft *d, const json_t *genome, search_hash by,
+                    const char *sha256, uint64_t *same_as) {
+    ev_sha256 key;
+    if ((draft_audits(d) && !search_is_exact(by)) || !find_key(genome, by, sha256, &key))
+        return false;
+    return known_find(s->known[by], &key, same_as) || was_filtered(s, d, by, &key, same_as);
+}
+
+bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+                    const char *sha256, uint64_t *same_as) {
+    assert(child >= s->committed && child < s->drawn);
+    return is_over(s, &s->drafts[child % SEARCH_LAG], genome, by, sha256, same_as);
+}
+
+static const char *hash_of(const search_result *r, search_hash by) {
+    return r->hashes[by] ? r->hashes[by] : "";
+}
+
+/* The first hash that ends it; SEARCH_HASHES: none. */
+static search_hash find_end(const search *s, const draft *d, const search_result *r,
+                            uint64_t *same_as) {
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        search_hash by = (search_hash)i;
+        if (is_over(s, d, r->genome, by, hash_of(r, by), same_as))
+            return by;
+    }
+    return SEARCH_HASHES;
+}
+
+/* Whether it is known by a hash that an audit does not ask. */
+static bool is_inexactly_known(const search *s, const search_result *r, uint64_t *same_as) {
+    for (int i = 0; i < SEARCH_HASHES; i++) {
+        search_hash by = (search_hash)i;
+        if (!search_is_exact(by) && search_knows(s, r->genome, by, hash_of(r, by), same_as))
+            return true;
+    }
+    return false;
+}
+
+/* Up to what made it known, as its worker may have got further before that was committed. A
+ * duplicate's own hashes lead to the child it is the same as. */
+static ev_status remember(search *s, const search_result *r, const search_verdict *v,
+                          ev_error *err) {
+    bool is_known = v->seen || v->recalled;
+    uint64_t child = v->seen ? v->same_as : s->committed;
+    bool filtered = v->filtered || (v->seen && s->outcomes[v->same_as].filtered);
+    for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
+        search_hash by = (search_hash)i;
+        ev_sha256 key;
+        if ((search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE)) ||
+            !find_key(r->genome, by, hash_of(r, by), &key))
+            continue;
+        EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
+    }
+    return EV_OK;
+}
+
+static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err) {
+    if (s->committed == s->outcome_capacity) {
+        size_t capacity = s->outcome_capacity ? 2 * s->outcome_capacity : 1024;
+        outcome *more = realloc(s->outcomes, capacity * sizeof *more);
+        if (!more)
+            return ev_fail_memory(err, capacity * sizeof *more);
+        s->outcomes = more;
+        s->outcome_capacity = capacity;
+    }
+    s->outcomes[s->committed] =
+        (outcome){v->ns, v->error, v->small, v->sketched, v->stopped, v->filtered};
+    return EV_OK;
+}
+
+/* ---- the archive ---- */
+
+static bool goes_before(const search *s, size_t at, const search_best *b, size_t edits) {
+    const search_best *other = &s->archive[at];
+    if (b->ns != other->ns)
+        return b->ns < other->ns;
+    if (edits != s->archive_edits[at])
+        return edits < s->archive_edits[at];
+    return false; /* the older first */
+}
+
+static void archive_remove(search *s, size_t at) {
+    json_decref((json_t *)s->archive[at].genome);
+    size_t behind = --s->archive_count - at;
+    memmove(&s->archive[at], &s->archive[at + 1], behind * sizeof *s->archive);
+    memmove(&s->archive_edits[at], &s->archive_edits[at + 1], behind * sizeof *s->archive_edits);
+}
+
+/* The one that makes room for a newcomer: the slowest of its own base where that has its share, the
+ * slowest of all where the archive is full; `archive_count`: there is room. */
+static size_t archive_victim(const search *s, const search_best *b) {
+    size_t same = 0, slowest = s->archive_count;
+    for (size_t i = 0; i < s->archive_count; i++) {
+        if (genome_same_base(s->archive[i].genome, b->genome)) {
+            same++;
+            slowest = i;
+        }
+    }
+    if (same >= ARCHIVE_OF_A_BASE)
+        return slowest;
+    return s->archive_count == SEARCH_ARCHIVE ? SEARCH_ARCHIVE - 1 : s->archive_count;
+}
+
+static void archive_insert(search *s, const search_best *b, size_t edits) {
+    size_t at = s->archive_count;
+    while (at > 0 && goes_before(s, at - 1, b, edits))
+        at--;
+    if (at == SEARCH_ARCHIVE)
+        return;
+    size_t victim = archive_victim(s, b);
+    if (at > victim)
+        return;
+    if (victim < s->archive_count)
+        archive_remove(s, victim);
+    size_t behind = s->archive_count - at;
+    memmove(&s->archive[at + 1], &s->archive[at], behind * sizeof *s->archive);
+    memmove(&s->archive_edits[at + 1], &s->archive_edits[at], behind * sizeof *s->archive_edits);
+    s->archive[at] = *b;
+    s->archive_edits[at] = edits;
+    json_incref((json_t *)b->genome);
+    s->archive_count++;
+}
+
+/* ---- pay ---- */
+
+/* Each arm that had a part is paid the whole gain: which one earned it is not known. */
+void search_each_arm(const char *operators, void (*pay)(void *context, unsigned arm, double gain),
+                     void *context, double gain) {
+    char name[64];
+    while (*operators) {
+        size_t length = strcspn(operators, ",");
+        unsigned arm = 0;
+        if (length < sizeof name) {
+            memcpy(name, operators, length);
+            name[length] = '\0';
+            if (arm_find(name, &arm))
+                pay(context, arm, gain);
+        }
+        operators += length + (operators[length] == ',');
+    }
+}
+
+bool search_passed(const search_verdict *v) {
+    return !v->seen && v->stopped == GATE_NONE;
+}
+
+double search_parent_ns(const search *s, const draft *d) {
+    return d->parent_ns > 0 ? d->parent_ns : s->start_ns[d->start];
+}
+
+double search_gain(const search *s, const draft *d, const search_verdict *v) {
+    double parent = search_parent_ns(s, d);
+    if (!search_passed(v) || v->ns <= 0 || parent <= v->ns)
+        return 0;
+    double gain = log(parent / v->ns);
+    return gain < MOST_GAIN ? gain : MOST_GAIN;
+}
+
+static void count_arm(void *context, unsigned arm, double gain) {
+    search *s = context;
+    s->tries[arm]++;
+    s->paid[arm] += gain;
+}
+
+/* ---- what is kept of all strategies ---- */
+
+member member_of(const search *s, const search_result *r, const search_verdict *v) {
+    json_t *genome = (json_t *)r->genome;
+    return (member){.child = s->committed,
+                    .genome = genome,
+                    .edits = genome_edit_count(genome),
+                    .ns = v->ns,
+                    .error = v->error,
+                    .small = v->small,
+                    .sketch = v->sketched};
+}
+
+static void keep_passed(search *s, const draft *d, const search_result *r,
+                        const search_verdict *v) {
+    search_best b = {.child = s->committed,
+                     .genome = r->genome,
+                     .ns = v->ns,
+                     .error = v->error,
+                     .recalled = v->recalled || v->estimated};
+    archive_insert(s, &b, genome_edit_count(r->genome));
+    const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
+    if (o && o->unmodified) {
+        s->start_ns[o->start] = v->ns;
+        s->start_error[o->start] = v->error;
+    }
+    bool exact = v->error <= s->start_error[o ? o->start : d->start];
+    front_add(&s->fronts[exact ? SEARCH_EXACT : SEARCH_TOLERANT],
+              (front_member){s->committed, v->ns, v->error});
+}
+
+/* ---- committing ---- */
+
+/* Whether what is known tells the outcome, as it does of all but audited children. */
+static void audit(const search *s, const search_result *r, search_verdict *v) {
+    uint64_t like = 0;
+    v->audited = is_inexactly_known(s, r, &like);
+    if (!v->audited)
+        return;
+    const outcome *o = &s->outcomes[like];
+    v->missed = o->stopped != v->stopped || fabs(v->ns - o->ns) > s->missed * o->ns;
+}
+
+static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
+    *v = (search_verdict){.stopped = r->stopped, .ns = r->ns, .error = r->error, .small = r->small};
+    v->by = find_end(s, d, r, &v->same_as);
+    if (v->by != SEARCH_HASHES) {
+        const outcome *o = &s->outcomes[v->same_as];
+        v->recalled = search_is_likeness(v->by);
+        v->seen = !v->recalled;
+        v->stopped = o->stopped;
+        v->ns = o->ns;
+        v->error = o->error;
+        v->small = o->small;
+        v->sketched = o->sketched;
+    }
+    v->is_best =
+        search_passed(v) && !r->estimated && (s->archive_count == 0 || v->ns < s->archive[0].ns);
+    if (draft_audits(d) && !r->filtered)
+        audit(s, r, v);
+}
+
+/* The sketch's time at full shape; where it was not timed, as its small cases have it. */
+static double whole_of(const draft *d, const small_run *small) {
+    if (small->whole > 0 || d->sketch.near <= 0)
+        return small->whole;
+    return d->sketch.whole * (small->sketch / d->sketch.near);
+}
+
+double search_estimate_of(const draft *d, const small_run *small) {
+    double whole = whole_of(d, small);
+    return d->sketch.whole > 0 ? d->parent_ns * (whole / d->sketch.whole) : d->parent_ns;
+}
+
+/* What was built sets a new mark; what was not keeps its parent's. */
+static sketched sketched_of(const draft *d, const search_verdict *v) {
+    double whole = v->small.whole;
+    return (sketched){.whole = v->estimated ? whole_of(d, &v->small) : whole,
+                      .near = whole > 0 ? v->small.sketch : 0,
+                      .due = v->estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
+}
+
+/* What the estimate of an audited child, had it been made, would have been worth. */
+static void judge_estimate(const search *s, const draft *d, const search_result *r,
+                           search_verdict *v) {
+    bool is_known = v->seen || v->recalled, built = !r->estimated && !v->filtered;
+    v->estimated = !is_known && r->estimated;
+    if (!is_known)
+        v->sketched = sketched_of(d, v);
+    v->reckoned = draft_audits(d) && built && !is_known && !v->audited && d->sketch.due > 0 &&
+                  r->small.whole >= d->sketch.due;
+    if (!v->reckoned)
+        return;
+    double estimate = search_estimate_of(d, &r->small);
+    v->reckoned_faster = search_passed(v) && v->ns < estimate * (1 - s->missed);
+    v->reckoned_slower = !search_passed(v) || v->ns > estimate * (1 + s->missed);
+}
+
+static void judge_filter(const search *s, const draft *d, const search_result *r,
+                         search_verdict *v) {
+    bool is_known = v->seen || v->recalled;
+    v->filtered = !is_known && r->filtered;
+    v->probed = !is_known && draft_probes(d) && is_out_of_reach(&r->small, &d->reach);
+    v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
+    v->sketch = is_known ? SKETCH_NOTHING : r->sketch;
+}
+
+/* What a worker did not finish has to be known. */
+static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
+                             ev_error *err) {
+    bool is_known = v->seen || v->recalled;
+    if (is_known || (r->stopped != GATE_SEEN && !r->recalled))
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
+                   (unsigned long long)s->committed);
+}
+
+ev_status search_commit(search *s, const search_result *result, search_verdict *out,
+                        ev_error *err) {
+    assert(s->committed < s->drawn);
+    draft d = s->drafts[s->committed % SEARCH_LAG];
+    judge(s, &d, result, out);
+    out->let_through = d.let_through;
+    EV_TRY(check_known(s, result, out, err));
+    judge_filter(s, &d, result, out);
+    judge_estimate(s, &d, result, out);
+    if (out->sketch != SKETCH_STOPPED)
+        EV_TRY(remember(s, result, out, err));
+    EV_TRY(store_outcome(s, out, err));
+    search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
+    if (search_passed(out))
+        keep_passed(s, &d, result, out);
+    s->rules->settle(s, &d, result, out);
+    s->committed++;
+    return EV_OK;
+}

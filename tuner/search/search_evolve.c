@@ -1,0 +1,536 @@
+/* Evolve: Evoke's own strategy: islands of a population on the front of time and error, a bandit
+ * over edits and operators, a stock of neutral edits, gains tried on the fastest at once,
+ * crossover.
+ */
+#include "tuner/search/search_inside.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POPULATION 32
+#define EVALUATIONS_AN_ISLAND 3000 /* a start gets another island for each so many evaluations */
+#define MOST_ISLANDS_A_START 4
+#define PATIENCE 160      /* children of an island without a better best before it restarts */
+#define NEUTRAL 0.001     /* relative change of time that counts as none */
+#define LIGHT_LOSS 0.005  /* of a start by the light pipeline: it grows by it all the same */
+#define BEST_ISLAND 0.5   /* so often the island with the fastest member gets the child */
+#define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
+#define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
+#define REACH 1.0001      /* times the slower parent's small cases: what is slower is filtered */
+#define FIRST_REACH 1.003 /* the same for the first of them alone */
+#define ACCURATE 0.9      /* times the parents' error there: what is more accurate is not */
+#define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
+#define CROSSOVER_TRIES 6 /* to make a child that is not known */
+#define STOCK_SENT 8
+#define SPENT_PROBES 8 /* one child in so many may be made with a spent edit */
+
+/* ---- islands and parents ---- */
+
+static size_t best_island(const search *s) {
+    size_t best = s->island_count;
+    double best_ns = 0;
+    for (size_t i = 0; i < s->island_count; i++) {
+        const member *m = population_best(&s->islands[i].members);
+        if (m && (best == s->island_count || m->ns < best_ns)) {
+            best = i;
+            best_ns = m->ns;
+        }
+    }
+    return best;
+}
+
+static size_t choose_island(const search *s, ev_pcg *rng) {
+    bool to_best = ev_pcg_unit(rng) < BEST_ISLAND;
+    size_t any = ev_pcg_below(rng, (uint32_t)s->island_count);
+    size_t best = best_island(s);
+    return to_best && best < s->island_count ? best : any;
+}
+
+/* One of those as fast as the fastest: on a plateau the search drifts. */
+static const member *choose_best(const population *p, ev_pcg *rng) {
+    const member *best = population_best(p);
+    size_t equals = 0;
+    for (size_t i = 0; best && i < p->count; i++)
+        equals += p->members[i].ns <= best->ns * (1 + NEUTRAL);
+    size_t wanted = equals > 0 ? ev_pcg_below(rng, (uint32_t)equals) : 0;
+    for (size_t i = 0; equals > 0 && i < p->count; i++) {
+        if (p->members[i].ns <= best->ns * (1 + NEUTRAL) && wanted-- == 0)
+            return &p->members[i];
+    }
+    return best;
+}
+
+/* The better of two at random. */
+static const member *choose_niche(const island *is, ev_pcg *rng) {
+    size_t a = ev_pcg_below(rng, (uint32_t)is->niche_count);
+    size_t b = ev_pcg_below(rng, (uint32_t)is->niche_count);
+    return &is->niches[a < b ? a : b];
+}
+
+static const member *choose_parent(const island *is, ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    if (at < NICHE_PARENT && is->niche_count > 1)
+        return choose_niche(is, rng);
+    return at < NICHE_PARENT + BEST_PARENT ? choose_best(&is->members, rng)
+                                           : population_select(&is->members, rng);
+}
+
+/* Macros that the two set differently; one that is not set has its default. */
+static size_t macro_differences(const json_t *a, const json_t *b) {
+    size_t count = 0;
+    const char *name = NULL;
+    json_t *value = NULL;
+    const json_t *x = json_object_get(a, "macros"), *y = json_object_get(b, "macros");
+    json_object_foreach((json_t *)x, name, value) count +=
+        !json_equal(value, json_object_get(y, name));
+    json_object_foreach((json_t *)y, name, value) count += json_object_get(x, name) == NULL;
+    return count;
+}
+
+/* Whether all edits are knobs, which make sense on any base: none names an instruction. */
+static bool names_nothing(const json_t *genome) {
+    size_t i = 0;
+    const json_t *edit = NULL;
+    json_array_foreach(json_object_get(genome, "edits"), i, edit) {
+        ir_edit_kind kind;
+        if (!ir_edit_find(ev_json_text(edit, "kind", ""), &kind) ||
+            strcmp(ir_edit_family(kind), "launch") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
+ * or they differ in several macros and have no edits that would make no sense on another base. */
+static bool can_cross(const member *a, const member *b) {
+    if (genome_same_base(a->genome, b->genome))
+        return !genome_holds(a->genome, b->genome) && !genome_holds(b->genome, a->genome);
+    return names_nothing(a->genome) && names_nothing(b->genome) &&
+           macro_differences(a->genome, b->genome) > 1;
+}
+
+/* One to cross with; NULL: this child has one parent. */
+static const member *choose_mate(const population *p, const member *first, ev_pcg *rng) {
+    bool alone = ev_pcg_unit(rng) >= CROSSOVER;
+    size_t from = ev_pcg_below(rng, (uint32_t)p->count);
+    for (size_t i = 0; !alone && i < p->count; i++) {
+        const member *other = &p->members[(from + i) % p->count];
+        if (can_cross(first, other))
+            return other;
+    }
+    return NULL;
+}
+
+/* A crossover that is not known yet, if some tries find one. */
+static json_t *cross_anew(const search *s, const member *first, const member *mate, ev_pcg *rng) {
+    json_t *needs = links_of(&s->links, first->genome, mate->genome);
+    json_t *child = NULL;
+    uint64_t same_as = 0;
+    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+        child = draw_crossed(first->genome, mate->genome, needs, rng);
+        if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
+            break;
+        json_decref(child);
+        child = NULL;
+    }
+    json_decref(needs);
+    return child;
+}
+
+/* An island's beginning, before it has members. */
+static member light_start(const search *s, size_t start) {
+    for (size_t i = 0; i < s->opening_count; i++) {
+        if (s->openings[i].light && s->openings[i].start == start)
+            return (member){.child = i, .genome = s->openings[i].genome, .edits = 1};
+    }
+    return (member){.child = s->start_children[start], .genome = s->start_genomes[start]};
+}
+
+/* The slower parent's times, the more accurate one's error. */
+static small_run reach_of(const small_run *a, const small_run *b) {
+    return (small_run){.sketch = REACH * fmax(a->sketch, b->sketch),
+                       .built = REACH * fmax(a->built, b->built),
+                       .first = FIRST_REACH * fmax(a->first, b->first),
+                       .error = ACCURATE * fmin(a->error, b->error)};
+}
+
+static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
+                        ev_pcg *rng) {
+    const member *first = choose_parent(is, rng);
+    if (!first) { /* nothing of this island is committed yet, or nothing passed */
+        member light = light_start(s, is->start);
+        recipe_parents(r, &light, NULL, parents);
+        d->parent = light.child;
+        d->parent_edits = light.edits;
+        d->single = true;
+        return;
+    }
+    const member *mate = choose_mate(&is->members, first, rng);
+    json_t *crossed = mate ? cross_anew(s, first, mate, rng) : NULL;
+    if (!crossed)
+        mate = NULL;
+    recipe_parents(r, first, mate, parents);
+    if (crossed) {
+        recipe_put(r, r->message, "parents", json_pack("[o]", crossed));
+        recipe_put(r, r->message, "crossed", json_true());
+    }
+    const member *faster = mate && mate->ns < first->ns ? mate : first;
+    d->parent_ns = faster->ns;
+    d->sketch = faster->sketch;
+    d->parent_error = faster->error;
+    d->parent_small_error = faster->small.error;
+    d->reach = reach_of(&first->small, mate ? &mate->small : &first->small);
+    d->parent = first->child;
+    d->parent_edits = first->edits;
+    d->single = mate == NULL;
+}
+
+/* ---- steps ---- */
+
+static size_t choose_step_count(bool crossed, ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    if (crossed)
+        return at < 0.5 ? 0 : 1;
+    if (at < 0.75)
+        return 1;
+    if (at < 0.93)
+        return 2;
+    return 3;
+}
+
+static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
+    size_t count = choose_step_count(!d->single, rng);
+    recipe_steps(r, &is->arms, count, rng);
+    d->single = d->single && count == 1;
+}
+
+/* The edits that steps may take, by their arms. */
+static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *name = NULL;
+    json_array_foreach(steps, i, step) {
+        json_array_foreach(step, k, name) {
+            unsigned arm = 0;
+            if (arm_find(json_string_value(name), &arm) && arm < IR_EDIT_COUNT)
+                kinds[arm] = true;
+        }
+    }
+}
+
+static void put_spent(recipe *r, const spent *noted, ev_pcg *rng) {
+    bool kinds[IR_EDIT_COUNT] = {false};
+    kinds_of(json_object_get(r->message, "steps"), kinds);
+    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
+    if (ev_pcg_below(rng, SPENT_PROBES) != 0)
+        recipe_put(r, r->message, "spent", spent_of(noted, parent, kinds));
+}
+
+static bool any_step_takes(const json_t *steps, const char *name) {
+    size_t i = 0, k = 0;
+    const json_t *step = NULL, *arm = NULL;
+    json_array_foreach(steps, i, step) {
+        json_array_foreach(step, k, arm) {
+            if (strcmp(json_string_value(arm), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An edit of the stock as a genome of its own. */
+static json_t *alone(const stock_entry *e) {
+    json_t *genome = json_copy(e->genome);
+    json_t *edit = json_array_get(json_object_get(e->genome, "edits"), e->edit);
+    if (genome)
+        (void)json_object_set_new(genome, "edits", json_pack("[O]", edit));
+    return genome;
+}
+
+/* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
+static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
+    json_t *stock = json_array();
+    recipe_put(r, r->message, "stock", stock);
+    size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
+    if (!any_step_takes(json_object_get(r->message, "steps"), arm_name(ARM_OF(COMBINE))))
+        return;
+    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
+    for (size_t i = 0; i < is->stock_count && json_array_size(stock) < STOCK_SENT; i++) {
+        const stock_entry *e = &is->stock[(from + i) % is->stock_count];
+        if (genome_same_base(e->genome, parent))
+            recipe_append(r, stock, alone(e));
+    }
+}
+
+/* The oldest gain with the fastest of its setting of the macros, where that one lacks it; those
+ * before it are dropped. NULL: there is none. */
+static const member *take_gain(island *is, stock_entry *out) {
+    while (is->gain_count > 0) {
+        *out = is->gains[0];
+        is->gain_count--;
+        memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
+        json_t *edit = json_array_get(json_object_get(out->genome, "edits"), out->edit);
+        for (size_t i = 0; i < is->niche_count; i++) {
+            const member *best = &is->niches[i];
+            if (genome_same_base(out->genome, best->genome) && !genome_has_edit(best->genome, edit))
+                return best;
+        }
+        json_decref(out->genome);
+    }
+    return NULL;
+}
+
+/* Several children of one parent may be faster, each by another edit, and one of them is the next
+ * parent: what the others gained is tried on it at once. */
+static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
+    stock_entry gain;
+    const member *best = take_gain(is, &gain);
+    if (!best)
+        return false;
+    recipe_parents(r, best, NULL, parents);
+    recipe_put(r, r->message, "steps", json_pack("[[s]]", arm_name(ARM_OF(COMBINE))));
+    recipe_put(r, r->message, "stock", json_pack("[o]", alone(&gain)));
+    json_decref(gain.genome);
+    d->parent_ns = best->ns;
+    d->sketch = best->sketch;
+    d->parent_error = best->error;
+    d->parent_small_error = best->small.error;
+    d->parent_edits = best->edits;
+    d->reach = reach_of(&best->small, &best->small);
+    return true;
+}
+
+static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
+    d->island = (uint32_t)choose_island(s, rng);
+    island *is = &s->islands[d->island];
+    d->start = (uint32_t)is->start;
+    d->generation = is->generation;
+    if (draw_merge(is, r, d, parents))
+        return;
+    put_parents(r, s, is, d, parents, rng);
+    put_steps(r, is, d, rng);
+    put_spent(r, &s->spent, rng);
+    put_stock(r, is, rng);
+    recipe_put(r, r->message, "heat", json_true());
+}
+
+/* ---- islands ---- */
+
+static void stock_add(island *is, json_t *genome) {
+    stock_entry *e = &is->stock[is->stock_next];
+    if (is->stock_count == STOCK_MOST)
+        json_decref(e->genome);
+    else
+        is->stock_count++;
+    *e = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
+    is->stock_next = (is->stock_next + 1) % STOCK_MOST;
+}
+
+/* The last edit of a child, which made it faster. */
+static void gain_add(island *is, json_t *genome) {
+    if (is->gain_count == GAINS_MOST) {
+        json_decref(is->gains[0].genome);
+        is->gain_count--;
+        memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
+    }
+    is->gains[is->gain_count++] = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
+}
+
+/* One more edit that did no harm by itself. */
+static bool belongs_in_stock(const search *s, const draft *d, const search_result *r,
+                             const search_verdict *v) {
+    return d->single && genome_edit_count(r->genome) == d->parent_edits + 1 &&
+           v->ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
+}
+
+/* Puts a member where its setting of the macros stands, or has it replace the one there, or leaves
+ * it out; of equals the newer stays. */
+static void join_niches(island *is, const member *m) {
+    size_t own = 0, at = 0;
+    while (own < is->niche_count && !genome_same_base(is->niches[own].genome, m->genome))
+        own++;
+    bool is_new = own == is->niche_count;
+    if (is_new && own == NICHES)
+        own--; /* the slowest makes room */
+    else if (is_new)
+        is->niches[is->niche_count++] = (member){.ns = INFINITY};
+    if (is->niches[own].ns < m->ns)
+        return;
+    json_incref(m->genome);
+    json_decref(is->niches[own].genome);
+    while (at < own && is->niches[at].ns <= m->ns)
+        at++;
+    memmove(&is->niches[at + 1], &is->niches[at], (own - at) * sizeof *is->niches);
+    is->niches[at] = *m;
+}
+
+static void join_island(island *is, const member *m) {
+    join_niches(is, m);
+    const member *best = population_best(&is->members);
+    if (!best || m->ns < best->ns)
+        is->idle = 0;
+    population_insert(&is->members, m);
+}
+
+/* Restarts from its best, and from the best of the other islands of the same start. */
+static void restart_island(search *s, island *is) {
+    is->generation++;
+    is->idle = 0;
+    population_restart(&is->members);
+    for (size_t i = 0; i < s->island_count; i++) {
+        const island *other = &s->islands[i];
+        const member *m = population_best(&other->members);
+        const member *own = population_best(&is->members);
+        if (other != is && other->start == is->start && m && !(own && own->child == m->child))
+            population_insert(&is->members, m);
+    }
+}
+
+static void join_islands_of(search *s, size_t start, const member *m) {
+    for (size_t i = 0; i < s->island_count; i++) {
+        if (s->islands[i].start == start)
+            join_island(&s->islands[i], m);
+    }
+}
+
+/* All grow from the start with the light pipeline; where that one fails or is slower, from the
+ * unmodified start. */
+static void settle_light(search *s, size_t start, const search_result *r, const search_verdict *v) {
+    double plain = s->start_ns[start];
+    bool passed = r->genome && v->stopped == GATE_NONE;
+    if (passed && (plain <= 0 || v->ns <= plain * (1 + LIGHT_LOSS))) {
+        member m = member_of(s, r, v);
+        join_islands_of(s, start, &m);
+    } else if (plain > 0) {
+        member m = {
+            .child = s->start_children[start], .genome = s->start_genomes[start], .ns = plain};
+        join_islands_of(s, start, &m);
+    }
+}
+
+static void settle_passed(search *s, const draft *d, const search_result *r,
+                          const search_verdict *v) {
+    member m = member_of(s, r, v);
+    bool adds_one = belongs_in_stock(s, d, r, v);
+    if (adds_one)
+        stock_add(&s->islands[d->island], m.genome);
+    if (adds_one && v->ns < search_parent_ns(s, d) * (1 - NEUTRAL))
+        gain_add(&s->islands[d->island], m.genome);
+    if (s->committed < s->opening_count)
+        join_islands_of(s, d->start, &m);
+    else
+        join_island(&s->islands[d->island], &m);
+}
+
+static void pay_arm(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain);
+}
+
+static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
+    const search *s = context;
+    uint64_t child = 0;
+    if (!search_knows(s, genome, SEARCH_BY_GENOME, "", &child))
+        return false;
+    *passed = s->outcomes[child].stopped == GATE_NONE;
+    return true;
+}
+
+static void learn_links(search *s, const island *is, const search_result *r,
+                        const search_verdict *v) {
+    if (search_passed(v)) {
+        links_learn_from_passed(&s->links, r->genome, outcome_of, s);
+        return;
+    }
+    if (!r->genome || v->seen || v->filtered)
+        return;
+    for (size_t i = 0; i < is->members.count; i++)
+        links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
+}
+
+static bool is_one_edit(const char *operators) {
+    unsigned arm = 0;
+    return arm_find(operators, &arm) && arm < IR_EDIT_COUNT;
+}
+
+/* What is known by another way than as its parent, or was found wrong where only samples are looked
+ * at, says nothing of the edit. */
+static void note_spent(search *s, const draft *d, const search_result *r, const search_verdict *v) {
+    if (!d->single || !r->genome || !is_one_edit(r->operators))
+        return;
+    bool same = v->seen && v->same_as == d->parent;
+    bool wrong = !v->seen && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
+                              v->stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->filtered;
+    if (same || wrong || worked)
+        spent_note(&s->spent, r->genome, worked);
+}
+
+static void evolve_settle(search *s, const draft *d, const search_result *r,
+                          const search_verdict *v) {
+    island *is = &s->islands[d->island];
+    search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+    unsigned arm = 0;
+    if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
+        bandit_note(&s->fates, arm, search_passed(v) || v->filtered);
+    note_spent(s, d, r, v);
+    is->idle++;
+    learn_links(s, is, r, v);
+    const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
+    if (o && o->light)
+        settle_light(s, o->start, r, v);
+    else if (search_passed(v) && !(o && o->unmodified))
+        settle_passed(s, d, r, v);
+    if (is->idle > PATIENCE)
+        restart_island(s, is);
+}
+
+/* ---- beginning and end ---- */
+
+static ev_status evolve_begin(search *s, ev_error *err) {
+    double odds[ARM_COUNT];
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
+        odds[arm] = arm_odds(arm);
+    bandit_expect(&s->fates, odds, ARM_COUNT);
+    size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
+    if (each < 1)
+        each = 1;
+    else if (each > MOST_ISLANDS_A_START)
+        each = MOST_ISLANDS_A_START;
+    s->islands = calloc(each * s->start_count, sizeof *s->islands);
+    if (!s->islands)
+        return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);
+    for (size_t i = 0; i < each * s->start_count; i++) {
+        island *is = &s->islands[i];
+        is->start = i % s->start_count;
+        EV_TRY(population_begin(&is->members, POPULATION, err));
+        s->island_count++;
+        search_open_arms(&s->starts[is->start], NULL, &s->fates, &is->arms);
+    }
+    return EV_OK;
+}
+
+static void evolve_end(search *s) {
+    for (size_t i = 0; i < s->island_count; i++) {
+        population_end(&s->islands[i].members);
+        for (size_t k = 0; k < s->islands[i].stock_count; k++)
+            json_decref(s->islands[i].stock[k].genome);
+        for (size_t k = 0; k < s->islands[i].niche_count; k++)
+            json_decref(s->islands[i].niches[k].genome);
+        for (size_t k = 0; k < s->islands[i].gain_count; k++)
+            json_decref(s->islands[i].gains[k].genome);
+    }
+    free(s->islands);
+    links_free(&s->links);
+    spent_free(&s->spent);
+}
+
+const search_rules search_rules_evolve = {.opens_light = true,
+                                          .opens_macros = true,
+                                          .sketches = true,
+                                          .estimates = true,
+                                          .begin = evolve_begin,
+                                          .end = evolve_end,
+                                          .draw = evolve_draw,
+                                          .settle = evolve_settle};

@@ -1,0 +1,345 @@
+/* Bases: a small cache of base modules; the one not asked for longest goes first. */
+#include "tuner/worker/bases.h"
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONSTANTS 64
+
+typedef struct entry {
+    char *key;
+    ir_base *base;   /* NULL: it does not compile */
+    char *complaint; /* then: why */
+    uint64_t used;
+    double *heat; /* of its instructions; NULL with has_heat: there is none */
+    bool has_heat;
+} entry;
+
+struct bases {
+    const task *t;
+    int sm;
+    char *include;
+    bases_shelf shelf; /* no calls: none */
+    size_t limit, count;
+    uint64_t clock;
+    entry *entries;
+};
+
+ev_status bases_new(const task *t, int sm, size_t limit, bases **out, ev_error *err) {
+    assert(limit > 0);
+    bases *b = calloc(1, sizeof *b);
+    char *home = ev_path_home();
+    if (!b || !home) {
+        free(b);
+        free(home);
+        return ev_fail(err, EV_INFRA,
+                       "the folder kernels/ was not found; set EVOKE_HOME to where Evoke lies");
+    }
+    *b = (bases){.t = t, .sm = sm, .limit = limit};
+    b->include = ev_path_join(home, "kernels/include");
+    b->entries = calloc(limit, sizeof *b->entries);
+    free(home);
+    if (!b->include || !b->entries) {
+        bases_free(b);
+        return ev_fail_memory(err, limit * sizeof *b->entries);
+    }
+    *out = b;
+    return EV_OK;
+}
+
+static void entry_clear(entry *e) {
+    free(e->key);
+    free(e->complaint);
+    free(e->heat);
+    ir_base_free(e->base);
+    *e = (entry){0};
+}
+
+void bases_free(bases *b) {
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->count; i++)
+        entry_clear(&b->entries[i]);
+    free(b->entries);
+    free(b->include);
+    free(b);
+}
+
+void bases_use_shelf(bases *b, const bases_shelf *shelf) {
+    b->shelf = shelf ? *shelf : (bases_shelf){0};
+}
+
+static char *key_of(const ir_genome *genome) {
+    ev_str key = EV_STR_EMPTY;
+    ev_str_append(&key, ir_genome_start(genome));
+    if (ir_genome_is_optimised(genome))
+        ev_str_char(&key, '\n'); /* no macro has an empty name */
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++)
+        ev_str_printf(&key, "\n%s=%" PRId64, ir_genome_macro_name(genome, i),
+                      ir_genome_macro_value(genome, i));
+    char *text = ev_str_take(&key);
+    ev_str_free(&key);
+    return text;
+}
+
+/* The same block in every launch of the task, or zeros. A launch that these macros do not allow is
+ * found by the gates, not here. */
+static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
+                     uint32_t block[3]) {
+    memset(block, 0, 3 * sizeof *block);
+    for (size_t i = 0; i < t->case_count; i++) {
+        task_launch launch;
+        ev_error ignored;
+        bool ok = task_launch_of(t, start, macros, count, &t->cases[i], &launch, &ignored) == EV_OK;
+        if (ok && i == 0)
+            memcpy(block, launch.block, sizeof launch.block);
+        if (!ok || memcmp(block, launch.block, sizeof launch.block) != 0) {
+            memset(block, 0, 3 * sizeof *block);
+            return;
+        }
+    }
+}
+
+/* The sizes in the cases' shapes, each once; what there is no room for is left out. */
+static size_t constants_of(const task *t, int64_t *constants) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->case_count; i++) {
+        for (size_t k = 0; k < t->cases[i].shape_count; k++) {
+            const expr_value *value = &t->cases[i].shape[k].value;
+            bool known = value->is_real || count == MOST_CONSTANTS;
+            for (size_t j = 0; j < count && !known; j++)
+                known = constants[j] == value->whole;
+            if (!known)
+                constants[count++] = value->whole;
+        }
+    }
+    return count;
+}
+
+/* A genome's macros in the two forms that the floors below take. */
+typedef struct macro_lists {
+    ir_macro *for_ir;
+    expr_name *for_task;
+    size_t count;
+} macro_lists;
+
+static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
+    m->count = ir_genome_macro_count(genome);
+    m->for_ir = calloc(m->count + 1, sizeof *m->for_ir);
+    m->for_task = calloc(m->count + 1, sizeof *m->for_task);
+    for (size_t i = 0; m->for_ir && m->for_task && i < m->count; i++) {
+        const char *name = ir_genome_macro_name(genome, i);
+        int64_t value = ir_genome_macro_value(genome, i);
+        m->for_ir[i] = (ir_macro){name, value};
+        m->for_task[i] = (expr_name){name, {.whole = value, .real = (double)value}};
+    }
+    return m->for_ir && m->for_task;
+}
+
+/* ---- the shelf ---- */
+
+static ev_status shelf_name(const bases *b, const char *thing, const char *key, ev_str *name,
+                            ev_error *err) {
+    ev_str_printf(name, "%s %s %s", b->t->sha256.hex, thing, key);
+    return ev_str_status(name, err);
+}
+
+/* *value NULL: it is not there, or there is no shelf. */
+static ev_status shelf_want(const bases *b, const char *thing, const char *key, json_t **value,
+                            ev_error *err) {
+    *value = NULL;
+    if (!b->shelf.want)
+        return EV_OK;
+    ev_str name = EV_STR_EMPTY;
+    ev_status status = shelf_name(b, thing, key, &name, err);
+    if (status == EV_OK)
+        status = b->shelf.want(b->shelf.context, ev_str_text(&name), value, err);
+    ev_str_free(&name);
+    return status;
+}
+
+/* Takes `value` over. */
+static ev_status shelf_made(const bases *b, const char *thing, const char *key, json_t *value,
+                            ev_error *err) {
+    ev_str name = EV_STR_EMPTY;
+    ev_status status = shelf_name(b, thing, key, &name, err);
+    if (status == EV_OK && b->shelf.made)
+        status = b->shelf.made(b->shelf.context, ev_str_text(&name), value, err);
+    else
+        json_decref(value);
+    ev_str_free(&name);
+    return status;
+}
+
+/* Takes `known` over. */
+static ev_status take_code(json_t *known, const ir_source *source, ev_str *bitcode, ev_error *err) {
+    const char *text = json_string_value(known);
+    ev_error why = {0};
+    ev_status status = text ? ev_base64_decode(text, bitcode, &why) : EV_BAD;
+    json_decref(known);
+    if (status == EV_OK)
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "%s: what another worker compiled of it came broken; try again",
+                   source->path);
+}
+
+/* What does not compile is not put there: each finds out by itself. */
+static ev_status compile(const bases *b, const ir_source *source, const char *key, ev_str *bitcode,
+                         ev_error *err) {
+    json_t *known = NULL;
+    EV_TRY(shelf_want(b, "code", key, &known, err));
+    if (known)
+        return take_code(known, source, bitcode, err);
+    EV_TRY(ir_compile(source, bitcode, err));
+    if (!b->shelf.made)
+        return EV_OK;
+    char *text = ev_base64_encode(ev_str_text(bitcode), bitcode->length);
+    ev_status status = shelf_made(b, "code", key, text ? json_string(text) : NULL, err);
+    free(text);
+    return status;
+}
+
+static ev_status load_source(const bases *b, ir_source *source, const char *key, ir_base **out,
+                             ev_error *err) {
+    if (!ir_is_compiled(source))
+        return ir_base_load(source, out, err);
+    ev_str bitcode = EV_STR_EMPTY;
+    ev_status status = compile(b, source, key, &bitcode, err);
+    source->bitcode = ev_str_text(&bitcode);
+    source->bitcode_bytes = bitcode.length;
+    if (status == EV_OK)
+        status = ir_base_load(source, out, err);
+    ev_str_free(&bitcode);
+    return status;
+}
+
+static ev_status load(const bases *b, const ir_genome *genome, const char *key, ir_base **out,
+                      ev_error *err) {
+    const task_start *start = task_find_start(b->t, ir_genome_start(genome));
+    if (!start)
+        return ev_fail(err, EV_BAD, "the task %s has no start '%s'", b->t->name,
+                       ir_genome_start(genome));
+    int64_t constants[MOST_CONSTANTS];
+    macro_lists macros;
+    ev_status status = EV_OK;
+    if (macro_lists_make(genome, &macros)) {
+        ir_source source = {.path = start->source,
+                            .entry = start->entry,
+                            .include = b->include,
+                            .macros = macros.for_ir,
+                            .macro_count = macros.count,
+                            .sm = b->sm,
+                            .optimised = ir_genome_is_optimised(genome),
+                            .constants = constants,
+                            .constant_count = constants_of(b->t, constants)};
+        block_of(b->t, start, macros.for_task, macros.count, source.block);
+        status = load_source(b, &source, key, out, err);
+    } else {
+        status = ev_fail_memory(err, macros.count * sizeof(expr_name));
+    }
+    free(macros.for_ir);
+    free(macros.for_task);
+    return status;
+}
+
+static entry *find(bases *b, const char *key) {
+    for (size_t i = 0; i < b->count; i++) {
+        if (strcmp(b->entries[i].key, key) == 0)
+            return &b->entries[i];
+    }
+    return NULL;
+}
+
+/* A free entry; when all are taken, the one not used longest is given up. */
+static entry *make_room(bases *b) {
+    if (b->count < b->limit)
+        return &b->entries[b->count++];
+    entry *oldest = &b->entries[0];
+    for (size_t i = 1; i < b->count; i++) {
+        if (b->entries[i].used < oldest->used)
+            oldest = &b->entries[i];
+    }
+    entry_clear(oldest);
+    return oldest;
+}
+
+/* Takes `key` over. What does not compile is remembered too: asking again would cost as much. */
+static ev_status add(bases *b, char *key, const ir_genome *genome, entry **out, ev_error *err) {
+    ir_base *base = NULL;
+    ev_status status = load(b, genome, key, &base, err);
+    char *complaint = status == EV_BAD && err ? strdup(err->text) : NULL;
+    if (status == EV_INFRA || (status == EV_BAD && !complaint)) {
+        free(key);
+        return status;
+    }
+    entry *e = make_room(b);
+    *e = (entry){.key = key, .base = base, .complaint = complaint};
+    *out = e;
+    return EV_OK;
+}
+
+ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out, ev_error *err) {
+    char *key = key_of(genome);
+    if (!key)
+        return ev_fail_memory(err, 0);
+    entry *e = find(b, key);
+    if (e)
+        free(key);
+    else
+        EV_TRY(add(b, key, genome, &e, err));
+    e->used = ++b->clock;
+    if (!e->base)
+        return ev_fail(err, EV_BAD, "%s", e->complaint);
+    *out = e->base;
+    return EV_OK;
+}
+
+static entry *find_genome(bases *b, const ir_genome *genome) {
+    char *key = key_of(genome);
+    entry *e = key ? find(b, key) : NULL;
+    free(key);
+    return e;
+}
+
+bool bases_heat(bases *b, const ir_genome *genome, const double **out) {
+    const entry *e = find_genome(b, genome);
+    if (!e || !e->has_heat)
+        return false;
+    *out = e->heat;
+    return true;
+}
+
+void bases_set_heat(bases *b, const ir_genome *genome, double *heat) {
+    entry *e = find_genome(b, genome);
+    assert(e && !e->has_heat);
+    e->heat = heat;
+    e->has_heat = true;
+}
+
+ev_status bases_want(const bases *b, const char *thing, const ir_genome *genome, json_t **value,
+                     ev_error *err) {
+    char *key = key_of(genome);
+    if (!key)
+        return ev_fail_memory(err, 0);
+    ev_status status = shelf_want(b, thing, key, value, err);
+    free(key);
+    return status;
+}
+
+ev_status bases_made(const bases *b, const char *thing, const ir_genome *genome, json_t *value,
+                     ev_error *err) {
+    char *key = key_of(genome);
+    if (!key) {
+        json_decref(value);
+        return ev_fail_memory(err, 0);
+    }
+    ev_status status = shelf_made(b, thing, key, value, err);
+    free(key);
+    return status;
+}

@@ -1,0 +1,204 @@
+/* Pool: starts workers, hands them work, and finds out why one ended. */
+#include "tuner/worker/pool_inside.h"
+
+#include "fitness/device/device.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define GREETING_SECONDS 60.0 /* a connection and a start */
+#define OPENING_SECONDS 1800.0
+#define JOB_SECONDS 60.0
+#define LONG_JOB_SECONDS 900.0
+#define WATCHDOG_SECONDS 20 /* of CPU time, for one evaluation */
+#define MOST_LOST 4         /* workers over one job, before the machine is given up */
+#define MOST_LATE 2         /* deadlines missed by one job, before it is the candidate's fault */
+#define MOST_DEATHS 12      /* in a row */
+
+void pool_say(slot *s, json_t *message) {
+    /* Where this fails the worker is gone, which shows at the next read and says more. */
+    ev_error gone;
+    ev_status status = channel_send(&s->line, message, &gone);
+    (void)status;
+}
+
+ev_status pool_start(pool *p, slot *s, ev_error *err) {
+    assert(s->state == SLOT_EMPTY);
+    *s = pool_slot(p, (size_t)(s - p->slots));
+    const char *shell[] = {"/bin/sh", "-c", NULL, NULL};
+    if (p->options.commands)
+        shell[2] = p->options.commands[s - p->slots];
+    EV_TRY(ev_proc_spawn(p->options.commands ? shell : p->options.argv, &s->proc, err));
+    s->state = SLOT_GREETING;
+    s->line.in = s->proc.out;
+    s->line.out = s->proc.in;
+    s->deadline = ev_clock_now() + GREETING_SECONDS;
+    pool_say(s, message_new(MESSAGE_HELLO));
+    return EV_OK;
+}
+
+/* For the one worker that promotes while the others wait; of other machines nothing is known. */
+static json_int_t idle_cores(const pool *p) {
+    return p->options.commands ? 1 : (json_int_t)p->options.workers;
+}
+
+ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
+    json_t *m = message_new(MESSAGE_OPEN);
+    bool ok = m && json_object_set_new(m, "task", json_string(p->task)) == 0 &&
+              json_object_set_new(m, "device", json_string(s->device)) == 0 &&
+              json_object_set_new(m, "role", json_string(worker_role_name(s->role))) == 0 &&
+              json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
+              json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
+              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0 &&
+              json_object_set_new(m, "no_hold", json_boolean(getenv(DEVICE_NO_HOLD) != NULL)) == 0;
+    if (!ok) {
+        json_decref(m);
+        return ev_fail_memory(err, 0);
+    }
+    s->state = SLOT_OPENING;
+    s->splits = splits;
+    s->at = STAGE_OPEN;
+    s->deadline = ev_clock_now() + OPENING_SECONDS;
+    s->serial = p->serial;
+    pool_say(s, m);
+    return EV_OK;
+}
+
+void pool_send_job(slot *s, pool_job *job) {
+    assert(s->state == SLOT_IDLE);
+    s->state = SLOT_BUSY;
+    s->job = job;
+    s->at = STAGE_IDLE;
+    s->began = ev_clock_now();
+    s->deadline = ev_clock_now() + (pool_needs_all_splits(job) ? LONG_JOB_SECONDS : JOB_SECONDS);
+    pool_say(s, json_incref(job->message));
+}
+
+/* ---- ends ---- */
+
+static const char *signal_words(int number) {
+    switch (number) {
+    case SIGSEGV:
+        return "segmentation fault";
+    case SIGABRT:
+        return "abort";
+    case SIGBUS:
+        return "bus error";
+    case SIGILL:
+        return "illegal instruction";
+    case SIGFPE:
+        return "arithmetic fault";
+    default:
+        return NULL;
+    }
+}
+
+/* The signal that only the process's own doings raise, whether it shows as a signal or, through a
+ * shell or ssh, as an exit code over 128. NULL: it ended in another way. */
+static const char *own_fault(int status) {
+    if (status == -1)
+        return NULL;
+    if (WIFSIGNALED(status))
+        return signal_words(WTERMSIG(status));
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    return code > 128 ? signal_words(code - 128) : NULL;
+}
+
+/* The candidate brought the worker down. */
+static void blame(slot *s, const char *why) {
+    s->job->stopped = pool_gate_of(s->at);
+    snprintf(s->job->reason, sizeof s->job->reason, "the worker went down in stage '%s': %s",
+             stage_name(s->at), why);
+}
+
+/* The machine's fault: once more, on another worker; in front, because the commit order waits. */
+static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
+    pool_job *job = s->job;
+    job->lost++;
+    if (job->lost >= MOST_LOST)
+        return ev_fail(err, EV_INFRA,
+                       "%u workers were lost over evaluation %llu without its fault; the last: %s",
+                       job->lost, (unsigned long long)job->number, why);
+    (void)pool_leave(p, s);
+    job->next = p->queue;
+    p->queue = job;
+    json_decref(job->reply);
+    job->reply = NULL;
+    return EV_OK;
+}
+
+static ev_status account(pool *p, slot *s, const char *fault, const char *why, ev_error *err) {
+    bool candidate_ran = s->at >= STAGE_DRAW;
+    if (s->state == SLOT_OPENING && fault)
+        return ev_fail(err, EV_BAD,
+                       "the worker went down while it opened the task %s: %s; look at "
+                       "the sources of its starts",
+                       p->task, fault);
+    if (s->state == SLOT_BUSY && fault && candidate_ran) {
+        blame(s, fault);
+        pool_finish(p, s);
+        return EV_OK;
+    }
+    p->deaths++;
+    if (p->deaths > MOST_DEATHS)
+        return ev_fail(err, EV_INFRA, "%u workers in a row ended before their time; the last: %s",
+                       p->deaths, why);
+    return s->state == SLOT_BUSY ? try_again(p, s, why, err) : EV_OK;
+}
+
+/* How a process ended, in words. */
+static const char *end_words(int status, char *text, size_t bytes) {
+    if (status != -1 && WIFSIGNALED(status))
+        snprintf(text, bytes, "ended by signal %d", WTERMSIG(status));
+    else if (status != -1 && WIFEXITED(status))
+        snprintf(text, bytes, "left with exit code %d", WEXITSTATUS(status));
+    else
+        snprintf(text, bytes, "its end could not be seen");
+    return text;
+}
+
+ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
+    char text[80];
+    int ended = ev_proc_end(&s->proc, true);
+    const char *fault;
+    if (s->has_last_word)
+        fault = s->last_word;
+    else if (why)
+        fault = NULL;
+    else
+        fault = own_fault(ended);
+    p->failed++;
+    ev_status status = account(p, s, fault, why ? why : end_words(ended, text, sizeof text), err);
+    channel_free(&s->line);
+    if (status != EV_OK) {
+        pool_job_free(s->job);
+        *s = pool_slot(p, (size_t)(s - p->slots));
+        return status;
+    }
+    s->state = SLOT_EMPTY;
+    return pool_start(p, s, err);
+}
+
+ev_status pool_replace(pool *p, slot *s, ev_error *err) {
+    (void)ev_proc_end(&s->proc, true);
+    channel_free(&s->line);
+    s->state = SLOT_EMPTY;
+    return pool_start(p, s, err);
+}
+
+ev_status pool_check_deadline(pool *p, slot *s, ev_error *err) {
+    bool waits = s->state == SLOT_GREETING || s->state == SLOT_OPENING || s->state == SLOT_BUSY;
+    if (!waits || ev_clock_now() < s->deadline)
+        return EV_OK;
+    if (s->state == SLOT_BUSY && ++s->job->late >= MOST_LATE) {
+        s->has_last_word = true;
+        snprintf(s->last_word, sizeof s->last_word, "no answer in time, twice: it hangs");
+        if (s->at < STAGE_DRAW)
+            s->at = STAGE_DRAW;
+    }
+    return pool_bury(p, s, "no answer in time", err);
+}

@@ -1,0 +1,123 @@
+/* Builds variants for check, export, profile and the benches. */
+#include "tuner/worker/variant.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ir/ir.h"
+#include "tuner/worker/bases.h"
+#include "tuner/worker/isolate.h"
+
+#include <stdlib.h>
+
+#define BUILD_SECONDS 300 /* the slowest build takes about one, on an idle machine */
+
+typedef struct build_request {
+    const task *t;
+    const ir_genome *genome;
+    int sm;
+} build_request;
+
+static ev_status emit(const ir_base *base, const ir_genome *genome, ev_str *out, ev_error *err) {
+    ir_build *build = NULL;
+    EV_TRY(ir_build_new(base, genome, &build, err));
+    ev_status status = EV_OK;
+    for (int s = 0; s < IR_STAGE_COUNT && status == EV_OK; s++)
+        status = ir_build_run(build, (ir_stage)s, err);
+    if (status == EV_OK) {
+        size_t bytes = 0;
+        const char *ptx = ir_build_ptx(build, &bytes);
+        ev_str_append_n(out, ptx, bytes);
+    }
+    ir_build_free(build);
+    return status;
+}
+
+/* In the child. */
+static ev_status build_work(void *context, ev_str *out, ev_error *err) {
+    const build_request *request = context;
+    bases *all = NULL;
+    const ir_base *base = NULL;
+    EV_TRY(bases_new(request->t, request->sm, 1, &all, err));
+    ev_status status = bases_get(all, request->genome, &base, err);
+    if (status == EV_OK)
+        status = emit(base, request->genome, out, err);
+    bases_free(all);
+    return status;
+}
+
+ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
+                        ev_error *err) {
+    build_request request = {t, genome, sm};
+    return isolate_run(build_work, &request, BUILD_SECONDS, ptx, err);
+}
+
+ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
+                              ev_error *err) {
+    ir_genome *genome = ir_genome_new(start->name);
+    if (genome == NULL)
+        return ev_fail_memory(err, 1);
+    ev_status status = variant_build(t, genome, sm, ptx, err);
+    ir_genome_free(genome);
+    return status;
+}
+
+/* In the child. */
+static ev_status lined_work(void *context, ev_str *out, ev_error *err) {
+    const build_request *request = context;
+    bases *all = NULL;
+    const ir_base *base = NULL;
+    char *ptx = NULL;
+    size_t bytes = 0;
+    EV_TRY(bases_new(request->t, request->sm, 1, &all, err));
+    ev_status status = bases_get(all, request->genome, &base, err);
+    if (status == EV_OK)
+        status = ir_base_lined_ptx(base, &ptx, &bytes, err);
+    if (status == EV_OK)
+        ev_str_append_n(out, ptx, bytes);
+    free(ptx);
+    bases_free(all);
+    return status;
+}
+
+ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev_str *ptx,
+                              ev_error *err) {
+    ir_genome *genome = ir_genome_new(start->name);
+    if (genome == NULL)
+        return ev_fail_memory(err, 1);
+    build_request request = {t, genome, sm};
+    ev_status status = isolate_run(lined_work, &request, BUILD_SECONDS, ptx, err);
+    ir_genome_free(genome);
+    return status;
+}
+
+static ev_status file_work(void *context, ev_str *out, ev_error *err) {
+    ir_base *base = NULL;
+    ir_genome *genome = ir_genome_new("");
+    ev_status status = genome == NULL ? ev_fail_memory(err, 1) : ir_base_load(context, &base, err);
+    if (status == EV_OK)
+        status = emit(base, genome, out, err);
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return status;
+}
+
+ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
+                             ev_error *err) {
+    char *home = ev_path_home();
+    char *include = home != NULL ? ev_path_join(home, "kernels/include") : NULL;
+    ir_source source = {.path = path, .entry = entry, .include = include, .sm = sm};
+    ev_status status = include != NULL
+                           ? isolate_run(file_work, &source, BUILD_SECONDS, ptx, err)
+                           : ev_fail(err, EV_BAD, "kernels/ was not found; set EVOKE_HOME");
+    free(include);
+    free(home);
+    return status;
+}
+
+ev_status variant_genome(const char *text, const char *name, ir_genome **out, ev_error *err) {
+    ev_json *doc = NULL;
+    EV_TRY(ev_json_parse(text, name, &doc, err));
+    ev_status status = ir_genome_from_json(doc->root, out, err);
+    ev_json_free(doc);
+    return status;
+}

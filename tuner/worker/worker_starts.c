@@ -1,0 +1,129 @@
+/* Worker, starts: builds the unmodified ones, from which fitness draws more cases to check, and
+ * which it holds variants against. What LLVM gives up on is no start: each is built in a process of
+ * its own. */
+#include "tuner/worker/guard.h"
+#include "tuner/worker/isolate.h"
+#include "tuner/worker/worker.h"
+
+#include <stdlib.h>
+
+#define SECONDS 60 /* that building one may take */
+
+typedef struct start_request {
+    worker *w;
+    ir_genome *genome; /* without edits */
+} start_request;
+
+static ev_status build_start(void *context, ev_str *out, ev_error *err) {
+    const start_request *r = context;
+    worker_build b = {0};
+    guard_end(); /* the worker's last word is not this child's */
+    bases_use_shelf(r->w->bases, NULL);
+    EV_TRY(worker_build_begin(r->w, r->genome, &b, err));
+    ev_status status = worker_build_all(r->w, &b, err);
+    if (status == EV_OK)
+        ev_str_append_n(out, b.candidate.ptx, b.candidate.ptx_bytes);
+    worker_build_end(&b);
+    return status;
+}
+
+static ev_status build_isolated(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+    start_request r = {w, genome};
+    ev_error why = {0};
+    ev_status status = isolate_run(build_start, &r, SECONDS, out, &why);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
+/* Another worker may have built it. */
+static ev_status build_once(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+    json_t *known = NULL;
+    EV_TRY(bases_want(w->bases, "start", genome, &known, err));
+    if (known) {
+        ev_str_append(out, json_string_length(known) > 0 ? json_string_value(known) : "");
+        json_decref(known);
+        return ev_str_status(out, err);
+    }
+    EV_TRY(build_isolated(w, genome, out, err));
+    return bases_made(w->bases, "start", genome, json_string(ev_str_text(out)), err);
+}
+
+/* Takes `genome`, which has no edits, over. `out` stays empty where it does not build. */
+static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
+    if (!genome)
+        return ev_fail_memory(err, 0);
+    ev_status status = build_once(w, genome, out, err);
+    ir_genome_free(genome);
+    return status;
+}
+
+/* ---- drawn cases ---- */
+
+static ev_status add_names(const worker *w, json_t *ready, ev_error *err) {
+    json_t *names = json_array();
+    const task_case *at = NULL;
+    bool ok = names != NULL;
+    for (size_t i = 0; ok && (at = fitness_drawn_case(w->fitness, i)) != NULL; i++)
+        ok = json_array_append_new(names, json_string(at->name)) == 0;
+    ok = json_object_set_new(ready, "drawn", names) == 0 && ok;
+    return ok ? EV_OK : ev_fail_memory(err, 0);
+}
+
+ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready, ev_error *err) {
+    size_t count = 0;
+    ev_str *ptx = calloc(w->t->start_count, sizeof *ptx);
+    candidate *starts = calloc(w->t->start_count, sizeof *starts);
+    ev_status status =
+        ptx && starts ? EV_OK : ev_fail_memory(err, w->t->start_count * sizeof *starts);
+    for (size_t i = 0; status == EV_OK && i < w->t->start_count; i++) {
+        const task_start *start = &w->t->starts[i];
+        status = build_apart(w, ir_genome_new(start->name), &ptx[i], err);
+        if (status == EV_OK && ptx[i].length > 0)
+            starts[count++] = (candidate){.ptx = ev_str_text(&ptx[i]),
+                                          .ptx_bytes = ptx[i].length,
+                                          .entry = start->entry,
+                                          .start = start};
+    }
+    if (status == EV_OK)
+        status = fitness_draw_cases(w->fitness, device_id, starts, count, err);
+    for (size_t i = 0; status == EV_OK && i < count; i++)
+        status = fitness_add_reference(w->fitness, &starts[i], err);
+    if (status == EV_OK)
+        status = add_names(w, ready, err);
+    for (size_t i = 0; ptx && i < w->t->start_count; i++)
+        ev_str_free(&ptx[i]);
+    free(ptx);
+    free(starts);
+    return status;
+}
+
+/* ---- what variants are held against ---- */
+
+static ir_genome *without_edits(const ir_genome *genome) {
+    ir_genome *own = ir_genome_clone(genome);
+    while (own && ir_genome_edit_count(own) > 0)
+        ir_genome_remove(own, ir_genome_edit_count(own) - 1);
+    return own;
+}
+
+static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
+    candidate unmodified = of->candidate; /* its start and macros */
+    if (ir_genome_edit_count(of->genome) == 0)
+        return fitness_add_reference(w->fitness, &unmodified, err);
+    ev_str ptx = EV_STR_EMPTY;
+    ev_status status = build_apart(w, without_edits(of->genome), &ptx, err);
+    unmodified.ptx = ptx.length > 0 ? ev_str_text(&ptx) : NULL;
+    unmodified.ptx_bytes = ptx.length;
+    if (status == EV_OK)
+        status = fitness_add_reference(w->fitness, &unmodified, err);
+    ev_str_free(&ptx);
+    return status;
+}
+
+ev_status worker_hold_writes(worker *w, const worker_build *b, score *s, ev_error *err) {
+    bool wants = false;
+    EV_TRY(fitness_hold_writes(w->fitness, &b->candidate, s, &wants, err));
+    if (!wants)
+        return EV_OK;
+    EV_TRY(add_reference(w, b, err));
+    return fitness_hold_writes(w->fitness, &b->candidate, s, &wants, err);
+}
