@@ -108,11 +108,34 @@ static void golden_bits(void **state) {
     json_decref(json);
 }
 
+/* What the driver 550 takes is PTX 8.4. Nothing that runs on a GPU says more than it needs. */
+static void an_older_driver(void **state) {
+    (void)state;
+    (void)setenv("EVOKE_STANDIN_DRIVER", "550", 1);
+    json_t *json =
+        cli_json(cli_shell(EVOKE_BINARY_DIR "/tests/goldens cuda:0 convert warp compare"), 0);
+    assert_true(number(json, "rows") > 20);
+    assert_int_equal((int)number(json, "differed"), 0);
+    assert_int_equal((int)number(json, "refused"), 0);
+    json_decref(json);
+    json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--evaluations",
+                            "20", "--json"),
+                    0);
+    json_decref(json);
+    json = cli_json(CLI_RUN("calibrate", "--device", "cuda:0", "--only", "LAT_ALU", "--json"), 0);
+    json_decref(json);
+    /* a driver from before this GPU: the message has the version that it takes */
+    (void)setenv("EVOKE_STANDIN_DRIVER", "11.0", 1);
+    cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0"), 2, "7.0");
+    (void)unsetenv("EVOKE_STANDIN_DRIVER");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kendall),
         cmocka_unit_test(ranks),
         cmocka_unit_test(golden_bits),
+        cmocka_unit_test(an_older_driver),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

@@ -73,7 +73,7 @@ const char *cu_error_text(const cu_driver *d, CUresult result, char *text, size_
 static const struct {
     int cuda, ptx;
 } ptx_versions[] = {
-#define PTX_VERSION(cuda, ptx) {cuda, ptx},
+#define PTX_VERSION(cuda, branch, ptx) {cuda, ptx},
 #include "fitness/device/cuda/ptx_versions.def"
 #undef PTX_VERSION
 };

@@ -212,7 +212,7 @@ typedef struct sd_entry {
     };
 } sd_entry;
 
-/* What the driver claims to be: a row of versions.def. */
+/* What the driver claims to be: a row of fitness/device/cuda/ptx_versions.def. */
 typedef struct sd_version {
     int cuda;   /* as cuDriverGetVersion says it: 12040 */
     int branch; /* of the driver: 550 */

@@ -56,10 +56,12 @@ static void read_config(sd_config *c) {
 /* ---- what the driver claims to be ---- */
 
 static const sd_version VERSIONS[] = {
-#define CU_VERSION(cuda, branch, ptx) {cuda, branch, ptx},
-#include "fitness/device/standin/versions.def"
-#undef CU_VERSION
+#define PTX_VERSION(cuda, branch, ptx) {cuda, branch, ptx},
+#include "fitness/device/cuda/ptx_versions.def"
+#undef PTX_VERSION
 };
+
+#define OLDEST_DRIVER 11000 /* cuGetProcAddress and what clients of today ask for came with it */
 
 enum { VERSION_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
 
@@ -67,6 +69,8 @@ enum { VERSION_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
 static const sd_version *find_version(const char *text) {
     for (size_t i = 0; i < VERSION_COUNT; i++) {
         const sd_version *v = &VERSIONS[i];
+        if (v->cuda < OLDEST_DRIVER)
+            continue;
         char cuda[16], branch[16];
         (void)snprintf(cuda, sizeof cuda, "%d.%d", v->cuda / 1000, v->cuda % 1000 / 10);
         (void)snprintf(branch, sizeof branch, "%d", v->branch);
