@@ -5,6 +5,7 @@
 #include <llvm-c/Analysis.h>
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct ir_build {
     ir_genome *genome;
     LLVMModuleRef module;
     LLVMMemoryBufferRef ptx;
+    ev_str renumbered; /* the PTX with calls numbered from 0; empty: it has no calls */
     ev_str sketch;
     ir_stage next;
     bool failed;
@@ -58,6 +60,7 @@ void ir_build_free(ir_build *build) {
         dispose_module(build);
     if (build->ptx)
         LLVMDisposeMemoryBuffer(build->ptx);
+    ev_str_free(&build->renumbered);
     ev_str_free(&build->sketch);
     ir_genome_free(build->genome);
     free(build);
@@ -141,6 +144,50 @@ static void hash_ir(ir_build *build) {
     build->is_hashed = true;
 }
 
+/* ---- numbers of calls
+ *
+ * LLVM 19's NVPTX numbers call sites across all modules of the process ("// callseq 7, 0",
+ * "prototype_7 :"). Without a change the PTX of a variant with calls, and so its hash, would depend
+ * on what the process compiled before. Within one module the numbers are consecutive, so the least
+ * one is subtracted from all of them. */
+
+static const char *const call_marks[] = {"// callseq ", "prototype_"};
+
+/* The next number behind a mark at or after `at`; NULL: there is none. */
+static const char *next_call_number(const char *at) {
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof call_marks / sizeof call_marks[0]; i++) {
+        size_t length = strlen(call_marks[i]);
+        const char *found = strstr(at, call_marks[i]);
+        while (found && (found[length] < '0' || found[length] > '9'))
+            found = strstr(found + length, call_marks[i]);
+        if (found && (!first || found + length < first))
+            first = found + length;
+    }
+    return first;
+}
+
+/* Leaves `out` empty where the text has no call. */
+static ev_status renumber_calls(const char *text, ev_str *out, ev_error *err) {
+    unsigned long least = ULONG_MAX;
+    for (const char *at = next_call_number(text); at; at = next_call_number(at)) {
+        unsigned long number = strtoul(at, NULL, 10);
+        least = number < least ? number : least;
+    }
+    if (least == ULONG_MAX)
+        return EV_OK;
+    const char *from = text;
+    for (const char *at = next_call_number(text); at; at = next_call_number(at)) {
+        char *end = NULL;
+        unsigned long number = strtoul(at, &end, 10);
+        ev_str_append_n(out, from, (size_t)(at - from));
+        ev_str_printf(out, "%lu", number - least);
+        from = end;
+    }
+    ev_str_append(out, from);
+    return ev_str_status(out, err);
+}
+
 static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     hash_ir(build); /* the last time that it can be done */
     double start = ev_clock_cpu();
@@ -148,7 +195,10 @@ static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
     *llvm = ev_clock_cpu() - start;
     if (status != EV_OK)
         return status;
-    build->ptx_sha = ev_sha256_of(LLVMGetBufferStart(build->ptx), LLVMGetBufferSize(build->ptx));
+    EV_TRY(renumber_calls(LLVMGetBufferStart(build->ptx), &build->renumbered, err));
+    size_t bytes = 0;
+    const char *ptx = ir_build_ptx(build, &bytes);
+    build->ptx_sha = ev_sha256_of(ptx, bytes);
     return EV_OK;
 }
 
@@ -196,6 +246,10 @@ ev_sha256 ir_build_ptx_sha256(const ir_build *build) {
 
 const char *ir_build_ptx(const ir_build *build, size_t *bytes) {
     assert(build->ptx);
+    if (build->renumbered.length > 0) {
+        *bytes = build->renumbered.length;
+        return ev_str_text(&build->renumbered);
+    }
     /* LLVM's buffers are NUL-terminated, and size does not count the NUL. */
     *bytes = LLVMGetBufferSize(build->ptx);
     return LLVMGetBufferStart(build->ptx);

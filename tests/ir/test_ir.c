@@ -369,6 +369,39 @@ static void hashes_tell_code_from_code(void **state) {
     ir_base_free(base);
 }
 
+/* LLVM numbers call sites across all modules of a process, and PTX shows the numbers. */
+static void calls_are_numbered_by_module(void **state) {
+    (void)state;
+    char *path = write_file("calls.cu", "#include \"evoke_cuda.h\"\n"
+                                        "extern \"C\" __global__ void k(float *x) {\n"
+                                        "    x[0] = sinf(x[1]);\n"
+                                        "    x[2] = cosf(x[3]);\n"
+                                        "}\n");
+    ir_source source = everything;
+    source.path = path;
+    source.entry = "k";
+    ir_base *base = load(&source);
+    ir_genome *none = genome_of("");
+    size_t bytes[2];
+    const char *text[2];
+    ir_build *built[2];
+    for (int i = 0; i < 2; i++) {
+        built[i] = build(base, none);
+        text[i] = ir_build_ptx(built[i], &bytes[i]);
+    }
+    assert_non_null(strstr(text[0], "// callseq 0, 0"));
+    assert_non_null(strstr(text[0], "// callseq 1, 0"));
+    assert_int_equal(bytes[0], strlen(text[0]));
+    assert_string_equal(text[0], text[1]);
+    ev_sha256 one = ir_build_ptx_sha256(built[0]), other = ir_build_ptx_sha256(built[1]);
+    assert_true(ev_sha256_equal(&one, &other));
+    for (int i = 0; i < 2; i++)
+        ir_build_free(built[i]);
+    ir_genome_free(none);
+    ir_base_free(base);
+    free(path);
+}
+
 static const char loop[] = "define ptx_kernel void @k(ptr %x, i32 %n) {\n" /* i0 br */
                            "  br label %head\n"
                            "head:\n"
@@ -835,6 +868,7 @@ int main(void) {
         cmocka_unit_test(ptx_is_for_the_target_and_has_no_lines),
         cmocka_unit_test(replay_is_the_same_in_every_process),
         cmocka_unit_test(hashes_tell_code_from_code),
+        cmocka_unit_test(calls_are_numbered_by_module),
         cmocka_unit_test(the_level_of_code_generation_tells_equal_ir_apart),
         cmocka_unit_test(edits_that_do_not_fit_are_named),
         cmocka_unit_test(missing_repairs_fall_back),
