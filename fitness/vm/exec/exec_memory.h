@@ -23,6 +23,8 @@
 
 #include "fitness/vm/exec/exec_race.h"
 
+#include "fitness/vm/exec/exec_race_store.h"
+
 static ALWAYS_INLINE bool load_in(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                                   vm_access *x, uint8_t space) {
     if (!locate_lanes(w, ip, x, mask, space))
