@@ -94,26 +94,23 @@ static void fill(float *to, int count, unsigned seed) {
     }
 }
 
-static int add_vectors(CUfunction add, int n) {
-    float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b);
-    float *c = malloc((size_t)n * sizeof *c);
-    if (a == NULL || b == NULL || c == NULL)
-        return 1;
+#define LENGTH 100000
+
+static int add_vectors(CUfunction add) {
+    static float a[LENGTH], b[LENGTH], c[LENGTH];
+    int n = LENGTH;
     fill(a, n, 1);
     fill(b, n, 2);
-    CUdeviceptr x = upload(a, (size_t)n), y = upload(b, (size_t)n), z = upload(NULL, (size_t)n);
+    CUdeviceptr x = upload(a, LENGTH), y = upload(b, LENGTH), z = upload(NULL, LENGTH);
     void *params[] = {&x, &y, &z, &n};
-    CHECK(cuLaunchKernel(add, (unsigned)(n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
-    CHECK(cuMemcpyDtoH(c, z, (size_t)n * sizeof *c));
+    CHECK(cuLaunchKernel(add, (LENGTH + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+    CHECK(cuMemcpyDtoH(c, z, sizeof c));
     int wrong = 0;
     for (int i = 0; i < n; i++)
         wrong += c[i] != a[i] + b[i];
     CHECK(cuMemFree(y));
     CHECK(cuMemFree(x));
     CHECK(cuMemFree(z));
-    free(a);
-    free(b);
-    free(c);
     printf("vector add of %d: %s\n", n, wrong == 0 ? "right" : "WRONG");
     return wrong != 0;
 }
@@ -217,7 +214,7 @@ int main(int argc, char **argv) {
     CHECK(cuModuleLoad(&module, argc > 1 ? argv[1] : "kernels.ptx"));
     CHECK(cuModuleGetFunction(&add, module, "vector_add"));
     CHECK(cuModuleGetFunction(&sgemm, module, "sgemm"));
-    int wrong = add_vectors(add, 100000) + multiply_matrices(sgemm, 128);
+    int wrong = add_vectors(add) + multiply_matrices(sgemm, 128);
     wrong += go_wrong(add, device);
     CHECK(cuDevicePrimaryCtxRelease(device));
     return wrong != 0;

@@ -389,11 +389,15 @@ static ev_status check_only(const calibrate_options *o, ev_error *err) {
 /* The first `out->count` of those that are wanted are there. */
 static ev_status run_all(rig *r, const calibrate_options *o, calibration *out, bool *again,
                          ev_error *err) {
-    size_t before = out->count;
+    size_t skipped = 0, before = out->count;
     for (int i = 0; i < PROBE_COUNT && !ev_stop_asked(); i++) {
         r->p = &calibrate_probes[i];
-        if (!is_wanted(o, r->p) || (before > 0 && before-- > 0))
+        if (!is_wanted(o, r->p))
             continue;
+        if (skipped < before) {
+            skipped++;
+            continue;
+        }
         *again = device_is_spent(r->d);
         if (*again)
             return EV_OK;
