@@ -1,4 +1,5 @@
 /* evoke tune: the run, its progress on stderr, its table on stdout, its bundle. */
+#include "tuner/cli/cmd_tune.h"
 #include "tuner/cli/cmd.h"
 
 #include "base/file.h"
@@ -238,6 +239,12 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
     EV_TRY(check_options(c->args, err));
     ev_stop_catch();
     tune_options o = options_of(c->args);
+    if (look_is_gpu(o.device)) {
+        look_devices gpus;
+        EV_TRY(look_at_gpus(o.device, &gpus, err));
+        if (!look_is_one_model(&gpus))
+            return cmd_tune_models(c, &gpus, err);
+    }
     if (!cli_flag(c->args, CLI_OPT_ALL)) {
         o.tasks = c->args->operands;
         o.task_count = c->args->operand_count;

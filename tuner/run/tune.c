@@ -190,6 +190,11 @@ static ev_status choose_workers(tune_state *run, pool_options *options, ev_error
         options->commands = run->commands.each;
     } else if (look_is_gpu(o->device)) {
         EV_TRY(look_at_gpus(o->device, &run->gpus, err));
+        if (!look_is_one_model(&run->gpus))
+            return ev_fail(err, EV_BAD,
+                           "'%s' are GPUs of several models, and one search times on one model; "
+                           "start a search for each",
+                           o->device);
         options->timers = (unsigned)run->gpus.count;
         options->timer_devices = run->gpu_ids;
         options->workers += options->timers;

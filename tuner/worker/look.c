@@ -34,6 +34,9 @@ bool look_is_gpu(const char *devices) {
 
 static ev_status add_gpu(look_devices *all, const char *id, ev_error *err) {
     device_properties is;
+    if (!look_is_gpu(id))
+        return ev_fail(err, EV_BAD,
+                       "'%s' is no GPU; several devices can only be GPUs: cuda:0,cuda:1", id);
     for (size_t i = 0; i < all->count; i++) {
         if (strcmp(all->ids[i], id) == 0)
             return ev_fail(err, EV_BAD, "%s is named twice; name each GPU once", id);
@@ -41,11 +44,7 @@ static ev_status add_gpu(look_devices *all, const char *id, ev_error *err) {
     EV_TRY(look_at_device(id, &is, err));
     if (all->count == 0)
         all->first = is;
-    else if (strcmp(is.name, all->first.name) != 0)
-        return ev_fail(err, EV_BAD,
-                       "%s is %s, and %s is %s: one search times on GPUs of one model; start one "
-                       "for each model",
-                       all->ids[0], all->first.name, id, is.name);
+    (void)snprintf(all->models[all->count], sizeof all->models[0], "%s", is.name);
     (void)snprintf(all->ids[all->count++], sizeof all->ids[0], "%s", id);
     return EV_OK;
 }
@@ -66,4 +65,12 @@ ev_status look_at_gpus(const char *devices, look_devices *out, ev_error *err) {
         if (*at == '\0')
             return EV_OK;
     }
+}
+
+bool look_is_one_model(const look_devices *gpus) {
+    for (size_t i = 1; i < gpus->count; i++) {
+        if (strcmp(gpus->models[i], gpus->models[0]) != 0)
+            return false;
+    }
+    return true;
 }

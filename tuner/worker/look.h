@@ -11,16 +11,19 @@ ev_status look_at_device(const char *id, device_properties *out, ev_error *err) 
 
 #define LOOK_MOST_GPUS 8
 
-/* What a search runs on: one device, or GPUs of one model, "cuda:0,cuda:1". */
+/* GPUs by name: "cuda:0,cuda:1". */
 typedef struct look_devices {
     char ids[LOOK_MOST_GPUS][64];
+    char models[LOOK_MOST_GPUS][128]; /* as the driver names them */
     size_t count;
     device_properties first; /* of the first */
 } look_devices;
 
 /* Whether the text names GPUs. */
 bool look_is_gpu(const char *devices);
-/* EV_BAD: one that is not there, named twice, or of another model than the first. */
+/* EV_BAD: one that is not there, or is named twice. */
 ev_status look_at_gpus(const char *devices, look_devices *out, ev_error *err) EV_CHECKED;
+/* Whether all are of one model: what a search may time on. */
+bool look_is_one_model(const look_devices *gpus);
 
 #endif

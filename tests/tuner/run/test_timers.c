@@ -1,6 +1,7 @@
 /* A search on GPUs, on the stand-in for their driver: a timer each, screeners beside them. */
 #include "tests/cli_run.h"
 
+#include "base/file.h"
 #include "base/json.h"
 
 #include <setjmp.h>
@@ -69,10 +70,34 @@ static void test_devices_that_cannot_be(void **state) {
     cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,cuda:0"), 2,
                      "cuda:0 is named twice");
     cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,"), 2, "with commas between");
-    cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,cuda:2"), 2,
-                     "start one for each model");
     cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,cuda:7"), 2, "the driver has 3");
-    cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,vm:h200"), 2, "GPUs of one model");
+    cli_expect_error(CLI_RUN("tune", task, "--device", "cuda:0,vm:h200"), 2,
+                     "several devices can only be GPUs");
+}
+
+/* Of two models each has a search of its own, with its own records and its own bundle. */
+static void test_two_models(void **state) {
+    (void)state;
+    json_t *all =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0,cuda:2,cuda:1",
+                         "--evaluations", "30", "--workers", "1", "--records",
+                         cli_path("models.sqlite"), "--out", cli_path("models"), "--json"),
+                 0);
+    const json_t *searches = json_object_get(all, "searches");
+    assert_int_equal(json_array_size(searches), 2);
+    const json_t *h200 = json_array_get(searches, 0), *a100 = json_array_get(searches, 1);
+    assert_int_equal(gpus(h200, "timers"), 2);
+    assert_int_equal(gpus(a100, "timers"), 1);
+    assert_string_equal(ev_json_text(first_row(h200), "device", ""), "cuda:0");
+    assert_string_equal(ev_json_text(first_row(a100), "device", ""), "cuda:2");
+    json_decref(all);
+    json_decref(
+        cli_json(CLI_RUN("check", cli_path("models-cuda2"), "--device", "cuda:2", "--json"), 0));
+    assert_true(ev_path_exists(cli_path("models-cuda0.sqlite")));
+    /* a search that cannot begin is the exit code of all */
+    ev_proc_result r = CLI_RUN("tune", cli_path("none.json"), "--device", "cuda:0,cuda:2");
+    assert_int_equal(r.exit_code, 2);
+    ev_proc_result_free(&r);
 }
 
 /* Begins a run in the shell, and sends it a signal so long after it has opened its task. */
@@ -116,11 +141,9 @@ static void test_resumed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_gpus),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_stopped_at_once),
-        cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_devices_that_cannot_be),
+        cmocka_unit_test(test_two_gpus), cmocka_unit_test(test_two_models),
+        cmocka_unit_test(test_counts),   cmocka_unit_test(test_stopped_at_once),
+        cmocka_unit_test(test_resumed),  cmocka_unit_test(test_devices_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
