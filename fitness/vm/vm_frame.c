@@ -181,8 +181,8 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     }
 }
 
-/* What a new frame holds at first: any would do where it is not cleared, but stillness is told from
- * all of it, and may not depend on an earlier launch. */
+/* Initial bytes of a new frame. Uncleared registers never reach a result, but livelock detection
+ * hashes whole frames, so the bytes may not depend on an earlier launch. */
 #define FRAME_FILL (VM_SANITIZED ? 0xa5 : 0)
 
 static vm_frame *frame_new(vm_state *s, const ptx_func *f) {

@@ -187,7 +187,7 @@ static void check_meetings(vm_warp *w) {
         if (s->state == VM_SET_MEETING && s->mask == w->live)
             arrive(w, &w->code[s->pc - 1], s);
     }
-    vm_meet(w);
+    vm_reconverge(w);
     vm_barriers_check(w->block);
 }
 
@@ -197,7 +197,7 @@ static void stop_at_exchange(vm_warp *w, vm_set set) {
     set.apart = !w->wanted;
     vm_set *s = push(w, set);
     if (!ready(w, s))
-        vm_meet(w);
+        vm_reconverge(w);
 }
 
 /* ---- the turn */

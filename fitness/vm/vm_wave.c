@@ -14,9 +14,9 @@
 static void raise_livelock(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t used) {
     vm_poll poll;
     char name[160];
-    bool polls = vm_still_trace(w, &poll);
+    bool polls = vm_livelock_trace(w, &poll);
     if (polls)
-        vm_still_name(s, &poll, name, sizeof name);
+        vm_livelock_name(s, &poll, name, sizeof name);
     vm_trap_raise(w, polls ? &w->code[poll.pc] : at, VM_TRAP_LIVELOCK,
                   polls ? poll.lane : (unsigned)__builtin_ctz(w->sets[0].mask),
                   polls ? &poll.address : NULL,
@@ -45,7 +45,7 @@ static bool fuel_left(vm_state *s, vm_warp *w) {
         vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
                       "%llu thread instructions executed, more than the launch was given",
                       (unsigned long long)used);
-    else if (vm_still_out_of_fuel(s->session) || s->out_of_memory)
+    else if (vm_livelock_out_of_fuel(s->session) || s->out_of_memory)
         return false;
     else if (others_change(s))
         vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
@@ -175,7 +175,7 @@ bool vm_session_run(vm_session *x) {
             return false;
         if (!any)
             return true;
-        if (vm_still_rotation(x))
+        if (vm_livelock_rotation(x))
             return false;
     }
 }

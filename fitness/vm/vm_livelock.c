@@ -107,7 +107,7 @@ void vm_poll_note(vm_warp *w, const ptx_insn *ip, vm_space space, unsigned lane,
                    .address = address};
 }
 
-bool vm_still_trace(vm_warp *w, vm_poll *out) {
+bool vm_livelock_trace(vm_warp *w, vm_poll *out) {
     vm_state *s = w->state;
     *out = (vm_poll){0};
     bool observed = w->observed;
@@ -121,7 +121,7 @@ bool vm_still_trace(vm_warp *w, vm_poll *out) {
     return out->found;
 }
 
-void vm_still_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes) {
+void vm_livelock_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes) {
     const vm_alloc *a = p->shared ? NULL : vm_memory_find(s->memory, p->address, 1);
     if (a)
         (void)snprintf(text, bytes, "'%.100s'+%llu", a->name,
@@ -186,7 +186,7 @@ static void count_others(const vm_session *x, char *text, size_t bytes) {
 
 static void raise_deadlock(vm_session *x, vm_warp *w, const vm_poll *p) {
     char name[160], unstarted[200], others[120], ended[120];
-    vm_still_name(w->state, p, name, sizeof name);
+    vm_livelock_name(w->state, p, name, sizeof name);
     name_unstarted(x, unstarted, sizeof unstarted);
     count_others(x, others, sizeof others);
     vm_rank_name_ended(x, ended, sizeof ended);
@@ -209,7 +209,7 @@ static bool report(vm_session *x) {
                 if (!vm_warp_ready(w))
                     continue;
                 first = first ? first : w;
-                bool polls = vm_still_trace(w, &poll);
+                bool polls = vm_livelock_trace(w, &poll);
                 if (polls && !poll.shared && w->state->launch->host_writes && !w->state->trapped)
                     return false;
                 if (polls) {
@@ -252,7 +252,7 @@ static bool repeats(vm_block *b, uint64_t rotation) {
     return b->repeats;
 }
 
-bool vm_still_rotation(vm_session *x) {
+bool vm_livelock_rotation(vm_session *x) {
     bool quiet = true, all = true;
     for (uint32_t r = 0; r < x->count; r++)
         quiet &= was_quiet(&x->ranks[r]);
@@ -281,11 +281,11 @@ static bool rotate_shortly(vm_session *x) {
     return true;
 }
 
-bool vm_still_out_of_fuel(vm_session *x) {
+bool vm_livelock_out_of_fuel(vm_session *x) {
     for (unsigned i = 0; i < LAST_ROTATIONS; i++) {
         if (!rotate_shortly(x))
             break;
-        if (vm_still_rotation(x))
+        if (vm_livelock_rotation(x))
             return true;
     }
     for (uint32_t r = 0; r < x->count; r++)

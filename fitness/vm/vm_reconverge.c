@@ -48,7 +48,7 @@ static uint32_t mask_of_lane(const vm_set *s, uint32_t slot, unsigned lane) {
     return ((const uint32_t *)(const void *)(s->frame->regs + slot))[lane];
 }
 
-uint32_t vm_meet_mask(const vm_warp *w, const vm_set *s) {
+uint32_t vm_reconverge_mask(const vm_warp *w, const vm_set *s) {
     uint32_t slot = mask_slot(&w->code[s->pc]), all = 0;
     for (uint32_t left = s->mask; left && slot != PTX_NONE; left &= left - 1)
         all |= mask_of_lane(s, slot, (unsigned)__builtin_ctz(left));
@@ -167,7 +167,7 @@ static void let_go(vm_warp *w, vm_set *s, uint32_t lanes) {
         vm_event_push(w, s->pc, lanes);
     }
     s->mask &= ~lanes;
-    s->wanted = vm_meet_mask(w, s);
+    s->wanted = vm_reconverge_mask(w, s);
 }
 
 static bool execute(vm_warp *w, meeting *m, uint32_t lanes) {
@@ -225,7 +225,7 @@ static bool exchange(vm_warp *w, const vm_set *first, uint32_t lanes) {
     return true;
 }
 
-void vm_meet(vm_warp *w) {
+void vm_reconverge(vm_warp *w) {
     uint32_t lanes;
     for (unsigned i = 0; i < w->set_count;) {
         if (!find_complete(w, &w->sets[i], &lanes))
