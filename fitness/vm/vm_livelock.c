@@ -1,13 +1,21 @@
-/* Stillness: when nothing that is resident will ever change anything again, and who waits for what.
+/* Livelock detection: proves that the resident blocks will never change anything again, and names
+ * the waiting warp and the polled address.
  *
- * After a rotation in which no memory changed, no block began or ended and no clock was read, each
- * block's state is hashed: registers, places and masks of its warps, local memory, barriers. Blocks
- * do not hear of each other then, so a block that comes back to an earlier state will repeat itself
- * for ever. When all do, nothing can happen any more. That is no guess: a loop that counts,
- * computes or looks at a clock never comes back to the same state, however long it takes. The
- * earlier state is the one after 1, 2, 4, 8, … quiet rotations, so a period of any length is found
- * (R. P. Brent, "An improved Monte Carlo factorization algorithm", 1980). A failed compare-and-swap
- * changes nothing. Then each warp that still runs is watched for a while, to see what it reads. */
+ * A rotation gives each resident block one turn. A rotation is quiet if no memory changed, no
+ * block began or ended, and no clock was read; a failed compare-and-swap changes nothing. After a
+ * quiet rotation the state of each block is hashed: registers, places and masks of its warps,
+ * local memory, barriers. Blocks cannot influence each other in quiet rotations, so a block that
+ * returns to an earlier state repeats itself for ever. When all blocks repeat, nothing can happen
+ * any more. A loop that counts, computes or reads a clock never returns to the same state, however
+ * long the loop runs.
+ *
+ * The earlier state is the one after 1, 2, 4, 8, … quiet rotations, so a period of any length is
+ * found with one stored hash a block (R. P. Brent, "An improved Monte Carlo factorization
+ * algorithm", 1980).
+ *
+ * `report` then runs each ready warp for a short time and records its loads. A warp that polls an
+ * address is a deadlock; a circle without loads is a livelock. When the fuel runs out, the same
+ * check with short turns looks for a more precise reason. */
 #include "fitness/vm/vm_wave.h"
 
 #include <stdio.h>

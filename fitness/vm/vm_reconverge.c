@@ -1,13 +1,18 @@
-/* Lanes that meet at different places: exchanges of a warp between sets.
+/* Reconvergence at different places: warp exchanges between sets of lanes that stand at different
+ * instructions.
  *
  * A lane at an instruction with a member mask "waits until all non-exited threads corresponding to
  * membermask have executed [it] with the same qualifiers and same membermask value" (PTX ISA,
- * shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync). It need not be the same
- * instruction of the text: compilers copy the tail of a loop into both arms of a branch. Where all
- * lanes of a mask stand at one place, the executor does the exchange and this file is not asked.
- * Else the lanes' operands are gathered here, one exchange is executed for all of them by the same
- * handler, and each lane gets its result at its own place. Before sm_70, lanes have to come
- * together first. */
+ * shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync). The lanes may stand at
+ * different instructions of the text, because compilers copy the tail of a loop into both arms of
+ * a branch. Where all lanes of a mask stand at one place, the executor does the exchange, and this
+ * file is not needed.
+ *
+ * Otherwise `find_complete` looks for a mask whose lanes all wait. `gather` copies the operands of
+ * these lanes into one frame of a temporary instruction, `execute` runs the usual handler once for
+ * all of them, and `scatter` copies each lane's result to that lane's own destination. Each lane
+ * then continues behind its own instruction. Before sm_70 all lanes of the mask must stand at the
+ * same place, so the case is a trap there. */
 #include "fitness/vm/vm_frame.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
-/* A block in which no thread can go on: who arrived where, and who is missing. */
+/* Barrier deadlock: describes a block in which no thread can continue, by who arrived where and
+ * who is missing.
+ *
+ * The scheduler calls `vm_block_stuck` when no warp of a block is ready and threads are still
+ * alive. Every live set of lanes then waits, at a barrier or at an exchange with a member mask.
+ * The report depends on the first waiting set: a warp divided between two barriers is
+ * VM_TRAP_DIVERGENT_BARRIER, every other case is VM_TRAP_DEADLOCK with the names of the missing
+ * threads. PTX ISA, "bar, barrier" and the .sync instructions say which threads each must wait
+ * for. */
 #include "fitness/vm/vm_frame.h"
 
 #include <stdio.h>

@@ -1,4 +1,19 @@
-/* The wave: blocks that are alive together take turns; where one ends, the next one starts. */
+/* Wave: the blocks that are resident at the same time take turns; when one ends, the next block of
+ * the grid takes its place.
+ *
+ * The scheduling is cooperative and deterministic. `rotate` gives each resident block a turn of
+ * about BLOCK_TURN warp instructions; `run_block` gives each ready warp of the block turns of
+ * QUANTUM. Where several ranks run, turns are shorter, because ranks often wait for each other. A
+ * block whose warps all spin gives its turn to the others at once. A turn for each rank is a
+ * rotation, and livelock detection (vm_livelock.c) runs after each one.
+ *
+ * With a schedule seed, blocks start in the order of an affine map (i * step + start) mod total
+ * with step coprime to total, which is a permutation, and warps are shuffled anew for each turn
+ * (Fisher and Yates). Gate 6 compares the results of several seeds: different bits reveal a race.
+ *
+ * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
+ * no rank changed memory in the last half of the fuel, the trap is a livelock, or the more precise
+ * finding of vm_livelock.c. */
 #include "fitness/vm/vm_jobs.h"
 
 #include <stdlib.h>
