@@ -1,4 +1,11 @@
-/* Dominators of a control-flow graph by the algorithm of Cooper, Harvey and Kennedy. */
+/* Dominators of a control-flow graph: Cooper, Harvey and Kennedy, "A Simple, Fast Dominance
+ * Algorithm", 2001.
+ *
+ * `number_postorder` is a depth-first search with its own stack. `settle` visits the nodes in
+ * reverse postorder and intersects the dominators of the predecessors, until no immediate
+ * dominator changes. `meet` intersects: it walks up two chains of the tree until they join.
+ * `number_tree` gives each node the interval [enter, leave] of its subtree, so that "a dominates
+ * b" is two comparisons. */
 #include "ir/dominance.h"
 
 typedef struct work {

@@ -100,18 +100,19 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 void ir_build_free(ir_build *build);
-/* After VERIFY or OPTIMISE: PTX of the module as it then is, by the direct emitter, which takes
- * a tenth of LLVM's time. It computes the same bits as LLVM's PTX of the module. Not *covered: the
- * module holds what that emitter has no way for, and `err`, unless NULL, says what. */
+/* Call after VERIFY or OPTIMISE. Generates PTX of the module in its present state with the
+ * direct emitter (fast code generation, a tenth of LLVM's time). The PTX computes the same bits
+ * as LLVM's. *covered is false if the module contains a construct that the emitter does not
+ * support; `err`, unless NULL, names the construct. */
 ev_status ir_build_sketch(ir_build *build, bool *covered, ev_error *err) EV_CHECKED;
 /* Of a sketch that was covered. */
 const char *ir_build_sketch_ptx(const ir_build *build, size_t *bytes); /* borrowed */
 ev_sha256 ir_build_sketch_sha256(const ir_build *build);
-/* Makes a hash of anything that a sketch shows another where LLVM would generate the variant's code
- * at another level than the highest, which sketches don't show. The sketch's own is so already. */
+/* Mixes the code-generation level into a hash: variants may share a sketch and differ in code
+ * generation. ir_build_sketch_sha256 already includes the level. */
 ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha);
-/* After OPTIMISE: of the canonical IR before code generation, and of the level of that. After EMIT:
- * of the PTX. */
+/* ir_sha256, after OPTIMISE: hash of the canonical IR and of the code-generation level.
+ * ptx_sha256, after EMIT: hash of the PTX. */
 ev_sha256 ir_build_ir_sha256(ir_build *build);
 ev_sha256 ir_build_ptx_sha256(const ir_build *build);
 const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
@@ -127,7 +128,7 @@ ir_build_cost ir_build_cost_of(const ir_build *build);
 /* ---- mutation ----------------------------------------------------------------------------------
  */
 
-/* What is known of a base before an edit is drawn. */
+/* Hints for the draw of an edit. */
 typedef struct ir_hints {
     /* A weight for each of its instructions, by which places are drawn, an inserted instruction's
      * being 1; NULL: all alike. */
@@ -136,14 +137,14 @@ typedef struct ir_hints {
     size_t spent_count;
 } ir_hints;
 
-/* A child of `parent` with one more edit of `kind`, drawn where it can work in the parent's edited
- * module. `hints`: NULL, nothing is known. EV_BAD: no place for it there. The draw depends on the
- * arguments alone. */
+/* Makes a child of `parent` with one more edit of `kind`, drawn at a place of the parent's
+ * edited module where the edit applies. `hints` may be NULL. The draw depends on the arguments
+ * alone. The caller frees *out with ir_genome_free. EV_BAD: the kind has no place there. */
 ev_status ir_mutate(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                     const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
-/* The same without making the parent's edited module anew: `*edited` is that, or NULL, and becomes
- * the child's; where nothing could be drawn, it stays the parent's. NULL afterwards: it could not
- * be kept. */
+/* As ir_mutate, without a rebuild of the parent's edited module. On entry *edited is the
+ * parent's edited module, or NULL. On success *edited is the child's module; if no edit could be
+ * drawn, *edited remains the parent's. *edited is NULL where the module could not be kept. */
 ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                            const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
                            ev_error *err) EV_CHECKED;

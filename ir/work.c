@@ -1,5 +1,19 @@
-/* The module being edited: names of its instructions, order, dominance, and the repair of uses
- * that an edit broke. */
+/* The module being edited: names of instructions, their order, dominance, and the repair of uses
+ * that an edit breaks.
+ *
+ * An edit of the genome may delete or move a value that other instructions use. GEVO repairs such
+ * uses with another value of the type in reach (Liou, Wang, Forrest, Wu, "GEVO: GPU Code
+ * Optimization Using Evolutionary Computation", TACO 2020), and so does this file. After an edit's
+ * own change, `ir_work_apply` recomputes the order and dominance if they changed, and then visits
+ * each use that may be broken: its definition is gone, doomed, or does not dominate the use. A new
+ * edit draws the new value at random and stores it as a repair, so a replay makes the same module.
+ * A replay without a valid stored repair takes the nearest dominating value, else the last
+ * argument of the type, else zero.
+ *
+ * If the control-flow graph is unchanged, only the uses of and by the touched instructions can be
+ * broken ("suspects"). They are visited in the order of the module, because each repair draws from
+ * the random stream. Doomed instructions are erased last, so that their names are valid until
+ * then. */
 #include "ir/internal.h"
 
 #include <assert.h>

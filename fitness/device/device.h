@@ -60,12 +60,13 @@ bool device_number(const device *d, gpu_key key, double *out);
  * description. Free with device_list_free. */
 ev_status device_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
 void device_list_free(char **ids, size_t count);
-/* How often the device had to be made anew after a fault. Buffers, contents and kernels survive it,
- * addresses may change; times measured before are to be measured again. 0 for ever on the VM. */
+/* Number of rebuilds of the device after a fault. Buffers, their contents and kernels survive a
+ * rebuild; addresses may change. Times measured before a rebuild must be measured again. Always
+ * 0 on the VM. */
 uint64_t device_rebuilds(const device *d);
-/* This process can't use the device any more, after a fault or a kernel that does not end: another
- * process has to open it. The run that was at fault was answered as any other; every later call is
- * EV_INFRA. */
+/* True if this process cannot use the device any more, after a fault or an endless kernel;
+ * another process has to open the device. The faulty run returned its outcome as usual. Every
+ * later call returns EV_INFRA. */
 bool device_is_spent(const device *d);
 /* Whether that may come to a device of this id (NULL is fine), so that work of several launches
  * belongs in a relay of processes (base/relay.h). */

@@ -1,4 +1,15 @@
-/* Accuracy: the error metrics of DESIGN.md, fed element by element. */
+/* Accuracy: the error metrics of a comparison with the trusted answer, fed element by element.
+ *
+ * The relative L2 error of an output is sqrt(sum (got - want)^2) / sqrt(sum want^2). Both sums are
+ * compensated (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen",
+ * 1974), so their rounding errors stay below the errors that they measure. The scaled maximum is
+ * the largest |got - want| / (u sqrt(K) scale), where u is the unit roundoff of the type, K the
+ * depth of the sum, and scale the sum of the absolute values of its terms: a probabilistic
+ * rounding bound (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis",
+ * 2019). `normalised` is the largest metric over its own limit; a value of at most 1 passes.
+ *
+ * A NaN or an infinity never passes, except an infinity where the answer rounds to the same
+ * infinity in the output's type. */
 #include "fitness/gates/accuracy.h"
 
 #include <math.h>

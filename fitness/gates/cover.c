@@ -1,11 +1,15 @@
-/* Cover: that a variant does all of the work at full shape, not only where a small sample of blocks
- * looks.
+/* Cover: checks that a variant does all of its work at full shape, and not only in the few blocks
+ * that the search samples.
  *
- * At a timed case the gates run two or four blocks, and a variant that leaves out half of what a
- * block has to do at large shapes alone could pass. Before it is promoted, all blocks of the timed
- * cases are run, or as many as COVER_INSTRUCTIONS pay for, and it must write as many elements of
- * the outputs as the baseline does, correct where they are looked at. Those of the search are among
- * them: a case of its own may be the only one of its size. */
+ * The gates run two or four blocks of a timed case, so a variant that drops half of the work of
+ * other blocks could pass. Before promotion all blocks of the timed cases run, or as many as
+ * COVER_INSTRUCTIONS pay for. The variant must write as many elements of the outputs as the
+ * baseline does, and the elements that are compared must be correct. The timed cases of the search
+ * are included, because a split may have only one case of its size.
+ *
+ * The check counts elements. `enough` scales the baseline's count to the share of the grid that
+ * ran, with a margin (COVER_PART) because blocks at the edges of a grid write less. The baseline
+ * itself runs only if the count falls short of all elements of the outputs. */
 #include "fitness/gates/fitness_impl.h"
 
 #include <math.h>

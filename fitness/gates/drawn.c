@@ -1,13 +1,17 @@
-/* Drawn cases: small check cases that the tuner makes for itself from the search's own, as tests of
- * properties do, since a search finds out what its few cases do not look at.
+/* Drawn cases: small check cases that the tuner generates from the search's own, because a search
+ * learns to exploit whatever its few cases do not cover.
  *
- * One size of a small search case is varied at a time. A variation is of use where the unmodified
- * starts are right, so that it is legal for the task, where it costs little, and where they run
- * code that no case before it has them run, or run it another number of times: the pattern of a
- * case is, for each instruction of each start, about how often a warp executes it. (As in fuzzing
- * by coverage, Zalewski's AFL: executed, and how often by powers of two.) The case that adds the
- * most is taken, and so on, until none adds much. Held-out and adversarial cases have no part in
- * this, but that a shape of theirs is never drawn. */
+ * Each generated case is a small search case with one size changed. A candidate case has to
+ * satisfy three conditions: the unmodified starts are correct there, so the case is legal for the
+ * task; its cost is small; and it covers new behaviour. Coverage is measured as in coverage-guided
+ * fuzzing (Zalewski, "AFL technical details"): for each instruction of each start, the number of
+ * executions a warp in buckets of powers of two. A bucket that no earlier case reached is new.
+ *
+ * `choose` is the greedy algorithm for maximum coverage: it takes the case with the largest gain,
+ * adds its buckets to those seen, and repeats until no case gains much or the budget is used up.
+ * Code that no case had executed counts before all else; other gains are divided by the cost of
+ * the case. Held-out and adversarial cases take no part, except that a shape of theirs is never
+ * drawn. */
 #include "fitness/gates/fitness_impl.h"
 
 #include <math.h>

@@ -25,11 +25,11 @@ typedef struct fitness_options {
     uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
-/* Of the time on the held-out cases: so much faster than the bar has to be what is promoted. */
+/* Minimum relative gain over the bar on the held-out cases. */
 #define FITNESS_LEAST_GAIN 0.002
 
-/* What a promoted candidate has to be faster than on the held-out cases (gate 6), less
- * FITNESS_LEAST_GAIN. */
+/* The time on the held-out cases that a promoted candidate has to beat by FITNESS_LEAST_GAIN
+ * (gate 6). */
 typedef struct fitness_bar {
     double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
     double baseline_ns; /* the baseline's when that was measured; 0: it was not then */

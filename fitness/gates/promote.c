@@ -1,4 +1,17 @@
-/* Gate 6: what a variant must stand before it is exported, and the check of one case. */
+/* Gate 6, promotion: the checks that a variant must pass before it is exported, and the check of a
+ * single case for `evoke check`.
+ *
+ * The order of the checks follows from their cost and from the rate at which they refuse. Where
+ * times are modelled, the time on the held-out cases comes first (`stand`): it is cheap, and most
+ * refused variants are too slow. Where times are measured, correctness comes first. `try_others`
+ * runs the held-out and adversarial cases and then fresh inputs, and compares the bits of three
+ * schedules (vm_wave.c): different bits mean a race. `fit_cover` (cover.c) runs the full grids. A
+ * last smoke test repeats the accuracy check after timing. On a GPU, a virtual machine first runs
+ * the smallest cases and the schedules (`stand_in_twin`).
+ *
+ * A time below the speed-of-light floor means that the work was not done, or not seen, so the
+ * variant fails. With bar.is_last the comparison with the bar is the last check, so a variant that
+ * is refused as too slow has passed all others. */
 #include "fitness/gates/fitness_impl.h"
 
 #include <assert.h>

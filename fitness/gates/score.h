@@ -24,9 +24,9 @@ const char *gate_name(gate g); /* "none" for GATE_NONE */
 const char *gate_meaning(gate g);
 bool gate_find(const char *name, gate *out);
 
-/* Accuracy at one case, the worst over its outputs. `normalised` is the largest of each metric over
- * its own limit: at most 1 passes. Infinite when an output holds a NaN or an infinity it should
- * not. */
+/* Accuracy at one case, the worst over its outputs. `normalised` is the largest ratio of a
+ * metric to its limit; a value of at most 1 passes. `normalised` is infinite if an output
+ * contains an unexpected NaN or infinity. */
 typedef struct accuracy {
     double relative_l2;
     double scaled_max;
@@ -99,15 +99,15 @@ typedef struct score {
     score_case cases[SCORE_MAX_CASES];
 } score;
 
-/* Makes the score of a sketch that of its candidate: its times go to sketch_ns and whole_ns, and no
- * case keeps one. */
+/* Turns the score of a sketch into the score of its candidate: the times of the sketch move to
+ * sketch_ns and whole_ns, and the cases lose their times. */
 void score_take_sketch(score *s);
 
 /* Adds what a virtual machine found of the same variant before a GPU timed it (candidate.screens):
  * errors, the worse of both; modelled times of the small cases, which a GPU does not have. */
 void score_add_screening(score *s, const score *screening);
 
-/* The times of what was not run are 0. */
+/* The times of cases that did not run are 0. */
 small_run score_small_run(const score *s);
 /* The filter: whether small cases of so many ns and such an error take longer than `reach_ns` (0:
  * nothing does) and are no more accurate than `reach_error`. */

@@ -1,15 +1,17 @@
-/* Writes: whether the blocks that a timed run samples write as many elements as those of the
- * unmodified start.
+/* Writes: compares the number of output elements that the sampled blocks of a timed run write with
+ * the number that the same blocks of the unmodified start write.
  *
- * At full shape gate 5 runs few blocks, and what a variant leaves out there, or writes beside, no
- * other look at the outputs finds: a block's elements are no one else's, since two blocks that
- * write one without an order between them race, which gate 3 stops. So the blocks of a variant have
- * to write what the same blocks of its start do, launched alike. Their number is compared, not
- * their places: a variant may give its blocks another order.
+ * Gate 5 runs only a few blocks at full shape. A store that a variant drops there, or misplaces,
+ * may be invisible to the other comparisons of outputs. The elements of a block belong to that
+ * block alone: two blocks that write one element without an order between them race, and gate 3
+ * stops races. So each block of a variant has to write as many elements as the same block of the
+ * start, launched alike. The counts are compared, not the places: a variant may assign the blocks
+ * differently.
  *
- * Each setting of the macros has a start of its own, to be built and run. What is no faster than
- * the best start of those known beforehand, at the defaults, is not worth that, nor a look at
- * other blocks than the timed ones. */
+ * Each setting of the macros has its own start (the reference), which has to be built and run
+ * first; `fitness_hold_writes` asks for the reference that it lacks. A variant that is no faster
+ * than the fastest start at the default macros needs no reference, and no other blocks than the
+ * timed ones. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/str.h"

@@ -1,5 +1,16 @@
-/* Caches of the timing model: the lines that a block has touched, a sectored set-associative L1
- * with LRU over them, and how often atomics update a sector. */
+/* Caches of the timing model: the lines that a block has touched, an L1 over these lines, and the
+ * number of atomic updates of each sector.
+ *
+ * The lines are in a hash table with open addressing and linear probing. The table is at most half
+ * full after growth, and a quarter full at its first size, so most lookups end at the first place.
+ * A tag is the line number plus the number of the round. `model_cache_clear` only raises the
+ * round, so old entries count as empty and a new block costs no memset.
+ *
+ * The L1 is set-associative with CACHE_WAYS ways, LRU replacement and sectors of 32 bytes. A hash
+ * of the line number chooses the set. The inline lookup is in model_impl.h.
+ *
+ * `model_hot` counts atomic updates a sector in a table of fixed size. A table that is half full
+ * ignores further sectors. */
 #include "fitness/model/model_impl.h"
 
 #include <stdlib.h>

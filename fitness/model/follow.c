@@ -1,12 +1,20 @@
-/* Follows each warp's stream through a scoreboard and an L1.
+/* Follows each warp's stream of events through the scoreboard and an L1.
  *
- * A warp issues in the order of the schedule (schedule.c): what it executed of a straight-line
- * block is collected until the block is whole, then followed (scoreboard.c). An instruction waits
- * for its operands, for the pipe that its own warp keeps busy, and at a barrier for the block's
- * slowest warp; nothing else of the SM is simulated here: contention between warps is in the
- * throughput terms. Loads of sectors that the block had not touched are taken as DRAM's; `wait`
- * counts the cycles that the path would be shorter by if they hit the L2, and account.c gives back
- * the share that does. */
+ * A warp issues in the order of the schedule (schedule.c). `collect` gathers the executed
+ * instructions of a straight-line block. `follow_collected` gives the block to the scoreboard
+ * (scoreboard.c) when the block is whole or control leaves it. An instruction waits for its
+ * operands, for its pipe when the same warp keeps that pipe busy, and at a barrier for the slowest
+ * warp of the block. Nothing else of the SM is simulated here: contention between warps is in the
+ * throughput terms (model.c).
+ *
+ * A global access is looked up sector by sector (32 bytes): first in the block's L1, then among
+ * the sectors that the block has touched. A sector that the block has not touched counts as a DRAM
+ * access. `wait` counts the cycles that such accesses add over an L2 hit; account.c gives back the
+ * share that the L2 serves.
+ *
+ * The second half of the file takes a shortcut. A batch of events that occurred before has a plan
+ * (plans.c). `follow_plan` then looks up only the sectors of the batch, and recalls the warp's
+ * next state from a memo where the access times are known too. */
 #include "fitness/model/model_state.h"
 
 #include <assert.h>

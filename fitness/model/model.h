@@ -16,9 +16,11 @@
 /* Registers a thread needs, estimated from the liveness of the PTX's registers (32-bit words alive
  * at once, plus what the hardware reserves), rounded as the GPU allocates them. Deterministic. */
 uint32_t model_registers(const vm_module *module, const vm_entry *entry);
-/* The same before any cap and rounding: model_registers gives at most this, the rest is spilled. */
+/* Registers a thread needs, before cap and rounding. Registers above the cap are spilled. 0: out
+ * of memory. */
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
-/* The most that the kernel's own bounds (.maxnreg, .maxntid, .minnctapersm) leave a thread. */
+/* Upper limit of registers a thread, from the kernel's own bounds (.maxnreg, .maxntid,
+ * .minnctapersm). */
 uint32_t model_register_cap(const vm_entry *entry);
 
 typedef enum model_limiter {
@@ -149,8 +151,8 @@ typedef struct model_site {
  * its end, where they are watched. Before the run; kept by the caller until model_finish. */
 void model_watch_sites(model *m, model_site *sites);
 
-/* Also blocks that repeat another are followed: to hold the one way against the other, and to know
- * what a sample costs in which none does. Before the run. */
+/* Simulates repeated blocks too. Tests compare the result with and without repeats; benchmarks
+ * measure the cost of a sample without repeats. Call before the run. */
 void model_follow_all(model *m);
 
 /* 32-byte sectors (address / 32) that were stored to, each once a block, in the order of the

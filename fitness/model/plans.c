@@ -1,11 +1,15 @@
-/* Plans: what following a batch of events comes to, but for where its accesses go.
+/* Plans: the result of following a batch of events, without the places of its accesses.
  *
- * Warps of a block, rounds of a loop and blocks of a grid bring batches whose events are the same
- * byte for byte, while the sectors differ. What the second such batch was taken apart into
- * (stretches of instructions to follow, cycles of the memory units, times of accesses to shared
- * memory) is kept as its plan; for the next ones only the sectors are looked up, in the same order.
- * Where all accesses take as long as they did one of the last times, what the stretches make of the
- * warp's state is known too. A plan ends with the first barrier or end of lanes. */
+ * Warps of a block, rounds of a loop and blocks of a grid deliver batches whose events are equal
+ * byte for byte, while the sectors differ. The second such batch is decomposed once, and the
+ * result is kept as its plan: stretches of instructions to follow, cycles of the memory units,
+ * times of accesses to shared memory. For a later batch follow.c only looks up the sectors, in the
+ * same order. Where all accesses take as long as in one of the last batches, a memo of the plan
+ * gives the next state of the warp too.
+ *
+ * Plans are in a hash table with open addressing. Each plan also remembers its usual successor,
+ * which is tried first. A plan ends at the first barrier or exit of lanes. `model_plans_help`
+ * turns the lookup off for launches in which batches do not repeat. */
 #include "fitness/model/model_state.h"
 
 #include <stdlib.h>

@@ -1,8 +1,15 @@
-/* Registers: how many a thread needs, from the liveness of the PTX's virtual registers.
+/* Registers: the number that a thread needs, from the liveness of the PTX's virtual registers.
  *
- * Blocks are cut at branches and their targets; liveness is the usual backward data flow over bit
- * sets (Aho et al., "Compilers", 9.2.5); the peak is then taken instruction by instruction.
- * values.c says which values take no register of their own. */
+ * Liveness is backward data flow over bit sets, one bit a virtual register (Aho, Lam, Sethi and
+ * Ullman, "Compilers", 2nd edition, 9.2.5). `flow_cut` cuts the text into blocks at branches and
+ * targets. `flow_sum_up` computes the uses and definitions of each block. `flow_solve` iterates
+ * until no live-in set grows. `block_peak` then walks each block backward, in the order of the
+ * schedule (schedule.c), and takes the largest weight in 32-bit words.
+ *
+ * An instruction under a predicate does not end the life of its result, because the old value may
+ * live on. A value that values.c folds into another one has no weight of its own: its number is
+ * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
+ * lower bound for functions with calls. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>

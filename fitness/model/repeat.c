@@ -1,12 +1,14 @@
-/* Blocks that do again what an earlier block did, at shifted addresses.
+/* Repeats: blocks that execute the same events as an earlier block, at shifted addresses.
  *
- * Most blocks of a grid execute the same instructions and touch the same pattern of sectors, moved
- * by a constant in each buffer. Where that holds for every batch of a block, and the moves are
- * whole lines, its caches hit and miss as those of the earlier block did, its warps wait for the
- * same, and its sums are the same: nothing needs to be followed again (but for which lines share a
- * set of the L1, which is a hash's choice). An earlier block's batches are kept whole, as its log;
- * a later one is compared with it as it runs. Where they part, what went before is read back from
- * the log, and followed. */
+ * Most blocks of a grid execute the same instructions and touch the same pattern of sectors,
+ * shifted by one constant in each buffer. Where every batch of a block matches and each shift is a
+ * whole number of lines, the caches hit and miss alike, the warps wait alike, and the sums are
+ * equal. Such a block needs no simulation. The set of the L1 that a line maps to is the one
+ * difference: the set comes from a hash, and the model neglects it.
+ *
+ * The log of an earlier block (a leader) holds all its batches. A later block is compared with the
+ * log while the block runs (`model_log_fits`). At the first difference the matching part is read
+ * back from the log (`model_log_read`) and simulated after all. */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>

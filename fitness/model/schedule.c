@@ -1,13 +1,18 @@
-/* Schedule: the order in which the assembler would put the instructions of each straight-line
+/* Schedule: the order in which the assembler would place the instructions of each straight-line
  * block.
  *
- * PTX is not what a GPU runs: ptxas moves loads up and their uses down as far as it can, so a
- * scoreboard that followed the text would charge waits that no chip sees, and would pay for edits
- * that only move a load. List scheduling (Gibbons and Muchnick, 1986) within a block, looking at
- * most a window of instructions ahead, as registers are not free: of those whose operands are
- * there, the one with the longest chain behind it goes first; if none is, the one that waits least.
+ * A GPU does not run PTX: ptxas moves loads up and their uses down. A scoreboard in text order
+ * would charge waits that no chip has, and would reward edits that only move a load. So each block
+ * is list-scheduled (Gibbons and Muchnick, "Efficient Instruction Scheduling for a Pipelined
+ * Architecture", 1986).
  *
- * What must keep its order is found with the blocks (blocks.c). */
+ * `find_heights` computes the longest chain of latencies behind each instruction. `put_in_order`
+ * then picks one instruction after the other from a window, because a larger distance would cost
+ * registers. Among the instructions whose predecessors are placed, `choose` takes the one that can
+ * issue first, and among equals the one with the longest chain. Bit i of `open` is the instruction
+ * i places behind the head of the window.
+ *
+ * blocks.c finds the dependences between the instructions. */
 #include "fitness/model/model_impl.h"
 
 #include <stdlib.h>

@@ -1,13 +1,24 @@
-/* Scoreboard: when each instruction of a warp may issue, and what it waits for.
+/* Scoreboard: the cycle in which each instruction of a warp issues, and the reason for each wait.
  *
- * An instruction waits for its operands (one ready time a register) and for the pipe that its own
- * warp keeps busy. What comes out of a straight-line block depends only on what goes in, relative
- * to the warp's clock: how late the registers are that it reads first, how long its pipes stay
- * busy, how long its memory accesses take. Loops bring the same again and again, so the outcome of
- * a whole block is kept under that key, and found instead of worked out. The kept outcome is the
- * very same one, bit for bit: times up to the clock cannot make anything wait, and count as zero.
- * Before that is looked for, the warp's whole state is (states.c): with it not even a key is made.
- */
+ * The model is an in-order scoreboard with one ready time a register; the term is from the CDC
+ * 6600 (Thornton, "Design of a Computer: The Control Data 6600", 1970). An instruction issues when
+ * its operands are ready and its pipe is free of the warp's own earlier instructions. Other warps
+ * do not delay the warp here: model.c adds contention as throughput terms. A time is a 64-bit
+ * number: the cycle in the upper bits, the reason (a model_term) in the lower MODEL_REASON_BITS.
+ *
+ * The function `step` is the whole simulation of one instruction. The rest of the file memoises
+ * `step` at two levels.
+ *
+ * Outcomes: the effect of a straight-line block depends only on the block's inputs relative to the
+ * warp's clock. The inputs are the ready times of the registers that the block reads before it
+ * writes them, the busy times of its pipes, and the times of its memory accesses. Loops repeat the
+ * same inputs, so `follow_kept` stores the effect under that key and applies it again. Times up to
+ * the clock count as zero, because they delay nothing. A memoised outcome therefore equals the
+ * simulated one bit for bit.
+ *
+ * Steps: states.c numbers the whole state of a warp. A step maps (state, block, access times) to
+ * the next state. `follow_block` looks for a step first: a hit needs no key. Stall counts of
+ * memoised outcomes are added up when the tables are emptied and at the end (`settle`). */
 #include "fitness/model/model_impl.h"
 
 #include <assert.h>

@@ -56,7 +56,8 @@ typedef struct vm_set {
     vm_frame *frame;
     vm_set_state state;
     uint32_t wanted;
-    bool apart; /* SYNC: its lanes name different masks, so only vm_meet lets some of them go */
+    bool apart; /* SYNC: its lanes name different masks, so only vm_reconverge lets some of them go
+                 */
     uint32_t barrier;
     uint64_t ran; /* tick of its last run */
 } vm_set;
@@ -160,11 +161,12 @@ struct vm_warp {
     vm_frame **levels;   /* frames of called functions by depth, from 1: lanes share them */
     size_t level_count;
     uint64_t ticks;
-    uint32_t polls;                /* looks since it last changed something */
-    uint64_t poll_change;          /* the state's last_change at its last look */
-    bool spins;                    /* in its last turn all its sets only looked for changes */
-    vm_async *async;               /* NULL: no cp.async yet */
-    const ptx_insn *const *places; /* where each lane stands while sets meet (vm_meet.c), or NULL */
+    uint32_t polls;       /* looks since it last changed something */
+    uint64_t poll_change; /* the state's last_change at its last look */
+    bool spins;           /* in its last turn all its sets only looked for changes */
+    vm_async *async;      /* NULL: no cp.async yet */
+    const ptx_insn *const
+        *places; /* where each lane stands while sets meet (vm_reconverge.c), or NULL */
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
     vm_look looks[PTX_LOOKS];
 };
@@ -191,7 +193,7 @@ struct vm_block {
     size_t mbarrier_count, mbarrier_capacity;
     bool active;
     bool repeats;     /* came back to an earlier state while nothing changed */
-    uint64_t earlier; /* hash of that state (vm_still.c) */
+    uint64_t earlier; /* hash of that state (vm_livelock.c) */
     ev_pcg rng;       /* order of its warps */
 };
 

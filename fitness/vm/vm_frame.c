@@ -1,9 +1,17 @@
 /* Frames: registers, constants and call parameters of a function for one warp; calls and returns.
  *
- * Registers are arrays over the lanes, and a lane stands in one frame at a time. So all lanes of a
- * warp that are in the same function at the same depth of calls share one frame, wherever they came
- * from: each remembers where it returns to, and they run and meet as one set. A frame is given back
- * when its last lane has left. */
+ * A register is an array over the 32 lanes, and a lane is in one frame at a time. So all lanes of
+ * a warp that are in the same function at the same call depth share one frame, wherever they were
+ * called from (`frame_at`). Each lane of the frame remembers its own caller, return address and
+ * base in local memory. Lanes from different call sites thus run and reconverge as one set inside
+ * the callee. A frame returns to its function's pool when its last lane has left.
+ *
+ * A call (PTX ISA, "Abstracting the ABI") copies parameters from the caller's slots to the
+ * callee's, and a return copies results back. A parameter whose address the function takes is also
+ * copied to the lane's local memory, which is a stack of at most MAX_LOCAL bytes. A new frame
+ * clears only those registers that may be read before they are written; the loader lists them.
+ * Constants, and the special registers that the function reads, are written into slots of the
+ * frame once, so that the executor reads all operands alike. */
 #include "fitness/vm/vm_frame.h"
 
 #include <stdio.h>
@@ -181,8 +189,8 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     }
 }
 
-/* What a new frame holds at first: any would do where it is not cleared, but stillness is told from
- * all of it, and may not depend on an earlier launch. */
+/* Initial bytes of a new frame. Uncleared registers never reach a result, but livelock detection
+ * hashes whole frames, so the bytes may not depend on an earlier launch. */
 #define FRAME_FILL (VM_SANITIZED ? 0xa5 : 0)
 
 static vm_frame *frame_new(vm_state *s, const ptx_func *f) {

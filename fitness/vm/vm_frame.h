@@ -16,10 +16,11 @@ void vm_frames_free(vm_state *s);
 /* One turn of a warp: until all its sets wait or ended, or the budget is spent. False: trapped. */
 bool vm_warp_turn(vm_warp *w, int64_t budget);
 bool vm_warp_ready(const vm_warp *w);
-/* Executes the exchanges whose lanes are all there, each at a place of its own (vm_meet.c). */
-void vm_meet(vm_warp *w);
+/* Executes the exchanges whose lanes are all there, each at a place of its own (vm_reconverge.c).
+ */
+void vm_reconverge(vm_warp *w);
 /* What the member masks of a waiting set's lanes name; all lanes where there are none. */
-uint32_t vm_meet_mask(const vm_warp *w, const vm_set *s);
+uint32_t vm_reconverge_mask(const vm_warp *w, const vm_set *s);
 /* Lets go whoever waits at a barrier that is full now. */
 void vm_barriers_check(vm_block *b);
 /* Explains why nobody in the block can go on: divergent barrier or deadlock. */

@@ -1,5 +1,15 @@
-/* Races, the slow part: whose each stamp is, when a block or warp becomes ordered after others, and
- * the entries a byte of words that are accessed in parts. */
+/* Race detection, the slow part: the owner of each stamp, the events that order a warp after
+ * others, and the entries a byte of words that are accessed in parts. exec/exec_race.h explains
+ * the algorithm.
+ *
+ * A warp takes a new stamp with its first access after a synchronisation. `owners` maps stamps to
+ * warps. When all stamps are used up, `start_over` forgets all entries, so everything before
+ * counts as ordered: a race across that point is missed, and no false race is reported.
+ *
+ * Words that were accessed in parts are split: a direct-mapped table of VM_RACE_WORDS places holds
+ * four entries for each. A collision evicts the older word (`evict`). The four entries are merged
+ * into one if one entry can express them, and dropped otherwise, which again can only miss a race.
+ */
 #include "fitness/vm/vm_wave.h"
 
 #include <stdlib.h>

@@ -1,9 +1,18 @@
-/* The turn of a warp: which set of lanes runs, where sets part and meet, and the block's barriers.
+/* The turn of a warp: the choice of the set of lanes that runs, divergence and reconvergence of
+ * sets, and the barriers of a block.
  *
- * The set that stands deepest in calls, and among those at the lowest pc, runs: so lanes that
- * parted meet again where their paths join. A set that spins would starve the lane it waits for;
- * after SLICE instructions with others ready, the one that waited longest gets a slice of its own.
- */
+ * A set is a group of lanes at the same pc in the same frame. A divergent branch splits a set, and
+ * `push` merges sets that stand at the same place. The set deepest in calls runs first, and among
+ * equals the set at the lowest pc. Lanes that took different paths therefore reconverge where the
+ * paths join, without a reconvergence stack or post-dominators (minimum-PC scheduling: Collange,
+ * "Stack-less SIMT Reconvergence at Low Cost", 2011).
+ *
+ * The rule alone would starve a lane that another set spins on. So after SLICE instructions with
+ * other sets ready, the set that has waited longest gets a slice: independent thread scheduling of
+ * sm_70 and later promises that progress.
+ *
+ * Barriers count arrivals of threads (PTX ISA, "bar, barrier"). An aligned barrier takes all live
+ * lanes of a warp at once: the sets of the warp first merge in the state VM_SET_MEETING. */
 #include "fitness/vm/vm_frame.h"
 
 #include <string.h>
@@ -187,7 +196,7 @@ static void check_meetings(vm_warp *w) {
         if (s->state == VM_SET_MEETING && s->mask == w->live)
             arrive(w, &w->code[s->pc - 1], s);
     }
-    vm_meet(w);
+    vm_reconverge(w);
     vm_barriers_check(w->block);
 }
 
@@ -197,7 +206,7 @@ static void stop_at_exchange(vm_warp *w, vm_set set) {
     set.apart = !w->wanted;
     vm_set *s = push(w, set);
     if (!ready(w, s))
-        vm_meet(w);
+        vm_reconverge(w);
 }
 
 /* ---- the turn */

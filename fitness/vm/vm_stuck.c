@@ -1,4 +1,12 @@
-/* A block in which no thread can go on: who arrived where, and who is missing. */
+/* Barrier deadlock: describes a block in which no thread can continue, by who arrived where and
+ * who is missing.
+ *
+ * The scheduler calls `vm_block_stuck` when no warp of a block is ready and threads are still
+ * alive. Every live set of lanes then waits, at a barrier or at an exchange with a member mask.
+ * The report depends on the first waiting set: a warp divided between two barriers is
+ * VM_TRAP_DIVERGENT_BARRIER, every other case is VM_TRAP_DEADLOCK with the names of the missing
+ * threads. PTX ISA, "bar, barrier" and the .sync instructions say which threads each must wait
+ * for. */
 #include "fitness/vm/vm_frame.h"
 
 #include <stdio.h>
@@ -23,7 +31,8 @@ static void name_set(const vm_warp *w, const vm_set *s, char *text, size_t bytes
         (void)snprintf(who, sizeof who, "lanes %08x of warp %u wait", s->mask, w->index);
     if (s->state == VM_SET_SYNC)
         (void)snprintf(text, bytes, "%s for lanes %08x with mask %08x (line %u)", who,
-                       vm_meet_mask(w, s) & w->live & ~s->mask, vm_meet_mask(w, s), line_of(w, s));
+                       vm_reconverge_mask(w, s) & w->live & ~s->mask, vm_reconverge_mask(w, s),
+                       line_of(w, s));
     else if (s->state == VM_SET_BARRIER)
         (void)snprintf(text, bytes, "%s at barrier %u (line %u)", who, s->barrier, line_of(w, s));
     else
@@ -104,7 +113,7 @@ static void raise_barrier(vm_block *b, vm_warp *w, const vm_set *s, unsigned lan
 static uint32_t mask_of_lane(const vm_warp *w, const vm_set *s, unsigned lane) {
     vm_set one = *s;
     one.mask = 1u << lane;
-    return vm_meet_mask(w, &one);
+    return vm_reconverge_mask(w, &one);
 }
 
 /* Lanes at one exchange that name each other in masks that differ. */
@@ -123,7 +132,7 @@ static void raise_masks(vm_warp *w, const vm_set *s, unsigned lane) {
 /* Lanes that wait for others of their warp, at an exchange or at a barrier of whole warps. */
 static void raise_lanes(const vm_block *b, vm_warp *w, const vm_set *s, unsigned lane) {
     bool sync = s->state == VM_SET_SYNC;
-    uint32_t mask = sync ? vm_meet_mask(w, s) : VM_FULL, wanted = mask & w->live & ~s->mask;
+    uint32_t mask = sync ? vm_reconverge_mask(w, s) : VM_FULL, wanted = mask & w->live & ~s->mask;
     char missing[320], how[80] = "";
     name_missing(b, 0, w, wanted, missing, sizeof missing);
     if (sync)

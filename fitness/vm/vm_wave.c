@@ -1,4 +1,19 @@
-/* The wave: blocks that are alive together take turns; where one ends, the next one starts. */
+/* Wave: the blocks that are resident at the same time take turns; when one ends, the next block of
+ * the grid takes its place.
+ *
+ * The scheduling is cooperative and deterministic. `rotate` gives each resident block a turn of
+ * about BLOCK_TURN warp instructions; `run_block` gives each ready warp of the block turns of
+ * QUANTUM. Where several ranks run, turns are shorter, because ranks often wait for each other. A
+ * block whose warps all spin gives its turn to the others at once. A turn for each rank is a
+ * rotation, and livelock detection (vm_livelock.c) runs after each one.
+ *
+ * With a schedule seed, blocks start in the order of an affine map (i * step + start) mod total
+ * with step coprime to total, which is a permutation, and warps are shuffled anew for each turn
+ * (Fisher and Yates). Gate 6 compares the results of several seeds: different bits reveal a race.
+ *
+ * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
+ * no rank changed memory in the last half of the fuel, the trap is a livelock, or the more precise
+ * finding of vm_livelock.c. */
 #include "fitness/vm/vm_jobs.h"
 
 #include <stdlib.h>
@@ -14,9 +29,9 @@
 static void raise_livelock(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t used) {
     vm_poll poll;
     char name[160];
-    bool polls = vm_still_trace(w, &poll);
+    bool polls = vm_livelock_trace(w, &poll);
     if (polls)
-        vm_still_name(s, &poll, name, sizeof name);
+        vm_livelock_name(s, &poll, name, sizeof name);
     vm_trap_raise(w, polls ? &w->code[poll.pc] : at, VM_TRAP_LIVELOCK,
                   polls ? poll.lane : (unsigned)__builtin_ctz(w->sets[0].mask),
                   polls ? &poll.address : NULL,
@@ -45,7 +60,7 @@ static bool fuel_left(vm_state *s, vm_warp *w) {
         vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
                       "%llu thread instructions executed, more than the launch was given",
                       (unsigned long long)used);
-    else if (vm_still_out_of_fuel(s->session) || s->out_of_memory)
+    else if (vm_livelock_out_of_fuel(s->session) || s->out_of_memory)
         return false;
     else if (others_change(s))
         vm_trap_raise(w, at, VM_TRAP_FUEL, (unsigned)__builtin_ctz(w->sets[0].mask), NULL,
@@ -175,7 +190,7 @@ bool vm_session_run(vm_session *x) {
             return false;
         if (!any)
             return true;
-        if (vm_still_rotation(x))
+        if (vm_livelock_rotation(x))
             return false;
     }
 }

@@ -58,14 +58,14 @@ void vm_rank_append_owner(const vm_state *s, uint64_t offset, char *text, size_t
 /* "; ranks 1, 2 have ended", or nothing. */
 void vm_rank_name_ended(const vm_session *x, char *text, size_t bytes);
 
-/* ---- stillness (vm_still.c) */
-/* After each rotation. True: nothing will ever change any more, and a trap says why. */
-bool vm_still_rotation(vm_session *x);
+/* ---- livelock detection (vm_livelock.c) */
+/* Called after each rotation. True: nothing will ever change any more, and a trap says why. */
+bool vm_livelock_rotation(vm_session *x);
 /* The fuel is gone and memory has not changed for long. True: trapped, with a better reason. */
-bool vm_still_out_of_fuel(vm_session *x);
+bool vm_livelock_out_of_fuel(vm_session *x);
 /* What a warp reads while it spins, found by running it for a while; false: nothing. */
-bool vm_still_trace(vm_warp *w, vm_poll *out);
+bool vm_livelock_trace(vm_warp *w, vm_poll *out);
 /* "'flags'+28" */
-void vm_still_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes);
+void vm_livelock_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes);
 
 #endif

@@ -1,22 +1,26 @@
-/* The direct emitter: PTX of a module's kernel in about a microsecond a line, for a first look.
+/* The direct emitter: fast code generation for one kernel, about a microsecond a line of PTX, for
+ * a first run of a variant.
  *
- * LLVM's code generation is half of what a variant costs. This one computes the same bits and takes
- * a tenth of the time, by doing less: it goes through the blocks once, dominators first, and keeps
- * each value as a list of scalars, each a register, a literal, or a register plus an offset. Pure
- * instructions are hashed, so that what was computed above is not computed again; what turns out
- * not to be needed is dropped at the end. What it has no way for it refuses, and LLVM remains.
+ * LLVM's code generation is half of the cost of a variant. The direct emitter computes the same
+ * bits in a tenth of the time, because it does less. It makes one pass over the blocks in reverse
+ * postorder, so a definition is seen before its uses, except for uses by PHIs. A value is a list
+ * of scalars; a scalar is a register, a literal, or a register plus an offset. Pure instructions
+ * are hashed, so a value computed in a dominating place is not computed again (dominator-based
+ * value numbering: Briggs, Cooper and Simpson, "Value Numbering", 1997). Unneeded instructions are
+ * dropped at the end. A construct without a rule is refused (EV_BAD), and LLVM generates the code
+ * instead.
  *
- *   direct_flow.c      blocks, edges and what PHIs take along them
- *   direct_values.c    scalars, constants, registers
+ *   direct_flow.c      blocks, edges, and the values that PHIs take along edges
+ *   direct_values.c    scalars, constants, registers, value numbering
  *   direct_ops.c       integers, comparisons, selections, conversions; direct_divide.c: division
- *   direct_float.c     floating point, with LLVM's choice of what joins into an fma
- *   direct_divisors.c  divisions by one divisor
- *   direct_moves.c     what LLVM moves into another block before it chooses
+ *   direct_float.c     floating point, with LLVM's choice of fused multiply-adds
+ *   direct_divisors.c  divisions that share a divisor
+ *   direct_moves.c     instructions that LLVM moves to another block before it selects
  *   direct_address.c   addresses, loads, stores, atomics
- *   direct_join.c      neighbouring accesses in one
+ *   direct_join.c      neighbouring accesses as one vector access
  *   direct_calls.c     intrinsics, by direct_intrinsics.def
- *   direct_phi.c       which registers PHIs share
- *   direct_print.c     the text; direct_module.c: its frame */
+ *   direct_phi.c       dead code, liveness, and the registers that PHIs share
+ *   direct_print.c     the text of the body; direct_module.c: the text around the body */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

@@ -1,5 +1,12 @@
-/* Memory of the direct emitter: addresses with as much as can be in a literal offset, loads, stores
- * and atomics. */
+/* Memory of the direct emitter: addresses, loads, stores and atomics.
+ *
+ * An address is decomposed into a base register and a literal offset, because PTX adds a literal
+ * offset for free ([reg+imm]; PTX ISA, "Operands: Addresses"). A getelementptr becomes a sum of
+ * scaled indices. A constant is taken out of an extended index only where the sum cannot wrap: an
+ * extension of a sum that may wrap is not the sum of the extensions. The address space is followed
+ * through casts, so that an access names its space and a generic address is made only where one is
+ * needed. The global loads that may use the read-only path (ld.global.nc) are those of LLVM 19's
+ * canLowerToLDG. */
 #include "ir/direct/direct_internal.h"
 
 #include <assert.h>

@@ -1,4 +1,9 @@
-/* Calls of the direct emitter: intrinsics by their table. */
+/* Calls of the direct emitter: each intrinsic is a row of direct_intrinsics.def, which names the
+ * handler, the PTX instruction and the order of its arguments.
+ *
+ * The handlers call_NOTHING, call_PURE and so on are the ways to translate a row. A call of a
+ * function that has no row is refused, and LLVM generates the code. Name suffixes of types are
+ * ignored where all types are treated alike: "llvm.fma.v2f32" has the row of "llvm.fma.f32". */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

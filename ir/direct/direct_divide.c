@@ -1,5 +1,9 @@
-/* Integer division of the direct emitter: by constants without a division, as compilers do it
- * (Warren, "Hacker's Delight", 2nd edition, chapter 10). */
+/* Integer division of the direct emitter: division by a constant as a multiplication by a magic
+ * number and a shift (Warren, "Hacker's Delight", 2nd edition, chapter 10; Granlund and
+ * Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994).
+ *
+ * The loop of the magic-number functions searches the smallest shift for which the multiplier is
+ * exact for all dividends. */
 #include "ir/direct/direct_internal.h"
 
 static direct_operand word(int64_t value) {

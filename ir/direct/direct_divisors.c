@@ -1,10 +1,12 @@
-/* Divisions by one divisor with reciprocals allowed: where a block has several, LLVM divides once,
- * 1 / d, and multiplies by that, which changes the bits.
+/* Floating-point divisions that share a divisor, with reciprocals allowed. Where a block has
+ * several, LLVM computes 1 / d once and multiplies, which changes the bits, so the direct emitter
+ * has to do the same.
  *
- * Its rules are DAGCombiner.cpp's of LLVM 19, combineRepeatedFPDivisors, for a target that wants it
- * from two divisions on. It comes to a block's last division first; that one takes along all those
- * by its divisor that are allowed it, and the products have its flags. 1 / d counts, but does not
- * begin it. What LLVM could do further with such a product is refused. */
+ * The rules are those of combineRepeatedFPDivisors in DAGCombiner.cpp of LLVM 19, for a target
+ * that applies the rule from two divisions on. LLVM visits the last division of a block first.
+ * That division takes all divisions by the same divisor that have the flag arcp, and the products
+ * get the flags of that division. A division 1 / d counts towards the two, but does not start a
+ * group. Products that LLVM could transform further are refused. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

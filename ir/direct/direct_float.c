@@ -1,10 +1,16 @@
-/* Floating-point arithmetic of the direct emitter, above all: which products join which sums.
+/* Floating-point arithmetic of the direct emitter, above all the choice of the products and sums
+ * that are fused.
  *
- * LLVM joins a product and a sum, both allowed to contract, into one fma with one rounding, and
- * which of two products it takes changes the result's bits. So its rules are followed to the
- * letter: DAGCombiner.cpp of LLVM 19, visitFADDForFMACombine, visitFSUBForFMACombine and
- * visitFMULForFMADistributiveCombine, for a target with aggressive fusion. It looks at one block at
- * a time, at its last instruction first, and counts uses as they are then. */
+ * LLVM fuses a product and a sum, both with the flag `contract`, into one fma with a single
+ * rounding. The choice between two products changes the bits of the result, so the rules of LLVM
+ * 19 are followed to the letter: visitFADDForFMACombine, visitFSUBForFMACombine and
+ * visitFMULForFMADistributiveCombine in DAGCombiner.cpp, for a target with aggressive fusion. LLVM
+ * works on one block at a time, from its last instruction to its first, and counts uses at that
+ * moment.
+ *
+ * The functions before the section "selection" only mark each product and sum with its role
+ * (direct_value.fuse). The functions after that line emit the code. A case whose further
+ * consequences in LLVM are not modelled here is refused. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

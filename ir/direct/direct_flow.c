@@ -1,4 +1,11 @@
-/* Blocks of the direct emitter: their order, their edges, and what stands at their ends. */
+/* Blocks of the direct emitter: reachable blocks, their order, their edges, and the values at
+ * their ends.
+ *
+ * Blocks are numbered in reverse postorder, so every dominator comes before the blocks that it
+ * dominates. The text keeps the order of LLVM's function. An edge carries the copies that the PHIs
+ * of its target need (SSA deconstruction by parallel copies; direct_phi.c coalesces them,
+ * direct_print.c orders them). A branch on a constant has only the successor that is taken. A
+ * switch becomes one predicate a case. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

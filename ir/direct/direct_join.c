@@ -1,6 +1,11 @@
-/* Joins neighbouring loads or stores of a block into one of a vector, as LLVM's load-store
- * vectorizer does: where the lowest is known to be aligned for it, and nothing between them may
- * touch the same memory. Loads go up to the first of them, stores down to the last. */
+/* Vectorisation of the direct emitter: neighbouring loads or stores of a block become one vector
+ * access, as in LLVM's LoadStoreVectorizer.
+ *
+ * `find_chain` collects accesses off the same base within a window, and stops at an instruction
+ * that may touch the same memory. `sort_by_offset` orders them, and `run_from` takes groups of 4
+ * or 2 neighbours if the group has at most 16 bytes and the lowest access is aligned to the size
+ * of the group (PTX ISA, ld and st: vectors). A joined load stands at the place of the first load,
+ * a joined store at the place of the last store. */
 #include "ir/direct/direct_internal.h"
 
 enum { WINDOW = 96, MOST_JOINED = 64 };

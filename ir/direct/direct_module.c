@@ -1,5 +1,8 @@
-/* The frame of the direct emitter's text: header, variables, the entry's parameters and directives.
- */
+/* The text around the body: header, variables, parameters of the entry, performance directives.
+ *
+ * The layout follows PTX ISA, "Directives". Variables are printed in the order of the module,
+ * because that order gives shared variables their addresses. The directives .maxntid,
+ * .minnctapersm and .maxnreg come from nvvm.annotations. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

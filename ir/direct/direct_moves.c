@@ -1,9 +1,15 @@
-/* What LLVM moves into another block before the direct emitter's choices matter:
- * SpeculativeExecution (LLVM 19, lib/Transforms/Scalar/SpeculativeExecution.cpp), which NVPTX runs,
- * takes the instructions of a short conditional block up into the block that branches to it.
+/* Speculation: finds the instructions that LLVM may move into another block before it selects
+ * instructions.
  *
- * A product and a sum join, and divisions share a divisor, within a block. Here is found which
- * blocks may be short enough; what costs what is LLVM's to say, so it is not known which are. */
+ * NVPTX runs SpeculativeExecution (LLVM 19, lib/Transforms/Scalar/SpeculativeExecution.cpp). The
+ * pass moves the instructions of a short conditional block up into the block that branches to it.
+ * Fusion of products and sums (direct_float.c) and shared divisors (direct_divisors.c) work within
+ * one block, so such a move changes the bits.
+ *
+ * The costs are LLVM's and are only estimated here from below: an instruction of unknown behaviour
+ * counts as movable at no cost. So the file finds a superset of the blocks that LLVM may empty.
+ * `direct_unsettled` tells whether two values may or may not end up in one block, and the caller
+ * then refuses. */
 #include "ir/direct/direct_internal.h"
 
 enum { COST_AT_MOST = 7, LEFT_AT_MOST = 5 };

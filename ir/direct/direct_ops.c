@@ -1,4 +1,10 @@
-/* Arithmetic of the direct emitter: integers, comparisons, selections and conversions. */
+/* Arithmetic of the direct emitter: integers, comparisons, selections and conversions.
+ *
+ * One table a group of operations gives the PTX instruction by register class (predicate, 16, 32,
+ * 64 bits). PTX has no registers of 1 or 8 bits for arithmetic: a narrow integer is kept in a
+ * wider register, and `direct_extended` sets the bits above its width before an operation that
+ * reads them. A shift amount is 32 bits wide in PTX whatever the type of the value (PTX ISA, shl
+ * and shr). Comparisons are indexed by LLVM's predicate numbers. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

@@ -1,10 +1,16 @@
-/* Registers of the direct emitter: what is needed at all, where it is live, and which PHIs can
- * share a register with what they are copied from.
+/* Registers of the direct emitter: dead code, liveness, and the PHIs that share a register with
+ * the values copied into them.
  *
- * A PHI is defined where its block begins, and read from at the ends of the blocks before. It joins
- * the class of a value copied into it when no two of the members are live at once: of two values in
- * SSA form, the one whose definition dominates the other's is live there or it is not (Budimlic and
- * others, "Fast Copy Coalescing and Live-Range Identification", 2002). */
+ * Need is propagated backward from stores, branches and barriers; everything else is dead and is
+ * not printed. Liveness is computed one use at a time, backward from the use to the definition,
+ * which SSA form makes possible (Appel and Palsberg, "Modern Compiler Implementation", 2nd
+ * edition, 19.6).
+ *
+ * A PHI is defined at the begin of its block, and its operands are read at the ends of the
+ * preceding blocks. Coalescing joins the classes of a PHI and of a copied value if no two members
+ * are live at once. Two SSA values interfere only if the definition of one dominates the
+ * definition of the other and the first is live there (Budimlic and others, "Fast Copy Coalescing
+ * and Live-Range Identification", PLDI 2002). Classes are a union-find forest. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

@@ -1,5 +1,12 @@
-/* The direct emitter's text: instructions, the copies and branches at the ends of blocks. The frame
- * around them stands in direct_module.c. */
+/* The text of the body: instructions, and the copies and branches at the ends of blocks.
+ * direct_module.c prints the text around the body.
+ *
+ * The copies of an edge happen at the same time. `put_moves` puts them in sequence: a copy is
+ * printed once no other copy still reads its target, and a cycle is broken with a temporary
+ * register (parallel-copy sequentialisation; Boissinot and others, "Revisiting Out-of-SSA
+ * Translation", CGO 2009). Copies stand where only their edge passes: before the branch if the
+ * other way does not need the old values, else on the way that is not taken, or in a block of
+ * their own. */
 #include "ir/direct/direct_internal.h"
 
 #include <string.h>

@@ -1,5 +1,11 @@
-/* Values of the direct emitter: their scalars, constants, registers, and pure instructions that are
- * computed once. */
+/* Values of the direct emitter: their scalars, constants and registers, and the table of pure
+ * instructions that are computed once.
+ *
+ * A value of LLVM has up to DIRECT_LEAVES scalars, one for each leaf of a structure or vector.
+ * direct_pure1, direct_pure2 and the like add an instruction without side effects, or return the
+ * result of an equal instruction that dominates the current place. Equality ignores the bits of a
+ * register above the value's width. `direct_refuse` records the first construct that the emitter
+ * cannot translate; the first refusal ends the translation. */
 #include "ir/direct/direct_internal.h"
 
 #include <assert.h>

@@ -1,5 +1,9 @@
 /* Edits of arithmetic: constants, fast-math flags, approximate instructions, precision, wrapping.
- */
+ *
+ * Each edit kind has four functions (ir_rule in ir/internal.h): `sites` lists its places, `draw`
+ * completes an edit, `apply` changes the module, `describe` prints the edit. Most edits here
+ * change no operands: they allow LLVM more (fast-math and nsw/nuw flags; LLVM Language Reference)
+ * or select another instruction, and the gates measure the error that results. */
 #include "ir/internal.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
-/* Edits of control flow: conditions forced, branches made selects, selects made branches. */
+/* Edits of control flow: conditions forced, branches replaced by selects (if-conversion), selects
+ * replaced by branches.
+ *
+ * If-conversion takes a branch whose sides join again and whose instructions may run any time.
+ * `apply` moves the instructions of both sides in front of the branch, and each PHI of the join
+ * becomes a select. The sides stay as unreachable blocks, so the other entries of the PHIs remain
+ * valid until the optimiser removes the blocks. The reverse edit sinks one arm of a select into a
+ * new block, with branch weights that keep the optimiser from folding the branch back. */
 #include "ir/internal.h"
 
 static LLVMValueRef value_at(const ir_work *w, uint32_t id) {

@@ -1,5 +1,9 @@
-/* GEVO's six edits (Liou, Wang, Forrest, Wu, "GEVO: GPU Code Optimization Using Evolutionary
- * Computation", TACO 2020): copy, delete, move, replace, swap and operand-replace. */
+/* GEVO's six edits: copy, delete, move, replace, swap and operand-replace (Liou, Wang, Forrest,
+ * Wu, "GEVO: GPU Code Optimization Using Evolutionary Computation", TACO 2020).
+ *
+ * The edits know nothing of the meaning of an instruction. Each changes the text, and ir/work.c
+ * repairs the uses that break. Terminators, PHIs and tokens never move, so the control-flow graph
+ * stays. */
 #include "ir/internal.h"
 
 static LLVMValueRef value_at(const ir_work *w, uint32_t id) {

@@ -1,4 +1,10 @@
-/* Knobs: launch bounds as nvvm.annotations of the kernel, and the pass pipeline. */
+/* Knobs: launch bounds as nvvm.annotations of the kernel, and the pass pipeline. A genome has at
+ * most one knob of each kind.
+ *
+ * NVPTX turns the annotations maxntid, minctasm and maxnreg into the directives .maxntid,
+ * .minnctapersm and .maxnreg, which bound the registers that ptxas gives a thread (PTX ISA,
+ * "Performance-Tuning Directives"). The directive .minnctapersm needs .maxntid and excludes
+ * .maxnreg. The pipeline knob leaves the module unchanged: the build reads it from the genome. */
 #include "ir/internal.h"
 
 #include <string.h>

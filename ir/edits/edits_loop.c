@@ -1,4 +1,9 @@
-/* Edits of loops and of where things are computed: unroll, hoist and sink. */
+/* Edits of loops and of the places of computations: unroll, hoist and sink.
+ *
+ * Unrolling attaches LLVM's loop metadata (llvm.loop.unroll.*; LLVM Language Reference) to the
+ * latch, the branch back to a block that dominates it. Hoisting moves an instruction to the block
+ * before its loop (loop-invariant code motion), and sinking moves an instruction to the only block
+ * that uses it. */
 #include "ir/internal.h"
 
 #include <llvm-c/DebugInfo.h>

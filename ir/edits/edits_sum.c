@@ -1,5 +1,9 @@
-/* The edit that splits a loop's floating-point sum into two, so that additions need not wait for
- * each other. The optimiser does not do it even where reassociation is allowed. */
+/* The edit that splits the floating-point sum of a loop into two, so that one addition need not
+ * wait for the other. LLVM's optimiser does not split a sum even where reassociation is allowed.
+ *
+ * The edit recognises a PHI that is updated by a chain of additions in the loop, and gives every
+ * second addition to a second PHI. The second sum starts at -0, because x + (-0) = x for every x
+ * (IEEE 754). The two sums are added after the loop. */
 #include "ir/internal.h"
 
 #include <string.h>

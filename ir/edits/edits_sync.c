@@ -1,4 +1,8 @@
-/* Edits of synchronisation: barriers, fences and votes dropped or weakened. */
+/* Edits of synchronisation: barriers, fences and votes dropped or weakened.
+ *
+ * A weaker barrier or a narrower scope is correct only if the threads involved need no more order
+ * (PTX ISA, "Memory Consistency Model"). The edits assert that, and the race detector and the
+ * schedules of gate 6 refute a wrong assertion. */
 #include "ir/internal.h"
 
 #include <string.h>

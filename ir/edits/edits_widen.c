@@ -1,4 +1,10 @@
-/* The edit that joins adjacent loads or stores of a block into one vector access. */
+/* The edit that joins adjacent loads or stores of a block into one vector access (superword-level
+ * parallelism: Larsen and Amarasinghe, PLDI 2000).
+ *
+ * An address is expressed as base + sum of (value times bytes) + constant (`place`). Two addresses
+ * are adjacent if base and terms agree and the constants differ by the size of an access. LLVM's
+ * vectorizer needs a proof of alignment and of independence. The edit asserts both, and the
+ * virtual machine and the gates refute a wrong assertion. */
 #include "ir/internal.h"
 
 #include <llvm-c/Target.h>

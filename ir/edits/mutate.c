@@ -1,4 +1,10 @@
-/* Mutation: draws one more edit where it can work in the parent's edited module. */
+/* Mutation: draws one more edit at a place of the parent's edited module, by rejection sampling.
+ *
+ * `sites` of the edit kind lists all places. A place is drawn by the weights of ir_hints.heat,
+ * then `draw` completes the edit and `ir_work_apply` tries it. A draw that fails, repeats an edit
+ * of the genome, or is in the tabu list (ir_hints.spent) is rejected, and after DRAWS draws the
+ * kind counts as having no place. The edited module is kept for the next stage, so that a child
+ * costs one edit and not the replay of all. */
 #include "ir/internal.h"
 
 #include <stdlib.h>

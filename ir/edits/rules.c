@@ -1,4 +1,8 @@
-/* What the rules of the edits share: the table of rules, facts about instructions, and words. */
+/* Shared by all edits: the table of rules, facts about instructions, and the words of
+ * descriptions.
+ *
+ * ir/edits.def is the one list of edit kinds. Each row has an ir_rule of the same name (sites,
+ * draw, apply, describe), which ir_rule_of finds. A new edit is a new row and its rule. */
 #include "ir/internal.h"
 
 #include <assert.h>

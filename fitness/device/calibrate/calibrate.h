@@ -1,9 +1,8 @@
-/* Calibrate: measures on a device what a GPU description holds, by micro-benchmarks, and writes a
- * description in the same format.
- *
- * All times come from device_time, so that the same micro-benchmarks run on cuda:N and on vm:MODEL;
- * there they have to give back the description's own numbers, which tests the model against itself.
- * What is measured: fitness/device/calibrate/probes.def. */
+/* Calibration: measures the numbers of a GPU description with micro-benchmarks on a device, and
+ * writes a description in the same format. All times come from device_time, so the same
+ * micro-benchmarks run on cuda:N and on vm:MODEL. On vm:MODEL the results must equal the
+ * description's own numbers: a test of the model against itself.
+ * fitness/device/calibrate/probes.def lists the micro-benchmarks. */
 #ifndef FITNESS_DEVICE_CALIBRATE_CALIBRATE_H
 #define FITNESS_DEVICE_CALIBRATE_CALIBRATE_H
 

@@ -284,7 +284,7 @@ static __attribute__((noinline)) uint32_t unlike_masks(const uint32_t *m, uint32
 }
 /* Do all lanes stand here that the active lanes' member masks name and that have not ended? If not,
  * ends the run: the lanes wait, or it is a trap. Lanes that name each other have the same mask;
- * where they have not, the scheduler finds out who meets whom (vm_meet.c). */
+ * where they have not, the scheduler finds out who meets whom (vm_reconverge.c). */
 static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t slot,
                             uint32_t mask) {
     const uint32_t *m = CSLOT(uint32_t, slot);

@@ -1,22 +1,30 @@
-/* Races: are two accesses to the same bytes, at least one a write, ordered?
+/* Race detection: are two accesses to the same bytes, at least one of them a write, ordered?
  *
- * Two planes of shadow, a 32-bit entry a word of memory: the last write and the last read. An entry
- * is a stamp and flags (vm_memory.h). A stamp names a warp between two of its syncs; stamps grow
- * with time, and a table tells whose each is. An earlier access is ordered before this one when
- *   - its stamp is at or below the horizon: of the warp's last barrier, of the last message
- *     that the warp took (see below), or of the launch's begin;
- *   - or it is an earlier stamp of the same warp;
- *   - or the same stamp and the same lane.
- * Strong accesses (atomic, volatile, relaxed and up) do not race with each other where each is in
- * the other's scope. A strong read of a word that another warp wrote strongly after a fence takes
- * its message: all that happened until now counts as ordered before the reader. That is more than
- * the memory model grants: it may miss a race, it gives no false alarm. Words that were accessed in
- * parts have entries a byte, kept in a table apart (vm_race.c), and go the slow way here: lane by
- * lane, cell by cell, where a cell is what one entry stands for.
+ * The detector is a happens-before detector with epochs, like FastTrack (Flanagan and Freund,
+ * "FastTrack: Efficient and Precise Dynamic Race Detection", PLDI 2009), with one scalar horizon a
+ * warp in place of vector clocks. The shadow has two 32-bit entries a word of memory: the last
+ * write and the last read. An entry is a stamp and flags (vm_memory.h shows the bits). A stamp
+ * names one warp between two of its synchronisations. Stamps grow with time, and a table maps a
+ * stamp to its warp. An earlier access is ordered before this access in three cases:
  *
- * Shared memory that is read before it is written is an uninitialised read, and a race as well if
- * another warp writes it before the next barrier. The race says more, so the trap waits for that
- * barrier or for the block's end, whichever comes first (vm_trap_defer). */
+ *   - its stamp is at or below the horizon: the stamp of the warp's last barrier, of the last
+ * message that the warp took (see below), or of the begin of the launch;
+ *   - its stamp is an earlier stamp of the same warp;
+ *   - its stamp is the same, and so is its lane.
+ *
+ * Strong accesses (atomic, volatile, relaxed and stronger: PTX ISA, "Memory Consistency Model") do
+ * not race with each other where each is in the scope of the other. A strong read that sees a
+ * strong write after a fence takes the message of that write: everything until now counts as
+ * ordered before the reader. The memory model grants less than that, so the detector may miss a
+ * race, but never raises a false alarm.
+ *
+ * A word that was accessed in parts has one entry a byte, in a separate table (vm_race.c). Such
+ * accesses take the slow way: lane by lane, cell by cell, where a cell is the range of one entry.
+ *
+ * A read of shared memory before any write is an uninitialised read. The read is also a race if
+ * another warp writes the word before the next barrier. The race is the more useful report, so the
+ * trap is deferred to that barrier or to the end of the block, whichever comes first
+ * (vm_trap_defer). */
 
 static inline bool races_matter(const vm_warp *w, const vm_access *x) {
     if (!w->check_races)

@@ -1,8 +1,13 @@
-/* Shadow of what was written: uninitialised reads, and writes outside the outputs.
+/* Shadow of written bytes: detects uninitialised reads, and writes outside the output buffers.
  *
- * Of shared and global memory, each 4-byte word has an entry for its last write, and its low four
- * bits say which of its bytes were written at all (vm_memory.h shows the entry). Local memory has a
- * bit a byte. */
+ * Valgrind keeps such shadow memory for programs on a CPU (Nethercote and Seward, "How to Shadow
+ * Every Byte of Memory Used by a Program", VEE 2007). Shared and global memory have one shadow
+ * entry a 4-byte word for the last write, and the low four bits of the entry say which bytes were
+ * ever written (vm_memory.h shows the entry). Local memory has one bit a byte.
+ *
+ * An access is judged once for the warp where its addresses form a pattern (uniform, contiguous,
+ * one word or vector a lane): `look_at_writes` combines the entries with vector instructions.
+ * Other accesses, and all failing ones, are judged lane by lane, so that a trap names the lane. */
 
 typedef struct race_planes {
     uint32_t *writes, *reads;

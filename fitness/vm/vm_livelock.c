@@ -1,13 +1,21 @@
-/* Stillness: when nothing that is resident will ever change anything again, and who waits for what.
+/* Livelock detection: proves that the resident blocks will never change anything again, and names
+ * the waiting warp and the polled address.
  *
- * After a rotation in which no memory changed, no block began or ended and no clock was read, each
- * block's state is hashed: registers, places and masks of its warps, local memory, barriers. Blocks
- * do not hear of each other then, so a block that comes back to an earlier state will repeat itself
- * for ever. When all do, nothing can happen any more. That is no guess: a loop that counts,
- * computes or looks at a clock never comes back to the same state, however long it takes. The
- * earlier state is the one after 1, 2, 4, 8, … quiet rotations, so a period of any length is found
- * (R. P. Brent, "An improved Monte Carlo factorization algorithm", 1980). A failed compare-and-swap
- * changes nothing. Then each warp that still runs is watched for a while, to see what it reads. */
+ * A rotation gives each resident block one turn. A rotation is quiet if no memory changed, no
+ * block began or ended, and no clock was read; a failed compare-and-swap changes nothing. After a
+ * quiet rotation the state of each block is hashed: registers, places and masks of its warps,
+ * local memory, barriers. Blocks cannot influence each other in quiet rotations, so a block that
+ * returns to an earlier state repeats itself for ever. When all blocks repeat, nothing can happen
+ * any more. A loop that counts, computes or reads a clock never returns to the same state, however
+ * long the loop runs.
+ *
+ * The earlier state is the one after 1, 2, 4, 8, … quiet rotations, so a period of any length is
+ * found with one stored hash a block (R. P. Brent, "An improved Monte Carlo factorization
+ * algorithm", 1980).
+ *
+ * `report` then runs each ready warp for a short time and records its loads. A warp that polls an
+ * address is a deadlock; a circle without loads is a livelock. When the fuel runs out, the same
+ * check with short turns looks for a more precise reason. */
 #include "fitness/vm/vm_wave.h"
 
 #include <stdio.h>
@@ -107,7 +115,7 @@ void vm_poll_note(vm_warp *w, const ptx_insn *ip, vm_space space, unsigned lane,
                    .address = address};
 }
 
-bool vm_still_trace(vm_warp *w, vm_poll *out) {
+bool vm_livelock_trace(vm_warp *w, vm_poll *out) {
     vm_state *s = w->state;
     *out = (vm_poll){0};
     bool observed = w->observed;
@@ -121,7 +129,7 @@ bool vm_still_trace(vm_warp *w, vm_poll *out) {
     return out->found;
 }
 
-void vm_still_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes) {
+void vm_livelock_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes) {
     const vm_alloc *a = p->shared ? NULL : vm_memory_find(s->memory, p->address, 1);
     if (a)
         (void)snprintf(text, bytes, "'%.100s'+%llu", a->name,
@@ -186,7 +194,7 @@ static void count_others(const vm_session *x, char *text, size_t bytes) {
 
 static void raise_deadlock(vm_session *x, vm_warp *w, const vm_poll *p) {
     char name[160], unstarted[200], others[120], ended[120];
-    vm_still_name(w->state, p, name, sizeof name);
+    vm_livelock_name(w->state, p, name, sizeof name);
     name_unstarted(x, unstarted, sizeof unstarted);
     count_others(x, others, sizeof others);
     vm_rank_name_ended(x, ended, sizeof ended);
@@ -209,7 +217,7 @@ static bool report(vm_session *x) {
                 if (!vm_warp_ready(w))
                     continue;
                 first = first ? first : w;
-                bool polls = vm_still_trace(w, &poll);
+                bool polls = vm_livelock_trace(w, &poll);
                 if (polls && !poll.shared && w->state->launch->host_writes && !w->state->trapped)
                     return false;
                 if (polls) {
@@ -252,7 +260,7 @@ static bool repeats(vm_block *b, uint64_t rotation) {
     return b->repeats;
 }
 
-bool vm_still_rotation(vm_session *x) {
+bool vm_livelock_rotation(vm_session *x) {
     bool quiet = true, all = true;
     for (uint32_t r = 0; r < x->count; r++)
         quiet &= was_quiet(&x->ranks[r]);
@@ -281,11 +289,11 @@ static bool rotate_shortly(vm_session *x) {
     return true;
 }
 
-bool vm_still_out_of_fuel(vm_session *x) {
+bool vm_livelock_out_of_fuel(vm_session *x) {
     for (unsigned i = 0; i < LAST_ROTATIONS; i++) {
         if (!rotate_shortly(x))
             break;
-        if (vm_still_rotation(x))
+        if (vm_livelock_rotation(x))
             return true;
     }
     for (uint32_t r = 0; r < x->count; r++)

@@ -1,13 +1,18 @@
-/* Lanes that meet at different places: exchanges of a warp between sets.
+/* Reconvergence at different places: warp exchanges between sets of lanes that stand at different
+ * instructions.
  *
  * A lane at an instruction with a member mask "waits until all non-exited threads corresponding to
  * membermask have executed [it] with the same qualifiers and same membermask value" (PTX ISA,
- * shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync). It need not be the same
- * instruction of the text: compilers copy the tail of a loop into both arms of a branch. Where all
- * lanes of a mask stand at one place, the executor does the exchange and this file is not asked.
- * Else the lanes' operands are gathered here, one exchange is executed for all of them by the same
- * handler, and each lane gets its result at its own place. Before sm_70, lanes have to come
- * together first. */
+ * shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync). The lanes may stand at
+ * different instructions of the text, because compilers copy the tail of a loop into both arms of
+ * a branch. Where all lanes of a mask stand at one place, the executor does the exchange, and this
+ * file is not needed.
+ *
+ * Otherwise `find_complete` looks for a mask whose lanes all wait. `gather` copies the operands of
+ * these lanes into one frame of a temporary instruction, `execute` runs the usual handler once for
+ * all of them, and `scatter` copies each lane's result to that lane's own destination. Each lane
+ * then continues behind its own instruction. Before sm_70 all lanes of the mask must stand at the
+ * same place, so the case is a trap there. */
 #include "fitness/vm/vm_frame.h"
 
 #include <string.h>
@@ -48,7 +53,7 @@ static uint32_t mask_of_lane(const vm_set *s, uint32_t slot, unsigned lane) {
     return ((const uint32_t *)(const void *)(s->frame->regs + slot))[lane];
 }
 
-uint32_t vm_meet_mask(const vm_warp *w, const vm_set *s) {
+uint32_t vm_reconverge_mask(const vm_warp *w, const vm_set *s) {
     uint32_t slot = mask_slot(&w->code[s->pc]), all = 0;
     for (uint32_t left = s->mask; left && slot != PTX_NONE; left &= left - 1)
         all |= mask_of_lane(s, slot, (unsigned)__builtin_ctz(left));
@@ -167,7 +172,7 @@ static void let_go(vm_warp *w, vm_set *s, uint32_t lanes) {
         vm_event_push(w, s->pc, lanes);
     }
     s->mask &= ~lanes;
-    s->wanted = vm_meet_mask(w, s);
+    s->wanted = vm_reconverge_mask(w, s);
 }
 
 static bool execute(vm_warp *w, meeting *m, uint32_t lanes) {
@@ -225,7 +230,7 @@ static bool exchange(vm_warp *w, const vm_set *first, uint32_t lanes) {
     return true;
 }
 
-void vm_meet(vm_warp *w) {
+void vm_reconverge(vm_warp *w) {
     uint32_t lanes;
     for (unsigned i = 0; i < w->set_count;) {
         if (!find_complete(w, &w->sets[i], &lanes))
