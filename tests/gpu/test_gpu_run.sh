@@ -88,7 +88,7 @@ SCRIPT
 chmod +x "$folder/bin/hangs"
 mv "$folder/bin/evoke" "$folder/bin/evoke-itself"
 mv "$folder/bin/hangs" "$folder/bin/evoke"
-EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 16
+EVOKE_BIN=$folder/bin run 1 --parts rank,calibrate --seconds 48
 has '^rank +FAILED .*cut off after 3 variants, mean error 10 %; rank: stopped after' "$folder/table"
 has '^calibrate +done' "$folder/table"
 
