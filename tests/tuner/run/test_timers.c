@@ -26,7 +26,7 @@ static json_int_t gpus(const json_t *report, const char *key) {
 static void test_two_gpus(void **state) {
     (void)state;
     json_t *report = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0,cuda:1",
-                                      "--evaluations", "120", "--workers", "2", "--records",
+                                      "--evaluations", "60", "--workers", "2", "--records",
                                       cli_path("two.sqlite"), "--out", cli_path("two"), "--json"),
                               0);
     cli_keys(json_object_get(report, "gpus"), "timers:i screeners:i busy:n let_through:i");
@@ -105,7 +105,7 @@ static ev_proc_result run_until(const char *signal, const char *after, const cha
                                 const char *environment) {
     char line[1024];
     (void)snprintf(line, sizeof line,
-                   "%s $EVOKE tune %s --device cuda:0 --evaluations 400 --workers 2 --json "
+                   "%s $EVOKE tune %s --device cuda:0 --evaluations 120 --workers 2 --json "
                    "--records %s & until [ -e %s ]; do sleep 0.05; kill -0 $! || break; done; "
                    "sleep %s; kill -%s $!; wait $!",
                    environment, cli_path("task.json"), records, records, after, signal);
@@ -118,7 +118,7 @@ static void test_stopped_at_once(void **state) {
     json_t *report =
         cli_json(run_until("INT", "0", cli_path("stopped.sqlite"), "EVOKE_STANDIN_DELAY=0.3"), 0);
     assert_true(ev_json_flag(report, "stopped", false));
-    assert_true(ev_json_integer(report, "evaluations", 0) < 400);
+    assert_true(ev_json_integer(report, "evaluations", 0) < 120);
     assert_true(ev_json_number(first_row(report), "baseline_ns", 0) > 0);
     assert_true(ev_json_number(first_row(report), "best_ns", 0) > 0);
     json_decref(report);
@@ -128,14 +128,14 @@ static void test_stopped_at_once(void **state) {
 static void test_resumed(void **state) {
     (void)state;
     const char *records = cli_path("killed.sqlite");
-    ev_proc_result r = run_until("KILL", "2", records, "");
+    ev_proc_result r = run_until("KILL", "1", records, "");
     assert_int_equal(r.exit_code, 128 + SIGKILL);
     ev_proc_result_free(&r);
     json_t *report =
         cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--evaluations",
-                         "400", "--workers", "2", "--records", records, "--resume", "--json"),
+                         "120", "--workers", "2", "--records", records, "--resume", "--json"),
                  0);
-    assert_int_equal(ev_json_integer(report, "evaluations", 0), 400);
+    assert_int_equal(ev_json_integer(report, "evaluations", 0), 120);
     json_decref(report);
 }
 
