@@ -27,8 +27,6 @@ static ev_status hear_hello(pool *p, slot *s, const json_t *m, ev_error *err) {
                        "with LLVM %s (protocol %d); start workers of the same build",
                        evoke, llvm, (long long)protocol, EVOKE_VERSION, ir_llvm_version(),
                        PROTOCOL_VERSION);
-    /* One worker has all splits from the start, so that a wrong baseline shows before the search.
-     */
     return open_again(p, s, err);
 }
 
@@ -146,8 +144,7 @@ static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_err
     return json_is_true(json_object_get(m, "leaves")) ? pool_replace(p, s, err) : EV_OK;
 }
 
-/* A screener is done with the job, and a timer goes on with it. Others that were screened before
- * come first. */
+/* A screener is done with the job. A timer takes the job next, after those screened before. */
 static ev_status hear_screened(pool *p, slot *s, const json_t *m, ev_error *err) {
     json_t *time = message_new(MESSAGE_TIME), *score = json_object_get(m, "score");
     bool ok = time && json_object_set(time, "genome", s->job->genome) == 0 &&
