@@ -12,8 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
-                                         "accurate", "timed", "promote", "coordinator"};
+const char *const tune_stage_names[8] = {WORKER_PART_NAMES, "coordinator"};
 
 double tune_timer_share(const tune_report *report) {
     double all = report->timers * report->search_seconds;

@@ -19,6 +19,7 @@
 #include "tuner/search/front.h"
 #include "tuner/search/genomes.h"
 #include "tuner/search/population.h"
+#include "tuner/search/recipe.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -61,18 +62,10 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
-/* What the next child is to be made of. `message`: the `child` message for a worker, a new
- * reference. */
-typedef struct search_recipe {
-    uint64_t child;
-    uint32_t island, generation;
-    char parents[48]; /* "3,17" */
-    json_t *message;
-} search_recipe;
-
-/* `let_through`: there is time to spare for timing, so this child is built and timed whatever a
- * sketch, the small cases or the model say of its speed. */
-ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) EV_CHECKED;
+/* What the next child is to be made of: the caller's, who frees it (recipe_free). `let_through`:
+ * there is time to spare for timing, so this child is built and timed whatever a sketch, the small
+ * cases or the model say of its speed. */
+ev_status search_draw(search *s, bool let_through, recipe *out, ev_error *err) EV_CHECKED;
 /* The same, or not, for the child that was drawn last: what the records say of it. */
 void search_let_through(search *s, bool let_through);
 

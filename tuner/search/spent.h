@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SPENT_MOST 256 /* that a child is told of */
+
 typedef struct spent_edit {
     uint64_t base, mark; /* of start and macros; of the edit: ir_edit_mark */
     ir_edit_kind kind;
@@ -26,10 +28,9 @@ void spent_free(spent *s);
 /* The last edit of `genome`, made alone, came to nothing, or it worked. What there is no memory for
  * is not noted. */
 void spent_note(spent *s, const json_t *genome, bool worked);
-/* Marks, in hexadecimal, of the spent edits of `genome`'s base whose kinds `kinds` [IR_EDIT_COUNT]
- * holds, the newest first, SPENT_MOST at most: a new reference; NULL: out of memory. */
-json_t *spent_of(const spent *s, const json_t *genome, const bool *kinds);
-
-#define SPENT_MOST 256
+/* Marks of the spent edits of `genome`'s base whose kinds `kinds` [IR_EDIT_COUNT] holds, the newest
+ * first. False: out of memory. */
+bool spent_of(const spent *s, const json_t *genome, const bool *kinds, uint64_t marks[SPENT_MOST],
+              unsigned *count);
 
 #endif
