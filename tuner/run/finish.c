@@ -102,7 +102,7 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
 
 /* One that passed has a time of its own where the search had it from another. */
 static ev_status crown_entry(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
-    if (e->recalled)
+    if (e->untimed)
         EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
     *passed = e->ns > 0 && e->ns < f->limit_ns;
     return *passed ? finish_crown(f, e->genome, e->ns, err) : EV_OK;
@@ -185,7 +185,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
     for (size_t i = 0; i < count; i++) {
         candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
         if (e)
-            e->recalled = best[i].recalled;
+            e->untimed = best[i].untimed;
     }
     while (!passed && may_try_more(f)) {
         candidate_entry *e = finish_next(f);

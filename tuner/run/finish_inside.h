@@ -14,8 +14,8 @@ typedef struct candidate_entry {
     json_t *genome;
     double ns;
     bool used, confirmed;
-    bool recalled; /* its time is that of one that ran alike */
-    bool is_part;  /* of one that was slow */
+    bool untimed; /* its time is memoised or estimated */
+    bool is_part; /* of one that was slow */
 } candidate_entry;
 
 /* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others

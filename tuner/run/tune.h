@@ -74,24 +74,22 @@ typedef struct tune_row {
     char ptx_sha256[EV_SHA256_HEX];
 } tune_row;
 
+/* Audits of a shortcut; refuted / made is the regret of the shortcut. */
+typedef struct tune_audit {
+    uint64_t made, refuted;
+} tune_audit;
+
 typedef struct tune_report {
     uint64_t seed;
     size_t row_count;
     tune_row *rows;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
     uint64_t duplicates_by[SEARCH_HASHES]; /* what they were known by */
-    uint64_t recalled_by[SEARCH_HASHES];   /* new, and as fast as one that ran alike */
-    uint64_t audited, missed; /* built and timed though known by sketch or likeness; otherwise than
-                                 known */
-    /* Not built, since their sketch gained nothing at full shape; of those that would have been and
-     * were audited: all, faster and slower than estimated by more than one part in a thousand. */
-    uint64_t estimated, reckoned, reckoned_faster, reckoned_slower;
-    /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
-     * as their parent: regretted / probed is the filter's regret. */
-    uint64_t filtered, probed, regretted;
-    /* Stopped by a sketch that was wrong; of those whose sketch was wrong, built all the same; of
-     * those, right: the sketches' regret. */
-    uint64_t sketched, unsketched, sketch_regretted;
+    uint64_t memoised_by[SEARCH_HASHES];   /* the same of SEARCH_MEMOISED */
+    /* Children by origin (search_origin), and audits of the shortcut that gives it. */
+    uint64_t estimated, filtered, screened;
+    tune_audit memo_audits, filter_audits, screen_audits;
+    uint64_t estimates_audited, estimates_beaten, estimates_missed;
     uint64_t failed_workers;
     unsigned workers; /* all of them; */
     unsigned timers; /* of these, timers of GPUs: the others are screeners then; 0: no such roles */

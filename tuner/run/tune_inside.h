@@ -38,11 +38,11 @@ typedef struct arrival {
     json_t *genome;
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX];
+    search_origin origin;
     gate stopped;
     double ns, error;
     small_run small;
-    bool filtered, recalled, estimated;
-    score_sketch sketch;
+    bool screen_overruled;
     char reason[200]; /* for the log: when LLVM or a watchdog was met */
 } arrival;
 

@@ -96,41 +96,84 @@ const char *search_hash_name(search_hash by); /* "genome", "IR", "sketch", ... *
 bool search_is_exact(search_hash by); /* equal ones are the same variant, whatever is audited */
 bool search_is_likeness(search_hash by);
 
-/* What became of a child. */
+/* How the score of a child was come by. Each value names the fields of a search_result and of a
+ * search_verdict that are set; the others are zero. `hashes` are set as far as the child got. */
+typedef enum search_origin {
+    /* The gates judged the child. `stopped` is the gate that stopped it; GATE_NONE: `ns` and
+     * `error` were timed. `small` is as far as the small cases ran. */
+    SEARCH_TIMED,
+    /* A committed child has the same genome or code. Result: nothing. Verdict: `same_as` names that
+     * child, and the outcome (`stopped`, `ns`, `error`, `small`, `sketched`) is that child's. */
+    SEARCH_DUPLICATE,
+    /* The child is new and right, and a committed child has the same behavioural fingerprint.
+     * Result: `stopped` is GATE_NONE. Verdict: as SEARCH_DUPLICATE. */
+    SEARCH_MEMOISED,
+    /* The fast code of the child gained nothing, so that LLVM did not build the child. `stopped` is
+     * GATE_NONE; `ns` and `error` are search_estimate's; `small` has the times of the fast code. */
+    SEARCH_ESTIMATED,
+    /* The filter stopped the child: its small cases were slower than its parents'. `stopped` is
+     * GATE_TIMED; `small` is set. A child of slower parents may pass with the same code. */
+    SEARCH_FILTERED,
+    /* The fast code of the child was wrong, so that LLVM did not build the child. `stopped` is the
+     * gate that found the fault. */
+    SEARCH_SCREENED
+} search_origin;
+
+/* SEARCH_DUPLICATE or SEARCH_MEMOISED: another child's outcome. */
+bool search_is_known(search_origin origin);
+/* The origin of a score that a worker sent: every value but SEARCH_DUPLICATE, which has no score.
+ */
+search_origin search_origin_of(const score *s);
+
+/* What a worker found out about a child. Texts and genome are borrowed for the call. */
 typedef struct search_result {
     const json_t *genome;              /* NULL: it was not drawn */
     const char *operators;             /* names of the arms that made it, commas between */
     const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
-    gate stopped;                      /* GATE_SEEN: dropped as known, the rest is not set */
-    bool recalled;                     /* not timed, since one that ran alike is known */
-    bool estimated;                    /* ns is search_estimate's */
-    double ns, error;                  /* when not stopped and not recalled */
-    small_run small;
-    bool filtered;       /* stopped by the filter alone, and not where the parents are slower */
-    score_sketch sketch; /* the same for SKETCH_STOPPED */
-} search_result;
-
-typedef struct search_verdict {
-    bool seen;
-    bool recalled;
-    uint64_t same_as; /* when seen or recalled: the child with the same code, or that ran alike */
-    search_hash by;
-    gate stopped; /* its own, or that child's */
+    search_origin origin;
+    gate stopped;
     double ns, error;
     small_run small;
-    bool is_best; /* faster than every one before */
-    bool filtered;
-    bool probed;    /* the filter would have stopped it, and it was let through */
-    bool regretted; /* and is as fast as its parent, or faster */
-    score_sketch sketch;
-    bool audited;     /* it was built and timed though it is known by a sketch or by its likeness */
-    bool missed;      /* and its outcome is another */
-    bool let_through; /* as search_draw was told */
-    bool estimated;
+    bool screen_overruled; /* built although its fast code was wrong */
+} search_result;
+
+/* What an audit found out about a shortcut that would have ended the child and was not taken. */
+typedef enum search_audit {
+    AUDIT_NONE,      /* there was no audit, or the shortcut would not have ended the child */
+    AUDIT_CONFIRMED, /* the shortcut would have been right */
+    AUDIT_REFUTED    /* the shortcut would have been wrong */
+} search_audit;
+
+/* The same for an estimate, which may be wrong in two ways. */
+typedef enum estimate_audit {
+    ESTIMATE_NOT_AUDITED,
+    ESTIMATE_MET,    /* the time is within the tolerance of the estimate */
+    ESTIMATE_BEATEN, /* the child is faster */
+    ESTIMATE_MISSED  /* the child is slower, or a gate stopped it */
+} estimate_audit;
+
+/* Audits of one child. A part of the children takes no shortcut, to learn what the shortcuts cost;
+ * the tolerance of a modelled time is one part in a thousand, of a measured time two in a hundred.
+ */
+typedef struct search_audits {
+    bool let_through;    /* as search_draw was told */
+    search_audit filter; /* refuted (a regret): the child is as fast as its faster parent */
+    search_audit memo;   /* of the hashes that are not exact; refuted: the outcome is another */
+    search_audit screen; /* of wrong fast code; refuted: what LLVM built passed */
+    estimate_audit estimate;
+} search_audits;
+
+/* What a child came to, in the course of the search. */
+typedef struct search_verdict {
+    search_origin origin;
+    uint64_t same_as; /* of a known child; see search_origin */
+    search_hash by;   /* what made it known; SEARCH_HASHES: it is not known */
+    gate stopped;
+    double ns, error;
+    small_run small;
     sketched sketched;
-    /* Audited children that would have been estimated, and what became of those: faster than the
-     * estimate by more than one part in a thousand, or slower, or stopped at a gate. */
-    bool reckoned, reckoned_faster, reckoned_slower;
+    bool is_best; /* faster than each child before, and not by an estimate */
+    search_audits audits;
 } search_verdict;
 
 /* Whether a committed child has this code. `sha256` is not looked at for SEARCH_BY_GENOME. */
@@ -160,7 +203,7 @@ typedef struct search_best {
     uint64_t child;
     const json_t *genome; /* borrowed */
     double ns, error;
-    bool recalled; /* the time is that of one that ran alike, or an estimate */
+    bool untimed; /* the time is memoised or estimated */
 } search_best;
 
 /* The best by time of all that were committed: fastest first, fewer edits first among equals. At

@@ -443,7 +443,7 @@ static void learn_links(search *s, const island *is, const search_result *r,
         links_learn_from_passed(&s->links, r->genome, outcome_of, s);
         return;
     }
-    if (!r->genome || v->seen || v->filtered)
+    if (!r->genome || v->origin == SEARCH_DUPLICATE || v->origin == SEARCH_FILTERED)
         return;
     for (size_t i = 0; i < is->members.count; i++)
         links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
@@ -459,10 +459,11 @@ static bool is_one_edit(const char *operators) {
 static void note_spent(search *s, const draft *d, const search_result *r, const search_verdict *v) {
     if (!d->single || !r->genome || !is_one_edit(r->operators))
         return;
-    bool same = v->seen && v->same_as == d->parent;
-    bool wrong = !v->seen && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
-                              v->stopped == GATE_ACCURATE);
-    bool worked = search_passed(v) || v->filtered;
+    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool same = is_duplicate && v->same_as == d->parent;
+    bool wrong = !is_duplicate && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
+                                   v->stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->origin == SEARCH_FILTERED;
     if (same || wrong || worked)
         spent_note(&s->spent, r->genome, worked);
 }
@@ -473,7 +474,7 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
-        bandit_note(&s->fates, arm, search_passed(v) || v->filtered);
+        bandit_note(&s->fates, arm, search_passed(v) || v->origin == SEARCH_FILTERED);
     note_spent(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
