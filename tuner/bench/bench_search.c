@@ -39,10 +39,10 @@ static json_t *rejected_json(const tune_report *r) {
 }
 
 /* Counts by what a child was known by: its code or genome, or how it ran. */
-static json_t *known_json(const uint64_t counts[SEARCH_HASHES], bool likeness) {
+static json_t *known_json(const uint64_t counts[SEARCH_HASHES], bool fingerprint) {
     json_t *by = json_object();
     for (int i = 0; i < SEARCH_HASHES; i++) {
-        if (search_is_likeness((search_hash)i) == likeness)
+        if (search_is_fingerprint((search_hash)i) == fingerprint)
             (void)json_object_set_new(by, search_hash_name((search_hash)i),
                                       json_integer((json_int_t)counts[i]));
     }
@@ -72,9 +72,9 @@ static json_t *estimates_json(const tune_report *r) {
                      "slower", (json_int_t)r->estimates_missed);
 }
 
-static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool likeness) {
+static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool fingerprint) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
-        if (search_is_likeness((search_hash)i) == likeness)
+        if (search_is_fingerprint((search_hash)i) == fingerprint)
             ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i), counts[i]);
     }
 }

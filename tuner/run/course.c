@@ -1,4 +1,9 @@
-/* Course: the search of one task, from its opening to the last committed child. */
+/* Course: the search of one task, from its opening to the last committed child.
+ *
+ * search_all is the loop: it draws children as long as the search allows (draw_one), hands them to
+ * the pool, stores each result when it arrives (arrive_new), and commits results in the order of
+ * the children (commit_one), whatever the order of their arrival. A resumed run draws the same
+ * children and finds their results in the records (arrive_stored) until the first gap. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"

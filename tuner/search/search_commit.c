@@ -59,7 +59,8 @@ bool search_knows(const search *s, const json_t *genome, search_hash by, const c
 /* What the filter stopped it stops again, unless the parents are slower now. */
 static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
                          uint64_t *same_as) {
-    return !draft_probes(d) && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
+    return !draft_probes(d) && !search_is_fingerprint(by) &&
+           known_find(s->filtered, key, same_as) &&
            is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
 }
 
@@ -113,7 +114,7 @@ static ev_status remember(search *s, const search_result *r, const search_verdic
     for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
         ev_sha256 key;
-        if ((search_is_likeness(by) && (is_duplicate || v->stopped != GATE_NONE)) ||
+        if ((search_is_fingerprint(by) && (is_duplicate || v->stopped != GATE_NONE)) ||
             !find_key(r->genome, by, hash_of(r, by), &key))
             continue;
         EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
@@ -292,7 +293,7 @@ static search_audit audit_memo(const search *s, const search_result *r, const se
 /* The outcome of the child that this one is the same as, or ran like. */
 static void take_known(const search *s, search_verdict *v) {
     const outcome *o = &s->outcomes[v->same_as];
-    v->origin = search_is_likeness(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
+    v->origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
     v->stopped = o->stopped;
     v->ns = o->ns;
     v->error = o->error;
