@@ -5,7 +5,7 @@
 #define TUNER_SEARCH_RECIPE_H
 
 #include "fitness/gates/score.h"
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,8 +52,8 @@ typedef struct recipe {
     unsigned step_count;
     json_t *stock[RECIPE_STOCK]; /* genomes of one edit; references of the recipe's own */
     unsigned stock_count;
-    uint64_t spent[SPENT_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
-    unsigned spent_count;
+    uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
+    unsigned tabu_count;
     bool by_heat; /* edits are drawn by the site weights of their places */
     recipe_stream stream;
     recipe_reach reach;

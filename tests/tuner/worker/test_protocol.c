@@ -76,12 +76,12 @@ static void a_recipe_keeps_all_its_parts(void **state) {
     a.parents[0] = a.parents[1] = a.stock[0] = NULL;
     b.parents[0] = b.parents[1] = b.stock[0] = NULL;
     assert_memory_equal(a.steps, b.steps, sizeof a.steps);
-    assert_memory_equal(a.spent, b.spent, sizeof a.spent);
+    assert_memory_equal(a.tabu, b.tabu, sizeof a.tabu);
     assert_memory_equal(&a.stream, &b.stream, sizeof a.stream);
     assert_memory_equal(&a.reach, &b.reach, sizeof a.reach);
     assert_true(a.parent_count == b.parent_count && a.crossed == b.crossed);
     assert_true(a.step_count == b.step_count && a.stock_count == b.stock_count);
-    assert_true(a.spent_count == b.spent_count && a.by_heat == b.by_heat && a.sketch == b.sketch);
+    assert_true(a.tabu_count == b.tabu_count && a.by_heat == b.by_heat && a.sketch == b.sketch);
     assert_true(a.estimate.times == b.estimate.times && a.estimate.near == b.estimate.near);
     assert_true(a.estimate.due == b.estimate.due);
     message_free(&m);
@@ -251,7 +251,7 @@ static void values_that_are_out_of_bounds(void **state) {
         {MESSAGE_CHILD, NULL, "parents", "[3]", "is no genome"},
         {MESSAGE_CHILD, NULL, "steps", "[[\"nosuch\"]]", "'nosuch'"},
         {MESSAGE_CHILD, NULL, "steps", "[[],[],[],[],[],[],[],[],[]]", "too many"},
-        {MESSAGE_CHILD, NULL, "spent", "[\"12\"]", "16 hexadecimal digits"},
+        {MESSAGE_CHILD, NULL, "tabu", "[\"12\"]", "16 hexadecimal digits"},
         {MESSAGE_CHILD, "stream", "child", "-1", "is no count"},
         {MESSAGE_CHILD, "stream", "seed", "\"000000000000000G\"", "16 hexadecimal digits"},
         {MESSAGE_IR, NULL, "sha256", "\"abc\"", "is no SHA-256"},

@@ -2,7 +2,7 @@
  */
 #include "tuner/search/draw.h"
 #include "tuner/search/search.h"
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +32,9 @@ static uint64_t mark_of(int at) {
     return mark;
 }
 
-static void note(spent *s, int count, int at, int n, bool worked) {
+static void note(tabu_list *s, int count, int at, int n, bool worked) {
     json_t *genome = genome_of(count, at, n);
-    spent_note(s, genome, worked);
+    tabu_note(s, genome, worked);
     json_decref(genome);
 }
 
@@ -46,22 +46,22 @@ static bool lists(const uint64_t *marks, unsigned count, int at) {
     return false;
 }
 
-static uint64_t marks[SPENT_MOST];
+static uint64_t marks[TABU_MOST];
 
 /* How many there are of a parent with macro N = n; they are in `marks`. */
-static unsigned marks_for(const spent *s, int n, ir_edit_kind kind) {
+static unsigned marks_for(const tabu_list *s, int n, ir_edit_kind kind) {
     bool kinds[IR_EDIT_COUNT] = {false};
     unsigned count = 0;
     kinds[kind] = true;
     json_t *parent = genome_of(2, 7, n);
-    assert_true(spent_of(s, parent, kinds, marks, &count));
+    assert_true(tabu_list_of(s, parent, kinds, marks, &count));
     json_decref(parent);
     return count;
 }
 
 static void test_what_is_told(void **state) {
     (void)state;
-    spent s = {0};
+    tabu_list s = {0};
     note(&s, 1, 5, 0, false);
     note(&s, 3, 6, 0, false); /* the last edit, whatever came before it */
     note(&s, 1, 8, 0, true);
@@ -74,18 +74,18 @@ static void test_what_is_told(void **state) {
     assert_int_equal(marks_for(&s, 2, IR_EDIT_DELETE), 1);
     assert_true(lists(marks, 1, 9));
     assert_int_equal(marks_for(&s, 0, IR_EDIT_MOVE), 0);
-    spent_free(&s);
+    tabu_free(&s);
 }
 
 static void test_the_newest_are_told(void **state) {
     (void)state;
-    spent s = {0};
-    for (int at = 0; at < SPENT_MOST + 20; at++)
+    tabu_list s = {0};
+    for (int at = 0; at < TABU_MOST + 20; at++)
         note(&s, 1, at, 0, false);
-    assert_int_equal(marks_for(&s, 0, IR_EDIT_DELETE), SPENT_MOST);
-    assert_true(lists(marks, SPENT_MOST, SPENT_MOST + 19) && lists(marks, SPENT_MOST, 20));
-    assert_false(lists(marks, SPENT_MOST, 19));
-    spent_free(&s);
+    assert_int_equal(marks_for(&s, 0, IR_EDIT_DELETE), TABU_MOST);
+    assert_true(lists(marks, TABU_MOST, TABU_MOST + 19) && lists(marks, TABU_MOST, 20));
+    assert_false(lists(marks, TABU_MOST, 19));
+    tabu_free(&s);
 }
 
 /* What was repaired otherwise is the same edit all the same. */
@@ -106,7 +106,7 @@ static void test_repairs_make_no_other_mark(void **state) {
 /* Children of the textbook start, each by one deletion; the search is told what became of them. */
 typedef struct scripted {
     search *s;
-    unsigned asked, told; /* messages that may draw a deletion; those that list the spent one */
+    unsigned asked, told; /* messages that may draw a deletion; those that list the tabu one */
 } scripted;
 
 static bool may_delete(const recipe *r) {
@@ -125,7 +125,7 @@ static void one_child(scripted *x, int number, gate stopped) {
     size_t edits = genome_edit_count(r.parents[0]);
     bool asks = may_delete(&r);
     x->asked += asks;
-    x->told += asks && lists(r.spent, r.spent_count, 5);
+    x->told += asks && lists(r.tabu, r.tabu_count, 5);
     recipe_free(&r);
     char hash[24];
     snprintf(hash, sizeof hash, "code %d", number);
