@@ -19,7 +19,7 @@ pool_job *pool_job_child(uint64_t number, recipe *r) {
     }
     job->kind = MESSAGE_CHILD;
     job->number = number;
-    job->stopped = GATE_NONE;
+    job->result.outcome.stopped = GATE_NONE;
     job->recipe = *r;
     *r = (recipe){0};
     return job;
@@ -32,8 +32,8 @@ pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome) {
         return NULL;
     job->kind = kind;
     job->number = number;
-    job->stopped = GATE_NONE;
-    job->genome = json_incref(genome);
+    job->result.outcome.stopped = GATE_NONE;
+    job->result.genome = json_incref(genome);
     return job;
 }
 
@@ -43,8 +43,7 @@ void pool_job_free(pool_job *job) {
     recipe_free(&job->recipe);
     message_free(&job->screening);
     message_free(&job->answer);
-    json_decref(job->genome);
-    free(job->operators);
+    child_result_free(&job->result);
     free(job);
 }
 
