@@ -87,13 +87,13 @@ typedef struct model model;
 
 /* A model of one launch. Hang model_observer on the launch's `observer`, run, then ask. */
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
-/* What a model takes to work in and leaves for the next one. */
-typedef struct model_rooms model_rooms;
-ev_status model_rooms_new(model_rooms **out, ev_error *err) EV_CHECKED;
-void model_rooms_free(model_rooms *rooms); /* NULL is fine */
+/* Scratch pool: memory that a model works in and leaves for the next one. */
+typedef struct model_scratch model_scratch;
+ev_status model_scratch_new(model_scratch **out, ev_error *err) EV_CHECKED;
+void model_scratch_free(model_scratch *scratch); /* NULL is fine */
 /* The same of a kernel that is launched more than once; `code`, of the launch's module and entry,
- * and the rooms, which no other model has then, are borrowed until the model is freed. */
-ev_status model_new_of(const model_code *code, const vm_launch *launch, model_rooms *rooms,
+ * and the scratch pool, which no other model has then, are borrowed until the model is freed. */
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model_scratch *scratch,
                        model **out, ev_error *err) EV_CHECKED;
 void model_free(model *m);
 const vm_observer *model_observer(model *m);
