@@ -94,8 +94,8 @@ typedef struct model_scratch model_scratch;
 ev_status model_scratch_new(model_scratch **out, ev_error *err) EV_CHECKED;
 void model_scratch_free(model_scratch *scratch); /* NULL is fine */
 /* As model_new, for a kernel that is launched more than once. `code` is of the launch's module and
- * entry. `code` and `scratch` are borrowed until the model is freed; no other model may use `scratch`
- * meanwhile. */
+ * entry. `code` and `scratch` are borrowed until the model is freed; no other model may use
+ * `scratch` meanwhile. */
 ev_status model_new_of(const model_code *code, const vm_launch *launch, model_scratch *scratch,
                        model **out, ev_error *err) EV_CHECKED;
 void model_free(model *m);
