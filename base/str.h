@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct ev_str {
     char *data;    /* NULL until something was appended; read through ev_str_text */
@@ -34,5 +35,10 @@ ev_status ev_str_status(const ev_str *s, ev_error *err) EV_CHECKED;
 /* Levenshtein distance (insertions, deletions, changes) of the first 48 bytes of two names, for
  * "did you mean". */
 int ev_text_distance(const char *a, const char *b);
+
+/* Reads `prefix` and a decimal number behind it. Returns the place behind the number, or NULL: `at`
+ * is NULL, has another prefix or no digit behind it, or the number is above UINT32_MAX; then *out
+ * stays. */
+const char *ev_text_u32(const char *at, const char *prefix, uint32_t *out);
 
 #endif

@@ -90,13 +90,13 @@ typedef struct model model;
 /* A model of one launch. Set the launch's `observer` to model_observer, run, then model_finish. */
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
 /* Scratch pool: memory that one model after another works in. */
-typedef struct model_rooms model_rooms;
-ev_status model_rooms_new(model_rooms **out, ev_error *err) EV_CHECKED;
-void model_rooms_free(model_rooms *rooms); /* NULL is fine */
+typedef struct model_scratch model_scratch;
+ev_status model_scratch_new(model_scratch **out, ev_error *err) EV_CHECKED;
+void model_scratch_free(model_scratch *scratch); /* NULL is fine */
 /* As model_new, for a kernel that is launched more than once. `code` is of the launch's module and
- * entry. `code` and `rooms` are borrowed until the model is freed; no other model may use `rooms`
- * meanwhile. */
-ev_status model_new_of(const model_code *code, const vm_launch *launch, model_rooms *rooms,
+ * entry. `code` and `scratch` are borrowed until the model is freed; no other model may use
+ * `scratch` meanwhile. */
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model_scratch *scratch,
                        model **out, ev_error *err) EV_CHECKED;
 void model_free(model *m);
 const vm_observer *model_observer(model *m);

@@ -1,4 +1,9 @@
-/* Course: the search of one task, from its opening to the last committed child. */
+/* Course: the search of one task, from its opening to the last committed child.
+ *
+ * search_all is the loop: it draws children as long as the search allows (draw_one), hands them to
+ * the pool, stores each result when it arrives (arrive_new), and commits results in the order of
+ * the children (commit_one), whatever the order of their arrival. A resumed run draws the same
+ * children and finds their results in the records (arrive_stored) until the first gap. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
@@ -49,15 +54,10 @@ static bool is_chosen(const course *c, const char *name) {
     return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
 }
 
-static void read_sites(search_start *start, const json_t *ready) {
-    size_t at = 0;
-    const json_t *row = NULL;
-    json_array_foreach(json_object_get(ready, "starts"), at, row) {
-        if (strcmp(ev_json_text(row, "name", ""), start->start->name) != 0)
-            continue;
-        const json_t *sites = json_object_get(row, "sites");
-        for (size_t i = 0; i < IR_EDIT_COUNT; i++)
-            start->sites[i] = (size_t)json_integer_value(json_array_get(sites, i));
+static void read_sites(search_start *start, const ready_message *ready) {
+    for (size_t i = 0; i < ready->start_count; i++) {
+        if (strcmp(ready->starts[i].name, start->start->name) == 0)
+            memcpy(start->sites, ready->starts[i].sites, sizeof start->sites);
     }
 }
 
@@ -75,13 +75,20 @@ static ev_status choose_starts(course *c, ev_error *err) {
     return EV_OK;
 }
 
+double course_baseline_ns(const course *c, const char *name) {
+    for (size_t i = 0; i < c->ready->baseline_count; i++) {
+        if (strcmp(c->ready->baseline[i].name, name) == 0)
+            return c->ready->baseline[i].ns;
+    }
+    return 0;
+}
+
 double course_baseline_mean(const course *c, corpus_split split) {
-    const json_t *times = json_object_get(c->ready, "baseline_ns");
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < c->t->case_count; i++) {
         const task_case *at = &c->t->cases[i];
-        double ns = ev_json_number(times, at->name, 0);
+        double ns = course_baseline_ns(c, at->name);
         if (at->split == split && at->use == TASK_TIME && ns > 0) {
             sum += log(ns);
             count++;
@@ -91,8 +98,7 @@ double course_baseline_mean(const course *c, corpus_split split) {
 }
 
 static ev_status check_ready(course *c, ev_error *err) {
-    const char *sha256 = ev_json_text(c->ready, "task_sha256", "");
-    if (strcmp(sha256, c->t->sha256.hex) != 0)
+    if (strcmp(c->ready->task_sha256, c->t->sha256.hex) != 0)
         return ev_fail(err, EV_BAD,
                        "the task %s changed while it was read, or is another one where the worker "
                        "runs; start again",
@@ -110,19 +116,16 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .seed = o->seed,
                                 .evaluations = o->evaluations,
                                 .strategy = o->strategy,
-                                .measured = !json_is_true(json_object_get(c->ready, "modelled"))};
+                                .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }
 
 /* What gate 4 looks at beside the task's own cases. */
 static void tell_drawn(course *c) {
     ev_str note = EV_STR_EMPTY;
-    size_t at = 0;
-    const json_t *name = NULL;
-    json_array_foreach(json_object_get(c->ready, "drawn"), at, name) {
-        ev_str_printf(&note, "%s%s", at == 0 ? "cases drawn from the task's: " : ", ",
-                      json_string_value(name));
-    }
+    for (size_t i = 0; i < c->ready->drawn_count; i++)
+        ev_str_printf(&note, "%s%s", i == 0 ? "cases drawn from the task's: " : ", ",
+                      c->ready->drawn[i]);
     if (note.length > 0)
         course_display(c, ev_str_text(&note));
     ev_str_free(&note);
@@ -167,7 +170,6 @@ void course_close(course *c) {
         arrival_clear(&c->arrivals[i]);
     search_free(c->search);
     free(c->starts);
-    json_decref(c->ready);
     *c = (course){0};
 }
 
@@ -193,24 +195,38 @@ static void take_known(const course *c, uint64_t child, arrival *a, char *text, 
     if (!search_is_over(c->search, child, a->genome, (search_hash)by, a->hashes[by], &same_as))
         return;
     known_words((search_hash)by, same_as, text, bytes);
-    if (a->recalled)
+    if (a->origin == SEARCH_MEMOISED)
         search_outcome(c->search, same_as, &a->ns, &a->error);
 }
 
 bool job_score(const pool_job *job, score *out) {
-    ev_error ignored;
-    const json_t *json = job->reply ? json_object_get(job->reply, "score") : NULL;
-    return json && score_from_json(json, out, &ignored) == EV_OK;
+    bool scored = job->reply && job->reply->has_score;
+    if (scored)
+        *out = job->reply->score;
+    return scored;
+}
+
+char *score_text(const score *s, bool let_through) {
+    json_t *json = score_to_json(s);
+    if (json && let_through)
+        (void)json_object_set_new(json, "let_through", json_true());
+    char *text = json ? ev_json_print(json, true) : NULL;
+    json_decref(json);
+    return text;
+}
+
+/* The gate of a record: a duplicate's is GATE_SEEN. */
+static gate gate_of(const arrival *a) {
+    return a->origin == SEARCH_DUPLICATE ? GATE_SEEN : a->stopped;
 }
 
 static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
-    bool scored = job->reply && !a->recalled;
-    json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
-    if (score_json && w->let_through)
-        (void)json_object_set_new(score_json, "let_through", json_true());
-    char *text = score_json ? ev_json_print(score_json, true) : NULL;
+    bool scored = job->reply && a->origin != SEARCH_MEMOISED;
+    char *text = scored ? score_text(&job->reply->score, w->let_through) : NULL;
+    if (scored && !text)
+        return ev_fail_memory(err, 0);
     records_evaluation e = {.task = c->index,
                             .phase = "search",
                             .number = job->number,
@@ -219,7 +235,7 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
                             .parents = w->parents,
                             .operators = a->operators,
                             .genome = a->genome,
-                            .gate = gate_name(a->stopped),
+                            .gate = gate_name(gate_of(a)),
                             .reason = reason,
                             .ns = a->ns,
                             .error = a->error,
@@ -234,6 +250,13 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
 
 /* ---- arrivals ---- */
 
+/* All of a score but its outcome, which the records hold in columns of their own. */
+static void take_score(arrival *a, const score *s) {
+    a->origin = search_origin_of(s);
+    a->small = score_small_run(s);
+    a->screen_overruled = s->sketch == SKETCH_IGNORED;
+}
+
 static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     arrival *a = &c->arrivals[job->number % SEARCH_LAG];
     char reason[sizeof job->reason];
@@ -245,33 +268,28 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     if (!a->operators && !(a->operators = strdup("")))
         return ev_fail_memory(err, 1);
     memcpy(a->hashes, job->hashes, sizeof a->hashes);
-    a->stopped = job->seen ? GATE_SEEN : job->stopped;
+    a->origin = job->seen ? SEARCH_DUPLICATE : SEARCH_TIMED;
+    a->stopped = job->stopped;
     score s;
-    if (!job->seen && job->reply) {
-        if (!job_score(job, &s))
-            return ev_fail(err, EV_INFRA, "a worker sent a score that does not read");
+    if (job_score(job, &s)) {
+        take_score(a, &s);
         a->stopped = s.stopped;
         a->ns = s.ns;
         a->error = s.error;
-        a->small = score_small_run(&s);
-        a->filtered = s.filtered;
-        a->recalled = s.recalled;
-        a->estimated = s.estimated;
-        if (s.estimated)
+        if (a->origin == SEARCH_ESTIMATED)
             search_estimate(c->search, job->number, &a->small, &a->ns, &a->error);
-        if (s.estimated && a->ns <= 0)
+        if (a->origin == SEARCH_ESTIMATED && a->ns <= 0)
             return ev_fail(err, EV_INFRA,
                            "a worker did not build what no parent's sketch is known of");
-        a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
-    if (job->seen || a->recalled)
+    if (search_is_known(a->origin))
         take_known(c, job->number, a, reason, sizeof reason);
     return put_record(c, job, a, reason, err);
 }
 
-/* What the filter knew of a stored child. */
-static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *err) {
+/* The score of a stored child; "": it has none. */
+static ev_status read_score(course *c, arrival *a, const char *text, ev_error *err) {
     search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
@@ -282,10 +300,7 @@ static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *
     search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
-    a->small = score_small_run(&s);
-    a->filtered = s.filtered;
-    a->estimated = s.estimated;
-    a->sketch = s.sketch;
+    take_score(a, &s);
     return EV_OK;
 }
 
@@ -308,7 +323,9 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
-    EV_TRY(read_filter(r->c, a, e->score, err));
+    EV_TRY(read_score(r->c, a, e->score, err));
+    if (a->stopped == GATE_SEEN)
+        a->origin = SEARCH_DUPLICATE;
     if (e->seconds > r->c->earlier)
         r->c->earlier = e->seconds;
     return a->operators ? EV_OK : ev_fail_memory(err, 0);
@@ -319,29 +336,46 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
 /* From the records, or else from a worker. Once a child is not in the records, later ones may still
  * be: they were on their way when the run ended. */
 static ev_status draw_one(course *c, ev_error *err) {
-    search_recipe recipe;
+    recipe drawn;
     bool let_through = pool_timers_starve(c->run->pool);
-    EV_TRY(search_draw(c->search, let_through, &recipe, err));
-    on_way *w = &c->on_way[recipe.child % SEARCH_LAG];
-    *w = (on_way){
-        .island = recipe.island, .generation = recipe.generation, .let_through = let_through};
-    memcpy(w->parents, recipe.parents, sizeof w->parents);
+    EV_TRY(search_draw(c->search, let_through, &drawn, err));
+    uint64_t child = drawn.stream.child;
+    on_way *w = &c->on_way[child % SEARCH_LAG];
+    *w = (on_way){.island = drawn.stream.island,
+                  .generation = drawn.stream.generation,
+                  .let_through = let_through};
+    memcpy(w->parents, drawn.lineage, sizeof w->parents);
     bool stored = false;
-    replay r = {c, recipe.child};
+    replay r = {c, child};
     if (c->replays) {
-        ev_status status = records_get(c->run->records, c->index, "search", recipe.child,
-                                       arrive_stored, &r, &stored, err);
+        ev_status status = records_get(c->run->records, c->index, "search", child, arrive_stored,
+                                       &r, &stored, err);
         if (status != EV_OK || stored) {
-            json_decref(recipe.message);
+            recipe_free(&drawn);
             return status;
         }
         c->has_gap = true;
     }
-    pool_job *job = pool_job_new(MESSAGE_CHILD, recipe.child, recipe.message);
+    pool_job *job = pool_job_child(child, &drawn);
     if (!job)
         return ev_fail_memory(err, sizeof *job);
     pool_submit(c->run->pool, job);
     return EV_OK;
+}
+
+static void note_audit(tune_audit *count, search_audit found) {
+    count->made += found != AUDIT_NONE;
+    count->refuted += found == AUDIT_REFUTED;
+}
+
+static void note_audits(tune_report *report, const search_audits *a) {
+    report->let_through += a->let_through;
+    note_audit(&report->filter_audits, a->filter);
+    note_audit(&report->memo_audits, a->memo);
+    note_audit(&report->screen_audits, a->screen);
+    report->estimates_audited += a->estimate != ESTIMATE_NOT_AUDITED;
+    report->estimates_beaten += a->estimate == ESTIMATE_BEATEN;
+    report->estimates_missed += a->estimate == ESTIMATE_MISSED;
 }
 
 static void note_verdict(course *c, const search_verdict *v) {
@@ -349,7 +383,7 @@ static void note_verdict(course *c, const search_verdict *v) {
     tune_progress *p = &c->progress;
     p->evaluations++;
     report->evaluations++;
-    if (v->seen) {
+    if (v->origin == SEARCH_DUPLICATE) {
         p->duplicates++;
         report->duplicates++;
         report->duplicates_by[v->by]++;
@@ -359,21 +393,12 @@ static void note_verdict(course *c, const search_verdict *v) {
         p->rejected[v->stopped]++;
         report->rejected[v->stopped]++;
     }
-    if (v->recalled)
-        report->recalled_by[v->by]++;
-    report->let_through += v->let_through;
-    report->estimated += v->estimated;
-    report->reckoned += v->reckoned;
-    report->reckoned_faster += v->reckoned_faster;
-    report->reckoned_slower += v->reckoned_slower;
-    report->audited += v->audited;
-    report->missed += v->missed;
-    report->filtered += v->filtered;
-    report->probed += v->probed;
-    report->regretted += v->regretted;
-    report->sketched += v->sketch == SKETCH_STOPPED;
-    report->unsketched += v->sketch == SKETCH_IGNORED;
-    report->sketch_regretted += v->sketch == SKETCH_IGNORED && v->stopped == GATE_NONE;
+    if (v->origin == SEARCH_MEMOISED)
+        report->memoised_by[v->by]++;
+    report->estimated += v->origin == SEARCH_ESTIMATED;
+    report->filtered += v->origin == SEARCH_FILTERED;
+    report->screened += v->origin == SEARCH_SCREENED;
+    note_audits(report, &v->audits);
     if (v->is_best) {
         p->best_ns = v->ns;
         p->best_error = v->error;
@@ -383,13 +408,14 @@ static void note_verdict(course *c, const search_verdict *v) {
 /* A worker need not know it: the child that it is like may have been committed after it asked. */
 static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
     char words[80];
+    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
     known_words(v->by, v->same_as, words, sizeof words);
     records_evaluation known = {.task = c->index,
                                 .number = child,
-                                .gate = gate_name(v->seen ? GATE_SEEN : v->stopped),
+                                .gate = gate_name(is_duplicate ? GATE_SEEN : v->stopped),
                                 .reason = words,
-                                .ns = v->recalled ? v->ns : 0,
-                                .error = v->recalled ? v->error : 0};
+                                .ns = is_duplicate ? 0 : v->ns,
+                                .error = is_duplicate ? 0 : v->error};
     return records_mark_known(c->run->records, &known, err);
 }
 
@@ -398,19 +424,17 @@ static ev_status commit_one(course *c, ev_error *err) {
     arrival *a = &c->arrivals[child % SEARCH_LAG];
     search_result result = {.genome = a->genome,
                             .operators = a->operators,
+                            .origin = a->origin,
                             .stopped = a->stopped,
-                            .recalled = a->recalled,
-                            .estimated = a->estimated,
                             .ns = a->ns,
                             .error = a->error,
                             .small = a->small,
-                            .filtered = a->filtered,
-                            .sketch = a->sketch};
+                            .screen_overruled = a->screen_overruled};
     for (int by = 0; by < SEARCH_HASHES; by++)
         result.hashes[by] = a->hashes[by];
     search_verdict verdict;
     EV_TRY(search_commit(c->search, &result, &verdict, err));
-    if ((verdict.seen && a->stopped != GATE_SEEN) || (verdict.recalled && !a->recalled))
+    if (search_is_known(verdict.origin) && verdict.origin != a->origin)
         EV_TRY(mark_known(c, child, &verdict, err));
     arrival_clear(a);
     note_verdict(c, &verdict);

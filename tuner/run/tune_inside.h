@@ -1,4 +1,4 @@
-/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and rows.c only. */
+/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and tune_report.c only. */
 #ifndef TUNER_RUN_TUNE_INSIDE_H
 #define TUNER_RUN_TUNE_INSIDE_H
 
@@ -38,18 +38,17 @@ typedef struct arrival {
     json_t *genome;
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX];
+    search_origin origin;
     gate stopped;
     double ns, error;
     small_run small;
-    bool filtered, recalled, estimated;
-    score_sketch sketch;
-    char reason[200]; /* for the log: when LLVM or a watchdog was met */
+    bool screen_overruled;
 } arrival;
 
 /* What its record needs of a child on its way. */
 typedef struct on_way {
     uint32_t island, generation;
-    char parents[48];
+    char parents[RECIPE_LINEAGE];
     bool let_through; /* as search_draw was told */
 } on_way;
 
@@ -58,7 +57,7 @@ typedef struct course {
     tune_state *run;
     size_t index;
     const task *t;
-    json_t *ready; /* what the worker said of the task */
+    const ready_message *ready; /* what the worker said of the task; the pool's */
     search_start *starts;
     size_t start_count;
     search *search;
@@ -79,6 +78,8 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) E
 ev_status course_search(course *c, ev_error *err) EV_CHECKED;
 void course_close(course *c);
 bool course_finished(const course *c); /* it had its whole budget */
+/* The baseline's time at a case; 0: not timed. */
+double course_baseline_ns(const course *c, const char *name);
 /* The baseline's time as a score counts it: the geometric mean over a split's timed cases. */
 double course_baseline_mean(const course *c, corpus_split split);
 double course_seconds(const course *c);
@@ -120,12 +121,14 @@ ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *e
 /* finish.c: promote, minimise, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
-/* rows.c: the final table as JSON, and the winners of an earlier run. */
+/* tune_report.c: the final table as JSON, and the winners of an earlier run. */
 json_t *rows_to_json(const tune_row *rows, size_t count);
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 
 /* The score in a job's reply; false if there is none. */
 bool job_score(const pool_job *job, score *out);
+/* A score as the records keep it; malloc'ed; NULL: out of memory. */
+char *score_text(const score *s, bool let_through);
 
 #endif

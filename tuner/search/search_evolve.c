@@ -1,6 +1,16 @@
-/* Evolve: Evoke's own strategy: islands of a population on the front of time and error, a bandit
- * over edits and operators, a stock of neutral edits, gains tried on the fastest at once,
- * crossover.
+/* Evolve: Evoke's own strategy, a steady-state evolutionary algorithm on islands.
+ *
+ * evolve_draw makes a child in four steps: it chooses an island (half of the children go to the
+ * island with the elite of all), one or two parents (choose_parent, choose_mate), the arms of one
+ * to three steps (the island's bandit, bandit.h), and what the worker may combine (the stock). An
+ * edit that made some child faster is first tried on the elite that lacks it (draw_merge).
+ *
+ * evolve_settle learns from a committed child: it pays the arms, updates arm statistics, tabu list
+ * and linkage, and puts a child that passed into population and niches. An island without progress
+ * restarts from the elites of all islands of its start.
+ *
+ * Selection is NSGA-II's on time and error (population.h); the niches keep one elite for each
+ * setting of the macros, since the fastest setting now need not be the one with the most to gain.
  */
 #include "tuner/search/search_inside.h"
 
@@ -23,9 +33,11 @@
 #define FIRST_REACH 1.003 /* the same for the first of them alone */
 #define ACCURATE 0.9      /* times the parents' error there: what is more accurate is not */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
-#define CROSSOVER_TRIES 6 /* to make a child that is not known */
-#define STOCK_SENT 8
-#define SPENT_PROBES 8 /* one child in so many may be made with a spent edit */
+#define MATING_TRIES 6    /* crossovers of one pair, until a child is not known */
+#define CROSSED_ALONE 0.5 /* probability that a crossed child takes no step: pure recombination */
+#define ONE_STEP 0.75     /* probability of one step: a single edit tells what that edit is worth */
+#define TWO_STEPS 0.93    /* probability of at most two steps; the rest take three, to leap */
+#define TABU_PROBES 8     /* one child in so many may be made with an edit of the tabu list */
 
 /* ---- islands and parents ---- */
 
@@ -129,7 +141,7 @@ static json_t *cross_anew(const search *s, const member *first, const member *ma
     json_t *needs = links_of(&s->links, first->genome, mate->genome);
     json_t *child = NULL;
     uint64_t same_as = 0;
-    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+    for (int i = 0; i < MATING_TRIES; i++) {
         child = draw_crossed(first->genome, mate->genome, needs, rng);
         if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
             break;
@@ -173,10 +185,8 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     if (!crossed)
         mate = NULL;
     recipe_parents(r, first, mate, parents);
-    if (crossed) {
-        recipe_put(r, r->message, "parents", json_pack("[o]", crossed));
-        recipe_put(r, r->message, "crossed", json_true());
-    }
+    if (crossed)
+        recipe_cross(r, crossed);
     const member *faster = mate && mate->ns < first->ns ? mate : first;
     d->parent_ns = faster->ns;
     d->sketch = faster->sketch;
@@ -190,15 +200,14 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
 
 /* ---- steps ---- */
 
+/* A crossed child takes no step or one; every other child takes one, two or three. */
 static size_t choose_step_count(bool crossed, ev_pcg *rng) {
     double at = ev_pcg_unit(rng);
     if (crossed)
-        return at < 0.5 ? 0 : 1;
-    if (at < 0.75)
+        return at < CROSSED_ALONE ? 0 : 1;
+    if (at < ONE_STEP)
         return 1;
-    if (at < 0.93)
-        return 2;
-    return 3;
+    return at < TWO_STEPS ? 2 : 3;
 }
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
@@ -207,37 +216,20 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     d->single = d->single && count == 1;
 }
 
-/* The edits that steps may take, by their arms. */
-static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
-    size_t i = 0, k = 0;
-    const json_t *step = NULL, *name = NULL;
-    json_array_foreach(steps, i, step) {
-        json_array_foreach(step, k, name) {
-            unsigned arm = 0;
-            if (arm_find(json_string_value(name), &arm) && arm < IR_EDIT_COUNT)
-                kinds[arm] = true;
-        }
+/* The arms that the steps may take. */
+static void arms_of(const recipe *r, bool arms[ARM_COUNT]) {
+    for (unsigned i = 0; i < r->step_count; i++) {
+        for (unsigned k = 0; k < r->steps[i].count; k++)
+            arms[r->steps[i].arms[k]] = true;
     }
 }
 
-static void put_spent(recipe *r, const spent *noted, ev_pcg *rng) {
-    bool kinds[IR_EDIT_COUNT] = {false};
-    kinds_of(json_object_get(r->message, "steps"), kinds);
-    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
-    if (ev_pcg_below(rng, SPENT_PROBES) != 0)
-        recipe_put(r, r->message, "spent", spent_of(noted, parent, kinds));
-}
-
-static bool any_step_takes(const json_t *steps, const char *name) {
-    size_t i = 0, k = 0;
-    const json_t *step = NULL, *arm = NULL;
-    json_array_foreach(steps, i, step) {
-        json_array_foreach(step, k, arm) {
-            if (strcmp(json_string_value(arm), name) == 0)
-                return true;
-        }
-    }
-    return false;
+static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
+    bool arms[ARM_COUNT] = {false}; /* the edits come first */
+    arms_of(r, arms);
+    if (ev_pcg_below(rng, TABU_PROBES) == 0)
+        return;
+    r->failed = !tabu_list_of(noted, r->parents[0], arms, r->tabu, &r->tabu_count) || r->failed;
 }
 
 /* An edit of the stock as a genome of its own. */
@@ -251,16 +243,15 @@ static json_t *alone(const stock_entry *e) {
 
 /* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
 static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
-    json_t *stock = json_array();
-    recipe_put(r, r->message, "stock", stock);
+    bool arms[ARM_COUNT] = {false};
     size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
-    if (!any_step_takes(json_object_get(r->message, "steps"), arm_name(ARM_OF(COMBINE))))
+    arms_of(r, arms);
+    if (!arms[ARM_OF(COMBINE)])
         return;
-    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
-    for (size_t i = 0; i < is->stock_count && json_array_size(stock) < STOCK_SENT; i++) {
+    for (size_t i = 0; i < is->stock_count && r->stock_count < RECIPE_STOCK; i++) {
         const stock_entry *e = &is->stock[(from + i) % is->stock_count];
-        if (genome_same_base(e->genome, parent))
-            recipe_append(r, stock, alone(e));
+        if (genome_same_base(e->genome, r->parents[0]))
+            recipe_stock(r, alone(e));
     }
 }
 
@@ -290,8 +281,8 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     if (!best)
         return false;
     recipe_parents(r, best, NULL, parents);
-    recipe_put(r, r->message, "steps", json_pack("[[s]]", arm_name(ARM_OF(COMBINE))));
-    recipe_put(r, r->message, "stock", json_pack("[o]", alone(&gain)));
+    r->steps[r->step_count++] = (recipe_step){.arms = {ARM_OF(COMBINE)}, .count = 1};
+    recipe_stock(r, alone(&gain));
     json_decref(gain.genome);
     d->parent_ns = best->ns;
     d->sketch = best->sketch;
@@ -311,9 +302,9 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
-    put_spent(r, &s->spent, rng);
+    put_tabu(r, &s->tabu, rng);
     put_stock(r, is, rng);
-    recipe_put(r, r->message, "heat", json_true());
+    r->by_heat = true;
 }
 
 /* ---- islands ---- */
@@ -443,7 +434,7 @@ static void learn_links(search *s, const island *is, const search_result *r,
         links_learn_from_passed(&s->links, r->genome, outcome_of, s);
         return;
     }
-    if (!r->genome || v->seen || v->filtered)
+    if (!r->genome || v->origin == SEARCH_DUPLICATE || v->origin == SEARCH_FILTERED)
         return;
     for (size_t i = 0; i < is->members.count; i++)
         links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
@@ -456,15 +447,16 @@ static bool is_one_edit(const char *operators) {
 
 /* What is known by another way than as its parent, or was found wrong where only samples are looked
  * at, says nothing of the edit. */
-static void note_spent(search *s, const draft *d, const search_result *r, const search_verdict *v) {
+static void note_tabu(search *s, const draft *d, const search_result *r, const search_verdict *v) {
     if (!d->single || !r->genome || !is_one_edit(r->operators))
         return;
-    bool same = v->seen && v->same_as == d->parent;
-    bool wrong = !v->seen && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
-                              v->stopped == GATE_ACCURATE);
-    bool worked = search_passed(v) || v->filtered;
+    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool same = is_duplicate && v->same_as == d->parent;
+    bool wrong = !is_duplicate && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
+                                   v->stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->origin == SEARCH_FILTERED;
     if (same || wrong || worked)
-        spent_note(&s->spent, r->genome, worked);
+        tabu_note(&s->tabu, r->genome, worked);
 }
 
 static void evolve_settle(search *s, const draft *d, const search_result *r,
@@ -473,8 +465,8 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
-        bandit_note(&s->fates, arm, search_passed(v) || v->filtered);
-    note_spent(s, d, r, v);
+        bandit_note(&s->statistics, arm, search_passed(v) || v->origin == SEARCH_FILTERED);
+    note_tabu(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
@@ -492,7 +484,7 @@ static ev_status evolve_begin(search *s, ev_error *err) {
     double odds[ARM_COUNT];
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         odds[arm] = arm_odds(arm);
-    bandit_expect(&s->fates, odds, ARM_COUNT);
+    bandit_expect(&s->statistics, odds, ARM_COUNT);
     size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
     if (each < 1)
         each = 1;
@@ -506,7 +498,7 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         is->start = i % s->start_count;
         EV_TRY(population_begin(&is->members, POPULATION, err));
         s->island_count++;
-        search_open_arms(&s->starts[is->start], NULL, &s->fates, &is->arms);
+        search_open_arms(&s->starts[is->start], NULL, &s->statistics, &is->arms);
     }
     return EV_OK;
 }
@@ -523,7 +515,7 @@ static void evolve_end(search *s) {
     }
     free(s->islands);
     links_free(&s->links);
-    spent_free(&s->spent);
+    tabu_free(&s->tabu);
 }
 
 const search_rules search_rules_evolve = {.opens_light = true,

@@ -8,7 +8,7 @@
 #include "tuner/search/links.h"
 #include "tuner/search/population.h"
 #include "tuner/search/search.h"
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #define STOCK_MOST 48
 #define GAINS_MOST 16
@@ -90,12 +90,6 @@ typedef struct gevo {
     uint32_t generation;
 } gevo;
 
-/* A message under construction; any failure to allocate shows in `ok`. */
-typedef struct recipe {
-    json_t *message;
-    bool ok;
-} recipe;
-
 /* How one strategy draws and learns. */
 typedef struct search_rules {
     bool opens_light;  /* children grow from the starts with the light pipeline */
@@ -106,8 +100,8 @@ typedef struct search_rules {
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);
     bool (*may_draw)(const search *s);
-    /* Puts "parents", "steps" and "stock" into the message, and fills the draft. */
-    void (*draw)(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+    /* Puts parents, steps and stock into the recipe, and fills the draft. */
+    void (*draw)(search *s, recipe *r, draft *d, char lineage[48], ev_pcg *rng);
     /* Of each child in order, whatever became of it. */
     void (*settle)(search *s, const draft *d, const search_result *r, const search_verdict *v);
 } search_rules;
@@ -140,9 +134,9 @@ struct search {
     outcome *outcomes; /* [committed] */
     size_t outcome_capacity;
     known *known[SEARCH_HASHES];
-    links links;        /* of `evolve` */
-    bandit_fates fates; /* of `evolve` */
-    spent spent;        /* of `evolve` */
+    links links;               /* of `evolve` */
+    arm_statistics statistics; /* of `evolve` */
+    tabu_list tabu;            /* of `evolve` */
     search_best archive[SEARCH_ARCHIVE];
     size_t archive_edits[SEARCH_ARCHIVE];
     size_t archive_count;
@@ -160,18 +154,20 @@ static inline bool draft_audits(const draft *d) {
 
 /* ---- for the rules ---- */
 
-void recipe_put(recipe *r, json_t *into, const char *key, json_t *value);
-void recipe_append(recipe *r, json_t *list, json_t *value);
-/* One parent, or two (`mate` may be NULL); their numbers go to `parents`. */
-void recipe_parents(recipe *r, const member *first, const member *mate, char parents[48]);
+/* One parent, or two (`mate` may be NULL); their numbers go to `lineage`. */
+void recipe_parents(recipe *r, const member *first, const member *mate, char lineage[48]);
 /* A start, unmodified, as the only parent. */
-void recipe_start(recipe *r, const search *s, size_t start, char parents[48]);
+void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
+/* Replaces the parents by what was crossed of them; takes the reference. */
+void recipe_cross(recipe *r, json_t *crossed);
+/* Adds a genome of one edit to the stock; takes the reference. NULL: out of memory. */
+void recipe_stock(recipe *r, json_t *genome);
 /* `count` steps, each an arm of the bandit and what to take where that has no place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
-/* A bandit over the edits that have a place in the start, of one family or of all (NULL); `fates`
- * as bandit_begin wants it. */
-void search_open_arms(const search_start *start, const char *family, const bandit_fates *fates,
-                      bandit *out);
+/* A bandit over the edits that have a place in the start, of one family or of all (NULL);
+ * `statistics` as bandit_begin wants it. */
+void search_open_arms(const search_start *start, const char *family,
+                      const arm_statistics *statistics, bandit *out);
 /* Borrows the genome. */
 member member_of(const search *s, const search_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* new, and stopped by no gate */
