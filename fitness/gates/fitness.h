@@ -64,7 +64,7 @@ typedef struct candidate {
                           device may launch it */
     /* Asked after the small cases have passed, if their times are modelled: is a candidate with
      * this behavioural fingerprint known? If so, the timed cases are not run. NULL: not asked. */
-    ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
+    ev_status (*is_known)(void *context, const char *fingerprint, bool *known, ev_error *err);
     void *context; /* of is_known */
     fitness_bar bar;
 } candidate;

@@ -215,8 +215,8 @@ static void test_drawn_cases_are_a_part_of_gate_four(void **state) {
 
 /* ---- writes ---- */
 
-static ev_status must_not_ask(void *context, const char *likeness, bool *known, ev_error *why) {
-    (void)context, (void)likeness, (void)known;
+static ev_status must_not_ask(void *context, const char *fingerprint, bool *known, ev_error *why) {
+    (void)context, (void)fingerprint, (void)known;
     return ev_fail(why, EV_INFRA, "a start was asked about");
 }
 

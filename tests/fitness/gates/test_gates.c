@@ -254,13 +254,13 @@ typedef struct oracle_of_runs {
     ev_status status;
     bool known;
     unsigned asked;
-    char likeness[EV_SHA256_HEX];
+    char fingerprint[EV_SHA256_HEX];
 } oracle_of_runs;
 
-static ev_status is_known(void *context, const char *likeness, bool *known, ev_error *why) {
+static ev_status is_known(void *context, const char *fingerprint, bool *known, ev_error *why) {
     oracle_of_runs *o = context;
     o->asked++;
-    (void)snprintf(o->likeness, sizeof o->likeness, "%s", likeness);
+    (void)snprintf(o->fingerprint, sizeof o->fingerprint, "%s", fingerprint);
     *known = o->known;
     return o->status == EV_OK ? EV_OK : ev_fail(why, o->status, "nobody answers");
 }
@@ -278,11 +278,11 @@ static void test_recall(void **state) {
     score s, again, other;
     OK(fitness_score(b.f, &c, &s, &err));
     assert_true(s.stopped == GATE_NONE && !s.recalled && s.ns > 0 && o.asked == 1);
-    assert_true(strlen(s.likeness) == 64 && strcmp(s.likeness, o.likeness) == 0);
+    assert_true(strlen(s.fingerprint) == 64 && strcmp(s.fingerprint, o.fingerprint) == 0);
     o.known = true;
     OK(fitness_score(b.f, &c, &again, &err));
     assert_true(again.stopped == GATE_NONE && again.recalled && again.ns == 0 && o.asked == 2);
-    assert_true(again.small_ns == s.small_ns && strcmp(again.likeness, s.likeness) == 0);
+    assert_true(again.small_ns == s.small_ns && strcmp(again.fingerprint, s.fingerprint) == 0);
     o.status = EV_INFRA;
     assert_int_equal(fitness_score(b.f, &c, &again, &err), EV_INFRA);
     c = candidate_of(&b, "negated.ptx");
@@ -292,8 +292,8 @@ static void test_recall(void **state) {
     assert_true(again.stopped != GATE_NONE && o.asked == 3);
     candidate baseline = candidate_of(&b, "baseline.ptx");
     OK(fitness_score(b.f, &baseline, &other, &err));
-    assert_true(strlen(other.likeness) == 64);
-    assert_int_equal(strcmp(other.likeness, s.likeness) == 0, other.small_ns == s.small_ns);
+    assert_true(strlen(other.fingerprint) == 64);
+    assert_int_equal(strcmp(other.fingerprint, s.fingerprint) == 0, other.small_ns == s.small_ns);
     close_bench(&b);
 }
 

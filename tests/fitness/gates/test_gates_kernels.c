@@ -65,7 +65,7 @@ static void check_sketch(fitness *f, const built *b) {
     if (s.stopped != GATE_NONE)
         fail_msg("%s, as a sketch: stopped at %s: %s", b->c.start->name, gate_name(s.stopped),
                  s.reason);
-    assert_true(s.ns == 0 && s.small_ns > 0 && s.likeness[0] && s.normalised <= 1 &&
+    assert_true(s.ns == 0 && s.small_ns > 0 && s.fingerprint[0] && s.normalised <= 1 &&
                 s.thread_instructions > 0);
 }
 
