@@ -29,7 +29,7 @@
 /* Cases that a promotion rests on are run seldom, and so with more blocks. */
 #define SAMPLE_PROMOTION 4
 
-static uint64_t blocks_of(const task_launch *l) {
+static uint64_t blocks_of(const launch_geometry *l) {
     return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
@@ -49,7 +49,7 @@ static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
     return (uint64_t)fuel + FUEL_LEAST;
 }
 
-static device_launch device_launch_of(const task_launch *l, const fit_run_options *options) {
+static device_launch device_launch_of(const launch_geometry *l, const fit_run_options *options) {
     device_launch d = {.dynamic_shared = l->shared_bytes,
                        .checks = options->checks,
                        .schedule_seed = options->seed,
@@ -66,7 +66,7 @@ static device_launch device_launch_of(const task_launch *l, const fit_run_option
 /* By turns with the baseline at the same case. */
 static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
                               const device_launch *l, fit_run *out, ev_error *err) {
-    task_launch geometry;
+    launch_geometry geometry;
     void *params = NULL;
     const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
     EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));

@@ -99,7 +99,8 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
     if (f->twin == NULL || !device_properties_of(f->d)->twin_is_same)
         return EV_OK;
     fit_trial trial = {.who = who};
-    EV_TRY(device_load(f->twin_device, who->ptx, who->ptx_bytes, who->entry, &trial.kernel, err));
+    EV_TRY(device_load(f->twin_device, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan),
+                       &trial.kernel, err));
     ev_status status = run_for_floor(f->twin, &trial, which, ns, err);
     device_unload(trial.kernel);
     return status;

@@ -42,8 +42,8 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     fitness_profile_data data = {0};
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
-    ev_status status =
-        device_load(p->device, subject->ptx, subject->ptx_bytes, subject->entry, &kernel, err);
+    ev_status status = device_load(p->device, subject->ptx, subject->ptx_bytes,
+                                   launch_plan_entry(subject->plan), &kernel, err);
     if (status == EV_OK) {
         profile shown = {.kernel = p->t->name,
                          .at = p->at->name,
@@ -72,7 +72,7 @@ static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
     candidate subject = {.ptx = ev_str_text(&p->ptx),
                          .ptx_bytes = p->ptx.length,
-                         .entry = p->start->entry,
+                         .plan = p->start->plan,
                          .start = p->start};
     score *ignored = calloc(1, sizeof *ignored);
     if (ignored == NULL)

@@ -26,9 +26,10 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out,
                        ev_error *err) EV_CHECKED;
 void shipped_free(shipped *s);
 
-/* A start's launch rule; `genome` NULL: with its macros' defaults. */
-ev_status shipped_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
-                         bundle_launch *out, ev_error *err) EV_CHECKED;
+/* Sets a start's launch plan, borrowed from the task, and its macros; `genome` NULL: with their
+ * defaults. */
+ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
+                             bundle_variant *out, ev_error *err) EV_CHECKED;
 
 /* A GPU model's name where the device is of one that is described (h200 for "vm:h200", and for a
  * cuda:0 that is one); a description of one's own is called as it calls itself, another GPU as its

@@ -400,7 +400,7 @@ static void add_code(const worker_build *b, json_t *m) {
     (void)json_object_set_new(m, "ptx_sha256", json_string(ptx.hex));
     (void)json_object_set_new(m, "ir_sha256", json_string(ir.hex));
     (void)json_object_set_new(m, "genome_sha256", json_string(genome.hex));
-    (void)json_object_set_new(m, "entry", json_string(b->candidate.entry));
+    (void)json_object_set_new(m, "entry", json_string(launch_plan_entry(b->candidate.plan)));
 }
 
 static ev_status promote(worker *w, const worker_build *b, json_t *m, ev_error *err) {

@@ -32,8 +32,10 @@ static candidate candidate_of(bench *b, const char *name) {
     (void)snprintf(path, sizeof path, FOLDER "%s", name);
     free(b->text);
     OK(ev_file_read(path, &b->text, &bytes, &err));
-    return (candidate){
-        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 /* The stand-in runs every block, so the timed cases are made smaller. */
