@@ -40,8 +40,8 @@ expr_value expr_of_whole(int64_t value);
 expr_value expr_of_real(double value);
 const expr_name *expr_scope_find(const expr_scope *scope, const char *name); /* NULL: unknown */
 
-/* EV_BAD with the column and the cure: syntax, unknown name (with those known), division by zero,
- * overflow. Where a name stands twice in a scope, the first counts. */
+/* EV_BAD with the column and the cure: syntax, unknown name (with the known names), division by
+ * zero, overflow. Of two equal names in a scope, the first counts. */
 ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out,
                     ev_error *err) EV_CHECKED;
 /* As expr_eval, but a whole number in [low, high] is required. */

@@ -39,30 +39,42 @@ static json_t *rejected_json(const tune_report *r) {
 }
 
 /* Counts by what a child was known by: its code or genome, or how it ran. */
-static json_t *known_json(const uint64_t counts[SEARCH_HASHES], bool likeness) {
+static json_t *known_json(const uint64_t counts[SEARCH_HASHES], bool fingerprint) {
     json_t *by = json_object();
     for (int i = 0; i < SEARCH_HASHES; i++) {
-        if (search_is_likeness((search_hash)i) == likeness)
+        if (search_is_fingerprint((search_hash)i) == fingerprint)
             (void)json_object_set_new(by, search_hash_name((search_hash)i),
                                       json_integer((json_int_t)counts[i]));
     }
     return by;
 }
 
+static double regret_of(const tune_audit *a) {
+    return per((double)a->refuted, (double)a->made);
+}
+
+/* What a shortcut stopped, and its audits. */
+static json_t *shortcut_json(uint64_t stopped, const tune_audit *a) {
+    return json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)stopped, "let_through",
+                     (json_int_t)a->made, "regretted", (json_int_t)a->refuted, "regret",
+                     regret_of(a));
+}
+
 static json_t *audits_json(const tune_report *r) {
-    return json_pack("{s:I, s:I, s:f}", "audited", (json_int_t)r->audited, "missed",
-                     (json_int_t)r->missed, "miss", per((double)r->missed, (double)r->audited));
+    const tune_audit *a = &r->memo_audits;
+    return json_pack("{s:I, s:I, s:f}", "audited", (json_int_t)a->made, "missed",
+                     (json_int_t)a->refuted, "miss", regret_of(a));
 }
 
 static json_t *estimates_json(const tune_report *r) {
     return json_pack("{s:I, s:I, s:I, s:I}", "made", (json_int_t)r->estimated, "audited",
-                     (json_int_t)r->reckoned, "faster", (json_int_t)r->reckoned_faster, "slower",
-                     (json_int_t)r->reckoned_slower);
+                     (json_int_t)r->estimates_audited, "faster", (json_int_t)r->estimates_beaten,
+                     "slower", (json_int_t)r->estimates_missed);
 }
 
-static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool likeness) {
+static void print_known(cmd_context *c, const uint64_t counts[SEARCH_HASHES], bool fingerprint) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
-        if (search_is_likeness((search_hash)i) == likeness)
+        if (search_is_fingerprint((search_hash)i) == fingerprint)
             ev_str_printf(c->out, " %s %" PRIu64, search_hash_name((search_hash)i), counts[i]);
     }
 }
@@ -88,20 +100,12 @@ static ev_status print_json(cmd_context *c, const tune_report *r, ev_error *err)
     if (!m)
         return ev_fail_memory(err, 0);
     (void)json_object_set_new(m, "duplicates_by", known_json(r->duplicates_by, false));
-    (void)json_object_set_new(m, "recalled_by", known_json(r->recalled_by, true));
+    (void)json_object_set_new(m, "recalled_by", known_json(r->memoised_by, true));
     (void)json_object_set_new(m, "audits", audits_json(r));
     (void)json_object_set_new(m, "estimates", estimates_json(r));
     (void)json_object_set_new(m, "rejected", rejected_json(r));
-    (void)json_object_set_new(m, "filter",
-                              json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->filtered,
-                                        "let_through", (json_int_t)r->probed, "regretted",
-                                        (json_int_t)r->regretted, "regret",
-                                        per((double)r->regretted, (double)r->probed)));
-    (void)json_object_set_new(m, "sketches",
-                              json_pack("{s:I, s:I, s:I, s:f}", "stopped", (json_int_t)r->sketched,
-                                        "let_through", (json_int_t)r->unsketched, "regretted",
-                                        (json_int_t)r->sketch_regretted, "regret",
-                                        per((double)r->sketch_regretted, (double)r->unsketched)));
+    (void)json_object_set_new(m, "filter", shortcut_json(r->filtered, &r->filter_audits));
+    (void)json_object_set_new(m, "sketches", shortcut_json(r->screened, &r->screen_audits));
     if (r->timers > 0)
         (void)json_object_set_new(m, "gpus", tune_timers_json(r));
     (void)json_object_set_new(m, "stage_seconds", stages_json(r, 1));
@@ -127,24 +131,24 @@ static void print_counts(cmd_context *c, const tune_report *r) {
     ev_str_append(c->out, "\nduplicates by:");
     print_known(c, r->duplicates_by, false);
     ev_str_append(c->out, "\nrecalled by:");
-    print_known(c, r->recalled_by, true);
+    print_known(c, r->memoised_by, true);
     ev_str_printf(c->out,
                   "\naudits: of %" PRIu64 " known by a sketch or a run that were built and timed, "
                   "%" PRIu64 " had another outcome",
-                  r->audited, r->missed);
+                  r->memo_audits.made, r->memo_audits.refuted);
     ev_str_printf(c->out,
                   "\nestimates: %" PRIu64 " gained nothing by their sketch and were not built; of "
                   "%" PRIu64 " audited, %" PRIu64 " were faster than that, %" PRIu64
                   " slower or stopped",
-                  r->estimated, r->reckoned, r->reckoned_faster, r->reckoned_slower);
+                  r->estimated, r->estimates_audited, r->estimates_beaten, r->estimates_missed);
     ev_str_printf(c->out,
                   "\nfilter: %" PRIu64 " stopped before the timed cases; of %" PRIu64
                   " let through all the same, %" PRIu64 " were as fast as their parent",
-                  r->filtered, r->probed, r->regretted);
+                  r->filtered, r->filter_audits.made, r->filter_audits.refuted);
     ev_str_printf(c->out,
                   "\nsketches: %" PRIu64 " stopped before the build; of %" PRIu64
                   " built all the same, %" PRIu64 " were right",
-                  r->sketched, r->unsketched, r->sketch_regretted);
+                  r->screened, r->screen_audits.made, r->screen_audits.refuted);
     ev_str_printf(c->out,
                   "\ncoordinator: %.2f ms an evaluation, %.0f MB; records: %.0f bytes an "
                   "evaluation\n\n",

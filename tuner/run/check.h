@@ -1,4 +1,4 @@
-/* Check: holds a bundle's kernels, or a task's starts, against the oracle, for `evoke check`. */
+/* Check: tests a bundle's kernels, or a task's starts, against the oracle, for `evoke check`. */
 #ifndef TUNER_RUN_CHECK_H
 #define TUNER_RUN_CHECK_H
 
@@ -9,32 +9,31 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* One run of the command. `rows` and `replays` grow by one object a finding. */
+/* One run of the command. Each finding is appended to `rows` or `replays` as an object. */
 typedef struct check {
-    const char *device; /* NULL: the one that fits */
-    const char *start;  /* tasks: a start's name, or "all" */
-    unsigned splits;    /* bits 1 << corpus_split */
+    const char *device; /* NULL: the device that fits */
+    const char *start;  /* of a task: the name of a start, or "all" */
+    unsigned splits;    /* set of bits 1 << corpus_split */
     json_t *rows; /* {"kernel", "start", "split", "case", "verdict", "error", "tolerance", ...} */
     json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
     bool failed;
-    ev_lines *lines; /* gets each row too; NULL: no file */
-    /* Steps of the task or bundle that is looked at, a row each: those that an earlier process did
-     * are passed over. */
+    ev_lines *lines; /* receives each row too; NULL: no file */
+    /* Steps of this task or bundle, one a row. The first `done` steps were done by an earlier
+     * process and are skipped; `step` counts all. */
     size_t done, step;
-    bool again; /* the device is spent: another process has to go on */
+    bool again; /* the device is spent: a new process must continue */
 } check;
 
-/* A stop was asked for (base/stop.h), or the device is spent. */
+/* True: a stop was asked for (base/stop.h), or the device is spent. */
 bool check_is_over(const check *c);
 
-/* Both end early, with EV_OK, when that is so.
- *
- * The starts of a task, unchanged. EV_BAD: no such task, device or start, or a start that cannot be
- * built. */
+/* Checks the unmodified starts of a task. Returns EV_OK early once check_is_over. EV_BAD: there is
+ * no such task, device or start, or a start cannot be built. */
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 
-/* A bundle: its files against their hashes, each variant's shipped PTX on the cases, and the replay
- * of its genome from the bundle's own sources. EV_BAD: a damaged bundle. */
+/* Checks a bundle: files against their hashes, the shipped PTX of each variant on the cases, and
+ * the replay of its genome from the bundle's own sources. Returns EV_OK early once check_is_over.
+ * EV_BAD: the bundle is damaged. */
 ev_status check_bundle(check *c, const char *path, ev_error *err) EV_CHECKED;
 
 #endif

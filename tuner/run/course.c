@@ -1,4 +1,9 @@
-/* Course: the search of one task, from its opening to the last committed child. */
+/* Course: the search of one task, from its opening to the last committed child.
+ *
+ * search_all is the loop: it draws children as long as the search allows (draw_one), hands them to
+ * the pool, stores each result when it arrives (arrive_new), and commits results in the order of
+ * the children (commit_one), whatever the order of their arrival. A resumed run draws the same
+ * children and finds their results in the records (arrive_stored) until the first gap. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
@@ -193,7 +198,7 @@ static void take_known(const course *c, uint64_t child, arrival *a, char *text, 
     if (!search_is_over(c->search, child, a->genome, (search_hash)by, a->hashes[by], &same_as))
         return;
     known_words((search_hash)by, same_as, text, bytes);
-    if (a->recalled)
+    if (a->origin == SEARCH_MEMOISED)
         search_outcome(c->search, same_as, &a->ns, &a->error);
 }
 
@@ -203,10 +208,15 @@ bool job_score(const pool_job *job, score *out) {
     return json && score_from_json(json, out, &ignored) == EV_OK;
 }
 
+/* The gate of a record: a duplicate's is GATE_SEEN. */
+static gate gate_of(const arrival *a) {
+    return a->origin == SEARCH_DUPLICATE ? GATE_SEEN : a->stopped;
+}
+
 static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
-    bool scored = job->reply && !a->recalled;
+    bool scored = job->reply && a->origin != SEARCH_MEMOISED;
     json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
     if (score_json && w->let_through)
         (void)json_object_set_new(score_json, "let_through", json_true());
@@ -219,7 +229,7 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
                             .parents = w->parents,
                             .operators = a->operators,
                             .genome = a->genome,
-                            .gate = gate_name(a->stopped),
+                            .gate = gate_name(gate_of(a)),
                             .reason = reason,
                             .ns = a->ns,
                             .error = a->error,
@@ -234,6 +244,13 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
 
 /* ---- arrivals ---- */
 
+/* All of a score but its outcome, which the records hold in columns of their own. */
+static void take_score(arrival *a, const score *s) {
+    a->origin = search_origin_of(s);
+    a->small = score_small_run(s);
+    a->screen_overruled = s->sketch == SKETCH_IGNORED;
+}
+
 static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     arrival *a = &c->arrivals[job->number % SEARCH_LAG];
     char reason[sizeof job->reason];
@@ -245,33 +262,30 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     if (!a->operators && !(a->operators = strdup("")))
         return ev_fail_memory(err, 1);
     memcpy(a->hashes, job->hashes, sizeof a->hashes);
-    a->stopped = job->seen ? GATE_SEEN : job->stopped;
+    a->origin = job->seen ? SEARCH_DUPLICATE : SEARCH_TIMED;
+    a->stopped = job->stopped;
     score s;
     if (!job->seen && job->reply) {
         if (!job_score(job, &s))
             return ev_fail(err, EV_INFRA, "a worker sent a score that does not read");
+        take_score(a, &s);
         a->stopped = s.stopped;
         a->ns = s.ns;
         a->error = s.error;
-        a->small = score_small_run(&s);
-        a->filtered = s.filtered;
-        a->recalled = s.recalled;
-        a->estimated = s.estimated;
-        if (s.estimated)
+        if (a->origin == SEARCH_ESTIMATED)
             search_estimate(c->search, job->number, &a->small, &a->ns, &a->error);
-        if (s.estimated && a->ns <= 0)
+        if (a->origin == SEARCH_ESTIMATED && a->ns <= 0)
             return ev_fail(err, EV_INFRA,
                            "a worker did not build what no parent's sketch is known of");
-        a->sketch = s.sketch;
         snprintf(reason, sizeof reason, "%s", s.reason);
     }
-    if (job->seen || a->recalled)
+    if (search_is_known(a->origin))
         take_known(c, job->number, a, reason, sizeof reason);
     return put_record(c, job, a, reason, err);
 }
 
-/* What the filter knew of a stored child. */
-static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *err) {
+/* The score of a stored child; "": it has none. */
+static ev_status read_score(course *c, arrival *a, const char *text, ev_error *err) {
     search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
@@ -282,10 +296,7 @@ static ev_status read_filter(course *c, arrival *a, const char *text, ev_error *
     search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
-    a->small = score_small_run(&s);
-    a->filtered = s.filtered;
-    a->estimated = s.estimated;
-    a->sketch = s.sketch;
+    take_score(a, &s);
     return EV_OK;
 }
 
@@ -308,7 +319,9 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
-    EV_TRY(read_filter(r->c, a, e->score, err));
+    EV_TRY(read_score(r->c, a, e->score, err));
+    if (a->stopped == GATE_SEEN)
+        a->origin = SEARCH_DUPLICATE;
     if (e->seconds > r->c->earlier)
         r->c->earlier = e->seconds;
     return a->operators ? EV_OK : ev_fail_memory(err, 0);
@@ -344,12 +357,27 @@ static ev_status draw_one(course *c, ev_error *err) {
     return EV_OK;
 }
 
+static void note_audit(tune_audit *count, search_audit found) {
+    count->made += found != AUDIT_NONE;
+    count->refuted += found == AUDIT_REFUTED;
+}
+
+static void note_audits(tune_report *report, const search_audits *a) {
+    report->let_through += a->let_through;
+    note_audit(&report->filter_audits, a->filter);
+    note_audit(&report->memo_audits, a->memo);
+    note_audit(&report->screen_audits, a->screen);
+    report->estimates_audited += a->estimate != ESTIMATE_NOT_AUDITED;
+    report->estimates_beaten += a->estimate == ESTIMATE_BEATEN;
+    report->estimates_missed += a->estimate == ESTIMATE_MISSED;
+}
+
 static void note_verdict(course *c, const search_verdict *v) {
     tune_report *report = c->run->report;
     tune_progress *p = &c->progress;
     p->evaluations++;
     report->evaluations++;
-    if (v->seen) {
+    if (v->origin == SEARCH_DUPLICATE) {
         p->duplicates++;
         report->duplicates++;
         report->duplicates_by[v->by]++;
@@ -359,21 +387,12 @@ static void note_verdict(course *c, const search_verdict *v) {
         p->rejected[v->stopped]++;
         report->rejected[v->stopped]++;
     }
-    if (v->recalled)
-        report->recalled_by[v->by]++;
-    report->let_through += v->let_through;
-    report->estimated += v->estimated;
-    report->reckoned += v->reckoned;
-    report->reckoned_faster += v->reckoned_faster;
-    report->reckoned_slower += v->reckoned_slower;
-    report->audited += v->audited;
-    report->missed += v->missed;
-    report->filtered += v->filtered;
-    report->probed += v->probed;
-    report->regretted += v->regretted;
-    report->sketched += v->sketch == SKETCH_STOPPED;
-    report->unsketched += v->sketch == SKETCH_IGNORED;
-    report->sketch_regretted += v->sketch == SKETCH_IGNORED && v->stopped == GATE_NONE;
+    if (v->origin == SEARCH_MEMOISED)
+        report->memoised_by[v->by]++;
+    report->estimated += v->origin == SEARCH_ESTIMATED;
+    report->filtered += v->origin == SEARCH_FILTERED;
+    report->screened += v->origin == SEARCH_SCREENED;
+    note_audits(report, &v->audits);
     if (v->is_best) {
         p->best_ns = v->ns;
         p->best_error = v->error;
@@ -383,13 +402,14 @@ static void note_verdict(course *c, const search_verdict *v) {
 /* A worker need not know it: the child that it is like may have been committed after it asked. */
 static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
     char words[80];
+    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
     known_words(v->by, v->same_as, words, sizeof words);
     records_evaluation known = {.task = c->index,
                                 .number = child,
-                                .gate = gate_name(v->seen ? GATE_SEEN : v->stopped),
+                                .gate = gate_name(is_duplicate ? GATE_SEEN : v->stopped),
                                 .reason = words,
-                                .ns = v->recalled ? v->ns : 0,
-                                .error = v->recalled ? v->error : 0};
+                                .ns = is_duplicate ? 0 : v->ns,
+                                .error = is_duplicate ? 0 : v->error};
     return records_mark_known(c->run->records, &known, err);
 }
 
@@ -398,19 +418,17 @@ static ev_status commit_one(course *c, ev_error *err) {
     arrival *a = &c->arrivals[child % SEARCH_LAG];
     search_result result = {.genome = a->genome,
                             .operators = a->operators,
+                            .origin = a->origin,
                             .stopped = a->stopped,
-                            .recalled = a->recalled,
-                            .estimated = a->estimated,
                             .ns = a->ns,
                             .error = a->error,
                             .small = a->small,
-                            .filtered = a->filtered,
-                            .sketch = a->sketch};
+                            .screen_overruled = a->screen_overruled};
     for (int by = 0; by < SEARCH_HASHES; by++)
         result.hashes[by] = a->hashes[by];
     search_verdict verdict;
     EV_TRY(search_commit(c->search, &result, &verdict, err));
-    if ((verdict.seen && a->stopped != GATE_SEEN) || (verdict.recalled && !a->recalled))
+    if (search_is_known(verdict.origin) && verdict.origin != a->origin)
         EV_TRY(mark_known(c, child, &verdict, err));
     arrival_clear(a);
     note_verdict(c, &verdict);

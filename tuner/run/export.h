@@ -1,4 +1,4 @@
-/* Export: the winners in a run's records as a bundle. */
+/* Export: writes the winners of a run's records as a bundle. */
 #ifndef TUNER_RUN_EXPORT_H
 #define TUNER_RUN_EXPORT_H
 
@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 typedef struct export_summary {
-    size_t kernels;  /* in the bundle, each with its untuned baseline */
-    size_t variants; /* promoted */
+    size_t kernels;  /* kernels in the bundle, each with its baseline */
+    size_t variants; /* promoted winners in the bundle */
 } export_summary;
 
-/* Writes every kernel of the records: its baseline, and its winner where that was promoted. EV_BAD:
- * no finished task, a task that has changed since, a source outside its task's folder, a bad place
- * for the bundle. */
+/* Writes every kernel of the records: the baseline, and the winner where it was promoted. EV_BAD:
+ * the records hold no finished task, a task has changed since, a source lies outside its task's
+ * folder, or the bundle cannot be written there. */
 ev_status export_bundle(const char *records_path, const char *bundle_path, export_summary *out,
                         ev_error *err) EV_CHECKED;
 

@@ -13,8 +13,8 @@
 #include "tuner/run/finish_inside.h"
 
 #include "base/json.h"
-#include "tuner/run/blame.h"
-#include "tuner/run/shares.h"
+#include "tuner/run/ablation.h"
+#include "tuner/run/bisect.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -22,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLAME_BUDGET 24 /* promotions to find the wrong edits of one candidate */
-#define MOST_PARTS 24   /* edits of a slow genome that are left out one by one */
-#define MOST_PARTED 2   /* slow genomes that this is done with */
+#define BISECT_BUDGET 24 /* promotions to find the wrong edits of one candidate */
+#define MOST_PARTS 24    /* edits of a slow genome that are left out one by one */
+#define MOST_PARTED 2    /* slow genomes that this is done with */
 
 /* ---- what failed ---- */
 
@@ -45,15 +45,16 @@ static ev_status add_scored(finish *f, json_t *genome, ev_error *err) {
 }
 
 /* What is left without the edits to blame may pass. */
-static ev_status blame(finish *f, const json_t *genome, blame_test *test, ev_error *err) {
-    blame_request request = {.genome = genome, .budget = BLAME_BUDGET, .test = test, .context = f};
-    blame_result found;
-    EV_TRY(blame_find(&request, &found, err));
+static ev_status bisect(finish *f, const json_t *genome, bisect_test *test, ev_error *err) {
+    bisect_request request = {
+        .genome = genome, .budget = BISECT_BUDGET, .test = test, .context = f};
+    bisect_result found;
+    EV_TRY(bisect_find(&request, &found, err));
     ev_status status =
         json_array_extend(f->wrong, found.wrong) == 0 ? EV_OK : ev_fail_memory(err, 0);
     if (status == EV_OK && found.rest)
         status = add_scored(f, found.rest, err);
-    blame_clear(&found);
+    bisect_clear(&found);
     return status;
 }
 
@@ -91,7 +92,7 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
     EV_TRY(status);
     f->slow_ns = ns * (1 + FITNESS_LEAST_GAIN);
     if (ns > 0 && held_out > f->slow_ns)
-        return blame(f, e->genome, is_slower, err);
+        return bisect(f, e->genome, is_slower, err);
     if (e->is_part || f->parted == MOST_PARTED)
         return EV_OK;
     f->parted++;
@@ -101,11 +102,11 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
 /* ---- candidates ---- */
 
 /* One that passed has a time of its own where the search had it from another. */
-static ev_status crown_entry(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
-    if (e->recalled)
+static ev_status win_with(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
+    if (e->untimed)
         EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
     *passed = e->ns > 0 && e->ns < f->limit_ns;
-    return *passed ? finish_crown(f, e->genome, e->ns, err) : EV_OK;
+    return *passed ? finish_win(f, e->genome, e->ns, err) : EV_OK;
 }
 
 static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_error *err) {
@@ -117,9 +118,9 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     candidate_entry one = *e; /* the list grows */
     EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
     if (v == PROMOTED)
-        return crown_entry(f, &one, passed, err);
+        return win_with(f, &one, passed, err);
     if (v == WRONG)
-        return blame(f, one.genome, finish_is_wrong, err);
+        return bisect(f, one.genome, finish_is_wrong, err);
     return learn_slow(f, &one, held_out, err);
 }
 
@@ -185,7 +186,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
     for (size_t i = 0; i < count; i++) {
         candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
         if (e)
-            e->recalled = best[i].recalled;
+            e->untimed = best[i].untimed;
     }
     while (!passed && may_try_more(f)) {
         candidate_entry *e = finish_next(f);
@@ -257,36 +258,18 @@ static ev_status find_winner(finish *f, ev_error *err) {
 }
 
 /* What each of the winner's edits and macros is worth. */
-static ev_status tell_shares(finish *f, ev_error *err) {
+static ev_status tell_ablation(finish *f, ev_error *err) {
     minimise_request request = {.genome = f->winner.genome,
                                 .ns = f->winner_ns,
                                 .reference_ns = finish_reference(f, f->winner.genome),
                                 .score = finish_score,
                                 .context = f};
     json_t *shares = NULL;
-    EV_TRY(shares_measure(&request, &shares, err));
+    EV_TRY(ablation_measure(&request, &shares, err));
     const char *words = ev_json_text(f->winner.job->reply, "words", "");
-    ev_status status = shares_tell(shares, f->winner.genome, words, &f->winner.words, err);
+    ev_status status = ablation_tell(shares, f->winner.genome, words, &f->winner.words, err);
     json_decref(shares);
     return status;
-}
-
-/* What gate 6 refused, by the kind of its reason; each stands in the records. */
-static void tell_refused(const finish *f) {
-    char note[TALLY_TEXT + 64];
-    for (size_t i = 0; i < f->refused.kind_count; i++) {
-        const tally_kind *kind = &f->refused.kinds[i];
-        if (kind->count == 1)
-            snprintf(note, sizeof note, "not promoted: %s", kind->first);
-        else
-            snprintf(note, sizeof note, "not promoted, %" PRIu64 " alike: %s", kind->count,
-                     kind->first);
-        course_display(f->c, note);
-    }
-    if (f->refused.others == 0)
-        return;
-    snprintf(note, sizeof note, "not promoted, for other reasons: %" PRIu64, f->refused.others);
-    course_display(f->c, note);
 }
 
 ev_status course_finish(course *c, ev_error *err) {
@@ -296,9 +279,9 @@ ev_status course_finish(course *c, ev_error *err) {
     f->c = c;
     course_display(c, "promoting and minimising");
     ev_status status = find_winner(f, err);
-    tell_refused(f);
+    finish_tell_refused(f);
     if (status == EV_OK && f->winner_ns > 0)
-        status = tell_shares(f, err);
+        status = tell_ablation(f, err);
     if (status == EV_OK)
         status = winner_write(c, &f->winner, err);
     for (size_t i = 0; i < f->candidate_count; i++)

@@ -3,7 +3,6 @@
 #define TUNER_RUN_FINISH_INSIDE_H
 
 #include "tuner/run/minimise.h"
-#include "tuner/run/tally.h"
 #include "tuner/run/tune_inside.h"
 
 #define FINISH_CANDIDATES (SEARCH_ARCHIVE + 256)
@@ -14,8 +13,8 @@ typedef struct candidate_entry {
     json_t *genome;
     double ns;
     bool used, confirmed;
-    bool recalled; /* its time is that of one that ran alike */
-    bool is_part;  /* of one that was slow */
+    bool untimed; /* its time is memoised or estimated */
+    bool is_part; /* of one that was slow */
 } candidate_entry;
 
 /* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others
@@ -27,13 +26,28 @@ typedef struct transfer {
 
 typedef enum verdict { PROMOTED = 1, WRONG, SLOW } verdict;
 
+#define TALLY_KINDS 12 /* told apart; what comes later is counted alone */
+#define TALLY_TEXT 260
+
+typedef struct tally_kind {
+    char first[TALLY_TEXT]; /* the first of the kind, as it was */
+    uint64_t count;
+} tally_kind;
+
+/* Reasons of gate 6, counted by kind; a tally begins as {0}. */
+typedef struct tally {
+    tally_kind kinds[TALLY_KINDS];
+    size_t kind_count;
+    uint64_t others; /* of more kinds than are told apart */
+} tally;
+
 typedef struct finish {
     course *c;
     candidate_entry candidates[FINISH_CANDIDATES];
     size_t candidate_count;
     transfer transfers[FINISH_TRANSFERS];
     size_t transfer_count;
-    json_t *wrong;    /* genomes that gate 6 refused, each for its last edit (tuner/run/blame.h) */
+    json_t *wrong;    /* genomes that gate 6 refused, each for its last edit (tuner/run/bisect.h) */
     json_t *scored;   /* by genome: [time of its trial, 0: stopped at a gate; hash of its PTX] */
     json_t *judged;   /* verdicts of gate 6, by genome and by hash of the PTX */
     json_t *held_out; /* by genome: its time there, when it is minimised; 0: it failed */
@@ -75,7 +89,7 @@ double finish_reference(const finish *f, const json_t *genome);
 
 /* Takes the genome that was just promoted, with its time on the search cases, as the winner, and
  * then what is left of it when it is minimised. */
-ev_status finish_crown(finish *f, json_t *genome, double ns, ev_error *err) EV_CHECKED;
+ev_status finish_win(finish *f, json_t *genome, double ns, ev_error *err) EV_CHECKED;
 bool finish_is_measured(const finish *f); /* times are, in place of modelled */
 
 /* ---- finish_promote.c ---- */
@@ -88,7 +102,7 @@ ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, doub
  * judged again, but that one that is PROMOTED is in f->kept afterwards. */
 ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
-/* Gate 6 to its end, for one that may be too slow before that; judged once as well. A blame_test,
+/* Gate 6 to its end, for one that may be too slow before that; judged once as well. A bisect_test,
  * its context a finish. */
 ev_status finish_is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) EV_CHECKED;
 /* From now on its verdict is SLOW. */
@@ -97,6 +111,9 @@ ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_err
 void finish_take(finish *f, winner *to);
 /* Whether the budget pays for one more; some of it is left for the winner, when it is minimised. */
 bool finish_may_promote(const finish *f, bool is_winner);
+void tally_add(tally *t, const char *reason);
+/* Tells the progress display what gate 6 refused; each refusal stands in the records. */
+void finish_tell_refused(const finish *f);
 void finish_clear_winner(winner *w);
 
 #endif

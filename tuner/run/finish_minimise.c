@@ -146,7 +146,7 @@ static ev_status shrink_winner(finish *f, json_t *genome, double ns, ev_error *e
     return status;
 }
 
-ev_status finish_crown(finish *f, json_t *genome, double ns, ev_error *err) {
+ev_status finish_win(finish *f, json_t *genome, double ns, ev_error *err) {
     finish_take(f, &f->winner);
     f->winner_ns = ns;
     return f->c->cut_short ? EV_OK : shrink_winner(f, genome, ns, err);

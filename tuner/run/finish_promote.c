@@ -5,6 +5,8 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,70 @@ ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, doub
     *v = (verdict)json_integer_value(json_array_get(row, 0));
     *held_out = json_real_value(json_array_get(row, 1));
     return EV_OK;
+}
+
+/* ---- refusals ----
+ *
+ * Two reasons are of one kind where they differ in numbers alone. */
+
+/* A number begins where no word goes on: "4.5e-06" is one, the 2 of "L2" is none. */
+static bool begins_number(const char *text, const char *at) {
+    bool inside = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+    return !inside && isdigit((unsigned char)*at);
+}
+
+static const char *end_of_number(const char *at) {
+    char *end = NULL;
+    (void)strtod(at, &end);
+    return end;
+}
+
+static bool same_kind(const char *a, const char *b) {
+    const char *x = a, *y = b;
+    while (*x && *y) {
+        if (begins_number(a, x) && begins_number(b, y)) {
+            x = end_of_number(x);
+            y = end_of_number(y);
+        } else if (*x++ != *y++) {
+            return false;
+        }
+    }
+    return *x == *y;
+}
+
+void tally_add(tally *t, const char *reason) {
+    char text[TALLY_TEXT];
+    (void)snprintf(text, sizeof text, "%s", reason);
+    for (size_t i = 0; i < t->kind_count; i++) {
+        if (same_kind(t->kinds[i].first, text)) {
+            t->kinds[i].count++;
+            return;
+        }
+    }
+    if (t->kind_count == TALLY_KINDS) {
+        t->others++;
+        return;
+    }
+    tally_kind *kind = &t->kinds[t->kind_count++];
+    (void)snprintf(kind->first, sizeof kind->first, "%s", text);
+    kind->count = 1;
+}
+
+void finish_tell_refused(const finish *f) {
+    char note[TALLY_TEXT + 64];
+    for (size_t i = 0; i < f->refused.kind_count; i++) {
+        const tally_kind *kind = &f->refused.kinds[i];
+        if (kind->count == 1)
+            snprintf(note, sizeof note, "not promoted: %s", kind->first);
+        else
+            snprintf(note, sizeof note, "not promoted, %" PRIu64 " alike: %s", kind->count,
+                     kind->first);
+        course_display(f->c, note);
+    }
+    if (f->refused.others == 0)
+        return;
+    snprintf(note, sizeof note, "not promoted, for other reasons: %" PRIu64, f->refused.others);
+    course_display(f->c, note);
 }
 
 /* ---- gate 6 ---- */

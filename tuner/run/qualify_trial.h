@@ -1,5 +1,5 @@
-/* Qualify, trials: runs one variant on a device, in a process of its own, beside the baseline and
- * the unmodified starts. */
+/* Qualify, trials: runs one variant on a device in a process of its own, by turns with the baseline
+ * and the other unmodified starts. */
 #ifndef TUNER_RUN_QUALIFY_TRIAL_H
 #define TUNER_RUN_QUALIFY_TRIAL_H
 
@@ -11,25 +11,26 @@
 
 #define QUALIFY_REASON_BYTES 400
 
-/* How a variant did at one case. */
+/* The result of a variant at one case. */
 typedef struct trial_row {
     bool done;
-    bool unjudged; /* the baseline fails here */
-    gate stopped;  /* EMIT: refused, SAFE: a fault, ACCURATE: wrong; GATE_NONE: right */
+    bool unjudged; /* the baseline fails here, so that there is no verdict */
+    gate
+        stopped; /* EMIT: the device refused it, SAFE: a fault, ACCURATE: wrong; GATE_NONE: right */
     double error;
     bundle_time variant, baseline;     /* by turns; ns 0: the case is not timed */
-    bundle_time beside_start, start;   /* the same with the start that was hardest to beat */
+    bundle_time beside_start, start;   /* the same with the start that came closest */
     const char *start_name;            /* NULL: none */
     char reason[QUALIFY_REASON_BYTES]; /* "" where it is right */
 } trial_row;
 
-/* A start to beat, unmodified. */
+/* An unmodified start that a variant must not lose to. */
 typedef struct trial_rival {
     const char *name;
     candidate candidate;
 } trial_rival;
 
-/* All pointers borrowed. */
+/* All pointers are borrowed. */
 typedef struct trial_job {
     const char *device_id;
     const task *t;
@@ -38,20 +39,21 @@ typedef struct trial_job {
     size_t rival_count;
     const task_case *const *cases;
     size_t count;
-    double until; /* by the clock; 0: no limit */
+    double until; /* on the monotonic clock; 0: no limit */
 } trial_job;
 
 typedef struct trial_result {
-    bool complete;              /* else the time was over; rows that are done say what they say */
-    device_resources resources; /* of the variant, where it loads */
-    trial_row rows[];           /* as the cases; from the first failure on they are not done */
+    bool complete;              /* false: the time was over; rows that are done are valid */
+    device_resources resources; /* of the variant, if it loads */
+    trial_row rows[];           /* by case; none is done after the first failure */
 } trial_result;
 
-/* malloc'ed. A variant that takes its process down is tried once more, and then at fault at that
- * case. EV_INFRA: the machine fails without it. EV_BAD: the device cannot be opened. */
+/* Runs a trial; *out is malloc'ed. A variant whose process dies is tried once more; a second death
+ * is its fault, at that case. EV_INFRA: the machine failed without the variant. EV_BAD: the device
+ * cannot be opened. */
 ev_status trial_run(const trial_job *job, trial_result **out, ev_error *err) EV_CHECKED;
 
-/* What a device is, found out in a process of its own, so that this one can still fork. */
+/* The GPU of a device. */
 typedef struct trial_gpu {
     char id[SHIPPED_GPU_BYTES]; /* as bundles name it */
     char name[128], driver[64];
@@ -59,6 +61,8 @@ typedef struct trial_gpu {
     bool modelled;
 } trial_gpu;
 
+/* Looks at a device in a process of its own, so that this process can still fork. EV_BAD: there is
+ * no such device. */
 ev_status trial_look(const char *device_id, trial_gpu *out, ev_error *err) EV_CHECKED;
 
 #endif

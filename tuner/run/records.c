@@ -19,23 +19,97 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HASH_COLUMN 8 /* of an evaluation, from 0: its hashes, in the order of search_hash */
 #define APPLICATION_ID 0x45566f6b /* "EVok" in the file's header */
+
+/* ---- the tables ----
+ *
+ * records_evaluation.def and records_winner.def list the columns behind the key. The schema, the
+ * statements, the binding and the reading of rows follow the two lists. */
 
 static const char schema[] =
     "CREATE TABLE run(id INTEGER PRIMARY KEY CHECK(id = 1), identity TEXT NOT NULL);"
     "CREATE TABLE edit(id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, json TEXT NOT NULL);"
-    "CREATE TABLE evaluation(task INTEGER NOT NULL, phase TEXT NOT NULL, number INTEGER NOT NULL,"
-    " island INTEGER NOT NULL, generation INTEGER NOT NULL, parents TEXT NOT NULL,"
-    " operators TEXT NOT NULL, genome TEXT, genome_sha256 BLOB, ir_sha256 BLOB,"
-    " sketch_sha256 BLOB, sketch_likeness BLOB, ptx_sha256 BLOB, likeness BLOB,"
-    " gate TEXT NOT NULL, reason TEXT NOT NULL, ns REAL NOT NULL, error REAL NOT NULL,"
-    " score TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(task, phase, number));"
-    "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL, kernel TEXT,"
-    " task_path TEXT, task_sha256 TEXT, device TEXT, gpu_name TEXT, sm INTEGER, start TEXT,"
-    " genome TEXT, genome_sha256 TEXT, ptx TEXT, ptx_sha256 TEXT, entry TEXT, baseline_ptx TEXT,"
-    " baseline_entry TEXT, rows TEXT, score TEXT, edits TEXT, versions TEXT, seed INTEGER,"
-    " promoted INTEGER);";
+    "CREATE TABLE evaluation(task INTEGER NOT NULL"
+#define EVALUATION(kind, name, type, member) ", " #name " " type
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+    ", PRIMARY KEY(task, phase, number));"
+    "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL"
+#define WINNER(kind, name, type) ", " #name " " type
+#include "tuner/run/records_winner.def"
+#undef WINNER
+    ");";
+
+static const char put_evaluation_text[] = "INSERT OR REPLACE INTO evaluation(task"
+#define EVALUATION(kind, name, type, member) ", " #name
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+                                          ") VALUES(?"
+#define EVALUATION(kind, name, type, member) ", ?"
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+                                          ")";
+
+static const char each_evaluation_text[] =
+    "SELECT task"
+#define EVALUATION(kind, name, type, member) ", " #name
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+    " FROM evaluation WHERE task = ? AND phase = ? ORDER BY number";
+
+static const char get_evaluation_text[] =
+    "SELECT task"
+#define EVALUATION(kind, name, type, member) ", " #name
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+    " FROM evaluation WHERE task = ? AND phase = ? AND number = ?";
+
+static const char put_winner_text[] = "INSERT OR REPLACE INTO winner(task, finished"
+#define WINNER(kind, name, type) ", " #name
+#include "tuner/run/records_winner.def"
+#undef WINNER
+                                      ") VALUES(?, ?"
+#define WINNER(kind, name, type) ", ?"
+#include "tuner/run/records_winner.def"
+#undef WINNER
+                                      ")";
+
+static const char read_winners_text[] = "SELECT task, finished"
+#define WINNER(kind, name, type) ", " #name
+#include "tuner/run/records_winner.def"
+#undef WINNER
+                                        " FROM winner ORDER BY task";
+
+/* Columns of a SELECT, from 0; a parameter of an INSERT is one more. */
+enum {
+    EVALUATION_task,
+#define EVALUATION(kind, name, type, member) EVALUATION_##name,
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+};
+
+enum {
+    WINNER_task,
+    WINNER_finished,
+#define WINNER(kind, name, type) WINNER_##name,
+#include "tuner/run/records_winner.def"
+#undef WINNER
+};
+
+enum {
+    HASH_COLUMNS = 0
+#define COUNT_TEXT
+#define COUNT_U64
+#define COUNT_U32
+#define COUNT_REAL
+#define COUNT_GENOME
+#define COUNT_HASH +1
+#define EVALUATION(kind, name, type, member) COUNT_##kind
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
+};
+
+static_assert(HASH_COLUMNS == SEARCH_HASHES, "the records have a column for each hash");
 
 /* The statements that a run repeats. */
 typedef enum statement {
@@ -57,12 +131,11 @@ static const char *const statement_text[STATEMENT_COUNT] = {
     [PUT_EDIT] = "INSERT OR IGNORE INTO edit(sha256, json) VALUES(?, ?)",
     [FIND_EDIT] = "SELECT id FROM edit WHERE sha256 = ?",
     [READ_EDIT] = "SELECT json FROM edit WHERE id = ?",
-    [PUT_EVALUATION] = "INSERT OR REPLACE INTO evaluation VALUES"
-                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_EVALUATION] = put_evaluation_text,
     [MARK_KNOWN] = "UPDATE evaluation SET gate = ?, reason = ?, ns = ?, error = ?, score = ''"
                    " WHERE task = ? AND phase = 'search' AND number = ?",
-    [EACH_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? ORDER BY number",
-    [GET_EVALUATION] = "SELECT * FROM evaluation WHERE task = ? AND phase = ? AND number = ?",
+    [EACH_EVALUATION] = each_evaluation_text,
+    [GET_EVALUATION] = get_evaluation_text,
 };
 
 struct records {
@@ -442,27 +515,29 @@ static ev_status unpack_genome(records *r, const char *text, json_t **out, ev_er
 
 /* ---- evaluations ---- */
 
+#define BIND_TEXT(at, value) bind_text(s, at, value);
+#define BIND_U64(at, value) (void)sqlite3_bind_int64(s, at, (int64_t)(value));
+#define BIND_U32(at, value) (void)sqlite3_bind_int64(s, at, value);
+#define BIND_INT(at, value) (void)sqlite3_bind_int64(s, at, value);
+#define BIND_FLAG(at, value) (void)sqlite3_bind_int64(s, at, value);
+#define BIND_REAL(at, value) (void)sqlite3_bind_double(s, at, value);
+
+/* `genome`: packed; NULL: there is none. */
 static ev_status put_row(records *r, const records_evaluation *e, const char *genome,
                          ev_error *err) {
     sqlite3_stmt *s = r->statements[PUT_EVALUATION];
-    (void)sqlite3_bind_int64(s, 1, (int64_t)e->task);
-    bind_text(s, 2, e->phase);
-    (void)sqlite3_bind_int64(s, 3, (int64_t)e->number);
-    (void)sqlite3_bind_int64(s, 4, e->island);
-    (void)sqlite3_bind_int64(s, 5, e->generation);
-    bind_text(s, 6, e->parents);
-    bind_text(s, 7, e->operators);
-    if (genome)
-        bind_text(s, 8, genome);
-    for (int by = 0; by < SEARCH_HASHES; by++)
-        bind_sha256(s, HASH_COLUMN + 1 + by, e->hashes[by]);
-    int next = HASH_COLUMN + SEARCH_HASHES;
-    bind_text(s, ++next, e->gate);
-    bind_text(s, ++next, e->reason);
-    (void)sqlite3_bind_double(s, ++next, e->ns);
-    (void)sqlite3_bind_double(s, ++next, e->error);
-    bind_text(s, ++next, e->score);
-    (void)sqlite3_bind_double(s, ++next, e->seconds);
+    (void)sqlite3_bind_int64(s, EVALUATION_task + 1, (int64_t)e->task);
+#define ROW_TEXT(at, member) BIND_TEXT(at, e->member)
+#define ROW_U64(at, member) BIND_U64(at, e->member)
+#define ROW_U32(at, member) BIND_U32(at, e->member)
+#define ROW_REAL(at, member) BIND_REAL(at, e->member)
+#define ROW_HASH(at, by) bind_sha256(s, at, e->hashes[by]);
+#define ROW_GENOME(at, member)                                                                     \
+    if (member)                                                                                    \
+        bind_text(s, at, member);
+#define EVALUATION(kind, name, type, member) ROW_##kind(EVALUATION_##name + 1, member)
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
     return finish_statement(r, s, err);
 }
 
@@ -497,31 +572,30 @@ ev_status records_mark_known(records *r, const records_evaluation *known, ev_err
     return finish_statement(r, s, err);
 }
 
+#define READ_TEXT(at) read_text(s, at)
+#define READ_U64(at) (uint64_t)sqlite3_column_int64(s, at)
+#define READ_U32(at) (uint32_t)sqlite3_column_int64(s, at)
+#define READ_INT(at) sqlite3_column_int(s, at)
+#define READ_FLAG(at) sqlite3_column_int(s, at) != 0
+#define READ_REAL(at) sqlite3_column_double(s, at)
+
 static ev_status read_row(records *r, sqlite3_stmt *s, char hashes[SEARCH_HASHES][EV_SHA256_HEX],
                           records_evaluation *e, json_t **genome, ev_error *err) {
     *genome = NULL;
-    if (sqlite3_column_type(s, 7) != SQLITE_NULL)
-        EV_TRY(unpack_genome(r, read_text(s, 7), genome, err));
-    *e = (records_evaluation){
-        .task = (size_t)sqlite3_column_int64(s, 0),
-        .phase = read_text(s, 1),
-        .number = (uint64_t)sqlite3_column_int64(s, 2),
-        .island = (uint32_t)sqlite3_column_int64(s, 3),
-        .generation = (uint32_t)sqlite3_column_int64(s, 4),
-        .parents = read_text(s, 5),
-        .operators = read_text(s, 6),
-        .genome = *genome,
-        .gate = read_text(s, HASH_COLUMN + SEARCH_HASHES),
-        .reason = read_text(s, HASH_COLUMN + SEARCH_HASHES + 1),
-        .ns = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 2),
-        .error = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 3),
-        .score = read_text(s, HASH_COLUMN + SEARCH_HASHES + 4),
-        .seconds = sqlite3_column_double(s, HASH_COLUMN + SEARCH_HASHES + 5),
-    };
-    for (int by = 0; by < SEARCH_HASHES; by++) {
-        read_sha256(s, HASH_COLUMN + by, hashes[by]);
-        e->hashes[by] = hashes[by];
-    }
+    if (sqlite3_column_type(s, EVALUATION_genome) != SQLITE_NULL)
+        EV_TRY(unpack_genome(r, read_text(s, EVALUATION_genome), genome, err));
+    *e = (records_evaluation){.task = (size_t)sqlite3_column_int64(s, EVALUATION_task)};
+#define TAKE_TEXT(at, member) e->member = READ_TEXT(at);
+#define TAKE_U64(at, member) e->member = READ_U64(at);
+#define TAKE_U32(at, member) e->member = READ_U32(at);
+#define TAKE_REAL(at, member) e->member = READ_REAL(at);
+#define TAKE_GENOME(at, member) e->member = *genome;
+#define TAKE_HASH(at, by)                                                                          \
+    read_sha256(s, at, hashes[by]);                                                                \
+    e->hashes[by] = hashes[by];
+#define EVALUATION(kind, name, type, member) TAKE_##kind(EVALUATION_##name, member)
+#include "tuner/run/records_evaluation.def"
+#undef EVALUATION
     return EV_OK;
 }
 
@@ -570,56 +644,16 @@ ev_status records_get(records *r, size_t at, const char *phase, uint64_t number,
 
 /* ---- winners ---- */
 
-/* The text columns of a winner, in the order of the table. */
-#define WINNER_TEXTS(X)                                                                            \
-    X(kernel)                                                                                      \
-    X(task_path)                                                                                   \
-    X(task_sha256)                                                                                 \
-    X(device)                                                                                      \
-    X(gpu_name)                                                                                    \
-    X(start)                                                                                       \
-    X(genome)                                                                                      \
-    X(genome_sha256)                                                                               \
-    X(ptx)                                                                                         \
-    X(ptx_sha256)                                                                                  \
-    X(entry)                                                                                       \
-    X(baseline_ptx)                                                                                \
-    X(baseline_entry)                                                                              \
-    X(rows)                                                                                        \
-    X(score)                                                                                       \
-    X(edits)                                                                                       \
-    X(versions)
-
-static const char put_winner[] = "INSERT OR REPLACE INTO winner(task, finished, sm, seed, promoted"
-#define X(name) ", " #name
-    WINNER_TEXTS(X)
-#undef X
-        ") VALUES(?, ?, ?, ?, ?"
-#define X(name) ", ?"
-    WINNER_TEXTS(X)
-#undef X
-        ")";
-
-static const char read_winners[] = "SELECT sm, seed, promoted"
-#define X(name) ", " #name
-    WINNER_TEXTS(X)
-#undef X
-        " FROM winner ORDER BY task";
-
 ev_status records_put_winner(records *r, size_t at, const records_winner *winner, bool finished,
                              ev_error *err) {
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(r->db, put_winner, -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(r->db, put_winner_text, -1, &s, NULL) != SQLITE_OK)
         return fail_sqlite(r, "write", err);
-    int column = 0;
-    (void)sqlite3_bind_int64(s, ++column, (int64_t)at);
-    (void)sqlite3_bind_int64(s, ++column, finished);
-    (void)sqlite3_bind_int64(s, ++column, winner->sm);
-    (void)sqlite3_bind_int64(s, ++column, (int64_t)winner->seed);
-    (void)sqlite3_bind_int64(s, ++column, winner->promoted);
-#define X(name) bind_text(s, ++column, winner->name);
-    WINNER_TEXTS(X)
-#undef X
+    (void)sqlite3_bind_int64(s, WINNER_task + 1, (int64_t)at);
+    (void)sqlite3_bind_int64(s, WINNER_finished + 1, finished);
+#define WINNER(kind, name, type) BIND_##kind(WINNER_##name + 1, winner->name)
+#include "tuner/run/records_winner.def"
+#undef WINNER
     ev_status status = finish_statement(r, s, err);
     (void)sqlite3_finalize(s);
     return status;
@@ -636,31 +670,36 @@ ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) {
     return EV_OK;
 }
 
+/* False: out of memory. */
 static bool read_winner(sqlite3_stmt *s, records_winner *w) {
     bool ok = true;
-    int column = 0;
-    *w = (records_winner){.sm = sqlite3_column_int(s, 0),
-                          .seed = (uint64_t)sqlite3_column_int64(s, 1),
-                          .promoted = sqlite3_column_int(s, 2) != 0};
-    column = 3;
-#define X(name) ok = (w->name = strdup(read_text(s, column++))) != NULL && ok;
-    WINNER_TEXTS(X)
-#undef X
+    *w = (records_winner){0};
+#define OWN_TEXT(at, name) ok = (w->name = strdup(READ_TEXT(at))) != NULL && ok;
+#define OWN_INT(at, name) w->name = READ_INT(at);
+#define OWN_U64(at, name) w->name = READ_U64(at);
+#define OWN_FLAG(at, name) w->name = READ_FLAG(at);
+#define WINNER(kind, name, type) OWN_##kind(WINNER_##name, name)
+#include "tuner/run/records_winner.def"
+#undef WINNER
     return ok;
 }
 
 void records_winners_free(records_winner *winners, size_t count) {
     for (size_t i = 0; i < count; i++) {
-#define X(name) free((char *)winners[i].name);
-        WINNER_TEXTS(X)
-#undef X
+#define FREE_TEXT(name) free((char *)winners[i].name);
+#define FREE_INT(name)
+#define FREE_U64(name)
+#define FREE_FLAG(name)
+#define WINNER(kind, name, type) FREE_##kind(name)
+#include "tuner/run/records_winner.def"
+#undef WINNER
     }
     free(winners);
 }
 
 ev_status records_winners(records *r, records_winner **out, size_t *count, ev_error *err) {
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(r->db, read_winners, -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(r->db, read_winners_text, -1, &s, NULL) != SQLITE_OK)
         return fail_sqlite(r, "read", err);
     records_winner *list = NULL;
     size_t n = 0;

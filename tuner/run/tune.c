@@ -12,25 +12,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
-                                         "accurate", "timed", "promote", "coordinator"};
-
-double tune_timer_share(const tune_report *report) {
-    double all = report->timers * report->search_seconds;
-    return all > 0 ? report->timer_seconds / all : 0;
-}
-
-void tune_report_free(tune_report *report) {
-    free(report->rows);
-    *report = (tune_report){0};
-}
-
-json_t *tune_timers_json(const tune_report *r) {
-    return json_pack("{s:i, s:i, s:f, s:I}", "timers", (int)r->timers, "screeners",
-                     (int)(r->workers - r->timers), "busy", tune_timer_share(r), "let_through",
-                     (json_int_t)r->let_through);
-}
-
 /* ---- what is asked for ---- */
 
 static ev_status check_starts(const task *t, const char *wanted, ev_error *err) {

@@ -1,8 +1,9 @@
-/* Tune: one run of the search over some tasks, from options to winners in the records.
+/* Tune: one run of the search over a list of tasks, from options to winners in the records.
  *
- * The coordinator draws parents and operators, owns the records, and loads neither LLVM work nor a
- * GPU; workers (`evoke worker --stdio`) build and score. A run's outcome depends on (tasks, device,
- * seed, evaluations) alone: not on the number of workers, not on a restart. */
+ * This process is the coordinator: it draws parents and operators and owns the records, but does no
+ * LLVM work and opens no GPU. Worker processes (`evoke worker --stdio`) build and score. With a
+ * budget in evaluations and modelled times, the winners depend on tasks, device, seed and budget
+ * alone: neither on the number of workers nor on interruptions. */
 #ifndef TUNER_RUN_TUNE_H
 #define TUNER_RUN_TUNE_H
 
@@ -15,107 +16,106 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a progress display is told, at most ten times a second. */
+/* Progress of a run, told at most ten times a second. */
 typedef struct tune_progress {
     const char *kernel;
     size_t task_index, task_count;
-    uint64_t evaluations, budget; /* of this task; budget 0: by the clock */
+    uint64_t evaluations, budget; /* of this task; budget 0: time is the limit */
     uint64_t duplicates;
     uint64_t rejected[GATE_COUNT];
-    uint64_t failed_workers;     /* died or hung, and were started again */
+    uint64_t failed_workers;     /* workers that died or hung, and were restarted */
     double baseline_ns, best_ns; /* 0: not known yet */
     double best_error;
     double seconds;   /* since the run began */
-    const char *note; /* a line worth keeping in a log; NULL: none */
+    const char *note; /* a line for a log; NULL: none */
 } tune_progress;
 
 typedef struct tune_options {
     const char *const *tasks; /* names or paths of task.json */
     size_t task_count;
     const char *device;   /* "vm:h200" */
-    uint64_t evaluations; /* a task; 0: by seconds alone */
-    double seconds;       /* a task; 0: by evaluations alone */
+    uint64_t evaluations; /* budget of each task; 0: no limit but `seconds` */
+    double seconds;       /* for each task; 0: no limit but `evaluations` */
     uint64_t seed;
     strategy strategy;
-    unsigned workers;    /* 0: one a core */
+    unsigned workers;    /* 0: one for each core */
     const char *starts;  /* "all", or the name of one start */
-    const char *records; /* SQLite file; NULL: a temporary one */
+    const char *records; /* path of the SQLite file; NULL: a temporary file */
     bool resume;
-    const char *const *worker_argv; /* NULL-ended; NULL: this binary with `worker --stdio` */
-    /* "CMD" or "N:CMD": what the shell runs to have a worker, in place of workers of this machine
-     */
+    const char *const *worker_argv; /* NULL-terminated; NULL: this binary with `worker --stdio` */
+    /* "CMD" or "N:CMD": shell commands that each start one or N workers, in place of workers on
+     * this machine. */
     const char *const *worker_commands;
     size_t worker_command_count;
-    const volatile int *stop; /* set to non-zero by a signal handler: end cleanly; NULL: never */
+    const volatile int *stop; /* non-zero, set by a signal handler: end cleanly; NULL: never */
     void (*progress)(void *context, const tune_progress *progress);
     void *progress_context;
 } tune_options;
 
-/* One line of the final table: a kernel at one held-out timed case. */
+/* A row of the final table: a kernel at one timed held-out case. */
 typedef struct tune_row {
     char kernel[96];
-    char start[48]; /* the start the winner grew from */
+    char start[48]; /* that the winner grew from */
     char at[96];    /* case */
     char device[64];
     bool modelled;
-    double baseline_ns; /* the first start, unchanged */
-    double hand_ns;     /* the task's last start, unchanged; 0: it has only one */
+    double baseline_ns; /* the first start, unmodified */
+    double hand_ns;     /* the last start, unmodified; 0: the task has one start */
     double best_ns;
     double speedup; /* baseline_ns / best_ns */
-    double error;   /* relative L2, worst over the held-out cases */
+    double error;   /* relative L2, the worst over the held-out cases */
     double tolerance;
     bool promoted;
-    /* What its task's search found, on the search cases: how many on each front, and the baseline
-     * over the fastest there (0: nothing). Neither promoted nor minimised. */
+    /* The fronts of the task's search, on the search cases, neither promoted nor minimised: number
+     * of variants, and the speed-up of the fastest over the baseline (0: the front is empty). */
     unsigned exact_count, tolerant_count;
     double exact_speedup, tolerant_speedup;
-    double tolerant_error; /* of the fastest */
+    double tolerant_error; /* of the fastest variant */
     char genome_sha256[EV_SHA256_HEX];
     char ptx_sha256[EV_SHA256_HEX];
 } tune_row;
+
+/* Audits of a shortcut; refuted / made is the regret of the shortcut. */
+typedef struct tune_audit {
+    uint64_t made, refuted;
+} tune_audit;
 
 typedef struct tune_report {
     uint64_t seed;
     size_t row_count;
     tune_row *rows;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
-    uint64_t duplicates_by[SEARCH_HASHES]; /* what they were known by */
-    uint64_t recalled_by[SEARCH_HASHES];   /* new, and as fast as one that ran alike */
-    uint64_t audited, missed; /* built and timed though known by sketch or likeness; otherwise than
-                                 known */
-    /* Not built, since their sketch gained nothing at full shape; of those that would have been and
-     * were audited: all, faster and slower than estimated by more than one part in a thousand. */
-    uint64_t estimated, reckoned, reckoned_faster, reckoned_slower;
-    /* Stopped by the cheap filter; of those it would have stopped, let through; of those, as fast
-     * as their parent: regretted / probed is the filter's regret. */
-    uint64_t filtered, probed, regretted;
-    /* Stopped by a sketch that was wrong; of those whose sketch was wrong, built all the same; of
-     * those, right: the sketches' regret. */
-    uint64_t sketched, unsketched, sketch_regretted;
+    uint64_t duplicates_by[SEARCH_HASHES]; /* by the key that hit */
+    uint64_t memoised_by[SEARCH_HASHES];   /* the same for SEARCH_MEMOISED */
+    /* Children by origin (search_origin), and audits of the shortcut that gives it. */
+    uint64_t estimated, filtered, screened;
+    tune_audit memo_audits, filter_audits, screen_audits;
+    uint64_t estimates_audited, estimates_beaten, estimates_missed;
     uint64_t failed_workers;
-    unsigned workers; /* all of them; */
-    unsigned timers; /* of these, timers of GPUs: the others are screeners then; 0: no such roles */
-    uint64_t let_through;  /* children that were built and timed whatever was known of their speed,
-                              since a timer had nothing to do */
-    double search_seconds; /* of the courses, without opening and finishing */
-    double timer_seconds;  /* that timers were at work in these, all together */
+    unsigned workers;      /* screeners and timers together */
+    unsigned timers;       /* workers that time on GPUs; 0: there are no such roles */
+    uint64_t let_through;  /* children that were timed without shortcuts, since a timer was idle */
+    double search_seconds; /* of the searches, without opening and finishing */
+    double timer_seconds;  /* busy time of all timers during the searches */
     double seconds;
     double cpu_seconds;         /* of the coordinator, its workers and their compilers */
-    uint64_t coordinator_bytes; /* most memory that it held */
-    uint64_t records_bytes;     /* what the records take at the end */
-    double stage_seconds[8];    /* in the order of tune_stage_names, summed over workers */
+    uint64_t coordinator_bytes; /* peak resident memory of this process */
+    uint64_t records_bytes;     /* final size of the records */
+    double stage_seconds[8];    /* CPU by tune_stage_names, summed over workers */
     bool stopped;               /* by *stop */
 } tune_report;
 
 extern const char *const tune_stage_names[8]; /* "mutate", "build", "load", "safe", "accurate",
                                                  "timed", "promote", "coordinator" */
 
-/* EV_BAD: a bad task, device, start, records of another version, or --resume with other tasks or
- * seed; EV_INFRA: workers that keep dying without a candidate's fault, disk full. */
+/* Runs the search. EV_BAD: bad task, device or start, records of another version, or --resume with
+ * other tasks or another seed. EV_INFRA: workers keep dying without a candidate's fault, or the
+ * disk is full. On EV_OK, free `out` by tune_report_free. */
 ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err) EV_CHECKED;
-/* The share of the search that timers were at work; 0: there were none. */
+/* The share of the search time that timers were busy; 0: there were none. */
 double tune_timer_share(const tune_report *report);
-json_t *tune_timers_json(const tune_report *report); /* of a search with timers; new reference */
+/* Timers, screeners and their work as JSON: a new reference. NULL: out of memory. */
+json_t *tune_timers_json(const tune_report *report);
 void tune_report_free(tune_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and rows.c only. */
+/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and tune_report.c only. */
 #ifndef TUNER_RUN_TUNE_INSIDE_H
 #define TUNER_RUN_TUNE_INSIDE_H
 
@@ -38,12 +38,11 @@ typedef struct arrival {
     json_t *genome;
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX];
+    search_origin origin;
     gate stopped;
     double ns, error;
     small_run small;
-    bool filtered, recalled, estimated;
-    score_sketch sketch;
-    char reason[200]; /* for the log: when LLVM or a watchdog was met */
+    bool screen_overruled;
 } arrival;
 
 /* What its record needs of a child on its way. */
@@ -120,7 +119,7 @@ ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *e
 /* finish.c: promote, minimise, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
-/* rows.c: the final table as JSON, and the winners of an earlier run. */
+/* tune_report.c: the final table as JSON, and the winners of an earlier run. */
 json_t *rows_to_json(const tune_row *rows, size_t count);
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;

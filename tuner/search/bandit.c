@@ -5,42 +5,42 @@
 #include <assert.h>
 #include <string.h>
 
-#define FLOOR_SHARE 0.3  /* of all draws, spread over the open arms by their freshness alone */
-#define FADE 0.99        /* of what was paid before, at each payment of the same arm */
-#define PRIOR_TRIES 3.0  /* an arm begins as if it had been tried so often */
-#define PRIOR_GAIN 0.02  /* with this mean gain: neither hopeless nor a winner */
-#define PRIOR_FATES 8.0  /* as if so many children had gone as expected */
-#define LEAST_FRESH 0.05 /* what an arm's weight keeps that makes nothing new and right */
+#define FLOOR_SHARE 0.3    /* of all draws, spread over the open arms by their freshness alone */
+#define FADE 0.99          /* of what was paid before, at each payment of the same arm */
+#define PRIOR_TRIES 3.0    /* an arm begins as if it had been tried so often */
+#define PRIOR_GAIN 0.02    /* with this mean gain: neither hopeless nor a winner */
+#define PRIOR_CHILDREN 8.0 /* as if so many children had gone as expected */
+#define LEAST_FRESH 0.05   /* what an arm's weight keeps that makes nothing new and right */
 
-/* ---- fates ---- */
+/* ---- arm statistics ---- */
 
-void bandit_expect(bandit_fates *fates, const double *odds, unsigned count) {
+void bandit_expect(arm_statistics *statistics, const double *odds, unsigned count) {
     assert(count <= BANDIT_MOST);
-    *fates = (bandit_fates){0};
+    *statistics = (arm_statistics){0};
     for (unsigned arm = 0; arm < count; arm++) {
-        fates->made[arm] = PRIOR_FATES;
-        fates->fresh[arm] = PRIOR_FATES * odds[arm];
+        statistics->made[arm] = PRIOR_CHILDREN;
+        statistics->fresh[arm] = PRIOR_CHILDREN * odds[arm];
     }
 }
 
-void bandit_note(bandit_fates *fates, unsigned arm, bool is_fresh) {
+void bandit_note(arm_statistics *statistics, unsigned arm, bool is_fresh) {
     assert(arm < BANDIT_MOST);
-    fates->made[arm] = fates->made[arm] * FADE + 1;
-    fates->fresh[arm] = fates->fresh[arm] * FADE + is_fresh;
+    statistics->made[arm] = statistics->made[arm] * FADE + 1;
+    statistics->fresh[arm] = statistics->fresh[arm] * FADE + is_fresh;
 }
 
 /* ---- arms ---- */
 
-void bandit_begin(bandit *b, const bool *open, unsigned count, const bandit_fates *fates) {
+void bandit_begin(bandit *b, const bool *open, unsigned count, const arm_statistics *statistics) {
     assert(count > 0 && count <= BANDIT_MOST);
-    *b = (bandit){.count = count, .fates = fates};
+    *b = (bandit){.count = count, .statistics = statistics};
     memcpy(b->open, open, count * sizeof *open);
 }
 
 static double freshness(const bandit *b, unsigned arm) {
-    if (!b->fates)
+    if (!b->statistics)
         return 1;
-    double fresh = b->fates->fresh[arm] / b->fates->made[arm];
+    double fresh = b->statistics->fresh[arm] / b->statistics->made[arm];
     return fresh > LEAST_FRESH ? fresh : LEAST_FRESH;
 }
 

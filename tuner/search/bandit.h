@@ -1,7 +1,9 @@
-/* Bandit: which arm (edit or operator) to draw next. An arm is paid the gain of the children it had
- * a part in, log(parent's time / child's time) where that is positive: real gain, not validity. An
- * arm whose children mostly fail, or are known already, is drawn the less. Old pay fades, and every
- * open arm keeps a floor, so that none is given up. */
+/* Bandit: chooses the next arm (an edit or an operator) by probability matching.
+ *
+ * A child pays each of its arms its gain, ln(parent's time / child's time), or 0 where the child
+ * failed or is no faster. The weight of an arm is its mean gain times its freshness, the share of
+ * its children that were new and right. Old payments fade. A fixed share of all draws goes to the
+ * open arms by freshness alone, so that no arm is given up. */
 #ifndef TUNER_SEARCH_BANDIT_H
 #define TUNER_SEARCH_BANDIT_H
 
@@ -12,32 +14,34 @@
 
 #define BANDIT_MOST 128 /* arms */
 
-/* What becomes of the children of the arms: a property of edit and kernel, so all islands of a
- * search learn it together. Sums of tries, which fade. */
-typedef struct bandit_fates {
+/* Arm statistics: what became of the children of each arm, as faded counts. They depend on the edit
+ * and the kernel alone, so that all islands of a search share one. */
+typedef struct arm_statistics {
     double made[BANDIT_MOST];
-    double fresh[BANDIT_MOST]; /* of those, what was new code, and right */
-} bandit_fates;
+    double fresh[BANDIT_MOST]; /* children that were new code and right */
+} arm_statistics;
 
-/* An arm begins with what is expected of it: `odds` [count], probabilities of a fresh child. */
-void bandit_expect(bandit_fates *fates, const double *odds, unsigned count);
-/* What became of one child made with `arm`. */
-void bandit_note(bandit_fates *fates, unsigned arm, bool is_fresh);
+/* Begins with prior counts. `odds` [count]: the expected share of fresh children, by arm. */
+void bandit_expect(arm_statistics *statistics, const double *odds, unsigned count);
+/* Counts one child that `arm` alone made. */
+void bandit_note(arm_statistics *statistics, unsigned arm, bool is_fresh);
 
 typedef struct bandit {
     unsigned count;
-    const bandit_fates *fates;                    /* borrowed; NULL: all arms' are alike */
-    bool open[BANDIT_MOST];                       /* can it be drawn at all here? */
+    const arm_statistics *statistics;             /* borrowed; NULL: all arms are equally fresh */
+    bool open[BANDIT_MOST];                       /* the arm has a place in this start */
     double gain[BANDIT_MOST], tries[BANDIT_MOST]; /* faded sums */
 } bandit;
 
-/* `open` [count]: which arms have a place. `fates`: NULL, or to outlive the bandit. */
-void bandit_begin(bandit *b, const bool *open, unsigned count, const bandit_fates *fates);
-/* Probability of an arm when nothing is skipped; the open ones sum to 1. */
+/* `open` [count]: which arms may be drawn. `statistics`: NULL, or borrowed as long as the bandit
+ * lives. */
+void bandit_begin(bandit *b, const bool *open, unsigned count, const arm_statistics *statistics);
+/* Probability of drawing an arm when nothing is skipped; over the open arms the sum is 1. */
 double bandit_share(const bandit *b, unsigned arm);
-/* Draws an open arm that `skip` (NULL: none) does not hold; count if there is none. */
+/* Draws an open arm outside `skip` [count] (NULL: none is skipped). Returns `count` where no such
+ * arm is left. */
 unsigned bandit_draw(const bandit *b, const bool *skip, ev_pcg *rng);
-/* One child was made with `arm` and gained so much (0: nothing, or it failed). */
+/* Pays an arm for one child. `gain`: at least 0; 0 for a child that failed or is no faster. */
 void bandit_pay(bandit *b, unsigned arm, double gain);
 
 #endif

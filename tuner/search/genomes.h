@@ -8,14 +8,15 @@
 #include <stdint.h>
 
 size_t genome_edit_count(const json_t *genome);
-/* The place of an equal edit; SIZE_MAX: there is none. */
+/* The index of an equal edit; SIZE_MAX: there is none. */
 size_t genome_find_edit(const json_t *genome, const json_t *edit);
 bool genome_has_edit(const json_t *genome, const json_t *edit);
-/* Whether the edits of one make sense in the other: same start, same macros, same kind of base. */
+/* Whether two genomes have the same base: start, macros and kind of base. Only then do the edits of
+ * one name instructions of the other. */
 bool genome_same_base(const json_t *a, const json_t *b);
 
-/* The genome with the edits [from, to) alone, and without them: a new reference. NULL: out of
- * memory. */
+/* The genome with the edits [from, to) alone, and the genome without these edits: new references.
+ * NULL: out of memory. */
 json_t *genome_part(const json_t *genome, size_t from, size_t to);
 json_t *genome_without(const json_t *genome, size_t from, size_t to);
 /* The genome with these edits in place of its own: a new reference. Takes `edits` over; NULL: not

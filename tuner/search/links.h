@@ -1,9 +1,9 @@
-/* Links: edits that fail without another one, "fails alone, passes with X". Crossover keeps them
+/* Linkage: pairs of edits of which one passes only beside the other. Crossover keeps such a pair
  * together.
  *
- * Evidence is a genome that passed every gate and the same without one edit, which did not: some
- * edit that is left needs the missing one. Which, is known where only one is left, or where the
- * genome passes without both. */
+ * The evidence is a genome that passed every gate and the same genome without one edit, which did
+ * not pass. Then one of the remaining edits needs the missing edit. That edit is identified if it
+ * is the only remaining one, or if the genome passes without both. */
 #ifndef TUNER_SEARCH_LINKS_H
 #define TUNER_SEARCH_LINKS_H
 
@@ -23,18 +23,19 @@ typedef struct links {
     size_t count, next;
 } links;
 
-/* What became of a genome; false: it is not known, or only the filter spoke. */
+/* Whether a genome passed. False: its outcome is not known, or only the filter stopped it. */
 typedef bool (*links_outcome)(const void *context, const json_t *genome, bool *passed);
 
 void links_free(links *l);
-/* `whole` passed; adds what follows for each of its edits. */
+/* Adds the links that follow from `whole`, which passed. */
 void links_learn_from_passed(links *l, const json_t *whole, links_outcome outcome,
                              const void *context);
-/* `part` did not pass; `whole`, which did, may have one edit more. */
+/* Adds the links that follow from `part`, which did not pass, and `whole`, which did. Nothing
+ * follows unless `whole` has one edit more. */
 void links_learn_from_failed(links *l, const json_t *part, const json_t *whole,
                              links_outcome outcome, const void *context);
-/* Those whose two edits one of the parents holds: [[edit, needs], ...], a new reference; NULL: out
- * of memory. */
+/* The links of which one of the parents holds both edits: [[edit, needs], ...], a new reference.
+ * NULL: out of memory. */
 json_t *links_of(const links *l, const json_t *first, const json_t *mate);
 
 #endif

@@ -1,8 +1,9 @@
-/* Population: the members of one island, on the front of (time, error).
+/* Population: the members of one island, selected on (time, error).
  *
- * Ranks and crowding as in NSGA-II (Deb et al., "A Fast and Elitist Multiobjective Genetic
- * Algorithm", 2002): rank 0 is the front, crowding the size of the gap around a member. A steady
- * population: each newcomer pushes out the worst, but never the fastest. */
+ * Ranks and crowding distances are those of NSGA-II (Deb et al., "A Fast and Elitist Multiobjective
+ * Genetic Algorithm", 2002): rank 0 is the front, the crowding of a member is the size of the gap
+ * around the member. The population is steady-state: a newcomer replaces the worst member. The
+ * elite, which is the fastest member, is never replaced. */
 #ifndef TUNER_SEARCH_POPULATION_H
 #define TUNER_SEARCH_POPULATION_H
 
@@ -15,17 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a variant's sketch ran, as far as the times of its children hang on it; 0: not known. */
+/* How the fast code of a variant ran, for the estimates of its children; 0: not known. */
 typedef struct sketched {
-    double whole; /* modelled ns at full shape (score.whole_ns), or reckoned from the small cases */
-    double near;  /* small_run.sketch where `whole` was timed: a child near it need not be */
-    double due; /* a child's sketch that takes as long at full shape is not built: it has gained too
-                   little since LLVM built an ancestor */
+    double whole; /* modelled ns at full shape (score.whole_ns), or scaled from the small cases */
+    double near;  /* small_run.sketch where `whole` was modelled; a child near it is not modelled */
+    double due;   /* least ns at full shape of fast code that gained nothing since LLVM built an
+                     ancestor: a child that takes as long is estimated, and not built */
 } sketched;
 
 typedef struct member {
     uint64_t child;
-    json_t *genome; /* a reference of its own */
+    json_t *genome; /* a reference that the population owns */
     size_t edits;
     double ns, error;
     small_run small;
@@ -41,15 +42,15 @@ typedef struct population {
 
 ev_status population_begin(population *p, size_t capacity, ev_error *err) EV_CHECKED;
 void population_end(population *p);
-/* Takes a reference to the genome. Members of equal time and error are kept few: the oldest of them
- * makes room. */
+/* Adds a member with a new reference to its genome. Of too many members of equal time and error the
+ * oldest goes; of too many members the worst. */
 void population_insert(population *p, const member *m);
-/* Keeps the fastest alone. */
+/* Keeps the elite alone. */
 void population_restart(population *p);
-const member *population_best(const population *p); /* fewest ns; NULL: empty */
-/* A tournament; NULL: empty. */
+const member *population_best(const population *p); /* the elite; NULL: empty */
+/* The winner of a tournament; NULL: the population is empty. */
 const member *population_select(const population *p, ev_pcg *rng);
-/* Sets rank and crowding of all. */
+/* Sets rank and crowding of all members. */
 void population_rank(member *members, size_t count);
 
 #endif

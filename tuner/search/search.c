@@ -24,7 +24,7 @@ bool search_is_exact(search_hash by) {
     return by == SEARCH_BY_GENOME || by == SEARCH_BY_IR || by == SEARCH_BY_PTX;
 }
 
-bool search_is_likeness(search_hash by) {
+bool search_is_fingerprint(search_hash by) {
     return by == SEARCH_SKETCH_RAN || by == SEARCH_RAN;
 }
 
@@ -130,8 +130,8 @@ bool strategy_find(const char *name, strategy *out) {
     return false;
 }
 
-void search_open_arms(const search_start *start, const char *family, const bandit_fates *fates,
-                      bandit *out) {
+void search_open_arms(const search_start *start, const char *family,
+                      const arm_statistics *statistics, bandit *out) {
     bool open[ARM_COUNT] = {false};
     for (unsigned arm = 0; arm < IR_EDIT_COUNT; arm++)
         open[arm] = start->sites[arm] > 0 &&
@@ -142,7 +142,7 @@ void search_open_arms(const search_start *start, const char *family, const bandi
     open[ARM_OF(MACRO)] = has_macro && !family;
     open[ARM_OF(COMBINE)] = !family;
     open[ARM_OF(DROP)] = !family;
-    bandit_begin(out, open, ARM_COUNT, fates);
+    bandit_begin(out, open, ARM_COUNT, statistics);
 }
 
 /* ---- beginning and end ---- */

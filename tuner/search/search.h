@@ -1,13 +1,16 @@
-/* Search: the whole course of one task's search as a pure function of its settings and of what the
- * children turn out to be. It does no input, no output and no LLVM work.
+/* Search: the course of one task's search, a pure function of its settings and of the children's
+ * results. A search does no input, no output and no LLVM work.
  *
- * Child c is drawn from the state after the children up to c - SEARCH_LAG were committed, in order;
- * results are committed strictly in the order of the children. So the course depends neither on how
- * many workers there are nor on which of them is quicker, and it can be replayed from the records.
+ * Results are committed strictly in the order of the children, and child c is drawn when child
+ * c - SEARCH_LAG was committed. The course therefore depends neither on the number of workers nor
+ * on their speed, and can be replayed from the records.
  *
  *     while work is left:
- *         draw as many as search_may_draw allows; have them evaluated, in any order
- *         commit what is next in order */
+ *         draw children while search_may_draw; have them evaluated, in any order
+ *         commit the next child in order
+ *
+ * Functions that return no status cannot fail. Those that do fail by EV_INFRA for want of memory,
+ * and for what is said beside them. */
 #ifndef TUNER_SEARCH_SEARCH_H
 #define TUNER_SEARCH_SEARCH_H
 
@@ -25,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEARCH_LAG 16 /* children on their way at most; bounds the workers that one task feeds */
-#define SEARCH_ARCHIVE 96 /* the best by time that are kept for promotion */
+#define SEARCH_LAG 16     /* most children under way; bounds the workers that one task can feed */
+#define SEARCH_ARCHIVE 96 /* most variants that are kept for promotion, the fastest */
 
 typedef struct search search;
 
@@ -40,19 +43,19 @@ typedef enum strategy {
 const char *strategy_name(strategy s);
 bool strategy_find(const char *name, strategy *out);
 
-/* One start to grow from. All borrowed until the search is freed. */
+/* A start that the search grows from. Borrowed until the search is freed. */
 typedef struct search_start {
     const task_start *start;
-    size_t sites[IR_EDIT_COUNT]; /* places of each edit in its base module */
+    size_t sites[IR_EDIT_COUNT]; /* number of places for each edit in the base module */
 } search_start;
 
 typedef struct search_settings {
     const search_start *starts;
     size_t start_count;
     uint64_t seed;
-    uint64_t evaluations; /* 0: not known beforehand */
+    uint64_t evaluations; /* budget; 0: not known beforehand */
     strategy strategy;
-    bool measured; /* times are, and so are never quite the same twice */
+    bool measured; /* times are measured, with noise, and not modelled */
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
@@ -61,94 +64,137 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
-/* What the next child is to be made of. `message`: the `child` message for a worker, a new
- * reference. */
+/* How to make the next child. */
 typedef struct search_recipe {
     uint64_t child;
     uint32_t island, generation;
-    char parents[48]; /* "3,17" */
-    json_t *message;
+    char parents[48]; /* numbers of the parents, "3,17" */
+    json_t *message;  /* the `child` message for a worker, a new reference */
 } search_recipe;
 
-/* `let_through`: there is time to spare for timing, so this child is built and timed whatever a
- * sketch, the small cases or the model say of its speed. */
+/* Draws the next child; search_may_draw must hold. `let_through`: timers are idle, so that this
+ * child is built and timed without any shortcut for its speed. */
 ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) EV_CHECKED;
-/* The same, or not, for the child that was drawn last: what the records say of it. */
+/* Sets `let_through` of the child that was drawn last, when the records say another value. */
 void search_let_through(search *s, bool let_through);
 
 /* ---- committing ---- */
 
-/* By what a child may be known, in the order in which its worker asks. The first that says yes ends
- * the evaluation: a duplicate has the outcome of the child with that genome or code, and one that
- * ran the small cases alike (score.likeness) is new, and as fast and as accurate as the child that
- * did. */
+/* Deduplication keys in lookup order; the first hit ends the evaluation. A hit by genome or code
+ * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.likeness) a SEARCH_MEMOISED.
+ */
 typedef enum search_hash {
     SEARCH_BY_GENOME,
-    SEARCH_BY_IR,      /* after LLVM's passes, of what has no sketch */
-    SEARCH_BY_SKETCH,  /* the code made in haste */
-    SEARCH_SKETCH_RAN, /* the likeness of that */
-    SEARCH_BY_PTX,
-    SEARCH_RAN, /* the likeness of what LLVM built */
+    SEARCH_BY_IR,      /* IR after LLVM's passes, where the fast code generation does not apply */
+    SEARCH_BY_SKETCH,  /* PTX by the fast code generation */
+    SEARCH_SKETCH_RAN, /* fingerprint of the fast code */
+    SEARCH_BY_PTX,     /* PTX by LLVM */
+    SEARCH_RAN,        /* fingerprint of the PTX by LLVM */
     SEARCH_HASHES
 } search_hash;
 
 const char *search_hash_name(search_hash by); /* "genome", "IR", "sketch", ... */
-bool search_is_exact(search_hash by); /* equal ones are the same variant, whatever is audited */
-bool search_is_likeness(search_hash by);
+bool search_is_exact(search_hash by); /* equal hashes prove the same variant: never audited */
+bool search_is_fingerprint(search_hash by);
 
-/* What became of a child. */
+/* How the score of a child was come by. Each value names the fields of a search_result and of a
+ * search_verdict that are set; the others are zero. `hashes` are set as far as the child got. */
+typedef enum search_origin {
+    /* The gates judged the child. `stopped` is the gate that stopped it; GATE_NONE: `ns` and
+     * `error` were timed. `small` is as far as the small cases ran. */
+    SEARCH_TIMED,
+    /* A committed child has the same genome or code. Result: nothing. Verdict: `same_as` names that
+     * child, and the outcome (`stopped`, `ns`, `error`, `small`, `sketched`) is that child's. */
+    SEARCH_DUPLICATE,
+    /* The child is new and right, and a committed child has the same behavioural fingerprint.
+     * Result: `stopped` is GATE_NONE. Verdict: as SEARCH_DUPLICATE. */
+    SEARCH_MEMOISED,
+    /* The fast code of the child gained nothing, so that LLVM did not build the child. `stopped` is
+     * GATE_NONE; `ns` and `error` are search_estimate's; `small` has the times of the fast code. */
+    SEARCH_ESTIMATED,
+    /* The filter stopped the child: its small cases were slower than its parents'. `stopped` is
+     * GATE_TIMED; `small` is set. A child of slower parents may pass with the same code. */
+    SEARCH_FILTERED,
+    /* The fast code of the child was wrong, so that LLVM did not build the child. `stopped` is the
+     * gate that found the fault. */
+    SEARCH_SCREENED
+} search_origin;
+
+/* SEARCH_DUPLICATE or SEARCH_MEMOISED: another child's outcome. */
+bool search_is_known(search_origin origin);
+/* The origin of a score that a worker sent: every value but SEARCH_DUPLICATE, which has no score.
+ */
+search_origin search_origin_of(const score *s);
+
+/* What a worker found out about a child. Texts and genome are borrowed for the call. */
 typedef struct search_result {
     const json_t *genome;              /* NULL: it was not drawn */
     const char *operators;             /* names of the arms that made it, commas between */
     const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
-    gate stopped;                      /* GATE_SEEN: dropped as known, the rest is not set */
-    bool recalled;                     /* not timed, since one that ran alike is known */
-    bool estimated;                    /* ns is search_estimate's */
-    double ns, error;                  /* when not stopped and not recalled */
-    small_run small;
-    bool filtered;       /* stopped by the filter alone, and not where the parents are slower */
-    score_sketch sketch; /* the same for SKETCH_STOPPED */
-} search_result;
-
-typedef struct search_verdict {
-    bool seen;
-    bool recalled;
-    uint64_t same_as; /* when seen or recalled: the child with the same code, or that ran alike */
-    search_hash by;
-    gate stopped; /* its own, or that child's */
+    search_origin origin;
+    gate stopped;
     double ns, error;
     small_run small;
-    bool is_best; /* faster than every one before */
-    bool filtered;
-    bool probed;    /* the filter would have stopped it, and it was let through */
-    bool regretted; /* and is as fast as its parent, or faster */
-    score_sketch sketch;
-    bool audited;     /* it was built and timed though it is known by a sketch or by its likeness */
-    bool missed;      /* and its outcome is another */
-    bool let_through; /* as search_draw was told */
-    bool estimated;
+    bool screen_overruled; /* built although its fast code was wrong */
+} search_result;
+
+/* What an audit found out about a shortcut that would have ended the child and was not taken. */
+typedef enum search_audit {
+    AUDIT_NONE,      /* there was no audit, or the shortcut would not have ended the child */
+    AUDIT_CONFIRMED, /* the shortcut would have been right */
+    AUDIT_REFUTED    /* the shortcut would have been wrong */
+} search_audit;
+
+/* The same for an estimate, which may be wrong in two ways. */
+typedef enum estimate_audit {
+    ESTIMATE_NOT_AUDITED,
+    ESTIMATE_MET,    /* the time is within the tolerance of the estimate */
+    ESTIMATE_BEATEN, /* the child is faster */
+    ESTIMATE_MISSED  /* the child is slower, or a gate stopped it */
+} estimate_audit;
+
+/* Audits of one child. A part of the children takes no shortcut, to learn what the shortcuts cost;
+ * the tolerance of a modelled time is one part in a thousand, of a measured time two in a hundred.
+ */
+typedef struct search_audits {
+    bool let_through;    /* as search_draw was told */
+    search_audit filter; /* refuted (a regret): the child is as fast as its faster parent */
+    search_audit memo;   /* of the hashes that are not exact; refuted: the outcome is another */
+    search_audit screen; /* of wrong fast code; refuted: what LLVM built passed */
+    estimate_audit estimate;
+} search_audits;
+
+/* What a child came to, in the course of the search. */
+typedef struct search_verdict {
+    search_origin origin;
+    uint64_t same_as; /* of a known child; see search_origin */
+    search_hash by;   /* what made it known; SEARCH_HASHES: it is not known */
+    gate stopped;
+    double ns, error;
+    small_run small;
     sketched sketched;
-    /* Audited children that would have been estimated, and what became of those: faster than the
-     * estimate by more than one part in a thousand, or slower, or stopped at a gate. */
-    bool reckoned, reckoned_faster, reckoned_slower;
+    bool is_best; /* faster than each child before, and not by an estimate */
+    search_audits audits;
 } search_verdict;
 
-/* Whether a committed child has this code. `sha256` is not looked at for SEARCH_BY_GENOME. */
+/* Whether a committed child has this key. `sha256` is ignored for SEARCH_BY_GENOME. False: *same_as
+ * is not set. */
 bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
                   uint64_t *same_as);
-/* What a worker's question is answered by: whether `child`, drawn and not committed, is known by
- * this hash, or has the code of one that the filter stopped and would stop here too. Of an audited
- * child only genome, IR and PTX are asked. */
+/* Answers a worker's question: whether the evaluation of `child`, drawn and not committed, ends at
+ * this key. The key is that of a committed child, or that of a filtered child that the filter would
+ * stop again. An audited child ends at exact keys alone. */
 bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
                     const char *sha256, uint64_t *same_as);
-/* Of a committed child: 0 where not known. */
+/* Time and error of a committed child; 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
-/* Time and error of a child, drawn and not committed, that was not built since its sketch gained
- * nothing: by as much as its sketch takes longer than its faster parent's it is slower itself, and
- * by as much as it is less accurate for the small cases it is so at all. */
+/* Estimates a child, drawn and not committed, whose fast code gained nothing. Its time is the
+ * faster parent's, scaled by the ratio of the times of their fast code; its error is that parent's,
+ * scaled by the ratio of the errors on the small cases. */
 void search_estimate(const search *s, uint64_t child, const small_run *small, double *ns,
                      double *error);
-/* The next child in order. */
+/* Commits the next child in order. EV_INFRA: a worker dropped the child as known, and no committed
+ * child has its key. */
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
                         ev_error *err) EV_CHECKED;
 uint64_t search_drawn(const search *s);
@@ -160,20 +206,20 @@ typedef struct search_best {
     uint64_t child;
     const json_t *genome; /* borrowed */
     double ns, error;
-    bool recalled; /* the time is that of one that ran alike, or an estimate */
+    bool untimed; /* the time is memoised or estimated */
 } search_best;
 
-/* The best by time of all that were committed: fastest first, fewer edits first among equals. At
- * most SEARCH_ARCHIVE. */
+/* The fastest committed variants, fewer edits first among equals, at most SEARCH_ARCHIVE. Borrowed
+ * until the next commit. */
 size_t search_archive(const search *s, const search_best **out);
-/* The two fronts of all that were committed: variants no less accurate than their unmodified start,
- * and those that pay with accuracy, within the task's tolerance. */
+/* The two fronts over all committed variants. Exact: no less accurate than the unmodified start.
+ * Tolerant: less accurate, within the task's tolerance. */
 typedef enum search_front_kind { SEARCH_EXACT, SEARCH_TOLERANT, SEARCH_FRONTS } search_front_kind;
 const front *search_front(const search *s, search_front_kind kind);
-/* Time of an unmodified start; 0: it did not pass, or was not committed yet. */
+/* Time of an unmodified start in ns; 0: it did not pass, or is not committed yet. */
 double search_start_ns(const search *s, size_t start);
-/* Draws and gains by arm so far: `tries` and `paid` have ARM_COUNT elements (tuner/search/draw.h).
- */
+/* Children and gains by arm so far: `tries` and `paid` have ARM_COUNT elements
+ * (tuner/search/draw.h). */
 void search_arms(const search *s, uint64_t *tries, double *paid);
 
 #endif

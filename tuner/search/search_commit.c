@@ -59,7 +59,8 @@ bool search_knows(const search *s, const json_t *genome, search_hash by, const c
 /* What the filter stopped it stops again, unless the parents are slower now. */
 static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
                          uint64_t *same_as) {
-    return !draft_probes(d) && !search_is_likeness(by) && known_find(s->filtered, key, same_as) &&
+    return !draft_probes(d) && !search_is_fingerprint(by) &&
+           known_find(s->filtered, key, same_as) &&
            is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
 }
 
@@ -106,13 +107,14 @@ static bool is_inexactly_known(const search *s, const search_result *r, uint64_t
  * duplicate's own hashes lead to the child it is the same as. */
 static ev_status remember(search *s, const search_result *r, const search_verdict *v,
                           ev_error *err) {
-    bool is_known = v->seen || v->recalled;
-    uint64_t child = v->seen ? v->same_as : s->committed;
-    bool filtered = v->filtered || (v->seen && s->outcomes[v->same_as].filtered);
+    bool is_known = search_is_known(v->origin), is_duplicate = v->origin == SEARCH_DUPLICATE;
+    uint64_t child = is_duplicate ? v->same_as : s->committed;
+    bool filtered =
+        v->origin == SEARCH_FILTERED || (is_duplicate && s->outcomes[v->same_as].filtered);
     for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
         ev_sha256 key;
-        if ((search_is_likeness(by) && (v->seen || v->stopped != GATE_NONE)) ||
+        if ((search_is_fingerprint(by) && (is_duplicate || v->stopped != GATE_NONE)) ||
             !find_key(r->genome, by, hash_of(r, by), &key))
             continue;
         EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
@@ -130,7 +132,7 @@ static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err
         s->outcome_capacity = capacity;
     }
     s->outcomes[s->committed] =
-        (outcome){v->ns, v->error, v->small, v->sketched, v->stopped, v->filtered};
+        (outcome){v->ns, v->error, v->small, v->sketched, v->stopped, v->origin == SEARCH_FILTERED};
     return EV_OK;
 }
 
@@ -207,7 +209,7 @@ void search_each_arm(const char *operators, void (*pay)(void *context, unsigned 
 }
 
 bool search_passed(const search_verdict *v) {
-    return !v->seen && v->stopped == GATE_NONE;
+    return v->origin != SEARCH_DUPLICATE && v->stopped == GATE_NONE;
 }
 
 double search_parent_ns(const search *s, const draft *d) {
@@ -247,7 +249,7 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
                      .genome = r->genome,
                      .ns = v->ns,
                      .error = v->error,
-                     .recalled = v->recalled || v->estimated};
+                     .untimed = v->origin == SEARCH_MEMOISED || v->origin == SEARCH_ESTIMATED};
     archive_insert(s, &b, genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
@@ -261,33 +263,67 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
 
 /* ---- committing ---- */
 
+bool search_is_known(search_origin origin) {
+    return origin == SEARCH_DUPLICATE || origin == SEARCH_MEMOISED;
+}
+
+search_origin search_origin_of(const score *s) {
+    if (s->recalled)
+        return SEARCH_MEMOISED;
+    if (s->filtered)
+        return SEARCH_FILTERED;
+    if (s->sketch == SKETCH_STOPPED)
+        return SEARCH_SCREENED;
+    return s->estimated ? SEARCH_ESTIMATED : SEARCH_TIMED;
+}
+
+static search_audit audited(bool refuted) {
+    return refuted ? AUDIT_REFUTED : AUDIT_CONFIRMED;
+}
+
 /* Whether what is known tells the outcome, as it does of all but audited children. */
-static void audit(const search *s, const search_result *r, search_verdict *v) {
+static search_audit audit_memo(const search *s, const search_result *r, const search_verdict *v) {
     uint64_t like = 0;
-    v->audited = is_inexactly_known(s, r, &like);
-    if (!v->audited)
-        return;
+    if (!is_inexactly_known(s, r, &like))
+        return AUDIT_NONE;
     const outcome *o = &s->outcomes[like];
-    v->missed = o->stopped != v->stopped || fabs(v->ns - o->ns) > s->missed * o->ns;
+    return audited(o->stopped != v->stopped || fabs(v->ns - o->ns) > s->missed * o->ns);
+}
+
+/* The outcome of the child that this one is the same as, or ran like. */
+static void take_known(const search *s, search_verdict *v) {
+    const outcome *o = &s->outcomes[v->same_as];
+    v->origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
+    v->stopped = o->stopped;
+    v->ns = o->ns;
+    v->error = o->error;
+    v->small = o->small;
+    v->sketched = o->sketched;
 }
 
 static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
-    *v = (search_verdict){.stopped = r->stopped, .ns = r->ns, .error = r->error, .small = r->small};
+    *v = (search_verdict){.origin = r->origin,
+                          .stopped = r->stopped,
+                          .ns = r->ns,
+                          .error = r->error,
+                          .small = r->small,
+                          .audits.let_through = d->let_through};
     v->by = find_end(s, d, r, &v->same_as);
-    if (v->by != SEARCH_HASHES) {
-        const outcome *o = &s->outcomes[v->same_as];
-        v->recalled = search_is_likeness(v->by);
-        v->seen = !v->recalled;
-        v->stopped = o->stopped;
-        v->ns = o->ns;
-        v->error = o->error;
-        v->small = o->small;
-        v->sketched = o->sketched;
-    }
-    v->is_best =
-        search_passed(v) && !r->estimated && (s->archive_count == 0 || v->ns < s->archive[0].ns);
-    if (draft_audits(d) && !r->filtered)
-        audit(s, r, v);
+    if (v->by != SEARCH_HASHES)
+        take_known(s, v);
+    v->is_best = search_passed(v) && r->origin != SEARCH_ESTIMATED &&
+                 (s->archive_count == 0 || v->ns < s->archive[0].ns);
+    if (draft_audits(d) && r->origin != SEARCH_FILTERED)
+        v->audits.memo = audit_memo(s, r, v);
+}
+
+/* What a worker did not finish has to be known. */
+static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
+                             ev_error *err) {
+    if (v->by != SEARCH_HASHES || !search_is_known(r->origin))
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
+                   (unsigned long long)s->committed);
 }
 
 /* The sketch's time at full shape; where it was not timed, as its small cases have it. */
@@ -305,44 +341,40 @@ double search_estimate_of(const draft *d, const small_run *small) {
 /* What was built sets a new mark; what was not keeps its parent's. */
 static sketched sketched_of(const draft *d, const search_verdict *v) {
     double whole = v->small.whole;
-    return (sketched){.whole = v->estimated ? whole_of(d, &v->small) : whole,
+    bool estimated = v->origin == SEARCH_ESTIMATED;
+    return (sketched){.whole = estimated ? whole_of(d, &v->small) : whole,
                       .near = whole > 0 ? v->small.sketch : 0,
-                      .due = v->estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
+                      .due = estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
 }
 
-/* What the estimate of an audited child, had it been made, would have been worth. */
-static void judge_estimate(const search *s, const draft *d, const search_result *r,
-                           search_verdict *v) {
-    bool is_known = v->seen || v->recalled, built = !r->estimated && !v->filtered;
-    v->estimated = !is_known && r->estimated;
-    if (!is_known)
-        v->sketched = sketched_of(d, v);
-    v->reckoned = draft_audits(d) && built && !is_known && !v->audited && d->sketch.due > 0 &&
-                  r->small.whole >= d->sketch.due;
-    if (!v->reckoned)
-        return;
+/* Of a child that was built although its fast code gained nothing. */
+static estimate_audit audit_estimate(const search *s, const draft *d, const search_result *r,
+                                     const search_verdict *v) {
+    bool built = r->origin != SEARCH_ESTIMATED && v->origin != SEARCH_FILTERED;
+    if (!draft_audits(d) || !built || v->audits.memo != AUDIT_NONE || d->sketch.due <= 0 ||
+        r->small.whole < d->sketch.due)
+        return ESTIMATE_NOT_AUDITED;
     double estimate = search_estimate_of(d, &r->small);
-    v->reckoned_faster = search_passed(v) && v->ns < estimate * (1 - s->missed);
-    v->reckoned_slower = !search_passed(v) || v->ns > estimate * (1 + s->missed);
+    if (!search_passed(v) || v->ns > estimate * (1 + s->missed))
+        return ESTIMATE_MISSED;
+    return v->ns < estimate * (1 - s->missed) ? ESTIMATE_BEATEN : ESTIMATE_MET;
 }
 
-static void judge_filter(const search *s, const draft *d, const search_result *r,
-                         search_verdict *v) {
-    bool is_known = v->seen || v->recalled;
-    v->filtered = !is_known && r->filtered;
-    v->probed = !is_known && draft_probes(d) && is_out_of_reach(&r->small, &d->reach);
-    v->regretted = v->probed && search_passed(v) && v->ns <= search_parent_ns(s, d);
-    v->sketch = is_known ? SKETCH_NOTHING : r->sketch;
+/* Of a child that the filter would have stopped. */
+static search_audit audit_filter(const search *s, const draft *d, const search_result *r,
+                                 const search_verdict *v) {
+    if (!draft_probes(d) || !is_out_of_reach(&r->small, &d->reach))
+        return AUDIT_NONE;
+    return audited(search_passed(v) && v->ns <= search_parent_ns(s, d));
 }
 
-/* What a worker did not finish has to be known. */
-static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
-                             ev_error *err) {
-    bool is_known = v->seen || v->recalled;
-    if (is_known || (r->stopped != GATE_SEEN && !r->recalled))
-        return EV_OK;
-    return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
-                   (unsigned long long)s->committed);
+/* What is not known of another child says what the shortcuts would have been worth. */
+static void judge_new(const search *s, const draft *d, const search_result *r, search_verdict *v) {
+    v->sketched = sketched_of(d, v);
+    v->audits.filter = audit_filter(s, d, r, v);
+    v->audits.estimate = audit_estimate(s, d, r, v);
+    if (r->screen_overruled)
+        v->audits.screen = audited(v->stopped == GATE_NONE);
 }
 
 ev_status search_commit(search *s, const search_result *result, search_verdict *out,
@@ -350,11 +382,10 @@ ev_status search_commit(search *s, const search_result *result, search_verdict *
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
     judge(s, &d, result, out);
-    out->let_through = d.let_through;
     EV_TRY(check_known(s, result, out, err));
-    judge_filter(s, &d, result, out);
-    judge_estimate(s, &d, result, out);
-    if (out->sketch != SKETCH_STOPPED)
+    if (!search_is_known(out->origin))
+        judge_new(s, &d, result, out);
+    if (out->origin != SEARCH_SCREENED)
         EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));

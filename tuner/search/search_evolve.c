@@ -1,6 +1,16 @@
-/* Evolve: Evoke's own strategy: islands of a population on the front of time and error, a bandit
- * over edits and operators, a stock of neutral edits, gains tried on the fastest at once,
- * crossover.
+/* Evolve: Evoke's own strategy, a steady-state evolutionary algorithm on islands.
+ *
+ * evolve_draw makes a child in four steps: it chooses an island (half of the children go to the
+ * island with the elite of all), one or two parents (choose_parent, choose_mate), the arms of one
+ * to three steps (the island's bandit, bandit.h), and what the worker may combine (the stock). An
+ * edit that made some child faster is first tried on the elite that lacks it (draw_merge).
+ *
+ * evolve_settle learns from a committed child: it pays the arms, updates arm statistics, tabu list
+ * and linkage, and puts a child that passed into population and niches. An island without progress
+ * restarts from the elites of all islands of its start.
+ *
+ * Selection is NSGA-II's on time and error (population.h); the niches keep one elite for each
+ * setting of the macros, since the fastest setting now need not be the one with the most to gain.
  */
 #include "tuner/search/search_inside.h"
 
@@ -23,9 +33,12 @@
 #define FIRST_REACH 1.003 /* the same for the first of them alone */
 #define ACCURATE 0.9      /* times the parents' error there: what is more accurate is not */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
-#define CROSSOVER_TRIES 6 /* to make a child that is not known */
+#define MATING_TRIES 6    /* crossovers of one pair, until a child is not known */
 #define STOCK_SENT 8
-#define SPENT_PROBES 8 /* one child in so many may be made with a spent edit */
+#define CROSSED_ALONE 0.5 /* probability that a crossed child takes no step: pure recombination */
+#define ONE_STEP 0.75     /* probability of one step: a single edit tells what that edit is worth */
+#define TWO_STEPS 0.93    /* probability of at most two steps; the rest take three, to leap */
+#define TABU_PROBES 8     /* one child in so many may be made with an edit of the tabu list */
 
 /* ---- islands and parents ---- */
 
@@ -129,7 +142,7 @@ static json_t *cross_anew(const search *s, const member *first, const member *ma
     json_t *needs = links_of(&s->links, first->genome, mate->genome);
     json_t *child = NULL;
     uint64_t same_as = 0;
-    for (int i = 0; i < CROSSOVER_TRIES; i++) {
+    for (int i = 0; i < MATING_TRIES; i++) {
         child = draw_crossed(first->genome, mate->genome, needs, rng);
         if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
             break;
@@ -190,15 +203,14 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
 
 /* ---- steps ---- */
 
+/* A crossed child takes no step or one; every other child takes one, two or three. */
 static size_t choose_step_count(bool crossed, ev_pcg *rng) {
     double at = ev_pcg_unit(rng);
     if (crossed)
-        return at < 0.5 ? 0 : 1;
-    if (at < 0.75)
+        return at < CROSSED_ALONE ? 0 : 1;
+    if (at < ONE_STEP)
         return 1;
-    if (at < 0.93)
-        return 2;
-    return 3;
+    return at < TWO_STEPS ? 2 : 3;
 }
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
@@ -220,12 +232,12 @@ static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
     }
 }
 
-static void put_spent(recipe *r, const spent *noted, ev_pcg *rng) {
+static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
     bool kinds[IR_EDIT_COUNT] = {false};
     kinds_of(json_object_get(r->message, "steps"), kinds);
     const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
-    if (ev_pcg_below(rng, SPENT_PROBES) != 0)
-        recipe_put(r, r->message, "spent", spent_of(noted, parent, kinds));
+    if (ev_pcg_below(rng, TABU_PROBES) != 0)
+        recipe_put(r, r->message, "spent", tabu_list_of(noted, parent, kinds));
 }
 
 static bool any_step_takes(const json_t *steps, const char *name) {
@@ -311,7 +323,7 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
         return;
     put_parents(r, s, is, d, parents, rng);
     put_steps(r, is, d, rng);
-    put_spent(r, &s->spent, rng);
+    put_tabu(r, &s->tabu, rng);
     put_stock(r, is, rng);
     recipe_put(r, r->message, "heat", json_true());
 }
@@ -443,7 +455,7 @@ static void learn_links(search *s, const island *is, const search_result *r,
         links_learn_from_passed(&s->links, r->genome, outcome_of, s);
         return;
     }
-    if (!r->genome || v->seen || v->filtered)
+    if (!r->genome || v->origin == SEARCH_DUPLICATE || v->origin == SEARCH_FILTERED)
         return;
     for (size_t i = 0; i < is->members.count; i++)
         links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
@@ -456,15 +468,16 @@ static bool is_one_edit(const char *operators) {
 
 /* What is known by another way than as its parent, or was found wrong where only samples are looked
  * at, says nothing of the edit. */
-static void note_spent(search *s, const draft *d, const search_result *r, const search_verdict *v) {
+static void note_tabu(search *s, const draft *d, const search_result *r, const search_verdict *v) {
     if (!d->single || !r->genome || !is_one_edit(r->operators))
         return;
-    bool same = v->seen && v->same_as == d->parent;
-    bool wrong = !v->seen && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
-                              v->stopped == GATE_ACCURATE);
-    bool worked = search_passed(v) || v->filtered;
+    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool same = is_duplicate && v->same_as == d->parent;
+    bool wrong = !is_duplicate && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
+                                   v->stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->origin == SEARCH_FILTERED;
     if (same || wrong || worked)
-        spent_note(&s->spent, r->genome, worked);
+        tabu_note(&s->tabu, r->genome, worked);
 }
 
 static void evolve_settle(search *s, const draft *d, const search_result *r,
@@ -473,8 +486,8 @@ static void evolve_settle(search *s, const draft *d, const search_result *r,
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
-        bandit_note(&s->fates, arm, search_passed(v) || v->filtered);
-    note_spent(s, d, r, v);
+        bandit_note(&s->statistics, arm, search_passed(v) || v->origin == SEARCH_FILTERED);
+    note_tabu(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
@@ -492,7 +505,7 @@ static ev_status evolve_begin(search *s, ev_error *err) {
     double odds[ARM_COUNT];
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         odds[arm] = arm_odds(arm);
-    bandit_expect(&s->fates, odds, ARM_COUNT);
+    bandit_expect(&s->statistics, odds, ARM_COUNT);
     size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
     if (each < 1)
         each = 1;
@@ -506,7 +519,7 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         is->start = i % s->start_count;
         EV_TRY(population_begin(&is->members, POPULATION, err));
         s->island_count++;
-        search_open_arms(&s->starts[is->start], NULL, &s->fates, &is->arms);
+        search_open_arms(&s->starts[is->start], NULL, &s->statistics, &is->arms);
     }
     return EV_OK;
 }
@@ -523,7 +536,7 @@ static void evolve_end(search *s) {
     }
     free(s->islands);
     links_free(&s->links);
-    spent_free(&s->spent);
+    tabu_free(&s->tabu);
 }
 
 const search_rules search_rules_evolve = {.opens_light = true,

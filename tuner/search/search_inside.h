@@ -8,7 +8,7 @@
 #include "tuner/search/links.h"
 #include "tuner/search/population.h"
 #include "tuner/search/search.h"
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #define STOCK_MOST 48
 #define GAINS_MOST 16
@@ -140,9 +140,9 @@ struct search {
     outcome *outcomes; /* [committed] */
     size_t outcome_capacity;
     known *known[SEARCH_HASHES];
-    links links;        /* of `evolve` */
-    bandit_fates fates; /* of `evolve` */
-    spent spent;        /* of `evolve` */
+    links links;               /* of `evolve` */
+    arm_statistics statistics; /* of `evolve` */
+    tabu_list tabu;            /* of `evolve` */
     search_best archive[SEARCH_ARCHIVE];
     size_t archive_edits[SEARCH_ARCHIVE];
     size_t archive_count;
@@ -168,10 +168,10 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char par
 void recipe_start(recipe *r, const search *s, size_t start, char parents[48]);
 /* `count` steps, each an arm of the bandit and what to take where that has no place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
-/* A bandit over the edits that have a place in the start, of one family or of all (NULL); `fates`
- * as bandit_begin wants it. */
-void search_open_arms(const search_start *start, const char *family, const bandit_fates *fates,
-                      bandit *out);
+/* A bandit over the edits that have a place in the start, of one family or of all (NULL);
+ * `statistics` as bandit_begin wants it. */
+void search_open_arms(const search_start *start, const char *family,
+                      const arm_statistics *statistics, bandit *out);
 /* Borrows the genome. */
 member member_of(const search *s, const search_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* new, and stopped by no gate */

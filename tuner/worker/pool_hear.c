@@ -92,7 +92,7 @@ static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind k
     }
     bool asks = job->kind == MESSAGE_CHILD && p->options.known;
     bool known = asks && p->options.known(p->options.context, job, by, job->hashes[by]);
-    job->seen = known && !search_is_likeness(by);
+    job->seen = known && !search_is_fingerprint(by);
     pool_say(s, message_new(known ? MESSAGE_SEEN : MESSAGE_GO));
     return EV_OK;
 }

@@ -287,9 +287,10 @@ static ALWAYS_INLINE bool writes_met(const vm_warp *w, const vm_access *x, uint3
     *written = all;
     return false;
 }
-/* Writes that a weak load may meet; the written bits that all have go to `written`. */
-static inline bool load_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
-                                  const race_access *a, uint32_t *written) {
+/* True: the words hold no write that a weak load races with. *written loses the bits that some word
+ * lacks. */
+static inline bool load_is_clear(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                 const race_access *a, uint32_t *written) {
     return x->bytes == 4 ? !writes_met(w, x, mask, a, 1, written)
                          : !writes_met(w, x, mask, a, words_of(x), written);
 }
@@ -339,9 +340,9 @@ static ALWAYS_INLINE bool accesses_met(const vm_warp *w, const vm_access *x, uin
     }
     return false;
 }
-/* False: look closer. */
-static inline bool store_meets_old(const vm_warp *w, const vm_access *x, uint32_t mask,
-                                   const race_access *a) {
+/* True: the words hold no access that a weak store races with; false: look closer. */
+static inline bool store_is_clear(const vm_warp *w, const vm_access *x, uint32_t mask,
+                                  const race_access *a) {
     return x->bytes == 4 ? !accesses_met(w, x, mask, a, 1)
                          : !accesses_met(w, x, mask, a, words_of(x));
 }
@@ -570,8 +571,8 @@ check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mas
         (s.written == VM_RACE_WRITTEN || !init) && read_pattern(w, x, mask, r))
         return true;
     uint32_t written = VM_RACE_WRITTEN;
-    if (x->bytes >= 4 && !ip->strong && !x->lane_kinds &&
-        load_meets_old(w, x, mask, &r, &written) && (written == VM_RACE_WRITTEN || !init)) {
+    if (x->bytes >= 4 && !ip->strong && !x->lane_kinds && load_is_clear(w, x, mask, &r, &written) &&
+        (written == VM_RACE_WRITTEN || !init)) {
         read_lanes(w, x, mask, &r);
         return true;
     }

@@ -178,7 +178,7 @@ static __attribute__((noinline)) bool check_store_race(vm_warp *w, const ptx_ins
     *marked = x->bytes >= 4 && !ip->strong;
     if (*marked && mask == VM_FULL && store_rows_race(w, x, a.stamp, a.horizon))
         return true;
-    if (*marked && store_meets_old(w, x, mask, &a))
+    if (*marked && store_is_clear(w, x, mask, &a))
         return !write_words(w, x, mask, a.stamp) || check_sharing(w, ip, regs, x, mask);
     *marked = false;
     return store_lanes_race(w, ip, regs, x, mask, a);

@@ -1,8 +1,8 @@
 /* What follows a search, in parts: blaming edits, confirming what is minimised, counting reasons.
  */
-#include "tuner/run/blame.h"
+#include "tuner/run/bisect.h"
+#include "tuner/run/finish_inside.h"
 #include "tuner/run/minimise.h"
-#include "tuner/run/tally.h"
 #include "tuner/search/genomes.h"
 
 #include "base/json.h"
@@ -98,14 +98,14 @@ static bool all_is_wrong(const json_t *g) {
 }
 
 /* `rest`: "": none; `wrong`: the edits of the wrong genomes. */
-static void expect_blame(bool (*judges)(const json_t *), const char *edits, size_t budget,
-                         const char *rest, const char *wrong) {
+static void expect_bisection(bool (*judges)(const json_t *), const char *edits, size_t budget,
+                             const char *rest, const char *wrong) {
     ev_error err;
     judge j = {.wrong = judges};
     json_t *genome = genome_of(edits), *lists = json_array();
-    blame_request request = {.genome = genome, .budget = budget, .test = ask_judge, .context = &j};
-    blame_result found;
-    assert_int_equal(blame_find(&request, &found, &err), EV_OK);
+    bisect_request request = {.genome = genome, .budget = budget, .test = ask_judge, .context = &j};
+    bisect_result found;
+    assert_int_equal(bisect_find(&request, &found, &err), EV_OK);
     assert_true(j.tests <= budget + 2); /* what was begun is brought to its end */
     if (found.rest) {
         assert_false(judges(found.rest));
@@ -124,39 +124,39 @@ static void expect_blame(bool (*judges)(const json_t *), const char *edits, size
     free(text);
     json_decref(lists);
     json_decref(genome);
-    blame_clear(&found);
+    bisect_clear(&found);
 }
 
 #define TWELVE "[1,2,3,4,5,6,7,8,9,10,11,12]"
 
-static void test_blame_finds_the_wrong_edits(void **state) {
+static void test_bisection_finds_the_wrong_edits(void **state) {
     (void)state;
-    expect_blame(three_is_wrong, TWELVE, 24, "[1,2,4,5,6,7,8,9,10,11,12]", "[[3]]");
-    expect_blame(three_is_wrong, "[3]", 24, "[]", "[[3]]");
-    expect_blame(three_is_wrong, "[1,3]", 24, "[1]", "[[3]]");
-    expect_blame(three_or_eleven_is_wrong, TWELVE, 24, "[1,2,4,5,6,7,8,9,10,12]", "[[3],[11]]");
-    expect_blame(three_or_eleven_is_wrong, "[11,3]", 24, "[]", "[[11],[3]]");
+    expect_bisection(three_is_wrong, TWELVE, 24, "[1,2,4,5,6,7,8,9,10,11,12]", "[[3]]");
+    expect_bisection(three_is_wrong, "[3]", 24, "[]", "[[3]]");
+    expect_bisection(three_is_wrong, "[1,3]", 24, "[1]", "[[3]]");
+    expect_bisection(three_or_eleven_is_wrong, TWELVE, 24, "[1,2,4,5,6,7,8,9,10,12]", "[[3],[11]]");
+    expect_bisection(three_or_eleven_is_wrong, "[11,3]", 24, "[]", "[[11],[3]]");
 }
 
-static void test_blame_of_a_pair_names_what_stands_before(void **state) {
+static void test_bisection_of_a_pair_names_what_stands_before(void **state) {
     (void)state;
-    expect_blame(four_and_nine_are_wrong, TWELVE, 24, "[1,2,3,4,5,6,7,8,10,11,12]",
-                 "[[1,2,3,4,5,6,7,8,9]]");
-    expect_blame(four_and_nine_are_wrong, "[9,4]", 24, "[9]", "[[9,4]]");
-    expect_blame(two_without_nine_or_twelve_is_wrong, TWELVE, 24, "[1,3,4,5,6,7,8,9,10,11]",
-                 "[[2],[12]]");
+    expect_bisection(four_and_nine_are_wrong, TWELVE, 24, "[1,2,3,4,5,6,7,8,10,11,12]",
+                     "[[1,2,3,4,5,6,7,8,9]]");
+    expect_bisection(four_and_nine_are_wrong, "[9,4]", 24, "[9]", "[[9,4]]");
+    expect_bisection(two_without_nine_or_twelve_is_wrong, TWELVE, 24, "[1,3,4,5,6,7,8,9,10,11]",
+                     "[[2],[12]]");
 }
 
-static void test_blame_of_the_base(void **state) {
+static void test_bisection_of_the_base(void **state) {
     (void)state;
-    expect_blame(all_is_wrong, TWELVE, 24, "", "[[]]");
-    expect_blame(all_is_wrong, "[]", 24, "", "[[]]");
+    expect_bisection(all_is_wrong, TWELVE, 24, "", "[[]]");
+    expect_bisection(all_is_wrong, "[]", 24, "", "[[]]");
 }
 
-static void test_blame_stays_in_its_budget(void **state) {
+static void test_bisection_stays_in_its_budget(void **state) {
     (void)state;
-    expect_blame(three_is_wrong, TWELVE, 2, "", "[]");
-    expect_blame(three_or_eleven_is_wrong, TWELVE, 6, "", "[[3]]");
+    expect_bisection(three_is_wrong, TWELVE, 2, "", "[]");
+    expect_bisection(three_or_eleven_is_wrong, TWELVE, 6, "", "[[3]]");
 }
 
 static ev_status fail_at_once(void *context, json_t *genome, bool *wrong, ev_error *err) {
@@ -166,13 +166,13 @@ static ev_status fail_at_once(void *context, json_t *genome, bool *wrong, ev_err
     return ev_fail(err, EV_INFRA, "the machine is gone");
 }
 
-static void test_blame_gives_up_when_the_machine_fails(void **state) {
+static void test_bisection_gives_up_when_the_machine_fails(void **state) {
     (void)state;
     ev_error err;
     json_t *genome = genome_of(TWELVE);
-    blame_request request = {.genome = genome, .budget = 24, .test = fail_at_once};
-    blame_result found;
-    assert_int_equal(blame_find(&request, &found, &err), EV_INFRA);
+    bisect_request request = {.genome = genome, .budget = 24, .test = fail_at_once};
+    bisect_result found;
+    assert_int_equal(bisect_find(&request, &found, &err), EV_INFRA);
     assert_null(found.rest);
     assert_null(found.wrong);
     json_decref(genome);
@@ -300,11 +300,11 @@ static void test_more_reasons_than_are_told_apart(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_of_genomes),
-        cmocka_unit_test(test_blame_finds_the_wrong_edits),
-        cmocka_unit_test(test_blame_of_a_pair_names_what_stands_before),
-        cmocka_unit_test(test_blame_of_the_base),
-        cmocka_unit_test(test_blame_stays_in_its_budget),
-        cmocka_unit_test(test_blame_gives_up_when_the_machine_fails),
+        cmocka_unit_test(test_bisection_finds_the_wrong_edits),
+        cmocka_unit_test(test_bisection_of_a_pair_names_what_stands_before),
+        cmocka_unit_test(test_bisection_of_the_base),
+        cmocka_unit_test(test_bisection_stays_in_its_budget),
+        cmocka_unit_test(test_bisection_gives_up_when_the_machine_fails),
         cmocka_unit_test(test_minimise_leaves_what_is_confirmed),
         cmocka_unit_test(test_minimise_adds_to_a_core),
         cmocka_unit_test(test_reasons_are_counted_by_kind),

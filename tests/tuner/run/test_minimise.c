@@ -1,6 +1,6 @@
 /* Minimising a winner, and the shares of its edits. */
+#include "tuner/run/ablation.h"
 #include "tuner/run/minimise.h"
-#include "tuner/run/shares.h"
 
 #include "base/json.h"
 
@@ -103,7 +103,7 @@ static void test_shares_tell_what_depends(void **state) {
     json_t *shares = NULL;
     minimise_request request = {
         .genome = genome, .ns = 60, .reference_ns = 100, .score = score_landscape, .context = &l};
-    assert_int_equal(shares_measure(&request, &shares, &err), EV_OK);
+    assert_int_equal(ablation_measure(&request, &shares, &err), EV_OK);
     assert_int_equal(l.trials, 4 + 6);
     const json_t *edits = json_object_get(shares, "edits");
     double gain = log(100.0 / 60);
@@ -112,7 +112,7 @@ static void test_shares_tell_what_depends(void **state) {
     assert_true(fabs(json_real_value(json_array_get(edits, 2)) - log(70.0 / 60) / gain) < 1e-9);
     assert_true(json_real_value(json_array_get(edits, 3)) == 0);
     char *text = NULL;
-    assert_int_equal(shares_tell(shares, genome, "three\nseven\neleven\nfive\n", &text, &err),
+    assert_int_equal(ablation_tell(shares, genome, "three\nseven\neleven\nfive\n", &text, &err),
                      EV_OK);
     assert_string_equal(text,
                         "three: nothing passes without it\nseven: 79 % of the gain\n"
@@ -132,9 +132,9 @@ static void test_shares_of_a_pair(void **state) {
     json_t *shares = NULL;
     minimise_request request = {
         .genome = genome, .ns = 70, .reference_ns = 100, .score = score_landscape, .context = &l};
-    assert_int_equal(shares_measure(&request, &shares, &err), EV_OK);
+    assert_int_equal(ablation_measure(&request, &shares, &err), EV_OK);
     char *text = NULL;
-    assert_int_equal(shares_tell(shares, genome, "three\nseven\n", &text, &err), EV_OK);
+    assert_int_equal(ablation_tell(shares, genome, "three\nseven\n", &text, &err), EV_OK);
     assert_string_equal(text,
                         "three: 100 % of the gain\nseven: 100 % of the gain\n"
                         "sets the macro TILE to 4\n"

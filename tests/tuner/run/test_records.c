@@ -60,6 +60,46 @@ static void run_sql(const char *sql) {
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+/* ---- the schema ---- */
+
+static int take_schema(void *context, int count, char **values, char **names) {
+    (void)names;
+    assert_int_equal(count, 1);
+    size_t used = strlen(context);
+    (void)snprintf((char *)context + used, 4096 - used, "%s;", values[0]);
+    return 0;
+}
+
+/* Files of this version are read by their schema, so that not a byte of it may change. */
+static void test_the_schema_stays(void **state) {
+    (void)state;
+    static const char want[] =
+        "CREATE TABLE run(id INTEGER PRIMARY KEY CHECK(id = 1), identity TEXT NOT NULL);"
+        "CREATE TABLE edit(id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, json TEXT NOT "
+        "NULL);"
+        "CREATE TABLE evaluation(task INTEGER NOT NULL, phase TEXT NOT NULL, number INTEGER NOT "
+        "NULL, island INTEGER NOT NULL, generation INTEGER NOT NULL, parents TEXT NOT NULL,"
+        " operators TEXT NOT NULL, genome TEXT, genome_sha256 BLOB, ir_sha256 BLOB,"
+        " sketch_sha256 BLOB, sketch_likeness BLOB, ptx_sha256 BLOB, likeness BLOB,"
+        " gate TEXT NOT NULL, reason TEXT NOT NULL, ns REAL NOT NULL, error REAL NOT NULL,"
+        " score TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(task, phase, number));"
+        "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL, kernel TEXT,"
+        " task_path TEXT, task_sha256 TEXT, device TEXT, gpu_name TEXT, sm INTEGER, start TEXT,"
+        " genome TEXT, genome_sha256 TEXT, ptx TEXT, ptx_sha256 TEXT, entry TEXT, baseline_ptx "
+        "TEXT, baseline_entry TEXT, rows TEXT, score TEXT, edits TEXT, versions TEXT, seed INTEGER,"
+        " promoted INTEGER);";
+    char got[4096] = "";
+    records_close(create());
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL",
+                                  take_schema, got, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_string_equal(got, want);
+    assert_int_equal(unlink(path), 0);
+}
+
 /* ---- evaluations ---- */
 
 static const char *hash(char c) {
@@ -349,6 +389,7 @@ static void test_winners_come_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_schema_stays),
         cmocka_unit_test(test_evaluations_come_back),
         cmocka_unit_test(test_evaluations_are_read_in_order),
         cmocka_unit_test(test_evaluations_are_small),

@@ -13,26 +13,26 @@
 
 #define ARMS 10
 
-static void begin(bandit *b, bandit_fates *fates) {
+static void begin(bandit *b, arm_statistics *statistics) {
     bool open[ARMS];
     double odds[ARMS];
     for (unsigned i = 0; i < ARMS; i++) {
         open[i] = i != 4;
         odds[i] = 0.7;
     }
-    bandit_expect(fates, odds, ARMS);
-    bandit_begin(b, open, ARMS, fates);
+    bandit_expect(statistics, odds, ARMS);
+    bandit_begin(b, open, ARMS, statistics);
 }
 
 static void test_bandit_shares(void **state) {
     (void)state;
     bandit b;
-    bandit_fates fates;
-    begin(&b, &fates);
+    arm_statistics statistics;
+    begin(&b, &statistics);
     for (int i = 0; i < 200; i++) {
         for (unsigned arm = 3; arm < 8; arm++) {
             bandit_pay(&b, arm, arm == 3 ? 0.2 : 0);
-            bandit_note(&fates, arm, arm <= 5);
+            bandit_note(&statistics, arm, arm <= 5);
         }
     }
     double sum = 0;
@@ -52,16 +52,16 @@ static void test_bandit_shares(void **state) {
 static void test_bandit_unlearns_what_it_expects(void **state) {
     (void)state;
     bandit b, even;
-    bandit_fates fates;
-    begin(&b, &fates);
+    arm_statistics statistics;
+    begin(&b, &statistics);
     double odds[ARMS] = {[0] = 0.02};
     for (unsigned i = 1; i < ARMS; i++)
         odds[i] = 0.9;
-    bandit_expect(&fates, odds, ARMS);
+    bandit_expect(&statistics, odds, ARMS);
     double before = bandit_share(&b, 0);
     assert_true(before < bandit_share(&b, 1) / 10 && before > 0.002);
     for (int i = 0; i < 8; i++)
-        bandit_note(&fates, 0, true);
+        bandit_note(&statistics, 0, true);
     assert_true(bandit_share(&b, 0) > 5 * before);
     bandit_begin(&even, b.open, ARMS, NULL); /* baselines know nothing */
     for (unsigned i = 0; i < ARMS; i++)
@@ -80,11 +80,11 @@ static void test_odds_are_probabilities(void **state) {
 static void test_bandit_draws_its_shares(void **state) {
     (void)state;
     bandit b;
-    bandit_fates fates;
-    begin(&b, &fates);
+    arm_statistics statistics;
+    begin(&b, &statistics);
     for (int i = 0; i < 50; i++) {
         bandit_pay(&b, 7, 0.1);
-        bandit_note(&fates, 7, i % 2 == 0);
+        bandit_note(&statistics, 7, i % 2 == 0);
     }
     ev_pcg rng = ev_pcg_seed(1, 2);
     unsigned drawn[ARMS] = {0};
@@ -101,8 +101,8 @@ static void test_bandit_draws_its_shares(void **state) {
 static void test_bandit_skips(void **state) {
     (void)state;
     bandit b;
-    bandit_fates fates;
-    begin(&b, &fates);
+    arm_statistics statistics;
+    begin(&b, &statistics);
     bool skip[ARMS] = {false};
     ev_pcg rng = ev_pcg_seed(3, 4);
     for (unsigned left = ARMS - 1; left > 0; left--) {

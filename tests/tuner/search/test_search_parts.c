@@ -44,10 +44,10 @@ static search_verdict commit(scripted *x, const char *hash, gate stopped, double
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
+                       .origin = filtered ? SEARCH_FILTERED : SEARCH_TIMED,
                        .stopped = stopped,
                        .ns = ns,
-                       .small = {.built = small},
-                       .filtered = filtered};
+                       .small = {.built = small}};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
     return v;
@@ -78,11 +78,11 @@ static void test_filter_blacklists_nothing(void **state) {
         assert_true(x.reach == 0 || x.reach > 100);
         search_verdict v = commit(&x, hash, stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
                                   slow ? 150 : 100, stops);
-        assert_int_equal(v.filtered, stops);
-        assert_true(!v.seen && (!stops || !v.probed));
-        filtered += v.filtered;
-        probed += v.probed;
-        regretted += v.regretted;
+        assert_int_equal(v.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
+        assert_true(!stops || v.audits.filter == AUDIT_NONE);
+        filtered += v.origin == SEARCH_FILTERED;
+        probed += v.audits.filter != AUDIT_NONE;
+        regretted += v.audits.filter == AUDIT_REFUTED;
         uint64_t same_as = 0;
         assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as), !stops);
         assert_int_equal(search_knows(x.s, x.genome, SEARCH_BY_PTX, hash, &same_as), !stops);
@@ -115,7 +115,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         assert_false(is_over(&x, &same_as));
         search_verdict v = commit(&x, "", stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
                                   stops ? 150 : 100, stops);
-        assert_true(v.filtered == stops && !v.seen);
+        assert_int_equal(v.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
     }
     for (;; again++) {
         (void)draw_next(&x);
@@ -123,12 +123,13 @@ static void test_filtered_again_is_a_duplicate(void **state) {
             break;
         assert_true(is_over(&x, &same_as) && same_as == first);
         search_verdict v = commit(&x, "", GATE_TIMED, 0, 150, true);
-        assert_true(v.seen && !v.filtered && v.same_as == first && v.by == SEARCH_BY_GENOME);
+        assert_true(v.origin == SEARCH_DUPLICATE && v.same_as == first);
+        assert_int_equal(v.by, SEARCH_BY_GENOME);
         assert_false(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as));
     }
     assert_false(is_over(&x, &same_as));
     search_verdict v = commit(&x, "", GATE_NONE, 900, 150, false);
-    assert_true(!v.seen && v.probed && v.regretted && v.is_best);
+    assert_true(v.origin == SEARCH_TIMED && v.audits.filter == AUDIT_REFUTED && v.is_best);
     (void)draw_next(&x); /* from now on it is known as what it is */
     assert_true(is_over(&x, &same_as) && same_as > first);
     assert_true(again > 0);
@@ -140,7 +141,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         bool out = x.reach > 0 && x.reach < 140;
         assert_int_equal(is_over(&x, &same_as), was && out);
         v = commit(&x, "", GATE_TIMED, 0, 140, true);
-        assert_true(v.seen == (was && out));
+        assert_true((v.origin == SEARCH_DUPLICATE) == (was && out));
         missed += was && out;
         reached += was && x.reach > 140;
     }
@@ -177,25 +178,26 @@ static void test_what_runs_alike_is_recalled(void **state) {
     search_start start;
     scripted x = begin_scripted(&textbook, &start);
     uint64_t same_as = 0;
-    assert_false(commit_run(&x, 0, "start", GATE_NONE, 1000).recalled);
-    assert_false(commit_run(&x, 1, "wrong", GATE_TIMED, 0).recalled);
-    assert_false(commit_run(&x, 2, "fast", GATE_NONE, 900).recalled);
+    assert_int_equal(commit_run(&x, 0, "start", GATE_NONE, 1000).origin, SEARCH_TIMED);
+    assert_int_equal(commit_run(&x, 1, "wrong", GATE_TIMED, 0).origin, SEARCH_TIMED);
+    assert_int_equal(commit_run(&x, 2, "fast", GATE_NONE, 900).origin, SEARCH_TIMED);
     search_verdict v = commit_run(&x, 3, "wrong", GATE_NONE, 950); /* that one did not pass */
-    assert_true(!v.recalled && v.ns == 950);
+    assert_true(v.origin == SEARCH_TIMED && v.ns == 950);
     v = commit_run(&x, 4, "fast", GATE_NONE, 700); /* measured before that was known */
-    assert_true(v.recalled && !v.seen && v.by == SEARCH_SKETCH_RAN && v.same_as == 2);
+    assert_true(v.origin == SEARCH_MEMOISED && v.by == SEARCH_SKETCH_RAN && v.same_as == 2);
     assert_true(v.ns == 900 && !v.is_best && v.stopped == GATE_NONE);
-    assert_true(commit_run(&x, 5, "fast", GATE_TIMED, 0).recalled); /* and stopped before it was */
+    v = commit_run(&x, 5, "fast", GATE_TIMED, 0); /* and stopped before it was */
+    assert_int_equal(v.origin, SEARCH_MEMOISED);
     assert_true(search_knows(x.s, x.genome, SEARCH_BY_IR, "code 5", &same_as) && same_as == 5);
     assert_false(search_knows(x.s, x.genome, SEARCH_BY_PTX, "code 5", &same_as));
     for (int i = 6; i < 63; i++)
-        assert_true(commit_run(&x, i, "start", GATE_NONE, 1000).recalled);
+        assert_int_equal(commit_run(&x, i, "start", GATE_NONE, 1000).origin, SEARCH_MEMOISED);
     v = commit_run(&x, 63, "start", GATE_NONE, 1000.5);
-    assert_true(!v.recalled && v.audited && !v.missed && v.ns == 1000.5);
+    assert_true(v.origin == SEARCH_TIMED && v.audits.memo == AUDIT_CONFIRMED && v.ns == 1000.5);
     for (int i = 64; i < 127; i++)
-        assert_true(!commit_run(&x, i, "fast", GATE_NONE, 900).audited);
+        assert_int_equal(commit_run(&x, i, "fast", GATE_NONE, 900).audits.memo, AUDIT_NONE);
     v = commit_run(&x, 127, "fast", GATE_NONE, 600);
-    assert_true(!v.recalled && v.audited && v.missed && v.is_best);
+    assert_true(v.origin == SEARCH_TIMED && v.audits.memo == AUDIT_REFUTED && v.is_best);
     search_free(x.s);
     json_decref(x.genome);
 }
@@ -240,23 +242,23 @@ static search_verdict commit_sketched(scripted *x, int i, double whole, double n
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .hashes = {[SEARCH_BY_IR] = code, [SEARCH_BY_PTX] = ns > 0 ? code : ""},
+                       .origin = ns > 0 ? SEARCH_TIMED : SEARCH_ESTIMATED,
                        .stopped = GATE_NONE,
-                       .estimated = ns <= 0,
                        .ns = ns > 0 ? ns : reckoned,
                        .error = error,
                        .small = small};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
-    assert_int_equal(v.estimated, ns <= 0);
+    assert_int_equal(v.origin, r.origin);
     return v;
 }
 
-static bool archive_holds(const search *s, uint64_t child, bool reckoned) {
+static bool archive_holds(const search *s, uint64_t child, bool untimed) {
     const search_best *best = NULL;
     size_t count = search_archive(s, &best);
     for (size_t i = 0; i < count; i++) {
         if (best[i].child == child)
-            return best[i].recalled == reckoned;
+            return best[i].untimed == untimed;
     }
     return false;
 }
@@ -278,7 +280,8 @@ static void test_what_gained_nothing_is_estimated(void **state) {
         whole -= 0.19;
         search_verdict v = commit_sketched(&x, i, whole, 0);
         assert_true(v.ns <= 1000.0001 && v.ns >= 999 && v.stopped == GATE_NONE);
-        assert_true(!v.reckoned && archive_holds(x.s, (uint64_t)i, true));
+        assert_int_equal(v.audits.estimate, ESTIMATE_NOT_AUDITED);
+        assert_true(archive_holds(x.s, (uint64_t)i, true));
     }
     assert_true(fabs(draw_limit(&x) - 1998) < 1e-9);
     assert_true(commit_sketched(&x, 12, 1800, 900).is_best); /* built, as it should */
@@ -325,6 +328,7 @@ static void test_near_sketches_are_not_timed(void **state) {
 static void test_audits_of_estimates(void **state) {
     (void)state;
     static const double ns[] = {1000, 950, 1100}; /* the estimate is 1000 */
+    static const estimate_audit found[] = {ESTIMATE_MET, ESTIMATE_BEATEN, ESTIMATE_MISSED};
     for (size_t k = 0; k < sizeof ns / sizeof ns[0]; k++) {
         static const task_start textbook = {.name = "textbook"};
         search_start start;
@@ -332,13 +336,86 @@ static void test_audits_of_estimates(void **state) {
         for (int i = 0; i < 63; i++) {
             double limit = draw_limit(&x);
             assert_true(i < 2 ? limit == 0 : limit > 0);
-            assert_false(commit_sketched(&x, i, 2000, i < 2 ? 1000 : 0).reckoned);
+            search_verdict v = commit_sketched(&x, i, 2000, i < 2 ? 1000 : 0);
+            assert_int_equal(v.audits.estimate, ESTIMATE_NOT_AUDITED);
         }
         assert_true(draw_limit(&x) == 0);
         search_verdict v = commit_sketched(&x, 63, 2000, ns[k]);
-        assert_true(v.reckoned && !v.audited);
-        assert_int_equal(v.reckoned_faster, ns[k] < 1000);
-        assert_int_equal(v.reckoned_slower, ns[k] > 1000);
+        assert_int_equal(v.audits.memo, AUDIT_NONE);
+        assert_int_equal(v.audits.estimate, found[k]);
+        search_free(x.s);
+        json_decref(x.genome);
+    }
+}
+
+/* ---- origins ---- */
+
+/* Every score has one origin, and audits of fast code that was wrong say whether it was. */
+static void test_origins_of_scores(void **state) {
+    (void)state;
+    const score plain = {.stopped = GATE_NONE};
+    const score memoised = {.stopped = GATE_NONE, .recalled = true};
+    const score filtered = {.stopped = GATE_TIMED, .filtered = true};
+    const score screened = {.stopped = GATE_SAFE, .sketch = SKETCH_STOPPED};
+    const score ignored = {.stopped = GATE_SAFE, .sketch = SKETCH_IGNORED};
+    const score estimated = {.stopped = GATE_NONE, .estimated = true};
+    assert_int_equal(search_origin_of(&plain), SEARCH_TIMED);
+    assert_int_equal(search_origin_of(&memoised), SEARCH_MEMOISED);
+    assert_int_equal(search_origin_of(&filtered), SEARCH_FILTERED);
+    assert_int_equal(search_origin_of(&screened), SEARCH_SCREENED);
+    assert_int_equal(search_origin_of(&ignored), SEARCH_TIMED);
+    assert_int_equal(search_origin_of(&estimated), SEARCH_ESTIMATED);
+    for (int i = SEARCH_TIMED; i <= SEARCH_SCREENED; i++)
+        assert_int_equal(search_is_known((search_origin)i),
+                         i == SEARCH_DUPLICATE || i == SEARCH_MEMOISED);
+}
+
+static search_verdict commit_overruled(scripted *x, int i, gate stopped, search_origin origin) {
+    name_genome(x, i);
+    (void)draw_next(x);
+    search_result r = {.genome = x->genome,
+                       .operators = "delete",
+                       .origin = origin,
+                       .stopped = stopped,
+                       .ns = stopped == GATE_NONE ? 1000 : 0,
+                       .screen_overruled = origin == SEARCH_TIMED};
+    search_verdict v;
+    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    return v;
+}
+
+static void test_audits_of_fast_code(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    search_start start;
+    scripted x = begin_scripted(&textbook, &start);
+    uint64_t same_as = 0;
+    assert_int_equal(commit_overruled(&x, 0, GATE_NONE, SEARCH_TIMED).audits.screen, AUDIT_REFUTED);
+    assert_int_equal(commit_overruled(&x, 1, GATE_SAFE, SEARCH_TIMED).audits.screen,
+                     AUDIT_CONFIRMED);
+    search_verdict v = commit_overruled(&x, 2, GATE_SAFE, SEARCH_SCREENED);
+    assert_true(v.origin == SEARCH_SCREENED && v.audits.screen == AUDIT_NONE);
+    assert_false(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as));
+    v = commit_overruled(&x, 1, GATE_SAFE, SEARCH_TIMED); /* as child 1: nothing is learned anew */
+    assert_true(v.origin == SEARCH_DUPLICATE && v.audits.screen == AUDIT_NONE && v.same_as == 1);
+    search_free(x.s);
+    json_decref(x.genome);
+}
+
+/* A worker that drops a child as known has to be right. */
+static void test_what_is_dropped_has_to_be_known(void **state) {
+    (void)state;
+    static const task_start textbook = {.name = "textbook"};
+    static const search_origin origins[] = {SEARCH_DUPLICATE, SEARCH_MEMOISED};
+    for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
+        search_start start;
+        scripted x = begin_scripted(&textbook, &start);
+        name_genome(&x, 0);
+        (void)draw_next(&x);
+        search_result r = {
+            .genome = x.genome, .operators = "", .origin = origins[i], .stopped = GATE_NONE};
+        search_verdict v;
+        assert_int_equal(search_commit(x.s, &r, &v, NULL), EV_INFRA);
         search_free(x.s);
         json_decref(x.genome);
     }
@@ -386,6 +463,9 @@ int main(void) {
         cmocka_unit_test(test_what_gained_nothing_is_estimated),
         cmocka_unit_test(test_near_sketches_are_not_timed),
         cmocka_unit_test(test_audits_of_estimates),
+        cmocka_unit_test(test_origins_of_scores),
+        cmocka_unit_test(test_audits_of_fast_code),
+        cmocka_unit_test(test_what_is_dropped_has_to_be_known),
         cmocka_unit_test(test_no_crossover_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* Blame: halves the edits of a wrong genome until the one that makes it wrong is found. */
-#include "tuner/run/blame.h"
+#include "tuner/run/bisect.h"
 
 #include "tuner/search/genomes.h"
 
 #include <stdint.h>
 
 typedef struct search_for {
-    const blame_request *request;
+    const bisect_request *request;
     json_t *genome; /* wrong, or not known */
     json_t *wrong;
     size_t right; /* so many edits from the first on are right */
@@ -95,7 +95,7 @@ static ev_status step(search_for *s, bool *over, bool *found, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status look(search_for *s, blame_result *out, ev_error *err) {
+static ev_status look(search_for *s, bisect_result *out, ev_error *err) {
     if (!s->wrong)
         return ev_fail_memory(err, 0);
     bool over = false, found = false;
@@ -108,11 +108,11 @@ static ev_status look(search_for *s, blame_result *out, ev_error *err) {
     return EV_OK;
 }
 
-ev_status blame_find(const blame_request *request, blame_result *out, ev_error *err) {
+ev_status bisect_find(const bisect_request *request, bisect_result *out, ev_error *err) {
     search_for s = {.request = request,
                     .genome = json_incref((json_t *)request->genome),
                     .wrong = json_array()};
-    *out = (blame_result){0};
+    *out = (bisect_result){0};
     ev_status status = look(&s, out, err);
     json_decref(s.genome);
     if (status == EV_OK) {
@@ -120,12 +120,12 @@ ev_status blame_find(const blame_request *request, blame_result *out, ev_error *
         return EV_OK;
     }
     json_decref(s.wrong);
-    blame_clear(out);
+    bisect_clear(out);
     return status;
 }
 
-void blame_clear(blame_result *r) {
+void bisect_clear(bisect_result *r) {
     json_decref(r->rest);
     json_decref(r->wrong);
-    *r = (blame_result){0};
+    *r = (bisect_result){0};
 }

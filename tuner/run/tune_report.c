@@ -1,10 +1,32 @@
-/* Rows: the final table's rows as JSON, in records and bundles, and back. */
+/* Tune, report: what a run tells at its end, and the rows of its final table as JSON, as records
+ * and bundles hold them. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
+                                         "accurate", "timed", "promote", "coordinator"};
+
+double tune_timer_share(const tune_report *report) {
+    double all = report->timers * report->search_seconds;
+    return all > 0 ? report->timer_seconds / all : 0;
+}
+
+void tune_report_free(tune_report *report) {
+    free(report->rows);
+    *report = (tune_report){0};
+}
+
+json_t *tune_timers_json(const tune_report *r) {
+    return json_pack("{s:i, s:i, s:f, s:I}", "timers", (int)r->timers, "screeners",
+                     (int)(r->workers - r->timers), "busy", tune_timer_share(r), "let_through",
+                     (json_int_t)r->let_through);
+}
+
+/* ---- rows ---- */
 
 static json_t *fronts_json(const tune_row *r) {
     return json_pack("{s:{s:i,s:f},s:{s:i,s:f,s:f}}", "exact", "variants", (int)r->exact_count,

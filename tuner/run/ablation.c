@@ -1,6 +1,6 @@
 /* Shares: leaves out each edit, each macro and each pair of edits of a winner, and scores the rest.
  */
-#include "tuner/run/shares.h"
+#include "tuner/run/ablation.h"
 
 #include "base/str.h"
 #include "tuner/search/genomes.h"
@@ -30,7 +30,7 @@ typedef struct parts {
 static bool begin(parts *p, const json_t *genome) {
     size_t n = genome_edit_count(genome),
            macros = json_object_size(json_object_get(genome, "macros"));
-    p->capacity = n + macros + (n <= SHARES_MOST_PAIRED ? n * n / 2 : 0) + 1;
+    p->capacity = n + macros + (n <= ABLATION_MOST_PAIRED ? n * n / 2 : 0) + 1;
     p->list = calloc(p->capacity, sizeof *p->list);
     p->genomes = calloc(p->capacity, sizeof(json_t *));
     p->ns = calloc(p->capacity, sizeof *p->ns);
@@ -83,7 +83,7 @@ static bool fill(parts *p, const json_t *genome) {
     }
     if (n > 0 && json_object_size(macros) > 0)
         ok = ok && add_bare(p, genome);
-    for (size_t i = 0; n <= SHARES_MOST_PAIRED && i < n; i++)
+    for (size_t i = 0; n <= ABLATION_MOST_PAIRED && i < n; i++)
         for (size_t k = i + 1; k < n; k++)
             ok = ok && add(p, genome, i, k, NULL);
     return ok;
@@ -139,7 +139,7 @@ static json_t *tell_parts(const minimise_request *r, const parts *p) {
     return all;
 }
 
-ev_status shares_measure(const minimise_request *request, json_t **out, ev_error *err) {
+ev_status ablation_measure(const minimise_request *request, json_t **out, ev_error *err) {
     parts p = {0};
     bool ok = begin(&p, request->genome) && fill(&p, request->genome);
     ev_status status = ok ? EV_OK : ev_fail_memory(err, p.capacity * sizeof(part));
@@ -174,8 +174,8 @@ static void tell_pair(ev_str *out, const json_t *pair) {
                                                : "nothing passes without both\n");
 }
 
-ev_status shares_tell(const json_t *shares, const json_t *genome, const char *words, char **out,
-                      ev_error *err) {
+ev_status ablation_tell(const json_t *shares, const json_t *genome, const char *words, char **out,
+                        ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     const json_t *edits = json_object_get(shares, "edits");
     for (size_t i = 0; *words; i++) {

@@ -1,5 +1,5 @@
 /* Spent: notes what single edits came to, and lists those not worth another child. */
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #include "base/json.h"
 #include "tuner/search/genomes.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void spent_free(spent *s) {
+void tabu_free(tabu_list *s) {
     free(s->list);
-    *s = (spent){0};
+    *s = (tabu_list){0};
 }
 
 /* 0: out of memory. */
@@ -22,7 +22,7 @@ static uint64_t base_of(const json_t *genome) {
     return base;
 }
 
-static spent_edit *find(const spent *s, uint64_t base, uint64_t mark) {
+static tabu_edit *find(const tabu_list *s, uint64_t base, uint64_t mark) {
     for (size_t i = 0; i < s->count; i++) {
         if (s->list[i].mark == mark && s->list[i].base == base)
             return &s->list[i];
@@ -30,10 +30,10 @@ static spent_edit *find(const spent *s, uint64_t base, uint64_t mark) {
     return NULL;
 }
 
-static void add(spent *s, spent_edit e) {
+static void add(tabu_list *s, tabu_edit e) {
     if (s->count == s->capacity) {
         size_t capacity = s->capacity ? 2 * s->capacity : 256;
-        spent_edit *more = realloc(s->list, capacity * sizeof *more);
+        tabu_edit *more = realloc(s->list, capacity * sizeof *more);
         if (!more)
             return;
         s->list = more;
@@ -42,29 +42,29 @@ static void add(spent *s, spent_edit e) {
     s->list[s->count++] = e;
 }
 
-void spent_note(spent *s, const json_t *genome, bool worked) {
+void tabu_note(tabu_list *s, const json_t *genome, bool worked) {
     size_t count = genome_edit_count(genome);
     const json_t *edit =
         count > 0 ? json_array_get(json_object_get(genome, "edits"), count - 1) : NULL;
     ir_edit_kind kind;
     if (!edit || !ir_edit_find(ev_json_text(edit, "kind", ""), &kind))
         return;
-    spent_edit e = {base_of(genome), ir_edit_mark(edit), kind, worked};
+    tabu_edit e = {base_of(genome), ir_edit_mark(edit), kind, worked};
     if (e.base == 0 || e.mark == 0)
         return;
-    spent_edit *known = find(s, e.base, e.mark);
+    tabu_edit *known = find(s, e.base, e.mark);
     if (known)
         known->worked = known->worked || worked;
     else
         add(s, e);
 }
 
-json_t *spent_of(const spent *s, const json_t *genome, const bool *kinds) {
+json_t *tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds) {
     json_t *list = json_array();
     uint64_t base = base_of(genome);
     bool ok = list && base != 0;
-    for (size_t i = s->count; ok && i-- > 0 && json_array_size(list) < SPENT_MOST;) {
-        const spent_edit *e = &s->list[i];
+    for (size_t i = s->count; ok && i-- > 0 && json_array_size(list) < TABU_MOST;) {
+        const tabu_edit *e = &s->list[i];
         if (e->worked || e->base != base || !kinds[e->kind])
             continue;
         char text[17];

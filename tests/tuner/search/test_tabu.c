@@ -2,7 +2,7 @@
  */
 #include "tuner/search/draw.h"
 #include "tuner/search/search.h"
-#include "tuner/search/spent.h"
+#include "tuner/search/tabu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,9 +33,9 @@ static uint64_t mark_of(int at) {
     return mark;
 }
 
-static void note(spent *s, int count, int at, int n, bool worked) {
+static void note(tabu_list *s, int count, int at, int n, bool worked) {
     json_t *genome = genome_of(count, at, n);
-    spent_note(s, genome, worked);
+    tabu_note(s, genome, worked);
     json_decref(genome);
 }
 
@@ -50,11 +50,11 @@ static bool lists(const json_t *marks, int at) {
 }
 
 /* Those of a parent with macro N = n. */
-static json_t *marks_for(const spent *s, int n, ir_edit_kind kind) {
+static json_t *marks_for(const tabu_list *s, int n, ir_edit_kind kind) {
     bool kinds[IR_EDIT_COUNT] = {false};
     kinds[kind] = true;
     json_t *parent = genome_of(2, 7, n);
-    json_t *marks = spent_of(s, parent, kinds);
+    json_t *marks = tabu_list_of(s, parent, kinds);
     assert_non_null(marks);
     json_decref(parent);
     return marks;
@@ -62,7 +62,7 @@ static json_t *marks_for(const spent *s, int n, ir_edit_kind kind) {
 
 static void test_what_is_told(void **state) {
     (void)state;
-    spent s = {0};
+    tabu_list s = {0};
     note(&s, 1, 5, 0, false);
     note(&s, 3, 6, 0, false); /* the last edit, whatever came before it */
     note(&s, 1, 8, 0, true);
@@ -81,19 +81,19 @@ static void test_what_is_told(void **state) {
     marks = marks_for(&s, 0, IR_EDIT_MOVE);
     assert_int_equal(json_array_size(marks), 0);
     json_decref(marks);
-    spent_free(&s);
+    tabu_free(&s);
 }
 
 static void test_the_newest_are_told(void **state) {
     (void)state;
-    spent s = {0};
-    for (int at = 0; at < SPENT_MOST + 20; at++)
+    tabu_list s = {0};
+    for (int at = 0; at < TABU_MOST + 20; at++)
         note(&s, 1, at, 0, false);
     json_t *marks = marks_for(&s, 0, IR_EDIT_DELETE);
-    assert_int_equal(json_array_size(marks), SPENT_MOST);
-    assert_true(lists(marks, SPENT_MOST + 19) && lists(marks, 20) && !lists(marks, 19));
+    assert_int_equal(json_array_size(marks), TABU_MOST);
+    assert_true(lists(marks, TABU_MOST + 19) && lists(marks, 20) && !lists(marks, 19));
     json_decref(marks);
-    spent_free(&s);
+    tabu_free(&s);
 }
 
 /* What was repaired otherwise is the same edit all the same. */
@@ -114,7 +114,7 @@ static void test_repairs_make_no_other_mark(void **state) {
 /* Children of the textbook start, each by one deletion; the search is told what became of them. */
 typedef struct scripted {
     search *s;
-    unsigned asked, told; /* messages that may draw a deletion; those that list the spent one */
+    unsigned asked, told; /* messages that may draw a deletion; those that list the tabu one */
 } scripted;
 
 static bool may_delete(const json_t *message) {

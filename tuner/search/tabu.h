@@ -1,0 +1,36 @@
+/* Tabu list: edits that, as the only new edit on one base module, left the code unchanged or made
+ * it wrong. On another parent of the same base they hardly ever do better (15 of 638 such children
+ * of the shipped tasks did), so that most children may not draw them again. */
+#ifndef TUNER_SEARCH_TABU_H
+#define TUNER_SEARCH_TABU_H
+
+#include "ir/genome.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tabu_edit {
+    uint64_t base; /* hash of start and macros */
+    uint64_t mark; /* hash of the edit without its repairs: ir_edit_mark */
+    ir_edit_kind kind;
+    bool worked; /* it worked once, and is not tabu */
+} tabu_edit;
+
+typedef struct tabu_list {
+    tabu_edit *list; /* oldest first */
+    size_t count, capacity;
+} tabu_list;
+
+void tabu_free(tabu_list *s);
+/* Notes whether the last edit of `genome`, the only new one, worked. Notes nothing when memory runs
+ * out. */
+void tabu_note(tabu_list *s, const json_t *genome, bool worked);
+/* Marks, in hexadecimal, of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT],
+ * newest first, at most TABU_MOST: a new reference. NULL: out of memory. */
+json_t *tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds);
+
+#define TABU_MOST 256
+
+#endif
