@@ -1,7 +1,10 @@
 /* Fitness: a task on a device, from opening to closing; its twin, the baseline, and profiles. */
 #include "fitness/gates/fitness_impl.h"
 
+#include "base/str.h"
+
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,10 +84,27 @@ static void take_over(const fitness *f, const score *there, score *s) {
     (void)snprintf(s->trap, sizeof s->trap, "%s", there->trap);
 }
 
+/* Hash of what runs: code, plan, and the start and macros that give the plan its values. */
+static ev_status launch_key(const candidate *who, ev_sha256 *out, ev_error *err) {
+    ev_sha256 plan;
+    EV_TRY(launch_plan_sha256(who->plan, &plan, err));
+    ev_str key = EV_STR_EMPTY;
+    ev_str_printf(&key, "%s %s %s", ev_sha256_of(who->ptx, who->ptx_bytes).hex, plan.hex,
+                  who->start->name);
+    for (size_t i = 0; i < who->macro_count; i++)
+        ev_str_printf(&key, " %s=%" PRId64, who->macros[i].name, who->macros[i].value.whole);
+    ev_status status = ev_str_status(&key, err);
+    if (status == EV_OK)
+        *out = ev_sha256_of(ev_str_text(&key), key.length);
+    ev_str_free(&key);
+    return status;
+}
+
 ev_status fit_twin_pass(fitness *f, const candidate *who, score *s, ev_error *err) {
     if (f->twin == NULL)
         return EV_OK;
-    ev_sha256 hash = ev_sha256_of(who->ptx, who->ptx_bytes);
+    ev_sha256 hash;
+    EV_TRY(launch_key(who, &hash, err));
     if (who->was_screened) {
         f->has_passed = true;
         f->passed = hash;

@@ -112,8 +112,8 @@ struct fitness {
     fitness_cost cost;
     fitness *twin; /* in the virtual machine, before a real GPU; NULL: the device needs none */
     device *twin_device;
-    bool has_passed; /* `passed` is of the last candidate that passed the twin */
-    ev_sha256 passed;
+    bool has_passed;  /* `passed` is of the last candidate that passed the twin */
+    ev_sha256 passed; /* of its PTX, plan, start and macros */
 };
 
 /* The case, made on the first call: buffers, inputs. */

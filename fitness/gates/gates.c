@@ -136,9 +136,7 @@ static ev_status check_fit(const fitness *f, const task_case *at, const fit_tria
     ev_error why = {.status = EV_OK};
     ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
     if (status == EV_OK) {
-        device_launch d = {.dynamic_shared = l.shared_bytes};
-        memcpy(d.grid, l.grid, sizeof d.grid);
-        memcpy(d.block, l.block, sizeof d.block);
+        device_launch d = device_launch_of(&l);
         status = device_check(f->d, trial->kernel, &d, &why);
     }
     if (status == EV_BAD)

@@ -50,14 +50,12 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .device = device_properties_of(p->device),
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
-                         .dynamic_shared = data.launch.shared_bytes,
+                         .launch = data.launch,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .executions = data.executions,
                          .sites = data.sites,
                          .source = source};
-        memcpy(shown.grid, data.launch.grid, sizeof shown.grid);
-        memcpy(shown.block, data.launch.block, sizeof shown.block);
         status = profile_print(c, &shown, err);
     }
     device_unload(kernel);
@@ -103,13 +101,11 @@ static ev_status profile_launch(cmd_context *c, ptx_launch *l, ev_error *err) {
                      .device = device_properties_of(l->device),
                      .module = device_kernel_module(l->kernel),
                      .path = l->path,
-                     .dynamic_shared = l->launch.dynamic_shared,
+                     .launch = l->geometry,
                      .outcome = &outcome,
                      .timing = &timing,
                      .executions = l->launch.executions,
                      .sites = l->launch.sites};
-    memcpy(shown.grid, l->launch.grid, sizeof shown.grid);
-    memcpy(shown.block, l->launch.block, sizeof shown.block);
     return profile_print(c, &shown, err);
 }
 
