@@ -66,12 +66,13 @@ lint_file() {
   mapfile -t flags < <(flags_of "$build" "$file")
   hash=$({
     cat .clang-tidy
+    [[ $file != "$PWD"/tests/* ]] || cat tests/.clang-tidy
     printf '%s\n' "$file" "${flags[@]}"
     clang-19 "${flags[@]}" -E -C -dD "$file"
   } 2>&1 | sha256sum)
   local mark=$build/tidy/${hash%% *}
   [[ ! -e $mark ]] || return 0
-  output=$(clang-tidy-19 --quiet --config-file=.clang-tidy "$file" -- "${flags[@]}" 2>&1) || {
+  output=$(clang-tidy-19 --quiet "$file" -- "${flags[@]}" 2>&1) || {
     printf '%s\n' "$output" >&2
     return 1
   }

@@ -4,7 +4,8 @@
  * and by memory: stores, atomics and volatile accesses keep their place among the accesses of a
  * space that they may overlap; barriers and branches end a block. No further than
  * MODEL_WINDOW_MOST instructions is looked; who looks less far masks what is found. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/blocks.h"
+#include "fitness/model/insns.h"
 
 #include <assert.h>
 #include <stdlib.h>

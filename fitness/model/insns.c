@@ -1,6 +1,7 @@
 /* Instructions: what the model asks of each one whichever the GPU, read once a module. Most of it
  * the mnemonic says, of which a module has few different ones. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/insns.h"
+#include "fitness/model/rows.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Rows: what the scoreboard needs of each instruction, looked up once a launch. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/rows.h"
 
 #include "base/str.h"
 

@@ -54,15 +54,10 @@ static bool is_chosen(const course *c, const char *name) {
     return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
 }
 
-static void read_sites(search_start *start, const json_t *ready) {
-    size_t at = 0;
-    const json_t *row = NULL;
-    json_array_foreach(json_object_get(ready, "starts"), at, row) {
-        if (strcmp(ev_json_text(row, "name", ""), start->start->name) != 0)
-            continue;
-        const json_t *sites = json_object_get(row, "sites");
-        for (size_t i = 0; i < IR_EDIT_COUNT; i++)
-            start->sites[i] = (size_t)json_integer_value(json_array_get(sites, i));
+static void read_sites(search_start *start, const ready_message *ready) {
+    for (size_t i = 0; i < ready->start_count; i++) {
+        if (strcmp(ready->starts[i].name, start->start->name) == 0)
+            memcpy(start->sites, ready->starts[i].sites, sizeof start->sites);
     }
 }
 
@@ -80,13 +75,20 @@ static ev_status choose_starts(course *c, ev_error *err) {
     return EV_OK;
 }
 
+double course_baseline_ns(const course *c, const char *name) {
+    for (size_t i = 0; i < c->ready->baseline_count; i++) {
+        if (strcmp(c->ready->baseline[i].name, name) == 0)
+            return c->ready->baseline[i].ns;
+    }
+    return 0;
+}
+
 double course_baseline_mean(const course *c, corpus_split split) {
-    const json_t *times = json_object_get(c->ready, "baseline_ns");
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < c->t->case_count; i++) {
         const task_case *at = &c->t->cases[i];
-        double ns = ev_json_number(times, at->name, 0);
+        double ns = course_baseline_ns(c, at->name);
         if (at->split == split && at->use == TASK_TIME && ns > 0) {
             sum += log(ns);
             count++;
@@ -96,8 +98,7 @@ double course_baseline_mean(const course *c, corpus_split split) {
 }
 
 static ev_status check_ready(course *c, ev_error *err) {
-    const char *sha256 = ev_json_text(c->ready, "task_sha256", "");
-    if (strcmp(sha256, c->t->sha256.hex) != 0)
+    if (strcmp(c->ready->task_sha256, c->t->sha256.hex) != 0)
         return ev_fail(err, EV_BAD,
                        "the task %s changed while it was read, or is another one where the worker "
                        "runs; start again",
@@ -115,19 +116,16 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .seed = o->seed,
                                 .evaluations = o->evaluations,
                                 .strategy = o->strategy,
-                                .measured = !json_is_true(json_object_get(c->ready, "modelled"))};
+                                .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }
 
 /* What gate 4 looks at beside the task's own cases. */
 static void tell_drawn(course *c) {
     ev_str note = EV_STR_EMPTY;
-    size_t at = 0;
-    const json_t *name = NULL;
-    json_array_foreach(json_object_get(c->ready, "drawn"), at, name) {
-        ev_str_printf(&note, "%s%s", at == 0 ? "cases drawn from the task's: " : ", ",
-                      json_string_value(name));
-    }
+    for (size_t i = 0; i < c->ready->drawn_count; i++)
+        ev_str_printf(&note, "%s%s", i == 0 ? "cases drawn from the task's: " : ", ",
+                      c->ready->drawn[i]);
     if (note.length > 0)
         course_display(c, ev_str_text(&note));
     ev_str_free(&note);
@@ -172,7 +170,6 @@ void course_close(course *c) {
         arrival_clear(&c->arrivals[i]);
     search_free(c->search);
     free(c->starts);
-    json_decref(c->ready);
     *c = (course){0};
 }
 
@@ -203,9 +200,19 @@ static void take_known(const course *c, uint64_t child, arrival *a, char *text, 
 }
 
 bool job_score(const pool_job *job, score *out) {
-    ev_error ignored;
-    const json_t *json = job->reply ? json_object_get(job->reply, "score") : NULL;
-    return json && score_from_json(json, out, &ignored) == EV_OK;
+    bool scored = job->reply && job->reply->has_score;
+    if (scored)
+        *out = job->reply->score;
+    return scored;
+}
+
+char *score_text(const score *s, bool let_through) {
+    json_t *json = score_to_json(s);
+    if (json && let_through)
+        (void)json_object_set_new(json, "let_through", json_true());
+    char *text = json ? ev_json_print(json, true) : NULL;
+    json_decref(json);
+    return text;
 }
 
 /* The gate of a record: a duplicate's is GATE_SEEN. */
@@ -217,10 +224,9 @@ static ev_status put_record(course *c, const pool_job *job, const arrival *a, co
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
     bool scored = job->reply && a->origin != SEARCH_MEMOISED;
-    json_t *score_json = scored ? json_object_get(job->reply, "score") : NULL;
-    if (score_json && w->let_through)
-        (void)json_object_set_new(score_json, "let_through", json_true());
-    char *text = score_json ? ev_json_print(score_json, true) : NULL;
+    char *text = scored ? score_text(&job->reply->score, w->let_through) : NULL;
+    if (scored && !text)
+        return ev_fail_memory(err, 0);
     records_evaluation e = {.task = c->index,
                             .phase = "search",
                             .number = job->number,
@@ -265,9 +271,7 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     a->origin = job->seen ? SEARCH_DUPLICATE : SEARCH_TIMED;
     a->stopped = job->stopped;
     score s;
-    if (!job->seen && job->reply) {
-        if (!job_score(job, &s))
-            return ev_fail(err, EV_INFRA, "a worker sent a score that does not read");
+    if (job_score(job, &s)) {
         take_score(a, &s);
         a->stopped = s.stopped;
         a->ns = s.ns;
@@ -332,25 +336,27 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
 /* From the records, or else from a worker. Once a child is not in the records, later ones may still
  * be: they were on their way when the run ended. */
 static ev_status draw_one(course *c, ev_error *err) {
-    search_recipe recipe;
+    recipe drawn;
     bool let_through = pool_timers_starve(c->run->pool);
-    EV_TRY(search_draw(c->search, let_through, &recipe, err));
-    on_way *w = &c->on_way[recipe.child % SEARCH_LAG];
-    *w = (on_way){
-        .island = recipe.island, .generation = recipe.generation, .let_through = let_through};
-    memcpy(w->parents, recipe.parents, sizeof w->parents);
+    EV_TRY(search_draw(c->search, let_through, &drawn, err));
+    uint64_t child = drawn.stream.child;
+    on_way *w = &c->on_way[child % SEARCH_LAG];
+    *w = (on_way){.island = drawn.stream.island,
+                  .generation = drawn.stream.generation,
+                  .let_through = let_through};
+    memcpy(w->parents, drawn.lineage, sizeof w->parents);
     bool stored = false;
-    replay r = {c, recipe.child};
+    replay r = {c, child};
     if (c->replays) {
-        ev_status status = records_get(c->run->records, c->index, "search", recipe.child,
-                                       arrive_stored, &r, &stored, err);
+        ev_status status = records_get(c->run->records, c->index, "search", child, arrive_stored,
+                                       &r, &stored, err);
         if (status != EV_OK || stored) {
-            json_decref(recipe.message);
+            recipe_free(&drawn);
             return status;
         }
         c->has_gap = true;
     }
-    pool_job *job = pool_job_new(MESSAGE_CHILD, recipe.child, recipe.message);
+    pool_job *job = pool_job_child(child, &drawn);
     if (!job)
         return ev_fail_memory(err, sizeof *job);
     pool_submit(c->run->pool, job);

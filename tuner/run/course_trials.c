@@ -1,30 +1,21 @@
 /* Trials: genomes that are built, scored or promoted after the search, and their records. */
 #include "tuner/run/tune_inside.h"
 
-#include "base/json.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #define WAIT_SECONDS 0.1
 
-/* Takes `message` over; NULL: out of memory. */
-static ev_status submit_message(course *c, message_kind kind, uint64_t number, json_t *message,
-                                json_t *genome, ev_error *err) {
-    if (message && json_object_set(message, "genome", genome) != 0) {
-        json_decref(message);
-        message = NULL;
-    }
-    pool_job *job = pool_job_new(kind, number, message);
+/* `bar` NULL: of no promotion. */
+static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
+                        const fitness_bar *bar, ev_error *err) {
+    pool_job *job = pool_job_variant(kind, number, genome);
     if (!job)
         return ev_fail_memory(err, sizeof *job);
+    if (bar)
+        job->bar = *bar;
     pool_submit(c->run->pool, job);
     return EV_OK;
-}
-
-static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
-                        ev_error *err) {
-    return submit_message(c, kind, number, message_new(kind), genome, err);
 }
 
 static ev_status wait_one(course *c, pool_job **out, ev_error *err) {
@@ -38,8 +29,9 @@ static ev_status wait_one(course *c, pool_job **out, ev_error *err) {
 
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
                         const score *s, ev_error *err) {
-    const json_t *score_json = job->reply ? json_object_get(job->reply, "score") : NULL;
-    char *text = score_json ? ev_json_print(score_json, true) : NULL;
+    char *text = s ? score_text(s, false) : NULL;
+    if (s && !text)
+        return ev_fail_memory(err, 0);
     gate stopped = s ? s->stopped : job->stopped;
     records_evaluation e = {.task = c->index,
                             .phase = phase,
@@ -76,7 +68,7 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
                        ev_error *err) {
     memset(trials, 0, count * sizeof *trials);
     for (size_t i = 0; i < count; i++)
-        EV_TRY(submit(c, MESSAGE_SCORE, i, genomes[i], err));
+        EV_TRY(submit(c, MESSAGE_SCORE, i, genomes[i], NULL, err));
     uint64_t first = c->minimised;
     c->minimised += count;
     for (size_t i = 0; i < count; i++) {
@@ -90,17 +82,12 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
 }
 
 ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out, ev_error *err) {
-    EV_TRY(submit(c, kind, 0, genome, err));
+    EV_TRY(submit(c, kind, 0, genome, NULL, err));
     return wait_one(c, out, err);
 }
 
 ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
                          ev_error *err) {
-    json_t *message = message_new(MESSAGE_PROMOTE);
-    if (message)
-        (void)json_object_set_new(message, "bar",
-                                  json_pack("{s:f,s:f,s:b}", "ns", bar->ns, "baseline_ns",
-                                            bar->baseline_ns, "is_last", bar->is_last));
-    EV_TRY(submit_message(c, MESSAGE_PROMOTE, 0, message, genome, err));
+    EV_TRY(submit(c, MESSAGE_PROMOTE, 0, genome, bar, err));
     return wait_one(c, out, err);
 }

@@ -266,8 +266,9 @@ static ev_status tell_ablation(finish *f, ev_error *err) {
                                 .context = f};
     json_t *shares = NULL;
     EV_TRY(ablation_measure(&request, &shares, err));
-    const char *words = ev_json_text(f->winner.job->reply, "words", "");
-    ev_status status = ablation_tell(shares, f->winner.genome, words, &f->winner.words, err);
+    const char *words = f->winner.job->reply->words;
+    ev_status status =
+        ablation_tell(shares, f->winner.genome, words ? words : "", &f->winner.words, err);
     json_decref(shares);
     return status;
 }

@@ -37,17 +37,15 @@ static bool keeps_gain(const finish *f, double held_out) {
 
 /* The geometric mean of the times of a `check` reply; 0: a case failed. */
 static double mean_of_check(const pool_job *job) {
-    const json_t *list = job->reply ? json_object_get(job->reply, "cases") : NULL;
+    size_t count = job->reply ? job->reply->case_count : 0;
     double logs = 0;
-    size_t at = 0;
-    const json_t *row = NULL;
-    json_array_foreach(list, at, row) {
-        double ns = ev_json_number(row, "ns", 0);
-        if (!ev_json_flag(row, "ok", false) || ns <= 0)
+    for (size_t i = 0; i < count; i++) {
+        const case_check *at = &job->reply->cases[i];
+        if (!at->ok || at->ns <= 0)
             return 0;
-        logs += log(ns);
+        logs += log(at->ns);
     }
-    return at > 0 ? exp(logs / (double)at) : 0;
+    return count > 0 ? exp(logs / (double)count) : 0;
 }
 
 /* Its time on the held-out cases alone, once for a genome. */

@@ -48,7 +48,7 @@ typedef struct arrival {
 /* What its record needs of a child on its way. */
 typedef struct on_way {
     uint32_t island, generation;
-    char parents[48];
+    char parents[RECIPE_LINEAGE];
     bool let_through; /* as search_draw was told */
 } on_way;
 
@@ -57,7 +57,7 @@ typedef struct course {
     tune_state *run;
     size_t index;
     const task *t;
-    json_t *ready; /* what the worker said of the task */
+    const ready_message *ready; /* what the worker said of the task; the pool's */
     search_start *starts;
     size_t start_count;
     search *search;
@@ -78,6 +78,8 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) E
 ev_status course_search(course *c, ev_error *err) EV_CHECKED;
 void course_close(course *c);
 bool course_finished(const course *c); /* it had its whole budget */
+/* The baseline's time at a case; 0: not timed. */
+double course_baseline_ns(const course *c, const char *name);
 /* The baseline's time as a score counts it: the geometric mean over a split's timed cases. */
 double course_baseline_mean(const course *c, corpus_split split);
 double course_seconds(const course *c);
@@ -126,5 +128,7 @@ ev_status rows_append_json(tune_report *report, const char *text, ev_error *err)
 
 /* The score in a job's reply; false if there is none. */
 bool job_score(const pool_job *job, score *out);
+/* A score as the records keep it; malloc'ed; NULL: out of memory. */
+char *score_text(const score *s, bool let_through);
 
 #endif

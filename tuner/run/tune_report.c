@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const tune_stage_names[8] = {"mutate",   "build", "load",    "safe",
-                                         "accurate", "timed", "promote", "coordinator"};
+const char *const tune_stage_names[8] = {WORKER_PART_NAMES, "coordinator"};
 
 double tune_timer_share(const tune_report *report) {
     double all = report->timers * report->search_seconds;

@@ -19,21 +19,20 @@ ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *e
 
 /* ---- the table ---- */
 
-/* Times and errors of a `check` reply, by case. */
-static const json_t *find_check(const pool_job *job, const char *name) {
-    size_t at = 0;
-    const json_t *row = NULL;
-    const json_t *list = job && job->reply ? json_object_get(job->reply, "cases") : NULL;
-    json_array_foreach(list, at, row) {
-        if (strcmp(ev_json_text(row, "name", ""), name) == 0)
-            return row;
+/* A case of a check's reply; zeros where there is none. */
+static case_check find_check(const pool_job *job, const char *name) {
+    size_t count = job && job->reply ? job->reply->case_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(job->reply->cases[i].name, name) == 0)
+            return job->reply->cases[i];
     }
-    return NULL;
+    return (case_check){0};
 }
 
 static void fill_row(const course *c, const winner *w, const task_case *at, const pool_job *hand,
                      tune_row *row) {
-    *row = (tune_row){.modelled = ev_json_flag(c->ready, "modelled", false),
+    case_check checked = find_check(w->job, at->name);
+    *row = (tune_row){.modelled = c->ready->modelled,
                       .tolerance = c->t->tolerance.relative_l2,
                       .promoted = w->promoted};
     snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
@@ -42,10 +41,10 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     snprintf(row->device, sizeof row->device, "%s", tune_device(c->run));
     memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
     memcpy(row->ptx_sha256, w->job->hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
-    row->baseline_ns = ev_json_number(json_object_get(c->ready, "baseline_ns"), at->name, 0);
-    row->best_ns = ev_json_number(find_check(w->job, at->name), "ns", 0);
-    row->error = ev_json_number(find_check(w->job, at->name), "error", 0);
-    row->hand_ns = ev_json_number(find_check(hand, at->name), "ns", 0);
+    row->baseline_ns = course_baseline_ns(c, at->name);
+    row->best_ns = checked.ns;
+    row->error = checked.error;
+    row->hand_ns = find_check(hand, at->name).ns;
     for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
         const score_case *timed = &w->score.cases[i];
         if (strcmp(timed->name, at->name) != 0)
@@ -122,24 +121,25 @@ static char *print_and_drop(json_t *json) {
 
 static ev_status put_winner(course *c, const winner *w, const pool_job *baseline,
                             const winner_texts *texts, ev_error *err) {
-    const json_t *reply = w->job->reply;
+    const done_message *reply = w->job->reply;
+    const char *words = reply->words ? reply->words : "";
     records_winner record = {.kernel = c->t->name,
                              .task_path = c->t->path,
                              .task_sha256 = c->t->sha256.hex,
                              .device = tune_device(c->run),
-                             .gpu_name = ev_json_text(c->ready, "gpu_name", ""),
-                             .sm = (int)ev_json_integer(c->ready, "sm", 0),
+                             .gpu_name = c->ready->gpu_name,
+                             .sm = (int)c->ready->sm,
                              .start = ev_json_text(w->genome, "start", ""),
                              .genome = texts->genome,
                              .genome_sha256 = w->job->hashes[SEARCH_BY_GENOME],
-                             .ptx = ev_json_text(reply, "ptx", ""),
+                             .ptx = reply->code.ptx,
                              .ptx_sha256 = w->job->hashes[SEARCH_BY_PTX],
-                             .entry = ev_json_text(reply, "entry", ""),
-                             .baseline_ptx = ev_json_text(baseline->reply, "ptx", ""),
-                             .baseline_entry = ev_json_text(baseline->reply, "entry", ""),
+                             .entry = reply->code.entry,
+                             .baseline_ptx = baseline->reply->code.ptx,
+                             .baseline_entry = baseline->reply->code.entry,
                              .rows = texts->rows,
                              .score = texts->score,
-                             .edits = w->words ? w->words : ev_json_text(reply, "words", ""),
+                             .edits = w->words ? w->words : words,
                              .versions = texts->versions,
                              .seed = c->run->options->seed,
                              .promoted = w->promoted};

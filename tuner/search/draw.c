@@ -100,11 +100,8 @@ static int64_t macro_value(const ir_genome *genome, const task_macro *macro) {
 typedef struct drawing {
     const task *t;
     const draw_bases *bases;
-    const json_t *stock;
+    const recipe *recipe;
     const json_t *links; /* [[edit, needs], ...]: a child of two that has the one gets the other */
-    bool by_heat;
-    uint64_t *spent; /* marks of edits that are not drawn */
-    size_t spent_count;
     ev_pcg rng;
     drawn_child child;
 } drawing;
@@ -180,22 +177,23 @@ static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev
 
 /* One to three of the stock, from a random place on. */
 static ev_status step_combine(drawing *d, ev_error *err) {
-    size_t count = json_array_size(d->stock);
+    size_t count = d->recipe->stock_count;
     if (count == 0)
         return ev_fail(err, EV_BAD, "the stock is empty");
     size_t first = ev_pcg_below(&d->rng, (uint32_t)count);
     size_t wanted = 1 + ev_pcg_below(&d->rng, 3);
     bool changed = false;
     for (size_t i = 0; i < wanted && i < count; i++)
-        EV_TRY(append_stock(d, json_array_get(d->stock, (first + i) % count), &changed, err));
+        EV_TRY(append_stock(d, d->recipe->stock[(first + i) % count], &changed, err));
     return changed ? EV_OK : ev_fail(err, EV_BAD, "the stock adds nothing");
 }
 
 static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
     EV_TRY(d->bases->get(d->bases->context, d->child.genome, &base, err));
-    ir_hints hints = {.spent = d->spent, .spent_count = d->spent_count};
-    if (d->by_heat)
+    const recipe *r = d->recipe;
+    ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
+    if (r->by_heat && d->bases->heat)
         EV_TRY(d->bases->heat(d->bases->context, d->child.genome, &hints.heat, err));
     ir_genome *child = NULL;
     EV_TRY(ir_mutate_edited(base, d->child.genome, kind, &hints, &d->rng, &d->child.edited, &child,
@@ -230,16 +228,12 @@ static void note(ev_str *operators, unsigned arm) {
 }
 
 /* The first arm of the step that has a place. */
-static ev_status take_step(drawing *d, const json_t *step, ev_str *operators, ev_error *err) {
+static ev_status take_step(drawing *d, const recipe_step *step, ev_str *operators, ev_error *err) {
     ev_status status = ev_fail(err, EV_BAD, "an empty step");
-    for (size_t i = 0; i < json_array_size(step); i++) {
-        const char *name = json_string_value(json_array_get(step, i));
-        unsigned arm = 0;
-        if (!name || !arm_find(name, &arm))
-            return ev_fail(err, EV_BAD, "no such arm: %s", name ? name : "(no text)");
-        status = take_arm(d, arm, err);
+    for (unsigned i = 0; i < step->count; i++) {
+        status = take_arm(d, step->arms[i], err);
         if (status == EV_OK)
-            note(operators, arm);
+            note(operators, step->arms[i]);
         if (status != EV_BAD)
             return status;
     }
@@ -248,17 +242,10 @@ static ev_status take_step(drawing *d, const json_t *step, ev_str *operators, ev
 
 /* ---- the child ---- */
 
-static uint32_t stream_word(const json_t *stream, size_t index) {
-    return (uint32_t)json_integer_value(json_array_get(stream, index));
-}
-
 /* The worker's stream differs from the one by which the coordinator chose the parents: bit 31 of
  * the island is its mark. */
-static ev_pcg stream_of(const json_t *message) {
-    const json_t *stream = json_object_get(message, "stream");
-    uint64_t seed = (uint64_t)json_integer_value(json_array_get(stream, 0));
-    return ev_pcg_child(seed, stream_word(stream, 1) | 0x80000000u, stream_word(stream, 2),
-                        stream_word(stream, 3));
+static ev_pcg random_of(const recipe_stream *s) {
+    return ev_pcg_child(s->seed, s->island | 0x80000000u, s->generation, (uint32_t)s->child);
 }
 
 /* Gives the child the edit that one of its own needs, from a parent that has it. */
@@ -325,13 +312,12 @@ static ev_status cross_parents(drawing *d, const json_t *first, const json_t *se
     return status;
 }
 
-static ev_status begin(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
-    const json_t *parents = json_object_get(message, "parents");
-    const json_t *first = json_array_get(parents, 0);
-    bool crosses = json_array_size(parents) > 1;
-    EV_TRY(crosses ? cross_parents(d, first, json_array_get(parents, 1), err)
-                   : ir_genome_from_json(first, &d->child.genome, err));
-    if (crosses || json_is_true(json_object_get(message, "crossed")))
+static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
+    const recipe *r = d->recipe;
+    bool crosses = r->parent_count > 1;
+    EV_TRY(crosses ? cross_parents(d, r->parents[0], r->parents[1], err)
+                   : ir_genome_from_json(r->parents[0], &d->child.genome, err));
+    if (crosses || r->crossed)
         note(operators, ARM_OF(CROSSOVER));
     return EV_OK;
 }
@@ -347,12 +333,11 @@ json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *li
     return child;
 }
 
-static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators, ev_error *err) {
-    EV_TRY(begin(d, message, operators, err));
-    const json_t *steps = json_object_get(message, "steps");
-    size_t count = json_array_size(steps);
-    for (size_t i = 0; i < count; i++) {
-        ev_status status = take_step(d, json_array_get(steps, i), operators, err);
+static ev_status draw_steps(drawing *d, ev_str *operators, ev_error *err) {
+    EV_TRY(begin(d, operators, err));
+    unsigned count = d->recipe->step_count;
+    for (unsigned i = 0; i < count; i++) {
+        ev_status status = take_step(d, &d->recipe->steps[i], operators, err);
         bool last = i + 1 == count;
         if (status == EV_INFRA || (status == EV_BAD && last && operators->length == 0))
             return ev_wrap(err, status, "nothing to draw");
@@ -362,30 +347,11 @@ static ev_status draw_steps(drawing *d, const json_t *message, ev_str *operators
     return ev_str_status(operators, err);
 }
 
-static ev_status read_spent(drawing *d, const json_t *list, ev_error *err) {
-    size_t count = json_array_size(list), i = 0;
-    const json_t *mark = NULL;
-    d->spent = calloc(count + 1, sizeof *d->spent);
-    if (!d->spent)
-        return ev_fail_memory(err, count * sizeof *d->spent);
-    json_array_foreach(list, i, mark) {
-        const char *text = json_string_value(mark);
-        d->spent[d->spent_count++] = text ? strtoull(text, NULL, 16) : 0;
-    }
-    return EV_OK;
-}
-
-ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
-                     drawn_child *out, ev_str *operators, ev_error *err) {
-    drawing d = {.t = t,
-                 .bases = bases,
-                 .stock = json_object_get(message, "stock"),
-                 .by_heat = bases->heat && json_is_true(json_object_get(message, "heat")),
-                 .rng = stream_of(message)};
-    ev_status status = read_spent(&d, json_object_get(message, "spent"), err);
-    if (status == EV_OK)
-        status = draw_steps(&d, message, operators, err);
-    free(d.spent);
+ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
+                     ev_str *operators, ev_error *err) {
+    assert(r->parent_count > 0);
+    drawing d = {.t = t, .bases = bases, .recipe = r, .rng = random_of(&r->stream)};
+    ev_status status = draw_steps(&d, operators, err);
     if (status == EV_OK)
         *out = d.child;
     else

@@ -1,7 +1,6 @@
-/* Draw: makes a child's genome from parents, stock and steps, as a `child` message asks for it.
- *
- * A step is a list of arms (names of edits or operators), the wanted one first: the first that has
- * a place is taken. What comes out depends on the message alone. */
+/* Draw: makes a child's genome of a recipe (tuner/search/recipe.h): crosses the parents, then takes
+ * of each step the first arm (edit or operator) that has a place. The child depends on the recipe
+ * alone. */
 #ifndef TUNER_SEARCH_DRAW_H
 #define TUNER_SEARCH_DRAW_H
 
@@ -12,6 +11,7 @@
 #include "ir/ir.h"
 #include "kernels/task.h"
 #include "tuner/search/bandit.h"
+#include "tuner/search/recipe.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ bool arm_find(const char *name, unsigned *out);
 typedef struct draw_bases {
     void *context;
     ev_status (*get)(void *context, const ir_genome *genome, const ir_base **out, ev_error *err);
-    /* The weights of its places, by which edits are drawn where the message has "heat": true. */
+    /* The weights of its places, by which edits are drawn where the recipe says so (by_heat). */
     ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
 } draw_bases;
 
@@ -53,11 +53,10 @@ typedef struct drawn_child {
 
 void drawn_child_free(drawn_child *child);
 
-/* The child of a message with two parents is crossed; `"crossed": true` says that the one parent
- * was made so. `operators` gets the names of what was applied, with commas between. EV_BAD: a
- * message that does not read, or none of the steps has a place. */
-ev_status draw_child(const task *t, const draw_bases *bases, const json_t *message,
-                     drawn_child *out, ev_str *operators, ev_error *err) EV_CHECKED;
+/* `operators` gets the names of the arms that were taken, with commas between. EV_BAD: a genome
+ * that does not read, or none of the steps has a place. */
+ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
+                     ev_str *operators, ev_error *err) EV_CHECKED;
 
 /* The genome with one macro at another value; its default is stored by leaving the macro out.
  * `keep_edits`: also edits that name instructions of the old base module. */

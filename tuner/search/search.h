@@ -22,6 +22,7 @@
 #include "tuner/search/front.h"
 #include "tuner/search/genomes.h"
 #include "tuner/search/population.h"
+#include "tuner/search/recipe.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -64,17 +65,10 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
-/* How to make the next child. */
-typedef struct search_recipe {
-    uint64_t child;
-    uint32_t island, generation;
-    char parents[48]; /* numbers of the parents, "3,17" */
-    json_t *message;  /* the `child` message for a worker, a new reference */
-} search_recipe;
-
-/* Draws the next child; search_may_draw must hold. `let_through`: timers are idle, so that this
- * child is built and timed without any shortcut for its speed. */
-ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) EV_CHECKED;
+/* Draws the recipe of the next child, which the caller frees (recipe_free); search_may_draw must
+ * hold. `let_through`: timers are idle, so that this child is built and timed without any shortcut
+ * for its speed. */
+ev_status search_draw(search *s, bool let_through, recipe *out, ev_error *err) EV_CHECKED;
 /* Sets `let_through` of the child that was drawn last, when the records say another value. */
 void search_let_through(search *s, bool let_through);
 

@@ -1,7 +1,6 @@
 /* Search: draws the next child's recipe: the opening's, or what the strategy makes. */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
 #include "fitness/gates/fitness.h"
 
 #include <assert.h>
@@ -13,27 +12,45 @@
 #define PROBES 32        /* one child in so many is not filtered */
 #define SKETCH_PROBES 64 /* one child in so many is built though its sketch is wrong */
 #define AUDITS 64        /* one in so many is timed though it is like a known one */
-#define ALTERNATIVES 4   /* arms of a step: if the wanted one has no place, the next */
 
-/* ---- messages ---- */
+/* ---- recipes ---- */
 
-void recipe_put(recipe *r, json_t *into, const char *key, json_t *value) {
-    r->ok = json_object_set_new(into, key, value) == 0 && r->ok;
+void recipe_free(recipe *r) {
+    for (unsigned i = 0; i < r->parent_count; i++)
+        json_decref(r->parents[i]);
+    for (unsigned i = 0; i < r->stock_count; i++)
+        json_decref(r->stock[i]);
+    *r = (recipe){0};
 }
 
-void recipe_append(recipe *r, json_t *list, json_t *value) {
-    r->ok = json_array_append_new(list, value) == 0 && r->ok;
+static void add_parent(recipe *r, json_t *genome) {
+    r->parents[r->parent_count++] = json_incref(genome);
 }
 
-void recipe_parents(recipe *r, const member *first, const member *mate, char parents[48]) {
-    json_t *list = json_array();
-    recipe_put(r, r->message, "parents", list);
-    recipe_append(r, list, json_incref(first->genome));
-    snprintf(parents, 48, "%" PRIu64, first->child);
+void recipe_parents(recipe *r, const member *first, const member *mate, char lineage[48]) {
+    assert(r->parent_count == 0);
+    add_parent(r, first->genome);
+    snprintf(lineage, RECIPE_LINEAGE, "%" PRIu64, first->child);
     if (!mate)
         return;
-    recipe_append(r, list, json_incref(mate->genome));
-    snprintf(parents, 48, "%" PRIu64 ",%" PRIu64, first->child, mate->child);
+    add_parent(r, mate->genome);
+    snprintf(lineage, RECIPE_LINEAGE, "%" PRIu64 ",%" PRIu64, first->child, mate->child);
+}
+
+void recipe_cross(recipe *r, json_t *crossed) {
+    for (unsigned i = 0; i < r->parent_count; i++)
+        json_decref(r->parents[i]);
+    r->parents[0] = crossed;
+    r->parent_count = 1;
+    r->crossed = true;
+}
+
+void recipe_stock(recipe *r, json_t *genome) {
+    assert(r->stock_count < RECIPE_STOCK);
+    if (genome)
+        r->stock[r->stock_count++] = genome;
+    else
+        r->failed = true;
 }
 
 void recipe_start(recipe *r, const search *s, size_t start, char parents[48]) {
@@ -41,32 +58,28 @@ void recipe_start(recipe *r, const search *s, size_t start, char parents[48]) {
     recipe_parents(r, &m, NULL, parents);
 }
 
-static void put_step(recipe *r, json_t *steps, const bandit *arms, ev_pcg *rng) {
-    json_t *step = json_array();
-    recipe_append(r, steps, step);
+static void draw_step(recipe_step *step, const bandit *arms, ev_pcg *rng) {
     bool skip[BANDIT_MOST] = {false};
-    for (int i = 0; i < ALTERNATIVES; i++) {
+    while (step->count < RECIPE_ALTERNATIVES) {
         unsigned arm = bandit_draw(arms, skip, rng);
         if (arm >= ARM_COUNT)
             return;
         skip[arm] = true;
-        recipe_append(r, step, json_string(arm_name(arm)));
+        step->arms[step->count++] = arm;
     }
 }
 
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng) {
-    json_t *steps = json_array();
-    recipe_put(r, r->message, "steps", steps);
+    assert(r->step_count + count <= RECIPE_STEPS);
     for (size_t i = 0; i < count; i++)
-        put_step(r, steps, arms, rng);
+        draw_step(&r->steps[r->step_count++], arms, rng);
 }
 
 /* ---- children ---- */
 
 static void put_opening(recipe *r, const search *s, draft *d) {
     const opening *o = &s->openings[s->drawn];
-    recipe_put(r, r->message, "parents", json_pack("[O]", o->genome));
-    recipe_put(r, r->message, "steps", json_array());
+    add_parent(r, o->genome);
     d->start = (uint32_t)o->start;
     d->island = d->start; /* the first island of a start has its number */
 }
@@ -77,9 +90,10 @@ static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
         return;
     d->probes = ev_pcg_below(rng, PROBES) == 0;
     if (!draft_probes(d))
-        recipe_put(r, r->message, "reach",
-                   json_pack("[f,f,f,f]", d->reach.sketch, d->reach.built, d->reach.error,
-                             d->reach.first));
+        r->reach = (recipe_reach){.sketch = d->reach.sketch,
+                                  .built = d->reach.built,
+                                  .first = d->reach.first,
+                                  .error = d->reach.error};
 }
 
 /* An opening is built whatever its sketch is: others grow from it. */
@@ -87,19 +101,20 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
     if (!s->rules->sketches)
         return;
     bool ignored = ev_pcg_below(rng, SKETCH_PROBES) == 0 || s->drawn < s->opening_count;
-    recipe_put(r, r->message, "sketch", json_integer(ignored ? SKETCH_IGNORED : SKETCH_STOPPED));
+    r->sketch = ignored ? SKETCH_IGNORED : SKETCH_STOPPED;
 }
 
 /* What gained nothing by its sketch is not built by LLVM: a sketch that is as fast as its faster
  * parent's on the small cases, or else at full shape. Where neither limit is known the sketch is
  * timed all the same: its children's are held against it. */
-static void put_sketched(recipe *r, const search *s, const draft *d) {
+static void put_estimate(recipe *r, const search *s, const draft *d) {
     const sketched *of = &d->sketch;
-    bool times = draft_probes(d) || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
-    if (s->rules->estimates)
-        recipe_put(r, r->message, "sketched",
-                   draft_audits(d) ? json_pack("[f,f]", 0.0, 0.0)
-                                   : json_pack("[f,f]", times ? 0.0 : of->near, of->due));
+    bool probes = draft_probes(d) || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
+    r->estimate.times = s->rules->estimates;
+    if (!s->rules->estimates || draft_audits(d))
+        return;
+    r->estimate.near = probes ? 0 : of->near;
+    r->estimate.due = of->due;
 }
 
 /* A sketch's own error at full shape is of one block. */
@@ -126,31 +141,27 @@ void search_let_through(search *s, bool let_through) {
     s->drafts[(s->drawn - 1) % SEARCH_LAG].let_through = let_through;
 }
 
-ev_status search_draw(search *s, bool let_through, search_recipe *out, ev_error *err) {
+ev_status search_draw(search *s, bool let_through, recipe *out, ev_error *err) {
     assert(search_may_draw(s));
-    recipe r = {.message = json_object(), .ok = true};
+    recipe r = {0};
     draft d = {.let_through = let_through};
-    search_recipe made = {.child = s->drawn, .message = r.message};
     ev_pcg rng = ev_pcg_child(s->seed, 0, 0, (uint32_t)s->drawn);
     if (s->drawn < s->opening_count)
         put_opening(&r, s, &d);
     else
-        s->rules->draw(s, &r, &d, made.parents, &rng);
+        s->rules->draw(s, &r, &d, r.lineage, &rng);
     put_reach(&r, &d, &rng);
     put_sketch(&r, s, &rng);
     d.audits = s->drawn % AUDITS == AUDITS - 1;
-    put_sketched(&r, s, &d);
-    made.island = d.island;
-    made.generation = d.generation;
-    recipe_put(&r, r.message, "stream",
-               json_pack("[I,I,I,I]", (json_int_t)s->seed, (json_int_t)made.island,
-                         (json_int_t)made.generation, (json_int_t)made.child));
-    if (!r.message || !r.ok) {
-        json_decref(r.message);
+    put_estimate(&r, s, &d);
+    r.stream = (recipe_stream){
+        .seed = s->seed, .child = s->drawn, .island = d.island, .generation = d.generation};
+    if (r.failed) {
+        recipe_free(&r);
         return ev_fail_memory(err, 0);
     }
     s->drafts[s->drawn % SEARCH_LAG] = d;
     s->drawn++;
-    *out = made;
+    *out = r;
     return EV_OK;
 }

@@ -34,7 +34,6 @@
 #define ACCURATE 0.9      /* times the parents' error there: what is more accurate is not */
 #define CROSSOVER 0.3     /* so often there are two parents, where two can be crossed */
 #define MATING_TRIES 6    /* crossovers of one pair, until a child is not known */
-#define STOCK_SENT 8
 #define CROSSED_ALONE 0.5 /* probability that a crossed child takes no step: pure recombination */
 #define ONE_STEP 0.75     /* probability of one step: a single edit tells what that edit is worth */
 #define TWO_STEPS 0.93    /* probability of at most two steps; the rest take three, to leap */
@@ -186,10 +185,8 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
     if (!crossed)
         mate = NULL;
     recipe_parents(r, first, mate, parents);
-    if (crossed) {
-        recipe_put(r, r->message, "parents", json_pack("[o]", crossed));
-        recipe_put(r, r->message, "crossed", json_true());
-    }
+    if (crossed)
+        recipe_cross(r, crossed);
     const member *faster = mate && mate->ns < first->ns ? mate : first;
     d->parent_ns = faster->ns;
     d->sketch = faster->sketch;
@@ -219,37 +216,20 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     d->single = d->single && count == 1;
 }
 
-/* The edits that steps may take, by their arms. */
-static void kinds_of(const json_t *steps, bool kinds[IR_EDIT_COUNT]) {
-    size_t i = 0, k = 0;
-    const json_t *step = NULL, *name = NULL;
-    json_array_foreach(steps, i, step) {
-        json_array_foreach(step, k, name) {
-            unsigned arm = 0;
-            if (arm_find(json_string_value(name), &arm) && arm < IR_EDIT_COUNT)
-                kinds[arm] = true;
-        }
+/* The arms that the steps may take. */
+static void arms_of(const recipe *r, bool arms[ARM_COUNT]) {
+    for (unsigned i = 0; i < r->step_count; i++) {
+        for (unsigned k = 0; k < r->steps[i].count; k++)
+            arms[r->steps[i].arms[k]] = true;
     }
 }
 
 static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
-    bool kinds[IR_EDIT_COUNT] = {false};
-    kinds_of(json_object_get(r->message, "steps"), kinds);
-    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
-    if (ev_pcg_below(rng, TABU_PROBES) != 0)
-        recipe_put(r, r->message, "spent", tabu_list_of(noted, parent, kinds));
-}
-
-static bool any_step_takes(const json_t *steps, const char *name) {
-    size_t i = 0, k = 0;
-    const json_t *step = NULL, *arm = NULL;
-    json_array_foreach(steps, i, step) {
-        json_array_foreach(step, k, arm) {
-            if (strcmp(json_string_value(arm), name) == 0)
-                return true;
-        }
-    }
-    return false;
+    bool arms[ARM_COUNT] = {false}; /* the edits come first */
+    arms_of(r, arms);
+    if (ev_pcg_below(rng, TABU_PROBES) == 0)
+        return;
+    r->failed = !tabu_list_of(noted, r->parents[0], arms, r->tabu, &r->tabu_count) || r->failed;
 }
 
 /* An edit of the stock as a genome of its own. */
@@ -263,16 +243,15 @@ static json_t *alone(const stock_entry *e) {
 
 /* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
 static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
-    json_t *stock = json_array();
-    recipe_put(r, r->message, "stock", stock);
+    bool arms[ARM_COUNT] = {false};
     size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
-    if (!any_step_takes(json_object_get(r->message, "steps"), arm_name(ARM_OF(COMBINE))))
+    arms_of(r, arms);
+    if (!arms[ARM_OF(COMBINE)])
         return;
-    const json_t *parent = json_array_get(json_object_get(r->message, "parents"), 0);
-    for (size_t i = 0; i < is->stock_count && json_array_size(stock) < STOCK_SENT; i++) {
+    for (size_t i = 0; i < is->stock_count && r->stock_count < RECIPE_STOCK; i++) {
         const stock_entry *e = &is->stock[(from + i) % is->stock_count];
-        if (genome_same_base(e->genome, parent))
-            recipe_append(r, stock, alone(e));
+        if (genome_same_base(e->genome, r->parents[0]))
+            recipe_stock(r, alone(e));
     }
 }
 
@@ -302,8 +281,8 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     if (!best)
         return false;
     recipe_parents(r, best, NULL, parents);
-    recipe_put(r, r->message, "steps", json_pack("[[s]]", arm_name(ARM_OF(COMBINE))));
-    recipe_put(r, r->message, "stock", json_pack("[o]", alone(&gain)));
+    r->steps[r->step_count++] = (recipe_step){.arms = {ARM_OF(COMBINE)}, .count = 1};
+    recipe_stock(r, alone(&gain));
     json_decref(gain.genome);
     d->parent_ns = best->ns;
     d->sketch = best->sketch;
@@ -325,7 +304,7 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
     put_steps(r, is, d, rng);
     put_tabu(r, &s->tabu, rng);
     put_stock(r, is, rng);
-    recipe_put(r, r->message, "heat", json_true());
+    r->by_heat = true;
 }
 
 /* ---- islands ---- */

@@ -90,12 +90,6 @@ typedef struct gevo {
     uint32_t generation;
 } gevo;
 
-/* A message under construction; any failure to allocate shows in `ok`. */
-typedef struct recipe {
-    json_t *message;
-    bool ok;
-} recipe;
-
 /* How one strategy draws and learns. */
 typedef struct search_rules {
     bool opens_light;  /* children grow from the starts with the light pipeline */
@@ -106,8 +100,8 @@ typedef struct search_rules {
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);
     bool (*may_draw)(const search *s);
-    /* Puts "parents", "steps" and "stock" into the message, and fills the draft. */
-    void (*draw)(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+    /* Puts parents, steps and stock into the recipe, and fills the draft. */
+    void (*draw)(search *s, recipe *r, draft *d, char lineage[48], ev_pcg *rng);
     /* Of each child in order, whatever became of it. */
     void (*settle)(search *s, const draft *d, const search_result *r, const search_verdict *v);
 } search_rules;
@@ -160,12 +154,14 @@ static inline bool draft_audits(const draft *d) {
 
 /* ---- for the rules ---- */
 
-void recipe_put(recipe *r, json_t *into, const char *key, json_t *value);
-void recipe_append(recipe *r, json_t *list, json_t *value);
-/* One parent, or two (`mate` may be NULL); their numbers go to `parents`. */
-void recipe_parents(recipe *r, const member *first, const member *mate, char parents[48]);
+/* One parent, or two (`mate` may be NULL); their numbers go to `lineage`. */
+void recipe_parents(recipe *r, const member *first, const member *mate, char lineage[48]);
 /* A start, unmodified, as the only parent. */
-void recipe_start(recipe *r, const search *s, size_t start, char parents[48]);
+void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
+/* Replaces the parents by what was crossed of them; takes the reference. */
+void recipe_cross(recipe *r, json_t *crossed);
+/* Adds a genome of one edit to the stock; takes the reference. NULL: out of memory. */
+void recipe_stock(recipe *r, json_t *genome);
 /* `count` steps, each an arm of the bandit and what to take where that has no place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
 /* A bandit over the edits that have a place in the start, of one family or of all (NULL);

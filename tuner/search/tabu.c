@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "tuner/search/genomes.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 void tabu_free(tabu_list *s) {
@@ -59,20 +57,14 @@ void tabu_note(tabu_list *s, const json_t *genome, bool worked) {
         add(s, e);
 }
 
-json_t *tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds) {
-    json_t *list = json_array();
+bool tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds,
+                  uint64_t marks[TABU_MOST], unsigned *count) {
     uint64_t base = base_of(genome);
-    bool ok = list && base != 0;
-    for (size_t i = s->count; ok && i-- > 0 && json_array_size(list) < TABU_MOST;) {
+    *count = 0;
+    for (size_t i = s->count; i-- > 0 && *count < TABU_MOST;) {
         const tabu_edit *e = &s->list[i];
-        if (e->worked || e->base != base || !kinds[e->kind])
-            continue;
-        char text[17];
-        snprintf(text, sizeof text, "%016" PRIx64, e->mark);
-        ok = json_array_append_new(list, json_string(text)) == 0;
+        if (!e->worked && e->base == base && kinds[e->kind])
+            marks[(*count)++] = e->mark;
     }
-    if (ok)
-        return list;
-    json_decref(list);
-    return NULL;
+    return base != 0;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TABU_MOST 256 /* marks that a recipe holds */
+
 typedef struct tabu_edit {
     uint64_t base; /* hash of start and macros */
     uint64_t mark; /* hash of the edit without its repairs: ir_edit_mark */
@@ -27,10 +29,9 @@ void tabu_free(tabu_list *s);
 /* Notes whether the last edit of `genome`, the only new one, worked. Notes nothing when memory runs
  * out. */
 void tabu_note(tabu_list *s, const json_t *genome, bool worked);
-/* Marks, in hexadecimal, of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT],
- * newest first, at most TABU_MOST: a new reference. NULL: out of memory. */
-json_t *tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds);
-
-#define TABU_MOST 256
+/* Marks of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT], newest first. False:
+ * out of memory. */
+bool tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds,
+                  uint64_t marks[TABU_MOST], unsigned *count);
 
 #endif

@@ -36,24 +36,9 @@ static bool guard_has_timer;
 static struct sigaction guard_before[DEADLY_COUNT];
 static char guard_stack[STACK_BYTES]; /* a full stack is one way to die */
 
-static void say(const char *text) {
-    size_t left = strlen(text);
-    while (left > 0) {
-        ssize_t put = write((int)guard_out, text, left);
-        if (put <= 0)
-            return;
-        text += put;
-        left -= (size_t)put;
-    }
-}
-
 /* Only calls that are safe in a signal handler; `reason` holds nothing that JSON would quote. */
 static _Noreturn void last_word(const char *reason) {
-    say("{\"type\":\"fatal\",\"stage\":\"");
-    say(stage_name((stage)guard_stage));
-    say("\",\"reason\":\"");
-    say(reason);
-    say("\"}\n");
+    message_write_fatal((int)guard_out, (stage)guard_stage, reason);
     _exit(EXIT_FATAL);
 }
 

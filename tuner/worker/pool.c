@@ -1,8 +1,6 @@
 /* Pool: its queue, its poll loop, its beginning and end. */
 #include "tuner/worker/pool_inside.h"
 
-#include "base/json.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,27 +11,38 @@
 
 /* ---- jobs ---- */
 
-pool_job *pool_job_new(message_kind kind, uint64_t number, json_t *message) {
-    pool_job *job = message ? calloc(1, sizeof *job) : NULL;
-    if (job && json_object_set_new(message, "type", json_string(message_name(kind))) != 0) {
-        free(job);
-        job = NULL;
-    }
+pool_job *pool_job_child(uint64_t number, recipe *r) {
+    pool_job *job = calloc(1, sizeof *job);
     if (!job) {
-        json_decref(message);
+        recipe_free(r);
         return NULL;
     }
-    *job = (pool_job){.kind = kind, .number = number, .message = message, .stopped = GATE_NONE};
-    if (kind != MESSAGE_CHILD)
-        job->genome = json_incref(json_object_get(message, "genome"));
+    job->kind = MESSAGE_CHILD;
+    job->number = number;
+    job->stopped = GATE_NONE;
+    job->recipe = *r;
+    *r = (recipe){0};
+    return job;
+}
+
+pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome) {
+    assert(kind != MESSAGE_CHILD);
+    pool_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->kind = kind;
+    job->number = number;
+    job->stopped = GATE_NONE;
+    job->genome = json_incref(genome);
     return job;
 }
 
 void pool_job_free(pool_job *job) {
     if (!job)
         return;
-    json_decref(job->message);
-    json_decref(job->reply);
+    recipe_free(&job->recipe);
+    message_free(&job->screening);
+    message_free(&job->answer);
     json_decref(job->genome);
     free(job->operators);
     free(job);
@@ -141,7 +150,7 @@ static bool any_is_idle(const pool *p) {
 
 /* A job for all splits waits for a worker that has them; if the one that had them is gone, an idle
  * one opens the task anew. */
-static ev_status give_out(pool *p, ev_error *err) {
+static void give_out(pool *p) {
     pool_job **at = &p->queue;
     while (*at && any_is_idle(p)) {
         bool all_splits = pool_needs_all_splits(*at);
@@ -150,11 +159,10 @@ static ev_status give_out(pool *p, ev_error *err) {
         if (s)
             pool_send_job(s, take_first(at));
         else if (idle && !any_has_all_splits(p))
-            EV_TRY(pool_send_open(p, idle, SPLITS_ALL, err));
+            pool_send_open(p, idle, SPLITS_ALL);
         else
             at = &(*at)->next;
     }
-    return EV_OK;
 }
 
 /* ---- the poll loop ---- */
@@ -202,7 +210,7 @@ ev_status pool_wait(pool *p, double seconds, pool_job **out, ev_error *err) {
     bool signalled = false;
     *out = NULL;
     while (p->jobs > 0) {
-        EV_TRY(give_out(p, err));
+        give_out(p);
         if (p->finished) {
             *out = take_first(&p->finished);
             p->jobs--;
@@ -215,7 +223,17 @@ ev_status pool_wait(pool *p, double seconds, pool_job **out, ev_error *err) {
     return EV_OK;
 }
 
-ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) {
+/* What workers said of the open task. */
+static void forget_task(pool *p) {
+    message_free(&p->ready);
+    p->has_ready = false;
+    free(p->drawn);
+    p->drawn = NULL;
+    json_decref(p->shelf);
+    p->shelf = NULL;
+}
+
+ev_status pool_open(pool *p, const char *path, const ready_message **ready, ev_error *err) {
     assert(p->jobs == 0);
     char *name = strdup(path);
     if (!name)
@@ -223,22 +241,19 @@ ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) {
     free(p->task);
     p->task = name;
     p->serial++;
-    json_decref(p->ready);
-    json_decref(p->drawn);
-    json_decref(p->shelf);
-    p->ready = p->drawn = NULL;
+    forget_task(p);
     p->shelf = json_object();
     for (unsigned i = 0; i < p->options.workers; i++) {
         slot *s = &p->slots[i];
         if (s->state == SLOT_EMPTY)
             EV_TRY(pool_start(p, s, err));
         else if (s->state == SLOT_IDLE)
-            EV_TRY(pool_send_open(p, s, i == 0 ? SPLITS_ALL : SPLITS_SEARCH, err));
+            pool_send_open(p, s, i == 0 ? SPLITS_ALL : SPLITS_SEARCH);
     }
     bool signalled = false;
-    while (!p->ready && !signalled)
+    while (!p->has_ready && !signalled)
         EV_TRY(step(p, ev_clock_now() + 1000, &signalled, err));
-    *ready = json_incref(p->ready);
+    *ready = p->has_ready ? &p->ready.ready : NULL;
     return EV_OK;
 }
 
@@ -298,9 +313,7 @@ void pool_free(pool *p) {
     }
     free_list(p->queue);
     free_list(p->finished);
-    json_decref(p->ready);
-    json_decref(p->drawn);
-    json_decref(p->shelf);
+    forget_task(p);
     free(p->slots);
     free(p->task);
     free(p->self);
@@ -325,6 +338,6 @@ double pool_timer_seconds(const pool *p) {
     return p->timer_seconds;
 }
 
-void pool_seconds(const pool *p, double seconds[POOL_PARTS]) {
+void pool_seconds(const pool *p, double seconds[PART_COUNT]) {
     memcpy(seconds, p->seconds, sizeof p->seconds);
 }

@@ -17,22 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_PARTS 7 /* seconds of a job by the first of tune_stage_names */
-
 typedef struct pool pool;
 
-/* A job: what to do, and what came of it. */
+/* A job, and its result. */
 typedef struct pool_job {
     message_kind kind; /* CHILD, SCORE, PROMOTE, REPLAY or CHECK */
     uint64_t number;   /* the caller's */
-    json_t *message;   /* of that kind, or TIME once it is screened; the job's reference */
-    bool screened;     /* a screener passed it: it is for a timer */
+    recipe recipe;     /* CHILD */
+    fitness_bar bar;   /* PROMOTE */
+    bool screened;     /* a screener passed it: the job is for a timer */
+    message screening; /* then: the screener's `screened` */
 
     bool seen;    /* dropped, because the caller's `known` said so */
     gate stopped; /* GATE_NONE: done, see `reply` */
     char reason[600];
-    json_t *reply;  /* the `done` message; NULL when seen or stopped before scoring */
-    json_t *genome; /* CHILD: as drawn; SCORE and the rest: as given; NULL: not drawn */
+    message answer;            /* `done`, where there is one */
+    const done_message *reply; /* in `answer`; NULL when seen or stopped before scoring */
+    json_t *genome;            /* CHILD: as drawn; SCORE and the rest: as given; NULL: not drawn */
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached */
 
@@ -40,9 +41,10 @@ typedef struct pool_job {
     struct pool_job *next;
 } pool_job;
 
-/* Takes the reference to `message`; NULL (out of memory) passes through. For all but CHILD the
- * message's genome is the job's. */
-pool_job *pool_job_new(message_kind kind, uint64_t number, json_t *message);
+/* A child by a recipe, which the job takes over, on failure too. NULL: out of memory. */
+pool_job *pool_job_child(uint64_t number, recipe *r);
+/* Of another kind. NULL: out of memory. */
+pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome);
 void pool_job_free(pool_job *job); /* NULL is fine */
 
 typedef struct pool_options {
@@ -63,9 +65,10 @@ ev_status pool_new(const pool_options *options, pool **out, ev_error *err) EV_CH
 void pool_free(pool *p); /* NULL is fine; ends the workers */
 
 /* Opens a task on all workers, the first one with all splits, and waits for that one; there must be
- * no jobs. `ready`: its answer, a new reference; NULL when a signal came first. EV_BAD: what the
- * worker said of the task or the device. */
-ev_status pool_open(pool *p, const char *path, json_t **ready, ev_error *err) EV_CHECKED;
+ * no jobs. `ready`: its answer, borrowed until the next pool_open or pool_free; NULL when a signal
+ * came first. EV_BAD: what the worker said of the task or the device. */
+ev_status pool_open(pool *p, const char *path, const ready_message **ready,
+                    ev_error *err) EV_CHECKED;
 /* Takes the job over. */
 void pool_submit(pool *p, pool_job *job);
 /* The next finished job, the caller's; *out is NULL after `seconds`, after a signal, or when there
@@ -80,6 +83,6 @@ double pool_timer_seconds(const pool *p);
 
 /* So far: workers that ended before they were told to, and seconds by part. */
 uint64_t pool_failed_workers(const pool *p);
-void pool_seconds(const pool *p, double seconds[POOL_PARTS]);
+void pool_seconds(const pool *p, double seconds[PART_COUNT]);
 
 #endif

@@ -1,7 +1,7 @@
 /* Pool: takes what a worker says. */
 #include "tuner/worker/pool_inside.h"
 
-#include "base/json.h"
+#include "base/str.h"
 #include "ir/ir.h"
 
 #include <assert.h>
@@ -12,52 +12,70 @@
 #define MOST_ON_SHELF 1024 /* of some 10 to 40 KB each */
 
 /* One worker has all splits from the start, so that a wrong baseline shows before the search. */
-static ev_status open_again(pool *p, slot *s, ev_error *err) {
-    bool first = s == &p->slots[0] && !p->ready;
-    return pool_send_open(p, s, first ? SPLITS_ALL : SPLITS_SEARCH, err);
+static void open_again(pool *p, slot *s) {
+    bool first = s == &p->slots[0] && !p->has_ready;
+    pool_send_open(p, s, first ? SPLITS_ALL : SPLITS_SEARCH);
 }
 
-static ev_status hear_hello(pool *p, slot *s, const json_t *m, ev_error *err) {
-    const char *evoke = ev_json_text(m, "evoke", "?"), *llvm = ev_json_text(m, "llvm", "?");
-    json_int_t protocol = ev_json_integer(m, "protocol", -1);
-    if (protocol != PROTOCOL_VERSION || strcmp(evoke, EVOKE_VERSION) != 0 ||
-        strcmp(llvm, ir_llvm_version()) != 0)
+static ev_status hear_hello(pool *p, slot *s, const hello_message *m, ev_error *err) {
+    if (m->protocol != PROTOCOL_VERSION || strcmp(m->evoke, EVOKE_VERSION) != 0 ||
+        strcmp(m->llvm, ir_llvm_version()) != 0)
         return ev_fail(err, EV_BAD,
-                       "the worker is evoke %s with LLVM %s (protocol %lld), and this is evoke %s "
+                       "the worker is evoke %s with LLVM %s (protocol %llu), and this is evoke %s "
                        "with LLVM %s (protocol %d); start workers of the same build",
-                       evoke, llvm, (long long)protocol, EVOKE_VERSION, ir_llvm_version(),
-                       PROTOCOL_VERSION);
-    return open_again(p, s, err);
+                       m->evoke, m->llvm, (unsigned long long)m->protocol, EVOKE_VERSION,
+                       ir_llvm_version(), PROTOCOL_VERSION);
+    open_again(p, s);
+    return EV_OK;
+}
+
+/* Names with commas between; malloc'ed; NULL: out of memory. */
+static char *names_of_drawn(const ready_message *m) {
+    ev_str names = EV_STR_EMPTY;
+    for (size_t i = 0; i < m->drawn_count; i++)
+        ev_str_printf(&names, "%s%s", i > 0 ? ", " : "", m->drawn[i]);
+    if (m->drawn_count == 0)
+        ev_str_append(&names, "none");
+    char *text = ev_str_take(&names);
+    ev_str_free(&names);
+    return text;
 }
 
 /* Each worker draws its cases by itself, and all have to come to the same: a score must not depend
  * on who made it. */
-static ev_status compare_drawn(pool *p, const json_t *m, ev_error *err) {
-    json_t *drawn = json_object_get(m, "drawn");
-    if (!p->drawn)
-        p->drawn = json_incref(drawn);
-    if (!p->drawn || json_equal(p->drawn, drawn))
+static ev_status compare_drawn(pool *p, const ready_message *m, ev_error *err) {
+    char *drawn = names_of_drawn(m);
+    if (!drawn)
+        return ev_fail_memory(err, 0);
+    if (!p->drawn) {
+        p->drawn = drawn;
         return EV_OK;
-    char *one = ev_json_print(p->drawn, true), *other = drawn ? ev_json_print(drawn, true) : NULL;
-    ev_status status =
-        ev_fail(err, EV_BAD,
-                "two workers draw different cases from the same task: %s and %s; start workers of "
-                "the same build with the same EVOKE_HOME",
-                one ? one : "?", other ? other : "none");
-    free(one);
-    free(other);
+    }
+    ev_status status = EV_OK;
+    if (strcmp(p->drawn, drawn) != 0)
+        status = ev_fail(err, EV_BAD,
+                         "two workers draw different cases from the same task: %s and %s; start "
+                         "workers of the same build with the same EVOKE_HOME",
+                         p->drawn, drawn);
+    free(drawn);
     return status;
 }
 
-static ev_status hear_ready(pool *p, slot *s, json_t *m, ev_error *err) {
-    if (s->serial != p->serial) /* of the task before: another was asked for meanwhile */
-        return open_again(p, s, err);
+/* Keeps the first answer of a worker with all splits: takes the message over. */
+static ev_status hear_ready(pool *p, slot *s, message *m, ev_error *err) {
+    if (s->serial != p->serial) { /* of the task before: another was asked for meanwhile */
+        open_again(p, s);
+        return EV_OK;
+    }
     if (s->role != ROLE_TIMER) /* it runs none of them */
-        EV_TRY(compare_drawn(p, m, err));
+        EV_TRY(compare_drawn(p, &m->ready, err));
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
-    if (!p->ready && s->splits == SPLITS_ALL)
-        p->ready = json_incref(m);
+    if (!p->has_ready && s->splits == SPLITS_ALL) {
+        p->ready = *m;
+        p->has_ready = true;
+        *m = (message){0};
+    }
     return EV_OK;
 }
 
@@ -73,120 +91,135 @@ static search_hash asked_about(message_kind kind) {
     return (search_hash)by;
 }
 
-static void copy_hash(char into[EV_SHA256_HEX], const json_t *m, const char *key) {
-    snprintf(into, EV_SHA256_HEX, "%s", ev_json_text(m, key, ""));
+static void copy_hash(char into[EV_SHA256_HEX], const char from[EV_SHA256_HEX]) {
+    memcpy(into, from, EV_SHA256_HEX);
 }
 
-static ev_status hear_question(pool *p, slot *s, const json_t *m, message_kind kind,
-                               ev_error *err) {
+static ev_status take_drawn(pool_job *job, const drawn_message *m, ev_error *err) {
+    json_decref(job->genome);
+    job->genome = json_incref(m->genome);
+    free(job->operators);
+    job->operators = strdup(m->operators);
+    return job->operators ? EV_OK : ev_fail_memory(err, strlen(m->operators) + 1);
+}
+
+static ev_status hear_question(pool *p, slot *s, const message *m, ev_error *err) {
     pool_job *job = s->job;
-    search_hash by = asked_about(kind);
-    copy_hash(job->hashes[by], m, "sha256");
-    if (kind == MESSAGE_DRAWN) {
-        json_decref(job->genome);
-        job->genome = json_incref(json_object_get(m, "genome"));
-        free(job->operators);
-        job->operators = strdup(ev_json_text(m, "operators", ""));
-        if (!job->operators)
-            return ev_fail_memory(err, 0);
-    }
+    search_hash by = asked_about(m->kind);
+    bool drawn = m->kind == MESSAGE_DRAWN;
+    copy_hash(job->hashes[by], drawn ? m->drawn.sha256 : m->hash.sha256);
+    if (drawn)
+        EV_TRY(take_drawn(job, &m->drawn, err));
     bool asks = job->kind == MESSAGE_CHILD && p->options.known;
     bool known = asks && p->options.known(p->options.context, job, by, job->hashes[by]);
     job->seen = known && !search_is_fingerprint(by);
-    pool_say(s, message_new(known ? MESSAGE_SEEN : MESSAGE_GO));
+    pool_say(s, &(message){.kind = known ? MESSAGE_SEEN : MESSAGE_GO});
     return EV_OK;
 }
 
-/* ---- the shelf ---- */
+/* ---- the base store ---- */
 
-static void hear_want(const pool *p, slot *s, const json_t *m) {
-    json_t *value = json_object_get(p->shelf, ev_json_text(m, "key", ""));
-    json_t *answer = message_new(value ? MESSAGE_MADE : MESSAGE_GO);
-    if (answer && value)
-        (void)json_object_set(answer, "value", value);
-    pool_say(s, answer);
+static void hear_want(const pool *p, slot *s, const want_message *m) {
+    json_t *value = json_object_get(p->shelf, m->key);
+    message answer = {.kind = MESSAGE_GO};
+    if (value)
+        answer = (message){.kind = MESSAGE_MADE, .made = {.key = m->key, .value = value}};
+    pool_say(s, &answer);
 }
 
 /* Where there is no room, or no memory, each worker makes its own. */
-static void hear_made(const pool *p, const json_t *m) {
-    json_t *value = json_object_get(m, "value");
-    if (value && json_object_size(p->shelf) < MOST_ON_SHELF)
-        (void)json_object_set(p->shelf, ev_json_text(m, "key", ""), value);
+static void hear_made(const pool *p, const made_message *m) {
+    if (json_object_size(p->shelf) < MOST_ON_SHELF)
+        (void)json_object_set(p->shelf, m->key, m->value);
 }
 
 /* ---- ends ---- */
 
-static void add_seconds(pool *p, const json_t *m) {
-    const json_t *list = json_object_get(m, "seconds");
-    for (size_t i = 0; i < POOL_PARTS && i < json_array_size(list); i++)
-        p->seconds[i] += json_number_value(json_array_get(list, i));
+static void add_seconds(pool *p, const job_end *end) {
+    for (size_t i = 0; i < PART_COUNT; i++)
+        p->seconds[i] += end->seconds[i];
 }
 
-/* A job's end: `done` or `failed`. */
-static ev_status hear_end(pool *p, slot *s, json_t *m, message_kind kind, ev_error *err) {
+/* The worker is idle again, or another takes its place. */
+static ev_status end_job(pool *p, slot *s, const job_end *end, ev_error *err) {
+    bool leaves = end->leaves;
+    add_seconds(p, end);
+    s->state = SLOT_IDLE;
+    s->at = STAGE_IDLE;
+    return leaves ? pool_replace(p, s, err) : EV_OK;
+}
+
+static ev_status hear_failed(pool *p, slot *s, const failed_message *m, ev_error *err) {
+    s->job->stopped = m->gate;
+    snprintf(s->job->reason, sizeof s->job->reason, "%s", m->reason);
+    pool_finish(p, s);
+    return end_job(p, s, &m->end, err);
+}
+
+static bool is_whole(const pool_job *job, const done_message *m) {
+    switch (job->kind) {
+    case MESSAGE_PROMOTE:
+        return m->has_score && m->has_code;
+    case MESSAGE_REPLAY:
+        return m->has_code && m->words;
+    case MESSAGE_CHECK:
+        return m->has_code && m->has_cases;
+    default:
+        return m->has_score || job->seen;
+    }
+}
+
+/* The job keeps the answer: takes the message over. */
+static ev_status hear_done(pool *p, slot *s, message *m, ev_error *err) {
     pool_job *job = s->job;
-    add_seconds(p, m);
-    if (kind == MESSAGE_FAILED) {
-        if (!gate_find(ev_json_text(m, "gate", ""), &job->stopped))
-            return ev_fail(err, EV_INFRA, "a worker named a gate that is not there");
-        snprintf(job->reason, sizeof job->reason, "%s", ev_json_text(m, "reason", ""));
-    } else if (!job->seen) {
-        job->reply = json_incref(m);
-        if (job->kind != MESSAGE_CHILD && job->kind != MESSAGE_SCORE) {
-            copy_hash(job->hashes[SEARCH_BY_GENOME], m, "genome_sha256");
-            copy_hash(job->hashes[SEARCH_BY_IR], m, "ir_sha256");
-            copy_hash(job->hashes[SEARCH_BY_PTX], m, "ptx_sha256");
-        }
+    job_end end = m->done.end;
+    if (!is_whole(job, &m->done))
+        return pool_bury(p, s, "its 'done' lacks a part of what the job asks for", err);
+    if (!job->seen) {
+        job->answer = *m;
+        job->reply = &job->answer.done;
+        *m = (message){0};
+    }
+    if (job->reply && job->reply->has_code) {
+        const code_reply *code = &job->reply->code;
+        copy_hash(job->hashes[SEARCH_BY_GENOME], code->genome_sha256);
+        copy_hash(job->hashes[SEARCH_BY_IR], code->ir_sha256);
+        copy_hash(job->hashes[SEARCH_BY_PTX], code->ptx_sha256);
     }
     pool_finish(p, s);
-    s->state = SLOT_IDLE;
-    s->at = STAGE_IDLE;
-    return json_is_true(json_object_get(m, "leaves")) ? pool_replace(p, s, err) : EV_OK;
+    return end_job(p, s, &end, err);
 }
 
-/* A screener is done with the job. A timer takes the job next, after those screened before. */
-static ev_status hear_screened(pool *p, slot *s, const json_t *m, ev_error *err) {
-    json_t *time = message_new(MESSAGE_TIME), *score = json_object_get(m, "score");
-    bool ok = time && json_object_set(time, "genome", s->job->genome) == 0 &&
-              json_object_set(time, "ptx", json_object_get(m, "ptx")) == 0 &&
-              json_object_set(time, "score", score) == 0;
-    if (!ok) {
-        json_decref(time);
-        return ev_fail_memory(err, 0);
-    }
-    add_seconds(p, m);
+/* A screener is done with the job. A timer takes the job next, after those screened before. The job
+ * keeps the screening: takes the message over. */
+static ev_status hear_screened(pool *p, slot *s, message *m, ev_error *err) {
+    job_end end = m->passed.end;
     p->deaths = 0;
     pool_job *job = pool_leave(p, s);
-    json_decref(job->message);
-    job->message = time;
+    job->screening = *m;
+    *m = (message){0};
     job->screened = true;
     pool_append(&p->queue, job);
-    s->state = SLOT_IDLE;
-    s->at = STAGE_IDLE;
-    return EV_OK;
+    return end_job(p, s, &end, err);
 }
 
 /* While it opens, what a worker says of task or device is the answer to the user; where the machine
  * failed, once another one said so too: a fault may have spent the device for that process. In a
  * job it is the machine that failed. */
-static ev_status hear_error(pool *p, slot *s, const json_t *m, ev_error *err) {
-    const char *text = ev_json_text(m, "text", "");
-    bool bad = strcmp(ev_json_text(m, "status", ""), "bad") == 0;
-    if (s->state == SLOT_OPENING && s->serial != p->serial)
-        return open_again(p, s, err);
-    if (s->state == SLOT_OPENING && !bad && p->deaths == 0)
-        return pool_bury(p, s, text, err);
-    if (s->state == SLOT_OPENING)
-        return ev_fail(err, bad ? EV_BAD : EV_INFRA, "%s", text);
-    return pool_bury(p, s, text, err);
+static ev_status hear_error(pool *p, slot *s, const error_message *m, ev_error *err) {
+    if (s->state == SLOT_OPENING && s->serial != p->serial) {
+        open_again(p, s);
+        return EV_OK;
+    }
+    if (s->state == SLOT_OPENING && (m->status == EV_BAD || p->deaths > 0))
+        return ev_fail(err, m->status, "%s", m->text);
+    return pool_bury(p, s, m->text, err);
 }
 
-static void hear_last_word(slot *s, const json_t *m) {
-    stage at = s->at;
-    if (stage_find(ev_json_text(m, "stage", ""), &at))
-        s->at = at;
+static void hear_last_word(slot *s, const fatal_message *m) {
+    s->at = m->stage;
     s->has_last_word = true;
-    snprintf(s->last_word, sizeof s->last_word, "%s", ev_json_text(m, "reason", "?"));
+    snprintf(s->last_word, sizeof s->last_word, "%s", m->reason);
 }
 
 /* Whether a message of this kind is in place in this state. */
@@ -216,36 +249,36 @@ static bool in_place(const slot *s, message_kind kind) {
     }
 }
 
-static ev_status hear_message(pool *p, slot *s, json_t *m, ev_error *err) {
-    message_kind kind = message_kind_of(m);
-    if (!in_place(s, kind))
+static ev_status hear_message(pool *p, slot *s, message *m, ev_error *err) {
+    if (!in_place(s, m->kind))
         return pool_bury(p, s, "it said something out of place", err);
-    switch (kind) {
+    switch (m->kind) {
     case MESSAGE_HELLO:
-        return hear_hello(p, s, m, err);
+        return hear_hello(p, s, &m->hello, err);
     case MESSAGE_READY:
         return hear_ready(p, s, m, err);
     case MESSAGE_STAGE:
-        (void)stage_find(ev_json_text(m, "stage", ""), &s->at);
+        s->at = m->stage.stage;
         return EV_OK;
     case MESSAGE_WANT:
-        hear_want(p, s, m);
+        hear_want(p, s, &m->want);
         return EV_OK;
     case MESSAGE_MADE:
-        hear_made(p, m);
+        hear_made(p, &m->made);
         return EV_OK;
     case MESSAGE_FATAL:
-        hear_last_word(s, m);
+        hear_last_word(s, &m->fatal);
         return EV_OK;
     case MESSAGE_ERROR:
-        return hear_error(p, s, m, err);
+        return hear_error(p, s, &m->error, err);
     case MESSAGE_SCREENED:
         return hear_screened(p, s, m, err);
-    case MESSAGE_DONE:
     case MESSAGE_FAILED:
-        return hear_end(p, s, m, kind, err);
+        return hear_failed(p, s, &m->failed, err);
+    case MESSAGE_DONE:
+        return hear_done(p, s, m, err);
     default:
-        return hear_question(p, s, m, kind, err);
+        return hear_question(p, s, m, err);
     }
 }
 
@@ -256,13 +289,17 @@ ev_status pool_hear(pool *p, slot *s, ev_error *err) {
         return pool_bury(p, s, lost.text, err);
     pid_t pid = s->proc.pid;
     for (;;) {
-        json_t *m = NULL;
-        if (channel_next(&s->line, &m, &lost) != EV_OK)
+        message m = {0};
+        bool got = false;
+        ev_status status = message_next(&s->line, &m, &got, &lost);
+        if (status == EV_BAD)
+            return ev_fail(err, EV_BAD, "%s", lost.text);
+        if (status != EV_OK)
             return pool_bury(p, s, lost.text, err);
-        if (!m)
+        if (!got)
             break;
-        ev_status status = hear_message(p, s, m, err);
-        json_decref(m);
+        status = hear_message(p, s, &m, err);
+        message_free(&m);
         EV_TRY(status);
         if (s->proc.pid != pid) /* it was buried, and another is in its place */
             return EV_OK;

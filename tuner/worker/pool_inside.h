@@ -33,16 +33,17 @@ struct pool {
     char *self; /* path of this binary */
     const char *self_argv[4];
     slot *slots;
-    char *task;                 /* that is to be open; NULL: none yet */
-    uint64_t serial;            /* of the openings: a worker may still be at the one before */
-    json_t *ready;              /* the answer of the first worker with all splits */
-    json_t *drawn;              /* the cases that the first to open it drew; NULL: none opened it */
-    json_t *shelf;              /* what workers made of its bases, by key */
+    char *task;      /* that is to be open; NULL: none yet */
+    uint64_t serial; /* of the openings: a worker may still be at the one before */
+    bool has_ready;
+    message ready;              /* `ready` of the first worker with all splits */
+    char *drawn;                /* the cases that the first to open it drew; NULL: none opened it */
+    json_t *shelf;              /* base store: the values that workers made, by key */
     pool_job *queue, *finished; /* in order */
     size_t jobs;
     unsigned deaths; /* in a row, without a finished job between */
     uint64_t failed;
-    double seconds[POOL_PARTS];
+    double seconds[PART_COUNT];
     double timer_seconds; /* of timers, over screened jobs that have ended */
 };
 
@@ -61,10 +62,9 @@ slot pool_slot(const pool *p, size_t index);
 
 /* pool_slots.c: processes. */
 ev_status pool_start(pool *p, slot *s, ev_error *err) EV_CHECKED;
-ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) EV_CHECKED;
+void pool_send_open(pool *p, slot *s, unsigned splits);
 void pool_send_job(slot *s, pool_job *job);
-/* Sends and gives up the reference. */
-void pool_say(slot *s, json_t *message);
+void pool_say(slot *s, const message *m);
 /* The process has ended, or is to end now: blames candidate or machine, and starts anew. */
 ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) EV_CHECKED;
 /* The idle worker said that it ends: another one takes its place, and nobody is to blame. */

@@ -2,6 +2,7 @@
 #include "tuner/worker/pool_inside.h"
 
 #include "fitness/device/device.h"
+#include "ir/ir.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -19,10 +20,10 @@
 #define MOST_LATE 2         /* deadlines missed by one job, before it is the candidate's fault */
 #define MOST_DEATHS 12      /* in a row */
 
-void pool_say(slot *s, json_t *message) {
+void pool_say(slot *s, const message *m) {
     /* Where this fails the worker is gone, which shows at the next read and says more. */
     ev_error gone;
-    ev_status status = channel_send(&s->line, message, &gone);
+    ev_status status = message_send(&s->line, m, &gone);
     (void)status;
 }
 
@@ -37,35 +38,53 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) {
     s->line.in = s->proc.out;
     s->line.out = s->proc.in;
     s->deadline = ev_clock_now() + GREETING_SECONDS;
-    pool_say(s, message_new(MESSAGE_HELLO));
+    message hello = {.kind = MESSAGE_HELLO,
+                     .hello = {PROTOCOL_VERSION, EVOKE_VERSION, ir_llvm_version()}};
+    pool_say(s, &hello);
     return EV_OK;
 }
 
 /* For the one worker that promotes while the others wait; of other machines nothing is known. */
-static json_int_t idle_cores(const pool *p) {
-    return p->options.commands ? 1 : (json_int_t)p->options.workers;
+static unsigned idle_cores(const pool *p) {
+    return p->options.commands ? 1 : p->options.workers;
 }
 
-ev_status pool_send_open(pool *p, slot *s, unsigned splits, ev_error *err) {
-    json_t *m = message_new(MESSAGE_OPEN);
-    bool ok = m && json_object_set_new(m, "task", json_string(p->task)) == 0 &&
-              json_object_set_new(m, "device", json_string(s->device)) == 0 &&
-              json_object_set_new(m, "role", json_string(worker_role_name(s->role))) == 0 &&
-              json_object_set_new(m, "splits", json_integer(splits)) == 0 &&
-              json_object_set_new(m, "jobs", json_integer(idle_cores(p))) == 0 &&
-              json_object_set_new(m, "watchdog", json_integer(WATCHDOG_SECONDS)) == 0 &&
-              json_object_set_new(m, "no_hold", json_boolean(getenv(DEVICE_NO_HOLD) != NULL)) == 0;
-    if (!ok) {
-        json_decref(m);
-        return ev_fail_memory(err, 0);
-    }
+void pool_send_open(pool *p, slot *s, unsigned splits) {
+    message open = {.kind = MESSAGE_OPEN,
+                    .open = {.task = p->task,
+                             .device = s->device,
+                             .role = s->role,
+                             .splits = splits,
+                             .jobs = idle_cores(p),
+                             .watchdog = WATCHDOG_SECONDS,
+                             .holds_never = getenv(DEVICE_NO_HOLD) != NULL}};
     s->state = SLOT_OPENING;
     s->splits = splits;
     s->at = STAGE_OPEN;
     s->deadline = ev_clock_now() + OPENING_SECONDS;
     s->serial = p->serial;
-    pool_say(s, m);
-    return EV_OK;
+    pool_say(s, &open);
+}
+
+/* Borrows from the job. */
+static message message_of(const pool_job *job) {
+    message m = {.kind = job->screened ? MESSAGE_TIME : job->kind};
+    switch (m.kind) {
+    case MESSAGE_CHILD:
+        m.child.recipe = job->recipe;
+        break;
+    case MESSAGE_TIME:
+        m.screened = (screened_message){.genome = job->genome,
+                                        .ptx = job->screening.passed.ptx,
+                                        .score = job->screening.passed.score};
+        break;
+    case MESSAGE_PROMOTE:
+        m.promote = (promote_message){.genome = job->genome, .bar = job->bar};
+        break;
+    default:
+        m.variant.genome = job->genome;
+    }
+    return m;
 }
 
 void pool_send_job(slot *s, pool_job *job) {
@@ -75,7 +94,8 @@ void pool_send_job(slot *s, pool_job *job) {
     s->at = STAGE_IDLE;
     s->began = ev_clock_now();
     s->deadline = ev_clock_now() + (pool_needs_all_splits(job) ? LONG_JOB_SECONDS : JOB_SECONDS);
-    pool_say(s, json_incref(job->message));
+    message m = message_of(job);
+    pool_say(s, &m);
 }
 
 /* ---- ends ---- */
@@ -126,7 +146,7 @@ static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
     (void)pool_leave(p, s);
     job->next = p->queue;
     p->queue = job;
-    json_decref(job->reply);
+    message_free(&job->answer);
     job->reply = NULL;
     return EV_OK;
 }

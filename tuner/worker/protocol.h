@@ -1,41 +1,39 @@
-/* Protocol: what coordinator and worker say, and the channel it goes over: one JSON object a line
- * through two file descriptors. The rows are in tuner/worker/messages.def. */
+/* Protocol: the messages between coordinator and workers as C structs, and how they travel: one
+ * JSON object a line (tuner/worker/channel.h). The messages are the rows of
+ * tuner/worker/messages.def. Their fields, with the names on the wire, stand in messages.c.
+ *
+ * Ownership: a message that is sent borrows all of its texts, genomes and lists. A message that was
+ * received borrows them from memory of its own, until message_free; genomes and values among them
+ * may be kept with json_incref. */
 #ifndef TUNER_WORKER_PROTOCOL_H
 #define TUNER_WORKER_PROTOCOL_H
 
+#include "base/arena.h"
+#include "base/hash.h"
 #include "base/status.h"
+#include "fitness/gates/fitness.h"
+#include "ir/genome.h"
+#include "tuner/search/recipe.h"
+#include "tuner/worker/channel.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define PROTOCOL_VERSION 9
+#define PROTOCOL_VERSION 10
 
-typedef enum message_kind {
-#define MESSAGE(id, name, from, meaning) MESSAGE_##id,
-#include "tuner/worker/messages.def"
-#undef MESSAGE
-    MESSAGE_COUNT
-} message_kind;
-
-const char *message_name(message_kind kind);
-/* MESSAGE_COUNT: no known "type". */
-message_kind message_kind_of(const json_t *message);
-/* {"type": NAME}; NULL: out of memory. */
-json_t *message_new(message_kind kind);
-
-/* What a worker does of an evaluation. Two processes on one GPU would be in each other's times, so
- * a GPU has one timer, and screeners keep that busy: they draw and build, put what they built
- * through gates 1 to 4 in the virtual machine, and pass on what is left. */
+/* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so a
+ * GPU has one timer. Screeners keep the timer busy: they draw and build, put the result through
+ * gates 1 to 4 in the virtual machine, and pass on the variants that are left. */
 typedef enum worker_role {
-    ROLE_WHOLE, /* all of it */
+    ROLE_WHOLE, /* draws, builds, screens and times */
     ROLE_SCREENER,
     ROLE_TIMER,
     ROLE_COUNT
 } worker_role;
 
 const char *worker_role_name(worker_role role);
-bool worker_role_find(const char *name, worker_role *out);
 
 /* The stages of an evaluation in a worker, in their order; a fault in one counts at its gate. */
 typedef enum stage {
@@ -52,24 +50,220 @@ typedef enum stage {
 } stage;
 
 const char *stage_name(stage s);
-bool stage_find(const char *name, stage *out);
 
-typedef struct channel {
-    int in, out; /* borrowed */
-    char *data;  /* what was read and not yet taken */
-    size_t length, capacity, start;
-} channel;
+/* The parts of an evaluation whose CPU time is told. */
+typedef enum worker_part {
+    PART_MUTATE,
+    PART_BUILD,
+    PART_LOAD,
+    PART_SAFE,
+    PART_ACCURATE,
+    PART_TIMED,
+    PART_PROMOTE,
+    PART_COUNT
+} worker_part;
 
-void channel_free(channel *c);
-/* Sends and gives up the reference to `message` (NULL: out of memory). EV_INFRA: the other side is
- * gone. The caller sees to it that SIGPIPE is ignored. */
-ev_status channel_send(channel *c, json_t *message, ev_error *err) EV_CHECKED;
-/* Takes the next whole line that was read; *out stays NULL if there is none. EV_INFRA: what came is
- * no message. */
-ev_status channel_next(channel *c, json_t **out, ev_error *err) EV_CHECKED;
-/* One read(2), which waits for something to come; *closed at the end of the stream. */
-ev_status channel_fill(channel *c, bool *closed, ev_error *err) EV_CHECKED;
-/* Waits for a whole message; *out stays NULL at the end of the stream. */
-ev_status channel_receive(channel *c, json_t **out, ev_error *err) EV_CHECKED;
+#define WORKER_PART_NAMES "mutate", "build", "load", "safe", "accurate", "timed", "promote"
+
+/* ---- fields ---- */
+
+typedef struct hello_message {
+    uint64_t protocol;
+    const char *evoke, *llvm; /* versions */
+} hello_message;
+
+typedef struct open_message {
+    const char *task, *device; /* path of task.json; "vm:h200" */
+    worker_role role;
+    unsigned splits;  /* to hold the baseline against: bits 1 << corpus_split */
+    unsigned jobs;    /* threads for gate 6 */
+    double watchdog;  /* CPU seconds of an evaluation */
+    bool holds_never; /* DEVICE_NO_HOLD is set where the coordinator runs */
+} open_message;
+
+typedef struct ready_start {
+    const char *name;
+    size_t sites[IR_EDIT_COUNT]; /* places of each edit in its base */
+} ready_start;
+
+typedef struct case_time {
+    const char *name;
+    double ns;
+} case_time;
+
+typedef struct ready_message {
+    char task_sha256[EV_SHA256_HEX];
+    const char *gpu_name;
+    unsigned sm;
+    bool modelled; /* times are modelled, not measured */
+    ready_start *starts;
+    size_t start_count;
+    case_time *baseline; /* the baseline's times, of the timed cases */
+    size_t baseline_count;
+    const char **drawn; /* names of the cases that were drawn from the task's own */
+    size_t drawn_count;
+} ready_message;
+
+typedef struct child_message {
+    recipe recipe; /* without lineage */
+} child_message;
+
+/* Of score, replay and check. */
+typedef struct variant_message {
+    json_t *genome;
+} variant_message;
+
+/* Of time. */
+typedef struct screened_message {
+    json_t *genome;
+    const char *ptx;
+    score score; /* the screener's */
+} screened_message;
+
+typedef struct promote_message {
+    json_t *genome;
+    fitness_bar bar;
+} promote_message;
+
+typedef struct stage_message {
+    stage stage;
+} stage_message;
+
+typedef struct drawn_message {
+    json_t *genome;
+    char sha256[EV_SHA256_HEX];
+    const char *operators; /* names of the arms that made it, commas between */
+} drawn_message;
+
+/* Of ir, sketch, sketch-ran, ptx and ran. */
+typedef struct hash_message {
+    char sha256[EV_SHA256_HEX];
+} hash_message;
+
+typedef struct want_message {
+    const char *key; /* of an entry of the base store */
+} want_message;
+
+typedef struct made_message {
+    const char *key;
+    json_t *value; /* any: bases.c and those who call it know what */
+} made_message;
+
+/* Of go and seen. */
+typedef struct nothing_message {
+    char unused;
+} nothing_message;
+
+/* The end of a job. */
+typedef struct job_end {
+    double seconds[PART_COUNT]; /* CPU time by part */
+    bool leaves;                /* the worker ends: its device is spent */
+} job_end;
+
+/* Of screened. */
+typedef struct passed_message {
+    const char *ptx;
+    score score;
+    job_end end;
+} passed_message;
+
+typedef struct code_reply {
+    char genome_sha256[EV_SHA256_HEX], ir_sha256[EV_SHA256_HEX], ptx_sha256[EV_SHA256_HEX];
+    const char *ptx, *entry;
+} code_reply;
+
+/* A timed held-out case of a check. */
+typedef struct case_check {
+    const char *name;
+    bool ok;
+    double ns;
+    double error;       /* relative L2, finite */
+    const char *reason; /* "" where it is ok */
+} case_check;
+
+typedef struct done_message {
+    bool has_score; /* child, score, time and promote, unless the child was seen */
+    score score;
+    bool has_code; /* promote, replay and check */
+    code_reply code;
+    const char *words; /* the edits, a line each; of replay, and of promote where gate 6 passed;
+                          NULL: none */
+    bool has_cases;    /* check */
+    case_check *cases;
+    size_t case_count;
+    job_end end;
+} done_message;
+
+typedef struct failed_message {
+    gate gate;
+    const char *reason;
+    job_end end;
+} failed_message;
+
+typedef struct fatal_message {
+    stage stage;
+    const char *reason;
+} fatal_message;
+
+typedef struct error_message {
+    ev_status status; /* EV_BAD or EV_INFRA */
+    const char *text;
+} error_message;
+
+/* ---- messages ---- */
+
+typedef enum message_kind {
+#define MESSAGE(id, name, fields, from, meaning) MESSAGE_##id,
+#include "tuner/worker/messages.def"
+#undef MESSAGE
+    MESSAGE_COUNT
+} message_kind;
+
+const char *message_name(message_kind kind);
+
+typedef struct message {
+    message_kind kind;
+    union {
+        hello_message hello;
+        open_message open;
+        ready_message ready;
+        child_message child;
+        variant_message variant;
+        screened_message screened;
+        promote_message promote;
+        stage_message stage;
+        drawn_message drawn;
+        hash_message hash;
+        want_message want;
+        made_message made;
+        nothing_message nothing;
+        passed_message passed;
+        done_message done;
+        failed_message failed;
+        fatal_message fatal;
+        error_message error;
+    };
+    json_t *source;  /* received: its texts and genomes are borrowed from here */
+    ev_arena *arena; /* received: its lists; NULL: it has none */
+} message;
+
+/* Gives back the memory of a received message; a zeroed one is fine. */
+void message_free(message *m);
+
+/* *out: a new reference. EV_INFRA: out of memory, or a number that JSON has no text for. */
+ev_status message_encode(const message *m, json_t **out, ev_error *err) EV_CHECKED;
+/* Takes the reference. A missing, unknown or wrong field is refused with the names of message and
+ * field: EV_BAD in `hello`, whose sender is of another version, else EV_INFRA. */
+ev_status message_decode(json_t *object, message *out, ev_error *err) EV_CHECKED;
+
+/* EV_INFRA: the other side is gone. */
+ev_status message_send(channel *c, const message *m, ev_error *err) EV_CHECKED;
+/* The next message that was read whole; *got: whether there is one. */
+ev_status message_next(channel *c, message *out, bool *got, ev_error *err) EV_CHECKED;
+/* Waits for a message; *got is false at the end of the stream. */
+ev_status message_receive(channel *c, message *out, bool *got, ev_error *err) EV_CHECKED;
+/* Writes a `fatal` message by calls that are safe in a signal handler. `reason`: printable ASCII
+ * without quote and backslash. */
+void message_write_fatal(int fd, stage at, const char *reason);
 
 #endif

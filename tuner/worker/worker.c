@@ -6,7 +6,6 @@
  * answers, says that it leaves, and ends. It owns no state that matters. */
 #include "tuner/worker/worker.h"
 
-#include "base/json.h"
 #include "base/proc.h"
 #include "tuner/worker/guard.h"
 
@@ -22,22 +21,29 @@
 
 ev_status worker_enter(worker *w, stage s, ev_error *err) {
     guard_set_stage(s);
-    json_t *message = message_new(MESSAGE_STAGE);
-    if (message)
-        (void)json_object_set_new(message, "stage", json_string(stage_name(s)));
-    return channel_send(&w->line, message, err);
+    message m = {.kind = MESSAGE_STAGE, .stage = {s}};
+    return message_send(&w->line, &m, err);
 }
 
-ev_status worker_ask(worker *w, json_t *question, message_kind other, json_t **answer,
+ev_status worker_ask(worker *w, const message *question, message_kind other, message *answer,
                      ev_error *err) {
-    EV_TRY(channel_send(&w->line, question, err));
-    EV_TRY(channel_receive(&w->line, answer, err));
-    message_kind kind = *answer ? message_kind_of(*answer) : MESSAGE_COUNT;
-    if (kind == MESSAGE_GO || kind == other)
+    message got = {.kind = MESSAGE_COUNT};
+    bool any = false;
+    EV_TRY(message_send(&w->line, question, err));
+    EV_TRY(message_receive(&w->line, &got, &any, err));
+    if (any && (got.kind == MESSAGE_GO || got.kind == other)) {
+        *answer = got;
         return EV_OK;
-    json_decref(*answer);
-    *answer = NULL;
+    }
+    message_free(&got);
     return ev_fail(err, EV_INFRA, "the coordinator left in the middle of a job");
+}
+
+void worker_send_error(worker *w, const ev_error *why) {
+    message m = {.kind = MESSAGE_ERROR, .error = {.status = why->status, .text = why->text}};
+    ev_error gone;
+    ev_status status = message_send(&w->line, &m, &gone);
+    (void)status;
 }
 
 /* ---- building ---- */
@@ -136,25 +142,21 @@ ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) {
 
 static ev_status want(void *context, const char *key, json_t **value, ev_error *err) {
     worker *w = context;
-    json_t *message = message_new(MESSAGE_WANT), *answer = NULL;
-    if (message)
-        (void)json_object_set_new(message, "key", json_string(key));
-    EV_TRY(worker_ask(w, message, MESSAGE_MADE, &answer, err));
-    *value = json_incref(json_object_get(answer, "value")); /* `go` has none */
-    json_decref(answer);
+    message question = {.kind = MESSAGE_WANT, .want = {key}}, answer = {0};
+    EV_TRY(worker_ask(w, &question, MESSAGE_MADE, &answer, err));
+    *value = answer.kind == MESSAGE_MADE ? json_incref(answer.made.value) : NULL;
+    message_free(&answer);
     return EV_OK;
 }
 
 static ev_status made(void *context, const char *key, json_t *value, ev_error *err) {
     worker *w = context;
-    json_t *message = value ? message_new(MESSAGE_MADE) : NULL;
-    if (!message) {
-        json_decref(value);
+    if (!value)
         return ev_fail_memory(err, 0);
-    }
-    (void)json_object_set_new(message, "key", json_string(key));
-    (void)json_object_set_new(message, "value", value);
-    return channel_send(&w->line, message, err);
+    message m = {.kind = MESSAGE_MADE, .made = {.key = key, .value = value}};
+    ev_status status = message_send(&w->line, &m, err);
+    json_decref(value);
+    return status;
 }
 
 /* ---- opening a task ---- */
@@ -170,120 +172,125 @@ void worker_close_task(worker *w) {
     w->t = NULL;
 }
 
-/* What the coordinator needs of each start: how many places each edit has in it. */
-static ev_status describe_starts(worker *w, json_t *ready, ev_error *err) {
-    json_t *starts = json_array();
-    for (size_t i = 0; i < w->t->start_count; i++) {
+/* The places of each edit in the base of each start. */
+static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *arena, ev_error *err) {
+    size_t count = w->t->start_count;
+    ready->starts = EV_NEW_ARRAY(arena, ready_start, count);
+    if (!ready->starts)
+        return ev_fail_memory(err, count * sizeof *ready->starts);
+    for (size_t i = 0; i < count; i++) {
         ir_genome *genome = ir_genome_new(w->t->starts[i].name);
         const ir_base *base = NULL;
-        ev_status status = genome ? bases_get(w->bases, genome, &base, err) : EV_INFRA;
+        if (!genome)
+            return ev_fail_memory(err, 0);
+        ev_status status = bases_get(w->bases, genome, &base, err);
         ir_genome_free(genome);
-        if (status != EV_OK) {
-            json_decref(starts);
-            return status;
-        }
-        size_t sites[IR_EDIT_COUNT];
-        ir_base_sites(base, sites);
-        json_t *counts = json_array();
-        for (size_t kind = 0; kind < IR_EDIT_COUNT; kind++)
-            (void)json_array_append_new(counts, json_integer((json_int_t)sites[kind]));
-        (void)json_array_append_new(
-            starts, json_pack("{s:s,s:o}", "name", w->t->starts[i].name, "sites", counts));
+        EV_TRY(status);
+        ready->starts[i].name = w->t->starts[i].name;
+        ir_base_sites(base, ready->starts[i].sites);
     }
-    return json_object_set_new(ready, "starts", starts) == 0 ? EV_OK : ev_fail_memory(err, 0);
+    ready->start_count = count;
+    return EV_OK;
 }
 
-static ev_status set_baseline(worker *w, unsigned splits, json_t *ready, ev_error *err) {
+static ev_status set_baseline(worker *w, unsigned splits, ev_error *err) {
     ir_genome *genome = ir_genome_new(w->t->starts[0].name);
     if (!genome)
         return ev_fail_memory(err, 0);
     worker_build b;
     EV_TRY(worker_build_begin(w, genome, &b, err));
-    score s = {0};
+    score ignored = {0};
     ev_status status = worker_build_all(w, &b, err);
     if (status == EV_OK)
-        status = fitness_set_baseline(w->fitness, &b.candidate, splits, &s, err);
+        status = fitness_set_baseline(w->fitness, &b.candidate, splits, &ignored, err);
     worker_build_end(&b);
-    EV_TRY(status);
-    json_t *times = json_object();
-    for (size_t i = 0; i < w->t->case_count; i++) {
-        double ns = fitness_baseline_ns(w->fitness, w->t->cases[i].name);
-        if (ns > 0)
-            (void)json_object_set_new(times, w->t->cases[i].name, json_real(ns));
-    }
-    bool ok = json_object_set_new(ready, "baseline", score_to_json(&s)) == 0;
-    ok = json_object_set_new(ready, "baseline_ns", times) == 0 && ok;
-    return ok ? EV_OK : ev_fail_memory(err, 0);
+    return status;
 }
 
-static ev_status open_all(worker *w, const json_t *message, json_t *ready, ev_error *err) {
-    fitness_options options = {.fresh = (uint32_t)ev_json_integer(message, "fresh", 0),
-                               .jobs = (uint32_t)ev_json_integer(message, "jobs", 1)};
-    w->watchdog = ev_json_number(message, "watchdog", 20);
-    if (!worker_role_find(ev_json_text(message, "role", "?"), &w->role))
-        return ev_fail(err, EV_BAD, "the coordinator named no role for the worker");
-    if (json_is_true(json_object_get(message, "no_hold"))) /* it may be on another machine */
+static ev_status describe_baseline(const worker *w, ready_message *ready, ev_arena *arena,
+                                   ev_error *err) {
+    ready->baseline = EV_NEW_ARRAY(arena, case_time, w->t->case_count);
+    if (!ready->baseline)
+        return ev_fail_memory(err, w->t->case_count * sizeof *ready->baseline);
+    for (size_t i = 0; i < w->t->case_count; i++) {
+        const char *name = w->t->cases[i].name;
+        double ns = fitness_baseline_ns(w->fitness, name);
+        if (ns > 0)
+            ready->baseline[ready->baseline_count++] = (case_time){name, ns};
+    }
+    return EV_OK;
+}
+
+static ev_status describe_drawn(const worker *w, ready_message *ready, ev_arena *arena,
+                                ev_error *err) {
+    size_t count = 0;
+    while (fitness_drawn_case(w->fitness, count))
+        count++;
+    ready->drawn = EV_NEW_ARRAY(arena, const char *, count + 1);
+    if (!ready->drawn)
+        return ev_fail_memory(err, (count + 1) * sizeof *ready->drawn);
+    for (; ready->drawn_count < count; ready->drawn_count++)
+        ready->drawn[ready->drawn_count] = fitness_drawn_case(w->fitness, ready->drawn_count)->name;
+    return EV_OK;
+}
+
+static ev_status open_all(worker *w, const open_message *m, message *ready, ev_error *err) {
+    ready_message *r = &ready->ready;
+    fitness_options options = {.jobs = m->jobs};
+    w->watchdog = m->watchdog;
+    w->role = m->role;
+    if (m->holds_never) /* the coordinator may be on another machine */
         (void)setenv(DEVICE_NO_HOLD, "1", 1);
-    EV_TRY(task_open(ev_json_text(message, "task", ""), &w->t, err));
-    EV_TRY(device_open(ev_json_text(message, "device", ""), &w->device, err));
+    EV_TRY(task_open(m->task, &w->t, err));
+    EV_TRY(device_open(m->device, &w->device, err));
     const device_properties *is = device_properties_of(w->device);
     EV_TRY(bases_new(w->t, is->sm, BASES_KEPT, &w->bases, err));
     bases_use_shelf(w->bases, &(bases_shelf){.context = w, .want = want, .made = made});
     EV_TRY(fitness_open(w->t, w->device, &options, &w->fitness, err));
-    EV_TRY(describe_starts(w, ready, err));
-    EV_TRY(set_baseline(w, (unsigned)ev_json_integer(message, "splits", 1), ready, err));
-    EV_TRY(worker_draw_cases(w, ev_json_text(message, "device", ""), ready, err));
-    bool ok = json_object_set_new(ready, "task_sha256", json_string(w->t->sha256.hex)) == 0;
-    ok = json_object_set_new(ready, "gpu_name", json_string(is->name)) == 0 && ok;
-    ok = json_object_set_new(ready, "sm", json_integer(is->sm)) == 0 && ok;
-    ok = json_object_set_new(ready, "modelled", json_boolean(is->modelled)) == 0 && ok;
-    return ok ? EV_OK : ev_fail_memory(err, 0);
+    EV_TRY(describe_starts(w, r, ready->arena, err));
+    EV_TRY(set_baseline(w, m->splits, err));
+    EV_TRY(describe_baseline(w, r, ready->arena, err));
+    EV_TRY(worker_draw_cases(w, m->device, err));
+    EV_TRY(describe_drawn(w, r, ready->arena, err));
+    memcpy(r->task_sha256, w->t->sha256.hex, sizeof r->task_sha256);
+    r->gpu_name = is->name;
+    r->sm = (unsigned)is->sm;
+    r->modelled = is->modelled;
+    return EV_OK;
 }
 
-static ev_status send_error(worker *w, const ev_error *why, ev_error *err) {
-    json_t *message = message_new(MESSAGE_ERROR);
-    if (message) {
-        (void)json_object_set_new(message, "status",
-                                  json_string(why->status == EV_BAD ? "bad" : "infra"));
-        (void)json_object_set_new(message, "text", json_string(why->text));
-    }
-    return channel_send(&w->line, message, err);
-}
-
-ev_status worker_open(worker *w, const json_t *message, ev_error *err) {
+ev_status worker_open(worker *w, const open_message *m, ev_error *err) {
     worker_close_task(w);
     EV_TRY(worker_enter(w, STAGE_OPEN, err));
-    json_t *ready = message_new(MESSAGE_READY);
-    ev_error why = {.status = EV_INFRA};
-    ev_status status = ready ? open_all(w, message, ready, &why) : EV_INFRA;
+    message ready = {.kind = MESSAGE_READY, .arena = ev_arena_new()};
+    ev_error why = {0};
+    ev_status status = ready.arena ? open_all(w, m, &ready, &why) : ev_fail_memory(&why, 0);
     guard_set_stage(STAGE_IDLE);
-    if (status == EV_OK)
-        return channel_send(&w->line, ready, err);
-    json_decref(ready);
-    worker_close_task(w);
-    why.status = status;
-    return send_error(w, &why, err);
+    if (status == EV_OK) {
+        status = message_send(&w->line, &ready, err);
+    } else {
+        worker_close_task(w);
+        worker_send_error(w, &why);
+        status = EV_OK;
+    }
+    message_free(&ready);
+    return status;
 }
 
 /* ---- the loop ---- */
 
-static json_t *hello(void) {
-    json_t *message = message_new(MESSAGE_HELLO);
-    if (message) {
-        (void)json_object_set_new(message, "protocol", json_integer(PROTOCOL_VERSION));
-        (void)json_object_set_new(message, "evoke", json_string(EVOKE_VERSION));
-        (void)json_object_set_new(message, "llvm", json_string(ir_llvm_version()));
-    }
-    return message;
+static ev_status send_hello(worker *w, ev_error *err) {
+    message m = {.kind = MESSAGE_HELLO,
+                 .hello = {PROTOCOL_VERSION, EVOKE_VERSION, ir_llvm_version()}};
+    return message_send(&w->line, &m, err);
 }
 
-static ev_status answer(worker *w, const json_t *message, ev_error *err) {
-    message_kind kind = message_kind_of(message);
-    switch (kind) {
+static ev_status answer(worker *w, const message *m, ev_error *err) {
+    switch (m->kind) {
     case MESSAGE_HELLO:
-        return channel_send(&w->line, hello(), err);
+        return send_hello(w, err);
     case MESSAGE_OPEN:
-        return worker_open(w, message, err);
+        return worker_open(w, &m->open, err);
     case MESSAGE_CHILD:
     case MESSAGE_SCORE:
     case MESSAGE_TIME:
@@ -291,22 +298,26 @@ static ev_status answer(worker *w, const json_t *message, ev_error *err) {
     case MESSAGE_REPLAY:
     case MESSAGE_CHECK:
         if (w->t)
-            return worker_job(w, kind, message, err);
-        return ev_fail(err, EV_BAD, "the coordinator sent '%s' before 'open'", message_name(kind));
+            return worker_job(w, m, err);
+        return ev_fail(err, EV_BAD, "the coordinator sent '%s' before 'open'",
+                       message_name(m->kind));
     default:
         return ev_fail(err, EV_BAD, "the coordinator sent '%s', which is none of its messages",
-                       ev_json_text(message, "type", "(no type)"));
+                       message_name(m->kind));
     }
 }
 
 static ev_status serve(worker *w, ev_error *err) {
     while (!w->leaves) {
-        json_t *message = NULL;
-        EV_TRY(channel_receive(&w->line, &message, err));
-        if (!message)
-            return EV_OK;
-        ev_status status = answer(w, message, err);
-        json_decref(message);
+        message m = {0};
+        bool got = false;
+        ev_status status = message_receive(&w->line, &m, &got, err);
+        if (status != EV_OK)
+            worker_send_error(w, err); /* before this worker ends */
+        if (status != EV_OK || !got)
+            return status;
+        status = answer(w, &m, err);
+        message_free(&m);
         EV_TRY(status);
     }
     return EV_OK;

@@ -8,18 +8,6 @@
 #include "tuner/worker/bases.h"
 #include "tuner/worker/protocol.h"
 
-/* Seconds of a job, by the first names of tune_stage_names. */
-typedef enum worker_part {
-    PART_MUTATE,
-    PART_BUILD,
-    PART_LOAD,
-    PART_SAFE,
-    PART_ACCURATE,
-    PART_TIMED,
-    PART_PROMOTE,
-    PART_COUNT
-} worker_part;
-
 typedef struct worker {
     channel line;
     worker_role role; /* in the open task */
@@ -29,22 +17,24 @@ typedef struct worker {
     bases *bases;
     double watchdog; /* CPU seconds of an evaluation */
     bool leaves;     /* the device is spent, and the coordinator was told: another worker is due */
-    double seconds[PART_COUNT];
+    double seconds[PART_COUNT]; /* since the last job ended */
 } worker;
 
 /* Says which stage begins: to the coordinator and to the guard. */
 ev_status worker_enter(worker *w, stage s, ev_error *err) EV_CHECKED;
 
-/* Sends `question`, giving up the reference, and waits: the answer is `go` or of kind `other`, the
- * caller's. */
-ev_status worker_ask(worker *w, json_t *question, message_kind other, json_t **answer,
+/* Sends `question` and waits: the answer is `go` or of kind `other`, the caller's to free. */
+ev_status worker_ask(worker *w, const message *question, message_kind other, message *answer,
                      ev_error *err) EV_CHECKED;
+/* Tells the coordinator why a message, an opening or a job cannot be served. A coordinator that is
+ * gone shows at the next message. */
+void worker_send_error(worker *w, const ev_error *why);
 
 void worker_close_task(worker *w);
 /* One message each; a failure that the coordinator should hear of has been sent already, and what
  * is returned ends the worker. */
-ev_status worker_open(worker *w, const json_t *message, ev_error *err) EV_CHECKED;
-ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) EV_CHECKED;
+ev_status worker_open(worker *w, const open_message *m, ev_error *err) EV_CHECKED;
+ev_status worker_job(worker *w, const message *m, ev_error *err) EV_CHECKED;
 
 /* `evoke worker --stdio`: serves a coordinator over stdin and stdout until stdin closes. */
 ev_status tune_worker(int in, int out, ev_error *err) EV_CHECKED;
@@ -54,9 +44,8 @@ ev_status tune_worker(int in, int out, ev_error *err) EV_CHECKED;
 ev_status worker_heat(void *context, const ir_genome *genome, const double **out,
                       ev_error *err) EV_CHECKED;
 
-/* worker_starts.c: has fitness draw its cases, and names them in `ready` as "drawn". */
-ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready,
-                            ev_error *err) EV_CHECKED;
+/* worker_starts.c: has fitness draw its cases (fitness_drawn_case). */
+ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) EV_CHECKED;
 
 /* A genome made real, stage by stage. */
 typedef struct worker_build {

@@ -1,5 +1,4 @@
 /* Worker jobs: draw, build, score, promote, replay and check one genome. */
-#include "base/json.h"
 #include "base/proc.h"
 #include "tuner/search/draw.h"
 #include "tuner/worker/guard.h"
@@ -12,19 +11,20 @@
 /* Jobs that are no single evaluation may use more CPU time than one. */
 #define LONG_JOB_FACTOR 20.0
 
-/* A candidate that fails before it can be scored; the gate that counts it. */
-typedef struct outcome {
+/* Whether a candidate failed before it could be scored, and the gate that counts it. */
+typedef struct candidate_failure {
     bool failed;
     gate at;
     ev_error why;
-} outcome;
+} candidate_failure;
 
-/* EV_BAD of a candidate becomes an outcome; what is left is a failure of the job. */
-static ev_status judge(outcome *o, gate at, ev_status status, const ev_error *why, ev_error *err) {
+/* EV_BAD is a failure of the candidate; any other failure is one of the job. */
+static ev_status judge(candidate_failure *f, gate at, ev_status status, const ev_error *why,
+                       ev_error *err) {
     if (status == EV_BAD) {
-        o->failed = true;
-        o->at = at;
-        o->why = *why;
+        f->failed = true;
+        f->at = at;
+        f->why = *why;
         return EV_OK;
     }
     if (status != EV_OK)
@@ -35,70 +35,60 @@ static ev_status judge(outcome *o, gate at, ev_status status, const ev_error *wh
 /* ---- questions: is this known? ---- */
 
 /* Sends `question` and waits; *known: the coordinator wants no more of it. */
-static ev_status ask(worker *w, json_t *question, bool *known, ev_error *err) {
-    json_t *answer = NULL;
+static ev_status ask(worker *w, const message *question, bool *known, ev_error *err) {
+    message answer = {0};
     EV_TRY(worker_ask(w, question, MESSAGE_SEEN, &answer, err));
-    *known = message_kind_of(answer) == MESSAGE_SEEN;
-    json_decref(answer);
+    *known = answer.kind == MESSAGE_SEEN;
+    message_free(&answer);
     return EV_OK;
 }
 
 static ev_status ask_drawn(worker *w, const ir_genome *genome, const char *operators, bool *known,
                            ev_error *err) {
-    json_t *m = message_new(MESSAGE_DRAWN);
+    message m = {.kind = MESSAGE_DRAWN,
+                 .drawn = {.genome = ir_genome_to_json(genome), .operators = operators}};
     ev_sha256 sha = ir_genome_sha256(genome);
-    if (m) {
-        (void)json_object_set_new(m, "genome", ir_genome_to_json(genome));
-        (void)json_object_set_new(m, "sha256", json_string(sha.hex));
-        (void)json_object_set_new(m, "operators", json_string(operators));
-    }
-    return ask(w, m, known, err);
+    memcpy(m.drawn.sha256, sha.hex, sizeof m.drawn.sha256);
+    ev_status status = m.drawn.genome ? ask(w, &m, known, err) : ev_fail_memory(err, 0);
+    json_decref(m.drawn.genome);
+    return status;
 }
 
 static ev_status ask_hash(worker *w, message_kind kind, const char *hex, bool *known,
                           ev_error *err) {
-    json_t *m = message_new(kind);
-    if (m)
-        (void)json_object_set_new(m, "sha256", json_string(hex));
-    return ask(w, m, known, err);
+    message m = {.kind = kind};
+    memcpy(m.hash.sha256, hex, sizeof m.hash.sha256);
+    return ask(w, &m, known, err);
 }
 
 /* ---- answers ---- */
 
-static void add_seconds(worker *w, json_t *message) {
-    json_t *seconds = json_array();
-    for (size_t i = 0; i < PART_COUNT; i++) {
-        (void)json_array_append_new(seconds, json_real(w->seconds[i]));
-        w->seconds[i] = 0;
-    }
-    (void)json_object_set_new(message, "seconds", seconds);
+/* The seconds count anew from here. After a fault of the candidate this process may be of no use
+ * any more: the answer comes first, and says so. */
+static job_end end_job(worker *w) {
+    job_end end = {.leaves = device_is_spent(w->device)};
+    memcpy(end.seconds, w->seconds, sizeof end.seconds);
+    memset(w->seconds, 0, sizeof w->seconds);
+    w->leaves = end.leaves;
+    return end;
 }
 
-/* After a fault of the candidate this process may be of no use any more: the answer comes first,
- * and says so. */
-static void add_leaving(worker *w, json_t *message) {
-    w->leaves = device_is_spent(w->device);
-    if (w->leaves)
-        (void)json_object_set_new(message, "leaves", json_true());
+static ev_status send_failed(worker *w, const candidate_failure *f, ev_error *err) {
+    message m = {.kind = MESSAGE_FAILED,
+                 .failed = {.gate = f->at, .reason = f->why.text, .end = end_job(w)}};
+    return message_send(&w->line, &m, err);
 }
 
-static ev_status send_failed(worker *w, const outcome *o, ev_error *err) {
-    json_t *m = message_new(MESSAGE_FAILED);
-    if (m) {
-        (void)json_object_set_new(m, "gate", json_string(gate_name(o->at)));
-        (void)json_object_set_new(m, "reason", json_string(o->why.text));
-        add_seconds(w, m);
-        add_leaving(w, m);
-    }
-    return channel_send(&w->line, m, err);
+static ev_status send_done(worker *w, message *m, ev_error *err) {
+    m->kind = MESSAGE_DONE;
+    m->done.end = end_job(w);
+    return message_send(&w->line, m, err);
 }
 
-static ev_status send_done(worker *w, json_t *m, ev_error *err) {
-    if (m) {
-        add_seconds(w, m);
-        add_leaving(w, m);
-    }
-    return channel_send(&w->line, m, err);
+/* Of a child that is known: the coordinator has its result. */
+static ev_status send_dropped(worker *w, ev_error *err) {
+    message m = {0};
+    return send_done(w, &m, err);
 }
 
 /* ---- scoring ---- */
@@ -138,49 +128,38 @@ static ev_status run_promote(worker *w, const worker_build *b, score *out, ev_er
 }
 
 static ev_status send_score(worker *w, const score *s, ev_error *err) {
-    json_t *m = message_new(MESSAGE_DONE);
-    if (m)
-        (void)json_object_set_new(m, "score", score_to_json(s));
-    return send_done(w, m, err);
+    message m = {.done = {.has_score = true, .score = *s}};
+    return send_done(w, &m, err);
 }
 
 /* A timer goes on with it. */
 static ev_status send_screened(worker *w, const worker_build *b, const score *s, ev_error *err) {
-    json_t *m = message_new(MESSAGE_SCREENED);
-    if (m) {
-        (void)json_object_set_new(m, "ptx", json_stringn(b->candidate.ptx, b->candidate.ptx_bytes));
-        (void)json_object_set_new(m, "score", score_to_json(s));
-    }
-    return send_done(w, m, err);
+    message m = {.kind = MESSAGE_SCREENED,
+                 .passed = {.ptx = b->candidate.ptx, .score = *s, .end = end_job(w)}};
+    return message_send(&w->line, &m, err);
 }
 
 /* ---- building with questions ---- */
 
-static ev_status build_stage(worker *w, worker_build *b, ir_stage at, outcome *o, ev_error *err) {
+static ev_status build_stage(worker *w, worker_build *b, ir_stage at, candidate_failure *f,
+                             ev_error *err) {
     static const stage stages[IR_STAGE_COUNT] = {STAGE_EDIT, STAGE_VERIFY, STAGE_OPTIMISE,
                                                  STAGE_EMIT};
     EV_TRY(worker_enter(w, stages[at], err));
     ev_error why = {0};
     ev_status status = worker_build_stage(w, b, at, &why);
-    return judge(o, at <= IR_STAGE_VERIFY ? GATE_VERIFY : GATE_EMIT, status, &why, err);
+    return judge(f, at <= IR_STAGE_VERIFY ? GATE_VERIFY : GATE_EMIT, status, &why, err);
 }
-
-/* What the coordinator wants of an evaluation. */
-typedef struct wish {
-    small_run reach; /* the filter's limits; 0: none */
-    /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
-     * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
-    score_sketch sketch;
-    bool times_sketch; /* at full shape as well; reach.whole: so slow there, it is not built */
-    double near_ns;    /* if it is near to that on the small cases, neither */
-} wish;
 
 /* One evaluation on its way. */
 typedef struct evaluation {
     worker *w;
-    const wish *wanted;
+    const recipe *recipe; /* its limits */
+    /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
+     * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
+    score_sketch sketch;
     worker_build build;
-    outcome outcome;
+    candidate_failure failure;
     bool known;     /* as a duplicate */
     bool ended;     /* by its sketch: `score` says how */
     bool passed_on; /* to a timer: its screening is sent */
@@ -203,30 +182,30 @@ static ev_status ask_ran(void *context, const char *likeness, bool *known, ev_er
 
 /* Whether a sketch that passed is too slow to be built: at full shape, or, not timed there, on the
  * small cases. */
-static bool gained_nothing(const score *s, const wish *wanted) {
-    double reach = wanted->reach.whole;
+static bool gained_nothing(const score *s, double due) {
     bool passed = s->stopped == GATE_NONE && !s->recalled;
-    return passed && reach > 0 && (s->whole_ns >= reach || s->whole_ns == 0);
+    return passed && due > 0 && (s->whole_ns >= due || s->whole_ns == 0);
 }
 
 /* Runs the sketch. What it does wrong, the variant does too; whether it fits on the device says
  * nothing. One that ran the small cases as a known one did is recalled. */
 static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     score s = {0};
+    const recipe *r = e->recipe;
     sketch->context = e;
     sketch->is_known = ask_sketch_ran;
-    sketch->reach_ns = e->wanted->reach.sketch;
-    sketch->first_reach_ns = e->wanted->reach.first;
-    sketch->reach_error = e->wanted->reach.error;
-    sketch->times_sketch = e->wanted->times_sketch;
-    sketch->near_ns = e->wanted->near_ns;
+    sketch->reach_ns = r->reach.sketch;
+    sketch->first_reach_ns = r->reach.first;
+    sketch->reach_error = r->reach.error;
+    sketch->times_sketch = r->estimate.times;
+    sketch->near_ns = r->estimate.near;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
     EV_TRY(run_score(e->w, sketch, &s, err));
     bool wrong = s.stopped != GATE_NONE && s.stopped != GATE_EMIT && !s.filtered;
     if (wrong)
-        s.sketch = e->wanted->sketch;
+        s.sketch = e->sketch;
     score_take_sketch(&s);
-    s.estimated = gained_nothing(&s, e->wanted);
+    s.estimated = gained_nothing(&s, r->estimate.due);
     e->ended = s.recalled || s.filtered || s.estimated || s.sketch == SKETCH_STOPPED;
     e->score = s;
     e->build.candidate.was_sketched = s.stopped == GATE_NONE;
@@ -256,23 +235,23 @@ static ev_status try_sketch(evaluation *e, ev_error *err) {
 static ev_status build_asking(evaluation *e, ir_stage at, ev_error *err) {
     worker *w = e->w;
     const ir_build *build = e->build.build;
-    EV_TRY(build_stage(w, &e->build, at, &e->outcome, err));
-    if (e->outcome.failed || at < IR_STAGE_OPTIMISE)
+    EV_TRY(build_stage(w, &e->build, at, &e->failure, err));
+    if (e->failure.failed || at < IR_STAGE_OPTIMISE)
         return EV_OK;
     if (at == IR_STAGE_EMIT)
         return ask_hash(w, MESSAGE_PTX, ir_build_ptx_sha256(build).hex, &e->known, err);
-    return e->wanted->sketch == SKETCH_NOTHING ? ask_ir(e, err) : try_sketch(e, err);
+    return e->sketch == SKETCH_NOTHING ? ask_ir(e, err) : try_sketch(e, err);
 }
 
 static ev_status climb(evaluation *e, ev_error *err) {
     for (int s = 0; s < IR_STAGE_COUNT; s++) {
         EV_TRY(build_asking(e, (ir_stage)s, err));
-        if (e->outcome.failed || e->known || e->ended)
+        if (e->failure.failed || e->known || e->ended)
             return EV_OK;
     }
     score sketch = e->score;
-    e->build.candidate.reach_ns = e->wanted->reach.built;
-    e->build.candidate.reach_error = e->wanted->reach.error;
+    e->build.candidate.reach_ns = e->recipe->reach.built;
+    e->build.candidate.reach_error = e->recipe->reach.error;
     e->build.candidate.context = e;
     e->build.candidate.is_known = ask_ran;
     e->build.candidate.screens = e->w->role == ROLE_SCREENER;
@@ -288,25 +267,29 @@ static ev_status climb(evaluation *e, ev_error *err) {
 }
 
 /* Takes the child over. */
-static ev_status evaluate(worker *w, drawn_child child, const wish *wanted, ev_error *err) {
-    evaluation e = {.w = w, .wanted = wanted, .score = {.stopped = GATE_NONE}};
+static ev_status evaluate(worker *w, drawn_child child, const recipe *r, ev_error *err) {
+    bool models = device_properties_of(w->device)->modelled;
+    evaluation e = {.w = w,
+                    .recipe = r,
+                    .sketch = models ? r->sketch : SKETCH_NOTHING,
+                    .score = {.stopped = GATE_NONE}};
     ev_error why = {0};
     ev_status status = worker_build_begin(w, child.genome, &e.build, &why);
     if (status == EV_OK)
         ir_build_take_edited(e.build.build, child.edited);
     else
         ir_edited_free(child.edited);
-    EV_TRY(judge(&e.outcome, GATE_VERIFY, status, &why, err));
-    status = e.outcome.failed ? EV_OK : climb(&e, err);
+    EV_TRY(judge(&e.failure, GATE_VERIFY, status, &why, err));
+    status = e.failure.failed ? EV_OK : climb(&e, err);
     worker_build_end(&e.build);
     EV_TRY(status);
     guard_watch(0);
     if (e.passed_on)
         return EV_OK;
-    if (e.outcome.failed)
-        return send_failed(w, &e.outcome, err);
+    if (e.failure.failed)
+        return send_failed(w, &e.failure, err);
     if (e.known)
-        return send_done(w, message_new(MESSAGE_DONE), err);
+        return send_dropped(w, err);
     return send_score(w, &e.score, err);
 }
 
@@ -318,69 +301,61 @@ static ev_status get_base(void *context, const ir_genome *genome, const ir_base 
     return bases_get(w->bases, genome, out, err);
 }
 
-static ev_status draw(worker *w, const json_t *message, drawn_child *child, ev_str *operators,
-                      outcome *o, ev_error *err) {
+static ev_status draw(worker *w, const recipe *r, drawn_child *child, ev_str *operators,
+                      candidate_failure *f, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_DRAW, err));
     double before = ev_clock_cpu();
     draw_bases from = {.context = w, .get = get_base, .heat = worker_heat};
     ev_error why = {0};
-    ev_status status = draw_child(w->t, &from, message, child, operators, &why);
+    ev_status status = draw_child(w->t, &from, r, child, operators, &why);
     w->seconds[PART_MUTATE] += ev_clock_cpu() - before;
-    return judge(o, GATE_VERIFY, status, &why, err);
+    return judge(f, GATE_VERIFY, status, &why, err);
 }
 
-static ev_status job_child(worker *w, const json_t *message, ev_error *err) {
-    const json_t *reach = json_object_get(message, "reach");
-    const json_t *sketched = json_object_get(message, "sketched");
-    wish wanted = {.reach = {.sketch = json_number_value(json_array_get(reach, 0)),
-                             .built = json_number_value(json_array_get(reach, 1)),
-                             .error = json_number_value(json_array_get(reach, 2)),
-                             .first = json_number_value(json_array_get(reach, 3)),
-                             .whole = json_number_value(json_array_get(sketched, 1))},
-                   .times_sketch = sketched != NULL,
-                   .near_ns = json_number_value(json_array_get(sketched, 0)),
-                   .sketch = device_properties_of(w->device)->modelled
-                                 ? (score_sketch)ev_json_integer(message, "sketch", 0)
-                                 : SKETCH_NOTHING};
+static ev_status job_child(worker *w, const recipe *r, ev_error *err) {
     drawn_child child = {0};
     ev_str operators = EV_STR_EMPTY;
-    outcome o = {0};
+    candidate_failure f = {0};
     bool known = false;
-    ev_status status = draw(w, message, &child, &operators, &o, err);
+    ev_status status = draw(w, r, &child, &operators, &f, err);
     if (status == EV_OK && child.genome)
         status = ask_drawn(w, child.genome, ev_str_text(&operators), &known, err);
     ev_str_free(&operators);
     if (status == EV_OK && child.genome && !known)
-        return evaluate(w, child, &wanted, err);
+        return evaluate(w, child, r, err);
     drawn_child_free(&child);
     EV_TRY(status);
     guard_watch(0);
-    return o.failed ? send_failed(w, &o, err) : send_done(w, message_new(MESSAGE_DONE), err);
+    return f.failed ? send_failed(w, &f, err) : send_dropped(w, err);
 }
 
-/* Runs and times what a screener passed, as it built it. Takes `genome` over. */
-static ev_status job_time(worker *w, const json_t *message, ir_genome *genome, ev_error *err) {
-    worker_build b = {0};
-    EV_TRY(worker_build_screened(w, genome, ev_json_text(message, "ptx", ""), &b, err));
-    score *s = calloc(2, sizeof *s), *screening = s ? s + 1 : NULL;
-    ev_status status = s ? EV_OK : ev_fail_memory(err, 2 * sizeof *s);
-    if (status == EV_OK)
-        status = score_from_json(json_object_get(message, "score"), screening, err);
-    if (status == EV_OK)
-        status = worker_enter(w, STAGE_SCORE, err);
-    if (status == EV_OK)
-        status = run_whole(w, &b, s, err);
-    worker_build_end(&b);
-    if (status == EV_OK) {
-        score_add_screening(s, screening);
-        status = send_score(w, s, err);
-    }
-    free(s);
-    return status;
+static ev_status job_score(worker *w, const json_t *json, ev_error *err) {
+    static const recipe without_limits;
+    ir_genome *genome = NULL;
+    EV_TRY(ir_genome_from_json(json, &genome, err));
+    return evaluate(w, (drawn_child){.genome = genome}, &without_limits, err);
 }
+
+/* Runs and times what a screener passed, as it built it. */
+static ev_status job_time(worker *w, const screened_message *m, ev_error *err) {
+    worker_build b = {0};
+    ir_genome *genome = NULL;
+    score s = {0};
+    EV_TRY(ir_genome_from_json(m->genome, &genome, err));
+    EV_TRY(worker_build_screened(w, genome, m->ptx, &b, err));
+    ev_status status = worker_enter(w, STAGE_SCORE, err);
+    if (status == EV_OK)
+        status = run_whole(w, &b, &s, err);
+    worker_build_end(&b);
+    EV_TRY(status);
+    score_add_screening(&s, &m->score);
+    return send_score(w, &s, err);
+}
+
+/* ---- jobs after the search: promote, replay and check ---- */
 
 /* Each edit in words, a line each. */
-static void add_words(const worker_build *b, json_t *m) {
+static ev_status add_words(const worker_build *b, message *m, ev_error *err) {
     ev_str words = EV_STR_EMPTY;
     for (size_t i = 0; i < ir_genome_edit_count(b->genome); i++) {
         ev_error why = {0};
@@ -389,126 +364,128 @@ static void add_words(const worker_build *b, json_t *m) {
         if (words.length > 0 && words.data[words.length - 1] != '\n')
             ev_str_char(&words, '\n');
     }
-    (void)json_object_set_new(m, "words", json_string(ev_str_text(&words)));
+    m->done.words = ev_arena_strdup(m->arena, ev_str_text(&words));
     ev_str_free(&words);
+    return m->done.words ? EV_OK : ev_fail_memory(err, 0);
 }
 
-static void add_code(const worker_build *b, json_t *m) {
+static ev_status add_code(const worker_build *b, message *m, ev_error *err) {
     ev_sha256 genome = ir_genome_sha256(b->genome), ptx = ir_build_ptx_sha256(b->build);
     ev_sha256 ir = ir_build_ir_sha256(b->build);
-    (void)json_object_set_new(m, "ptx", json_stringn(b->candidate.ptx, b->candidate.ptx_bytes));
-    (void)json_object_set_new(m, "ptx_sha256", json_string(ptx.hex));
-    (void)json_object_set_new(m, "ir_sha256", json_string(ir.hex));
-    (void)json_object_set_new(m, "genome_sha256", json_string(genome.hex));
-    (void)json_object_set_new(m, "entry", json_string(launch_plan_entry(b->candidate.plan)));
+    code_reply *code = &m->done.code;
+    memcpy(code->genome_sha256, genome.hex, sizeof code->genome_sha256);
+    memcpy(code->ir_sha256, ir.hex, sizeof code->ir_sha256);
+    memcpy(code->ptx_sha256, ptx.hex, sizeof code->ptx_sha256);
+    code->entry = launch_plan_entry(b->candidate.plan);
+    code->ptx = ev_arena_strndup(m->arena, b->candidate.ptx, b->candidate.ptx_bytes);
+    m->done.has_code = true;
+    return code->ptx ? EV_OK : ev_fail_memory(err, b->candidate.ptx_bytes);
 }
 
-static ev_status promote(worker *w, const worker_build *b, json_t *m, ev_error *err) {
-    score s = {0};
+static ev_status promote(worker *w, const worker_build *b, message *m, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
-    EV_TRY(run_promote(w, b, &s, err));
-    if (s.stopped == GATE_NONE)
-        add_words(b, m);
-    return json_object_set_new(m, "score", score_to_json(&s)) == 0 ? EV_OK : ev_fail_memory(err, 0);
+    m->done.has_score = true;
+    EV_TRY(run_promote(w, b, &m->done.score, err));
+    return m->done.score.stopped == GATE_NONE ? add_words(b, m, err) : EV_OK;
+}
+
+/* One held-out case. */
+static ev_status check_case(worker *w, const worker_build *b, const task_case *at, message *m,
+                            ev_error *err) {
+    fitness_verdict v = {0};
+    EV_TRY(fitness_check(w->fitness, &b->candidate, at, &v, err));
+    char *reason = ev_arena_strdup(m->arena, v.reason);
+    if (!reason)
+        return ev_fail_memory(err, 0);
+    m->done.cases[m->done.case_count++] =
+        (case_check){.name = at->name,
+                     .ok = v.ok,
+                     .ns = v.ns,
+                     .error = v.error < 1e300 ? v.error : 1e300, /* JSON has no infinity */
+                     .reason = reason};
+    return EV_OK;
 }
 
 /* The held-out cases that are for time. */
-static ev_status check(worker *w, const worker_build *b, json_t *m, ev_error *err) {
+static ev_status check(worker *w, const worker_build *b, message *m, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
-    json_t *list = json_array();
-    (void)json_object_set_new(m, "cases", list);
+    m->done.has_cases = true;
+    m->done.cases = EV_NEW_ARRAY(m->arena, case_check, w->t->case_count);
+    if (!m->done.cases)
+        return ev_fail_memory(err, w->t->case_count * sizeof *m->done.cases);
     for (size_t i = 0; i < w->t->case_count; i++) {
         const task_case *at = &w->t->cases[i];
-        if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
-            continue;
-        fitness_verdict v = {0};
-        EV_TRY(fitness_check(w->fitness, &b->candidate, at, &v, err));
-        double error = v.error < 1e300 ? v.error : 1e300; /* JSON has no infinity */
-        json_t *row = json_pack("{s:s,s:b,s:f,s:f,s:s}", "name", at->name, "ok", v.ok, "ns", v.ns,
-                                "error", error, "reason", v.reason);
-        if (json_array_append_new(list, row) != 0)
-            return ev_fail_memory(err, 0);
+        if (at->split == CORPUS_HELD_OUT && at->use == TASK_TIME)
+            EV_TRY(check_case(w, b, at, m, err));
     }
     return EV_OK;
 }
 
-static ev_status build_for_job(worker *w, worker_build *b, outcome *o, ev_error *err) {
-    for (int s = 0; s < IR_STAGE_COUNT && !o->failed; s++)
-        EV_TRY(build_stage(w, b, (ir_stage)s, o, err));
+static ev_status build_for_job(worker *w, worker_build *b, candidate_failure *f, ev_error *err) {
+    for (int s = 0; s < IR_STAGE_COUNT && !f->failed; s++)
+        EV_TRY(build_stage(w, b, (ir_stage)s, f, err));
     return EV_OK;
 }
 
-static fitness_bar bar_of(const json_t *message) {
-    const json_t *bar = json_object_get(message, "bar");
-    return (fitness_bar){.ns = ev_json_number(bar, "ns", 0),
-                         .baseline_ns = ev_json_number(bar, "baseline_ns", 0),
-                         .is_last = json_is_true(json_object_get(bar, "is_last"))};
-}
-
-static ev_status after_search(worker *w, message_kind kind, worker_build *b, outcome *o, json_t *m,
-                              ev_error *err) {
-    EV_TRY(build_for_job(w, b, o, err));
-    if (o->failed)
+static ev_status look_at_build(worker *w, message_kind kind, worker_build *b, candidate_failure *f,
+                               message *m, ev_error *err) {
+    EV_TRY(build_for_job(w, b, f, err));
+    if (f->failed)
         return EV_OK;
-    add_code(b, m);
+    EV_TRY(add_code(b, m, err));
     if (kind == MESSAGE_PROMOTE)
         return promote(w, b, m, err);
     if (kind == MESSAGE_CHECK)
         return check(w, b, m, err);
-    add_words(b, m);
-    return EV_OK;
+    return add_words(b, m, err);
 }
 
-/* Promote, replay and check: build whole, then look. Takes `genome` over. */
-static ev_status job_after_search(worker *w, message_kind kind, const json_t *message,
-                                  ir_genome *genome, ev_error *err) {
-    worker_build b = {0};
-    outcome o = {0};
-    ev_error why = {0};
-    ev_status status = worker_build_begin(w, genome, &b, &why);
-    EV_TRY(judge(&o, GATE_VERIFY, status, &why, err));
-    json_t *m = message_new(MESSAGE_DONE);
-    status = m ? EV_OK : ev_fail_memory(err, 0);
-    b.candidate.bar = bar_of(message);
-    if (status == EV_OK && !o.failed)
-        status = after_search(w, kind, &b, &o, m, err);
-    worker_build_end(&b);
-    guard_watch(0);
-    if (status == EV_OK && !o.failed)
-        return send_done(w, m, err);
-    json_decref(m);
-    EV_TRY(status);
-    return send_failed(w, &o, err);
-}
-
-static ev_status do_job(worker *w, message_kind kind, const json_t *message, ev_error *err) {
-    bool long_job = kind == MESSAGE_PROMOTE || kind == MESSAGE_CHECK;
-    guard_watch(w->watchdog * (long_job ? LONG_JOB_FACTOR : 1));
-    if (kind == MESSAGE_CHILD)
-        return job_child(w, message, err);
+/* Builds the whole variant, then looks at the build. `bar` NULL: of no promotion. */
+static ev_status job_after_search(worker *w, message_kind kind, const json_t *json,
+                                  const fitness_bar *bar, ev_error *err) {
     ir_genome *genome = NULL;
-    EV_TRY(ir_genome_from_json(json_object_get(message, "genome"), &genome, err));
-    if (kind == MESSAGE_TIME)
-        return job_time(w, message, genome, err);
-    if (kind == MESSAGE_SCORE)
-        return evaluate(w, (drawn_child){.genome = genome}, &(wish){0}, err);
-    return job_after_search(w, kind, message, genome, err);
+    worker_build b = {0};
+    candidate_failure f = {0};
+    ev_error why = {0};
+    EV_TRY(ir_genome_from_json(json, &genome, err));
+    ev_status status = worker_build_begin(w, genome, &b, &why);
+    EV_TRY(judge(&f, GATE_VERIFY, status, &why, err));
+    if (bar)
+        b.candidate.bar = *bar;
+    message m = {.kind = MESSAGE_DONE, .arena = ev_arena_new()};
+    status = m.arena ? EV_OK : ev_fail_memory(err, 0);
+    if (status == EV_OK && !f.failed)
+        status = look_at_build(w, kind, &b, &f, &m, err);
+    guard_watch(0);
+    if (status == EV_OK)
+        status = f.failed ? send_failed(w, &f, err) : send_done(w, &m, err);
+    worker_build_end(&b);
+    message_free(&m);
+    return status;
 }
 
-ev_status worker_job(worker *w, message_kind kind, const json_t *message, ev_error *err) {
-    ev_status status = do_job(w, kind, message, err);
+static ev_status do_job(worker *w, const message *m, ev_error *err) {
+    bool long_job = m->kind == MESSAGE_PROMOTE || m->kind == MESSAGE_CHECK;
+    guard_watch(w->watchdog * (long_job ? LONG_JOB_FACTOR : 1));
+    switch (m->kind) {
+    case MESSAGE_CHILD:
+        return job_child(w, &m->child.recipe, err);
+    case MESSAGE_SCORE:
+        return job_score(w, m->variant.genome, err);
+    case MESSAGE_TIME:
+        return job_time(w, &m->screened, err);
+    case MESSAGE_PROMOTE:
+        return job_after_search(w, m->kind, m->promote.genome, &m->promote.bar, err);
+    default:
+        return job_after_search(w, m->kind, m->variant.genome, NULL, err);
+    }
+}
+
+ev_status worker_job(worker *w, const message *m, ev_error *err) {
+    ev_status status = do_job(w, m, err);
     guard_watch(0);
     guard_set_stage(STAGE_IDLE);
-    if (status == EV_OK)
-        return EV_OK;
-    /* The machine failed: the coordinator shall know why before this worker ends. */
-    json_t *m = message_new(MESSAGE_ERROR);
-    if (m) {
-        (void)json_object_set_new(m, "status", json_string(status == EV_BAD ? "bad" : "infra"));
-        (void)json_object_set_new(m, "text", json_string(err->text));
-    }
-    ev_error lost;
-    if (channel_send(&w->line, m, &lost) != EV_OK)
-        return status;
+    if (status != EV_OK)
+        worker_send_error(w, err); /* before this worker ends */
     return status;
 }

@@ -58,17 +58,7 @@ static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error
 
 /* ---- drawn cases ---- */
 
-static ev_status add_names(const worker *w, json_t *ready, ev_error *err) {
-    json_t *names = json_array();
-    const task_case *at = NULL;
-    bool ok = names != NULL;
-    for (size_t i = 0; ok && (at = fitness_drawn_case(w->fitness, i)) != NULL; i++)
-        ok = json_array_append_new(names, json_string(at->name)) == 0;
-    ok = json_object_set_new(ready, "drawn", names) == 0 && ok;
-    return ok ? EV_OK : ev_fail_memory(err, 0);
-}
-
-ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready, ev_error *err) {
+ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
     size_t count = 0;
     ev_str *ptx = calloc(w->t->start_count, sizeof *ptx);
     candidate *starts = calloc(w->t->start_count, sizeof *starts);
@@ -87,8 +77,6 @@ ev_status worker_draw_cases(worker *w, const char *device_id, json_t *ready, ev_
         status = fitness_draw_cases(w->fitness, device_id, starts, count, err);
     for (size_t i = 0; status == EV_OK && i < count; i++)
         status = fitness_add_reference(w->fitness, &starts[i], err);
-    if (status == EV_OK)
-        status = add_names(w, ready, err);
     for (size_t i = 0; ptx && i < w->t->start_count; i++)
         ev_str_free(&ptx[i]);
     free(ptx);

@@ -226,7 +226,7 @@ static void test_crossover_keeps_a_pipeline(void **state) {
     assert_int_equal(count_without(genome_of("ABC", 0), genome_of("DEF", 0)), 64);
 }
 
-/* The coordinator's own crossover, and what its message says of it. */
+/* The coordinator's own crossover, and what its recipe says of it. */
 static void test_crossed_before_it_is_sent(void **state) {
     (void)state;
     json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0), *bad = json_pack("{}");
@@ -236,20 +236,20 @@ static void test_crossed_before_it_is_sent(void **state) {
     assert_true(json_equal(child, again) && !json_equal(child, other)); /* the stream goes on */
     assert_true(!json_equal(child, a) && !json_equal(child, b));
     assert_null(draw_crossed(a, bad, NULL, &rng));
-    json_t *message = json_pack("{s:[O],s:b,s:[],s:[i,i,i,i]}", "parents", child, "crossed", 1,
-                                "steps", "stream", 1, 0, 0, 1);
+    const recipe r = {
+        .parents = {child}, .parent_count = 1, .crossed = true, .stream = {.seed = 1, .child = 1}};
     draw_bases bases = {0};
     drawn_child out = {0};
     ev_str operators = EV_STR_EMPTY;
     ev_error err;
-    assert_int_equal(draw_child(NULL, &bases, message, &out, &operators, &err), EV_OK);
+    assert_int_equal(draw_child(NULL, &bases, &r, &out, &operators, &err), EV_OK);
     assert_string_equal(ev_str_text(&operators), "crossover");
     json_t *got = ir_genome_to_json(out.genome);
     assert_true(json_equal(got, child));
     assert_null(out.edited);
     drawn_child_free(&out);
     ev_str_free(&operators);
-    json_t *all[] = {a, b, bad, child, again, other, message, got};
+    json_t *all[] = {a, b, bad, child, again, other, got};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         json_decref(all[i]);
 }

@@ -31,12 +31,11 @@ static scripted begin_scripted(const task_start *of, search_start *start) {
     return x;
 }
 
-static search_recipe draw_next(scripted *x) {
-    search_recipe recipe;
-    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
-    x->reach = json_number_value(json_array_get(json_object_get(recipe.message, "reach"), 1));
-    json_decref(recipe.message);
-    return recipe;
+static void draw_next(scripted *x) {
+    recipe r;
+    assert_int_equal(search_draw(x->s, false, &r, NULL), EV_OK);
+    x->reach = r.reach.built;
+    recipe_free(&r);
 }
 
 static search_verdict commit(scripted *x, const char *hash, gate stopped, double ns, double small,
@@ -71,7 +70,7 @@ static void test_filter_blacklists_nothing(void **state) {
         char hash[24];
         snprintf(hash, sizeof hash, "code %d", i);
         name_genome(&x, i);
-        (void)draw_next(&x);
+        draw_next(&x);
         bool opens = i < 2; /* the start, and with the light pipeline */
         assert_true(!opens || x.reach == 0);
         bool slow = !opens && i % 2 == 0, stops = slow && x.reach > 0 && x.reach < 150;
@@ -109,7 +108,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
     for (int i = 0; i < 3 || x.reach == 0;
          i++) { /* the openings, and children till one is no probe */
         name_genome(&x, i);
-        (void)draw_next(&x);
+        draw_next(&x);
         first = search_committed(x.s);
         bool stops = i >= 2 && x.reach > 0;
         assert_false(is_over(&x, &same_as));
@@ -118,7 +117,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         assert_int_equal(v.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
     }
     for (;; again++) {
-        (void)draw_next(&x);
+        draw_next(&x);
         if (x.reach == 0)
             break;
         assert_true(is_over(&x, &same_as) && same_as == first);
@@ -130,14 +129,14 @@ static void test_filtered_again_is_a_duplicate(void **state) {
     assert_false(is_over(&x, &same_as));
     search_verdict v = commit(&x, "", GATE_NONE, 900, 150, false);
     assert_true(v.origin == SEARCH_TIMED && v.audits.filter == AUDIT_REFUTED && v.is_best);
-    (void)draw_next(&x); /* from now on it is known as what it is */
+    draw_next(&x); /* from now on it is known as what it is */
     assert_true(is_over(&x, &same_as) && same_as > first);
     assert_true(again > 0);
     commit(&x, "", GATE_NONE, 900, 150, false);
     name_genome(&x, 1000);
     unsigned reached = 0, missed = 0;
     for (bool was = false; missed < 1 || reached < 1; was = true) {
-        (void)draw_next(&x);
+        draw_next(&x);
         bool out = x.reach > 0 && x.reach < 140;
         assert_int_equal(is_over(&x, &same_as), was && out);
         v = commit(&x, "", GATE_TIMED, 0, 140, true);
@@ -156,7 +155,7 @@ static search_verdict commit_run(scripted *x, int i, const char *ran, gate stopp
     char code[24];
     snprintf(code, sizeof code, "code %d", i);
     name_genome(x, i);
-    (void)draw_next(x);
+    draw_next(x);
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .hashes = {[SEARCH_BY_IR] = code,
@@ -207,13 +206,12 @@ static void test_what_runs_alike_is_recalled(void **state) {
 /* What the next child's worker may leave unbuilt: so slow a sketch; 0: nothing. `near`: of the
  * small cases; what is near to that need not be timed, either. */
 static double draw_limits(scripted *x, double *near) {
-    search_recipe recipe;
-    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
-    const json_t *limits = json_object_get(recipe.message, "sketched");
-    assert_int_equal(json_array_size(limits), 2);
-    *near = json_number_value(json_array_get(limits, 0));
-    double due = json_number_value(json_array_get(limits, 1));
-    json_decref(recipe.message);
+    recipe r;
+    assert_int_equal(search_draw(x->s, false, &r, NULL), EV_OK);
+    assert_true(r.estimate.times);
+    *near = r.estimate.near;
+    double due = r.estimate.due;
+    recipe_free(&r);
     return due;
 }
 
@@ -372,7 +370,7 @@ static void test_origins_of_scores(void **state) {
 
 static search_verdict commit_overruled(scripted *x, int i, gate stopped, search_origin origin) {
     name_genome(x, i);
-    (void)draw_next(x);
+    draw_next(x);
     search_result r = {.genome = x->genome,
                        .operators = "delete",
                        .origin = origin,
@@ -411,7 +409,7 @@ static void test_what_is_dropped_has_to_be_known(void **state) {
         search_start start;
         scripted x = begin_scripted(&textbook, &start);
         name_genome(&x, 0);
-        (void)draw_next(&x);
+        draw_next(&x);
         search_result r = {
             .genome = x.genome, .operators = "", .origin = origins[i], .stopped = GATE_NONE};
         search_verdict v;
@@ -436,16 +434,16 @@ static void test_no_crossover_is_known(void **state) {
     scripted x = begin_scripted(&textbook, &start);
     unsigned crossed = 0;
     for (int i = 0; i < 150; i++) {
-        search_recipe recipe;
-        assert_int_equal(search_draw(x.s, false, &recipe, NULL), EV_OK);
-        json_t *child = json_array_get(json_object_get(recipe.message, "parents"), 0);
-        bool is_crossed = json_is_true(json_object_get(recipe.message, "crossed"));
+        recipe r;
+        assert_int_equal(search_draw(x.s, false, &r, NULL), EV_OK);
+        json_t *child = r.parents[0];
+        bool is_crossed = r.crossed;
         uint64_t same_as = 0;
         assert_true(!is_crossed || !search_knows(x.s, child, SEARCH_BY_GENOME, "", &same_as));
         crossed += is_crossed;
         json_decref(x.genome);
         x.genome = is_crossed ? json_incref(child) : one_of_six(i);
-        json_decref(recipe.message);
+        recipe_free(&r);
         char hash[24];
         snprintf(hash, sizeof hash, "code %d", is_crossed ? i : 1000 + i % 6);
         (void)commit(&x, hash, GATE_NONE, 1000 + i % 37, 100, false);

@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -39,25 +38,25 @@ static void note(tabu_list *s, int count, int at, int n, bool worked) {
     json_decref(genome);
 }
 
-static bool lists(const json_t *marks, int at) {
-    size_t i = 0;
-    const json_t *mark = NULL;
-    json_array_foreach(marks, i, mark) {
-        if (strtoull(json_string_value(mark), NULL, 16) == mark_of(at))
+static bool lists(const uint64_t *marks, unsigned count, int at) {
+    for (unsigned i = 0; i < count; i++) {
+        if (marks[i] == mark_of(at))
             return true;
     }
     return false;
 }
 
-/* Those of a parent with macro N = n. */
-static json_t *marks_for(const tabu_list *s, int n, ir_edit_kind kind) {
+static uint64_t marks[TABU_MOST];
+
+/* How many there are of a parent with macro N = n; they are in `marks`. */
+static unsigned marks_for(const tabu_list *s, int n, ir_edit_kind kind) {
     bool kinds[IR_EDIT_COUNT] = {false};
+    unsigned count = 0;
     kinds[kind] = true;
     json_t *parent = genome_of(2, 7, n);
-    json_t *marks = tabu_list_of(s, parent, kinds);
-    assert_non_null(marks);
+    assert_true(tabu_list_of(s, parent, kinds, marks, &count));
     json_decref(parent);
-    return marks;
+    return count;
 }
 
 static void test_what_is_told(void **state) {
@@ -70,17 +69,11 @@ static void test_what_is_told(void **state) {
     note(&s, 1, 9, 2, false); /* of another base */
     note(&s, 1, 4, 0, false);
     note(&s, 2, 4, 0, true); /* works after all */
-    json_t *marks = marks_for(&s, 0, IR_EDIT_DELETE);
-    assert_int_equal(json_array_size(marks), 2);
-    assert_true(lists(marks, 5) && lists(marks, 6));
-    json_decref(marks);
-    marks = marks_for(&s, 2, IR_EDIT_DELETE);
-    assert_int_equal(json_array_size(marks), 1);
-    assert_true(lists(marks, 9));
-    json_decref(marks);
-    marks = marks_for(&s, 0, IR_EDIT_MOVE);
-    assert_int_equal(json_array_size(marks), 0);
-    json_decref(marks);
+    assert_int_equal(marks_for(&s, 0, IR_EDIT_DELETE), 2);
+    assert_true(lists(marks, 2, 5) && lists(marks, 2, 6));
+    assert_int_equal(marks_for(&s, 2, IR_EDIT_DELETE), 1);
+    assert_true(lists(marks, 1, 9));
+    assert_int_equal(marks_for(&s, 0, IR_EDIT_MOVE), 0);
     tabu_free(&s);
 }
 
@@ -89,10 +82,9 @@ static void test_the_newest_are_told(void **state) {
     tabu_list s = {0};
     for (int at = 0; at < TABU_MOST + 20; at++)
         note(&s, 1, at, 0, false);
-    json_t *marks = marks_for(&s, 0, IR_EDIT_DELETE);
-    assert_int_equal(json_array_size(marks), TABU_MOST);
-    assert_true(lists(marks, TABU_MOST + 19) && lists(marks, 20) && !lists(marks, 19));
-    json_decref(marks);
+    assert_int_equal(marks_for(&s, 0, IR_EDIT_DELETE), TABU_MOST);
+    assert_true(lists(marks, TABU_MOST, TABU_MOST + 19) && lists(marks, TABU_MOST, 20));
+    assert_false(lists(marks, TABU_MOST, 19));
     tabu_free(&s);
 }
 
@@ -117,12 +109,10 @@ typedef struct scripted {
     unsigned asked, told; /* messages that may draw a deletion; those that list the tabu one */
 } scripted;
 
-static bool may_delete(const json_t *message) {
-    size_t i = 0, k = 0;
-    const json_t *step = NULL, *arm = NULL;
-    json_array_foreach(json_object_get(message, "steps"), i, step) {
-        json_array_foreach(step, k, arm) {
-            if (strcmp(json_string_value(arm), "delete") == 0)
+static bool may_delete(const recipe *r) {
+    for (unsigned i = 0; i < r->step_count; i++) {
+        for (unsigned k = 0; k < r->steps[i].count; k++) {
+            if (r->steps[i].arms[k] == IR_EDIT_DELETE)
                 return true;
         }
     }
@@ -130,24 +120,23 @@ static bool may_delete(const json_t *message) {
 }
 
 static void one_child(scripted *x, int number, gate stopped) {
-    search_recipe recipe;
-    assert_int_equal(search_draw(x->s, false, &recipe, NULL), EV_OK);
-    const json_t *parents = json_object_get(recipe.message, "parents");
-    size_t edits = json_array_size(json_object_get(json_array_get(parents, 0), "edits"));
-    bool asks = may_delete(recipe.message);
+    recipe r;
+    assert_int_equal(search_draw(x->s, false, &r, NULL), EV_OK);
+    size_t edits = genome_edit_count(r.parents[0]);
+    bool asks = may_delete(&r);
     x->asked += asks;
-    x->told += asks && lists(json_object_get(recipe.message, "spent"), 5);
-    json_decref(recipe.message);
+    x->told += asks && lists(r.tabu, r.tabu_count, 5);
+    recipe_free(&r);
     char hash[24];
     snprintf(hash, sizeof hash, "code %d", number);
     json_t *genome = genome_of((int)edits + 1, 5, 0);
-    search_result r = {.genome = genome,
-                       .operators = "delete",
-                       .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
-                       .stopped = number == 0 ? GATE_NONE : stopped,
-                       .ns = 1000};
+    search_result result = {.genome = genome,
+                            .operators = "delete",
+                            .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
+                            .stopped = number == 0 ? GATE_NONE : stopped,
+                            .ns = 1000};
     search_verdict v;
-    assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
+    assert_int_equal(search_commit(x->s, &result, &v, NULL), EV_OK);
     json_decref(genome);
 }
 

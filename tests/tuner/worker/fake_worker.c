@@ -29,33 +29,40 @@ static void must(ev_status status, const ev_error *err) {
     _exit(3);
 }
 
-static void say(fake *f, json_t *message) {
+static void say(fake *f, const message *m) {
     ev_error err;
-    must(channel_send(&f->line, message, &err), &err);
+    must(message_send(&f->line, m, &err), &err);
 }
 
-static json_t *hear(fake *f) {
+/* False: the coordinator is gone. */
+static bool hear(fake *f, message *out) {
     ev_error err;
-    json_t *message = NULL;
-    must(channel_receive(&f->line, &message, &err), &err);
-    return message;
+    bool got = false;
+    must(message_receive(&f->line, out, &got, &err), &err);
+    return got;
 }
 
-static bool ask(fake *f, json_t *question) {
+static bool ask(fake *f, const message *question) {
+    message answer = {0};
     say(f, question);
-    json_t *answer = hear(f);
-    if (!answer)
+    if (!hear(f, &answer))
         _exit(0);
-    bool go = message_kind_of(answer) == MESSAGE_GO;
-    json_decref(answer);
+    bool go = answer.kind == MESSAGE_GO;
+    message_free(&answer);
     return go;
 }
 
+static bool ask_hash(fake *f, message_kind kind, const char sha256[EV_SHA256_HEX]) {
+    message m = {.kind = kind};
+    memcpy(m.hash.sha256, sha256, sizeof m.hash.sha256);
+    return ask(f, &m);
+}
+
 /* Whether the environment asks for `kind` at this child, for the first time. */
-static bool has_fault(const char *kind, json_int_t child) {
+static bool has_fault(const char *kind, uint64_t child) {
     const char *fault = getenv("EVOKE_FAULT"), *marker = getenv("EVOKE_FAULT_MARKER");
     char want[64];
-    (void)snprintf(want, sizeof want, "%s:%lld", kind, (long long)child);
+    (void)snprintf(want, sizeof want, "%s:%llu", kind, (unsigned long long)child);
     if (!fault || !marker || strcmp(fault, want) != 0)
         return false;
     int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY, 0600);
@@ -92,47 +99,36 @@ static double time_of(const fake *f, const json_t *genome) {
     return ns + 2 * (double)json_object_size(json_object_get(genome, "macros"));
 }
 
-static json_t *draw(const json_t *message, json_int_t child) {
-    json_t *parents = json_object_get(message, "parents");
-    json_t *genome = json_deep_copy(json_array_get(parents, 0));
+static json_t *draw(const recipe *r) {
+    json_t *genome = json_deep_copy(r->parents[0]);
     json_t *edits = json_object_get(genome, "edits");
     size_t at = 0;
     json_t *edit = NULL;
-    json_array_foreach(json_object_get(json_array_get(parents, 1), "edits"), at, edit)(void)
+    json_array_foreach(json_object_get(r->parents[1], "edits"), at, edit)(void)
         json_array_append(edits, edit);
-    size_t steps = json_array_size(json_object_get(message, "steps"));
-    ev_pcg rng = ev_pcg_child(
-        (uint64_t)json_integer_value(json_array_get(json_object_get(message, "stream"), 0)), 1, 2,
-        (uint32_t)child);
-    for (size_t i = 0; i < steps; i++)
+    ev_pcg rng = ev_pcg_child(r->stream.seed, 1, 2, (uint32_t)r->stream.child);
+    for (unsigned i = 0; i < r->step_count; i++)
         (void)json_array_append_new(
             edits, json_pack("{s:s,s:o}", "kind", "copy", "at",
                              json_sprintf("i%u", (unsigned)ev_pcg_below(&rng, NUMBERS))));
     return genome;
 }
 
-static void stage_is(fake *f, const char *name) {
-    json_t *m = message_new(MESSAGE_STAGE);
-    (void)json_object_set_new(m, "stage", json_string(name));
-    say(f, m);
-}
-
-static json_t *with_text(message_kind kind, const char *key, const char *value) {
-    json_t *m = message_new(kind);
-    (void)json_object_set_new(m, key, json_string(value));
-    return m;
-}
-
-static void add_hashes(const fake *f, json_t *m, const json_t *genome) {
+static ev_sha256 sha_of_genome(const json_t *genome) {
     char *text = ev_json_print(genome, true);
     ev_sha256 sha = ev_sha256_of(text, strlen(text));
     free(text);
-    (void)json_object_set_new(m, "genome_sha256", json_string(sha.hex));
-    (void)json_object_set_new(m, "ir_sha256", json_string(f->ir));
-    (void)json_object_set_new(m, "ptx_sha256", json_string(f->code));
-    (void)json_object_set_new(m, "ptx", json_string(f->code));
-    (void)json_object_set_new(m, "entry", json_string("fake"));
-    (void)json_object_set_new(m, "words", json_string("words\n"));
+    return sha;
+}
+
+static void add_code(const fake *f, done_message *m, const json_t *genome) {
+    ev_sha256 sha = sha_of_genome(genome);
+    m->has_code = true;
+    m->code = (code_reply){.ptx = f->code, .entry = "fake"};
+    memcpy(m->code.genome_sha256, sha.hex, sizeof sha.hex);
+    memcpy(m->code.ir_sha256, f->ir, sizeof f->ir);
+    memcpy(m->code.ptx_sha256, f->code, sizeof f->code);
+    m->words = "words\n";
 }
 
 /* Edits that pay, and none that does not. */
@@ -163,10 +159,9 @@ static void score_it(fake *f, const json_t *genome, bool promotes) {
         (void)snprintf(c->name, sizeof c->name, "%s", at->name);
         c->ns = time_of(f, genome) * 2;
     }
-    json_t *m = message_new(MESSAGE_DONE);
-    (void)json_object_set_new(m, "score", score_to_json(&s));
-    add_hashes(f, m, genome);
-    say(f, m);
+    message m = {.kind = MESSAGE_DONE, .done = {.has_score = true, .score = s}};
+    add_code(f, &m.done, genome);
+    say(f, &m);
 }
 
 /* All that take the same time ran alike. */
@@ -174,40 +169,38 @@ static bool ask_how_it_ran(fake *f, message_kind kind, const json_t *genome) {
     char text[96];
     (void)snprintf(text, sizeof text, "%d %.3f", kind, time_of(f, genome));
     ev_sha256 sha = ev_sha256_of(text, strlen(text));
-    return f->has[TRAPS] || ask(f, with_text(kind, "sha256", sha.hex));
+    return f->has[TRAPS] || ask_hash(f, kind, sha.hex);
 }
 
 static void recall(fake *f) {
-    json_t *m = message_new(MESSAGE_DONE);
-    score s = {.stopped = GATE_NONE, .small_ns = 1, .recalled = true};
-    (void)json_object_set_new(m, "score", score_to_json(&s));
-    say(f, m);
+    message m = {.kind = MESSAGE_DONE,
+                 .done = {.has_score = true,
+                          .score = {.stopped = GATE_NONE, .small_ns = 1, .recalled = true}}};
+    say(f, &m);
 }
 
 static void evaluate(fake *f, json_t *genome, bool asks) {
     understand(f, genome);
-    stage_is(f, "emit");
+    say(f, &(message){.kind = MESSAGE_STAGE, .stage = {STAGE_EMIT}});
     if (f->has[FAILS]) {
-        json_t *m = with_text(MESSAGE_FAILED, "gate", "verify");
-        (void)json_object_set_new(m, "reason", json_string("edit 1 does not apply"));
-        say(f, m);
+        say(f, &(message){.kind = MESSAGE_FAILED,
+                          .failed = {.gate = GATE_VERIFY, .reason = "edit 1 does not apply"}});
         return;
     }
     if (f->has[ABORTS])
         abort();
-    bool is_new = ask(f, with_text(MESSAGE_IR, "sha256", f->ir)) &&
-                  ask(f, with_text(MESSAGE_SKETCH, "sha256", f->code));
+    bool is_new = ask_hash(f, MESSAGE_IR, f->ir) && ask_hash(f, MESSAGE_SKETCH, f->code);
     bool fresh = is_new && ask_how_it_ran(f, MESSAGE_SKETCH_RAN, genome);
-    bool built = fresh && ask(f, with_text(MESSAGE_PTX, "sha256", f->code));
+    bool built = fresh && ask_hash(f, MESSAGE_PTX, f->code);
     if ((is_new && !fresh) || (built && !ask_how_it_ran(f, MESSAGE_RAN, genome)))
         recall(f);
     else if (!built && asks)
-        say(f, message_new(MESSAGE_DONE));
+        say(f, &(message){.kind = MESSAGE_DONE});
     else
         score_it(f, genome, false);
 }
 
-static void misbehave(fake *f, json_int_t child) {
+static void misbehave(fake *f, uint64_t child) {
     if (has_fault("kill-worker", child))
         (void)kill(getpid(), SIGKILL);
     if (has_fault("kill-coordinator", child)) {
@@ -218,6 +211,8 @@ static void misbehave(fake *f, json_int_t child) {
         _exit(0);
     if (has_fault("babble", child))
         (void)!write(f->line.out, "hello there\n", 12);
+    if (has_fault("stammer", child)) /* a message without its fields */
+        (void)!write(f->line.out, "{\"type\": \"done\"}\n", 17);
 }
 
 /* Wants a thing, and makes it where no other worker did; EVOKE_SHELF names a file to note it in. */
@@ -226,122 +221,127 @@ static void use_shelf(fake *f) {
     int fd = path ? open(path, O_CREAT | O_APPEND | O_WRONLY, 0600) : -1;
     if (fd < 0)
         return;
-    say(f, with_text(MESSAGE_WANT, "key", "thing"));
-    json_t *answer = hear(f);
-    if (message_kind_of(answer) == MESSAGE_GO) {
-        json_t *m = with_text(MESSAGE_MADE, "key", "thing");
-        (void)json_object_set_new(m, "value", json_pack("[f,s]", 0.1, "made"));
-        say(f, m);
+    message answer = {0};
+    say(f, &(message){.kind = MESSAGE_WANT, .want = {"thing"}});
+    if (!hear(f, &answer))
+        _exit(0);
+    if (answer.kind == MESSAGE_GO) {
+        json_t *value = json_pack("[f,s]", 0.1, "made");
+        say(f, &(message){.kind = MESSAGE_MADE, .made = {.key = "thing", .value = value}});
+        json_decref(value);
         (void)!write(fd, "made\n", 5);
     } else {
-        json_t *value = json_object_get(answer, "value");
-        bool same = json_number_value(json_array_get(value, 0)) == 0.1;
+        bool same = json_number_value(json_array_get(answer.made.value, 0)) == 0.1;
         (void)!write(fd, same ? "used\n" : "odd!\n", 5);
     }
-    json_decref(answer);
+    message_free(&answer);
     (void)close(fd);
 }
 
-static void do_child(fake *f, const json_t *message) {
-    json_int_t child = json_integer_value(json_array_get(json_object_get(message, "stream"), 3));
-    misbehave(f, child);
+static void do_child(fake *f, const recipe *r) {
+    misbehave(f, r->stream.child);
     use_shelf(f);
     if (getenv("EVOKE_SLOW"))
         (void)usleep(4000);
-    json_t *genome = draw(message, child);
-    bool opens = json_array_size(json_object_get(message, "steps")) == 0;
-    json_t *drawn = with_text(MESSAGE_DRAWN, "operators", opens ? "start" : "copy");
-    (void)json_object_set(drawn, "genome", genome);
-    if (ask(f, drawn))
+    json_t *genome = draw(r);
+    ev_sha256 sha = sha_of_genome(genome);
+    message m = {.kind = MESSAGE_DRAWN,
+                 .drawn = {.genome = genome, .operators = r->step_count == 0 ? "start" : "copy"}};
+    memcpy(m.drawn.sha256, sha.hex, sizeof sha.hex);
+    if (ask(f, &m))
         evaluate(f, genome, true);
     else
-        say(f, message_new(MESSAGE_DONE));
+        say(f, &(message){.kind = MESSAGE_DONE});
     json_decref(genome);
 }
 
 static void do_check(fake *f, const json_t *genome) {
+    case_check cases[SCORE_MAX_CASES];
+    message m = {.kind = MESSAGE_DONE, .done = {.has_cases = true, .cases = cases}};
     understand(f, genome);
-    json_t *cases = json_array();
     for (size_t i = 0; i < f->t->case_count; i++)
-        (void)json_array_append_new(cases,
-                                    json_pack("{s:s,s:b,s:f,s:f}", "name", f->t->cases[i].name,
-                                              "ok", 1, "ns", time_of(f, genome), "error", 1e-6));
-    json_t *m = message_new(MESSAGE_DONE);
-    (void)json_object_set_new(m, "cases", cases);
-    add_hashes(f, m, genome);
-    say(f, m);
+        cases[m.done.case_count++] = (case_check){.name = f->t->cases[i].name,
+                                                  .ok = true,
+                                                  .ns = time_of(f, genome),
+                                                  .error = 1e-6,
+                                                  .reason = ""};
+    add_code(f, &m.done, genome);
+    say(f, &m);
 }
 
-static void do_open(fake *f, const json_t *message) {
+static void say_ready(fake *f) {
+    char other[40];
+    const char *drawn[] = {"odd:n=3", other};
+    ready_message r = {.gpu_name = "fake", .sm = 90, .modelled = true, .drawn = drawn};
+    r.starts = calloc(f->t->start_count, sizeof *r.starts);
+    r.baseline = calloc(f->t->case_count, sizeof *r.baseline);
+    memcpy(r.task_sha256, f->t->sha256.hex, sizeof r.task_sha256);
+    for (size_t i = 0; r.starts && i < f->t->start_count; i++) {
+        ready_start *start = &r.starts[r.start_count++];
+        start->name = f->t->starts[i].name;
+        for (int k = 0; k < IR_EDIT_COUNT; k++)
+            start->sites[k] = 3;
+    }
+    for (size_t i = 0; r.baseline && i < f->t->case_count; i++)
+        r.baseline[r.baseline_count++] = (case_time){f->t->cases[i].name, 2000};
+    (void)snprintf(other, sizeof other, "%d", (int)getpid());
+    r.drawn_count = getenv("EVOKE_OTHER_CASES") ? 2 : 0;
+    say(f, &(message){.kind = MESSAGE_READY, .ready = r});
+    free(r.starts);
+    free(r.baseline);
+}
+
+static void do_open(fake *f, const open_message *m) {
     ev_error err;
     if (getenv("EVOKE_BAD_BASELINE")) {
-        json_t *m = with_text(MESSAGE_ERROR, "status", "bad");
-        (void)json_object_set_new(m, "text", json_string("the baseline disagrees with its oracle"));
-        say(f, m);
+        say(f, &(message){.kind = MESSAGE_ERROR,
+                          .error = {EV_BAD, "the baseline disagrees with its oracle"}});
         return;
     }
     task_free(f->t);
     f->t = NULL;
-    must(task_open(ev_json_text(message, "task", ""), &f->t, &err), &err);
-    json_t *starts = json_array(), *times = json_object();
-    for (size_t i = 0; i < f->t->start_count; i++) {
-        json_t *sites = json_array();
-        for (int k = 0; k < IR_EDIT_COUNT; k++)
-            (void)json_array_append_new(sites, json_integer(3));
-        (void)json_array_append_new(
-            starts, json_pack("{s:s,s:o}", "name", f->t->starts[i].name, "sites", sites));
-    }
-    for (size_t i = 0; i < f->t->case_count; i++)
-        (void)json_object_set_new(times, f->t->cases[i].name, json_real(2000));
-    json_t *m = message_new(MESSAGE_READY);
-    (void)json_object_set_new(m, "task_sha256", json_string(f->t->sha256.hex));
-    (void)json_object_set_new(m, "starts", starts);
-    (void)json_object_set_new(m, "modelled", json_true());
-    (void)json_object_set_new(m, "baseline", json_pack("{s:f}", "ns", 1000.0));
-    (void)json_object_set_new(m, "baseline_ns", times);
-    if (getenv("EVOKE_OTHER_CASES"))
-        (void)json_object_set_new(m, "drawn", json_pack("[s,i]", "odd:n=3", (int)getpid()));
-    say(f, m);
+    must(task_open(m->task, &f->t, &err), &err);
+    say_ready(f);
 }
 
 static void do_hello(fake *f) {
-    json_t *m = message_new(MESSAGE_HELLO);
     const char *version = getenv("EVOKE_OTHER_VERSION");
-    (void)json_object_set_new(m, "protocol", json_integer(PROTOCOL_VERSION));
-    (void)json_object_set_new(m, "evoke", json_string(version ? version : EVOKE_VERSION));
-    (void)json_object_set_new(m, "llvm", json_string(ir_llvm_version()));
+    message m = {.kind = MESSAGE_HELLO,
+                 .hello = {PROTOCOL_VERSION, version ? version : EVOKE_VERSION, ir_llvm_version()}};
     if (getenv("EVOKE_ALWAYS_DIES"))
         (void)kill(getpid(), SIGKILL);
-    say(f, m);
+    say(f, &m);
+}
+
+static void serve(fake *f, const message *m) {
+    switch (m->kind) {
+    case MESSAGE_HELLO:
+        do_hello(f);
+        break;
+    case MESSAGE_OPEN:
+        do_open(f, &m->open);
+        break;
+    case MESSAGE_CHILD:
+        do_child(f, &m->child.recipe);
+        break;
+    case MESSAGE_SCORE:
+        evaluate(f, m->variant.genome, false);
+        break;
+    case MESSAGE_PROMOTE:
+        understand(f, m->promote.genome);
+        score_it(f, m->promote.genome, true);
+        break;
+    default:
+        do_check(f, m->variant.genome);
+    }
 }
 
 int fake_worker_serve(void) {
     fake f = {.line = {.in = 0, .out = 1}};
-    json_t *m = NULL;
-    while ((m = hear(&f)) != NULL) {
-        json_t *genome = json_object_get(m, "genome");
-        switch (message_kind_of(m)) {
-        case MESSAGE_HELLO:
-            do_hello(&f);
-            break;
-        case MESSAGE_OPEN:
-            do_open(&f, m);
-            break;
-        case MESSAGE_CHILD:
-            do_child(&f, m);
-            break;
-        case MESSAGE_SCORE:
-            evaluate(&f, genome, false);
-            break;
-        case MESSAGE_PROMOTE:
-            understand(&f, genome);
-            score_it(&f, genome, true);
-            break;
-        default:
-            do_check(&f, genome);
-            break;
-        }
-        json_decref(m);
+    message m = {0};
+    while (hear(&f, &m)) {
+        serve(&f, &m);
+        message_free(&m);
     }
     task_free(f.t);
     channel_free(&f.line);

@@ -33,22 +33,23 @@ typedef struct fake {
     char role[16], device[64];
 } fake;
 
-static void say(fake *f, json_t *message) {
+static void say(fake *f, const message *m) {
     ev_error err;
-    if (channel_send(&f->line, message, &err) != EV_OK)
+    if (message_send(&f->line, m, &err) != EV_OK)
         _exit(3);
 }
 
-static json_t *hear(fake *f) {
+/* False: the coordinator is gone. */
+static bool hear(fake *f, message *out) {
     ev_error err;
-    json_t *message = NULL;
-    return channel_receive(&f->line, &message, &err) == EV_OK ? message : NULL;
+    bool got = false;
+    return message_receive(&f->line, out, &got, &err) == EV_OK && got;
 }
 
-static void note(const fake *f, const json_t *message, long long number) {
+static void note(const fake *f, message_kind kind, uint64_t number) {
     char text[160];
-    int length = snprintf(text, sizeof text, "%s %s %s %lld\n", f->role, f->device,
-                          ev_json_text(message, "type", "?"), number);
+    int length = snprintf(text, sizeof text, "%s %s %s %llu\n", f->role, f->device,
+                          message_name(kind), (unsigned long long)number);
     int fd = open(getenv("EVOKE_ROLES_LOG"), O_CREAT | O_APPEND | O_WRONLY, 0600);
     if (fd < 0 || write(fd, text, (size_t)length) != length)
         _exit(3);
@@ -64,26 +65,34 @@ static bool is_first(const char *variable) {
     return fd >= 0;
 }
 
-static void send_score(fake *f, message_kind kind, double ns, const char *ptx) {
-    score s = {.stopped = GATE_NONE, .ns = ns, .small_ns = 7};
-    json_t *m = message_new(kind);
-    (void)json_object_set_new(m, "score", score_to_json(&s));
-    if (ptx)
-        (void)json_object_set_new(m, "ptx", json_string(ptx));
-    say(f, m);
+static void send_score(fake *f, double ns) {
+    say(f, &(message){.kind = MESSAGE_DONE,
+                      .done = {.has_score = true,
+                               .score = {.stopped = GATE_NONE, .ns = ns, .small_ns = 7}}});
 }
 
-static void do_child(fake *f, json_int_t number) {
+static void send_screened(fake *f, const char *ptx) {
+    say(f, &(message){.kind = MESSAGE_SCREENED,
+                      .passed = {.ptx = ptx, .score = {.stopped = GATE_NONE, .small_ns = 7}}});
+}
+
+static void do_child(fake *f, uint64_t number) {
     char ptx[32];
-    json_t *drawn = message_new(MESSAGE_DRAWN);
-    (void)json_object_set_new(drawn, "genome", json_pack("{s:I}", "n", number));
-    say(f, drawn);
-    json_decref(hear(f));
-    (void)snprintf(ptx, sizeof ptx, "ptx %lld", (long long)number);
+    message answer = {0};
+    json_t *genome = json_pack("{s:I}", "n", (json_int_t)number);
+    ev_sha256 sha = ev_sha256_of(&number, sizeof number);
+    message drawn = {.kind = MESSAGE_DRAWN, .drawn = {.genome = genome, .operators = ""}};
+    memcpy(drawn.drawn.sha256, sha.hex, sizeof sha.hex);
+    say(f, &drawn);
+    json_decref(genome);
+    if (!hear(f, &answer))
+        _exit(0);
+    message_free(&answer);
+    (void)snprintf(ptx, sizeof ptx, "ptx %llu", (unsigned long long)number);
     if (DROPPED(number))
-        send_score(f, MESSAGE_DONE, 1, NULL);
+        send_score(f, 1);
     else
-        send_score(f, MESSAGE_SCREENED, 0, ptx);
+        send_screened(f, ptx);
 }
 
 static void wait_for_go(void) {
@@ -93,62 +102,81 @@ static void wait_for_go(void) {
 }
 
 /* The PTX and the score that the screener of this very genome sent have to be here. */
-static void do_time(fake *f, const json_t *m, json_int_t number) {
-    long long built = -1;
-    (void)sscanf(ev_json_text(m, "ptx", ""), "ptx %lld", &built);
-    double small = ev_json_number(json_object_get(m, "score"), "small_ns", 0);
+static void do_time(fake *f, const screened_message *m, uint64_t number) {
+    unsigned long long built = 0;
+    bool right = sscanf(m->ptx, "ptx %llu", &built) == 1 && built == number;
     wait_for_go();
     (void)usleep(5000); /* so that the other timer has its share */
     if (is_first("EVOKE_ROLES_DIES"))
         (void)kill(getpid(), SIGKILL);
     if (getenv("EVOKE_ROLES_ODD"))
-        send_score(f, MESSAGE_SCREENED, 0, "ptx");
+        send_screened(f, "ptx");
     else
-        send_score(f, MESSAGE_DONE, built == number && small == 7 ? 100 + (double)number : -1,
-                   NULL);
+        send_score(f, right && m->score.small_ns == 7 ? 100 + (double)number : -1);
 }
 
-static void do_open(fake *f, const json_t *m) {
-    (void)snprintf(f->role, sizeof f->role, "%s", ev_json_text(m, "role", "?"));
-    (void)snprintf(f->device, sizeof f->device, "%s", ev_json_text(m, "device", "?"));
-    say(f, message_new(MESSAGE_READY));
+/* All that a promotion, a replay or a check may ask for. */
+static void do_rest(fake *f) {
+    ev_sha256 sha = ev_sha256_of("", 0);
+    message m = {.kind = MESSAGE_DONE,
+                 .done = {.has_score = true,
+                          .score = {.stopped = GATE_NONE, .ns = 5},
+                          .has_code = true,
+                          .code = {.ptx = "", .entry = ""},
+                          .words = "",
+                          .has_cases = true}};
+    memcpy(m.done.code.genome_sha256, sha.hex, sizeof sha.hex);
+    memcpy(m.done.code.ir_sha256, sha.hex, sizeof sha.hex);
+    memcpy(m.done.code.ptx_sha256, sha.hex, sizeof sha.hex);
+    say(f, &m);
 }
 
-static void do_hello(fake *f) {
-    json_t *m = message_new(MESSAGE_HELLO);
-    (void)json_object_set_new(m, "protocol", json_integer(PROTOCOL_VERSION));
-    (void)json_object_set_new(m, "evoke", json_string(EVOKE_VERSION));
-    (void)json_object_set_new(m, "llvm", json_string(ir_llvm_version()));
-    say(f, m);
+static void do_open(fake *f, const open_message *m) {
+    (void)snprintf(f->role, sizeof f->role, "%s", worker_role_name(m->role));
+    (void)snprintf(f->device, sizeof f->device, "%s", m->device);
+    message ready = {.kind = MESSAGE_READY, .ready = {.gpu_name = "fake"}};
+    ev_sha256 sha = ev_sha256_of("", 0);
+    memcpy(ready.ready.task_sha256, sha.hex, sizeof sha.hex);
+    say(f, &ready);
 }
 
-static void do_job(fake *f, const json_t *m) {
-    const json_t *genome = json_object_get(m, "genome");
-    json_int_t number = ev_json_integer(genome ? genome : m, "n", -1);
-    note(f, m, number);
-    switch (message_kind_of(m)) {
+static uint64_t number_of(const json_t *genome) {
+    return (uint64_t)ev_json_integer(genome, "n", 0);
+}
+
+static void do_job(fake *f, const message *m) {
+    switch (m->kind) {
     case MESSAGE_CHILD:
-        do_child(f, number);
+        note(f, m->kind, m->child.recipe.stream.child);
+        do_child(f, m->child.recipe.stream.child);
         break;
     case MESSAGE_TIME:
-        do_time(f, m, number);
+        note(f, m->kind, number_of(m->screened.genome));
+        do_time(f, &m->screened, number_of(m->screened.genome));
+        break;
+    case MESSAGE_PROMOTE:
+        note(f, m->kind, number_of(m->promote.genome));
+        do_rest(f);
         break;
     default:
-        send_score(f, MESSAGE_DONE, 5, NULL);
+        note(f, m->kind, number_of(m->variant.genome));
+        do_rest(f);
     }
 }
 
 static int serve(void) {
     fake f = {.line = {.in = 0, .out = 1}};
-    json_t *m = NULL;
-    while ((m = hear(&f)) != NULL) {
-        if (message_kind_of(m) == MESSAGE_HELLO)
-            do_hello(&f);
-        else if (message_kind_of(m) == MESSAGE_OPEN)
-            do_open(&f, m);
+    message m = {0};
+    const message hello = {.kind = MESSAGE_HELLO,
+                           .hello = {PROTOCOL_VERSION, EVOKE_VERSION, ir_llvm_version()}};
+    while (hear(&f, &m)) {
+        if (m.kind == MESSAGE_HELLO)
+            say(&f, &hello);
+        else if (m.kind == MESSAGE_OPEN)
+            do_open(&f, &m.open);
         else
-            do_job(&f, m);
-        json_decref(m);
+            do_job(&f, &m);
+        message_free(&m);
     }
     channel_free(&f.line);
     return 0;
@@ -192,21 +220,23 @@ static pool *open_pool(void) {
         .argv = argv, .workers = 4, .device = "vm:h200", .timers = 2, .timer_devices = gpus};
     ev_error err = {0};
     pool *p = NULL;
-    json_t *ready = NULL;
+    const ready_message *ready = NULL;
     assert_int_equal(pool_new(&options, &p, &err), EV_OK);
     if (pool_open(p, "a task", &ready, &err) != EV_OK)
         fail_msg("%s", err.text);
-    json_decref(ready);
+    assert_string_equal(ready->gpu_name, "fake");
     return p;
 }
 
 static void submit(pool *p, message_kind kind, int number) {
-    json_t *m = message_new(kind);
+    json_t *genome = json_pack("{s:i}", "n", number);
+    recipe r = {.parents = {genome}, .parent_count = 1, .stream = {.child = (uint64_t)number}};
     if (kind == MESSAGE_CHILD)
-        (void)json_object_set_new(m, "n", json_integer(number));
+        pool_submit(p, pool_job_child((uint64_t)number, &r));
     else
-        (void)json_object_set_new(m, "genome", json_pack("{s:i}", "n", number));
-    pool_submit(p, pool_job_new(kind, (uint64_t)number, m));
+        pool_submit(p, pool_job_variant(kind, (uint64_t)number, genome));
+    if (kind != MESSAGE_CHILD)
+        json_decref(genome);
 }
 
 static pool_job *next(pool *p) {
@@ -227,9 +257,8 @@ static void expect_all(pool *p) {
         pool_job *job = next(p);
         assert_false(seen[job->number]);
         seen[job->number] = true;
-        double ns = ev_json_number(json_object_get(job->reply, "score"), "ns", 0);
         double wanted = DROPPED(job->number) ? 1 : 100 + (double)job->number;
-        assert_true(ns == wanted);
+        assert_true(job->reply->score.ns == wanted);
         assert_int_equal(job->screened, !DROPPED(job->number));
         pool_job_free(job);
     }

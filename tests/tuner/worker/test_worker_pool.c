@@ -325,7 +325,7 @@ static void test_what_kills_a_worker_is_rejected_and_named(void **state) {
 
 static void test_a_killed_worker_costs_nothing(void **state) {
     (void)state;
-    const char *faults[] = {"kill-worker:100", "leave:3", "babble:50"};
+    const char *faults[] = {"kill-worker:100", "leave:3", "babble:50", "stammer:60"};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         set_fault(faults[i]);
         tune_options o = options_for(in_scratch("killed"), 2);
