@@ -11,7 +11,7 @@ typedef ev_status corpus_begin_fn(const corpus_request *request, void **state, e
 typedef void corpus_chunk_fn(const corpus_request *request, void *state, uint64_t first,
                              size_t count, double *out);
 
-#define CORPUS_GENERATOR(name, begin, doc, ...) corpus_chunk_fn name##_chunk;
+#define CORPUS_GENERATOR(name, begin, check, doc, ...) corpus_chunk_fn name##_chunk;
 #include "corpora/generators.def"
 #undef CORPUS_GENERATOR
 

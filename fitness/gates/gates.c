@@ -116,7 +116,8 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
                    ev_error *err) {
     ev_error why = {.status = EV_OK};
     double begin = fit_clock(f);
-    ev_status status = device_load(f->d, who->ptx, who->ptx_bytes, who->entry, kernel, &why);
+    ev_status status =
+        device_load(f->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan), kernel, &why);
     f->cost.load += fit_clock(f) - begin;
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why.text);
@@ -131,13 +132,11 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
 static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
                            ev_error *err) {
     fit_case c = {.at = at};
-    task_launch l;
+    launch_geometry l;
     ev_error why = {.status = EV_OK};
     ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
     if (status == EV_OK) {
-        device_launch d = {.dynamic_shared = l.shared_bytes};
-        memcpy(d.grid, l.grid, sizeof d.grid);
-        memcpy(d.block, l.block, sizeof d.block);
+        device_launch d = device_launch_of(&l);
         status = device_check(f->d, trial->kernel, &d, &why);
     }
     if (status == EV_BAD)

@@ -88,7 +88,7 @@ typedef struct plan_memo {
     size_t use_count;
     uint32_t state_in, state_out;
     uint32_t epoch;       /* of the board */
-    uint64_t clock, wait; /* what the warp's grew by */
+    uint64_t clock, wait; /* increments of the warp's */
 } plan_memo;
 
 /* What a plan adds to one element of its block's `runs`. */

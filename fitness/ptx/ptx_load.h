@@ -227,7 +227,6 @@ typedef struct ptx_fragment {
     unsigned count;
     ptx_type type; /* of a register: b32, s32, f32 or f64 */
 } ptx_fragment;
-bool ptx_shape_is_tensor(uint8_t shape);
 ptx_fragment ptx_fragment_of(const ptx_match *match, char letter);
 bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
 bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);

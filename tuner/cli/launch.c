@@ -236,9 +236,10 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
     uint64_t shared = cli_count(args, CLI_OPT_SHARED, 0);
     if (shared > UINT32_MAX)
         return ev_fail(err, EV_BAD, "--shared %" PRIu64 ": no GPU has that much", shared);
-    cli_sizes(args, CLI_OPT_GRID, l->launch.grid);
-    cli_sizes(args, CLI_OPT_BLOCK, l->launch.block);
-    l->launch.dynamic_shared = (uint32_t)shared;
+    cli_sizes(args, CLI_OPT_GRID, l->geometry.grid);
+    cli_sizes(args, CLI_OPT_BLOCK, l->geometry.block);
+    l->geometry.shared_bytes = (uint32_t)shared;
+    l->launch = device_launch_of(&l->geometry);
     l->launch.params = l->params;
     bool none = strcmp(args->values[CLI_OPT_CHECKS], "none") == 0;
     l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;

@@ -39,7 +39,8 @@ typedef struct ptx_launch {
     ptx_argument *arguments;
     size_t argument_count;
     unsigned char *params;
-    device_launch launch;
+    launch_geometry geometry;
+    device_launch launch; /* of that geometry */
     uint32_t rank, ranks;
 } ptx_launch;
 

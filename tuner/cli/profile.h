@@ -13,7 +13,7 @@ typedef struct profile {
     const device_properties *device;
     const vm_module *module;
     const char *path; /* of the PTX, for messages */
-    uint32_t grid[3], block[3], dynamic_shared;
+    launch_geometry launch;
     const device_outcome *outcome;
     const device_timing *timing;
     const uint64_t *executions; /* per pc */

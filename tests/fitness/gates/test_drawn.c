@@ -58,8 +58,10 @@ static char *read_gate_file(const char *name) {
 }
 
 static candidate candidate_of(const bench *b, const char *ptx) {
-    return (candidate){
-        .ptx = ptx, .ptx_bytes = strlen(ptx), .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = ptx,
+                       .ptx_bytes = strlen(ptx),
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 static void open_bench(bench *b, const char *task_file, const char *fives) {

@@ -36,8 +36,10 @@ static candidate candidate_of(bench *b, const char *name) {
     size_t bytes = 0;
     free(b->text);
     OK(ev_file_read(path, &b->text, &bytes, &err));
-    return (candidate){
-        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 static void open_bench(bench *b, const char *task_file) {
@@ -367,6 +369,36 @@ static void test_macros(void **state) {
     close_bench(&b);
 }
 
+/* A candidate is launched as its own plan says, and not as its start's. */
+static void test_plan(void **state) {
+    (void)state;
+    static const struct {
+        const char *grid;
+        gate stopped;
+        const char *words;
+    } rows[] = {
+        {"ceil_div(n, BLOCK) + 3", GATE_NONE, ""},
+        {"ceil_div(n, BLOCK + BLOCK)", GATE_ACCURATE, ""},
+        {"n - 72", GATE_EMIT,
+         "launch 0 (scale_add), grid[0]: expression \"n - 72\" is 0; it must be in [1, 2147483647] "
+         "(n = 72)"},
+    };
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const launch_rule rule = {"scale_add", {rows[i].grid, "1", "1"}, {"BLOCK", "1", "1"}, "0"};
+        const launch_plan plan = {.launches = &rule, .launch_count = 1};
+        candidate c = candidate_of(&b, "good.ptx");
+        c.plan = &plan;
+        score s;
+        OK(fitness_score(b.f, &c, &s, &err));
+        if (s.stopped != rows[i].stopped || strstr(s.reason, rows[i].words) == NULL)
+            fail_msg("%s: stopped at %s (%s)", rows[i].grid, gate_name(s.stopped), s.reason);
+    }
+    close_bench(&b);
+}
+
 static void test_check(void **state) {
     (void)state;
     bench b;
@@ -484,8 +516,9 @@ int main(void) {
         cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_timed_sketch),
         cmocka_unit_test(test_recall),        cmocka_unit_test(test_bar),
         cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_plan),          cmocka_unit_test(test_check),
+        cmocka_unit_test(test_fresh_inputs),  cmocka_unit_test(test_bad_baseline),
+        cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
