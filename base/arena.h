@@ -1,8 +1,8 @@
 /* Arena: memory for one unit of work (a parse, a candidate), freed in one go.
  *
- * Everything handed out lives until ev_arena_reset or ev_arena_free. Not thread-safe. All functions
- * that allocate return NULL when memory runs out; ev_arena_failed then says so for ever after, so a
- * long construction may check once at its end. */
+ * Memory from an arena lives until ev_arena_reset or ev_arena_free. An arena is not thread-safe.
+ * Functions that allocate return NULL when memory runs out. From then on ev_arena_failed returns
+ * true, so a long construction may check once at its end. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

@@ -1,27 +1,28 @@
-/* Child: does a piece of work in a forked process, so that an abort, a crash or an endless loop
- * costs that piece and not this process. */
+/* Child: does a piece of work in a forked process. An abort, a crash or an endless loop ends the
+ * child, not this process. */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
 
 #include "base/status.h"
 #include "base/str.h"
 
-/* Runs in the child, which sees all memory of this process as it is now; what it leaves in `out` is
- * carried over. */
+/* Runs in the child, which has a copy of this process's memory. The contents of `out` are copied
+ * back to the caller of ev_child_run. */
 typedef ev_status ev_child_work(void *context, ev_str *out, ev_error *err);
 
 typedef struct ev_child {
-    const char *what; /* it is, for messages: "building" */
+    const char *what; /* the work's name for messages: "building" */
     ev_child_work *work;
     void *context;
-    double seconds;  /* that it may take */
-    ev_status death; /* what its death means: EV_BAD or EV_INFRA */
+    double seconds;  /* time limit */
+    ev_status death; /* the status if the child dies or exceeds the limit: EV_BAD or EV_INFRA */
 } ev_child;
 
-/* The child's status, its message and its text. A child that dies is `death`, with the signal; one
- * that takes too long is killed: `death` too. EV_INFRA: no child could be made. */
+/* Returns the child's status, with its message in `err` and its text in `out`. A child that dies,
+ * or that is killed at its time limit, gives the status `death`; the message names the signal.
+ * EV_INFRA: fork failed. */
 ev_status ev_child_run(const ev_child *c, ev_str *out, ev_error *err) EV_CHECKED;
-/* In a child, from a handler that must not return: ends it, as EV_BAD. */
+/* Ends a child from a handler that must not return; the work's status is EV_BAD. */
 _Noreturn void ev_child_leave(const char *why);
 
 #endif

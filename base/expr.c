@@ -2,8 +2,6 @@
  */
 #include "base/expr.h"
 
-#include "base/str.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -12,10 +10,14 @@
 
 #define MAX_DEPTH 64 /* of nesting, so that a hostile text cannot exhaust the stack */
 
+/* One reading of a text. With a scope it evaluates; without one it checks syntax and names alone,
+ * and every value is 1. */
 typedef struct reader {
     const char *text;
     const char *at;
-    const expr_scope *scope;
+    const expr_scope *scope; /* NULL: only checks */
+    const expr_names *names; /* of a check; NULL: any name will do */
+    bool uses_names;
     int depth;
     ev_error *err;
 } reader;
@@ -157,6 +159,10 @@ static double real_apply(operation op, expr_value a, expr_value b) {
 
 static ev_status apply(reader *r, const char *at, operation op, expr_value a, expr_value b,
                        expr_value *out) {
+    if (r->scope == NULL) {
+        *out = expr_of_whole(1);
+        return EV_OK;
+    }
     bool divides = op == DIV || op == MOD || op == CEIL_DIV;
     if (divides && b.real == 0)
         return fail_at(r, at, "division by zero");
@@ -228,10 +234,20 @@ static ev_status read_call(reader *r, const char *name, size_t length, expr_valu
                    "unknown function; there are ceil_div, min, max, div, pow, of two each");
 }
 
+static size_t known_count(const reader *r) {
+    if (r->scope != NULL)
+        return r->scope->count;
+    return r->names != NULL ? r->names->count : 0;
+}
+
+static const char *known_name(const reader *r, size_t i) {
+    return r->scope != NULL ? r->scope->names[i].name : r->names->items[i];
+}
+
 static ev_status fail_unknown(reader *r, const char *name, size_t length) {
     ev_str known = EV_STR_EMPTY;
-    for (size_t i = 0; i < r->scope->count; i++)
-        ev_str_printf(&known, "%s%s", i ? ", " : "", r->scope->names[i].name);
+    for (size_t i = 0; i < known_count(r); i++)
+        ev_str_printf(&known, "%s%s", i ? ", " : "", known_name(r, i));
     ev_status status = ev_fail(
         r->err, EV_BAD, "expression \"%.200s\", column %d: unknown name \"%.*s\"; known here: %s",
         r->text, (int)(name - r->text) + 1, (int)length, name,
@@ -247,10 +263,15 @@ static ev_status read_name(reader *r, expr_value *out) {
     size_t length = (size_t)(r->at - name);
     if (accept(r, "("))
         return read_call(r, name, length, out);
-    for (size_t i = 0; i < r->scope->count; i++) {
-        const expr_name *known = &r->scope->names[i];
-        if (strlen(known->name) == length && strncmp(known->name, name, length) == 0) {
-            *out = known->value;
+    r->uses_names = true;
+    *out = expr_of_whole(1);
+    if (r->scope == NULL && r->names == NULL)
+        return EV_OK;
+    for (size_t i = 0; i < known_count(r); i++) {
+        const char *known = known_name(r, i);
+        if (strlen(known) == length && strncmp(known, name, length) == 0) {
+            if (r->scope != NULL)
+                *out = r->scope->names[i].value;
             return EV_OK;
         }
     }
@@ -344,13 +365,19 @@ static ev_status read_comparison(reader *r, expr_value *out) {
     return EV_OK;
 }
 
+/* The whole text. */
+static ev_status read_text(reader *r, expr_value *out) {
+    EV_TRY(read_comparison(r, out));
+    skip_space(r);
+    if (*r->at != '\0')
+        return fail_at(r, r->at, "expected an operator or the end here");
+    return EV_OK;
+}
+
 ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out, ev_error *err) {
     reader r = {.text = text, .at = text, .scope = scope, .err = err};
     expr_value value;
-    EV_TRY(read_comparison(&r, &value));
-    skip_space(&r);
-    if (*r.at != '\0')
-        return fail_at(&r, r.at, "expected an operator or the end here");
+    EV_TRY(read_text(&r, &value));
     *out = value;
     return EV_OK;
 }
@@ -367,4 +394,70 @@ ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low
                        text, (long long)value.whole, (long long)low, (long long)high);
     *out = value.whole;
     return EV_OK;
+}
+
+/* Least and greatest value of an integer type, as far as 64 signed bits hold them. */
+static void integer_range(ev_type type, int64_t *low, int64_t *high) {
+    unsigned bits = (unsigned)ev_type_bytes(type) * 8;
+    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
+    *high = bits == 64 ? INT64_MAX : (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+    *low = is_signed ? -*high - 1 : 0;
+}
+
+ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, expr_value *out,
+                       ev_error *err) {
+    if (!ev_type_is_float(type)) {
+        int64_t low = 0, high = 0, value = 0;
+        integer_range(type, &low, &high);
+        EV_TRY(expr_eval_whole(text, scope, low, high, &value, err));
+        *out = expr_of_whole(value);
+        return EV_OK;
+    }
+    expr_value value;
+    EV_TRY(expr_eval(text, scope, &value, err));
+    double held = 0;
+    ev_type_set(type, &held, 0, value.real);
+    double rounded = ev_type_get(type, &held, 0);
+    if (!isfinite(rounded))
+        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g, which %s cannot hold", text,
+                       value.real, ev_type_name(type));
+    *out = expr_of_real(rounded);
+    return EV_OK;
+}
+
+/* ---- names without values ----------------------------------------------------------------------
+ */
+
+ev_status expr_check(const char *text, const expr_names *names, bool *constant, ev_error *err) {
+    reader r = {.text = text, .at = text, .names = names, .err = err};
+    expr_value ignored;
+    EV_TRY(read_text(&r, &ignored));
+    *constant = !r.uses_names;
+    return EV_OK;
+}
+
+static bool uses_name(const char *text, const char *name) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (const char *at = text; *at != '\0';) {
+        size_t length = strspn(at, word);
+        bool led = length > 0 && !isdigit((unsigned char)*at);
+        if (led && strlen(name) == length && strncmp(at, name, length) == 0)
+            return true;
+        at += length > 0 ? length : 1;
+    }
+    return false;
+}
+
+void expr_print_values(const char *text, const expr_scope *scope, ev_str *out) {
+    const char *between = "";
+    for (size_t i = 0; i < scope->count; i++) {
+        const expr_name *n = &scope->names[i];
+        if (expr_scope_find(scope, n->name) != n || !uses_name(text, n->name))
+            continue;
+        if (n->value.is_real)
+            ev_str_printf(out, "%s%s = %.9g", between, n->name, n->value.real);
+        else
+            ev_str_printf(out, "%s%s = %lld", between, n->name, (long long)n->value.whole);
+        between = ", ";
+    }
 }

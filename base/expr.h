@@ -7,6 +7,8 @@
 #define BASE_EXPR_H
 
 #include "base/status.h"
+#include "base/str.h"
+#include "base/type.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,16 +30,34 @@ typedef struct expr_scope {
     size_t count;
 } expr_scope;
 
+/* The names that an expression may use, without values. */
+typedef struct expr_names {
+    const char *const *items;
+    size_t count;
+} expr_names;
+
 expr_value expr_of_whole(int64_t value);
 expr_value expr_of_real(double value);
 const expr_name *expr_scope_find(const expr_scope *scope, const char *name); /* NULL: unknown */
 
-/* EV_BAD with the column and the cure: syntax, unknown name (with those known), division by zero,
- * overflow. Where a name stands twice in a scope, the first counts. */
+/* EV_BAD with the column and the cure: syntax, unknown name (with the known names), division by
+ * zero, overflow. Of two equal names in a scope, the first counts. */
 ev_status expr_eval(const char *text, const expr_scope *scope, expr_value *out,
                     ev_error *err) EV_CHECKED;
 /* As expr_eval, but a whole number in [low, high] is required. */
 ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low, int64_t high,
                           int64_t *out, ev_error *err) EV_CHECKED;
+/* As expr_eval, but as the type holds the value: a whole number in range for an integer type, else
+ * rounded to the type. EV_BAD where it cannot hold the value. */
+ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, expr_value *out,
+                       ev_error *err) EV_CHECKED;
+
+/* The syntax and the names of an expression, without values: EV_BAD as expr_eval's for a syntax
+ * error or a name that is not in `names` (NULL: any name will do). *constant: it uses no name. */
+ev_status expr_check(const char *text, const expr_names *names, bool *constant,
+                     ev_error *err) EV_CHECKED;
+/* Appends "M = 5, TILE = 16": the names of the scope that the expression uses, in the scope's
+ * order. */
+void expr_print_values(const char *text, const expr_scope *scope, ev_str *out);
 
 #endif

@@ -413,7 +413,20 @@ bool ev_json_flag(const json_t *object, const char *key, bool otherwise) {
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
+static int append_part(const char *text, size_t bytes, void *to) {
+    ev_str *out = to;
+    ev_str_append_n(out, text, bytes);
+    return out->failed ? -1 : 0;
+}
+
+/* By callback: json_dumps of jansson 2.14 leaves a part of the text out where memory runs out
+ * within a key. */
 char *ev_json_print(const json_t *value, bool compact) {
     size_t shape = compact ? JSON_COMPACT : JSON_INDENT(2);
-    return json_dumps(value, JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | shape);
+    size_t flags = JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | shape;
+    ev_str text = EV_STR_EMPTY;
+    bool ok = json_dump_callback(value, append_part, &text, flags) == 0;
+    char *taken = ok ? ev_str_take(&text) : NULL; /* NULL where an append failed */
+    ev_str_free(&text);
+    return taken;
 }

@@ -16,18 +16,19 @@ typedef struct ev_proc_result {
     ev_str err;
 } ev_proc_result;
 
-/* Runs argv[0] (looked up in PATH) with `input` on stdin (NULL: none), collects both outputs, kills
- * it after `seconds` (0: no limit). Its own children that outlive it are killed too. Not being able
- * to start it is EV_INFRA, except a program that is not installed: EV_BAD, with its name. How it
- * ended is in `result`, which the caller frees. */
+/* Runs argv[0] (looked up in PATH) with `input` on stdin (NULL: none) and collects both outputs.
+ * The process is killed after `seconds` (0: no limit), and so are children that outlive it.
+ * `result` tells how the process ended; the caller frees it. EV_BAD with the name: the program is
+ * not installed. EV_INFRA: any other failure to start it. */
 ev_status ev_proc_run(const char *const argv[], const char *input, double seconds,
                       ev_proc_result *result, ev_error *err) EV_CHECKED;
 void ev_proc_result_free(ev_proc_result *result);
 
-/* A child kept running: `in` writes to its stdin, `out` reads its stdout; stderr is inherited. The
- * child is in its own process group and dies with its parent (PR_SET_PDEATHSIG; the kernel means
- * the thread that started it, so that thread must live as long). Pipes are close-on-exec. Whoever
- * writes to `in` ignores SIGPIPE; the child starts with SIGPIPE and SIGXFSZ at their defaults. */
+/* A running child. `in` writes to its stdin, `out` reads its stdout; stderr is inherited. The child
+ * is in its own process group and dies with its parent (PR_SET_PDEATHSIG). For the kernel, the
+ * parent is the thread that started the child, so that thread must live as long. Pipes are
+ * close-on-exec. A process that writes to `in` must ignore SIGPIPE. The child starts with SIGPIPE
+ * and SIGXFSZ at their defaults. */
 typedef struct ev_proc {
     pid_t pid;
     int in;
@@ -35,12 +36,13 @@ typedef struct ev_proc {
 } ev_proc;
 
 ev_status ev_proc_spawn(const char *const argv[], ev_proc *out, ev_error *err) EV_CHECKED;
-/* Closes the pipes, kills the group if it still runs (`force`), reaps; the wait status, or -1. */
+/* Closes the pipes, kills the group if it still runs (`force`), and reaps the child. Returns the
+ * wait status, or -1. */
 int ev_proc_end(ev_proc *proc, bool force);
 
-/* Seconds on the monotonic clock, and CPU seconds of the calling thread and of all threads. (Linux
- * reads the CPU clock of a whole process to a tick, 4 ms, while the process has a timer on it, as
- * workers have.) */
+/* Seconds on the monotonic clock; CPU seconds of the calling thread; CPU seconds of all threads.
+ * The last has a resolution of 4 ms while the process has a timer on that clock, as workers have.
+ */
 double ev_clock_now(void);
 double ev_clock_cpu(void);
 double ev_clock_threads(void);

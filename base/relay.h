@@ -1,9 +1,8 @@
-/* Relay: work that needs one process after another, since a process may come to its end on the way
- * without the work's fault: after a fault of a kernel the CUDA driver may take no further call from
- * the process where it happened, and a child that is forked from there can't use the driver either.
+/* Relay: work by one process after another. After a kernel's fault, the CUDA driver may accept no
+ * further call from the process, nor from a child forked from it, although the work has more to do.
  *
- * This process never does the work itself. A child does, as far as it comes, and hands over either
- * what it has, for the next child to go on from, or the result. */
+ * This process never does the work itself. A child works as far as it can, and hands over either
+ * its state, from which the next child continues, or the result. */
 #ifndef BASE_RELAY_H
 #define BASE_RELAY_H
 
@@ -14,15 +13,15 @@
 
 typedef struct ev_relay {
     void *context;
-    /* In the child: goes on from what `context` holds. Sets *again where this process can't go on
-     * and another one could; `baton` is then what there is so far, else the result. */
+    /* In the child: continues from `context`. Sets *again if this process cannot continue and
+     * another one could; `baton` is then the state so far, and otherwise the result. */
     ev_status (*run)(void *context, ev_str *baton, bool *again, ev_error *err);
-    /* In this process: puts it into `context`. */
+    /* In this process: reads the baton into `context`. */
     ev_status (*take)(void *context, const ev_str *baton, bool again, ev_error *err);
-    bool apart; /* false: no child; `run` is called here, and once */
+    bool apart; /* false: without a child; `run` is called once, in this process */
 } ev_relay;
 
-/* Until a result is there. EV_INFRA: a child died, or left without having come further than the one
+/* Runs children until one has the result. EV_INFRA: a child died, or got no further than the one
  * before. */
 ev_status ev_relay_run(const ev_relay *r, ev_error *err) EV_CHECKED;
 

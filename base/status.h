@@ -1,4 +1,4 @@
-/* Status: how every fallible call of the project answers.
+/* Status: the answer of every call that can fail.
  *
  * Three classes, never mixed. A caller's bug is an assert. Bad input or a bad candidate is EV_BAD
  * with a message that names the thing, the place and the cure. A failure of the machine (disk full,
@@ -7,7 +7,7 @@
  * Ownership law of the whole project: a `const` pointer is borrowed for the call; an out-pointer
  * (`T **out`) hands the object to the caller, who frees it with T's own free function; what an
  * arena gives lives until the arena is freed. On any status but EV_OK, out-pointers are left
- * untouched. */
+ * unchanged. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
@@ -30,7 +30,7 @@ typedef struct ev_error {
 #define EV_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 
 /* Writes the message and returns `status`, so that a failing function ends in `return
- * ev_fail(...)`. `err` may be NULL when nobody wants the words. */
+ * ev_fail(...)`. `err` may be NULL if the message is not needed. */
 ev_status ev_fail(ev_error *err, ev_status status, const char *format, ...) EV_PRINTF(3, 4);
 
 /* Out of memory: EV_INFRA with the number of bytes that were asked for. */

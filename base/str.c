@@ -138,3 +138,17 @@ int ev_text_distance(const char *a, const char *b) {
     }
     return last[columns];
 }
+
+const char *ev_text_u32(const char *at, const char *prefix, uint32_t *out) {
+    size_t skipped = strlen(prefix);
+    if (at == NULL || strncmp(at, prefix, skipped) != 0)
+        return NULL;
+    const char *begin = at + skipped, *end = begin;
+    uint64_t value = 0;
+    for (; *end >= '0' && *end <= '9' && value <= UINT32_MAX; end++)
+        value = 10 * value + (uint64_t)(*end - '0');
+    if (end == begin || value > UINT32_MAX)
+        return NULL;
+    *out = (uint32_t)value;
+    return end;
+}

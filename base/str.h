@@ -1,7 +1,7 @@
 /* String builder: a growable text, always NUL-terminated, with a sticky failure flag.
  *
- * The owner calls ev_str_free or takes the text with ev_str_take. When memory runs out the builder
- * keeps what it has and sets `failed`; check once, at the end, with ev_str_status. */
+ * The owner calls ev_str_free, or takes the text with ev_str_take. When memory runs out, the
+ * builder keeps its text and sets `failed`; check once, at the end, with ev_str_status. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct ev_str {
     char *data;    /* NULL until something was appended; read through ev_str_text */
@@ -31,8 +32,13 @@ const char *ev_str_text(const ev_str *s); /* "" when empty; never NULL */
 char *ev_str_take(ev_str *s);             /* malloc'ed; NULL if it failed */
 ev_status ev_str_status(const ev_str *s, ev_error *err) EV_CHECKED;
 
-/* How unlike two names are: Levenshtein's distance (insertions, deletions, changes) of their first
- * 48 bytes; for "did you mean". */
+/* Levenshtein distance (insertions, deletions, changes) of the first 48 bytes of two names, for
+ * "did you mean". */
 int ev_text_distance(const char *a, const char *b);
+
+/* Reads `prefix` and a decimal number behind it. Returns the place behind the number, or NULL: `at`
+ * is NULL, has another prefix or no digit behind it, or the number is above UINT32_MAX; then *out
+ * stays. */
+const char *ev_text_u32(const char *at, const char *prefix, uint32_t *out);
 
 #endif

@@ -20,11 +20,11 @@ bool ev_type_find(const char *name, ev_type *out); /* false: no such type */
 
 /* Element `index` of an array of `type`, as a double (f16 and bf16 widened; u64 rounded). */
 double ev_type_get(ev_type type, const void *array, size_t index);
-/* Stores `value`, rounded once to nearest even; too large becomes infinity for floats and the
- * largest (least) value for integers; NaN becomes 0 for integers. */
+/* Stores `value`, rounded once to nearest even. Overflow gives infinity for floats and the largest
+ * (least) value for integers. NaN gives 0 for integers. */
 void ev_type_set(ev_type type, void *array, size_t index, double value);
-/* Distance of one unit in the last place at |value|; 1 for integers. Beyond the largest finite
- * value it is that value's, below the smallest normal it is the subnormals'; NaN for NaN. */
+/* One unit in the last place at |value|; 1 for integers, NaN for NaN. Above the largest finite
+ * value it is the unit of that value, below the smallest normal the unit of the subnormals. */
 double ev_type_ulp(ev_type type, double value);
 
 #endif

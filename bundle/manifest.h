@@ -15,11 +15,12 @@ typedef enum manifest_object {
     MANIFEST_OBJECT_COUNT
 } manifest_object;
 
-/* Holds `object`, which stands at `where`, against its table. */
+/* Checks `object` against its key table. `where` is its path in the document. EV_BAD: as
+ * ev_json_check. */
 ev_status manifest_check(const ev_json *doc, manifest_object kind, const json_t *object,
                          const char *where, ev_error *err) EV_CHECKED;
 
-/* The whole manifest; new reference. `ranges` of the variants are computed here. EV_BAD: a genome
+/* Makes the whole manifest, a new reference, and computes the variants' `ranges`. EV_BAD: a genome
  * or versions text that is no JSON. */
 ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) EV_CHECKED;
 

@@ -9,7 +9,7 @@
 struct bundle {
     char *path;
     ev_json *doc;    /* the manifest: names and texts are borrowed from it */
-    ev_arena *arena; /* all the rest */
+    ev_arena *arena; /* owns everything else */
     bundle_kernel *kernels;
     size_t kernel_count;
 };

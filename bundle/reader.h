@@ -1,7 +1,8 @@
-/* Reader: opens a bundle, checks every hash, and picks the variant for a GPU and a shape.
+/* Reader: opens a bundle, checks every hash, and chooses the variant for a GPU and a shape.
  *
- * For a scheduler or runtime: links base only, neither LLVM nor SQLite. A bundle owns all it hands
- * out, PTX texts included, until bundle_close; it is read-only after opening. */
+ * The reader is for schedulers and runtimes. It links base only, neither LLVM nor SQLite. A bundle
+ * is read-only after opening, and owns everything that it returns, PTX texts included, until
+ * bundle_close. */
 #ifndef BUNDLE_READER_H
 #define BUNDLE_READER_H
 
@@ -10,9 +11,9 @@
 
 typedef struct bundle bundle;
 
-/* Reads the manifest and holds every file against its hash. EV_BAD: no bundle, a schema version
- * this reader does not know, bad JSON (line and column), a missing file, a file whose hash differs
- * (named). */
+/* Reads the manifest and checks the hash of every file. EV_BAD: no bundle, an unknown schema
+ * version, bad JSON (with line and column), a missing file, a file whose hash differs (with its
+ * name). */
 ev_status bundle_open(const char *path, bundle **out, ev_error *err) EV_CHECKED;
 void bundle_close(bundle *b); /* NULL is fine */
 
@@ -21,8 +22,7 @@ size_t bundle_kernel_count(const bundle *b);
 const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index);  /* by name, ascending */
 const bundle_kernel *bundle_find(const bundle *b, const char *kernel); /* NULL: none */
 
-/* How near to the asked-for GPU a choice is: one row each of bundle/reader_rungs.def, best first.
- */
+/* How near a choice is to the requested GPU: a row each of bundle/reader_rungs.def, best first. */
 typedef enum bundle_rung {
 #define BUNDLE_RUNG(id, name, meaning) BUNDLE_RUNG_##id,
 #include "bundle/reader_rungs.def"
@@ -36,18 +36,18 @@ const char *bundle_rung_meaning(bundle_rung rung);
 const char *bundle_verdict_name(bundle_verdict verdict);
 const char *bundle_verdict_meaning(bundle_verdict verdict);
 
-/* The qualification that counts on a GPU (its id or its driver's name; NULL: not known): the last
- * measured one, else the last modelled one. NULL: there is none. */
+/* The qualification that counts on a GPU: the last measured one, or else the last modelled one.
+ * `gpu` is an id or the driver's name; NULL: not known. Returns NULL if there is none. */
 const bundle_qualified *bundle_qualification(const bundle_variant *v, const char *gpu);
-/* Why a variant is not handed out on that GPU; NULL: it is. */
+/* The reason why a variant is not handed out on that GPU; NULL: it is handed out. */
 const char *bundle_disabled(const bundle_variant *v, const char *gpu);
-/* Geometric mean of the speed-ups over the baseline: of the qualification that counts on that GPU,
- * else of the tuning. 1 where no time is known. */
+/* Geometric mean of the speed-ups over the baseline, by the qualification that counts on that GPU,
+ * or else by the tuning. 1 if no time is known. */
 double bundle_gain(const bundle_variant *v, const char *gpu);
 
 typedef struct bundle_request {
     const char *kernel;
-    const char *gpu; /* id ("h200") or the driver's name for it; NULL: not known */
+    const char *gpu; /* id ("h200") or the driver's name of the GPU; NULL: not known */
     int sm;          /* compute capability x 10 */
     const bundle_number *shape;
     size_t shape_count;
@@ -57,16 +57,15 @@ typedef struct bundle_choice {
     const bundle_kernel *kernel;
     const bundle_variant *variant;
     bundle_rung rung;
-    /* The variant that would have been chosen were it not disabled, and why it is; NULL: none. */
+    /* The disabled variant that would otherwise be chosen, and the reason; NULL: none. */
     const bundle_variant *passed_over;
     const char *why;
 } bundle_choice;
 
-/* The variant on the best rung that was validated for the shape; of several on one rung the one
- * with the greatest speed-up. Where there is none, or they are disabled, an unmodified start that
- * qualified on this very GPU. The baseline answers for every other shape. EV_BAD: no such kernel
- * (with those there are), a name of the shape that is missing, or nothing that the compute
- * capability can run. */
+/* Chooses, in this order: the variant on the best rung that was validated for the shape (of several
+ * on one rung, the one with the greatest speed-up); an unmodified start that qualified on this GPU;
+ * the baseline. EV_BAD: an unknown kernel (with the known names), a missing name of the shape, or
+ * nothing that the compute capability can run. */
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) EV_CHECKED;
 

@@ -1,9 +1,10 @@
-/* What a bundle holds, as plain values: the writer takes them, the reader gives them.
+/* The contents of a bundle as plain values, for the writer and from the reader.
  *
  * A bundle is a folder:
  *   manifest.json           everything below, and the SHA-256 of every other file
  *   kernels/<sha256>.ptx    the variants and the baselines
- *   tasks/<kernel>/...      task.json, sources, header and oracle, so that it can be checked alone
+ *   tasks/<kernel>/...      task.json, sources, header and oracle, so that the bundle suffices to
+ *                           check a kernel
  * Equal content gives equal bytes: no dates, no paths, sorted keys and rows. Times are nanoseconds.
  */
 #ifndef BUNDLE_READER_TYPES_H
@@ -25,9 +26,8 @@ typedef struct bundle_number {
     double value;
 } bundle_number;
 
-/* Where a name of the shape may lie for a variant to be used: from low to high and, for whole
- * numbers, a multiple of `multiple`, the largest number that divides all values it was validated
- * at. */
+/* The values of one name of the shape for which a variant may be used: from low to high, and for
+ * whole numbers a multiple of `multiple`, the largest number that divides all validated values. */
 typedef struct bundle_range {
     const char *name;
     bool is_real;
@@ -35,7 +35,7 @@ typedef struct bundle_range {
     int64_t multiple; /* 0 for reals */
 } bundle_range;
 
-/* A case the variant was validated at. */
+/* A case at which the variant was validated. */
 typedef struct bundle_case {
     const char *name, *split;
     const bundle_number *shape;
@@ -45,13 +45,12 @@ typedef struct bundle_case {
     double error;               /* relative L2; negative: the records do not say */
 } bundle_case;
 
-/* A time in ns with its interval of 95 %; where times are modelled, all three are alike. ns 0: not
- * timed. */
+/* A time in ns with its 95 % interval. All three are equal for modelled times. ns 0: not timed. */
 typedef struct bundle_time {
     double ns, low_ns, high_ns;
 } bundle_time;
 
-/* What a qualification found: one row each of bundle/reader_verdicts.def. */
+/* The verdict of a qualification: a row each of bundle/reader_verdicts.def. */
 typedef enum bundle_verdict {
 #define BUNDLE_VERDICT(id, name, meaning) BUNDLE_VERDICT_##id,
 #include "bundle/reader_verdicts.def"
@@ -59,8 +58,8 @@ typedef enum bundle_verdict {
     BUNDLE_VERDICT_COUNT
 } bundle_verdict;
 
-/* One case of a qualification. The variant was timed twice, by turns with the baseline (`variant`)
- * and by turns with the fastest unmodified start that is not the baseline (`beside_start`). */
+/* One case of a qualification. The variant is timed twice: by turns with the baseline (`variant`),
+ * and by turns with the fastest unmodified start other than the baseline (`beside_start`). */
 typedef struct bundle_trial {
     const char *name;
     bundle_verdict verdict;
@@ -113,7 +112,7 @@ typedef struct bundle_variant {
     const char *versions; /* JSON */
     const bundle_qualified *qualified;
     size_t qualified_count;
-    const char *disabled; /* why it is handed out nowhere; NULL: it is */
+    const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */
 } bundle_variant;
 
 typedef struct bundle_argument {
@@ -135,7 +134,7 @@ typedef struct bundle_kernel {
     size_t start_count;
 } bundle_kernel;
 
-/* A file to go along, such as a task's source. */
+/* An additional file, such as a task's source. */
 typedef struct bundle_file {
     const char *path; /* in the bundle, with '/' */
     const char *data;

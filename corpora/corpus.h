@@ -22,7 +22,7 @@ typedef enum corpus_split {
 const char *corpus_split_name(corpus_split split); /* "search", "held-out", "adversarial" */
 bool corpus_split_find(const char *name, corpus_split *out);
 
-/* The seed of one buffer: its high bits are the split's, so no two splits ever share one. `fresh`
+/* The seed of one buffer. Its high bits are the split's, so no two splits share a seed. `fresh`
  * counts the repetitions with new inputs (0 for the first). */
 uint64_t corpus_seed(corpus_split split, const char *task, const char *case_name,
                      const char *argument, uint32_t fresh);

@@ -23,14 +23,14 @@ typedef struct ir_graph {
 typedef struct ir_dominance {
     uint32_t count;
     uint32_t *idom;  /* IR_NONE: the root, or not reachable from it */
-    uint32_t *enter; /* 0: not reachable; else when a walk of the tree comes in and ... */
-    uint32_t *leave; /* ... goes out */
+    uint32_t *enter; /* preorder number in the tree; 0: not reachable */
+    uint32_t *leave; /* number at which a depth-first walk leaves the node */
 } ir_dominance;
 
 /* Arrays live in `arena`. False: out of memory. */
 bool ir_dominance_make(const ir_graph *graph, ev_arena *arena, ir_dominance *out);
 bool ir_dominance_reaches(const ir_dominance *dominance, uint32_t node);
-/* Whether every way from the root to `b` goes through `a` (a == b counts); both reachable. */
+/* True if every path from the root to `b` contains `a`, or a == b. Both must be reachable. */
 bool ir_dominance_over(const ir_dominance *dominance, uint32_t a, uint32_t b);
 
 #endif

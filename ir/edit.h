@@ -1,13 +1,13 @@
-/* The inside of a genome, for the sources of ir only: edits as plain values, free of LLVM.
+/* Edits as plain values, free of LLVM. Private to ir/.
  *
- * Names: an instruction of the base module is its number; one that an edit of the genome inserted
- * is that edit's tag and a running part; `self` is the edit that holds the name. The tag is the
- * first 64 bits of the edit's key, so it needs no storing and equal edits agree on it everywhere.
+ * Names of instructions: a base instruction is its number; an inserted instruction is the tag of
+ * its edit and a part, counted from 0; `self` is the edit that holds the name. The tag is the first
+ * 64 bits of the edit's key, so it is not stored, and equal edits have equal tags everywhere.
  *
  * JSON of an edit: {"kind":"copy","at":"i12","to":"i40","operand":1,"option":2,"use":["i41",0],
- * "value":"a3","repairs":[["i50",0,"t0123456789abcdef.0"],["i51",1,0.5]]}; what does not apply is
- * left out. A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer or a
- * real (constant of the type that its use has). */
+ * "value":"a3","repairs":[["i50",0,"t0123456789abcdef.0"],["i51",1,0.5]]}; keys that do not apply
+ * are left out. A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer
+ * or a real (constant of the type that its use has). */
 #ifndef IR_EDIT_H
 #define IR_EDIT_H
 
@@ -54,13 +54,13 @@ typedef struct ir_repair {
 
 typedef struct ir_edit {
     ir_edit_kind kind;
-    ir_name at; /* the instruction it works on */
-    ir_name to; /* the second instruction, or the place: before it */
+    ir_name at; /* the edited instruction */
+    ir_name to; /* the second instruction, or the place: before this instruction */
     bool has_operand;
     uint32_t operand;
     bool has_option;
-    int64_t option; /* what it means is the edit's affair */
-    ir_use use;     /* a use that takes the inserted value */
+    int64_t option; /* its meaning depends on the kind */
+    ir_use use;     /* the use that takes the inserted value */
     ir_value value;
     ir_repair *repairs;
     size_t repair_count;
@@ -78,13 +78,13 @@ bool ir_edit_seal(ir_edit *edit);
 bool ir_edit_copy(const ir_edit *from, ir_edit *to); /* deep; false: out of memory */
 void ir_edit_clear(ir_edit *edit);                   /* frees what it holds */
 bool ir_edit_add_repair(ir_edit *edit, ir_repair repair);
-/* One of a kind a genome: a knob of the launch or the pipeline. */
+/* True for a knob of the launch or the pipeline; a genome has at most one of each kind. */
 bool ir_edit_is_knob(ir_edit_kind kind);
-/* It leaves no use to repair, and so is whole once drawn, before it is applied. */
+/* True if the edit leaves no use to repair, and so is complete before it is applied. */
 bool ir_edit_only_marks(ir_edit_kind kind);
 
 const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index);
-/* Appends `edit`, whose repairs the genome takes over; an earlier edit of the same knob goes. */
+/* Appends `edit` and takes over its repairs; an earlier edit of the same knob is removed. */
 bool ir_genome_append(ir_genome *genome, ir_edit edit);
 
 json_t *ir_edit_to_json(const ir_edit *edit);

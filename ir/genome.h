@@ -1,12 +1,13 @@
 /* Genome: knobs and an ordered list of edits; a plain value with a JSON form, free of LLVM.
  *
- * A genome prints to one JSON text and parses back to the same value; its SHA-256 is that of the
- * compact text. An edit names instructions of the numbered base module by number, and what earlier
- * edits of the same genome inserted by the edit's own tag, so that replaying it gives the same
- * module everywhere: ir/edit.h has the JSON of an edit. Its repairs are part of it; where a
- * crossover or a removed edit leaves a use without a valid one, replay takes the nearest dominating
- * instruction of the type, else the last such argument, else zero. An edit whose instruction is
- * gone makes the genome EV_BAD when it is built.
+ * A genome prints to one JSON text and parses back to the same value. Its SHA-256 is that of the
+ * compact text. ir/edit.h has the JSON of an edit.
+ *
+ * Replay of a genome gives the same module everywhere. An edit refers to base instructions by
+ * number, and to instructions inserted by earlier edits by the tag of that edit. The repairs of SSA
+ * form are part of the edit. A crossover or a removed edit may leave a use without a valid repair;
+ * replay then takes the nearest dominating instruction of the type, else the last such argument,
+ * else zero. An edit whose instruction is missing makes the build EV_BAD.
  *
  * Edits of the family "launch" are knobs: a genome has at most one of each kind.
  *
@@ -37,10 +38,10 @@ const char *
 ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control", "launch" */
 const char *ir_edit_needs(ir_edit_kind kind);
 const char *ir_edit_describes(ir_edit_kind kind);
-/* Of 100 children made with it alone, those expected to be new and right. */
+/* Expected number of new and correct ones of 100 children made by this edit alone. */
 int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
-/* 64 bits that say what an edit's JSON asks for, whatever repairs it took; 0: out of memory. */
+/* A 64-bit hash of an edit's JSON without its repairs; 0: out of memory. */
 uint64_t ir_edit_mark(const json_t *edit);
 
 typedef struct ir_genome ir_genome;
@@ -53,12 +54,12 @@ const ir_genome *ir_genome_ref(const ir_genome *genome);
 void ir_genome_free(const ir_genome *genome);
 
 const char *ir_genome_start(const ir_genome *genome);
-/* Which base module the edits are of: false, the one whose loops stay rolled and which the pipeline
- * optimises after the edits; true, the one that `default<O3>` is through with, and nothing but code
- * generation comes after the edits (how GEVO does it). In JSON: "base": "optimised". */
+/* The base module of the edits. false: loops are rolled, and the pipeline optimises after the
+ * edits. true: `default<O3>` has run, and only code generation follows the edits, as in GEVO. In
+ * JSON: "base": "optimised". */
 bool ir_genome_is_optimised(const ir_genome *genome);
 void ir_genome_set_optimised(ir_genome *genome, bool optimised); /* before it has edits */
-/* Knobs: the task's macros by name, in sorted order; a macro that is not set has its default. */
+/* Knobs: the task's macros, sorted by name. An unset macro has its default. */
 ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value,
                               ev_error *err) EV_CHECKED;
 void ir_genome_unset_macro(ir_genome *genome, const char *name); /* nothing where it is not set */
@@ -76,12 +77,12 @@ uint64_t ir_genome_edit_mark(const ir_genome *genome, size_t index);
 size_t ir_genome_find(const ir_genome *genome, const ev_sha256 *key);
 bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key);
 void ir_genome_remove(ir_genome *genome, size_t index);
-/* Appends a copy of `from`'s edit; a duplicate of one already there is left out (false). A knob
- * takes the place of the one of its kind. */
+/* Appends a copy of `from`'s edit. A knob replaces the one of its kind. false: the genome has that
+ * edit already, and is unchanged. */
 bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index);
 
-/* Takes the light pipeline as its knob (ir/pipelines.def): about a sixth of the default's time for
- * code of the same speed, if not of the same text. False: out of memory. */
+/* Sets the light pipeline (ir/pipelines.def): about a sixth of the default's time, for other code
+ * of the same speed. false: out of memory. */
 bool ir_genome_make_light(ir_genome *genome);
 
 /* Whether two genomes have the same base: start, macros and kind of base. Only then do the edits of
@@ -99,9 +100,9 @@ ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err
 ev_sha256 ir_genome_sha256(const ir_genome *genome);
 ev_sha256 ir_genome_base_sha256(const ir_genome *genome);
 
-/* One child of two parents of the same start and kind of base: the edits they share, in order; of
- * each one's others, a random part, kept in its parent's order. Knobs come from either. What one
- * edit inserted for another to work on comes along or neither does. NULL: out of memory. */
+/* One child of two parents with the same start and kind of base. The child gets the edits that both
+ * share, and a random part of the others, in their parents' order. Knobs come from either parent.
+ * An edit and the edits that use its inserted instructions stay together. NULL: out of memory. */
 ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng);
 
 #endif

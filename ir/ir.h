@@ -1,10 +1,10 @@
 /* ir: loads a kernel as LLVM IR, numbers it, edits it, optimises it and emits PTX in memory.
  *
  *   base     one start of a task at one setting of its macros, with every instruction numbered
- *   build    one genome being made real, in stages, so that the caller may stop after each hash
+ *   build    one genome on its way to PTX, in stages, so that the caller may stop after each hash
  *
- * LLVM may abort the process on a bad module: call ir_build_* in worker processes only (IR_STAGE_*
- * says where it was). No LLVM type leaves this folder. Not thread-safe. */
+ * LLVM may abort the process on a bad module, so call ir_build_* in worker processes only.
+ * IR_STAGE_* names the stage of an abort. No LLVM type leaves this folder. Not thread-safe. */
 #ifndef IR_IR_H
 #define IR_IR_H
 
@@ -36,25 +36,25 @@ typedef struct ir_source {
     size_t macro_count;
     int sm;         /* target, e.g. 90 */
     bool optimised; /* the base of genomes for which ir_genome_is_optimised holds */
-    /* What is known of the launches, for the edits that draw constants and for launch bounds. */
+    /* Facts of the launches, for the edits that draw constants and for launch bounds. */
     const int64_t *constants; /* launch constants: sizes, strides; any order */
     size_t constant_count;
     uint32_t block[3]; /* threads a block in every launch; 0: not known or not always the same */
-    /* What ir_compile made of it before; NULL: it is compiled. */
+    /* The result of an earlier ir_compile; NULL: ir_base_load compiles the source. */
     const char *bitcode;
     size_t bitcode_bytes;
 } ir_source;
 
-/* Whether it has to be compiled: a .cu. */
+/* True if the source must be compiled: a .cu. */
 bool ir_is_compiled(const ir_source *source);
-/* The first part of loading such a source: appends clang's bitcode, before all passes. EV_BAD as
+/* The first part of loading such a source: appends clang's bitcode, before all passes. EV_BAD: as
  * ir_base_load. */
 ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) EV_CHECKED;
 
-/* Compiles (.cu: clang-19 -O3, device side only, no CUDA SDK), parses, keeps the entry and what it
- * needs, notes source lines, strips debug info, numbers the instructions. EV_BAD: a source that
- * does not compile (with clang's own message), an entry that is not there (with those that are), an
- * IR that does not verify. */
+/* Compiles a .cu (clang-19 -O3, device side only, no CUDA SDK), parses the IR, keeps the entry and
+ * its dependences, notes source lines, strips debug info, and numbers the instructions. EV_BAD: a
+ * source that does not compile (with clang's message), a missing entry (with the existing ones), IR
+ * that does not verify. */
 ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
 void ir_base_free(ir_base *base);
 size_t ir_base_insn_count(const ir_base *base);
@@ -62,9 +62,9 @@ uint32_t ir_base_insn_line(const ir_base *base, size_t number); /* source line; 
 char *ir_base_insn_text(const ir_base *base, size_t number);    /* as LLVM prints it; malloc'ed */
 ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canonical IR */
 
-/* PTX of the base module without edits, by the light pipeline, in which the line of each .loc is
- * the number of the instruction that it came of, plus 1; malloc'ed. It tells a profile's counters
- * from the instructions'; it is no variant. */
+/* PTX of the base module without edits, by the light pipeline. The line of each .loc is the number
+ * of the originating instruction plus 1, so a profile's counters can be attributed to instructions.
+ * The PTX is no variant. malloc'ed. */
 ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes,
                              ev_error *err) EV_CHECKED;
 /* The PTX of a genome without edits or knobs, with the source's lines in .loc; malloc'ed. */
@@ -85,18 +85,17 @@ typedef enum ir_stage {
 const char *ir_stage_name(ir_stage stage);
 
 typedef struct ir_build ir_build;
-/* The edited module of one genome, kept from its drawing to its build; it must go before its base
- * does. */
+/* The edited module of one genome, kept from its drawing to its build. Free it before its base. */
 typedef struct ir_work ir_edited;
 void ir_edited_free(ir_edited *edited); /* NULL is fine */
 
-/* Stages are run in order by ir_build_run; each may fail with EV_BAD (the candidate's fault, with
- * the edit's number and kind, or LLVM's message). */
+/* Begins a build. ir_build_run runs the stages in order. EV_BAD of a stage is the candidate's
+ * fault, with the edit's number and kind, or LLVM's message. */
 ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **out,
                        ev_error *err) EV_CHECKED;
-/* Before EDIT, which then has nothing to do: takes over what ir_mutate_edited gave with the very
- * genome on this base. The module is the one that applying the edits anew would make. NULL is fine.
- */
+/* Takes over the edited module that ir_mutate_edited made with the same genome on this base. It
+ * equals the module that stage EDIT would make. Call before EDIT, which then does nothing. NULL is
+ * fine. */
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 void ir_build_free(ir_build *build);
@@ -105,7 +104,7 @@ void ir_build_free(ir_build *build);
  * as LLVM's. *covered is false if the module contains a construct that the emitter does not
  * support; `err`, unless NULL, names the construct. */
 ev_status ir_build_sketch(ir_build *build, bool *covered, ev_error *err) EV_CHECKED;
-/* Of a sketch that was covered. */
+/* PTX and hash of the fast code; only if it was covered. */
 const char *ir_build_sketch_ptx(const ir_build *build, size_t *bytes); /* borrowed */
 ev_sha256 ir_build_sketch_sha256(const ir_build *build);
 /* Mixes the code-generation level into a hash: variants may share a sketch and differ in code
@@ -116,9 +115,8 @@ ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha);
 ev_sha256 ir_build_ir_sha256(ir_build *build);
 ev_sha256 ir_build_ptx_sha256(const ir_build *build);
 const char *ir_build_ptx(const ir_build *build, size_t *bytes); /* borrowed; after EMIT */
-/* CPU seconds each stage took in this process, hashing and messages within their stage: `llvm` is
- * the part inside LLVM's passes and emission, `own` all the rest. For `evoke bench compile` only.
- */
+/* CPU seconds of each stage in this process, its hashing and messages included: `llvm` inside
+ * LLVM's passes and emission, `own` the rest. For `evoke bench compile` only. */
 typedef struct ir_build_cost {
     double llvm[IR_STAGE_COUNT];
     double own[IR_STAGE_COUNT];
@@ -130,10 +128,10 @@ ir_build_cost ir_build_cost_of(const ir_build *build);
 
 /* Hints for the draw of an edit. */
 typedef struct ir_hints {
-    /* A weight for each of its instructions, by which places are drawn, an inserted instruction's
-     * being 1; NULL: all alike. */
+    /* Site weights: the weight of each base instruction when a place is drawn; an inserted
+     * instruction has weight 1. NULL: all weights are equal. */
     const double *heat;
-    const uint64_t *spent; /* ir_edit_mark of edits that are not drawn again; [spent_count] */
+    const uint64_t *spent; /* tabu list: ir_edit_mark of edits not to draw; [spent_count] */
     size_t spent_count;
 } ir_hints;
 
@@ -149,25 +147,25 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
                            const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
                            ev_error *err) EV_CHECKED;
 
-/* How many places each kind of edit has in the base module. */
+/* Counts the places of each kind of edit in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
 
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* One line a genome's edit: what it does in words, with the source line; appended to `out`. */
+/* Appends one line that describes an edit in words, with the source line. */
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
                            ev_error *err) EV_CHECKED;
-/* A readable diff (unified, of the IR after the edits, before optimisation) of a variant to its
- * base. */
+/* Appends a unified diff of a variant's IR to its base's, after the edits and before optimisation.
+ */
 ev_status ir_diff(const ir_base *base, const ir_genome *genome, ev_str *out,
                   ev_error *err) EV_CHECKED;
 
 /* Version of the LLVM library in use, "19.1.7": part of a run's identity. */
 const char *ir_llvm_version(void);
 
-/* Called with LLVM's own words just before it would abort the process; may not return to LLVM's
- * caller (the worker writes its last message and leaves). */
+/* Sets a handler that gets LLVM's message just before LLVM would abort the process. The handler
+ * must not return; a worker writes its last message and exits. */
 void ir_set_fatal_handler(void (*handler)(const char *reason));
 
 #endif

@@ -1,8 +1,10 @@
-/* The trusted answer of a task, as a C function. Needs nothing else of the project: a user's own
- * oracle is one C file that includes this header and defines `evoke_oracle`.
+/* Oracle: the trusted answer of a task, as a C function. This header needs nothing else of the
+ * project. An oracle of your own is one C file that includes this header and defines
+ * `evoke_oracle`.
  *
- * Any range of an output can be asked for, so that a kernel can be checked at shapes too large to
- * compute in full. Compute in double precision, with compensated sums where terms may cancel. */
+ * The caller may ask for any range of an output, so a kernel can be checked at shapes that are too
+ * large to compute in full. Compute in double precision, with compensated sums where terms may
+ * cancel. */
 #ifndef KERNELS_EVOKE_ORACLE_H
 #define KERNELS_EVOKE_ORACLE_H
 
@@ -24,13 +26,13 @@ typedef struct evoke_oracle_call {
     const char *const *shape_names; /* the case's shape */
     const double *shape_values;
     size_t shape_count;
-    size_t output;  /* which argument is asked for */
-    uint64_t first; /* elements first .. first + count - 1 of it */
+    size_t output;  /* index of the argument to compute */
+    uint64_t first; /* its elements first .. first + count - 1 */
     uint64_t count;
     double *value; /* [count], to be filled */
-    double *scale; /* [count], preset to 0: the sum of |terms| of each element, where it is known */
-    void *scratch; /* kept between calls on the same inputs; NULL at first; malloc'ed by the oracle,
-                      freed by the caller with free() */
+    double *scale; /* [count], preset to 0: the sum of |terms| of each element, if known */
+    void *scratch; /* kept between calls on the same inputs; NULL at first; the oracle allocates it
+                      with malloc, the caller frees it with free */
 } evoke_oracle_call;
 
 /* 0: done; anything else: the oracle could not answer. */

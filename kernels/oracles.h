@@ -1,5 +1,4 @@
-/* What the built-in oracles share: compensated sums and looking up arguments. Private to kernels/.
- */
+/* Helpers of the built-in oracles: compensated sums, look-up of arguments. Private to kernels/. */
 #ifndef KERNELS_ORACLES_H
 #define KERNELS_ORACLES_H
 
@@ -32,7 +31,7 @@ static inline double oracle_total(const oracle_sum *s) {
     return s->sum + s->rest;
 }
 
-/* The argument of a name, which the task file must have given; NULL if it did not. */
+/* The argument with that name; NULL if the task file does not have it. */
 static inline const evoke_argument *oracle_argument(const evoke_oracle_call *call,
                                                     const char *name) {
     for (size_t i = 0; i < call->argument_count; i++) {

@@ -2,7 +2,6 @@
 #include "kernels/task_private.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,36 +56,6 @@ static void scope_add(scope_room *room, const char *name, expr_value value) {
     room->names[room->scope.count++] = (expr_name){name, value};
 }
 
-/* Least and greatest value of an integer type, as far as 64 signed bits hold them. */
-static void integer_range(ev_type type, int64_t *low, int64_t *high) {
-    unsigned bits = (unsigned)ev_type_bytes(type) * 8;
-    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
-    *high = bits == 64 ? INT64_MAX : (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
-    *low = is_signed ? -*high - 1 : 0;
-}
-
-/* A scalar's value as its type holds it. */
-static ev_status scalar_value(const task_argument *argument, const expr_scope *scope,
-                              expr_value *out, ev_error *err) {
-    if (!ev_type_is_float(argument->type)) {
-        int64_t low = 0, high = 0, value = 0;
-        integer_range(argument->type, &low, &high);
-        EV_TRY(expr_eval_whole(argument->value, scope, low, high, &value, err));
-        *out = expr_of_whole(value);
-        return EV_OK;
-    }
-    expr_value value;
-    EV_TRY(expr_eval(argument->value, scope, &value, err));
-    double held = 0;
-    ev_type_set(argument->type, &held, 0, value.real);
-    double rounded = ev_type_get(argument->type, &held, 0);
-    if (!isfinite(rounded))
-        return ev_fail(err, EV_BAD, "expression \"%.200s\" is %.17g, which %s cannot hold",
-                       argument->value, value.real, ev_type_name(argument->type));
-    *out = expr_of_real(rounded);
-    return EV_OK;
-}
-
 /* The shape's names, then those scalars that the shape does not name, up to `end`. A scalar counts
  * in expressions as it was written, not as its type holds it. */
 static ev_status scope_of(const task *t, const task_case *c, const task_argument *end,
@@ -130,7 +99,7 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
     scope_room room;
     ev_status status = scope_of(t, c, argument, &room, err);
     if (status == EV_OK)
-        status = scalar_value(argument, &room.scope, out, err);
+        status = expr_eval_as(argument->value, argument->type, &room.scope, out, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "case %s, value of %s", c->name, argument->name);
     return EV_OK;

@@ -1,6 +1,5 @@
-/* Tasks: what there is to tune. A task.json names a kernel's source, arguments, launch rule,
- * oracle, tolerance, tunables and cases; docs/task.md and its schema are printed from the same key
- * tables.
+/* Tasks: the kernels to tune. A task.json names a kernel's source, arguments, launch rule, oracle,
+ * tolerance, macros and cases. The schema in docs/task.md is printed from the loader's key tables.
  *
  * Expressions see the names of the case's shape and the scalar arguments (in their order; a shape's
  * name comes before a scalar's); launch rules see the start's macros as well.
@@ -37,18 +36,18 @@ typedef struct task_argument {
                                exactly 0 */
 } task_argument;
 
-/* Other data for one input in one case: edge cases have zeros, subnormal numbers and the like. */
+/* Other data for one input in one case, such as zeros or subnormal numbers. */
 typedef struct task_data {
     size_t argument; /* its index */
     const corpus_generator *generator;
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* as in task_argument */
 } task_data;
 
-/* A macro the source may be compiled with, and the values the search may give it. */
+/* A macro of the source, and the values that the search may give it. */
 typedef struct task_macro {
     const char *name;
     const char *doc;
-    int64_t otherwise; /* the value the source has by itself */
+    int64_t otherwise; /* the default in the source */
     const int64_t *values;
     size_t value_count;
 } task_macro;
@@ -66,17 +65,18 @@ typedef struct task_start {
     size_t macro_count;
 } task_start;
 
-/* What a case is for: all blocks and every output element, or a sample of blocks at full shape. */
+/* The use of a case: all blocks and every output element (check, smoke), or a sample of blocks at
+ * full shape (time). */
 typedef enum task_case_use { TASK_CHECK, TASK_TIME, TASK_SMOKE } task_case_use;
 
 typedef struct task_case {
     const char *name; /* "vgg16.conv4_2-n8-d30" */
     corpus_split split;
     task_case_use use; /* smoke: the smallest one, for gate 3 */
-    const char *from;  /* the corpus shape it was taken from; NULL: given in full */
+    const char *from;  /* the corpus shape that it extends; NULL: the task gives it in full */
     const expr_name *shape;
     size_t shape_count;
-    const task_data *data; /* inputs that are not made as their argument says */
+    const task_data *data; /* inputs with other data than their argument's */
     size_t data_count;
 } task_case;
 
@@ -124,8 +124,8 @@ void task_free(task *t); /* NULL is fine */
 /* The shipped tasks, by name, in a fixed order: HOME/kernels/FAMILY/KERNEL/task.json. */
 ev_status task_list_shipped(char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 void task_list_free(char **paths, size_t count);
-/* A shipped task's name, or a path to a task.json (has a slash or ends in .json). Unknown: EV_BAD
- * with the names there are. */
+/* Opens a shipped task by name, or a path to a task.json (has a slash or ends in .json). EV_BAD: an
+ * unknown name, with the known ones. */
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;
 
 const task_start *task_find_start(const task *t, const char *name); /* NULL: none */
@@ -152,7 +152,7 @@ ev_status task_argument_count_of(const task *t, const task_argument *argument, c
 /* Value of a scalar argument at a case, as its type holds it (an f32 is rounded to one). */
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) EV_CHECKED;
-/* How an input's elements are made at a case. */
+/* The generator and parameters of an input's elements at a case. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
 /* The tolerance's depth K at a case. */

@@ -1,4 +1,4 @@
-/* What the loader, the checks and the evaluation of tasks share. Private to kernels/. */
+/* Shared by the loader, the checks and the evaluation of tasks. Private to kernels/. */
 #ifndef KERNELS_TASK_PRIVATE_H
 #define KERNELS_TASK_PRIVATE_H
 
@@ -12,7 +12,7 @@
 #define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS)
 #define TASK_MAX_WHERE 128
 
-/* What hangs on a task; the task is its first member, so that either pointer leads to the other. */
+/* A task with its private data. The task is the first member, so either pointer gives the other. */
 typedef struct task_box {
     task public;
     ev_arena *arena;
@@ -22,12 +22,12 @@ typedef struct task_box {
 /* One expression of a launch rule. */
 typedef enum task_rule { RULE_GRID, RULE_BLOCK, RULE_SHARED } task_rule;
 
-/* Evaluates part `axis` of a rule and checks it against what GPUs take. */
+/* Evaluates part `axis` of a rule and checks the result against the limits of GPUs. */
 ev_status task_eval_rule(const task *t, const task_start *start, const expr_name *macros,
                          size_t macro_count, const task_case *c, task_rule rule, int axis,
                          uint32_t *out, ev_error *err) EV_CHECKED;
 
-/* Evaluates everything that every case needs; `doc` gives the places for messages. */
+/* Evaluates every expression for every case; `doc` gives the places for messages. */
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 
 /* Sets the oracle's kind, name and function from its text in the task file. */

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# For developers: tests/lint.sh format | tidy | all [BUILD]. Layout by clang-format-19, and
-# clang-tidy-19 with the compile commands of BUILD (build/ unless told). Packages: clang-format-19,
-# clang-tidy-19.
+# tests/lint.sh format | tidy | all [BUILD]. Layout by clang-format-19; clang-tidy-19 over all sources
+# that BUILD (build/ unless told) compiles, EVOKE_LINT_JOBS (2 unless told) at once. BUILD/tidy
+# remembers clean sources until their preprocessed text, their flags or .clang-tidy change.
+# Packages: clang-format-19, clang-tidy-19.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly FOLDERS=(base corpora kernels ir fitness bundle tuner tests)
+
+fail() {
+  echo "lint: $2" >&2
+  exit "$1"
+}
 
 # Names each file that clang-format would change.
 lint_format() {
@@ -20,26 +26,69 @@ lint_format() {
   return 1
 }
 
-# Only what the build compiles: a source outside it has no flags to be read with.
+# The largest sources first, so that no processor waits at the end.
 lint_tidy() {
   local build=$1
-  [[ -r $build/compile_commands.json ]] || {
-    echo "lint: there is no $build/compile_commands.json; run ./bootstrap build first" >&2
-    exit 2
-  }
+  [[ -r $build/compile_commands.json ]] ||
+    fail 2 "there is no $build/compile_commands.json; run ./bootstrap build first"
+  command -v clang-tidy-19 >/dev/null ||
+    fail 1 "there is no clang-tidy-19; install the package of that name"
+  mkdir -p "$build/tidy"
+  build=$(cd "$build" && pwd)
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" | sort -u |
-    xargs -r -P "$(nproc)" -n 1 clang-tidy-19 --quiet -p "$build"
+    xargs -r ls -S | xargs -r -P "${EVOKE_LINT_JOBS:-2}" -n 1 bash tests/lint.sh file "$build"
+}
+
+# The flags of the first command that compiles a source, one a line. CMake writes the members of a
+# command one a line, "command" before "file".
+flags_of() {
+  local build=$1 file=$2 command words
+  command=$(awk -v file="\"file\": \"$file\"" '
+    /^ *"command": / { command = $0 }
+    index($0, file) { print command; exit }' "$build/compile_commands.json" |
+    sed 's/^ *"command": "//; s/",$//; s/\\\(["\\]\)/\1/g')
+  eval "words=($command)"
+  set -- "${words[@]}"
+  while [[ $1 != -* ]]; do shift; done # the compiler, and what stands before it
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+    -o) shift ;;
+    -c | "$file") ;;
+    *) printf '%s\n' "$1" ;;
+    esac
+    shift
+  done
+}
+
+# clang-tidy over one source, unless it was clean with the same text, flags and checks.
+lint_file() {
+  local build=$1 file=$2 flags hash output
+  mapfile -t flags < <(flags_of "$build" "$file")
+  hash=$({
+    cat .clang-tidy
+    [[ $file != "$PWD"/tests/* ]] || cat tests/.clang-tidy
+    printf '%s\n' "$file" "${flags[@]}"
+    clang-19 "${flags[@]}" -E -C -dD "$file"
+  } 2>&1 | sha256sum)
+  local mark=$build/tidy/${hash%% *}
+  [[ ! -e $mark ]] || return 0
+  output=$(clang-tidy-19 --quiet "$file" -- "${flags[@]}" 2>&1) || {
+    printf '%s\n' "$output" >&2
+    return 1
+  }
+  touch "$mark"
 }
 
 case ${1:-} in
 format) lint_format ;;
 tidy) lint_tidy "${2:-build}" ;;
+file) lint_file "$2" "$3" ;; # lint_tidy's
 all)
   lint_format
   lint_tidy "${2:-build}"
   ;;
 *)
-  sed -n '2,4s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
   ;;
 esac

@@ -1,7 +1,8 @@
-/* Device: the one interface in front of the virtual machine and a real GPU.
+/* Device: one interface to the virtual machine and to a real GPU.
  *
- * A buffer is a handle; kernels get its device address. A launch ends `ok` or with a fault (a trap
- * of the VM, an error of the driver); a fault is the candidate's and no failure of the call. */
+ * A buffer is a handle; kernels get its device address. A launch ends `ok` or with a fault: a trap
+ * of the VM, or an error of the driver. A fault is the candidate's; the call itself returns EV_OK.
+ */
 #ifndef FITNESS_DEVICE_DEVICE_H
 #define FITNESS_DEVICE_DEVICE_H
 
@@ -27,37 +28,37 @@ typedef struct device_properties {
     uint32_t max_shared_per_block;
     uint32_t max_registers_per_thread;
     uint64_t memory_bytes;
-    char driver[64]; /* "CUDA driver 13.0"; "" where there is none */
-    bool all_blocks; /* every launch runs its whole grid: samples are not heeded */
-    /* The virtual machine that a candidate has to pass before it may come here, "vm:h200"; "" where
-     * none is needed, since the device checks everything itself. */
+    char driver[64]; /* "CUDA driver 13.0"; "" without a driver */
+    bool all_blocks; /* every launch runs its whole grid; samples are ignored */
+    /* The virtual machine that a candidate must pass before this device runs it, "vm:h200"; "" if
+     * the device checks everything itself. */
     char twin[64];
-    bool twin_is_same;   /* the twin's description is of this very GPU model */
-    char twin_note[320]; /* where it isn't: what is missing, and the cure; else "" */
-    char placement[200]; /* of ranks: where they run, and why there; "" where there is one */
+    bool twin_is_same;   /* the twin's description is of this GPU model */
+    char twin_note[320]; /* if !twin_is_same: what is missing, and the cure; else "" */
+    char placement[200]; /* of several ranks: where they run, and why; else "" */
 } device_properties;
 
-/* Environment of a process whose devices time launches as the host gives them, where it is set:
- * cuda:N holds its queue while it is filled, else (--no-hold). */
+/* Environment variable of --no-hold. If it is set, cuda:N times launches at the pace of the host;
+ * otherwise a kernel holds the queue while the host fills it. */
 #define DEVICE_NO_HOLD "EVOKE_NO_HOLD"
 
-/* "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: no such device, with those there are. EV_INFRA:
- * no CUDA driver, or it fails. */
+/* Opens "vm:MODEL", "vm:FILE.json" or "cuda:N". EV_BAD: an unknown device, with the known ones.
+ * EV_INFRA: no CUDA driver, or the driver fails. */
 ev_status device_open(const char *id, device **out, ev_error *err) EV_CHECKED;
-/* As device_open, `count` times, to out[0..count): devices whose kernels reach each other's buffers
- * by their addresses, for device_run_ranks. On cuda:N each has a GPU of its own, from N on, where
- * there are GPUs of one model with peer access, else several share one; `placement` of the
- * properties says which. EV_BAD: more than a GPU takes. */
+/* As device_open, `count` times, to out[0..count), for device_run_ranks: the kernels of these
+ * devices reach each other's buffers by address. On cuda:N each device has its own GPU, from N on,
+ * if there are enough GPUs of one model with peer access; otherwise several share one GPU.
+ * `placement` of the properties tells which. EV_BAD: more ranks than one GPU can hold. */
 ev_status device_open_ranks(const char *id, uint32_t count, device **out, ev_error *err) EV_CHECKED;
 void device_close(device *d); /* NULL is fine */
 const device_properties *device_properties_of(const device *d);
 
-/* What the device itself says of a number of its GPU description: SMs, sizes, clocks on paper.
- * false: nothing. */
+/* A number of the GPU description as the device itself reports it: SMs, sizes, nominal clocks.
+ * false: not reported. */
 bool device_number(const device *d, gpu_key key, double *out);
 
-/* Ids of the devices there are: cuda:N for each GPU that a driver knows, vm:MODEL for each GPU
- * description. Free with device_list_free. */
+/* Ids of all devices: cuda:N for each GPU of the driver, vm:MODEL for each GPU description. Free
+ * with device_list_free. */
 ev_status device_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;
 void device_list_free(char **ids, size_t count);
 /* Number of rebuilds of the device after a fault. Buffers, their contents and kernels survive a
@@ -68,8 +69,8 @@ uint64_t device_rebuilds(const device *d);
  * another process has to open the device. The faulty run returned its outcome as usual. Every
  * later call returns EV_INFRA. */
 bool device_is_spent(const device *d);
-/* Whether that may come to a device of this id (NULL is fine), so that work of several launches
- * belongs in a relay of processes (base/relay.h). */
+/* True if a device of this id can become spent. Work of several launches then belongs in a relay of
+ * processes (base/relay.h). A NULL id is fine. */
 bool device_may_be_spent(const char *id);
 
 /* ---- buffers: the same address for the same sequence of calls
@@ -80,18 +81,19 @@ ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const cha
 /* Frees all buffers. */
 void device_clear(device *d);
 uint64_t device_address(const device *d, device_buffer buffer);
-/* Contents before the first launch after a reset. IN and INOUT only. */
+/* Writes contents before the first launch after a reset. IN and INOUT buffers only. */
 ev_status device_write(device *d, device_buffer buffer, uint64_t offset, const void *data,
                        uint64_t bytes, ev_error *err) EV_CHECKED;
 ev_status device_read(device *d, device_buffer buffer, uint64_t offset, void *data, uint64_t bytes,
                       ev_error *err) EV_CHECKED;
-/* The buffer's contents where the host can see them (the VM), to fill before and read after a
- * launch; NULL on other devices. Valid until device_clear. */
+/* The buffer's contents on the VM, which the host fills before a launch and reads after it; NULL on
+ * other devices. Valid until device_clear. */
 void *device_host(device *d, device_buffer buffer);
-/* Before each launch of a new candidate: OUT buffers poisoned, what counts as written forgotten. */
+/* Poisons OUT buffers and marks every element as not written. Call before each launch of a new
+ * candidate. */
 ev_status device_reset(device *d, uint8_t poison, ev_error *err) EV_CHECKED;
-/* As vm_memory_written. On a device without shadow memory, an element counts as written when it
- * differs from the poison. */
+/* As vm_memory_written. On a device without shadow memory, an element that differs from the poison
+ * counts as written. */
 ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, uint64_t first,
                          uint64_t count, uint8_t *written, uint64_t *how_many,
                          ev_error *err) EV_CHECKED;
@@ -99,7 +101,8 @@ ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, 
 /* ---- kernels
  * ---------------------------------------------------------------------------------------- */
 
-/* EV_BAD: the device refuses the PTX (its message), or the entry is not there. */
+/* Loads a kernel. EV_BAD: the device refuses the PTX (with its message), or the entry is missing.
+ */
 ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
                       device_kernel **out, ev_error *err) EV_CHECKED;
 void device_unload(device_kernel *kernel); /* NULL is fine */
@@ -108,12 +111,12 @@ typedef struct device_resources {
     uint32_t registers;    /* a thread; estimated on the VM */
     uint32_t shared_bytes; /* static, a block */
     uint32_t local_bytes;  /* a thread */
-    uint32_t spill_bytes;  /* stored a thread, where the driver's compiler says so */
+    uint32_t spill_bytes;  /* spill stores a thread, if the driver's compiler reports them */
     uint32_t max_threads;  /* a block, from the kernel's own bounds; 0: none */
 } device_resources;
 
 device_resources device_kernel_resources(const device_kernel *kernel);
-/* The kernel's parameter list; the caller packs the parameter block by it. */
+/* The kernel's entry, with the layout of the parameter block that the caller packs. */
 const vm_entry *device_kernel_entry(const device_kernel *kernel);
 const vm_module *device_kernel_module(const device_kernel *kernel);
 
@@ -128,15 +131,15 @@ typedef struct device_launch {
     uint32_t jobs;          /* on the VM, not when timed: threads that share the blocks; 0: one */
     const uint32_t *sample; /* on the VM: blocks to run; NULL: all */
     size_t sample_count;
-    /* On the VM: gets what the kernel prints, as vm_launch.print; NULL: dropped. */
+    /* On the VM: gets the kernel's output, as vm_launch.print; NULL: dropped. */
     void (*print)(void *context, const char *text, size_t bytes);
     void *print_context;
     uint64_t *executions; /* on the VM: per pc; NULL: not wanted */
     double *stalls; /* on the VM, with timing: per pc share of stall cycles; NULL: not wanted */
     model_site
-        *sites; /* the same, with what it waited for and accessed; zeroed; NULL: not wanted */
-    bool notes_stores; /* on the VM, not when timed: device_stored knows what it stored to */
-    bool follows_all;  /* on the VM, with timing: as if no block repeated another */
+        *sites; /* the same by cause, with the accesses; zeroed by the caller; NULL: not wanted */
+    bool notes_stores; /* on the VM, without timing: fills device_stored */
+    bool follows_all;  /* on the VM, with timing: as model_follow_all */
 } device_launch;
 
 typedef struct device_outcome {
@@ -145,16 +148,16 @@ typedef struct device_outcome {
     vm_counters counters;
 } device_outcome;
 
-/* EV_BAD: the launch does not fit the device (block too large, shared memory, registers). */
+/* Runs a launch. EV_BAD: it does not fit the device (block too large, shared memory, registers). */
 ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
                      device_outcome *out, ev_error *err) EV_CHECKED;
 
-/* Several launches side by side, one on each of the devices that device_open_ranks made: rank i
- * runs kernels[i], loaded on any of them, with launches[i], on devices[i]. Flags and .sys atomics
- * in each other's buffers work as between GPUs with peer access; see vm_run_ranks for what is
- * checked. A fault in one rank ends all: each outcome then has that fault, whose `rank` says where
- * it was; on GPUs it may be of another rank on the same GPU, as its message says. EV_BAD: ranks
- * that share a GPU do not fit it together. */
+/* Runs several launches side by side on the devices of one device_open_ranks. Rank i runs
+ * kernels[i], loaded on any of them, with launches[i] on devices[i]. Flags and .sys atomics in each
+ * other's buffers work as between GPUs with peer access; vm_run_ranks lists the checks. A fault in
+ * one rank ends all. Each outcome then has that fault, and its `rank` is the failing one. On GPUs
+ * it may be another rank on the same GPU, as the message says. EV_BAD: ranks that share a GPU do
+ * not fit it together. */
 ev_status device_run_ranks(device *const *devices, const device_kernel *const *kernels,
                            const device_launch *launches, uint32_t count, device_outcome *out,
                            ev_error *err) EV_CHECKED;
@@ -162,15 +165,15 @@ ev_status device_run_ranks(device *const *devices, const device_kernel *const *k
 typedef struct device_timing {
     double ns;              /* median; modelled on the VM */
     double low_ns, high_ns; /* interval of 95 %; equal to ns on the VM */
-    double warm_ns;         /* median with caches as the last run left them; 0: not measured */
-    uint32_t samples;       /* behind the median; 1 on the VM */
-    uint32_t discarded;     /* taken at a lowered clock, and thrown away; from 40 on the others may
-                               be no better: sm_mhz says */
-    double sm_mhz;          /* the SM clock meanwhile, by stamps on the GPU; 0: not known */
-    model_time model;       /* on the VM: where it went */
+    double warm_ns;         /* median with the caches of the previous run; 0: not measured */
+    uint32_t samples;       /* of the median; 1 on the VM */
+    uint32_t discarded;     /* samples discarded for a lowered clock. From 40 on, kept samples may
+                               have a lowered clock, too; see sm_mhz */
+    double sm_mhz;    /* the SM clock during the samples, by stamps on the GPU; 0: not known */
+    model_time model; /* on the VM */
 } device_timing;
 
-/* EV_BAD: the launch does not fit the device (names the limit); says before it is run what
+/* Checks a launch without running it. EV_BAD: it does not fit the device (names the limit), as
  * device_run would say. */
 ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
                        ev_error *err) EV_CHECKED;
@@ -180,28 +183,29 @@ ev_status device_check(const device *d, const device_kernel *kernel, const devic
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
 
-/* What a launch is timed against, by turns with it in the same batches, so that a drift of the
- * clock meets both. It works on the same buffers, and has been run before: that it fails now is
- * EV_INFRA. */
+/* A second launch to compare a launch with. Both are timed by turns in the same batches, so a drift
+ * of the clock affects both. The rival uses the same buffers and has run before; EV_INFRA if it now
+ * fails. */
 typedef struct device_rival {
     const device_kernel *kernel;
     const device_launch *launch;
-    device_timing timing; /* out, no warm_ns; samples 0: not taken, since times never drift here */
+    device_timing
+        timing; /* out; without warm_ns. samples 0: not timed, on a device without drift */
 } device_rival;
 
-/* As device_time, and times the rival too. */
+/* As device_time, but also times the rival. */
 ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
                               device_rival *rival, device_outcome *out, device_timing *timing,
                               ev_error *err) EV_CHECKED;
-/* As device_run_ranks, with a model of each rank's time, whose peers are as far as `reach` says.
- * Only on the VM, else EV_BAD. A rank that waits for another is not modelled to wait: it is charged
- * what the machine had it execute. */
+/* As device_run_ranks, with a modelled time of each rank. `reach` is the distance of the peers.
+ * EV_BAD: not on the VM. The time that a rank waits for another is not modelled: a rank is charged
+ * for the instructions that it executed. */
 ev_status device_time_ranks(device *const *devices, const device_kernel *const *kernels,
                             const device_launch *launches, uint32_t count, model_reach reach,
                             device_outcome *out, device_timing *timings, ev_error *err) EV_CHECKED;
-/* 32-byte sectors (address / 32) that the last device_time stored to, each once a block; valid
- * until the next run; after a device_run that notes stores too, but as often as they were stored
- * to. NULL, and 0, after another device_run and on a device that does not know. */
+/* Stored sectors (address / 32) of the last run, valid until the next one. After device_time each
+ * sector is listed once a block; after a device_run with notes_stores, once a store. NULL and 0
+ * after any other run, and on a device that does not know. */
 const uint64_t *device_stored(const device *d, size_t *count);
 
 #endif

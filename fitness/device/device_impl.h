@@ -1,4 +1,4 @@
-/* What stands behind the device interface: one table of functions a kind of device. */
+/* The implementation of the device interface: one table of functions for each kind of device. */
 #ifndef FITNESS_DEVICE_DEVICE_IMPL_H
 #define FITNESS_DEVICE_DEVICE_IMPL_H
 
@@ -25,11 +25,11 @@ typedef struct device_ops {
                        ev_error *err);
     ev_status (*run)(device *d, const device_kernel *kernel, const device_launch *launch,
                      device_outcome *out, ev_error *err);
-    /* All devices are of this table; NULL: one rank at a time. */
+    /* All devices have this table. NULL: one rank at a time. */
     ev_status (*run_ranks)(device *const *devices, const device_kernel *const *kernels,
                            const device_launch *launches, uint32_t count, device_outcome *out,
                            ev_error *err);
-    /* `rival`: NULL: none; its timing is zero. */
+    /* `rival` may be NULL; the caller zeroes its timing. */
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_rival *rival, device_outcome *out, device_timing *timing,
                       ev_error *err);
@@ -55,17 +55,17 @@ struct device_kernel {
     vm_module *module;
     const vm_entry *entry;
     device_resources resources;
-    void *own; /* what the device keeps of it */
+    void *own; /* private to the device */
 };
 
-/* `model` is what stands behind "vm:". */
+/* `model`: the id without "vm:". */
 ev_status device_vm_open(const char *model, device **out, ev_error *err) EV_CHECKED;
 ev_status device_vm_open_ranks(const char *model, uint32_t count, device **out,
                                ev_error *err) EV_CHECKED;
-/* `ordinal` is what stands behind "cuda:". */
+/* `ordinal`: the id without "cuda:". */
 ev_status device_cuda_open(const char *ordinal, device **out, ev_error *err) EV_CHECKED;
 ev_status device_cuda_open_ranks(const char *ordinal, uint32_t count, device **out,
                                  ev_error *err) EV_CHECKED;
-size_t device_cuda_count(void); /* 0 where there is no driver */
+size_t device_cuda_count(void); /* 0 without a driver */
 
 #endif

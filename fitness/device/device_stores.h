@@ -1,4 +1,4 @@
-/* Stores: which sectors of global memory a launch stores to, for runs that no model listens to. */
+/* Stores: the sectors of global memory that a launch stores to, for runs without a model. */
 #ifndef FITNESS_DEVICE_DEVICE_STORES_H
 #define FITNESS_DEVICE_DEVICE_STORES_H
 
@@ -12,12 +12,12 @@
 typedef struct device_stores {
     vm_observer observer; /* for a launch of the module; points to this struct */
     bool *is_store;       /* per pc */
-    uint64_t *sectors;    /* address / 32, as they were stored to: often more than once */
+    uint64_t *sectors;    /* address / 32, in the order of the stores, with repetitions */
     size_t count, room;
-    bool failed; /* memory ran out meanwhile: the list is not whole */
+    bool failed; /* memory ran out: the list is incomplete */
 } device_stores;
 
-/* Ready to listen to one launch; stays where it is. Free with device_stores_end. */
+/* Prepares *s for one launch. Do not move *s afterwards. Free with device_stores_end. */
 ev_status device_stores_begin(device_stores *s, const vm_module *module, ev_error *err) EV_CHECKED;
 void device_stores_end(device_stores *s); /* an empty one is fine */
 

@@ -14,9 +14,9 @@ typedef struct device_vm {
     vm_memory *memory;
     model_buffer *buffers; /* by handle - 1 */
     size_t count, room;
-    model_rooms *rooms;   /* of its models; NULL before the first */
-    model *last;          /* of the last timed run, for what it stored */
-    device_stores stores; /* of the last run, where that noted them */
+    model_scratch *scratch; /* of its models; NULL before the first */
+    model *last;            /* of the last timed run, for what it stored */
+    device_stores stores;   /* of the last run, where that noted them */
 } device_vm;
 
 static device_vm *vm_of(device *d) {
@@ -29,7 +29,7 @@ static const device_vm *vm_of_const(const device *d) {
 static void vm_close(device *d) {
     device_vm *v = vm_of(d);
     model_free(v->last);
-    model_rooms_free(v->rooms);
+    model_scratch_free(v->scratch);
     device_stores_end(&v->stores);
     vm_memory_free(v->memory);
     gpu_free(v->g);
@@ -271,9 +271,9 @@ static ev_status listen(device_vm *v, const device_kernel *kernel, const device_
     model_free(v->last);
     v->last = NULL;
     device_stores_end(&v->stores);
-    if (v->rooms == NULL)
-        EV_TRY(model_rooms_new(&v->rooms, err));
-    EV_TRY(model_new_of(kernel->own, l, v->rooms, &v->last, err));
+    if (v->scratch == NULL)
+        EV_TRY(model_scratch_new(&v->scratch, err));
+    EV_TRY(model_new_of(kernel->own, l, v->scratch, &v->last, err));
     model_buffer buffers[BUFFERS_MOST];
     size_t count = launch_buffers(v, kernel->entry, launch->params, buffers, BUFFERS_MOST);
     model_set_buffers(v->last, buffers, count);

@@ -1,8 +1,8 @@
-/* Accuracy: how far an output is from the trusted answer, and whether that is near enough.
+/* Accuracy: the distance of an output from the trusted answer, and whether it is within the limits.
  *
- * Sums are compensated (Neumaier 1974), absolute values stand everywhere, and what is not finite
- * never passes. A comparison is begun once a case, fed output by output (or element range by
- * element range), and ended. */
+ * Sums are compensated (Neumaier 1974) and taken over absolute values. An output with an unexpected
+ * NaN or infinity never passes. Begin a comparison once a case, add outputs or ranges of their
+ * elements, and end it. */
 #ifndef FITNESS_GATES_ACCURACY_H
 #define FITNESS_GATES_ACCURACY_H
 
@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* A sum with its rounding error kept beside it. */
+/* A sum and its rounding error. */
 typedef struct accuracy_sum {
     double sum, lost;
 } accuracy_sum;
@@ -21,14 +21,14 @@ typedef struct accuracy_sum {
 void accuracy_sum_add(accuracy_sum *s, double term);
 double accuracy_sum_of(const accuracy_sum *s);
 
-/* What is allowed; 0 turns a limit off, except relative_l2's, which is then an exact match. */
+/* Limits. 0 turns a limit off, except relative_l2: 0 then asks for an exact match. */
 typedef struct accuracy_limits {
     double relative_l2;
     double scaled_max;
     double max_abs;
     double depth;           /* K of the scaled maximum; at least 1 */
     double baseline_l2;     /* the baseline's own relative L2 at this case */
-    double baseline_factor; /* relative L2 at most this x baseline_l2 (never asked below one ulp) */
+    double baseline_factor; /* relative L2 at most this x baseline_l2, with a floor of one ulp */
 } accuracy_limits;
 
 /* Elements of one output, `count` of each array. */
@@ -36,9 +36,9 @@ typedef struct accuracy_part {
     ev_type type;
     const void *got;
     const double *want;
-    const double *scale;      /* sum of |terms| an element, 0 where unknown; NULL: unknown */
-    const uint8_t *written;   /* 0: never written; NULL: all were */
-    const uint8_t *must_zero; /* 1: has to be exactly zero; NULL: nowhere */
+    const double *scale;      /* sum of |terms| an element, 0 if unknown; NULL: all unknown */
+    const uint8_t *written;   /* 0: never written; NULL: all written */
+    const uint8_t *must_zero; /* 1: must be exactly zero; NULL: none */
     uint64_t count;
 } accuracy_part;
 
@@ -57,7 +57,7 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part);
 void accuracy_end_output(accuracy_check *check);
 accuracy accuracy_end(const accuracy_check *check);
 
-/* One line on why `a` fails: the first thing that is out of its limit. */
+/* Appends one line on why `a` fails: the first metric beyond its limit. */
 void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *out);
 
 #endif

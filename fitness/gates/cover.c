@@ -28,22 +28,20 @@ static double share_to_run(const fit_case *c) {
 
 static ev_status run_cover(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
                            ev_error *err) {
-    double share = share_to_run(c), sampled = c->baseline.written;
+    double share = share_to_run(c);
     fit_run_options options = {.all_blocks = share >= 1,
                                .sample_share = share,
+                               .covers = true, /* few blocks may write more than their share */
                                .checks = VM_CHECK_INIT,
                                .jobs = f->options.jobs};
-    c->baseline.written = 0; /* few blocks may write more than their share of all */
-    ev_status status = fit_try_options(f, c, trial, &options, out, err);
-    c->baseline.written = sampled;
-    return status;
+    return fit_try_options(f, c, trial, &options, out, err);
 }
 
 /* The baseline's elements, once a case. */
 static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
     if (c->baseline.covered > 0)
         return EV_OK;
-    fit_trial trial = {&f->baseline, f->baseline_kernel};
+    const fit_trial trial = {.who = &f->baseline, .kernel = f->baseline_kernel};
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

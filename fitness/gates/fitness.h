@@ -1,7 +1,7 @@
 /* Fitness: a task on a device, ready to score candidates through the gates.
  *
- * Opening makes the inputs of the cases and the oracle's answers once (lazily, a case at a time);
- * scoring a candidate then costs its own runs only. */
+ * The inputs of a case and the oracle's answers are made once, when the case is first used. After
+ * that, scoring a candidate costs only its own runs. */
 #ifndef FITNESS_GATES_FITNESS_H
 #define FITNESS_GATES_FITNESS_H
 
@@ -19,7 +19,7 @@ typedef struct fitness fitness;
 typedef struct fitness_options {
     size_t
         sample_blocks; /* blocks a timed run executes on search cases; 0: 2. At least 4 on others */
-    size_t spot_elements; /* outputs of a timed run that are held against the oracle; 0: 64 */
+    size_t spot_elements; /* outputs of a timed run to compare with the oracle; 0: 64 */
     uint64_t fuel_factor; /* fuel = factor x the baseline's own thread instructions; 0: 8 */
     uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */
     uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
@@ -32,89 +32,89 @@ typedef struct fitness_options {
  * (gate 6). */
 typedef struct fitness_bar {
     double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
-    double baseline_ns; /* the baseline's when that was measured; 0: it was not then */
-    bool is_last;       /* what is too slow is right in all else, the dear full grids as well */
+    double baseline_ns; /* the baseline's time at the measurement of `ns`; 0: not measured */
+    bool is_last;       /* compare with the bar last: a too-slow verdict implies correctness */
 } fitness_bar;
 
-/* So much less or more than another's time is near to it. */
+/* Two times are near if one is at most this share below or above the other. */
 #define FITNESS_NEAR_BELOW 1e-4
 #define FITNESS_NEAR_ABOVE 1e-3
 
-/* What is scored: PTX and how to launch it. All pointers borrowed. */
+/* A candidate: PTX and its launch. All pointers are borrowed. */
 typedef struct candidate {
     const char *ptx;
     size_t ptx_bytes;
     const char *entry;
     const task_start *start;
-    const expr_name *macros; /* that differ from their defaults */
+    const expr_name *macros; /* the macros that differ from their defaults */
     size_t macro_count;
-    /* The filter: one that takes longer for the small cases than reach_ns, modelled, and is no more
-     * accurate there than reach_error is not run on the timed ones (score.filtered). 0 ns: it is.
-     */
+    /* Limits of the filter. The timed cases are skipped (score.filtered) if the modelled time of
+     * the small cases exceeds reach_ns and their error is no less than reach_error. 0 ns: no
+     * filter. */
     double reach_ns, reach_error;
-    double first_reach_ns; /* the same for the first small case alone, before the others are run */
-    bool is_sketch;    /* code made in haste: a launch that does not fit is not held against it */
-    bool times_sketch; /* a sketch is run on the timed cases as well as on the small ones, */
-    double near_ns;    /* but where those take near to so long, modelled: FITNESS_NEAR_BELOW */
-    bool was_sketched; /* a sketch of the same IR passed all small cases: the drawn ones are not run
-                          again, the others without looking for races */
-    bool screens;      /* the ladder ends before the timed cases: they are another device's */
-    bool was_screened; /* this PTX passed gates 2 to 4 in a virtual machine that `screens`: it may
-                          be launched here */
-    /* Asked once the small cases are passed, where they are modelled: is a candidate known that ran
-     * them alike (score.likeness)? Then the timed ones are not run. NULL: it is not asked. */
+    double first_reach_ns; /* as reach_ns, for the first small case alone, before the others run */
+    bool is_sketch;        /* fast code: a launch that does not fit does not stop the candidate */
+    bool times_sketch;     /* fast code runs on the timed cases, too, */
+    double near_ns; /* unless the modelled time of the small cases is within FITNESS_NEAR_BELOW and
+                       FITNESS_NEAR_ABOVE of this; 0: never */
+    bool was_sketched; /* fast code of the same IR passed all small cases: drawn cases are not run
+                          again, and the others run without race checks */
+    bool screens;      /* the ladder ends before the timed cases, which another device runs */
+    bool was_screened; /* a screening virtual machine passed this PTX at gates 2 to 4, so this
+                          device may launch it */
+    /* Asked after the small cases have passed, if their times are modelled: is a candidate with
+     * this behavioural fingerprint known? If so, the timed cases are not run. NULL: not asked. */
     ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
     void *context; /* of is_known */
     fitness_bar bar;
 } candidate;
 
-/* `d` is borrowed and belongs to this fitness alone until it is closed. EV_BAD: a case that does
- * not fit in the device's memory (names case, bytes and cure). */
+/* Borrows `d`, for its exclusive use, until fitness_close. EV_BAD: a case does not fit in the
+ * device's memory (names case, bytes and cure). */
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
                        ev_error *err) EV_CHECKED;
 void fitness_close(fitness *f); /* NULL is fine */
 
-/* The baseline: the task's first start, unchanged. Must be called before anything is scored: it
- * gives the fuel, the speed-up's denominator, the answers where the oracle is `baseline`, and it is
- * held against its oracle on every case of `splits` (bit 1 << corpus_split). EV_BAD: it traps, or
- * disagrees with its oracle (task, case, error, tolerance). */
+/* Sets the baseline, the task's unmodified first start. Call before anything is scored. The
+ * baseline gives the fuel, the denominator of the speed-up, and the answers if the oracle is
+ * `baseline`. It is compared with its oracle on every case of `splits` (bit 1 << corpus_split).
+ * EV_BAD: the baseline traps, or disagrees with its oracle (names task, case, error, tolerance). */
 ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
                                ev_error *err) EV_CHECKED;
 
-/* Draws more check cases from the search's small ones, for gate 4, where the virtual machine is
- * there to say what is legal and what is new (drawn.c). `device_id`: what the device was opened by;
- * `starts`: the task's, unmodified, the baseline first; one that is wrong at the task's own small
- * cases is left out. A pure function of the task, the starts' PTX and the device; once, after the
- * baseline. */
+/* Draws more check cases for gate 4 from the search's small ones (drawn.c). The virtual machine
+ * tells which shapes are legal and run new code. `device_id`: as given to device_open. `starts`:
+ * the unmodified starts of the task, the baseline first; a start that is wrong at the task's own
+ * small cases is left out. The drawing is a pure function of the task, the starts' PTX and the
+ * device. Call once, after fitness_set_baseline. */
 ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate *starts,
                              size_t count, ev_error *err) EV_CHECKED;
 const task_case *fitness_drawn_case(const fitness *f, size_t index); /* NULL: there are no more */
 
-/* Runs gates EMIT..TIMED (2 to 5) on the search cases, stopping at the first that fails. A
- * candidate's fault is in out->stopped and out->reason; EV_BAD is a misuse, EV_INFRA the machine.
- */
+/* Runs gates EMIT..TIMED (2 to 5) on the search cases and stops at the first that fails. A
+ * candidate's fault is in out->stopped and out->reason. EV_BAD: misuse. EV_INFRA: the machine
+ * failed. */
 ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
-/* After fitness_score of `c`, and a part of gate 5: stops the score where the blocks that were run
- * at a timed case write another number of elements than those of its start, unmodified, at the same
- * macros. *wants: that start is not known; say what it is, and ask again. Only what is faster than
- * the fastest start at the default macros is looked at: say those beforehand. */
+/* The last part of gate 5, after fitness_score of `c`. Stops the score if the blocks of a timed
+ * case write another number of elements than those of the unmodified start at the same macros.
+ * *wants: that start is not known; call fitness_add_reference and try again. Only candidates faster
+ * than the fastest start at the default macros are checked, so add those starts before. */
 ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
                               ev_error *err) EV_CHECKED;
-/* A start without edits, at some macros; where it fails a gate, or has no PTX, nothing is held
- * against it. */
+/* Adds an unmodified start at some macros. If it fails a gate or has no PTX, candidates are not
+ * compared with it. */
 ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) EV_CHECKED;
 
-/* Gate 6: held-out and adversarial cases, other inputs, two schedules bit for bit, accuracy again
- * after timing, time against the baseline's on the held-out timed cases, and all of the work done
- * there (every block, or as many as can be paid for): out->cases holds them, with out->stopped
- * GATE_PROMOTED if it failed; with out->ns where it was too slow, which where times are modelled is
- * seen first, and else of what is right. A time under the speed-of-light floor is an alarm: it
- * fails. */
+/* Gate 6: held-out and adversarial cases, other inputs, other schedules bit for bit, accuracy again
+ * after timing, the time on the held-out timed cases against the baseline, and the whole work of
+ * these cases (every block, or as many as affordable). out->cases has the cases. out->stopped is
+ * GATE_PROMOTED if the candidate failed. out->ns is set for a correct candidate, and for a too-slow
+ * one; modelled times are compared first. A time below the speed-of-light floor fails. */
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
-/* One row of `evoke check`: the candidate at one case of any split, checked (and timed where the
- * case is for time). `ok` is the verdict. */
+/* One row of `evoke check`: the candidate at one case of any split, checked, and timed if the case
+ * is a timed one. */
 typedef struct fitness_verdict {
     bool ok;
     double error; /* relative L2 */
@@ -122,7 +122,7 @@ typedef struct fitness_verdict {
     double tolerance; /* the task's relative L2 */
     double ns;        /* timed cases */
     double low_ns, high_ns;
-    /* The baseline's, by turns with it where times are measured. */
+    /* The baseline's times; measured ones are taken by turns with the candidate's. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     gate stopped; /* EMIT: refused, SAFE: ended by a fault, ACCURATE: wrong; GATE_NONE: ok */
     char reason[600];
@@ -130,20 +130,21 @@ typedef struct fitness_verdict {
 
 ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
                         ev_error *err) EV_CHECKED;
-/* Runs the baseline at a case, unless it was: fitness_check does so first, and its EV_BAD may be of
- * either. EV_BAD: the baseline traps there or disagrees with its oracle. */
+/* Runs the baseline at a case, unless it has run there. fitness_check does so first, so an EV_BAD
+ * of fitness_check may be the baseline's. EV_BAD: the baseline traps or disagrees with its oracle.
+ */
 ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) EV_CHECKED;
 
 /* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
 double fitness_baseline_ns(const fitness *f, const char *case_name);
-/* Seconds spent in each part since opening, for `evoke bench search`: CPU time where the device is
- * this process itself, else time on the clock. */
+/* Seconds spent in each part since opening, for `evoke bench search`: CPU time on the VM, elapsed
+ * time on a GPU. */
 typedef struct fitness_cost {
     double inputs, oracle, load, safe, accurate, timed;
 } fitness_cost;
 fitness_cost fitness_cost_of(const fitness *f);
 
-/* Everything a profile shows of one candidate at one case: counters and the model's account. */
+/* A profile of one candidate at one case: counters and the model's account. */
 typedef struct fitness_profile_data {
     task_launch launch;
     device_outcome outcome;

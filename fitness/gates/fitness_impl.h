@@ -144,7 +144,7 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
 
-/* ---- outputs seen before (seen.c): most variants leave the bits that one before them left ---- */
+/* Outputs seen before: most variants leave the bits that one before them left. */
 
 /* Whether outputs of these bytes, all of them written, were kept at these limits: *out is their
  * accuracy. `got`: the contents of each output. */
@@ -163,6 +163,8 @@ ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_err
 typedef struct fit_trial {
     const candidate *who;
     device_kernel *kernel;
+    fit_writes *writes; /* notes the runs at timed cases of the search; NULL: nobody asks */
+    double bar_ns;      /* one that is no faster runs no other blocks; 0: all run them */
 } fit_trial;
 
 typedef struct fit_run_options {
@@ -171,6 +173,8 @@ typedef struct fit_run_options {
     bool all_blocks;       /* else a sample of them, where the case is for time */
     double sample_share;   /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
     bool other_blocks;     /* a few others: how much they write is not judged by the baseline's */
+    bool covers;           /* how much it writes is judged by a full grid of the baseline's alone */
+    bool is_baseline;      /* it makes the figures that other runs are held against */
     bool one_block;        /* the sample is the middle one, and what it writes is not judged either:
                               a sketch's times are held against sketches' alone */
     vm_checks checks;
@@ -233,10 +237,10 @@ void fit_drawn_free(fitness *f);
 /* ---- writes (writes.c) ---- */
 
 /* Notes what a run at a timed case of the search wrote. */
-void fit_note_writes(fitness *f, const fit_case *c, const fit_result *r);
+void fit_note_writes(const fit_trial *trial, const fit_case *c, const fit_result *r);
 void fit_references_free(fitness *f);
 
-/* ---- twins (twin.c) ---- */
+/* ---- the twin (fitness.c) ---- */
 
 /* The same task on the virtual machine that the device names as its twin, if it does. */
 ev_status fit_twin_open(fitness *f, ev_error *err) EV_CHECKED;
@@ -255,9 +259,12 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
 double fit_clock(const fitness *f);
 /* What a loaded candidate has to pass. */
 typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
-/* The twin's gates, gate 2's load, then the ladder; the score begins empty. */
-ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out,
+/* The twin's gates, gate 2's load, then the ladder; the score begins empty. `trial` has no kernel.
+ */
+ev_status fit_judge(fitness *f, const fit_trial *trial, fit_ladder *ladder, score *out,
                     ev_error *err) EV_CHECKED;
+/* Gates 2 to 5. trial->writes: not NULL. */
+ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 /* Gates 2 and 3 alone: what a twin is asked. */
 ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;

@@ -176,7 +176,7 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
     if (s->occupancy == 0 && r->ran && c->at->use == TASK_TIME)
         s->occupancy = fit_occupancy(&r->run.timing.model);
     fit_note_case(s, c, r);
-    fit_note_writes(f, c, r);
+    fit_note_writes(trial, c, r);
     if (!r->ok)
         fit_stop(s, gate_for(c, at, r), r, "%s", r->reason);
     return EV_OK;
@@ -238,7 +238,7 @@ static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const 
     ev_status status = fit_try_options(f, c, trial, &options, r, err);
     if (status == EV_OK) {
         note_result(s, r);
-        fit_note_writes(f, c, r);
+        fit_note_writes(trial, c, r);
         if (!r->ok)
             fit_stop(s, GATE_TIMED, r, "%s", r->reason);
     }
@@ -249,8 +249,8 @@ static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const 
 /* Where a sample was timed, it always was of the same blocks: others, untimed, for those that stood
  * all else and are faster than the starts known by then (writes.c). */
 static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    fit_writes timed = f->writes;
-    if (f->bar_ns > 0 && fit_mean_ns(s) >= f->bar_ns)
+    const fit_writes timed = *trial->writes; /* to which the other blocks add */
+    if (trial->bar_ns > 0 && fit_mean_ns(s) >= trial->bar_ns)
         return EV_OK;
     for (size_t i = 0; i < timed.count && s->stopped == GATE_NONE; i++)
         EV_TRY(gate_other_blocks_of(f, timed.cases[i].at, trial, s, err));
@@ -352,8 +352,7 @@ static bool times_sketch(const candidate *who, double small_ns) {
     return who->times_sketch && !is_near;
 }
 
-static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    f->writes.count = 0;
+ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     EV_TRY(check_params(f, trial->kernel, err));
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
@@ -377,21 +376,24 @@ static ev_status climb(fitness *f, const fit_trial *trial, score *s, ev_error *e
     return EV_OK;
 }
 
-ev_status fit_judge(fitness *f, const candidate *c, fit_ladder *ladder, score *out, ev_error *err) {
+ev_status fit_judge(fitness *f, const fit_trial *trial, fit_ladder *ladder, score *out,
+                    ev_error *err) {
     assert(f->baseline_kernel != NULL);
     memset(out, 0, sizeof *out);
     out->stopped = GATE_NONE;
-    fit_trial trial = {.who = c};
-    EV_TRY(fit_twin_pass(f, c, out, err));
+    fit_trial loaded = *trial;
+    EV_TRY(fit_twin_pass(f, trial->who, out, err));
     if (out->stopped == GATE_NONE)
-        EV_TRY(fit_load(f, c, &trial.kernel, out, err));
+        EV_TRY(fit_load(f, trial->who, &loaded.kernel, out, err));
     if (out->stopped != GATE_NONE)
         return EV_OK;
-    ev_status status = ladder(f, &trial, out, err);
-    device_unload(trial.kernel);
+    ev_status status = ladder(f, &loaded, out, err);
+    device_unload(loaded.kernel);
     return status;
 }
 
 ev_status fitness_score(fitness *f, const candidate *c, score *out, ev_error *err) {
-    return fit_judge(f, c, climb, out, err);
+    f->writes.count = 0;
+    const fit_trial trial = {.who = c, .writes = &f->writes, .bar_ns = f->bar_ns};
+    return fit_judge(f, &trial, fit_search_ladder, out, err);
 }

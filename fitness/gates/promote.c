@@ -224,12 +224,13 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
 }
 
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
+    const fit_trial trial = {.who = c};
     if (f->twin != NULL) {
-        EV_TRY(fit_judge(f->twin, c, stand_in_twin, out, err));
+        EV_TRY(fit_judge(f->twin, &trial, stand_in_twin, out, err));
         if (out->stopped != GATE_NONE)
             return EV_OK;
     }
-    return fit_judge(f, c, stand, out, err);
+    return fit_judge(f, &trial, stand, out, err);
 }
 
 /* ---- one case ---- */

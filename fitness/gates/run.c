@@ -126,7 +126,10 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);
-    limit = options->other_blocks ? OTHER_BLOCKS : options->one_block ? 1 : limit;
+    if (options->other_blocks)
+        limit = OTHER_BLOCKS;
+    else if (options->one_block)
+        limit = 1;
     bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
     if (!fit_case_is_full(c) && samples && blocks > limit) {
         l.sample = sample;
@@ -167,11 +170,13 @@ static void explain_error(fit_result *r, const fit_case *c, const accuracy_limit
 }
 
 /* Does the sampled run write as much of the outputs as the baseline's? */
-static bool writes_enough(const fit_case *c, fit_result *r) {
+static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
     bool knows = c->baseline.covered > 0;
+    if (options->covers && !knows)
+        return true;
     double wanted = (knows ? c->baseline.covered : c->baseline.written) * r->run.share;
     double share = r->run.share < 1 || !knows ? WRITTEN_SHARE : 1;
-    if (!c->baseline.done || (double)r->written >= share * wanted)
+    if (options->is_baseline || !c->baseline.done || (double)r->written >= share * wanted)
         return true;
     (void)snprintf(
         r->reason, sizeof r->reason,
@@ -184,6 +189,8 @@ static bool writes_enough(const fit_case *c, fit_result *r) {
 static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
                          ev_error *err) {
     accuracy_limits limits = fit_limits(f, c);
+    if (options->is_baseline)
+        limits.baseline_l2 = limits.baseline_factor = 0;
     bool full = fit_case_is_full(c);
     if (full) {
         EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
@@ -195,7 +202,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
     if (!r->ok)
         explain_error(r, c, &limits);
     else if (!full && !options->other_blocks && !options->one_block)
-        r->ok = writes_enough(c, r);
+        r->ok = writes_enough(c, options, r);
     return EV_OK;
 }
 
@@ -312,13 +319,14 @@ static void note_baseline(const fitness *f, fit_case *c, const fit_result *r) {
 
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {
     assert(f->baseline_kernel != NULL);
-    fit_trial trial = {&f->baseline, f->baseline_kernel};
+    const fit_trial trial = {.who = &f->baseline, .kernel = f->baseline_kernel};
     if (f->t->oracle_kind == TASK_ORACLE_BASELINE && c->outputs[0].want == NULL) {
         EV_TRY(check_cost(f, c, &trial, err));
         EV_TRY(answer_by_baseline(f, c, &trial, err));
     }
-    c->baseline.done = false;
     fit_run_options options = options_for(f, c, trial.who, 0);
+    options.is_baseline = true;
+    options.fuel = BASELINE_FUEL;
     ev_status status = run_and_compare(f, c, &trial, &options, false, out, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "task %s, case %s, the baseline", f->t->name, c->at->name);
@@ -340,12 +348,11 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
     fit_result *result = malloc(sizeof *result);
     if (result == NULL)
         return ev_fail_memory(err, sizeof *result);
-    bool ran_before = c->baseline.done;
     ev_status status = fit_baseline_case(f, c, result, err);
     free(result);
-    if (status == EV_OK || !ran_before)
+    if (status == EV_OK || !c->baseline.done)
         return status;
-    c->baseline.done = true; /* it was right once: the device is to blame */
+    /* it was right once: the device is to blame */
     if (err != NULL)
         err->status = EV_INFRA;
     return ev_wrap(err, EV_INFRA, "since a fault of %s", device_properties_of(f->d)->id);

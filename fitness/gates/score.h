@@ -1,5 +1,5 @@
-/* Score: what the gates found out about one variant; a plain value with a JSON form. On the VM it
- * is a pure function of (PTX, launch, task, device). */
+/* Score: the findings of the gates on one variant, a plain value with a JSON form. On the VM a
+ * score is a pure function of (PTX, launch, task, device). */
 #ifndef FITNESS_GATES_SCORE_H
 #define FITNESS_GATES_SCORE_H
 
@@ -43,74 +43,75 @@ typedef struct score_case {
     char name[96];
     double ns; /* 0 for a case that is not timed */
     double low_ns, high_ns;
-    double floor_ns; /* no GPU of the kind could be faster; 0: not known here, or not timed */
-    /* The baseline's, timed by turns with it; 0: not measured at that time. */
+    double floor_ns; /* least time on any GPU of the kind; 0: not known, or not timed */
+    /* The baseline's times, by turns with the variant's; 0: not measured then. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
-    double sm_mhz;     /* the GPU's SM clock meanwhile; 0: not known */
-    double discarded;  /* samples thrown away, taken while it was lower than it can be */
+    double sm_mhz;     /* the GPU's SM clock during the samples; 0: not known */
+    double discarded;  /* number of samples discarded for a lowered clock */
     double error;      /* relative L2 */
     double normalised; /* see accuracy */
 } score_case;
 
 #define SCORE_MAX_CASES 16
 
-/* How all of the search's small cases ran. */
+/* Times and error of the search's small cases. */
 typedef struct small_run {
-    double sketch, built; /* modelled ns: of the sketch, and of what LLVM built; 0: not known */
-    double first;         /* of the sketch, the first of those that have a time; 0: not known */
-    double error;         /* worst relative L2 */
-    double whole;         /* of the sketch over the timed cases: score.whole_ns; 0: not known */
+    double sketch, built; /* modelled ns: of the fast code, of LLVM's code; 0: not known */
+    double first; /* modelled ns of the fast code at the first timed small case; 0: not known */
+    double error; /* worst relative L2 */
+    double whole; /* of the fast code over the timed cases: score.whole_ns; 0: not known */
 } small_run;
 
-/* What a sketch of the candidate, code made in haste, said before it was built. */
+/* Verdict of the candidate's fast code, before LLVM built the candidate. */
 typedef enum score_sketch {
-    SKETCH_NOTHING, /* it was right, or there was none */
-    SKETCH_STOPPED, /* it was wrong, and the candidate was not built */
-    SKETCH_IGNORED  /* it was wrong, and the candidate was built all the same */
+    SKETCH_NOTHING, /* correct, or no fast code */
+    SKETCH_STOPPED, /* wrong; the candidate was not built */
+    SKETCH_IGNORED  /* wrong; the candidate was built nevertheless, as an audit */
 } score_sketch;
 
 typedef struct score {
-    gate stopped;     /* GATE_NONE: passed all gates that were asked for */
-    char reason[600]; /* one line; "" when not stopped */
-    char trap[40];    /* name of the trap, where there was one */
-    /* Geometric mean over the timed cases; 0 when not timed. Where the search measured it: less
-     * what the baseline drifted since it was timed first; the cases are as measured. */
+    gate stopped;     /* GATE_NONE: passed all gates that were run */
+    char reason[600]; /* one line; "" if not stopped */
+    char trap[40];    /* name of the trap, if any */
+    /* Geometric mean over the timed cases; 0: not timed. A measured time is corrected for the drift
+     * of the baseline since its first timing; the times of the cases are as measured. */
     double ns;
-    double baseline_ns; /* the same of the baseline at that time; 0: not measured then */
+    double baseline_ns; /* the baseline's mean at the same time; 0: not measured then */
     double error;       /* worst relative L2 over the cases so far */
     double normalised;  /* worst */
     uint32_t registers;
     double occupancy;             /* warps per SM / max, at the first timed case */
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
-    double sketch_ns; /* the same of the candidate's sketch, where there was one */
-    double first_ns;  /* of the first of them alone, the sketch's where there was one */
-    /* Geometric mean of the sketch's modelled times over the timed cases; 0: it was not timed. */
+    double sketch_ns; /* the same of the candidate's fast code; 0: none */
+    double first_ns;  /* modelled time of the first small case, of the fast code if there is some */
+    /* Geometric mean of the fast code's modelled times over the timed cases; 0: not timed. */
     double whole_ns;
-    bool estimated; /* passed by its sketch alone, which gained nothing: it was not built, and its
-                       time is to be reckoned from whole_ns and its parent's */
-    bool filtered;  /* stopped by the cheap filter, which may be wrong, and by no gate's own word */
+    bool estimated; /* the fast code passed and gained nothing, so LLVM did not build the candidate.
+                       Its time is estimated from whole_ns and its parent's time */
+    bool filtered;  /* stopped by the filter, which may be wrong, not by a gate */
     score_sketch sketch;
-    /* SHA-256 of how the small cases ran: their modelled times, their errors, and what the code
-     * takes of the GPU; "": not modelled, or not all of them passed. Equal code has equal ones. */
+    /* Behavioural fingerprint: SHA-256 of how the small cases ran (modelled times, errors,
+     * resources).
+     * "": not modelled, or not all small cases passed. Equal code has equal fingerprints. */
     char likeness[EV_SHA256_HEX];
-    bool recalled; /* candidate.is_known knew it: the timed cases were not run */
+    bool recalled; /* candidate.is_known returned true: the timed cases were not run */
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];
 } score;
 
-/* Turns the score of a sketch into the score of its candidate: the times of the sketch move to
- * sketch_ns and whole_ns, and the cases lose their times. */
+/* Turns the score of fast code into the score of its candidate. The fast code's times move to
+ * sketch_ns and whole_ns; the cases lose their times. */
 void score_take_sketch(score *s);
 
-/* Adds what a virtual machine found of the same variant before a GPU timed it (candidate.screens):
- * errors, the worse of both; modelled times of the small cases, which a GPU does not have. */
+/* Adds the screening's score of the same variant (candidate.screens) to the GPU's: the worse of
+ * both errors, and the modelled times of the small cases. */
 void score_add_screening(score *s, const score *screening);
 
 /* The times of cases that did not run are 0. */
 small_run score_small_run(const score *s);
-/* The filter: whether small cases of so many ns and such an error take longer than `reach_ns` (0:
- * nothing does) and are no more accurate than `reach_error`. */
+/* The filter: true if `ns`, of the small cases, exceeds `reach_ns` and `error` is no less than
+ * `reach_error`. reach_ns 0: always false. */
 bool score_out_of_reach(double ns, double error, double reach_ns, double reach_error);
 
 json_t *score_to_json(const score *s); /* new reference; NULL: out of memory */

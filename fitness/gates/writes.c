@@ -52,17 +52,18 @@ static uint64_t written_at(const fit_writes *w, const task_case *at) {
     return 0;
 }
 
-void fit_note_writes(fitness *f, const fit_case *c, const fit_result *r) {
-    if (c->at->use != TASK_TIME || !r->ok || r->run.share >= 1)
+void fit_note_writes(const fit_trial *trial, const fit_case *c, const fit_result *r) {
+    fit_writes *w = trial->writes;
+    if (w == NULL || c->at->use != TASK_TIME || !r->ok || r->run.share >= 1)
         return;
-    for (size_t i = 0; i < f->writes.count; i++) {
-        if (f->writes.cases[i].at == c->at) {
-            f->writes.cases[i].written += r->written;
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->cases[i].at == c->at) {
+            w->cases[i].written += r->written;
             return;
         }
     }
-    if (f->writes.count < SCORE_MAX_CASES)
-        f->writes.cases[f->writes.count++] = (fit_written){c->at, r->written};
+    if (w->count < SCORE_MAX_CASES)
+        w->cases[w->count++] = (fit_written){c->at, r->written};
 }
 
 static void hold_against(const fitness *f, const fit_reference *reference, score *s) {
@@ -97,38 +98,44 @@ ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wa
     return EV_OK;
 }
 
-ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) {
-    fit_reference *more = realloc(f->references, (f->reference_count + 1) * sizeof *f->references);
+/* Keeps what the start wrote. The fastest start at the default macros sets the bar. */
+static ev_status keep_reference(fitness *f, const candidate *unmodified, const score *s,
+                                const fit_writes *writes, ev_error *err) {
+    size_t count = f->reference_count + 1;
+    fit_reference *more = realloc(f->references, count * sizeof *more);
     if (more == NULL)
-        return ev_fail_memory(err, (f->reference_count + 1) * sizeof *f->references);
+        return ev_fail_memory(err, count * sizeof *more);
     f->references = more;
-    score *s = malloc(sizeof *s);
     char *key = key_of(unmodified);
+    if (key == NULL)
+        return ev_fail_memory(err, 0);
+    bool known = s->stopped == GATE_NONE;
+    f->references[f->reference_count++] =
+        (fit_reference){.key = key, .known = known, .writes = *writes};
+    if (known && unmodified->macro_count == 0 && (f->bar_ns == 0 || s->ns < f->bar_ns))
+        f->bar_ns = s->ns;
+    return EV_OK;
+}
+
+ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) {
     candidate plain = {.ptx = unmodified->ptx, /* to be timed, whatever it is like */
                        .ptx_bytes = unmodified->ptx_bytes,
                        .entry = unmodified->entry,
                        .start = unmodified->start,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count};
-    fit_writes before = f->writes;
-    double bar = f->bar_ns;
-    f->bar_ns = 0; /* it is held to all blocks, slow or not */
-    ev_status status = s != NULL && key != NULL ? EV_OK : ev_fail_memory(err, sizeof *s);
-    if (status == EV_OK && unmodified->ptx == NULL)
+    fit_writes writes = {.count = 0};
+    const fit_trial trial = {.who = &plain, .writes = &writes}; /* all blocks, slow or not */
+    score *s = malloc(sizeof *s);
+    if (s == NULL)
+        return ev_fail_memory(err, sizeof *s);
+    ev_status status = EV_OK;
+    if (unmodified->ptx == NULL)
         s->stopped = GATE_EMIT;
-    else if (status == EV_OK)
-        status = fitness_score(f, &plain, s, err);
-    f->bar_ns = bar;
-    if (status == EV_OK) {
-        f->references[f->reference_count++] =
-            (fit_reference){.key = key, .known = s->stopped == GATE_NONE, .writes = f->writes};
-        key = NULL;
-        bool is_start = s->stopped == GATE_NONE && plain.macro_count == 0;
-        if (is_start && (f->bar_ns == 0 || s->ns < f->bar_ns))
-            f->bar_ns = s->ns;
-    }
-    f->writes = before;
-    free(key);
+    else
+        status = fit_judge(f, &trial, fit_search_ladder, s, err);
+    if (status == EV_OK)
+        status = keep_reference(f, unmodified, s, &writes, err);
     free(s);
     return status;
 }

@@ -5,7 +5,7 @@
  * share the SM, those of the chip the blocks of the wave. The last wave has the rest. In the
  * latency is what loads wait in the memory's queues: with it, measured bandwidth against occupancy
  * has the sharp knee of a high p; see docs/model.md. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/account.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,8 +4,10 @@
  * and by memory: stores, atomics and volatile accesses keep their place among the accesses of a
  * space that they may overlap; barriers and branches end a block. No further than
  * MODEL_WINDOW_MOST instructions is looked; who looks less far masks what is found. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/blocks.h"
+#include "fitness/model/insns.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,7 @@ static uint64_t mentioned(const work *w, uint32_t last, uint32_t pc) {
         const mention *m = &w->mentions[last - 1];
         if (m->pc < w->first || pc - m->pc >= WINDOW)
             break;
+        assert(m->pc < pc);
         bits |= UINT64_C(1) << (pc - m->pc - 1);
         last = m->earlier;
     }
@@ -130,7 +133,7 @@ bool model_blocks_make(const vm_module *module, const model_insns *insns, model_
     uint8_t *begins = calloc(count, 1);
     work w = {.insns = insns,
               .links = out->links,
-              .mentions = malloc((insns->operand_count + (size_t)1) * sizeof *w.mentions),
+              .mentions = calloc(insns->operand_count + (size_t)1, sizeof *w.mentions),
               .last_use = calloc(registers, sizeof *w.last_use),
               .last_def = calloc(registers, sizeof *w.last_def)};
     bool made = out->block_end != NULL && out->next != NULL && out->links != NULL &&

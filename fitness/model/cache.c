@@ -7,11 +7,11 @@
  * round, so old entries count as empty and a new block costs no memset.
  *
  * The L1 is set-associative with CACHE_WAYS ways, LRU replacement and sectors of 32 bytes. A hash
- * of the line number chooses the set. The inline lookup is in model_impl.h.
+ * of the line number chooses the set. The inline lookup is in cache.h.
  *
  * `model_hot` counts atomic updates a sector in a table of fixed size. A table that is half full
  * ignores further sectors. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -115,12 +115,12 @@ static ev_status check_together(const ev_json *doc, const gpu *g, ev_error *err)
 }
 
 static ev_status read_capability(const ev_json *doc, int *sm, ev_error *err) {
-    int major = 0, minor = 0, end = 0;
+    uint32_t major = 0, minor = 0;
     const char *text = ev_json_text(doc->root, "cc", "");
-    if (sscanf(text, "%2d.%1d%n", &major, &minor, &end) != 2 || text[end] != '\0' || major < 1 ||
-        minor < 0)
+    const char *end = ev_text_u32(ev_text_u32(text, "", &major), ".", &minor);
+    if (end == NULL || *end != '\0' || major < 1 || major > 99 || minor > 9)
         return ev_json_fail(doc, "cc", err, "'%s' is no compute capability; write \"9.0\"", text);
-    *sm = major * 10 + minor;
+    *sm = (int)(major * 10 + minor);
     return EV_OK;
 }
 

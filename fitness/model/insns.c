@@ -1,7 +1,9 @@
 /* Instructions: what the model asks of each one whichever the GPU, read once a module. Most of it
  * the mnemonic says, of which a module has few different ones. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/insns.h"
+#include "fitness/model/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +87,7 @@ static bool add_name(reading *r, const char *text) {
 /* The same name stands at the same address, mostly; where it does not, it is there twice. */
 static const model_name *name_of(reading *r, const char *text, uint32_t *number) {
     uint16_t *place = &r->places[((uintptr_t)text >> 4 ^ (uintptr_t)text >> 12) & (PLACES - 1)];
+    assert(*place == 0 || r->out->names != NULL);
     if (*place == 0 || r->out->names[*place - 1].text != text) {
         if (!add_name(r, text))
             return NULL;

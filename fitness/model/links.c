@@ -3,7 +3,8 @@
  * Data crosses a link in packets of up to a line of 128 bytes, each with a header; both directions
  * work at once. Peers on another node are reached through the network. What peers load from a rank,
  * and store to it, crosses its links as well: model_links_join adds it when all have run. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/links.h"
+#include "fitness/model/cache.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * repeat those of an earlier one takes its sums (repeat.c); the others' warps are followed
  * (follow.c). */
 #include "fitness/model/model_state.h"
+#include "fitness/model/registers.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,6 +12,80 @@
 #define L1_LEAST_BYTES 2048
 #define TRIED_OFTEN                                                                                \
     24 /* after so many blocks of which few repeat another, none is tried any more */
+
+/* ---- code: what is known of a kernel before any launch ---- */
+
+ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *entry,
+                         model_code **out, ev_error *err) {
+    model_code *code = calloc(1, sizeof *code);
+    if (code == NULL)
+        return ev_fail_memory(err, sizeof *code);
+    model_schedule_options options = {.window = MODEL_WINDOW_MOST,
+                                      .load_latency = (uint32_t)gpu_get(g, GPU_LAT_L2)};
+    code->gpu = g;
+    code->module = module;
+    code->entry = entry;
+    ev_status status = model_insns_make(module, &code->insns, err);
+    if (status == EV_OK) {
+        code->live_registers = model_live_registers_of(module, &code->insns, entry);
+        status = model_rows_make(g, &code->insns, &code->rows, err);
+    }
+    if (status == EV_OK)
+        status = model_schedule_make(&options, &code->insns, &code->rows, &code->schedule, err);
+    if (status != EV_OK) {
+        model_code_free(code);
+        return status;
+    }
+    *out = code;
+    return EV_OK;
+}
+
+void model_code_free(model_code *code) {
+    if (code == NULL)
+        return;
+    model_rows_free(&code->rows);
+    model_schedule_free(&code->schedule);
+    model_insns_free(&code->insns);
+    free(code);
+}
+
+uint32_t model_code_registers(const model_code *code) {
+    return model_given_registers(code->live_registers, model_register_cap(code->entry));
+}
+
+/* ---- the scratch pool: tables and logs, for one launch's model after another ---- */
+
+ev_status model_scratch_new(model_scratch **out, ev_error *err) {
+    model_scratch *scratch = calloc(1, sizeof *scratch);
+    if (scratch == NULL)
+        return ev_fail_memory(err, sizeof *scratch);
+    ev_status status = model_tables_make(&scratch->tables, err);
+    if (status != EV_OK) {
+        free(scratch);
+        return status;
+    }
+    *out = scratch;
+    return EV_OK;
+}
+
+void model_scratch_free(model_scratch *scratch) {
+    if (scratch == NULL)
+        return;
+    for (size_t i = 0; i < MODEL_LEADERS; i++)
+        model_log_free(scratch->logs[i]);
+    model_tables_free(scratch->tables);
+    free(scratch);
+}
+
+/* An empty log for the leader of that number; NULL: there is no memory. */
+static model_log *scratch_log(model_scratch *scratch, size_t number) {
+    model_log **log = &scratch->logs[number];
+    if (*log != NULL)
+        model_log_clear(*log);
+    else
+        *log = model_log_new();
+    return *log;
+}
 
 /* ---- weights ---- */
 
@@ -88,7 +163,7 @@ static bool make_room(void **items, size_t *room, size_t count, size_t size) {
 }
 
 /* What is read of it is written before. */
-static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
+static bool make_warps(const model *m, block_state *b, uint32_t warps) {
     size_t ready = (size_t)warps * (m->rows.register_count + 1);
     size_t memory = (size_t)warps * m->longest_block;
     void *warp = b->warp, *times = b->ready, *accesses = b->memory;
@@ -102,7 +177,7 @@ static bool make_rooms(const model *m, block_state *b, uint32_t warps) {
 }
 
 static bool block_reset(model *m, block_state *b) {
-    if (!make_rooms(m, b, b->warps))
+    if (!make_warps(m, b, b->warps))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->cache);
@@ -141,7 +216,7 @@ static bool go_live(model *m, block_state *b) {
     b->kind = kind_of(m, b->block);
     if (m->leader_count < MODEL_LEADERS && tries_repeats(m)) {
         leader *l = &m->leaders[m->leader_count];
-        l->log = model_rooms_log(m->rooms, m->leader_count);
+        l->log = scratch_log(m->scratch, m->leader_count);
         if (l->log == NULL)
             return false;
         l->weight = weight_of(m, b->block);
@@ -424,17 +499,17 @@ static ev_status make_parts(model *m, ev_error *err) {
     if (has_atomics(m))
         EV_TRY(model_hot_make(&m->hot, err));
     return model_board_make(&m->rows, &m->schedule, m->latency[MODEL_DRAM] - m->latency[MODEL_L2],
-                            m->rooms->tables, &m->board, err);
+                            m->scratch->tables, &m->board, err);
 }
 
-ev_status model_new_of(const model_code *code, const vm_launch *launch, model_rooms *rooms,
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model_scratch *scratch,
                        model **out, ev_error *err) {
     assert(code->module == launch->module && code->entry == launch->entry);
     model *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ev_fail_memory(err, sizeof *m);
     set_up(m, code, launch);
-    m->rooms = rooms;
+    m->scratch = scratch;
     ev_status status = make_parts(m, err);
     if (status != EV_OK) {
         model_free(m);
@@ -446,15 +521,15 @@ ev_status model_new_of(const model_code *code, const vm_launch *launch, model_ro
 
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) {
     model_code *code = NULL;
-    model_rooms *rooms = NULL;
+    model_scratch *scratch = NULL;
     model *made = NULL;
     EV_TRY(model_code_new(g, launch->module, launch->entry, &code, err));
-    ev_status status = model_rooms_new(&rooms, err);
+    ev_status status = model_scratch_new(&scratch, err);
     if (status == EV_OK)
-        status = model_new_of(code, launch, rooms, &made, err);
+        status = model_new_of(code, launch, scratch, &made, err);
     if (status == EV_OK) {
         made->own_code = code;
-        made->own_rooms = rooms;
+        made->own_scratch = scratch;
         status = model_watch_stalls(made, err);
         if (status == EV_OK)
             *out = made;
@@ -462,7 +537,7 @@ ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error
             model_free(made);
         return status;
     }
-    model_rooms_free(rooms);
+    model_scratch_free(scratch);
     model_code_free(code);
     return status;
 }
@@ -478,7 +553,7 @@ void model_free(model *m) {
     model_hot_free(&m->hot);
     model_board_free(m->board);
     model_code_free(m->own_code);
-    model_rooms_free(m->own_rooms);
+    model_scratch_free(m->own_scratch);
     free(m->stored);
     free(m->stalls);
     free(m->costs);

@@ -1,9 +1,10 @@
-/* The timing model: from what the virtual machine executed to a modelled time and where it went.
+/* The timing model: turns the virtual machine's execution of a launch into a modelled time, and
+ * says where the time goes (docs/model.md).
  *
- * Throughput terms by pipe and memory level, a latency term by scoreboard over each warp's stream,
- * occupancy from registers, shared memory and threads, waves over the SMs, a start-up cost a block;
- * joined by a smooth maximum. All constants come from the GPU description. Times are modelled
- * nanoseconds. */
+ * The parts: throughput terms by pipe and memory level, a latency term by a scoreboard over each
+ * warp's stream, occupancy from registers, shared memory and threads, waves over the SMs, and a
+ * start-up cost a block. A smooth maximum joins them. All constants come from the GPU description.
+ * Times are modelled nanoseconds. */
 #ifndef FITNESS_MODEL_MODEL_H
 #define FITNESS_MODEL_MODEL_H
 
@@ -38,7 +39,7 @@ typedef struct model_occupancy {
     uint32_t shared_bytes;  /* a block, static + dynamic + reserved */
     uint32_t blocks_per_sm; /* 0: the block does not fit at all */
     uint32_t warps_per_sm;
-    uint32_t max_warps; /* that an SM of this GPU holds */
+    uint32_t max_warps; /* limit of an SM of this GPU */
     model_limiter limiter;
 } model_occupancy;
 
@@ -46,7 +47,7 @@ model_occupancy model_occupancy_of(const gpu *g, const vm_entry *entry, uint32_t
                                    const uint32_t grid[3], const uint32_t block[3],
                                    uint32_t dynamic_shared);
 
-/* Where the modelled time went: one row each of fitness/model/terms.def. */
+/* Terms of the modelled time: one row each of fitness/model/terms.def. */
 typedef enum model_term {
 #define MODEL_TERM(id, name, meaning) MODEL_##id,
 #include "fitness/model/terms.def"
@@ -65,17 +66,18 @@ typedef struct model_time {
     double stall_share[MODEL_TERM_COUNT]; /* of a warp's cycles; sums to 1 */
     double waves;                         /* of blocks: the last may be a part of one */
     uint64_t blocks, sampled_blocks;
-    uint64_t repeated_blocks; /* of the sampled: did what an earlier one did, at moved addresses */
-    double floor_ns; /* speed of light: what it read once from DRAM at its peak, what it wrote at
-                        the L2's bandwidth, its floating-point work at the pipes' peak */
+    uint64_t repeated_blocks; /* sampled blocks that did the same as an earlier one, at moved
+                                 addresses */
+    double floor_ns; /* speed of light: the bytes read, once, at DRAM's peak; the bytes written at
+                        the L2's bandwidth; the floating-point work at the pipes' peak */
     double dram_bytes, l2_bytes; /* of the whole grid, extrapolated */
     double link_in, link_out;    /* the same: bytes over links and network, headers included */
     double l1_hit_rate;          /* of load sectors; 0 when there were none */
     uint32_t spilled;            /* registers that the kernel's own bounds do not leave room for */
 } model_time;
 
-/* What there is to know of a kernel's code before any launch. All are borrowed until it is freed.
- */
+/* Facts of a kernel's code that do not depend on the launch. The arguments are borrowed until the
+ * code is freed. */
 typedef struct model_code model_code;
 
 ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *entry,
@@ -85,22 +87,23 @@ uint32_t model_code_registers(const model_code *code); /* as model_registers */
 
 typedef struct model model;
 
-/* A model of one launch. Hang model_observer on the launch's `observer`, run, then ask. */
+/* A model of one launch. Set the launch's `observer` to model_observer, run, then model_finish. */
 ev_status model_new(const gpu *g, const vm_launch *launch, model **out, ev_error *err) EV_CHECKED;
-/* What a model takes to work in and leaves for the next one. */
-typedef struct model_rooms model_rooms;
-ev_status model_rooms_new(model_rooms **out, ev_error *err) EV_CHECKED;
-void model_rooms_free(model_rooms *rooms); /* NULL is fine */
-/* The same of a kernel that is launched more than once; `code`, of the launch's module and entry,
- * and the rooms, which no other model has then, are borrowed until the model is freed. */
-ev_status model_new_of(const model_code *code, const vm_launch *launch, model_rooms *rooms,
+/* Scratch pool: memory that one model after another works in. */
+typedef struct model_scratch model_scratch;
+ev_status model_scratch_new(model_scratch **out, ev_error *err) EV_CHECKED;
+void model_scratch_free(model_scratch *scratch); /* NULL is fine */
+/* As model_new, for a kernel that is launched more than once. `code` is of the launch's module and
+ * entry. `code` and `scratch` are borrowed until the model is freed; no other model may use
+ * `scratch` meanwhile. */
+ev_status model_new_of(const model_code *code, const vm_launch *launch, model_scratch *scratch,
                        model **out, ev_error *err) EV_CHECKED;
 void model_free(model *m);
 const vm_observer *model_observer(model *m);
 
-/* The buffers that the launch works on, so that the model knows how much of each there is to read
- * from DRAM. Without them each block's first reads are its own. Call before the run; the array is
- * copied; those past the 32nd count as unknown. */
+/* Tells the model the launch's buffers, and so how many bytes of each DRAM must deliver. Without
+ * them, each block's first reads come from DRAM. Call before the run. The array is copied; buffers
+ * past the 32nd count as unknown. */
 typedef struct model_buffer {
     uint64_t address, bytes;
 } model_buffer;
@@ -109,11 +112,11 @@ void model_set_buffers(model *m, const model_buffer *buffers, size_t count);
 
 /* ---- ranks: launches that run side by side, each on a GPU with peers ---- */
 
-/* Where the peers are. */
+/* Distance of the peers. */
 typedef enum model_reach {
-    MODEL_ONE_GPU, /* their memory is as near as one's own: what is left are the ranks themselves */
+    MODEL_ONE_GPU,  /* peers' memory is as near as the rank's own: the compute time alone */
     MODEL_ONE_NODE, /* over links */
-    MODEL_TWO_NODES /* half of the ranks on each: the other half over the network */
+    MODEL_TWO_NODES /* half of the ranks on each node: the other half over the network */
 } model_reach;
 
 typedef struct model_ranks {
@@ -122,47 +125,45 @@ typedef struct model_ranks {
     model_reach reach;
 } model_ranks;
 
-/* Before the run. */
+/* Call before the run. */
 ev_status model_set_ranks(model *m, const model_ranks *ranks, ev_error *err) EV_CHECKED;
-/* When all have run, before model_finish of any: what peers load and store of a rank's memory
- * crosses its links too. */
+/* Adds the traffic of peers' accesses to each rank's links. Call when all have run, before the
+ * first model_finish. */
 void model_join_ranks(model *const *models, uint32_t count);
 
 /* `result`: of the finished run. */
 ev_status model_finish(model *m, const vm_result *result, model_time *out,
                        ev_error *err) EV_CHECKED;
-/* Per instruction (pc of the module): share of the warps' stall cycles; NULL before model_finish,
- * zeros where they were not watched. */
+/* Share of the warps' stall cycles, by pc of the module. NULL before model_finish; zeros without
+ * model_watch_stalls. */
 const double *model_stalls_by_pc(const model *m);
-/* Counts them, and those of sites: before the run. What model_new makes does. */
+/* Counts stalls by pc and by site. Call before the run. A model by model_new does so already. */
 ev_status model_watch_stalls(model *m, ev_error *err) EV_CHECKED;
 
-/* What a profile shows of one instruction. Counts are of the blocks that were followed; those that
- * repeat one are not counted again. */
+/* A profile of one instruction. Counts are of the blocks that were followed; repeated blocks are
+ * not counted again. */
 typedef struct model_site {
     double stall[MODEL_TERM_COUNT]; /* share of all warps' stall cycles, by what it waited for */
-    uint64_t requests;              /* accesses of warps; of these all that follows */
+    uint64_t requests;              /* accesses of warps; the members below are of these */
     uint64_t lanes;
     uint64_t sectors; /* of 32 bytes; global or local */
     uint64_t passes;  /* over the banks */
 } model_site;
 
-/* Fills `sites`, one per pc of the module, zeroed by the caller: counts as the run goes, stalls at
- * its end, where they are watched. Before the run; kept by the caller until model_finish. */
+/* Fills `sites`, one a pc of the module: counts during the run, stalls in model_finish if they are
+ * watched. Call before the run. The caller zeroes the array and keeps it until model_finish. */
 void model_watch_sites(model *m, model_site *sites);
 
 /* Simulates repeated blocks too. Tests compare the result with and without repeats; benchmarks
  * measure the cost of a sample without repeats. Call before the run. */
 void model_follow_all(model *m);
 
-/* 32-byte sectors (address / 32) that were stored to, each once a block, in the order of the
- * stores.
- */
+/* Stored sectors (address / 32), each once a block, in the order of the stores. */
 const uint64_t *model_stored(const model *m, size_t *count);
 
-/* The blocks to execute of a grid of `blocks`, at most `limit`, ascending: one is the middle, two
- * the first and the middle, more the first, the last and evenly between. Returns how many were
- * written to `sample`. */
+/* Chooses at most `limit` of `blocks` blocks to execute, ascending: one is the middle; two are the
+ * first and the middle; more are the first, the last and evenly spaced ones between. Returns the
+ * number written to `sample`. */
 size_t model_sample_blocks(uint64_t blocks, size_t limit, uint32_t *sample);
 
 #endif

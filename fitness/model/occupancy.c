@@ -1,5 +1,5 @@
 /* Occupancy: how many blocks an SM holds, by the rules of NVIDIA's occupancy calculator. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/registers.h"
 
 #include <assert.h>
 

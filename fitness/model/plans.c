@@ -10,7 +10,7 @@
  * Plans are in a hash table with open addressing. Each plan also remembers its usual successor,
  * which is tried first. A plan ends at the first barrier or exit of lanes. `model_plans_help`
  * turns the lookup off for launches in which batches do not repeat. */
-#include "fitness/model/model_state.h"
+#include "fitness/model/plans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_ba
     return found ? *likely : NULL;
 }
 
-static bool make_rooms(model_plan *p, const vm_batch *batch, size_t count) {
+static bool make_room(model_plan *p, const vm_batch *batch, size_t count) {
     p->stretch_room = 2 * count + 2;
     p->events = malloc(count * sizeof *p->events);
     p->stretches = malloc(p->stretch_room * sizeof *p->stretches);
@@ -126,7 +126,7 @@ model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t 
     p->count = count;
     p->first = first;
     p->end = end;
-    if (make_rooms(p, batch, count)) {
+    if (make_room(p, batch, count)) {
         plans->places[(at + i) & (PLACES - 1)] = p;
         return p;
     }

@@ -10,7 +10,10 @@
  * live on. A value that values.c folds into another one has no weight of its own: its number is
  * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
  * lower bound for functions with calls. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/registers.h"
+#include "fitness/model/rows.h"
+#include "fitness/model/schedule.h"
+#include "fitness/model/values.h"
 
 #include <assert.h>
 #include <stdlib.h>

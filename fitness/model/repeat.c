@@ -9,7 +9,7 @@
  * The log of an earlier block (a leader) holds all its batches. A later block is compared with the
  * log while the block runs (`model_log_fits`). At the first difference the matching part is read
  * back from the log (`model_log_read`) and simulated after all. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/repeat.h"
 
 #include <assert.h>
 #include <stdlib.h>

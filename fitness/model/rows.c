@@ -1,8 +1,9 @@
 /* Rows: what the scoreboard needs of each instruction, looked up once a launch. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/rows.h"
+
+#include "base/str.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,13 +88,14 @@ static bool has_part(const char *name, const char *part) {
 
 /* Multiply-adds of a warp's mma from its name ("mma.sync.aligned.m16n8k16..."). */
 static double tensor_work(const char *name) {
-    const char *at = strstr(name, ".m");
-    unsigned m = 0, n = 0, k = 0;
-    for (; at != NULL; at = strstr(at + 1, ".m")) {
-        if (sscanf(at, ".m%un%uk%u", &m, &n, &k) != 3)
+    uint32_t m = 0, n = 0, k = 0;
+    for (const char *at = strstr(name, ".m"); at != NULL; at = strstr(at + 1, ".m")) {
+        const char *end = ev_text_u32(ev_text_u32(at, ".m", &m), "n", &n);
+        if (ev_text_u32(end, "k", &k) == NULL)
             continue;
-        bool quads = m * n * k == 256 && strstr(name, ".f16") != NULL; /* four products at once */
-        return (double)m * n * k * (quads ? 4 : 1);
+        double work = (double)m * n * k;
+        bool quads = work == 256 && strstr(name, ".f16") != NULL; /* four products at once */
+        return work * (quads ? 4 : 1);
     }
     return 16 * 8 * 8;
 }

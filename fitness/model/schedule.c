@@ -13,7 +13,7 @@
  * i places behind the head of the window.
  *
  * blocks.c finds the dependences between the instructions. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/schedule.h"
 
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@
  * Steps: states.c numbers the whole state of a warp. A step maps (state, block, access times) to
  * the next state. `follow_block` looks for a step first: a hit needs no key. Stall counts of
  * memoised outcomes are added up when the tables are emptied and at the end (`settle`). */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/scoreboard.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Modules: PTX text after loading, decoded once, launched often, never changed by a launch; and
- * what the timing model and the profiler need of each instruction. PTX ISA 8.5. */
+/* Modules: PTX text after loading. A module is decoded once, launched often, and never changed by a
+ * launch. vm_insn_info has the facts that the timing model and the profiler need. PTX ISA 8.5. */
 #ifndef FITNESS_PTX_MODULE_H
 #define FITNESS_PTX_MODULE_H
 
@@ -51,31 +51,31 @@ typedef enum vm_space {
     VM_SPACE_PARAM,
 } vm_space;
 
-#define VM_MAX_REGS 26 /* operands an instruction may touch: mma has the most */
+#define VM_MAX_REGS 26 /* registers of one instruction; mma has the most */
 
-/* What the timing model and the profiler need of one decoded instruction. Register numbers are
- * dense, per module; a 64-bit register is one number. */
+/* One decoded instruction, for the timing model and the profiler. Register numbers are dense within
+ * the module; a 64-bit register is one number. */
 typedef struct vm_insn_info {
     const char *name; /* full mnemonic as in the text, "ld.global.nc.v4.f32" */
     vm_pipe pipe;
     uint32_t line;        /* in the PTX text, from 1 */
     uint32_t source_line; /* from .loc; 0: none */
     vm_space space;       /* of a memory access */
-    uint8_t access_bytes; /* bytes a lane of a memory access */
+    uint8_t access_bytes; /* of a memory access, a lane */
     bool is_load, is_store, is_atomic, is_barrier, is_branch, is_exit;
     bool conditional; /* guarded by a predicate */
-    uint32_t target;  /* pc a direct branch goes to; UINT32_MAX otherwise */
+    uint32_t target;  /* pc of a direct branch's target; UINT32_MAX otherwise */
     uint8_t def_count, use_count;
     uint16_t defs[VM_MAX_REGS], uses[VM_MAX_REGS];
 } vm_insn_info;
 
-/* Loads PTX text (`bytes` without a NUL). Everything is checked here: an instruction, type or
- * directive that the machine does not have is EV_BAD "NAME:LINE:COLUMN: what was found; what was
- * expected". */
+/* Loads PTX text of `bytes`, not counting a NUL. All checks are made here. EV_BAD
+ * "NAME:LINE:COLUMN: FOUND; EXPECTED": a syntax error, or an instruction, type or directive that
+ * the virtual machine does not have. */
 ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_module **out,
                          ev_error *err) EV_CHECKED;
-/* What mnemonics mean, as far as modules had them: those that are loaded with the same words after
- * another are loaded faster. Not for two threads at once; modules need them no longer than that. */
+/* A cache of decoded mnemonics. Modules loaded with the same cache load faster. A cache is not
+ * thread-safe. Modules do not refer to it after loading. */
 typedef struct vm_words vm_words;
 ev_status vm_words_new(vm_words **out, ev_error *err) EV_CHECKED;
 void vm_words_free(vm_words *words); /* NULL is fine */
@@ -85,14 +85,15 @@ void vm_module_free(vm_module *module);    /* NULL is fine */
 int vm_module_sm(const vm_module *module); /* of .target, e.g. 90 */
 size_t vm_module_entry_count(const vm_module *module);
 const vm_entry *vm_module_entry(const vm_module *module, size_t index);
-/* By name; NULL name takes the only entry. NULL if there is none (or more than one). */
+/* The entry of that name; a NULL name means the only entry. NULL: none, or more than one. */
 const vm_entry *vm_module_find(const vm_module *module, const char *name);
 size_t vm_module_insn_count(const vm_module *module);
 uint32_t vm_module_register_count(const vm_module *module);
-/* 32-bit words a register takes in a register file: 0 predicate, 1, or 2. */
+/* 32-bit words of a register in the register file: 0 for a predicate, else 1 or 2. */
 unsigned vm_module_register_words(const vm_module *module, uint32_t reg);
 void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info);
-/* The registers of all instructions in order: of each those it uses, then those it writes. */
+/* The registers of all instructions, in order. Of each instruction, the registers that it reads
+ * come first, then those that it writes. */
 const uint16_t *vm_module_touched(const vm_module *module);
 /* The instruction as text; malloc'ed. */
 char *vm_module_disassemble(const vm_module *module, uint32_t pc);
@@ -100,17 +101,18 @@ char *vm_module_disassemble(const vm_module *module, uint32_t pc);
 const char *vm_module_line(const vm_module *module, uint32_t line, size_t *bytes);
 
 int vm_module_version(const vm_module *module); /* of .version, times ten: 85 */
-/* The least PTX version, times ten, that the target, the instructions and the directives need, and
- * which of them does, borrowed. The loader holds that .version says no less. */
+/* The least PTX version, times ten, that the target, the instructions and the directives need.
+ * *what is the name of the one that needs it, borrowed. The loader checks that .version is no less.
+ */
 int vm_module_needs(const vm_module *module, const char **what);
-/* Makes PTX text of `bytes` say the least version that it needs, in its place. EV_BAD: as
- * vm_module_load. */
+/* Changes .version in PTX text of `bytes`, in place, to the least version that the text needs.
+ * EV_BAD: as vm_module_load. */
 ev_status vm_text_lower(char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
-/* The text with `version` in .version; as it was loaded, where the module needs more, says no more,
- * or says it twice. malloc'ed; NULL: out of memory. */
+/* The text with .version lowered to `version`. The text is unchanged if the module needs a later
+ * version, states no later one, or has .version twice. malloc'ed; NULL: out of memory. */
 char *vm_module_text_for(const vm_module *module, int version);
 
-/* A variable of the module's own: where it stands in its space. */
+/* Place of a module's variable in its space. */
 typedef struct vm_variable {
     vm_space space; /* VM_SPACE_GLOBAL or VM_SPACE_CONST */
     uint64_t offset, bytes;
@@ -119,12 +121,12 @@ typedef struct vm_variable {
 /* The PTX text as it was loaded, NUL-terminated, borrowed. */
 const char *vm_module_text(const vm_module *module, size_t *bytes);
 bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
-/* What the .global variables need; 0: there are none. */
+/* Bytes of all .global variables; 0: there are none. */
 uint64_t vm_module_global_bytes(const vm_module *module);
-/* Writes their first contents to `host`, for a buffer at `address` of the device: what
- * vm_launch.globals then names. */
+/* Writes the initial contents of the .global variables to `host`, for a buffer at `address` of the
+ * device. vm_launch.globals then takes this address. */
 void vm_module_place(const vm_module *module, uint64_t address, void *host);
-/* The .const variables, as every launch of the module reads them. */
+/* The contents of the .const variables, shared by all launches of the module. */
 void *vm_module_constants(vm_module *module, uint64_t *bytes);
 
 #endif

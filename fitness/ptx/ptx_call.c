@@ -2,6 +2,7 @@
  * branches (.callprototype, .calltargets, .branchtargets, .alias). */
 #include "fitness/ptx/ptx_parse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,6 +342,7 @@ bool ptx_parse_call(ptx_loader *L, ptx_insn *insn) {
         return false;
     call.text_bytes = (uint32_t)(L->lex.token.at - call.text);
     const ptx_signature *sig = call.func == PTX_NONE ? call.sig : &m->funcs[call.func].sig;
+    assert(sig != NULL);
     const char *name = ev_arena_strndup(L->arena, t.at, t.length);
     if (!bind_call(L, t.at, name ? name : "", rets, args, sig, &call) ||
         !ptx_grow(L, (void **)&m->calls, &L->call_capacity, m->call_count, sizeof *m->calls))

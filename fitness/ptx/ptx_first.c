@@ -221,7 +221,7 @@ static bool make_room(flow *w) {
     if (!w->line_at || !w->lines)
         return false;
     cut(w);
-    w->read = calloc(2 * w->line_count * w->words, sizeof *w->read);
+    w->read = calloc(2 * w->words * w->line_count, sizeof *w->read);
     if (w->read)
         w->ends = w->read + w->line_count * w->words;
     return w->read != NULL;

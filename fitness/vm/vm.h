@@ -3,10 +3,10 @@
  *   module   PTX text after loading: decoded once, launched often, never changed by a launch
  *   memory   the global address space of one device: allocations, their contents, their shadow
  *   launch   one grid over a module and a memory; ends with `ok` or with a trap
- *   observer what the timing model hangs on: it is told each executed stretch of each warp
+ *   observer callbacks for the timing model: each executed stretch of each warp
  *
- * Everything is deterministic: addresses, order, results and counters depend on the arguments
- * alone. Not thread-safe within one memory; two memories are independent. Semantics: PTX ISA 8.5.
+ * Everything is deterministic: addresses, order, results and counters depend only on the arguments.
+ * One memory is not thread-safe; two memories are independent. Semantics: PTX ISA 8.5.
  */
 #ifndef FITNESS_VM_VM_H
 #define FITNESS_VM_VM_H
@@ -22,57 +22,60 @@
 
 typedef struct vm_memory vm_memory;
 
-/* What kernels may do with a buffer, and what it holds at first. */
+/* How kernels may use a buffer, and its initial contents. */
 typedef enum vm_buffer_kind {
     VM_BUFFER_IN,      /* initialised; a write is a trap */
-    VM_BUFFER_OUT,     /* uninitialised; reads before a write are a trap */
+    VM_BUFFER_OUT,     /* uninitialised; a read before a write is a trap */
     VM_BUFFER_INOUT,   /* initialised; may be written */
-    VM_BUFFER_SCRATCH, /* as OUT, but not looked at afterwards */
+    VM_BUFFER_SCRATCH, /* as OUT, but not an output */
 } vm_buffer_kind;
 
-/* `limit_bytes`: what the device has; an allocation past it is EV_BAD. Pages are taken when
- * touched. */
+/* `limit_bytes`: the memory of the device; an allocation beyond it is EV_BAD. The host allocates a
+ * page when it is first touched. */
 ev_status vm_memory_new(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
-/* As vm_memory_new, and the host sees each buffer at the address that kernels know it by, if that
- * part of the process's address space is free: vm_memory_is_unified says so. */
+/* As vm_memory_new, but the host sees each buffer at the address that kernels use, if that part of
+ * the process's address space is free; vm_memory_is_unified tells. */
 ev_status vm_memory_new_unified(uint64_t limit_bytes, vm_memory **out, ev_error *err) EV_CHECKED;
 bool vm_memory_is_unified(const vm_memory *memory);
-/* `count` memories (up to VM_RANKS_MOST) that are peers, to out[0..count): their addresses are
- * distinct, and a kernel on one may access the buffers of all, as with peer access on. In all else
- * each is a memory of its own, freed with vm_memory_free. EV_BAD: more than 16 TiB in all. */
+/* Makes `count` memories (up to VM_RANKS_MOST) that are peers, to out[0..count). Their addresses
+ * are distinct, and a kernel on one may access the buffers of all, as with peer access enabled.
+ * Otherwise the memories are independent; free each with vm_memory_free. EV_BAD: more than 16 TiB
+ * in all. */
 #define VM_RANKS_MOST 1024u
 ev_status vm_memory_new_peers(uint64_t limit_bytes, uint32_t count, vm_memory **out,
                               ev_error *err) EV_CHECKED;
 void vm_memory_free(vm_memory *memory);
-/* The addresses that are a memory's own, among its peers'. */
+/* The address range of a memory, distinct from its peers' ranges. */
 void vm_memory_range(const vm_memory *memory, uint64_t *address, uint64_t *bytes);
-/* A buffer with redzones around it, aligned to 256 bytes; contents zero. */
+/* Allocates a zeroed buffer with redzones around it, aligned to 256 bytes. EV_BAD: beyond the
+ * limit. */
 ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) EV_CHECKED;
-/* Gives one buffer back; later ones may take its place. False: no buffer starts at `address`. */
+/* Frees one buffer; later ones may reuse its place. false: no buffer starts at `address`. */
 bool vm_memory_release(vm_memory *memory, uint64_t address);
-/* While hidden, a buffer is out of bounds for kernels; false: no buffer starts at `address`. */
+/* A hidden buffer is out of bounds for kernels. false: no buffer starts at `address`. */
 bool vm_memory_hide(vm_memory *memory, uint64_t address, bool hidden);
-/* Gives every buffer back; the next allocations get the same addresses again. */
+/* Frees every buffer. The next allocations get the same addresses again. */
 void vm_memory_clear(vm_memory *memory);
-/* The buffer's contents for the host to fill before, and to read after, a launch; NULL if no buffer
- * starts at `address`. The whole range counts as initialised for IN and INOUT kinds. */
+/* The buffer's contents, which the host fills before a launch and reads after it; NULL: no buffer
+ * starts at `address`. The whole range of an IN or INOUT buffer counts as initialised. */
 void *vm_memory_host(vm_memory *memory, uint64_t address);
 uint64_t vm_memory_bytes(const vm_memory *memory, uint64_t address);
-/* Forgets all that launches wrote: shadow as after allocation; OUT and SCRATCH contents filled with
- * `poison` bytes where touched. INOUT contents are the caller's to restore. Costs the pages
- * touched. */
+/* Resets the memory between candidates. The shadow is as after allocation, and touched pages of OUT
+ * and SCRATCH buffers are filled with `poison` bytes. The caller restores INOUT contents. The time
+ * is proportional to the touched pages. */
 void vm_memory_reset(vm_memory *memory, uint8_t poison);
-/* For each of `count` elements of `element_bytes` from `address`: written[i] = 1 if launches wrote
- * all its bytes since the reset. Returns how many were written. */
+/* Sets written[i] to 1 if launches wrote all bytes of element `first` + i since the reset, for
+ * `count` elements of `element_bytes` each, counted from `address`. Returns the number of written
+ * ones. */
 uint64_t vm_memory_written(const vm_memory *memory, uint64_t address, size_t element_bytes,
                            uint64_t first, uint64_t count, uint8_t *written);
 
-/* What a memory costs the process now, in bytes of pages that it holds. */
+/* Bytes of pages that a memory holds in the process. */
 typedef struct vm_usage {
-    uint64_t contents; /* of buffers that were touched */
+    uint64_t contents; /* touched buffers */
     uint64_t shadow;   /* of the checks: at most 2 bytes a byte of contents */
-    uint64_t lists;    /* of pages that a reset must look at */
+    uint64_t lists;    /* lists of the pages that a reset visits */
 } vm_usage;
 void vm_memory_usage(const vm_memory *memory, vm_usage *out);
 
@@ -91,9 +94,9 @@ const char *vm_trap_name(vm_trap_kind kind); /* "none" for VM_TRAP_NONE */
 
 typedef struct vm_trap {
     vm_trap_kind kind;
-    uint32_t rank;        /* that it happened in; 0 where there is one */
+    uint32_t rank;        /* of the failing launch; 0 for a single one */
     uint32_t line;        /* of the PTX text */
-    uint32_t column;      /* bytes from 1 to the name of the instruction; 0: it stands nowhere */
+    uint32_t column;      /* of the instruction's name, from 1, in bytes; 0: not in the text */
     uint32_t source_line; /* from .loc; 0: none */
     uint32_t block[3];
     uint32_t thread[3];
@@ -109,7 +112,7 @@ typedef struct vm_counters {
     uint64_t warp_by_pipe[VM_PIPE_COUNT];
     uint64_t global_load_requests, global_load_sectors, global_load_bytes;
     uint64_t global_store_requests, global_store_sectors, global_store_bytes;
-    /* Of these, what went to buffers of peers (over a link). */
+    /* The part of these that accessed peers' buffers (over a link). */
     uint64_t peer_load_requests, peer_load_sectors, peer_load_bytes;
     uint64_t peer_store_requests, peer_store_sectors, peer_store_bytes;
     uint64_t peer_atomics; /* lanes; their requests, sectors and bytes are among the stores */
@@ -121,23 +124,24 @@ typedef struct vm_counters {
     uint64_t blocks; /* executed */
 } vm_counters;
 
-/* One stretch of `count` instructions from `pc`, executed in order by the lanes of `active`; only
- * its last may access memory, synchronise or branch. A wmma.load or wmma.store of more than 512
- * bytes is two requests: its second event has no other instruction. */
+/* One stretch of `count` instructions from `pc`, executed in order by the lanes of `active`. Only
+ * the last of them may access memory, synchronise or branch. A wmma.load or wmma.store of more than
+ * 512 bytes is two requests, and its second event has that instruction alone. */
 typedef struct vm_event {
     uint32_t pc;
     uint32_t count;
     uint32_t active;  /* lanes that executed the last instruction (its guard applied) */
     uint16_t sectors; /* global or local access: distinct 32-byte sectors, from `first_sector` */
     uint16_t lines;   /* global or local access: distinct 128-byte lines */
-    /* Global, local or shared access: turns that the data stage takes over its 32 banks of 4 bytes.
-     * In one turn each bank gives one word, to all lanes that ask for it (1: no conflict). Accesses
-     * of 8 bytes a lane go by half warps, of 16 by quarters, and their turns add up. Local memory
-     * is interleaved by lane, so that each lane has its own bank. Atomics to shared memory take a
-     * turn for each lane of a bank. 0: no access to these. */
+    /* Passes of a global, local or shared access over the 32 banks of 4 bytes. In one pass, each
+     * bank gives one word to all lanes that read it (1: no conflict). Accesses of 8 bytes a lane go
+     * by half warps, of 16 by quarters, and their passes add up. Local memory is interleaved by
+     * lane, so each lane has its own bank. Atomics to shared memory take a pass for each lane of a
+     * bank. 0: no such access. */
     uint16_t passes;
-    uint16_t zero;         /* always: events are compared as bytes */
-    uint32_t first_sector; /* index into the batch's sector list: a batch's follow one another */
+    uint16_t zero; /* always 0: events are compared as bytes */
+    uint32_t
+        first_sector; /* index into the batch's sectors, which are in the order of its events */
 } vm_event;
 
 typedef struct vm_batch {
@@ -148,9 +152,9 @@ typedef struct vm_batch {
     const uint64_t *sectors; /* address / 32 */
 } vm_batch;
 
-/* Called in the order of execution: a warp's batches are in its program order, and a batch ends
- * where the warp waits (barrier) or its turn ends, or when it is long. Blocks may be interleaved.
- */
+/* Callbacks in the order of execution. A warp's batches are in its program order. A batch ends
+ * where the warp waits (barrier), where its turn ends, or at a length limit. Blocks may be
+ * interleaved. */
 typedef struct vm_observer {
     void *context;
     void (*block_begin)(void *context, uint32_t block, uint32_t warps);
@@ -160,9 +164,9 @@ typedef struct vm_observer {
 
 typedef enum vm_checks {
     VM_CHECK_NONE = 0, /* bounds, alignment, fuel and deadlock are always on */
-    /* Uninitialised reads, writes outside outputs. Registers have no shadow, so a load is where a
-     * read is judged, also a load of whole words that only copies a struct with its padding, as
-     * code without optimisation (-G, -O0) does: compile with -O1 or more, or zero the struct. */
+    /* Uninitialised reads, writes outside outputs. Registers have no shadow, so the check is at the
+     * load. Code without optimisation (-G, -O0) may copy a struct with its padding by loads of
+     * whole words, which then trap: compile with -O1 or more, or zero the struct. */
     VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
     VM_CHECK_ALL = 3,
@@ -177,24 +181,23 @@ typedef struct vm_launch {
     const void *params;      /* entry->param_bytes, laid out as entry->params say */
     uint64_t fuel;           /* thread instructions for the whole launch; 0: 2^40 */
     vm_checks checks;
-    bool host_writes;         /* the host may write to buffers during the launch: who polls one may
-                                 wait for that, so only the fuel ends it */
-    uint64_t schedule_seed;   /* 0: natural order; else warps and blocks are permuted by it */
+    bool host_writes;       /* the host may write to buffers during the launch. A thread that polls
+                               may then wait for the host, so only the fuel ends it */
+    uint64_t schedule_seed; /* 0: natural order; else a permutation of warps and blocks */
     uint32_t resident_blocks; /* blocks alive at once, from the occupancy; 0: 1024 threads' worth */
-    uint32_t jobs; /* threads that share the blocks, where they have nothing to do with each other;
-                      0 and 1: one. Nothing but the time depends on it */
-    /* What the clocks show when it begins: cycles of each SM (%clock64; %clock and %clock_hi are
-     * its halves) and nanoseconds (%globaltimer and its halves). Both count on from there by what
-     * the launch executes (PTX ISA, Special Registers). */
+    uint32_t jobs; /* host threads that share the blocks, if the blocks are independent; 0 and 1:
+                      one. Only the run time depends on it */
+    /* Clocks at the begin of the launch: cycles of each SM (%clock64; %clock and %clock_hi are its
+     * halves) and nanoseconds (%globaltimer and its halves). Both advance by what the launch
+     * executes (PTX ISA, Special Registers). */
     uint64_t clock_cycles, timer_ns;
     uint64_t timer_grain;   /* ns from one value of %globaltimer to the next; 0: one */
     const uint32_t *sample; /* linear block numbers to run, ascending; NULL: all of the grid */
     size_t sample_count;
     uint64_t globals; /* address of a buffer with the .global variables (vm_module_place); 0: the
-                         machine keeps them */
+                         virtual machine allocates them */
     const vm_observer *observer; /* NULL: none */
-    /* What kernels print (printf of CUDA) goes here, a call of it at a time, in the order of
-     * execution; NULL: it is dropped. */
+    /* Gets the output of printf, one call at a time, in the order of execution; NULL: dropped. */
     void (*print)(void *context, const char *text, size_t bytes);
     void *print_context;
     uint64_t
@@ -204,12 +207,11 @@ typedef struct vm_launch {
 typedef struct vm_result {
     bool ok;
     vm_trap trap;         /* when not ok */
-    vm_counters counters; /* up to the trap when there was one */
+    vm_counters counters; /* up to the trap, if any */
 } vm_result;
 
-/* Runs a launch. A trap is no failure of the call: EV_OK with result->ok false. EV_BAD: the
- * geometry does not fit the machine (block too large, no threads, shared memory). EV_INFRA: out of
- * memory. */
+/* Runs a launch. After a trap the call returns EV_OK with result->ok false. EV_BAD: the geometry
+ * does not fit (block too large, no threads, too much shared memory). EV_INFRA: out of memory. */
 ev_status vm_run(vm_memory *memory, const vm_launch *launch, vm_result *result,
                  ev_error *err) EV_CHECKED;
 
@@ -219,23 +221,24 @@ typedef struct vm_rank {
     const vm_launch *launch;
 } vm_rank;
 
-/* Runs `count` launches side by side, over memories that are peers. They take turns, short ones
- * where they only wait, so flags between ranks make progress; the order of turns is fixed, and
- * permuted where rank 0 has a schedule_seed. Each has its own fuel, observer and counters; `jobs`
- * is not heeded.
+/* Runs `count` launches side by side, over memories that are peers. The ranks take turns; the turn
+ * of a rank that only waits is short, so flags between ranks make progress. The order of turns is
+ * fixed, and permuted if rank 0 has a schedule_seed. Each rank has its own fuel, observer and
+ * counters. `jobs` is ignored.
  *
- * What orders accesses of one rank for another is what has scope .sys: a fence or release, a flag
- * or atomic, and the read that sees it (PTX ISA, Memory Consistency Model; an atomic without a
- * scope is .gpu, a volatile access is .sys). Between ranks all else is a race. Within a warp that
- * uses both scopes, a race of its own lanes around the change of scope may be missed.
+ * Between ranks, only scope .sys orders accesses: a fence or release, a flag or atomic, and the
+ * read that observes it (PTX ISA, Memory Consistency Model; an atomic without a scope is .gpu, a
+ * volatile access is .sys). Any other conflict between ranks is a race. Within a warp that uses
+ * both scopes, a race of its own lanes around the change of scope may be missed.
  *
- * A trap in one rank ends all: each result then is not ok and has that trap, whose `rank` is its
- * index; a rank of which no thread runs is no reason, but those who wait for it are in a deadlock.
- * EV_BAD: memories that are no peers or given twice; else as vm_run, with the rank's number. */
+ * A trap in one rank ends all ranks. Each result then is not ok and has that trap, whose `rank` is
+ * the index of the failing rank. A rank that ended is no trap, but ranks that wait for it are in a
+ * deadlock. EV_BAD: memories that are no peers or given twice; else as vm_run, with the rank's
+ * number. */
 ev_status vm_run_ranks(const vm_rank *ranks, uint32_t count, vm_result *results,
                        ev_error *err) EV_CHECKED;
 
-/* The instruction set chosen at run time: "baseline", "avx2" or "avx512". */
+/* The host's instruction set, chosen at run time: "baseline", "avx2" or "avx512". */
 const char *vm_isa_name(void);
 
 #endif

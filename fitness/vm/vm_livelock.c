@@ -205,9 +205,20 @@ static void raise_deadlock(vm_session *x, vm_warp *w, const vm_poll *p) {
     w->state->result->trap.address = p->address;
 }
 
+static vm_warp *first_ready(const vm_session *x) {
+    for (uint32_t r = 0; r < x->count; r++)
+        for (uint32_t i = 0; i < x->ranks[r].block_count; i++) {
+            const vm_block *b = &x->ranks[r].blocks[i];
+            for (uint32_t k = 0; b->active && k < b->warp_count; k++)
+                if (vm_warp_ready(&b->warps[k]))
+                    return &b->warps[k];
+        }
+    return NULL;
+}
+
 /* Every block repeats itself: one that polls is a deadlock, else all run in circles. */
 static bool report(vm_session *x) {
-    vm_warp *first = NULL;
+    vm_warp *first = first_ready(x);
     for (uint32_t r = 0; r < x->count; r++)
         for (uint32_t i = 0; i < x->ranks[r].block_count; i++) {
             vm_block *b = &x->ranks[r].blocks[i];
@@ -216,7 +227,6 @@ static bool report(vm_session *x) {
                 vm_poll poll;
                 if (!vm_warp_ready(w))
                     continue;
-                first = first ? first : w;
                 bool polls = vm_livelock_trace(w, &poll);
                 if (polls && !poll.shared && w->state->launch->host_writes && !w->state->trapped)
                     return false;

@@ -9,6 +9,7 @@
  * for. */
 #include "fitness/vm/vm_frame.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,6 +147,7 @@ static void raise_parted(vm_warp *w) {
     for (unsigned i = 0, n = 0; i < w->set_count && n < 2; i++)
         if (w->sets[i].state != VM_SET_SYNC)
             two[n++] = &w->sets[i];
+    assert(two[0] && two[1]);
     w->frame = two[0]->frame;
     vm_trap_raise(w, &w->code[two[0]->pc - 1], VM_TRAP_DIVERGENT_BARRIER,
                   (unsigned)__builtin_ctz(two[0]->mask), NULL,

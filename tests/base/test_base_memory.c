@@ -237,6 +237,26 @@ static bool str_work(void) {
     return fine;
 }
 
+static void test_text_u32(void **state) {
+    (void)state;
+    uint32_t value = 7;
+    const char *text = "m16n8k";
+    const char *end = ev_text_u32(text, "m", &value);
+    assert_ptr_equal(end, text + 3);
+    assert_int_equal(value, 16);
+    assert_string_equal(ev_text_u32(end, "n", &value), "k");
+    assert_int_equal(value, 8);
+    assert_string_equal(ev_text_u32("4294967295", "", &value), "");
+    assert_int_equal(value, UINT32_MAX);
+    value = 7;
+    assert_null(ev_text_u32(NULL, "", &value));
+    static const char *const BAD[] = {"",    "x",  "x-1",         "x+1",
+                                      "x 1", "y1", "x4294967296", "x18446744073709551617"};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++)
+        assert_null(ev_text_u32(BAD[i], "x", &value));
+    assert_int_equal(value, 7);
+}
+
 static void test_str_without_memory(void **state) {
     (void)state;
     assert_true(fail_each(str_work) >= 3);
@@ -319,6 +339,7 @@ int main(void) {
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_arena_without_memory),
         cmocka_unit_test(test_str),
+        cmocka_unit_test(test_text_u32),
         cmocka_unit_test(test_str_without_memory),
         cmocka_unit_test(test_json_without_memory),
         cmocka_unit_test(test_others_without_memory),

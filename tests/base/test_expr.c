@@ -163,10 +163,86 @@ static void test_range(void **state) {
     assert_int_equal(out, 100);
 }
 
+/* ---- without values ----------------------------------------------------------------------------
+ */
+
+static void test_check(void **state) {
+    (void)state;
+    static const char *const known[] = {"M", "TILE"};
+    static const expr_names names = {known, 2};
+    static const struct {
+        const char *text;
+        const char *words; /* NULL: fine */
+        bool constant;
+    } rows[] = {
+        {"ceil_div(M, TILE) * 2", NULL, false},
+        {"pow(2, 10) - 1", NULL, true},
+        {"1 / 0", NULL, true}, /* no matter of syntax */
+        {"1 / (M - M)", NULL, false},
+        {"K + 1", "column 1: unknown name \"K\"; known here: M, TILE", false},
+        {"min(M)", "expected \",\" here", false},
+        {"abs(M, 1)", "unknown function", false},
+        {"", "column 1: expected a number", false},
+        {"M M", "column 3: expected an operator", false},
+        {"99999999999999999999", "does not fit in 64 bits", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool constant = false;
+        ev_error err = {EV_OK, ""};
+        ev_status status = expr_check(rows[i].text, &names, &constant, &err);
+        assert_int_equal(status, rows[i].words == NULL ? EV_OK : EV_BAD);
+        if (rows[i].words == NULL)
+            assert_int_equal(constant, rows[i].constant);
+        else if (strstr(err.text, rows[i].words) == NULL)
+            fail_msg("%s: %s", rows[i].text, err.text);
+    }
+    bool constant = true;
+    assert_int_equal(expr_check("K + 1", NULL, &constant, NULL), EV_OK);
+    assert_false(constant);
+}
+
+static void test_values_shown(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"ceil_div(M, TILE) * TILE", "M = 100, TILE = 16"},
+        {"MM + M2 + 2", ""},
+        {"p * 1e5", "p = 0.35"},
+        {"min(TILE,M)", "M = 100, TILE = 16"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ev_str shown = EV_STR_EMPTY;
+        expr_print_values(rows[i].text, &SCOPE, &shown);
+        assert_string_equal(ev_str_text(&shown), rows[i].shown);
+        ev_str_free(&shown);
+    }
+}
+
+static void test_eval_as(void **state) {
+    (void)state;
+    expr_value value;
+    ev_error err = {EV_OK, ""};
+    assert_int_equal(expr_eval_as("M * 2 + 55", EV_U8, &SCOPE, &value, &err), EV_OK);
+    assert_int_equal(value.whole, 255);
+    assert_int_equal(expr_eval_as("M * 2 + 56", EV_U8, &SCOPE, &value, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "it must be in [0, 255]"));
+    assert_int_equal(expr_eval_as("-M - 28", EV_S8, &SCOPE, &value, &err), EV_OK);
+    assert_int_equal(value.whole, -128);
+    assert_int_equal(expr_eval_as("p", EV_S32, &SCOPE, &value, &err), EV_BAD);
+    assert_int_equal(expr_eval_as("p", EV_F32, &SCOPE, &value, &err), EV_OK);
+    assert_true(value.is_real && value.real == (double)0.35f);
+    assert_int_equal(expr_eval_as("1e6", EV_F16, &SCOPE, &value, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "which f16 cannot hold"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole), cmocka_unit_test(test_real),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_depth), cmocka_unit_test(test_range),
+        cmocka_unit_test(test_whole),        cmocka_unit_test(test_real),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_range),        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_values_shown), cmocka_unit_test(test_eval_as),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

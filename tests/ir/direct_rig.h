@@ -15,7 +15,9 @@ typedef struct rig_run {
 } rig_run;
 
 static inline vm_buffer_kind rig_kind(task_argument_kind kind) {
-    return kind == TASK_IN ? VM_BUFFER_IN : kind == TASK_OUT ? VM_BUFFER_OUT : VM_BUFFER_INOUT;
+    if (kind == TASK_IN)
+        return VM_BUFFER_IN;
+    return kind == TASK_OUT ? VM_BUFFER_OUT : VM_BUFFER_INOUT;
 }
 
 static inline void rig_fill(const task_inputs *in, rig_run *run, const vm_entry *entry,

@@ -79,7 +79,7 @@ static void print_exits(ev_str *out) {
 void cli_print_help(ev_str *out) {
     ev_str_append(out,
                   "Evoke takes a GPU kernel, evolves its LLVM IR, and hands back a variant that "
-                  "is faster and\nstill right, with the evidence.\n\n"
+                  "is faster and\nstill correct, with the evidence.\n\n"
                   "Usage: evoke COMMAND [OPTION]... [OPERAND]...\n\nCommands:\n");
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
         print_entry(out, cli_commands[i].name, 12, cli_commands[i].doc);

@@ -182,7 +182,7 @@ static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
     EV_TRY(d->bases->get(d->bases->context, d->child.genome, &base, err));
     const recipe *r = d->recipe;
-    ir_hints hints = {.spent = r->spent, .spent_count = r->spent_count};
+    ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
     if (r->by_heat && d->bases->heat)
         EV_TRY(d->bases->heat(d->bases->context, d->child.genome, &hints.heat, err));
     ir_genome *child = NULL;

@@ -51,8 +51,8 @@ typedef struct recipe {
     unsigned step_count;
     const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; references of the recipe's own */
     unsigned stock_count;
-    uint64_t spent[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
-    unsigned spent_count;
+    uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
+    unsigned tabu_count;
     bool by_heat; /* edits are drawn by the site weights of their places */
     recipe_stream stream;
     recipe_reach reach;

@@ -63,9 +63,9 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
-/* Draws the recipe of the next child; search_may_draw must hold. `let_through`: timers are idle, so
- * that this child is built and timed without any shortcut for its speed. Free `out` by recipe_free.
- */
+/* Draws the recipe of the next child, which the caller frees (recipe_free); search_may_draw must
+ * hold. `let_through`: timers are idle, so that this child is built and timed without any shortcut
+ * for its speed. */
 ev_status search_draw(search *s, bool let_through, recipe *out, ev_error *err) EV_CHECKED;
 /* Sets `let_through` of the child that was drawn last, when the records say another value. */
 void search_let_through(search *s, bool let_through);

@@ -243,7 +243,7 @@ static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
     arms_of(r, arms);
     if (ev_pcg_below(rng, TABU_PROBES) == 0)
         return;
-    r->spent_count = tabu_marks(noted, r->parents[0], arms, r->spent);
+    r->tabu_count = tabu_marks(noted, r->parents[0], arms, r->tabu);
 }
 
 /* An edit of the stock as a genome of its own. */

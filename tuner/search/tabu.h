@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TABU_MOST 256 /* marks that one recipe lists */
+#define TABU_MOST 256 /* marks that a recipe holds */
 
 typedef struct tabu_edit {
     ev_sha256 base; /* ir_genome_base_sha256 */

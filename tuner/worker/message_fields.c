@@ -201,8 +201,11 @@ void field_genome(fields *f, const char *name, const ir_genome **value) {
     ev_error why = {0};
     ir_genome *genome = NULL;
     const json_t *json = take(f, name);
-    if (json && ir_genome_from_json(json, &genome, &why) != EV_OK)
-        fields_refuse(f, name, why.text);
+    if (json && ir_genome_from_json(json, &genome, &why) != EV_OK) {
+        char what[sizeof why.text + 20];
+        snprintf(what, sizeof what, "is no genome (%s)", why.text);
+        fields_refuse(f, name, what);
+    }
     *value = genome;
     if (genome)
         w->genomes[w->genome_count++] = genome;

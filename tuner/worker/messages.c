@@ -119,12 +119,12 @@ static void walk_steps(fields *f, recipe *r) {
     r->step_count = (unsigned)count;
 }
 
-static void walk_spent(fields *f, recipe *r) {
-    size_t count = r->spent_count;
-    fields list = fields_enter_list(f, "spent", &count, TABU_MOST);
+static void walk_tabu(fields *f, recipe *r) {
+    size_t count = r->tabu_count;
+    fields list = fields_enter_list(f, "tabu", &count, TABU_MOST);
     for (size_t i = 0; i < count; i++)
-        field_bits(&list, NULL, &r->spent[i]);
-    r->spent_count = (unsigned)count;
+        field_bits(&list, NULL, &r->tabu[i]);
+    r->tabu_count = (unsigned)count;
 }
 
 static void walk_stream(fields *f, recipe_stream *s) {
@@ -161,7 +161,7 @@ static void walk_child(fields *f, child_message *m) {
     field_bool(f, "crossed", &r->crossed);
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);
-    walk_spent(f, r);
+    walk_tabu(f, r);
     field_bool(f, "by_heat", &r->by_heat);
     walk_stream(f, &r->stream);
     walk_reach(f, &r->reach);

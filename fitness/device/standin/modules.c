@@ -108,12 +108,11 @@ static void describe_module(const jit *j, const sd_module *m) {
 /* "ptx:12:3: words" of the machine as ptxas puts it. Both logs are filled: programs print the room
  * that they gave for one which is not. */
 static void write_error(const jit *j, const char *words) {
-    unsigned line = 0;
-    int at = 0;
+    uint32_t line = 0, column = 0;
+    const char *end = ev_text_u32(ev_text_u32(words, "ptx:", &line), ":", &column);
     ev_str text = EV_STR_EMPTY;
-    if (sscanf(words, "ptx:%u:%*u: %n", &line, &at) == 1 && at > 0)
-        ev_str_printf(&text, "ptxas application ptx input, line %u; error   : %s\n", line,
-                      words + at);
+    if (end != NULL && strncmp(end, ": ", 2) == 0)
+        ev_str_printf(&text, "ptxas application ptx input, line %u; error   : %s\n", line, end + 2);
     else
         ev_str_printf(&text, "ptxas fatal   : %s\n", words);
     ev_str_append(&text, "ptxas fatal   : Ptx assembly aborted due to errors\n");

@@ -60,7 +60,7 @@ static ALWAYS_INLINE void widen_f16(const uint8_t *from, double *core) {
     typedef float floats8 __attribute__((ext_vector_type(8)));
     typedef double doubles8 __attribute__((ext_vector_type(8), aligned(8)));
     for (unsigned i = 0; i < 64; i += 8) {
-        halves8 h = *(const halves8 *)(const void *)(from + 2 * i);
+        halves8 h = *(const halves8 *)(const void *)(from + (size_t)2 * i);
         floats8 f = __builtin_convertvector(h, floats8);
         *(doubles8 *)(void *)(core + i) = __builtin_convertvector(f, doubles8);
     }

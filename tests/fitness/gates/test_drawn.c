@@ -175,7 +175,8 @@ static void test_a_held_out_shape_is_never_drawn(void **state) {
     (void)state;
     char path[160], *text = read_gate_file("task.json"), *at = strstr(text, "\"n\": 333}");
     assert_non_null(at);
-    memcpy(at, "\"n\":1000}", strlen("\"n\":1000}"));
+    static const char other[] = "\"n\":1000}";
+    memcpy(at, other, sizeof other - 1);
     copy_to_scratch("scale_add.cu");
     copy_to_scratch("oracle.c");
     (void)snprintf(path, sizeof path, "%s/task.json", scratch);

@@ -129,6 +129,12 @@ static void test_bad_files(void **state) {
     check_refused("{" LEAST ", \"sm_count\": {\"v\": 28},\n\"lat_dram\": {\"v\": 100}}",
                   ":2:", "below lat_l2");
     check_refused("{\"name\": \"X\",\n\"cc\": \"nine\"}", ":2:", "no compute capability");
+    static const char *const BAD[] = {" 9.0", "+9.0", "9", "9.", "9.0a", "9.10", "0.9", "100.0"};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        char text[80];
+        (void)snprintf(text, sizeof text, "{\"name\": \"X\",\n\"cc\": \"%s\"}", BAD[i]);
+        check_refused(text, ":2:", "no compute capability");
+    }
 }
 
 static void test_unknown(void **state) {

@@ -138,8 +138,8 @@ typedef struct timed {
     size_t sample;
 } timed;
 
-/* `rooms` NULL: of its own. */
-static model_time model_in(model_rooms *rooms, const timed *t, double *stall_sum) {
+/* `scratch` NULL: of its own. */
+static model_time model_in(model_scratch *scratch, const timed *t, double *stall_sum) {
     ev_error err = {.text = ""};
     gpu *g = load_gpu(t->gpu);
     vm_module *module = NULL;
@@ -166,9 +166,9 @@ static model_time model_in(model_rooms *rooms, const timed *t, double *stall_sum
         l.sample_count = model_sample_blocks(t->grid, t->sample, sample);
     model *m = NULL;
     model_code *code = NULL;
-    if (rooms != NULL) {
+    if (scratch != NULL) {
         assert_int_equal(model_code_new(g, module, l.entry, &code, &err), EV_OK);
-        assert_int_equal(model_new_of(code, &l, rooms, &m, &err), EV_OK);
+        assert_int_equal(model_new_of(code, &l, scratch, &m, &err), EV_OK);
         if (stall_sum != NULL)
             assert_int_equal(model_watch_stalls(m, &err), EV_OK);
     } else {
@@ -189,7 +189,7 @@ static model_time model_in(model_rooms *rooms, const timed *t, double *stall_sum
     assert_true(fabs(shares - 1) < 1e-9);
     for (size_t i = 0; i < vm_module_insn_count(module); i++)
         stalls += model_stalls_by_pc(m)[i];
-    assert_true((stalls == 0) == (rooms != NULL && stall_sum == NULL)); /* not watched */
+    assert_true((stalls == 0) == (scratch != NULL && stall_sum == NULL)); /* not watched */
     if (stall_sum != NULL)
         *stall_sum = stalls;
     assert_true(time.ns >= time.floor_ns && time.ns > time.term_ns[MODEL_LAUNCH]);
@@ -229,8 +229,9 @@ static void test_orders(void **state) {
                   ns_of(LOOP("50", "bar.sync 0;\nfma.rn.f32 %f1, %f1, %f2, %f2;\n")));
 }
 
-/* What other launches left in the rooms says nothing, nor does it whether stalls are watched. */
-static void test_rooms(void **state) {
+/* What other launches left in the scratch pool says nothing, nor does it whether stalls are
+ * watched. */
+static void test_scratch(void **state) {
     (void)state;
     const timed all[] = {
         {.ptx = LOOP("20", "fma.rn.f32 %f1, %f1, %f2, %f2;\nbar.sync 0;\n"),
@@ -241,20 +242,20 @@ static void test_rooms(void **state) {
         {.ptx = SHARED("36"), .gpu = "h200", .grid = 3, .block = 64},
     };
     ev_error err;
-    model_rooms *rooms = NULL;
-    assert_int_equal(model_rooms_new(&rooms, &err), EV_OK);
+    model_scratch *scratch = NULL;
+    assert_int_equal(model_scratch_new(&scratch, &err), EV_OK);
     for (size_t i = 0; i < 6; i++) {
         const timed *t = &all[(size_t[]){0, 1, 0, 2, 1, 2}[i]];
         double stalls[2];
-        model_time alone = model_of(t, &stalls[0]), after = model_in(rooms, t, &stalls[1]);
+        model_time alone = model_of(t, &stalls[0]), after = model_in(scratch, t, &stalls[1]);
         assert_true(alone.ns == after.ns && stalls[0] == stalls[1]);
         assert_memory_equal(alone.term_ns, after.term_ns, sizeof alone.term_ns);
         assert_memory_equal(alone.stall_share, after.stall_share, sizeof alone.stall_share);
-        model_time unwatched = model_in(rooms, t, NULL);
+        model_time unwatched = model_in(scratch, t, NULL);
         assert_true(unwatched.ns == alone.ns);
         assert_memory_equal(alone.stall_share, unwatched.stall_share, sizeof alone.stall_share);
     }
-    model_rooms_free(rooms);
+    model_scratch_free(scratch);
 }
 
 /* With few warps, independent chains hide each other's latency. */
@@ -426,7 +427,7 @@ int main(void) {
         cmocka_unit_test(test_small_grid),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_rooms),
+        cmocka_unit_test(test_scratch),
         cmocka_unit_test(test_parallel_chains),
         cmocka_unit_test(test_occupancy_helps),
         cmocka_unit_test(test_bounds),

@@ -1,7 +1,7 @@
 /* Blocks that repeat an earlier one at moved addresses, and batches that repeat an earlier one's
  * events: the model's figures are those of following every block and every event, and it sees where
  * blocks part. */
-#include "fitness/model/model_impl.h"
+#include "fitness/model/repeat.h"
 
 #include <math.h>
 #include <setjmp.h>

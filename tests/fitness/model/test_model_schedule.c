@@ -2,7 +2,7 @@
  * pair against the instructions' own operands, and the order of the text makes no difference to the
  * time where the assembler would undo it. */
 #include "base/file.h"
-#include "fitness/model/model_impl.h"
+#include "fitness/model/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,362 @@
+/* Launch plans: checks without values, evaluation at values, copies. */
+#include "base/launch_plan.h"
+
+#include "base/str.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCRATCH_MOST (INT64_C(1) << 40)
+#define WHOLE_MOST 9007199254740992.0 /* 2^53: whole numbers are exact in a double up to here */
+#define PLACE_BYTES 320
+
+const launch_limits LAUNCH_LIMITS_CUDA = {.grid = {INT32_MAX, 65535, 65535},
+                                          .block = {1024, 1024, 64},
+                                          .threads = 1024,
+                                          .shared = 232448};
+
+/* ---- fields ------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    int axes;
+} FIELDS[] = {
+    [LAUNCH_GRID] = {"grid", 3}, [LAUNCH_BLOCK] = {"block", 3}, [LAUNCH_SHARED] = {"shared", 1}};
+
+static const char *text_of(const launch_rule *rule, launch_field field, int axis) {
+    assert(axis >= 0 && axis < FIELDS[field].axes);
+    if (field == LAUNCH_GRID)
+        return rule->grid[axis];
+    return field == LAUNCH_BLOCK ? rule->block[axis] : rule->shared;
+}
+
+static int64_t least_of(launch_field field) {
+    return field == LAUNCH_SHARED ? 0 : 1;
+}
+
+static int64_t most_of(const launch_limits *limits, launch_field field, int axis) {
+    if (field == LAUNCH_GRID)
+        return limits->grid[axis];
+    return field == LAUNCH_BLOCK ? limits->block[axis] : limits->shared;
+}
+
+/* "launch 0 (lstm_fp), grid[1]" */
+static void place_of(const launch_plan *plan, size_t index, launch_field field, int axis,
+                     char place[PLACE_BYTES]) {
+    int used = snprintf(place, PLACE_BYTES, "launch %zu (%.200s), %s", index,
+                        plan->launches[index].entry, FIELDS[field].name);
+    if (FIELDS[field].axes > 1 && used > 0 && used < PLACE_BYTES)
+        (void)snprintf(place + used, PLACE_BYTES - (size_t)used, "[%d]", axis);
+}
+
+/* Puts the place in front of the message of `text`, and the values of its names behind. */
+static ev_status fail_at(const char *place, const char *text, const expr_scope *values,
+                         ev_status status, ev_error *err) {
+    ev_str shown = EV_STR_EMPTY;
+    expr_print_values(text, values, &shown);
+    if (shown.length > 0 && err != NULL)
+        (void)ev_fail(err, status, "%.1000s (%.300s)", err->text, ev_str_text(&shown));
+    ev_str_free(&shown);
+    return ev_wrap(err, status, "%s", place);
+}
+
+/* ---- evaluation --------------------------------------------------------------------------------
+ */
+
+ev_status launch_plan_eval(const launch_plan *plan, size_t index, launch_field field, int axis,
+                           const expr_scope *values, const launch_limits *limits, uint32_t *out,
+                           ev_error *err) {
+    assert(index < plan->launch_count);
+    const char *text = text_of(&plan->launches[index], field, axis);
+    int64_t value = 0;
+    ev_status status =
+        expr_eval_whole(text, values, least_of(field), most_of(limits, field, axis), &value, err);
+    if (status != EV_OK) {
+        char place[PLACE_BYTES];
+        place_of(plan, index, field, axis, place);
+        return fail_at(place, text, values, status, err);
+    }
+    *out = (uint32_t)value;
+    return EV_OK;
+}
+
+static ev_status check_threads(const launch_plan *plan, size_t index, const launch_geometry *at,
+                               const expr_scope *values, const launch_limits *limits,
+                               ev_error *err) {
+    const launch_rule *rule = &plan->launches[index];
+    uint64_t threads = (uint64_t)at->block[0] * at->block[1] * at->block[2];
+    if (threads <= limits->threads)
+        return EV_OK;
+    (void)ev_fail(
+        err, EV_BAD, "a block of %u x %u x %u is %llu threads; the most is %u, so make it smaller",
+        at->block[0], at->block[1], at->block[2], (unsigned long long)threads, limits->threads);
+    char place[PLACE_BYTES], all[512];
+    (void)snprintf(place, sizeof place, "launch %zu (%.200s), block", index, rule->entry);
+    (void)snprintf(all, sizeof all, "%.160s, %.160s, %.160s", rule->block[0], rule->block[1],
+                   rule->block[2]);
+    return fail_at(place, all, values, EV_BAD, err);
+}
+
+ev_status launch_plan_geometry(const launch_plan *plan, size_t index, const expr_scope *values,
+                               const launch_limits *limits, launch_geometry *out, ev_error *err) {
+    launch_geometry made = {.shared_bytes = 0};
+    for (int i = 0; i < 3; i++) {
+        EV_TRY(launch_plan_eval(plan, index, LAUNCH_GRID, i, values, limits, &made.grid[i], err));
+        EV_TRY(launch_plan_eval(plan, index, LAUNCH_BLOCK, i, values, limits, &made.block[i], err));
+    }
+    EV_TRY(
+        launch_plan_eval(plan, index, LAUNCH_SHARED, 0, values, limits, &made.shared_bytes, err));
+    EV_TRY(check_threads(plan, index, &made, values, limits, err));
+    *out = made;
+    return EV_OK;
+}
+
+ev_status launch_plan_scratch(const launch_plan *plan, size_t index, const expr_scope *values,
+                              uint64_t *bytes, ev_error *err) {
+    assert(index < plan->scratch_count);
+    const launch_scratch *s = &plan->scratch[index];
+    int64_t value = 0;
+    ev_status status = expr_eval_whole(s->bytes, values, 1, SCRATCH_MOST, &value, err);
+    if (status != EV_OK) {
+        char place[PLACE_BYTES];
+        (void)snprintf(place, sizeof place, "scratch buffer %.200s, bytes", s->name);
+        return fail_at(place, s->bytes, values, status, err);
+    }
+    *bytes = (uint64_t)value;
+    return EV_OK;
+}
+
+ev_status launch_plan_hidden(const launch_plan *plan, size_t index, const expr_scope *values,
+                             expr_value *out, ev_error *err) {
+    assert(index < plan->hidden_count);
+    const launch_hidden *h = &plan->hidden[index];
+    ev_status status = expr_eval_as(h->value, h->type, values, out, err);
+    if (status != EV_OK) {
+        char place[PLACE_BYTES];
+        (void)snprintf(place, sizeof place, "hidden parameter %.200s, value", h->name);
+        return fail_at(place, h->value, values, status, err);
+    }
+    return EV_OK;
+}
+
+bool launch_range_holds(const launch_range *range, double value) {
+    if (!(value >= range->low && value <= range->high))
+        return false;
+    if (range->is_real)
+        return true;
+    if (value != floor(value))
+        return false;
+    return range->multiple == 0 || fmod(value, (double)range->multiple) == 0;
+}
+
+const char *launch_plan_entry(const launch_plan *plan) {
+    assert(plan->launch_count > 0);
+    return plan->launches[0].entry;
+}
+
+bool launch_plan_is_plain(const launch_plan *plan) {
+    return plan->launch_count == 1 && plan->scratch_count == 0 && plan->hidden_count == 0;
+}
+
+/* ---- checks without values ---------------------------------------------------------------------
+ */
+
+static const expr_scope NO_VALUES = {NULL, 0};
+
+static bool is_name(const char *text) {
+    if (!isalpha((unsigned char)*text) && *text != '_')
+        return false;
+    while (isalnum((unsigned char)*text) || *text == '_')
+        text++;
+    return *text == '\0';
+}
+
+/* PTX ISA, "Identifiers". */
+static bool is_entry(const char *text) {
+    bool led = isalpha((unsigned char)*text) || (*text != '\0' && strchr("_$%", *text) != NULL);
+    if (!led || (!isalpha((unsigned char)*text) && text[1] == '\0'))
+        return false;
+    for (text++; *text != '\0'; text++) {
+        if (!isalnum((unsigned char)*text) && strchr("_$", *text) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static ev_status check_launch(const launch_plan *plan, size_t index, const expr_names *names,
+                              ev_error *err) {
+    const launch_rule *rule = &plan->launches[index];
+    if (!is_entry(rule->entry))
+        return ev_fail(err, EV_BAD, "launch %zu, entry: \"%.200s\" is no name of a kernel in PTX",
+                       index, rule->entry);
+    for (int field = LAUNCH_GRID; field <= LAUNCH_SHARED; field++) {
+        for (int axis = 0; axis < FIELDS[field].axes; axis++) {
+            const char *text = text_of(rule, (launch_field)field, axis);
+            bool constant = false;
+            uint32_t value = 0;
+            char place[PLACE_BYTES];
+            place_of(plan, index, (launch_field)field, axis, place);
+            ev_status status = expr_check(text, names, &constant, err);
+            if (status != EV_OK)
+                return ev_wrap(err, status, "%s", place);
+            if (constant)
+                EV_TRY(launch_plan_eval(plan, index, (launch_field)field, axis, &NO_VALUES,
+                                        &LAUNCH_LIMITS_CUDA, &value, err));
+        }
+    }
+    return EV_OK;
+}
+
+static bool is_listed(const expr_names *names, const char *name) {
+    for (size_t i = 0; names != NULL && i < names->count; i++) {
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A new name: neither one of the task's nor one that stands before it in the plan. */
+static ev_status check_new_name(const launch_plan *plan, const expr_names *names, const char *what,
+                                const char *name, size_t scratch, size_t hidden, ev_error *err) {
+    if (!is_name(name))
+        return ev_fail(err, EV_BAD,
+                       "%s, name: \"%.200s\" is no name; use letters, digits and _, not a digit "
+                       "first",
+                       what, name);
+    bool taken = is_listed(names, name);
+    for (size_t i = 0; i < scratch; i++)
+        taken |= strcmp(plan->scratch[i].name, name) == 0;
+    for (size_t i = 0; i < hidden; i++)
+        taken |= strcmp(plan->hidden[i].name, name) == 0;
+    if (taken)
+        return ev_fail(err, EV_BAD, "%s, name: the name %.200s is taken; choose another one", what,
+                       name);
+    return EV_OK;
+}
+
+static ev_status check_scratch(const launch_plan *plan, size_t index, const expr_names *names,
+                               ev_error *err) {
+    const launch_scratch *s = &plan->scratch[index];
+    char what[48];
+    bool constant = false;
+    uint64_t bytes = 0;
+    (void)snprintf(what, sizeof what, "scratch buffer %zu", index);
+    EV_TRY(check_new_name(plan, names, what, s->name, index, 0, err));
+    ev_status status = expr_check(s->bytes, names, &constant, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "scratch buffer %s, bytes", s->name);
+    return constant ? launch_plan_scratch(plan, index, &NO_VALUES, &bytes, err) : EV_OK;
+}
+
+static ev_status check_hidden(const launch_plan *plan, size_t index, const expr_names *names,
+                              ev_error *err) {
+    const launch_hidden *h = &plan->hidden[index];
+    char what[48];
+    bool constant = false;
+    expr_value value;
+    (void)snprintf(what, sizeof what, "hidden parameter %zu", index);
+    EV_TRY(check_new_name(plan, names, what, h->name, plan->scratch_count, index, err));
+    ev_status status = expr_check(h->value, names, &constant, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "hidden parameter %s, value", h->name);
+    return constant ? launch_plan_hidden(plan, index, &NO_VALUES, &value, err) : EV_OK;
+}
+
+static bool is_whole(double value) {
+    return value == floor(value) && fabs(value) <= WHOLE_MOST;
+}
+
+static ev_status check_range(const launch_plan *plan, size_t index, const expr_names *names,
+                             ev_error *err) {
+    const launch_range *r = &plan->ranges[index];
+    if (!is_name(r->name) || (names != NULL && !is_listed(names, r->name)))
+        return ev_fail(err, EV_BAD, "range %zu, name: unknown name \"%.200s\"", index, r->name);
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(plan->ranges[i].name, r->name) == 0)
+            return ev_fail(err, EV_BAD, "range %zu, name: a second range of %s", index, r->name);
+    }
+    if (!isfinite(r->low) || !isfinite(r->high) || r->low > r->high)
+        return ev_fail(err, EV_BAD, "range of %s: from %.17g to %.17g there is nothing", r->name,
+                       r->low, r->high);
+    bool whole = is_whole(r->low) && is_whole(r->high) && r->multiple >= 0;
+    if (r->is_real ? r->multiple != 0 : !whole)
+        return ev_fail(err, EV_BAD,
+                       "range of %s: low and high must be whole numbers up to 2^53 and multiple at "
+                       "least 0; a range of reals has no multiple",
+                       r->name);
+    return EV_OK;
+}
+
+static ev_status check_count(const char *what, size_t count, size_t least, ev_error *err) {
+    if (count >= least && count <= LAUNCH_PLAN_MOST)
+        return EV_OK;
+    return ev_fail(err, EV_BAD, "%zu %s; a launch plan has %zu to %d", count, what, least,
+                   LAUNCH_PLAN_MOST);
+}
+
+ev_status launch_plan_check(const launch_plan *plan, const expr_names *names, ev_error *err) {
+    EV_TRY(check_count("launches", plan->launch_count, 1, err));
+    EV_TRY(check_count("scratch buffers", plan->scratch_count, 0, err));
+    EV_TRY(check_count("hidden parameters", plan->hidden_count, 0, err));
+    EV_TRY(check_count("ranges", plan->range_count, 0, err));
+    for (size_t i = 0; i < plan->launch_count; i++)
+        EV_TRY(check_launch(plan, i, names, err));
+    for (size_t i = 0; i < plan->scratch_count; i++)
+        EV_TRY(check_scratch(plan, i, names, err));
+    for (size_t i = 0; i < plan->hidden_count; i++)
+        EV_TRY(check_hidden(plan, i, names, err));
+    for (size_t i = 0; i < plan->range_count; i++)
+        EV_TRY(check_range(plan, i, names, err));
+    return EV_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------
+ */
+
+static void copy_rule(ev_arena *arena, launch_rule *rule) {
+    rule->entry = ev_arena_strdup(arena, rule->entry);
+    for (int i = 0; i < 3; i++) {
+        rule->grid[i] = ev_arena_strdup(arena, rule->grid[i]);
+        rule->block[i] = ev_arena_strdup(arena, rule->block[i]);
+    }
+    rule->shared = ev_arena_strdup(arena, rule->shared);
+}
+
+/* A copy of a list, so that its texts can be replaced by copies; NULL: out of memory. */
+#define COPY_LIST(arena, type, items, count)                                                       \
+    ((type *)ev_arena_copy((arena), (items), (count) * sizeof(type)))
+
+ev_status launch_plan_clone(const launch_plan *from, ev_arena *arena, const launch_plan **out,
+                            ev_error *err) {
+    launch_plan *made = ev_arena_copy(arena, from, sizeof *from);
+    launch_rule *launches = COPY_LIST(arena, launch_rule, from->launches, from->launch_count);
+    launch_scratch *scratch = COPY_LIST(arena, launch_scratch, from->scratch, from->scratch_count);
+    launch_hidden *hidden = COPY_LIST(arena, launch_hidden, from->hidden, from->hidden_count);
+    launch_range *ranges = COPY_LIST(arena, launch_range, from->ranges, from->range_count);
+    if (made == NULL || launches == NULL || scratch == NULL || hidden == NULL || ranges == NULL)
+        return ev_fail_memory(err, sizeof *from);
+    for (size_t i = 0; i < from->launch_count; i++)
+        copy_rule(arena, &launches[i]);
+    for (size_t i = 0; i < from->scratch_count; i++) {
+        scratch[i].name = ev_arena_strdup(arena, scratch[i].name);
+        scratch[i].bytes = ev_arena_strdup(arena, scratch[i].bytes);
+    }
+    for (size_t i = 0; i < from->hidden_count; i++) {
+        hidden[i].name = ev_arena_strdup(arena, hidden[i].name);
+        hidden[i].value = ev_arena_strdup(arena, hidden[i].value);
+    }
+    for (size_t i = 0; i < from->range_count; i++)
+        ranges[i].name = ev_arena_strdup(arena, ranges[i].name);
+    made->launches = launches;
+    made->scratch = scratch;
+    made->hidden = hidden;
+    made->ranges = ranges;
+    if (ev_arena_failed(arena))
+        return ev_fail_memory(err, sizeof *from);
+    *out = made;
+    return EV_OK;
+}

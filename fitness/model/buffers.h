@@ -1,0 +1,41 @@
+/* Buffers: which of a launch's buffers holds an address. */
+#ifndef FITNESS_MODEL_BUFFERS_H
+#define FITNESS_MODEL_BUFFERS_H
+
+#include "fitness/model/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODEL_MAX_BUFFERS 32
+
+typedef struct model_buffers {
+    model_buffer list[MODEL_MAX_BUFFERS];
+    size_t count, last; /* found */
+} model_buffers;
+
+static inline bool model_buffer_has(const model_buffer *buffer, uint64_t first, uint64_t bytes) {
+    uint64_t at = first - buffer->address;
+    return at < buffer->bytes && at + bytes <= buffer->bytes;
+}
+
+/* The index of the buffer that holds the address; MODEL_MAX_BUFFERS: none. */
+static inline size_t model_buffer_of(model_buffers *b, uint64_t address) {
+    size_t i = b->last;
+    for (size_t n = 0; n < b->count; n++, i = i + 1 == b->count ? 0 : i + 1) {
+        if (address - b->list[i].address < b->list[i].bytes) {
+            b->last = i;
+            return i;
+        }
+    }
+    return MODEL_MAX_BUFFERS;
+}
+
+/* A sector begins at most 31 bytes before its buffer does. */
+static inline size_t model_buffer_of_sector(model_buffers *b, uint64_t sector) {
+    size_t at = model_buffer_of(b, sector * 32);
+    return at == MODEL_MAX_BUFFERS ? model_buffer_of(b, sector * 32 + 31) : at;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* Instructions: what the model asks of each one, whichever the GPU. */
+#ifndef FITNESS_MODEL_INSNS_H
+#define FITNESS_MODEL_INSNS_H
+
+#include "fitness/model/blocks.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of an instruction's name, asked some ten times for each: the first characters mostly differ. */
+static inline bool model_starts_with(const char *text, const char *prefix) {
+    while (*prefix != '\0' && *text == *prefix) {
+        text++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
+/* What a mnemonic says. */
+enum {
+    MODEL_MOVES = 1,
+    MODEL_IS_PARAMETER = 2, /* a load of one */
+    MODEL_CONVERTS_ADDRESS = 4,
+    MODEL_CALLS = 8,
+    MODEL_JUMPS_ANYWHERE = 16,
+    MODEL_ADDS = 32,         /* two whole numbers */
+    MODEL_NARROWS = 64,      /* the lower half of its result is made of lower halves */
+    MODEL_TAKES_LOW = 128,   /* the lower half of what it reads */
+    MODEL_EXTENDS = 256,     /* with zeros */
+    MODEL_BYPASSES_L1 = 512, /* as a load */
+    MODEL_IS_ORDERED = 1024, /* volatile, or with an order */
+    MODEL_IS_CONSTANT = 2048,
+    MODEL_ARRIVES = 4096, /* as a barrier: does not wait */
+};
+
+enum { MODEL_SPACE_GLOBAL = 1, MODEL_SPACE_SHARED = 2, MODEL_SPACE_LOCAL = 4, MODEL_SPACE_ALL = 7 };
+
+typedef struct model_cost {
+    const char *first, *last;
+    size_t first_length, last_length;
+    double slots, own, special, latency;
+} model_cost;
+
+typedef struct model_name {
+    const char *text;
+    const model_cost *cost;
+    uint32_t traits;
+} model_name;
+
+typedef struct model_insn {
+    uint32_t operands; /* into model_insns.operands: uses, then defs */
+    uint32_t target;   /* pc of a branch or a function; UINT32_MAX: none */
+    uint32_t name;     /* into model_insns.names */
+    uint32_t traits;
+    uint8_t use_count, def_count;
+    uint8_t pipe, kind; /* vm_pipe, row_kind */
+    uint8_t space;      /* vm_space */
+    uint8_t access_bytes;
+    uint8_t reads, writes; /* MODEL_SPACE_*: may touch, in order with others */
+    bool is_access, is_branch, is_exit, is_conditional, ends_block;
+} model_insn;
+
+struct model_insns {
+    model_insn *insns; /* by pc */
+    uint32_t count;
+    const uint16_t *operands; /* the module's */
+    uint32_t operand_count, register_count;
+    model_name *names;
+    uint32_t name_count;
+    model_blocks blocks;
+};
+
+ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *err) EV_CHECKED;
+void model_insns_free(model_insns *insns);
+
+#endif

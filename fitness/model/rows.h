@@ -1,0 +1,58 @@
+/* Rows: what the scoreboard needs of each instruction, made once a launch. */
+#ifndef FITNESS_MODEL_ROWS_H
+#define FITNESS_MODEL_ROWS_H
+
+#include "fitness/model/insns.h"
+#include "fitness/model/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum row_kind {
+    ROW_PLAIN,   /* result after `latency` */
+    ROW_FOLDED,  /* no machine instruction: its result is ready when its operands are */
+    ROW_LOAD,    /* global or generic */
+    ROW_STORE,   /* global or generic */
+    ROW_LOCAL,   /* load or store of local memory */
+    ROW_SHARED,  /* load or store of shared memory */
+    ROW_ATOMIC,  /* global */
+    ROW_BARRIER, /* of the block, and waited for */
+    ROW_EXIT,    /* lanes end */
+} row_kind;
+
+typedef struct model_row {
+    uint32_t operands; /* into model_rows.operands: uses, then defs */
+    uint8_t use_count, def_count;
+    uint8_t kind;
+    uint8_t pipe;
+    uint8_t slots;        /* machine instructions */
+    uint8_t access_bytes; /* a lane */
+    bool bypasses_l1;
+    uint16_t latency;     /* cycles until a dependent instruction may issue */
+    uint16_t interval;    /* cycles until the same warp may use the pipe again */
+    uint8_t reason;       /* model_term that a wait for the result counts as */
+    uint8_t term;         /* that pipe_cycles count to; MODEL_TERM_COUNT: none */
+    float pipe_cycles;    /* of the pipe of an SM, a warp execution */
+    float special_cycles; /* of the special-function pipe beside it */
+} model_row;
+
+typedef struct model_rows {
+    model_row *rows; /* by pc */
+    uint32_t count;
+    const uint16_t *operands;
+    uint32_t register_count;
+} model_rows;
+
+static inline bool model_row_is_access(const model_row *row) {
+    return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
+}
+/* g NULL: latencies in round figures, and no throughputs. The operands are those of `insns`. */
+ev_status model_rows_make(const gpu *g, const model_insns *insns, model_rows *out,
+                          ev_error *err) EV_CHECKED;
+/* What the assembler makes of the mnemonic. */
+const model_cost *model_cost_of(const char *name);
+void model_rows_free(model_rows *rows);
+/* The term that a pipe's throughput counts to; MODEL_TERM_COUNT: none of its own. */
+model_term model_pipe_term(vm_pipe pipe);
+
+#endif
