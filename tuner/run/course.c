@@ -214,12 +214,12 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
                      bool let_through, ev_error *err) {
     const child_result *r = &job->result;
     char *text = scored ? score_text(&job->reply->score, let_through) : NULL;
-    if (scored && !text)
-        return ev_fail_memory(err, 0);
+    json_t *json = r->genome ? ir_genome_to_json(r->genome) : NULL;
+    bool ok = !(scored && !text) && !(r->genome && !json);
     bool is_duplicate = r->outcome.origin == SEARCH_DUPLICATE;
     e->task = c->index;
     e->operators = r->operators;
-    e->genome = r->genome;
+    e->genome = json;
     for (int by = 0; by < SEARCH_HASHES; by++)
         e->hashes[by] = r->hashes[by];
     e->gate = gate_name(is_duplicate ? GATE_SEEN : r->outcome.stopped);
@@ -228,8 +228,9 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
     e->error = r->outcome.error;
     e->score = text ? text : "";
     e->seconds = course_seconds(c);
-    ev_status status = records_put(c->run->records, e, err);
+    ev_status status = ok ? records_put(c->run->records, e, err) : ev_fail_memory(err, 0);
     free(text);
+    json_decref(json);
     return status;
 }
 
@@ -280,6 +281,13 @@ typedef struct replay {
     uint64_t child;
 } replay;
 
+static ev_status read_genome(const json_t *json, const ir_genome **out, ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_status status = ir_genome_from_json(json, &genome, err);
+    *out = genome;
+    return status == EV_OK ? EV_OK : ev_wrap(err, status, "the records");
+}
+
 static ev_status arrive_stored(void *context, const records_evaluation *e, ev_error *err) {
     const replay *replayed = context;
     on_way *w = &replayed->c->on_way[replayed->child % SEARCH_LAG];
@@ -291,7 +299,8 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         r->outcome.origin = SEARCH_DUPLICATE;
     r->outcome.ns = e->ns; /* an estimate's and a memoised child's too */
     r->outcome.error = e->error;
-    r->genome = json_incref((json_t *)e->genome);
+    if (e->genome)
+        EV_TRY(read_genome(e->genome, &r->genome, err));
     snprintf(r->operators, sizeof r->operators, "%s", e->operators);
     for (int by = 0; by < SEARCH_HASHES; by++)
         snprintf(r->hashes[by], sizeof r->hashes[by], "%s", e->hashes[by]);

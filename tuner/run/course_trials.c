@@ -7,7 +7,7 @@
 #define WAIT_SECONDS 0.1
 
 /* `bar` NULL: of no promotion. */
-static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
+static ev_status submit(course *c, message_kind kind, uint64_t number, const ir_genome *genome,
                         const fitness_bar *bar, ev_error *err) {
     pool_job *job = pool_job_variant(kind, number, genome);
     if (!job)
@@ -45,7 +45,7 @@ static ev_status take_trial(course *c, uint64_t first, const pool_job *job, tria
     return course_record(c, "minimise", first + job->number, job, err);
 }
 
-ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *trials,
+ev_status course_score(course *c, const ir_genome *const *genomes, size_t count, trial *trials,
                        ev_error *err) {
     memset(trials, 0, count * sizeof *trials);
     for (size_t i = 0; i < count; i++)
@@ -62,12 +62,13 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
     return EV_OK;
 }
 
-ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out, ev_error *err) {
+ev_status course_do(course *c, message_kind kind, const ir_genome *genome, pool_job **out,
+                    ev_error *err) {
     EV_TRY(submit(c, kind, 0, genome, NULL, err));
     return wait_one(c, out, err);
 }
 
-ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
+ev_status course_promote(course *c, const ir_genome *genome, const fitness_bar *bar, pool_job **out,
                          ev_error *err) {
     EV_TRY(submit(c, MESSAGE_PROMOTE, 0, genome, bar, err));
     return wait_one(c, out, err);

@@ -20,11 +20,9 @@
 #include "ir/genome.h"
 #include "kernels/task.h"
 #include "tuner/search/front.h"
-#include "tuner/search/genomes.h"
 #include "tuner/search/population.h"
 #include "tuner/search/recipe.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,7 +73,8 @@ void search_let_through(search *s, bool let_through);
 /* ---- committing ---- */
 
 /* Deduplication keys in lookup order; the first hit ends the evaluation. A hit by genome or code
- * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.likeness) a SEARCH_MEMOISED.
+ * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.fingerprint) a
+ * SEARCH_MEMOISED.
  */
 typedef enum search_hash {
     SEARCH_BY_GENOME,
@@ -130,7 +129,7 @@ typedef struct child_outcome {
 /* The result of a child. The pool fills it as the worker tells it, the course adds the estimate and
  * commits it, and the records keep it. */
 typedef struct child_result {
-    json_t *genome;                            /* a reference; NULL: it was not drawn */
+    const ir_genome *genome;                   /* a reference; NULL: it was not drawn */
     char operators[CHILD_OPERATORS];           /* names of the arms that made it, commas between */
     char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached; that of the genome is for the
                                                   records alone */
@@ -181,12 +180,12 @@ typedef struct search_verdict {
 
 /* Whether a committed child has this key. `sha256` is ignored for SEARCH_BY_GENOME. False: *same_as
  * is not set. */
-bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
+bool search_knows(const search *s, const ir_genome *genome, search_hash by, const char *sha256,
                   uint64_t *same_as);
 /* Answers a worker's question: whether the evaluation of `child`, drawn and not committed, ends at
  * this key. The key is that of a committed child, or that of a filtered child that the filter would
  * stop again. An audited child ends at exact keys alone. */
-bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+bool search_is_over(const search *s, uint64_t child, const ir_genome *genome, search_hash by,
                     const char *sha256, uint64_t *same_as);
 /* Time and error of a committed child; 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
@@ -206,7 +205,7 @@ uint64_t search_committed(const search *s);
 
 typedef struct search_best {
     uint64_t child;
-    const json_t *genome; /* borrowed */
+    const ir_genome *genome; /* borrowed */
     double ns, error;
     bool untimed; /* the time is memoised or estimated */
 } search_best;

@@ -41,7 +41,7 @@ typedef struct pool_job {
 /* A child by a recipe, which the job takes over, on failure too. NULL: out of memory. */
 pool_job *pool_job_child(uint64_t number, recipe *r);
 /* Of another kind. NULL: out of memory. */
-pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome);
+pool_job *pool_job_variant(message_kind kind, uint64_t number, const ir_genome *genome);
 void pool_job_free(pool_job *job); /* NULL is fine */
 
 typedef struct pool_options {

@@ -96,8 +96,8 @@ static void copy_hash(char into[EV_SHA256_HEX], const char from[EV_SHA256_HEX]) 
 }
 
 static void take_drawn(child_result *r, const drawn_message *m) {
-    json_decref(r->genome);
-    r->genome = json_incref(m->genome);
+    ir_genome_free(r->genome);
+    r->genome = ir_genome_ref(m->genome);
     snprintf(r->operators, sizeof r->operators, "%s", m->operators);
 }
 
