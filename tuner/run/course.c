@@ -159,15 +159,9 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
     return EV_OK;
 }
 
-static void arrival_clear(arrival *a) {
-    ir_genome_free(a->genome);
-    free(a->operators);
-    *a = (arrival){0};
-}
-
 void course_close(course *c) {
     for (size_t i = 0; i < SEARCH_LAG; i++)
-        arrival_clear(&c->arrivals[i]);
+        child_result_free(&c->on_way[i].result);
     search_free(c->search);
     free(c->starts);
     *c = (course){0};
@@ -186,17 +180,17 @@ static void known_words(search_hash by, uint64_t same_as, char *text, size_t byt
     snprintf(text, bytes, "same %s as %" PRIu64, search_hash_name(by), same_as);
 }
 
-/* What a worker was told is known by the last hash that it asked about. */
-static void take_known(const course *c, uint64_t child, arrival *a, char *text, size_t bytes) {
+/* A worker is told that a child is known at the last hash that it asks about. */
+static void take_known(const course *c, uint64_t child, child_result *r) {
     int by = SEARCH_HASHES - 1;
     uint64_t same_as = 0;
-    while (by > 0 && !a->hashes[by][0])
+    while (by > 0 && !r->hashes[by][0])
         by--;
-    if (!search_is_over(c->search, child, a->genome, (search_hash)by, a->hashes[by], &same_as))
+    if (!search_is_over(c->search, child, r->genome, (search_hash)by, r->hashes[by], &same_as))
         return;
-    known_words((search_hash)by, same_as, text, bytes);
-    if (a->origin == SEARCH_MEMOISED)
-        search_outcome(c->search, same_as, &a->ns, &a->error);
+    known_words((search_hash)by, same_as, r->reason, sizeof r->reason);
+    if (r->outcome.origin == SEARCH_MEMOISED)
+        search_outcome(c->search, same_as, &r->outcome.ns, &r->outcome.error);
 }
 
 bool job_score(const pool_job *job, score *out) {
@@ -206,6 +200,7 @@ bool job_score(const pool_job *job, score *out) {
     return scored;
 }
 
+/* As the records keep it; malloc'ed; NULL: out of memory. */
 static char *score_text(const score *s, bool let_through) {
     json_t *json = score_to_json(s);
     if (json && let_through)
@@ -215,87 +210,58 @@ static char *score_text(const score *s, bool let_through) {
     return text;
 }
 
-ev_status course_put(course *c, records_evaluation e, const ir_genome *genome, const score *s,
+ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
                      bool let_through, ev_error *err) {
-    char *text = s ? score_text(s, let_through) : NULL;
-    json_t *json = genome ? ir_genome_to_json(genome) : NULL;
-    bool ok = !(s && !text) && !(genome && !json);
-    e.task = c->index;
-    e.genome = json;
-    e.score = text ? text : "";
-    e.seconds = course_seconds(c);
-    ev_status status = ok ? records_put(c->run->records, &e, err) : ev_fail_memory(err, 0);
-    free(text);
-    json_decref(json);
-    return status;
-}
-
-/* The gate of a record: a duplicate's is GATE_SEEN. */
-static gate gate_of(const arrival *a) {
-    return a->origin == SEARCH_DUPLICATE ? GATE_SEEN : a->stopped;
-}
-
-static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
-                            ev_error *err) {
-    const on_way *w = &c->on_way[job->number % SEARCH_LAG];
-    bool scored = job->reply && job->reply->has_score && a->origin != SEARCH_MEMOISED;
-    records_evaluation e = {.phase = "search",
-                            .number = job->number,
-                            .island = w->island,
-                            .generation = w->generation,
-                            .parents = w->parents,
-                            .operators = a->operators,
-                            .gate = gate_name(gate_of(a)),
-                            .reason = reason,
-                            .ns = a->ns,
-                            .error = a->error};
+    const child_result *r = &job->result;
+    char *text = scored ? score_text(&job->reply->score, let_through) : NULL;
+    json_t *genome = r->genome ? ir_genome_to_json(r->genome) : NULL;
+    bool ok = !(scored && !text) && !(r->genome && !genome);
+    e->genome = genome;
+    bool is_duplicate = r->outcome.origin == SEARCH_DUPLICATE;
+    e->task = c->index;
+    e->operators = r->operators;
     for (int by = 0; by < SEARCH_HASHES; by++)
-        e.hashes[by] = a->hashes[by];
-    return course_put(c, e, a->genome, scored ? &job->reply->score : NULL, w->let_through, err);
+        e->hashes[by] = r->hashes[by];
+    e->gate = gate_name(is_duplicate ? GATE_SEEN : r->outcome.stopped);
+    e->reason = r->reason;
+    e->ns = r->outcome.ns;
+    e->error = r->outcome.error;
+    e->score = text ? text : "";
+    e->seconds = course_seconds(c);
+    ev_status status = ok ? records_put(c->run->records, e, err) : ev_fail_memory(err, 0);
+    free(text);
+    json_decref(genome);
+    return status;
 }
 
 /* ---- arrivals ---- */
 
-/* All of a score but its outcome, which the records hold in columns of their own. */
-static void take_score(arrival *a, const score *s) {
-    a->origin = search_origin_of(s);
-    a->small = score_small_run(s);
-    a->screen_overruled = s->sketch == SKETCH_IGNORED;
-}
-
+/* From a worker: completes the job's result, which moves to its place. */
 static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
-    arrival *a = &c->arrivals[job->number % SEARCH_LAG];
-    char reason[sizeof job->reason];
-    snprintf(reason, sizeof reason, "%s", job->reason);
-    a->here = true;
-    a->genome = ir_genome_ref(job->genome);
-    a->operators = job->operators;
-    job->operators = NULL;
-    if (!a->operators && !(a->operators = strdup("")))
-        return ev_fail_memory(err, 1);
-    memcpy(a->hashes, job->hashes, sizeof a->hashes);
-    a->origin = job->seen ? SEARCH_DUPLICATE : SEARCH_TIMED;
-    a->stopped = job->stopped;
-    score s;
-    if (job_score(job, &s)) {
-        take_score(a, &s);
-        a->stopped = s.stopped;
-        a->ns = s.ns;
-        a->error = s.error;
-        if (a->origin == SEARCH_ESTIMATED)
-            search_estimate(c->search, job->number, &a->small, &a->ns, &a->error);
-        if (a->origin == SEARCH_ESTIMATED && a->ns <= 0)
-            return ev_fail(err, EV_INFRA,
-                           "a worker did not build what no parent's sketch is known of");
-        snprintf(reason, sizeof reason, "%s", s.reason);
-    }
-    if (search_is_known(a->origin))
-        take_known(c, job->number, a, reason, sizeof reason);
-    return put_record(c, job, a, reason, err);
+    on_way *w = &c->on_way[job->number % SEARCH_LAG];
+    child_result *r = &job->result;
+    child_outcome *o = &r->outcome;
+    if (o->origin == SEARCH_ESTIMATED)
+        search_estimate(c->search, job->number, &o->small, &o->ns, &o->error);
+    if (o->origin == SEARCH_ESTIMATED && o->ns <= 0)
+        return ev_fail(err, EV_INFRA, "a worker did not build what no parent's sketch is known of");
+    if (search_is_known(o->origin))
+        take_known(c, job->number, r);
+    records_evaluation e = {.phase = "search",
+                            .number = job->number,
+                            .island = w->island,
+                            .generation = w->generation,
+                            .parents = w->parents};
+    bool scored = job->reply && o->origin != SEARCH_MEMOISED;
+    EV_TRY(course_put(c, &e, job, scored, w->let_through, err));
+    w->here = true;
+    w->result = *r;
+    *r = (child_result){0};
+    return EV_OK;
 }
 
 /* The score of a stored child; "": it has none. */
-static ev_status read_score(course *c, arrival *a, const char *text, ev_error *err) {
+static ev_status read_score(course *c, child_result *r, const char *text, ev_error *err) {
     search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
@@ -306,7 +272,7 @@ static ev_status read_score(course *c, arrival *a, const char *text, ev_error *e
     search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
-    take_score(a, &s);
+    child_result_take_score(r, &s);
     return EV_OK;
 }
 
@@ -323,23 +289,25 @@ static ev_status read_genome(const json_t *json, const ir_genome **out, ev_error
 }
 
 static ev_status arrive_stored(void *context, const records_evaluation *e, ev_error *err) {
-    const replay *r = context;
-    arrival *a = &r->c->arrivals[r->child % SEARCH_LAG];
-    *a = (arrival){.here = true, .operators = strdup(e->operators), .ns = e->ns, .error = e->error};
+    const replay *replayed = context;
+    on_way *w = &replayed->c->on_way[replayed->child % SEARCH_LAG];
+    child_result *r = &w->result;
+    EV_TRY(read_score(replayed->c, r, e->score, err));
+    if (!gate_find(e->gate, &r->outcome.stopped))
+        return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
+    if (r->outcome.stopped == GATE_SEEN)
+        r->outcome.origin = SEARCH_DUPLICATE;
+    r->outcome.ns = e->ns; /* an estimate's and a memoised child's too */
+    r->outcome.error = e->error;
     if (e->genome)
-        EV_TRY(read_genome(e->genome, &a->genome, err));
+        EV_TRY(read_genome(e->genome, &r->genome, err));
+    snprintf(r->operators, sizeof r->operators, "%s", e->operators);
     for (int by = 0; by < SEARCH_HASHES; by++)
-        snprintf(a->hashes[by], sizeof a->hashes[by], "%s", e->hashes[by]);
-    if (strcmp(e->gate, gate_name(GATE_NONE)) == 0)
-        a->stopped = GATE_NONE;
-    else if (!gate_find(e->gate, &a->stopped))
-        return ev_fail(err, EV_BAD, "the records name an unknown gate '%s'", e->gate);
-    EV_TRY(read_score(r->c, a, e->score, err));
-    if (a->stopped == GATE_SEEN)
-        a->origin = SEARCH_DUPLICATE;
-    if (e->seconds > r->c->earlier)
-        r->c->earlier = e->seconds;
-    return a->operators ? EV_OK : ev_fail_memory(err, 0);
+        snprintf(r->hashes[by], sizeof r->hashes[by], "%s", e->hashes[by]);
+    w->here = true;
+    if (e->seconds > replayed->c->earlier)
+        replayed->c->earlier = e->seconds;
+    return EV_OK;
 }
 
 /* ---- the loop ---- */
@@ -394,60 +362,52 @@ static void note_verdict(course *c, const search_verdict *v) {
     tune_progress *p = &c->progress;
     p->evaluations++;
     report->evaluations++;
-    if (v->origin == SEARCH_DUPLICATE) {
+    if (v->outcome.origin == SEARCH_DUPLICATE) {
         p->duplicates++;
         report->duplicates++;
         report->duplicates_by[v->by]++;
         p->rejected[GATE_SEEN]++;
         report->rejected[GATE_SEEN]++;
-    } else if (v->stopped != GATE_NONE) {
-        p->rejected[v->stopped]++;
-        report->rejected[v->stopped]++;
+    } else if (v->outcome.stopped != GATE_NONE) {
+        p->rejected[v->outcome.stopped]++;
+        report->rejected[v->outcome.stopped]++;
     }
-    if (v->origin == SEARCH_MEMOISED)
+    if (v->outcome.origin == SEARCH_MEMOISED)
         report->memoised_by[v->by]++;
-    report->estimated += v->origin == SEARCH_ESTIMATED;
-    report->filtered += v->origin == SEARCH_FILTERED;
-    report->screened += v->origin == SEARCH_SCREENED;
+    report->estimated += v->outcome.origin == SEARCH_ESTIMATED;
+    report->filtered += v->outcome.origin == SEARCH_FILTERED;
+    report->screened += v->outcome.origin == SEARCH_SCREENED;
     note_audits(report, &v->audits);
     if (v->is_best) {
-        p->best_ns = v->ns;
-        p->best_error = v->error;
+        p->best_ns = v->outcome.ns;
+        p->best_error = v->outcome.error;
     }
 }
 
 /* A worker need not know it: the child that it is like may have been committed after it asked. */
 static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
     char words[80];
-    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool is_duplicate = v->outcome.origin == SEARCH_DUPLICATE;
     known_words(v->by, v->same_as, words, sizeof words);
     records_evaluation known = {.task = c->index,
                                 .number = child,
-                                .gate = gate_name(is_duplicate ? GATE_SEEN : v->stopped),
+                                .gate = gate_name(is_duplicate ? GATE_SEEN : v->outcome.stopped),
                                 .reason = words,
-                                .ns = is_duplicate ? 0 : v->ns,
-                                .error = is_duplicate ? 0 : v->error};
+                                .ns = is_duplicate ? 0 : v->outcome.ns,
+                                .error = is_duplicate ? 0 : v->outcome.error};
     return records_mark_known(c->run->records, &known, err);
 }
 
 static ev_status commit_one(course *c, ev_error *err) {
     uint64_t child = search_committed(c->search);
-    arrival *a = &c->arrivals[child % SEARCH_LAG];
-    search_result result = {.genome = a->genome,
-                            .operators = a->operators,
-                            .origin = a->origin,
-                            .stopped = a->stopped,
-                            .ns = a->ns,
-                            .error = a->error,
-                            .small = a->small,
-                            .screen_overruled = a->screen_overruled};
-    for (int by = 0; by < SEARCH_HASHES; by++)
-        result.hashes[by] = a->hashes[by];
+    on_way *w = &c->on_way[child % SEARCH_LAG];
+    search_origin was = w->result.outcome.origin;
     search_verdict verdict;
-    EV_TRY(search_commit(c->search, &result, &verdict, err));
-    if (search_is_known(verdict.origin) && verdict.origin != a->origin)
+    EV_TRY(search_commit(c->search, &w->result, &verdict, err));
+    if (search_is_known(verdict.outcome.origin) && verdict.outcome.origin != was)
         EV_TRY(mark_known(c, child, &verdict, err));
-    arrival_clear(a);
+    child_result_free(&w->result);
+    w->here = false;
     note_verdict(c, &verdict);
     course_display(c, NULL);
     return EV_OK;
@@ -464,7 +424,7 @@ static bool wants_more(course *c) {
 
 static bool is_next_here(const course *c) {
     uint64_t child = search_committed(c->search);
-    return child < search_drawn(c->search) && c->arrivals[child % SEARCH_LAG].here;
+    return child < search_drawn(c->search) && c->on_way[child % SEARCH_LAG].here;
 }
 
 static ev_status search_all(course *c, ev_error *err) {

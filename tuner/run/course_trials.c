@@ -28,30 +28,21 @@ static ev_status wait_one(course *c, pool_job **out, ev_error *err) {
 }
 
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
-                        const score *s, ev_error *err) {
-    records_evaluation e = {.phase = phase,
-                            .number = number,
-                            .parents = "",
-                            .operators = "",
-                            .gate = gate_name(s ? s->stopped : job->stopped),
-                            .reason = s ? s->reason : job->reason,
-                            .ns = s ? s->ns : 0,
-                            .error = s ? s->error : 0};
-    for (int by = 0; by < SEARCH_HASHES; by++)
-        e.hashes[by] = job->hashes[by];
-    return course_put(c, e, job->genome, s, false, err);
+                        ev_error *err) {
+    records_evaluation e = {.phase = phase, .number = number, .parents = ""};
+    bool scored = job->reply && job->reply->has_score;
+    return course_put(c, &e, job, scored, false, err);
 }
 
 /* `first`: the number of the batch's first trial. */
 static ev_status take_trial(course *c, uint64_t first, const pool_job *job, trial *trials,
                             ev_error *err) {
-    score s;
-    bool scored = job_score(job, &s);
+    const child_outcome *o = &job->result.outcome;
     trial *to = &trials[job->number];
-    if (scored && s.stopped == GATE_NONE)
-        *to = (trial){.passed = true, .ns = s.ns, .error = s.error};
-    memcpy(to->ptx_sha256, job->hashes[SEARCH_BY_PTX], sizeof to->ptx_sha256);
-    return course_record(c, "minimise", first + job->number, job, scored ? &s : NULL, err);
+    if (o->stopped == GATE_NONE)
+        *to = (trial){.passed = true, .ns = o->ns, .error = o->error};
+    memcpy(to->ptx_sha256, job->result.hashes[SEARCH_BY_PTX], sizeof to->ptx_sha256);
+    return course_record(c, "minimise", first + job->number, job, err);
 }
 
 ev_status course_score(course *c, const ir_genome *const *genomes, size_t count, trial *trials,

@@ -250,7 +250,7 @@ static ev_status keep_baseline(finish *f, ev_error *err) {
     EV_TRY(course_do(f->c, MESSAGE_CHECK, f->winner.genome, &f->winner.job, err));
     if (!f->winner.job->reply)
         return ev_fail(err, EV_BAD, "the baseline of the task %s cannot be built again: %s",
-                       f->c->t->name, f->winner.job->reason);
+                       f->c->t->name, f->winner.job->result.reason);
     return EV_OK;
 }
 

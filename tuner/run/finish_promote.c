@@ -145,8 +145,7 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     EV_TRY(course_promote(f->c, genome, bar, &job, err));
     score s = {0};
     bool scored = job_score(job, &s);
-    ev_status status =
-        course_record(f->c, "promote", f->c->promoted++, job, scored ? &s : NULL, err);
+    ev_status status = course_record(f->c, "promote", f->c->promoted++, job, err);
     /* It has a time only if nothing wrong was seen: what is slow may not have been looked at
      * further. */
     *v = WRONG;
@@ -157,14 +156,14 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     *held_out = s.ns;
     f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
     if (status == EV_OK)
-        status = judge_as(f, genome, job->hashes[SEARCH_BY_PTX], *v, s.ns, err);
+        status = judge_as(f, genome, job->result.hashes[SEARCH_BY_PTX], *v, s.ns, err);
     if (status == EV_OK && *v == PROMOTED) {
         keep(f, genome, job, &s);
         return EV_OK;
     }
     if (*v == SLOW && ns > 0)
         finish_note_transfer(f, genome, ns, s.ns);
-    tally_add(&f->refused, scored ? s.reason : job->reason);
+    tally_add(&f->refused, job->result.reason);
     pool_job_free(job);
     return status;
 }

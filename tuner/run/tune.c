@@ -90,11 +90,12 @@ static ev_status make_records(tune_state *run, const json_t *identity, ev_error 
 
 /* ---- tasks ---- */
 
-static bool known_code(void *context, const pool_job *job, search_hash by, const char *sha256) {
+static bool known_code(void *context, const pool_job *job, search_hash by) {
     const tune_state *run = context;
+    const child_result *r = &job->result;
     uint64_t same_as = 0;
     return run->course &&
-           search_is_over(run->course->search, job->number, job->genome, by, sha256, &same_as);
+           search_is_over(run->course->search, job->number, r->genome, by, r->hashes[by], &same_as);
 }
 
 static bool is_stopped(tune_state *run) {

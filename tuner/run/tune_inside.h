@@ -32,24 +32,13 @@ typedef struct tune_state {
 /* The device that winners are told to be of: of several GPUs of one model the first. */
 const char *tune_device(const tune_state *run);
 
-/* A child whose result is here, waiting for its turn to be committed. */
-typedef struct arrival {
-    bool here;
-    const ir_genome *genome;
-    char *operators;
-    char hashes[SEARCH_HASHES][EV_SHA256_HEX];
-    search_origin origin;
-    gate stopped;
-    double ns, error;
-    small_run small;
-    bool screen_overruled;
-} arrival;
-
-/* What its record needs of a child on its way. */
+/* A child between its drawing and its commitment. */
 typedef struct on_way {
     uint32_t island, generation;
     char parents[RECIPE_LINEAGE];
-    bool let_through; /* as search_draw was told */
+    bool let_through;    /* as search_draw was told */
+    bool here;           /* its result is here, and waits for its turn to be committed */
+    child_result result; /* then */
 } on_way;
 
 /* One task's search and what follows it. */
@@ -62,7 +51,6 @@ typedef struct course {
     size_t start_count;
     search *search;
     on_way on_way[SEARCH_LAG];
-    arrival arrivals[SEARCH_LAG];
     bool replays;          /* the records may hold the next child already */
     bool has_gap;          /* a child was not in the records: the search is at work again */
     double began, earlier; /* this task's clock, and its seconds in earlier runs */
@@ -103,7 +91,7 @@ ev_status course_promote(course *c, const ir_genome *genome, const fitness_bar *
                          ev_error *err) EV_CHECKED;
 /* Writes a job's evaluation of phase "minimise" or "promote" to the records. */
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
-                        const score *s, ev_error *err) EV_CHECKED;
+                        ev_error *err) EV_CHECKED;
 
 /* winner.c: what a task's search ends with. */
 typedef struct winner {
@@ -129,9 +117,8 @@ ev_status rows_append_json(tune_report *report, const char *text, ev_error *err)
 
 /* The score in a job's reply; false if there is none. */
 bool job_score(const pool_job *job, score *out);
-/* Writes an evaluation of this task to the records: `e` but for task, genome, score and seconds.
- * `genome`, `s`: NULL: none. */
-ev_status course_put(course *c, records_evaluation e, const ir_genome *genome, const score *s,
+/* Writes an evaluation with the result that a job came to and, where `scored`, its score. */
+ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
                      bool let_through, ev_error *err) EV_CHECKED;
 
 #endif

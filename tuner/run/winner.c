@@ -36,8 +36,8 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     snprintf(row->start, sizeof row->start, "%s", ir_genome_start(w->genome));
     snprintf(row->at, sizeof row->at, "%s", at->name);
     snprintf(row->device, sizeof row->device, "%s", tune_device(c->run));
-    memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
-    memcpy(row->ptx_sha256, w->job->hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
+    memcpy(row->genome_sha256, w->job->result.hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
+    memcpy(row->ptx_sha256, w->job->result.hashes[SEARCH_BY_PTX], sizeof row->ptx_sha256);
     row->baseline_ns = course_baseline_ns(c, at->name);
     row->best_ns = checked.ns;
     row->error = checked.error;
@@ -128,9 +128,9 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .sm = (int)c->ready->sm,
                              .start = ir_genome_start(w->genome),
                              .genome = texts->genome,
-                             .genome_sha256 = w->job->hashes[SEARCH_BY_GENOME],
+                             .genome_sha256 = w->job->result.hashes[SEARCH_BY_GENOME],
                              .ptx = reply->code.ptx,
-                             .ptx_sha256 = w->job->hashes[SEARCH_BY_PTX],
+                             .ptx_sha256 = w->job->result.hashes[SEARCH_BY_PTX],
                              .entry = reply->code.entry,
                              .baseline_ptx = baseline->reply->code.ptx,
                              .baseline_entry = baseline->reply->code.entry,
@@ -149,7 +149,8 @@ static ev_status replay_baseline(course *c, pool_job **out, ev_error *err) {
     ev_status status = course_do(c, MESSAGE_REPLAY, genome, out, err);
     ir_genome_free(genome);
     if (status == EV_OK && !(*out)->reply)
-        return ev_fail(err, EV_INFRA, "the baseline cannot be built again: %s", (*out)->reason);
+        return ev_fail(err, EV_INFRA, "the baseline cannot be built again: %s",
+                       (*out)->result.reason);
     return status;
 }
 

@@ -90,8 +90,8 @@ const char *search_hash_name(search_hash by); /* "genome", "IR", "sketch", ... *
 bool search_is_exact(search_hash by); /* equal hashes prove the same variant: never audited */
 bool search_is_fingerprint(search_hash by);
 
-/* How the score of a child was come by. Each value names the fields of a search_result and of a
- * search_verdict that are set; the others are zero. `hashes` are set as far as the child got. */
+/* How the score of a child was come by. Each value names the fields of a child_outcome that are set
+ * in a child_result and in a search_verdict; the others are zero. */
 typedef enum search_origin {
     /* The gates judged the child. `stopped` is the gate that stopped it; GATE_NONE: `ns` and
      * `error` were timed. `small` is as far as the small cases ran. */
@@ -115,21 +115,33 @@ typedef enum search_origin {
 
 /* SEARCH_DUPLICATE or SEARCH_MEMOISED: another child's outcome. */
 bool search_is_known(search_origin origin);
-/* The origin of a score that a worker sent: every value but SEARCH_DUPLICATE, which has no score.
- */
-search_origin search_origin_of(const score *s);
 
-/* What a worker found out about a child. Texts and genome are borrowed for the call. */
-typedef struct search_result {
-    const ir_genome *genome;           /* NULL: it was not drawn */
-    const char *operators;             /* names of the arms that made it, commas between */
-    const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
+#define CHILD_OPERATORS (9 * 32) /* of two parents and eight steps, with the longest names */
+
+typedef struct child_outcome {
     search_origin origin;
     gate stopped;
-    double ns, error;
+    double ns, error; /* relative L2 */
     small_run small;
+    sketched sketched; /* set by search_commit */
+} child_outcome;
+
+/* The result of a child. The pool fills it as the worker tells it, the course adds the estimate and
+ * commits it, and the records keep it. */
+typedef struct child_result {
+    const ir_genome *genome;                   /* a reference; NULL: it was not drawn */
+    char operators[CHILD_OPERATORS];           /* names of the arms that made it, commas between */
+    char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached; that of the genome is for the
+                                                  records alone */
+    child_outcome outcome;
     bool screen_overruled; /* built although its fast code was wrong */
-} search_result;
+    char reason[600];      /* why a gate stopped it, or by what it is known; "": neither */
+} child_result;
+
+void child_result_free(child_result *r); /* leaves a zeroed one */
+/* Fills in outcome, screen_overruled and reason by a worker's score, which has no time of a child
+ * that is memoised or estimated. */
+void child_result_take_score(child_result *r, const score *s);
 
 /* What an audit found out about a shortcut that would have ended the child and was not taken. */
 typedef enum search_audit {
@@ -159,14 +171,10 @@ typedef struct search_audits {
 
 /* What a child came to, in the course of the search. */
 typedef struct search_verdict {
-    search_origin origin;
+    child_outcome outcome;
     uint64_t same_as; /* of a known child; see search_origin */
     search_hash by;   /* what made it known; SEARCH_HASHES: it is not known */
-    gate stopped;
-    double ns, error;
-    small_run small;
-    sketched sketched;
-    bool is_best; /* faster than each child before, and not by an estimate */
+    bool is_best;     /* faster than each child before, and not by an estimate */
     search_audits audits;
 } search_verdict;
 
@@ -188,7 +196,7 @@ void search_estimate(const search *s, uint64_t child, const small_run *small, do
                      double *error);
 /* Commits the next child in order. EV_INFRA: a worker dropped the child as known, and no committed
  * child has its key. */
-ev_status search_commit(search *s, const search_result *result, search_verdict *out,
+ev_status search_commit(search *s, const child_result *result, search_verdict *out,
                         ev_error *err) EV_CHECKED;
 uint64_t search_drawn(const search *s);
 uint64_t search_committed(const search *s);

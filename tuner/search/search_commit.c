@@ -68,26 +68,22 @@ bool search_is_over(const search *s, uint64_t child, const ir_genome *genome, se
     return is_over(s, &s->drafts[child % SEARCH_LAG], genome, by, sha256, same_as);
 }
 
-static const char *hash_of(const search_result *r, search_hash by) {
-    return r->hashes[by] ? r->hashes[by] : "";
-}
-
 /* The first hash that ends it; SEARCH_HASHES: none. */
-static search_hash find_end(const search *s, const draft *d, const search_result *r,
+static search_hash find_end(const search *s, const draft *d, const child_result *r,
                             uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         search_hash by = (search_hash)i;
-        if (is_over(s, d, r->genome, by, hash_of(r, by), same_as))
+        if (is_over(s, d, r->genome, by, r->hashes[by], same_as))
             return by;
     }
     return SEARCH_HASHES;
 }
 
 /* Whether it is known by a hash that an audit does not ask. */
-static bool is_inexactly_known(const search *s, const search_result *r, uint64_t *same_as) {
+static bool is_inexactly_known(const search *s, const child_result *r, uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         search_hash by = (search_hash)i;
-        if (!search_is_exact(by) && search_knows(s, r->genome, by, hash_of(r, by), same_as))
+        if (!search_is_exact(by) && search_knows(s, r->genome, by, r->hashes[by], same_as))
             return true;
     }
     return false;
@@ -95,17 +91,18 @@ static bool is_inexactly_known(const search *s, const search_result *r, uint64_t
 
 /* Up to what made it known, as its worker may have got further before that was committed. A
  * duplicate's own hashes lead to the child it is the same as. */
-static ev_status remember(search *s, const search_result *r, const search_verdict *v,
+static ev_status remember(search *s, const child_result *r, const search_verdict *v,
                           ev_error *err) {
-    bool is_known = search_is_known(v->origin), is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool is_known = search_is_known(v->outcome.origin),
+         is_duplicate = v->outcome.origin == SEARCH_DUPLICATE;
     uint64_t child = is_duplicate ? v->same_as : s->committed;
-    bool filtered =
-        v->origin == SEARCH_FILTERED || (is_duplicate && s->outcomes[v->same_as].filtered);
+    bool filtered = v->outcome.origin == SEARCH_FILTERED ||
+                    (is_duplicate && s->outcomes[v->same_as].origin == SEARCH_FILTERED);
     for (int i = 0; r->genome && i < SEARCH_HASHES && !(is_known && i > (int)v->by); i++) {
         search_hash by = (search_hash)i;
         ev_sha256 key;
-        if ((search_is_fingerprint(by) && (is_duplicate || v->stopped != GATE_NONE)) ||
-            !find_key(r->genome, by, hash_of(r, by), &key))
+        if ((search_is_fingerprint(by) && (is_duplicate || v->outcome.stopped != GATE_NONE)) ||
+            !find_key(r->genome, by, r->hashes[by], &key))
             continue;
         EV_TRY(known_add(filtered ? s->filtered : s->known[by], &key, child, err));
     }
@@ -115,14 +112,13 @@ static ev_status remember(search *s, const search_result *r, const search_verdic
 static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err) {
     if (s->committed == s->outcome_capacity) {
         size_t capacity = s->outcome_capacity ? 2 * s->outcome_capacity : 1024;
-        outcome *more = realloc(s->outcomes, capacity * sizeof *more);
+        child_outcome *more = realloc(s->outcomes, capacity * sizeof *more);
         if (!more)
             return ev_fail_memory(err, capacity * sizeof *more);
         s->outcomes = more;
         s->outcome_capacity = capacity;
     }
-    s->outcomes[s->committed] =
-        (outcome){v->ns, v->error, v->small, v->sketched, v->stopped, v->origin == SEARCH_FILTERED};
+    s->outcomes[s->committed] = v->outcome;
     return EV_OK;
 }
 
@@ -199,7 +195,7 @@ void search_each_arm(const char *operators, void (*pay)(void *context, unsigned 
 }
 
 bool search_passed(const search_verdict *v) {
-    return v->origin != SEARCH_DUPLICATE && v->stopped == GATE_NONE;
+    return v->outcome.origin != SEARCH_DUPLICATE && v->outcome.stopped == GATE_NONE;
 }
 
 double search_parent_ns(const search *s, const draft *d) {
@@ -208,9 +204,9 @@ double search_parent_ns(const search *s, const draft *d) {
 
 double search_gain(const search *s, const draft *d, const search_verdict *v) {
     double parent = search_parent_ns(s, d);
-    if (!search_passed(v) || v->ns <= 0 || parent <= v->ns)
+    if (!search_passed(v) || v->outcome.ns <= 0 || parent <= v->outcome.ns)
         return 0;
-    double gain = log(parent / v->ns);
+    double gain = log(parent / v->outcome.ns);
     return gain < MOST_GAIN ? gain : MOST_GAIN;
 }
 
@@ -222,32 +218,32 @@ static void count_arm(void *context, unsigned arm, double gain) {
 
 /* ---- what is kept of all strategies ---- */
 
-member member_of(const search *s, const search_result *r, const search_verdict *v) {
+member member_of(const search *s, const child_result *r, const search_verdict *v) {
     return (member){.child = s->committed,
                     .genome = r->genome,
                     .edits = ir_genome_edit_count(r->genome),
-                    .ns = v->ns,
-                    .error = v->error,
-                    .small = v->small,
-                    .sketch = v->sketched};
+                    .ns = v->outcome.ns,
+                    .error = v->outcome.error,
+                    .small = v->outcome.small,
+                    .sketch = v->outcome.sketched};
 }
 
-static void keep_passed(search *s, const draft *d, const search_result *r,
-                        const search_verdict *v) {
+static void keep_passed(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     search_best b = {.child = s->committed,
                      .genome = r->genome,
-                     .ns = v->ns,
-                     .error = v->error,
-                     .untimed = v->origin == SEARCH_MEMOISED || v->origin == SEARCH_ESTIMATED};
+                     .ns = v->outcome.ns,
+                     .error = v->outcome.error,
+                     .untimed = v->outcome.origin == SEARCH_MEMOISED ||
+                                v->outcome.origin == SEARCH_ESTIMATED};
     archive_insert(s, &b, ir_genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
-        s->start_ns[o->start] = v->ns;
-        s->start_error[o->start] = v->error;
+        s->start_ns[o->start] = v->outcome.ns;
+        s->start_error[o->start] = v->outcome.error;
     }
-    bool exact = v->error <= s->start_error[o ? o->start : d->start];
+    bool exact = v->outcome.error <= s->start_error[o ? o->start : d->start];
     front_add(&s->fronts[exact ? SEARCH_EXACT : SEARCH_TOLERANT],
-              (front_member){s->committed, v->ns, v->error});
+              (front_member){s->committed, v->outcome.ns, v->outcome.error});
 }
 
 /* ---- committing ---- */
@@ -256,7 +252,7 @@ bool search_is_known(search_origin origin) {
     return origin == SEARCH_DUPLICATE || origin == SEARCH_MEMOISED;
 }
 
-search_origin search_origin_of(const score *s) {
+static search_origin origin_of(const score *s) {
     if (s->recalled)
         return SEARCH_MEMOISED;
     if (s->filtered)
@@ -270,46 +266,52 @@ static search_audit audited(bool refuted) {
     return refuted ? AUDIT_REFUTED : AUDIT_CONFIRMED;
 }
 
+void child_result_take_score(child_result *r, const score *s) {
+    r->outcome = (child_outcome){.origin = origin_of(s),
+                                 .stopped = s->stopped,
+                                 .ns = s->ns,
+                                 .error = s->error,
+                                 .small = score_small_run(s)};
+    r->screen_overruled = s->sketch == SKETCH_IGNORED;
+    memcpy(r->reason, s->reason, sizeof r->reason);
+}
+
+void child_result_free(child_result *r) {
+    ir_genome_free(r->genome);
+    *r = (child_result){0};
+}
+
 /* Whether what is known tells the outcome, as it does of all but audited children. */
-static search_audit audit_memo(const search *s, const search_result *r, const search_verdict *v) {
+static search_audit audit_memo(const search *s, const child_result *r, const search_verdict *v) {
     uint64_t like = 0;
     if (!is_inexactly_known(s, r, &like))
         return AUDIT_NONE;
-    const outcome *o = &s->outcomes[like];
-    return audited(o->stopped != v->stopped || fabs(v->ns - o->ns) > s->missed * o->ns);
+    const child_outcome *o = &s->outcomes[like];
+    return audited(o->stopped != v->outcome.stopped ||
+                   fabs(v->outcome.ns - o->ns) > s->missed * o->ns);
 }
 
 /* The outcome of the child that this one is the same as, or ran like. */
 static void take_known(const search *s, search_verdict *v) {
-    const outcome *o = &s->outcomes[v->same_as];
-    v->origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
-    v->stopped = o->stopped;
-    v->ns = o->ns;
-    v->error = o->error;
-    v->small = o->small;
-    v->sketched = o->sketched;
+    v->outcome = s->outcomes[v->same_as];
+    v->outcome.origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
 }
 
-static void judge(const search *s, const draft *d, const search_result *r, search_verdict *v) {
-    *v = (search_verdict){.origin = r->origin,
-                          .stopped = r->stopped,
-                          .ns = r->ns,
-                          .error = r->error,
-                          .small = r->small,
-                          .audits.let_through = d->let_through};
+static void judge(const search *s, const draft *d, const child_result *r, search_verdict *v) {
+    *v = (search_verdict){.outcome = r->outcome, .audits.let_through = d->let_through};
     v->by = find_end(s, d, r, &v->same_as);
     if (v->by != SEARCH_HASHES)
         take_known(s, v);
-    v->is_best = search_passed(v) && r->origin != SEARCH_ESTIMATED &&
-                 (s->archive_count == 0 || v->ns < s->archive[0].ns);
-    if (draft_audits(d) && r->origin != SEARCH_FILTERED)
+    v->is_best = search_passed(v) && r->outcome.origin != SEARCH_ESTIMATED &&
+                 (s->archive_count == 0 || v->outcome.ns < s->archive[0].ns);
+    if (draft_audits(d) && r->outcome.origin != SEARCH_FILTERED)
         v->audits.memo = audit_memo(s, r, v);
 }
 
 /* What a worker did not finish has to be known. */
-static ev_status check_known(const search *s, const search_result *r, const search_verdict *v,
+static ev_status check_known(const search *s, const child_result *r, const search_verdict *v,
                              ev_error *err) {
-    if (v->by != SEARCH_HASHES || !search_is_known(r->origin))
+    if (v->by != SEARCH_HASHES || !search_is_known(r->outcome.origin))
         return EV_OK;
     return ev_fail(err, EV_INFRA, "child %llu was dropped as known, and no child is the same",
                    (unsigned long long)s->committed);
@@ -329,52 +331,51 @@ double search_estimate_of(const draft *d, const small_run *small) {
 
 /* What was built sets a new mark; what was not keeps its parent's. */
 static sketched sketched_of(const draft *d, const search_verdict *v) {
-    double whole = v->small.whole;
-    bool estimated = v->origin == SEARCH_ESTIMATED;
-    return (sketched){.whole = estimated ? whole_of(d, &v->small) : whole,
-                      .near = whole > 0 ? v->small.sketch : 0,
+    double whole = v->outcome.small.whole;
+    bool estimated = v->outcome.origin == SEARCH_ESTIMATED;
+    return (sketched){.whole = estimated ? whole_of(d, &v->outcome.small) : whole,
+                      .near = whole > 0 ? v->outcome.small.sketch : 0,
                       .due = estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
 }
 
 /* Of a child that was built although its fast code gained nothing. */
-static estimate_audit audit_estimate(const search *s, const draft *d, const search_result *r,
+static estimate_audit audit_estimate(const search *s, const draft *d, const child_result *r,
                                      const search_verdict *v) {
-    bool built = r->origin != SEARCH_ESTIMATED && v->origin != SEARCH_FILTERED;
+    bool built = r->outcome.origin != SEARCH_ESTIMATED && v->outcome.origin != SEARCH_FILTERED;
     if (!draft_audits(d) || !built || v->audits.memo != AUDIT_NONE || d->sketch.due <= 0 ||
-        r->small.whole < d->sketch.due)
+        r->outcome.small.whole < d->sketch.due)
         return ESTIMATE_NOT_AUDITED;
-    double estimate = search_estimate_of(d, &r->small);
-    if (!search_passed(v) || v->ns > estimate * (1 + s->missed))
+    double estimate = search_estimate_of(d, &r->outcome.small);
+    if (!search_passed(v) || v->outcome.ns > estimate * (1 + s->missed))
         return ESTIMATE_MISSED;
-    return v->ns < estimate * (1 - s->missed) ? ESTIMATE_BEATEN : ESTIMATE_MET;
+    return v->outcome.ns < estimate * (1 - s->missed) ? ESTIMATE_BEATEN : ESTIMATE_MET;
 }
 
 /* Of a child that the filter would have stopped. */
-static search_audit audit_filter(const search *s, const draft *d, const search_result *r,
+static search_audit audit_filter(const search *s, const draft *d, const child_result *r,
                                  const search_verdict *v) {
-    if (!draft_probes(d) || !is_out_of_reach(&r->small, &d->reach))
+    if (!draft_probes(d) || !is_out_of_reach(&r->outcome.small, &d->reach))
         return AUDIT_NONE;
-    return audited(search_passed(v) && v->ns <= search_parent_ns(s, d));
+    return audited(search_passed(v) && v->outcome.ns <= search_parent_ns(s, d));
 }
 
 /* What is not known of another child says what the shortcuts would have been worth. */
-static void judge_new(const search *s, const draft *d, const search_result *r, search_verdict *v) {
-    v->sketched = sketched_of(d, v);
+static void judge_new(const search *s, const draft *d, const child_result *r, search_verdict *v) {
+    v->outcome.sketched = sketched_of(d, v);
     v->audits.filter = audit_filter(s, d, r, v);
     v->audits.estimate = audit_estimate(s, d, r, v);
     if (r->screen_overruled)
-        v->audits.screen = audited(v->stopped == GATE_NONE);
+        v->audits.screen = audited(v->outcome.stopped == GATE_NONE);
 }
 
-ev_status search_commit(search *s, const search_result *result, search_verdict *out,
-                        ev_error *err) {
+ev_status search_commit(search *s, const child_result *result, search_verdict *out, ev_error *err) {
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
     judge(s, &d, result, out);
     EV_TRY(check_known(s, result, out, err));
-    if (!search_is_known(out->origin))
+    if (!search_is_known(out->outcome.origin))
         judge_new(s, &d, result, out);
-    if (out->origin != SEARCH_SCREENED)
+    if (out->outcome.origin != SEARCH_SCREENED)
         EV_TRY(remember(s, result, out, err));
     EV_TRY(store_outcome(s, out, err));
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));

@@ -342,10 +342,10 @@ static void gain_add(island *is, const ir_genome *genome) {
 }
 
 /* One more edit that did no harm by itself. */
-static bool belongs_in_stock(const search *s, const draft *d, const search_result *r,
+static bool belongs_in_stock(const search *s, const draft *d, const child_result *r,
                              const search_verdict *v) {
     return d->single && ir_genome_edit_count(r->genome) == d->parent_edits + 1 &&
-           v->ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
+           v->outcome.ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
 }
 
 /* Puts a member where its setting of the macros stands, or has it replace the one there, or leaves
@@ -400,10 +400,10 @@ static void join_islands_of(search *s, size_t start, const member *m) {
 
 /* All grow from the start with the light pipeline; where that one fails or is slower, from the
  * unmodified start. */
-static void settle_light(search *s, size_t start, const search_result *r, const search_verdict *v) {
+static void settle_light(search *s, size_t start, const child_result *r, const search_verdict *v) {
     double plain = s->start_ns[start];
-    bool passed = r->genome && v->stopped == GATE_NONE;
-    if (passed && (plain <= 0 || v->ns <= plain * (1 + LIGHT_LOSS))) {
+    bool passed = r->genome && v->outcome.stopped == GATE_NONE;
+    if (passed && (plain <= 0 || v->outcome.ns <= plain * (1 + LIGHT_LOSS))) {
         member m = member_of(s, r, v);
         join_islands_of(s, start, &m);
     } else if (plain > 0) {
@@ -413,13 +413,13 @@ static void settle_light(search *s, size_t start, const search_result *r, const 
     }
 }
 
-static void settle_passed(search *s, const draft *d, const search_result *r,
+static void settle_passed(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
     member m = member_of(s, r, v);
     bool adds_one = belongs_in_stock(s, d, r, v);
     if (adds_one)
         stock_add(&s->islands[d->island], m.genome);
-    if (adds_one && v->ns < search_parent_ns(s, d) * (1 - NEUTRAL))
+    if (adds_one && v->outcome.ns < search_parent_ns(s, d) * (1 - NEUTRAL))
         gain_add(&s->islands[d->island], m.genome);
     if (s->committed < s->opening_count)
         join_islands_of(s, d->start, &m);
@@ -440,13 +440,13 @@ static bool outcome_of(const void *context, const ir_genome *genome, bool *passe
     return true;
 }
 
-static void learn_links(search *s, const island *is, const search_result *r,
+static void learn_links(search *s, const island *is, const child_result *r,
                         const search_verdict *v) {
     if (search_passed(v)) {
         links_learn_from_passed(&s->links, r->genome, outcome_of, s);
         return;
     }
-    if (!r->genome || v->origin == SEARCH_DUPLICATE || v->origin == SEARCH_FILTERED)
+    if (!r->genome || v->outcome.origin == SEARCH_DUPLICATE || v->outcome.origin == SEARCH_FILTERED)
         return;
     for (size_t i = 0; i < is->members.count; i++)
         links_learn_from_failed(&s->links, r->genome, is->members.members[i].genome, outcome_of, s);
@@ -459,25 +459,26 @@ static bool is_one_edit(const char *operators) {
 
 /* What is known by another way than as its parent, or was found wrong where only samples are looked
  * at, says nothing of the edit. */
-static void note_tabu(search *s, const draft *d, const search_result *r, const search_verdict *v) {
+static void note_tabu(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     if (!d->single || !r->genome || !is_one_edit(r->operators))
         return;
-    bool is_duplicate = v->origin == SEARCH_DUPLICATE;
+    bool is_duplicate = v->outcome.origin == SEARCH_DUPLICATE;
     bool same = is_duplicate && v->same_as == d->parent;
-    bool wrong = !is_duplicate && (v->stopped == GATE_VERIFY || v->stopped == GATE_SAFE ||
-                                   v->stopped == GATE_ACCURATE);
-    bool worked = search_passed(v) || v->origin == SEARCH_FILTERED;
+    bool wrong =
+        !is_duplicate && (v->outcome.stopped == GATE_VERIFY || v->outcome.stopped == GATE_SAFE ||
+                          v->outcome.stopped == GATE_ACCURATE);
+    bool worked = search_passed(v) || v->outcome.origin == SEARCH_FILTERED;
     if (same || wrong || worked)
         tabu_note(&s->tabu, r->genome, worked);
 }
 
-static void evolve_settle(search *s, const draft *d, const search_result *r,
+static void evolve_settle(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
-        bandit_note(&s->statistics, arm, search_passed(v) || v->origin == SEARCH_FILTERED);
+        bandit_note(&s->statistics, arm, search_passed(v) || v->outcome.origin == SEARCH_FILTERED);
     note_tabu(s, d, r, v);
     is->idle++;
     learn_links(s, is, r, v);

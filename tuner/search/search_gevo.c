@@ -216,8 +216,7 @@ static void begin_births(gevo *g) {
     g->child_count = g->size;
 }
 
-static void gevo_settle(search *s, const draft *d, const search_result *r,
-                        const search_verdict *v) {
+static void gevo_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     gevo *g = &s->gevo;
     if (s->committed < s->opening_count)
         return;

@@ -64,15 +64,6 @@ typedef struct draft {
     size_t slot;      /* of `gevo`: which individual is being born */
 } draft;
 
-/* What is remembered of a committed child for ever. */
-typedef struct outcome {
-    double ns, error;
-    small_run small;
-    sketched sketched;
-    gate stopped;
-    bool filtered;
-} outcome;
-
 /* Hill climbing from one start: where it stands. */
 typedef struct climber {
     member now; /* without a genome: at the start */
@@ -103,7 +94,7 @@ typedef struct search_rules {
     /* Puts parents, steps and stock into the recipe, and fills the draft. */
     void (*draw)(search *s, recipe *r, draft *d, char lineage[48], ev_pcg *rng);
     /* Of each child in order, whatever became of it. */
-    void (*settle)(search *s, const draft *d, const search_result *r, const search_verdict *v);
+    void (*settle)(search *s, const draft *d, const child_result *r, const search_verdict *v);
 } search_rules;
 
 extern const search_rules search_rules_evolve, search_rules_random, search_rules_hill,
@@ -131,7 +122,7 @@ struct search {
     known *filtered; /* by all hashes of the code: what the filter stopped */
     uint64_t drawn, committed;
     draft drafts[SEARCH_LAG];
-    outcome *outcomes; /* [committed] */
+    child_outcome *outcomes; /* [committed] */
     size_t outcome_capacity;
     known *known[SEARCH_HASHES];
     links links;               /* of `evolve` */
@@ -169,7 +160,7 @@ void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
 void search_open_arms(const search_start *start, const char *family,
                       const arm_statistics *statistics, bandit *out);
 /* Borrows the genome. */
-member member_of(const search *s, const search_result *r, const search_verdict *v);
+member member_of(const search *s, const child_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* new, and stopped by no gate */
 /* As search_estimate. */
 double search_estimate_of(const draft *d, const small_run *small);

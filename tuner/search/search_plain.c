@@ -30,7 +30,7 @@ static void random_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
     recipe_steps(r, &s->even[d->start], steps, rng);
 }
 
-static void random_settle(search *s, const draft *d, const search_result *r,
+static void random_settle(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
     (void)s, (void)d, (void)r, (void)v; /* it learns nothing */
 }
@@ -77,15 +77,14 @@ static void climb_to(climber *c, const member *m) {
 }
 
 /* Children from before a restart are not taken. One as fast is: that is how it leaves a plateau. */
-static void hill_settle(search *s, const draft *d, const search_result *r,
-                        const search_verdict *v) {
+static void hill_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     climber *c = &s->climbers[d->start];
     if (s->committed < s->opening_count || d->generation != c->restarts)
         return;
     double now = c->now.genome ? c->now.ns : s->start_ns[d->start];
     c->idle++;
-    if (search_passed(v) && (now == 0 || v->ns <= now)) {
-        if (now == 0 || v->ns < now)
+    if (search_passed(v) && (now == 0 || v->outcome.ns <= now)) {
+        if (now == 0 || v->outcome.ns < now)
             c->idle = 0;
         member m = member_of(s, r, v);
         climb_to(c, &m);

@@ -19,7 +19,7 @@ pool_job *pool_job_child(uint64_t number, recipe *r) {
     }
     job->kind = MESSAGE_CHILD;
     job->number = number;
-    job->stopped = GATE_NONE;
+    job->result.outcome.stopped = GATE_NONE;
     job->recipe = *r;
     *r = (recipe){0};
     return job;
@@ -32,8 +32,8 @@ pool_job *pool_job_variant(message_kind kind, uint64_t number, const ir_genome *
         return NULL;
     job->kind = kind;
     job->number = number;
-    job->stopped = GATE_NONE;
-    job->genome = ir_genome_ref(genome);
+    job->result.outcome.stopped = GATE_NONE;
+    job->result.genome = ir_genome_ref(genome);
     return job;
 }
 
@@ -43,8 +43,7 @@ void pool_job_free(pool_job *job) {
     recipe_free(&job->recipe);
     message_free(&job->screening);
     message_free(&job->answer);
-    ir_genome_free(job->genome);
-    free(job->operators);
+    child_result_free(&job->result);
     free(job);
 }
 

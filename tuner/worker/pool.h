@@ -28,14 +28,11 @@ typedef struct pool_job {
     bool screened;     /* a screener passed it: the job is for a timer */
     message screening; /* then: the screener's `screened` */
 
-    bool seen;    /* dropped, because the caller's `known` said so */
-    gate stopped; /* GATE_NONE: done, see `reply` */
-    char reason[600];
+    /* CHILD: SEARCH_DUPLICATE where the caller's `known` said so. SCORE and the rest: the genome is
+     * as given. */
+    child_result result;
     message answer;            /* `done`, where there is one */
-    const done_message *reply; /* in `answer`; NULL when seen or stopped before scoring */
-    const ir_genome *genome; /* a reference. CHILD: as drawn; the rest: as given; NULL: not drawn */
-    char *operators;
-    char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached */
+    const done_message *reply; /* in `answer`; NULL: a duplicate, or stopped before it was scored */
 
     unsigned lost, late; /* workers that were lost over it, and deadlines that it missed */
     struct pool_job *next;
@@ -57,8 +54,8 @@ typedef struct pool_options {
     unsigned timers;
     const char *const *timer_devices; /* [timers] */
     void *context;
-    /* Whether this child is known by `sha256`, which is not read for SEARCH_BY_GENOME. */
-    bool (*known)(void *context, const pool_job *job, search_hash by, const char *sha256);
+    /* Whether this child is known by a hash of job->result. */
+    bool (*known)(void *context, const pool_job *job, search_hash by);
 } pool_options;
 
 ev_status pool_new(const pool_options *options, pool **out, ev_error *err) EV_CHECKED;

@@ -95,26 +95,25 @@ static void copy_hash(char into[EV_SHA256_HEX], const char from[EV_SHA256_HEX]) 
     memcpy(into, from, EV_SHA256_HEX);
 }
 
-static ev_status take_drawn(pool_job *job, const drawn_message *m, ev_error *err) {
-    ir_genome_free(job->genome);
-    job->genome = ir_genome_ref(m->genome);
-    free(job->operators);
-    job->operators = strdup(m->operators);
-    return job->operators ? EV_OK : ev_fail_memory(err, strlen(m->operators) + 1);
+static void take_drawn(child_result *r, const drawn_message *m) {
+    ir_genome_free(r->genome);
+    r->genome = ir_genome_ref(m->genome);
+    snprintf(r->operators, sizeof r->operators, "%s", m->operators);
 }
 
-static ev_status hear_question(pool *p, slot *s, const message *m, ev_error *err) {
+static void hear_question(pool *p, slot *s, const message *m) {
     pool_job *job = s->job;
+    child_result *r = &job->result;
     search_hash by = asked_about(m->kind);
     bool drawn = m->kind == MESSAGE_DRAWN;
-    copy_hash(job->hashes[by], drawn ? m->drawn.sha256 : m->hash.sha256);
+    copy_hash(r->hashes[by], drawn ? m->drawn.sha256 : m->hash.sha256);
     if (drawn)
-        EV_TRY(take_drawn(job, &m->drawn, err));
+        take_drawn(r, &m->drawn);
     bool asks = job->kind == MESSAGE_CHILD && p->options.known;
-    bool known = asks && p->options.known(p->options.context, job, by, job->hashes[by]);
-    job->seen = known && !search_is_fingerprint(by);
+    bool known = asks && p->options.known(p->options.context, job, by);
+    bool ends = known && !search_is_fingerprint(by);
+    r->outcome.origin = ends ? SEARCH_DUPLICATE : SEARCH_TIMED;
     pool_say(s, &(message){.kind = known ? MESSAGE_SEEN : MESSAGE_GO});
-    return EV_OK;
 }
 
 /* ---- the base store ---- */
@@ -150,10 +149,15 @@ static ev_status end_job(pool *p, slot *s, const job_end *end, ev_error *err) {
 }
 
 static ev_status hear_failed(pool *p, slot *s, const failed_message *m, ev_error *err) {
-    s->job->stopped = m->gate;
-    snprintf(s->job->reason, sizeof s->job->reason, "%s", m->reason);
+    child_result *r = &s->job->result;
+    r->outcome = (child_outcome){.stopped = m->gate};
+    snprintf(r->reason, sizeof r->reason, "%s", m->reason);
     pool_finish(p, s);
     return end_job(p, s, &m->end, err);
+}
+
+static bool is_dropped(const pool_job *job) {
+    return job->result.outcome.origin == SEARCH_DUPLICATE;
 }
 
 static bool is_whole(const pool_job *job, const done_message *m) {
@@ -165,27 +169,32 @@ static bool is_whole(const pool_job *job, const done_message *m) {
     case MESSAGE_CHECK:
         return m->has_code && m->has_cases;
     default:
-        return m->has_score || job->seen;
+        return m->has_score || is_dropped(job);
     }
 }
 
 /* The job keeps the answer: takes the message over. */
-static ev_status hear_done(pool *p, slot *s, message *m, ev_error *err) {
-    pool_job *job = s->job;
-    job_end end = m->done.end;
-    if (!is_whole(job, &m->done))
-        return pool_bury(p, s, "its 'done' lacks a part of what the job asks for", err);
-    if (!job->seen) {
-        job->answer = *m;
-        job->reply = &job->answer.done;
-        *m = (message){0};
-    }
-    if (job->reply && job->reply->has_code) {
+static void take_answer(pool_job *job, message *m) {
+    child_result *r = &job->result;
+    job->answer = *m;
+    job->reply = &job->answer.done;
+    *m = (message){0};
+    if (job->reply->has_score)
+        child_result_take_score(r, &job->reply->score);
+    if (job->reply->has_code) {
         const code_reply *code = &job->reply->code;
-        copy_hash(job->hashes[SEARCH_BY_GENOME], code->genome_sha256);
-        copy_hash(job->hashes[SEARCH_BY_IR], code->ir_sha256);
-        copy_hash(job->hashes[SEARCH_BY_PTX], code->ptx_sha256);
+        copy_hash(r->hashes[SEARCH_BY_GENOME], code->genome_sha256);
+        copy_hash(r->hashes[SEARCH_BY_IR], code->ir_sha256);
+        copy_hash(r->hashes[SEARCH_BY_PTX], code->ptx_sha256);
     }
+}
+
+static ev_status hear_done(pool *p, slot *s, message *m, ev_error *err) {
+    job_end end = m->done.end;
+    if (!is_whole(s->job, &m->done))
+        return pool_bury(p, s, "its 'done' lacks a part of what the job asks for", err);
+    if (!is_dropped(s->job))
+        take_answer(s->job, m);
     pool_finish(p, s);
     return end_job(p, s, &end, err);
 }
@@ -278,7 +287,8 @@ static ev_status hear_message(pool *p, slot *s, message *m, ev_error *err) {
     case MESSAGE_DONE:
         return hear_done(p, s, m, err);
     default:
-        return hear_question(p, s, m, err);
+        hear_question(p, s, m);
+        return EV_OK;
     }
 }
 

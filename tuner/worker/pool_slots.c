@@ -74,15 +74,15 @@ static message message_of(const pool_job *job) {
         m.child.recipe = job->recipe;
         break;
     case MESSAGE_TIME:
-        m.screened = (screened_message){.genome = job->genome,
+        m.screened = (screened_message){.genome = job->result.genome,
                                         .ptx = job->screening.passed.ptx,
                                         .score = job->screening.passed.score};
         break;
     case MESSAGE_PROMOTE:
-        m.promote = (promote_message){.genome = job->genome, .bar = job->bar};
+        m.promote = (promote_message){.genome = job->result.genome, .bar = job->bar};
         break;
     default:
-        m.variant.genome = job->genome;
+        m.variant.genome = job->result.genome;
     }
     return m;
 }
@@ -130,8 +130,9 @@ static const char *own_fault(int status) {
 
 /* The candidate brought the worker down. */
 static void blame(slot *s, const char *why) {
-    s->job->stopped = pool_gate_of(s->at);
-    snprintf(s->job->reason, sizeof s->job->reason, "the worker went down in stage '%s': %s",
+    child_result *r = &s->job->result;
+    r->outcome = (child_outcome){.stopped = pool_gate_of(s->at)};
+    snprintf(r->reason, sizeof r->reason, "the worker went down in stage '%s': %s",
              stage_name(s->at), why);
 }
 
@@ -148,6 +149,7 @@ static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
     p->queue = job;
     message_free(&job->answer);
     job->reply = NULL;
+    job->result.outcome = (child_outcome){.stopped = GATE_NONE};
     return EV_OK;
 }
 

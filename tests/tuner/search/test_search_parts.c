@@ -40,16 +40,21 @@ static void draw_next(scripted *x) {
     recipe_free(&r);
 }
 
+static void put_hash(child_result *r, search_hash by, const char *hash) {
+    snprintf(r->hashes[by], sizeof r->hashes[by], "%s", hash);
+}
+
 static search_verdict commit(scripted *x, const char *hash, gate stopped, double ns, double small,
                              bool filtered) {
-    search_result r = {.genome = x->genome,
-                       .operators = "delete",
-                       .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
-                       .origin = filtered ? SEARCH_FILTERED : SEARCH_TIMED,
-                       .stopped = stopped,
-                       .ns = ns,
-                       .small = {.built = small}};
+    child_result r = {.genome = x->genome,
+                      .operators = "delete",
+                      .outcome = {.origin = filtered ? SEARCH_FILTERED : SEARCH_TIMED,
+                                  .stopped = stopped,
+                                  .ns = ns,
+                                  .small = {.built = small}}};
     search_verdict v;
+    put_hash(&r, SEARCH_BY_IR, hash);
+    put_hash(&r, SEARCH_BY_PTX, hash);
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
     return v;
 }
@@ -79,9 +84,9 @@ static void test_filter_blacklists_nothing(void **state) {
         assert_true(x.reach == 0 || x.reach > 100);
         search_verdict v = commit(&x, hash, stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
                                   slow ? 150 : 100, stops);
-        assert_int_equal(v.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
+        assert_int_equal(v.outcome.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
         assert_true(!stops || v.audits.filter == AUDIT_NONE);
-        filtered += v.origin == SEARCH_FILTERED;
+        filtered += v.outcome.origin == SEARCH_FILTERED;
         probed += v.audits.filter != AUDIT_NONE;
         regretted += v.audits.filter == AUDIT_REFUTED;
         uint64_t same_as = 0;
@@ -116,7 +121,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         assert_false(is_over(&x, &same_as));
         search_verdict v = commit(&x, "", stops ? GATE_TIMED : GATE_NONE, stops ? 0 : 1000,
                                   stops ? 150 : 100, stops);
-        assert_int_equal(v.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
+        assert_int_equal(v.outcome.origin, stops ? SEARCH_FILTERED : SEARCH_TIMED);
     }
     for (;; again++) {
         draw_next(&x);
@@ -124,13 +129,13 @@ static void test_filtered_again_is_a_duplicate(void **state) {
             break;
         assert_true(is_over(&x, &same_as) && same_as == first);
         search_verdict v = commit(&x, "", GATE_TIMED, 0, 150, true);
-        assert_true(v.origin == SEARCH_DUPLICATE && v.same_as == first);
+        assert_true(v.outcome.origin == SEARCH_DUPLICATE && v.same_as == first);
         assert_int_equal(v.by, SEARCH_BY_GENOME);
         assert_false(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as));
     }
     assert_false(is_over(&x, &same_as));
     search_verdict v = commit(&x, "", GATE_NONE, 900, 150, false);
-    assert_true(v.origin == SEARCH_TIMED && v.audits.filter == AUDIT_REFUTED && v.is_best);
+    assert_true(v.outcome.origin == SEARCH_TIMED && v.audits.filter == AUDIT_REFUTED && v.is_best);
     draw_next(&x); /* from now on it is known as what it is */
     assert_true(is_over(&x, &same_as) && same_as > first);
     assert_true(again > 0);
@@ -142,7 +147,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         bool out = x.reach > 0 && x.reach < 140;
         assert_int_equal(is_over(&x, &same_as), was && out);
         v = commit(&x, "", GATE_TIMED, 0, 140, true);
-        assert_true((v.origin == SEARCH_DUPLICATE) == (was && out));
+        assert_true((v.outcome.origin == SEARCH_DUPLICATE) == (was && out));
         missed += was && out;
         reached += was && x.reach > 140;
     }
@@ -158,15 +163,13 @@ static search_verdict commit_run(scripted *x, int i, const char *ran, gate stopp
     snprintf(code, sizeof code, "code %d", i);
     name_genome(x, i);
     draw_next(x);
-    search_result r = {.genome = x->genome,
-                       .operators = "delete",
-                       .hashes = {[SEARCH_BY_IR] = code,
-                                  [SEARCH_BY_SKETCH] = code,
-                                  [SEARCH_SKETCH_RAN] = ran,
-                                  [SEARCH_BY_PTX] = code},
-                       .stopped = stopped,
-                       .ns = ns};
+    child_result r = {
+        .genome = x->genome, .operators = "delete", .outcome = {.stopped = stopped, .ns = ns}};
     search_verdict v;
+    put_hash(&r, SEARCH_BY_IR, code);
+    put_hash(&r, SEARCH_BY_SKETCH, code);
+    put_hash(&r, SEARCH_SKETCH_RAN, ran);
+    put_hash(&r, SEARCH_BY_PTX, code);
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
     return v;
 }
@@ -179,26 +182,28 @@ static void test_what_runs_alike_is_recalled(void **state) {
     search_start start;
     scripted x = begin_scripted(&textbook, &start);
     uint64_t same_as = 0;
-    assert_int_equal(commit_run(&x, 0, "start", GATE_NONE, 1000).origin, SEARCH_TIMED);
-    assert_int_equal(commit_run(&x, 1, "wrong", GATE_TIMED, 0).origin, SEARCH_TIMED);
-    assert_int_equal(commit_run(&x, 2, "fast", GATE_NONE, 900).origin, SEARCH_TIMED);
+    assert_int_equal(commit_run(&x, 0, "start", GATE_NONE, 1000).outcome.origin, SEARCH_TIMED);
+    assert_int_equal(commit_run(&x, 1, "wrong", GATE_TIMED, 0).outcome.origin, SEARCH_TIMED);
+    assert_int_equal(commit_run(&x, 2, "fast", GATE_NONE, 900).outcome.origin, SEARCH_TIMED);
     search_verdict v = commit_run(&x, 3, "wrong", GATE_NONE, 950); /* that one did not pass */
-    assert_true(v.origin == SEARCH_TIMED && v.ns == 950);
+    assert_true(v.outcome.origin == SEARCH_TIMED && v.outcome.ns == 950);
     v = commit_run(&x, 4, "fast", GATE_NONE, 700); /* measured before that was known */
-    assert_true(v.origin == SEARCH_MEMOISED && v.by == SEARCH_SKETCH_RAN && v.same_as == 2);
-    assert_true(v.ns == 900 && !v.is_best && v.stopped == GATE_NONE);
+    assert_true(v.outcome.origin == SEARCH_MEMOISED && v.by == SEARCH_SKETCH_RAN && v.same_as == 2);
+    assert_true(v.outcome.ns == 900 && !v.is_best && v.outcome.stopped == GATE_NONE);
     v = commit_run(&x, 5, "fast", GATE_TIMED, 0); /* and stopped before it was */
-    assert_int_equal(v.origin, SEARCH_MEMOISED);
+    assert_int_equal(v.outcome.origin, SEARCH_MEMOISED);
     assert_true(search_knows(x.s, x.genome, SEARCH_BY_IR, "code 5", &same_as) && same_as == 5);
     assert_false(search_knows(x.s, x.genome, SEARCH_BY_PTX, "code 5", &same_as));
     for (int i = 6; i < 63; i++)
-        assert_int_equal(commit_run(&x, i, "start", GATE_NONE, 1000).origin, SEARCH_MEMOISED);
+        assert_int_equal(commit_run(&x, i, "start", GATE_NONE, 1000).outcome.origin,
+                         SEARCH_MEMOISED);
     v = commit_run(&x, 63, "start", GATE_NONE, 1000.5);
-    assert_true(v.origin == SEARCH_TIMED && v.audits.memo == AUDIT_CONFIRMED && v.ns == 1000.5);
+    assert_true(v.outcome.origin == SEARCH_TIMED && v.audits.memo == AUDIT_CONFIRMED &&
+                v.outcome.ns == 1000.5);
     for (int i = 64; i < 127; i++)
         assert_int_equal(commit_run(&x, i, "fast", GATE_NONE, 900).audits.memo, AUDIT_NONE);
     v = commit_run(&x, 127, "fast", GATE_NONE, 600);
-    assert_true(v.origin == SEARCH_TIMED && v.audits.memo == AUDIT_REFUTED && v.is_best);
+    assert_true(v.outcome.origin == SEARCH_TIMED && v.audits.memo == AUDIT_REFUTED && v.is_best);
     search_free(x.s);
     ir_genome_free(x.genome);
 }
@@ -239,17 +244,18 @@ static search_verdict commit_sketched(scripted *x, int i, double whole, double n
         assert_float_equal(error, 3e-7, 1e-20);
         search_estimate(x->s, search_committed(x->s), &small, &reckoned, &error);
     }
-    search_result r = {.genome = x->genome,
-                       .operators = "delete",
-                       .hashes = {[SEARCH_BY_IR] = code, [SEARCH_BY_PTX] = ns > 0 ? code : ""},
-                       .origin = ns > 0 ? SEARCH_TIMED : SEARCH_ESTIMATED,
-                       .stopped = GATE_NONE,
-                       .ns = ns > 0 ? ns : reckoned,
-                       .error = error,
-                       .small = small};
+    child_result r = {.genome = x->genome,
+                      .operators = "delete",
+                      .outcome = {.origin = ns > 0 ? SEARCH_TIMED : SEARCH_ESTIMATED,
+                                  .stopped = GATE_NONE,
+                                  .ns = ns > 0 ? ns : reckoned,
+                                  .error = error,
+                                  .small = small}};
     search_verdict v;
+    put_hash(&r, SEARCH_BY_IR, code);
+    put_hash(&r, SEARCH_BY_PTX, ns > 0 ? code : "");
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
-    assert_int_equal(v.origin, r.origin);
+    assert_int_equal(v.outcome.origin, r.outcome.origin);
     return v;
 }
 
@@ -279,7 +285,8 @@ static void test_what_gained_nothing_is_estimated(void **state) {
         assert_true(fabs(draw_limit(&x) - 1998) < 1e-9); /* of the last that was built */
         whole -= 0.19;
         search_verdict v = commit_sketched(&x, i, whole, 0);
-        assert_true(v.ns <= 1000.0001 && v.ns >= 999 && v.stopped == GATE_NONE);
+        assert_true(v.outcome.ns <= 1000.0001 && v.outcome.ns >= 999 &&
+                    v.outcome.stopped == GATE_NONE);
         assert_int_equal(v.audits.estimate, ESTIMATE_NOT_AUDITED);
         assert_true(archive_holds(x.s, (uint64_t)i, true));
     }
@@ -291,7 +298,7 @@ static void test_what_gained_nothing_is_estimated(void **state) {
         double limit = draw_limit(&x);
         other += fabs(limit - 0.999 * 1800) < 1e-9;
         search_verdict v = commit_sketched(&x, i, 2200, 0); /* slower than any parent */
-        assert_true(limit > 0 && v.ns > 1050 && v.ns < 1230 && !v.is_best);
+        assert_true(limit > 0 && v.outcome.ns > 1050 && v.outcome.ns < 1230 && !v.is_best);
     }
     assert_true(other > 10);
     search_free(x.s);
@@ -315,7 +322,8 @@ static void test_near_sketches_are_not_timed(void **state) {
         double due = draw_limits(&x, &near);
         assert_true(fabs(due - 1998) < 1e-9 && (near == 0 || near == 10));
         search_verdict v = commit_sketched(&x, i, near > 0 ? 0 : 2002, 0);
-        assert_true(fabs(v.ns - 1001) < 1e-6 || (near > 0 && fabs(v.ns - 1000) < 1e-6));
+        assert_true(fabs(v.outcome.ns - 1001) < 1e-6 ||
+                    (near > 0 && fabs(v.outcome.ns - 1000) < 1e-6));
         from_built += near > 0;
         from_near += near == 0;
     }
@@ -350,6 +358,14 @@ static void test_audits_of_estimates(void **state) {
 
 /* ---- origins ---- */
 
+static search_origin origin_of(const score *s) {
+    child_result r = {0};
+    child_result_take_score(&r, s);
+    assert_true(r.outcome.stopped == s->stopped && strcmp(r.reason, s->reason) == 0);
+    assert_int_equal(r.screen_overruled, s->sketch == SKETCH_IGNORED);
+    return r.outcome.origin;
+}
+
 /* Every score has one origin, and audits of fast code that was wrong say whether it was. */
 static void test_origins_of_scores(void **state) {
     (void)state;
@@ -359,12 +375,12 @@ static void test_origins_of_scores(void **state) {
     const score screened = {.stopped = GATE_SAFE, .sketch = SKETCH_STOPPED};
     const score ignored = {.stopped = GATE_SAFE, .sketch = SKETCH_IGNORED};
     const score estimated = {.stopped = GATE_NONE, .estimated = true};
-    assert_int_equal(search_origin_of(&plain), SEARCH_TIMED);
-    assert_int_equal(search_origin_of(&memoised), SEARCH_MEMOISED);
-    assert_int_equal(search_origin_of(&filtered), SEARCH_FILTERED);
-    assert_int_equal(search_origin_of(&screened), SEARCH_SCREENED);
-    assert_int_equal(search_origin_of(&ignored), SEARCH_TIMED);
-    assert_int_equal(search_origin_of(&estimated), SEARCH_ESTIMATED);
+    assert_int_equal(origin_of(&plain), SEARCH_TIMED);
+    assert_int_equal(origin_of(&memoised), SEARCH_MEMOISED);
+    assert_int_equal(origin_of(&filtered), SEARCH_FILTERED);
+    assert_int_equal(origin_of(&screened), SEARCH_SCREENED);
+    assert_int_equal(origin_of(&ignored), SEARCH_TIMED);
+    assert_int_equal(origin_of(&estimated), SEARCH_ESTIMATED);
     for (int i = SEARCH_TIMED; i <= SEARCH_SCREENED; i++)
         assert_int_equal(search_is_known((search_origin)i),
                          i == SEARCH_DUPLICATE || i == SEARCH_MEMOISED);
@@ -373,12 +389,11 @@ static void test_origins_of_scores(void **state) {
 static search_verdict commit_overruled(scripted *x, int i, gate stopped, search_origin origin) {
     name_genome(x, i);
     draw_next(x);
-    search_result r = {.genome = x->genome,
-                       .operators = "delete",
-                       .origin = origin,
-                       .stopped = stopped,
-                       .ns = stopped == GATE_NONE ? 1000 : 0,
-                       .screen_overruled = origin == SEARCH_TIMED};
+    child_result r = {
+        .genome = x->genome,
+        .operators = "delete",
+        .outcome = {.origin = origin, .stopped = stopped, .ns = stopped == GATE_NONE ? 1000 : 0},
+        .screen_overruled = origin == SEARCH_TIMED};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &r, &v, NULL), EV_OK);
     return v;
@@ -394,10 +409,11 @@ static void test_audits_of_fast_code(void **state) {
     assert_int_equal(commit_overruled(&x, 1, GATE_SAFE, SEARCH_TIMED).audits.screen,
                      AUDIT_CONFIRMED);
     search_verdict v = commit_overruled(&x, 2, GATE_SAFE, SEARCH_SCREENED);
-    assert_true(v.origin == SEARCH_SCREENED && v.audits.screen == AUDIT_NONE);
+    assert_true(v.outcome.origin == SEARCH_SCREENED && v.audits.screen == AUDIT_NONE);
     assert_false(search_knows(x.s, x.genome, SEARCH_BY_GENOME, "", &same_as));
     v = commit_overruled(&x, 1, GATE_SAFE, SEARCH_TIMED); /* as child 1: nothing is learned anew */
-    assert_true(v.origin == SEARCH_DUPLICATE && v.audits.screen == AUDIT_NONE && v.same_as == 1);
+    assert_true(v.outcome.origin == SEARCH_DUPLICATE && v.audits.screen == AUDIT_NONE &&
+                v.same_as == 1);
     search_free(x.s);
     ir_genome_free(x.genome);
 }
@@ -412,8 +428,8 @@ static void test_what_is_dropped_has_to_be_known(void **state) {
         scripted x = begin_scripted(&textbook, &start);
         name_genome(&x, 0);
         draw_next(&x);
-        search_result r = {
-            .genome = x.genome, .operators = "", .origin = origins[i], .stopped = GATE_NONE};
+        child_result r = {.genome = x.genome,
+                          .outcome = {.origin = origins[i], .stopped = GATE_NONE}};
         search_verdict v;
         assert_int_equal(search_commit(x.s, &r, &v, NULL), EV_INFRA);
         search_free(x.s);

@@ -128,15 +128,13 @@ static void one_child(scripted *x, int number, gate stopped) {
     x->asked += asks;
     x->told += asks && lists(r.tabu, r.tabu_count, 5);
     recipe_free(&r);
-    char hash[24];
-    snprintf(hash, sizeof hash, "code %d", number);
     ir_genome *genome = genome_of((int)edits + 1, 5, 0);
-    search_result result = {.genome = genome,
-                            .operators = "delete",
-                            .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
-                            .stopped = number == 0 ? GATE_NONE : stopped,
-                            .ns = 1000};
+    child_result result = {.genome = genome,
+                           .operators = "delete",
+                           .outcome = {.stopped = number == 0 ? GATE_NONE : stopped, .ns = 1000}};
     search_verdict v;
+    snprintf(result.hashes[SEARCH_BY_IR], EV_SHA256_HEX, "code %d", number);
+    snprintf(result.hashes[SEARCH_BY_PTX], EV_SHA256_HEX, "code %d", number);
     assert_int_equal(search_commit(x->s, &result, &v, NULL), EV_OK);
     ir_genome_free(genome);
 }

@@ -128,7 +128,7 @@ static void do_rest(fake *f) {
     message m = {.kind = MESSAGE_DONE,
                  .done = {.has_score = true,
                           .score = {.stopped = GATE_NONE, .ns = 5},
-                          .has_code = true,
+                          .has_code = getenv("EVOKE_ROLES_SHORT") == NULL,
                           .code = {.ptx = "", .entry = ""},
                           .words = "",
                           .has_cases = true}};
@@ -208,7 +208,8 @@ static int begin(void **state) {
     (void)signal(SIGPIPE, SIG_IGN);
     if (mkdtemp(scratch) == NULL || length <= 0)
         return 1;
-    const char *names[] = {"EVOKE_ROLES_DIES", "EVOKE_ROLES_ODD", "EVOKE_ROLES_GO"};
+    const char *names[] = {"EVOKE_ROLES_DIES", "EVOKE_ROLES_ODD", "EVOKE_ROLES_GO",
+                           "EVOKE_ROLES_SHORT"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)unsetenv(names[i]);
     return setenv("EVOKE_ROLES_LOG", in_scratch("log"), 1);
@@ -349,20 +350,31 @@ static void test_starving(void **state) {
     pool_free(p);
 }
 
-/* A timer has nobody to pass a job on to. */
-static void test_a_timer_that_screens(void **state) {
-    (void)state;
-    assert_int_equal(setenv("EVOKE_ROLES_ODD", "1", 1), 0);
+/* The job ends the run: every worker that takes it does what the variable says. */
+static void expect_end(const char *variable, message_kind kind, const char *words) {
+    assert_int_equal(setenv(variable, "1", 1), 0);
     pool *p = open_pool();
-    submit(p, MESSAGE_CHILD, 1);
+    submit(p, kind, 1);
     ev_error err = {0};
     pool_job *job = NULL;
     ev_status status = EV_OK;
     for (int i = 0; status == EV_OK && !job && i < 3000; i++)
         status = pool_wait(p, 0.02, &job, &err);
     assert_int_equal(status, EV_INFRA);
-    assert_non_null(strstr(err.text, "out of place"));
+    if (!strstr(err.text, words))
+        fail_msg("'%s' lacks '%s'", err.text, words);
     pool_free(p);
+}
+
+/* A timer has nobody to pass a job on to. */
+static void test_a_timer_that_screens(void **state) {
+    (void)state;
+    expect_end("EVOKE_ROLES_ODD", MESSAGE_CHILD, "out of place");
+}
+
+static void test_an_answer_with_a_part_missing(void **state) {
+    (void)state;
+    expect_end("EVOKE_ROLES_SHORT", MESSAGE_PROMOTE, "lacks a part");
 }
 
 int main(int argc, char **argv) {
@@ -373,6 +385,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_a_timer_that_dies, begin, end),
         cmocka_unit_test_setup_teardown(test_starving, begin, end),
         cmocka_unit_test_setup_teardown(test_a_timer_that_screens, begin, end),
+        cmocka_unit_test_setup_teardown(test_an_answer_with_a_part_missing, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
