@@ -55,10 +55,12 @@ static json_t *texts_json(const char *const *texts, size_t count) {
     return array;
 }
 
-static json_t *launch_json(const bundle_launch *l) {
+static json_t *launch_json(const bundle_variant *v) {
+    assert(launch_plan_is_plain(v->plan));
+    const launch_rule *l = &v->plan->launches[0];
     return json_pack("{s:o, s:o, s:s, s:o}", "grid", texts_json(l->grid, 3), "block",
                      texts_json(l->block, 3), "shared", l->shared, "macros",
-                     numbers_json(l->macros, l->macro_count));
+                     numbers_json(v->macros, v->macro_count));
 }
 
 /* ---- cases and ranges ---- */
@@ -96,8 +98,8 @@ static const bundle_number *find_number(const bundle_case *c, const char *name) 
 }
 
 /* Over all cases that have the name. */
-static bundle_range range_of(const bundle_variant *v, const bundle_number *first) {
-    bundle_range range = {first->name, false, first->value, first->value, 0};
+static launch_range range_of(const bundle_variant *v, const bundle_number *first) {
+    launch_range range = {first->name, false, first->value, first->value, 0};
     for (size_t i = 0; i < v->case_count; i++) {
         const bundle_number *n = find_number(&v->cases[i], first->name);
         if (n == NULL)
@@ -111,21 +113,12 @@ static bundle_range range_of(const bundle_variant *v, const bundle_number *first
     return range;
 }
 
-static json_t *range_json(const bundle_range *r) {
-    json_t *object =
-        json_pack("{s:s, s:o, s:o}", "name", r->name, "low", number_json(r->is_real, r->low),
-                  "high", number_json(r->is_real, r->high));
-    if (!r->is_real)
-        (void)json_object_set_new(object, "multiple", json_integer(r->multiple));
-    return object;
-}
-
 /* Names in the order of the first case; all cases of a task have the same. */
 static json_t *ranges_json(const bundle_variant *v) {
     json_t *array = json_array();
     for (size_t i = 0; v->case_count > 0 && i < v->cases[0].shape_count; i++) {
-        bundle_range range = range_of(v, &v->cases[0].shape[i]);
-        (void)json_array_append_new(array, range_json(&range));
+        launch_range range = range_of(v, &v->cases[0].shape[i]);
+        (void)json_array_append_new(array, launch_range_encode(&range));
     }
     return array;
 }
@@ -225,8 +218,8 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
         (void)json_array_append_new(cases, case_json(&v->cases[i]));
     ev_sha256 sha256 = ev_sha256_of(v->ptx, v->ptx_bytes);
     *out = json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
-                     "sha256", sha256.hex, "entry", v->entry, "start", v->start, "launch",
-                     launch_json(&v->launch), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
+                     "sha256", sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start,
+                     "launch", launch_json(v), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
                      v->sm, "resources", resources_json(v), "time_kind", kind_word(v->modelled),
                      "error", v->error, "tolerance", v->tolerance, "cases", cases, "ranges",
                      ranges_json(v), "provenance", provenance);

@@ -132,12 +132,13 @@ static uint32_t word_of(const json_t *object, const char *key) {
 /* ---- variants ---- */
 
 static ev_status read_launch(const reading *r, const json_t *object, const char *where,
-                             bundle_launch *out) {
+                             launch_rule *rule, bundle_variant *out) {
     const json_t *l = NULL;
     EV_TRY(checked(r, MANIFEST_LAUNCH, object, where, "launch", &l));
-    EV_TRY(read_texts(r, get(l, "grid"), reading_join(r, where, "launch.grid"), 3, out->grid));
-    EV_TRY(read_texts(r, get(l, "block"), reading_join(r, where, "launch.block"), 3, out->block));
-    out->shared = ev_json_text(l, "shared", "0");
+    EV_TRY(read_texts(r, get(l, "grid"), reading_join(r, where, "launch.grid"), 3, rule->grid));
+    EV_TRY(read_texts(r, get(l, "block"), reading_join(r, where, "launch.block"), 3, rule->block));
+    rule->entry = ev_json_text(object, "entry", "");
+    rule->shared = ev_json_text(l, "shared", "0");
     return read_numbers(r, get(l, "macros"), reading_join(r, where, "launch.macros"), &out->macros,
                         &out->macro_count);
 }
@@ -156,8 +157,21 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
                         &out->shape_count);
 }
 
+static ev_status read_cases(const reading *r, const json_t *object, const char *where,
+                            bundle_variant *out) {
+    const json_t *cases = get(object, "cases");
+    bundle_case *all = EV_NEW_ARRAY(r->arena, bundle_case, json_array_size(cases) + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, json_array_size(cases) * sizeof *all);
+    out->cases = all;
+    for (size_t i = 0; i < json_array_size(cases); i++, out->case_count++)
+        EV_TRY(
+            read_case(r, json_array_get(cases, i), reading_member(r, where, "cases", i), &all[i]));
+    return EV_OK;
+}
+
 static ev_status read_range(const reading *r, const json_t *object, const char *where,
-                            bundle_range *out) {
+                            launch_range *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_RANGE, object, where, r->err));
     out->name = ev_json_text(object, "name", "");
     out->low = ev_json_number(object, "low", 0);
@@ -167,21 +181,70 @@ static ev_status read_range(const reading *r, const json_t *object, const char *
     return EV_OK;
 }
 
-static ev_status read_cases(const reading *r, const json_t *object, const char *where,
-                            bundle_variant *out) {
-    const json_t *cases = get(object, "cases"), *ranges = get(object, "ranges");
-    bundle_case *all = EV_NEW_ARRAY(r->arena, bundle_case, json_array_size(cases) + 1);
-    bundle_range *bounds = EV_NEW_ARRAY(r->arena, bundle_range, json_array_size(ranges) + 1);
-    if (all == NULL || bounds == NULL)
-        return ev_fail_memory(r->err, json_array_size(cases) * sizeof *all);
-    out->cases = all;
-    out->ranges = bounds;
-    for (size_t i = 0; i < json_array_size(cases); i++, out->case_count++)
-        EV_TRY(
-            read_case(r, json_array_get(cases, i), reading_member(r, where, "cases", i), &all[i]));
-    for (size_t i = 0; i < json_array_size(ranges); i++, out->range_count++)
+static ev_status read_ranges(const reading *r, const json_t *object, const char *where,
+                             launch_plan *plan) {
+    const json_t *ranges = get(object, "ranges");
+    launch_range *all = EV_NEW_ARRAY(r->arena, launch_range, json_array_size(ranges) + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, json_array_size(ranges) * sizeof *all);
+    plan->ranges = all;
+    for (size_t i = 0; i < json_array_size(ranges); i++, plan->range_count++)
         EV_TRY(read_range(r, json_array_get(ranges, i), reading_member(r, where, "ranges", i),
-                          &bounds[i]));
+                          &all[i]));
+    return EV_OK;
+}
+
+/* ---- launch plans ---- */
+
+static void add_name(const char **names, size_t *count, const char *name) {
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return;
+    }
+    names[(*count)++] = name;
+}
+
+/* The names that a variant's expressions may use: shapes, scalar arguments, macros. */
+static ev_status list_names(const reading *r, const bundle_kernel *k, const bundle_variant *v,
+                            expr_names *out) {
+    size_t most = k->argument_count + v->macro_count;
+    for (size_t i = 0; i < v->case_count; i++)
+        most += v->cases[i].shape_count;
+    const char **names = EV_NEW_ARRAY(r->arena, const char *, most);
+    size_t count = 0;
+    if (names == NULL)
+        return ev_fail_memory(r->err, most * sizeof *names);
+    for (size_t i = 0; i < v->case_count; i++) {
+        for (size_t s = 0; s < v->cases[i].shape_count; s++)
+            add_name(names, &count, v->cases[i].shape[s].name);
+    }
+    for (size_t i = 0; i < k->argument_count; i++) {
+        if (strcmp(k->arguments[i].kind, "scalar") == 0)
+            add_name(names, &count, k->arguments[i].name);
+    }
+    for (size_t i = 0; i < v->macro_count; i++)
+        add_name(names, &count, v->macros[i].name);
+    *out = (expr_names){names, count};
+    return EV_OK;
+}
+
+/* After the cases: their shapes' names are needed. */
+static ev_status read_plan(const reading *r, const bundle_kernel *k, const json_t *object,
+                           const char *where, bundle_variant *out) {
+    launch_plan *plan = EV_NEW(r->arena, launch_plan);
+    launch_rule *rule = EV_NEW(r->arena, launch_rule);
+    expr_names names;
+    if (plan == NULL || rule == NULL)
+        return ev_fail_memory(r->err, sizeof *plan + sizeof *rule);
+    EV_TRY(read_launch(r, object, where, rule, out));
+    plan->launches = rule;
+    plan->launch_count = 1;
+    EV_TRY(read_ranges(r, object, where, plan));
+    EV_TRY(list_names(r, k, out, &names));
+    ev_error why = {.status = EV_OK};
+    if (launch_plan_check(plan, &names, &why) != EV_OK)
+        return ev_json_fail(r->doc, reading_join(r, where, "launch"), r->err, "%s", why.text);
+    out->plan = plan;
     return EV_OK;
 }
 
@@ -248,24 +311,24 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
     return EV_OK;
 }
 
-static ev_status read_variant(const reading *r, const json_t *object, const char *where,
-                              bundle_variant *out) {
+static ev_status read_variant(const reading *r, const bundle_kernel *k, const json_t *object,
+                              const char *where, bundle_variant *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_VARIANT, object, where, r->err));
-    out->entry = ev_json_text(object, "entry", "");
     out->start = ev_json_text(object, "start", "");
     out->modelled = strcmp(ev_json_text(object, "time_kind", ""), "measured") != 0;
     out->error = ev_json_number(object, "error", 0);
     out->tolerance = ev_json_number(object, "tolerance", 0);
-    EV_TRY(read_launch(r, object, where, &out->launch));
     EV_TRY(read_machine(r, object, where, out));
     EV_TRY(read_cases(r, object, where, out));
+    EV_TRY(read_plan(r, k, object, where, out));
     EV_TRY(read_provenance(r, object, where, out));
     EV_TRY(reading_qualified(r, object, where, out));
     return read_ptx(r, object, where, out);
 }
 
-static ev_status read_variants(const reading *r, const json_t *kernel, const char *where,
-                               const char *key, const bundle_variant **out, size_t *count) {
+static ev_status read_variants(const reading *r, const bundle_kernel *k, const json_t *kernel,
+                               const char *where, const char *key, const bundle_variant **out,
+                               size_t *count) {
     const json_t *array = get(kernel, key);
     bundle_variant *all = EV_NEW_ARRAY(r->arena, bundle_variant, json_array_size(array) + 1);
     if (all == NULL)
@@ -273,8 +336,8 @@ static ev_status read_variants(const reading *r, const json_t *kernel, const cha
     *count = json_array_size(array);
     *out = all;
     for (size_t i = 0; i < *count; i++)
-        EV_TRY(
-            read_variant(r, json_array_get(array, i), reading_member(r, where, key, i), &all[i]));
+        EV_TRY(read_variant(r, k, json_array_get(array, i), reading_member(r, where, key, i),
+                            &all[i]));
     return EV_OK;
 }
 
@@ -310,9 +373,10 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
         return ev_json_fail(r->doc, reading_join(r, where, "task"), r->err,
                             "the files of the bundle do not have '%s'", out->task);
     EV_TRY(read_arguments(r, object, where, out));
-    EV_TRY(read_variants(r, object, where, "baselines", &out->baselines, &out->baseline_count));
-    EV_TRY(read_variants(r, object, where, "variants", &out->variants, &out->variant_count));
-    return read_variants(r, object, where, "starts", &out->starts, &out->start_count);
+    EV_TRY(
+        read_variants(r, out, object, where, "baselines", &out->baselines, &out->baseline_count));
+    EV_TRY(read_variants(r, out, object, where, "variants", &out->variants, &out->variant_count));
+    return read_variants(r, out, object, where, "starts", &out->starts, &out->start_count);
 }
 
 /* The version comes first: another one may have other keys. */

@@ -11,6 +11,7 @@
 #define BUNDLE_READER_TYPES_H
 
 #include "base/hash.h"
+#include "base/launch_plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,15 +26,6 @@ typedef struct bundle_number {
     bool is_real;
     double value;
 } bundle_number;
-
-/* The values of one name of the shape for which a variant may be used: from low to high, and for
- * whole numbers a multiple of `multiple`, the largest number that divides all validated values. */
-typedef struct bundle_range {
-    const char *name;
-    bool is_real;
-    double low, high;
-    int64_t multiple; /* 0 for reals */
-} bundle_range;
 
 /* A case at which the variant was validated. */
 typedef struct bundle_case {
@@ -81,20 +73,16 @@ typedef struct bundle_qualified {
     size_t trial_count;
 } bundle_qualified;
 
-/* Grid, block and dynamic shared memory are expressions (base/expr.h) over the shape, the scalar
- * arguments and the macros. */
-typedef struct bundle_launch {
-    const char *grid[3], *block[3], *shared;
-    const bundle_number *macros; /* all of the start, with the values this variant was built with */
-    size_t macro_count;
-} bundle_launch;
-
 typedef struct bundle_variant {
     const char *ptx; /* text */
     size_t ptx_bytes;
     ev_sha256 sha256; /* of the PTX; the writer computes it */
-    const char *entry, *start;
-    bundle_launch launch;
+    const char *start;
+    /* One launch. Its ranges say where the variant may be used; the writer computes them from the
+     * cases (`multiple`: the largest number that divides all values of the cases). */
+    const launch_plan *plan;
+    const bundle_number *macros; /* all of the start, with the values this variant was built with */
+    size_t macro_count;
     const char *gpu_id, *gpu_name; /* "h200", "NVIDIA H200 SXM 141GB" */
     int sm;                        /* compute capability x 10 */
     uint32_t registers, shared_bytes, local_bytes, max_threads;
@@ -102,8 +90,6 @@ typedef struct bundle_variant {
     double error, tolerance; /* worst relative L2 over the cases, and its limit */
     const bundle_case *cases;
     size_t case_count;
-    const bundle_range *ranges; /* the writer computes them from the cases */
-    size_t range_count;
     const char *genome; /* JSON */
     const char *genome_sha256;
     const char *const *edits; /* in words */

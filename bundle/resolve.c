@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -30,26 +29,16 @@ static const bundle_number *find_number(const bundle_request *request, const cha
     return NULL;
 }
 
-static bool in_range(const bundle_range *range, double value) {
-    if (!(value >= range->low && value <= range->high))
-        return false;
-    if (range->is_real)
-        return true;
-    if (value != floor(value))
-        return false;
-    return range->multiple == 0 || fmod(value, (double)range->multiple) == 0;
-}
-
 /* A variant without ranges was validated nowhere, and fits nothing. */
 static ev_status shape_fits(const bundle_variant *v, const bundle_request *request, bool *fits,
                             ev_error *err) {
-    *fits = v->range_count > 0;
-    for (size_t i = 0; i < v->range_count; i++) {
-        const bundle_number *number = find_number(request, v->ranges[i].name);
+    *fits = v->plan->range_count > 0;
+    for (size_t i = 0; i < v->plan->range_count; i++) {
+        const launch_range *range = &v->plan->ranges[i];
+        const bundle_number *number = find_number(request, range->name);
         if (number == NULL)
-            return ev_fail(err, EV_BAD, "%s: the shape lacks '%s'", request->kernel,
-                           v->ranges[i].name);
-        *fits = *fits && in_range(&v->ranges[i], number->value);
+            return ev_fail(err, EV_BAD, "%s: the shape lacks '%s'", request->kernel, range->name);
+        *fits = *fits && launch_range_holds(range, number->value);
     }
     return EV_OK;
 }
@@ -130,7 +119,7 @@ static ev_status choose_start(const bundle_kernel *k, const bundle_request *requ
 
 static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
     return ev_fail(err, EV_BAD,
-                   "%s: the bundle %s has nothing that compute capability %d.%d can run; export "
+                   "%s: the bundle %s has no PTX for compute capability %d.%d; export "
                    "for that GPU",
                    request->kernel, bundle_path(b), request->sm / 10, request->sm % 10);
 }

@@ -56,18 +56,38 @@ uint64_t corpus_seed(corpus_split split, const char *task, const char *case_name
 #define COUNT(...) (sizeof((const corpus_parameter[]){__VA_ARGS__}) / sizeof(corpus_parameter))
 
 static const corpus_generator GENERATORS[] = {
-#define CORPUS_GENERATOR(name, begin, doc, ...) {#name, doc, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+#define CORPUS_GENERATOR(name, begin, check, doc, ...)                                             \
+    {#name, doc, COUNT(__VA_ARGS__), {__VA_ARGS__}},
 #include "corpora/generators.def"
 #undef CORPUS_GENERATOR
 };
 
+/* `length` distinct indices need as many neurons. */
+static ev_status check_distinct(const corpus_request *request, ev_error *err) {
+    if ((double)request->length <= request->values[0])
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "generator %s: %llu indices cannot be distinct among %.17g neurons; make the "
+                   "buffer shorter or \"of\" larger",
+                   request->generator->name, (unsigned long long)request->length,
+                   request->values[0]);
+}
+
+static ev_status check_float(const corpus_request *request, ev_error *err) {
+    if (ev_type_is_float(request->type))
+        return EV_OK;
+    return ev_fail(err, EV_BAD, "generator %s: type %s has no subnormal numbers; use a float",
+                   request->generator->name, ev_type_name(request->type));
+}
+
 typedef struct generator_code {
-    corpus_begin_fn *begin; /* NULL: nothing to prepare */
+    corpus_begin_fn *begin;                                           /* NULL: nothing to prepare */
+    ev_status (*check)(const corpus_request *request, ev_error *err); /* NULL: takes all */
     corpus_chunk_fn *chunk;
 } generator_code;
 
 static const generator_code CODE[] = {
-#define CORPUS_GENERATOR(name, begin, doc, ...) {begin, name##_chunk},
+#define CORPUS_GENERATOR(name, begin, check, doc, ...) {begin, check, name##_chunk},
 #include "corpora/generators.def"
 #undef CORPUS_GENERATOR
 };
@@ -98,21 +118,6 @@ static const generator_code *code_of(const corpus_generator *generator) {
 
 /* ---- requests ---- */
 
-/* What the ranges of single parameters cannot say. */
-static ev_status check_together(const corpus_request *request, ev_error *err) {
-    const char *name = request->generator->name;
-    if (strcmp(name, "dropout_indices") == 0 && (double)request->length > request->values[0])
-        return ev_fail(err, EV_BAD,
-                       "generator dropout_indices: %llu indices cannot be distinct among %.17g "
-                       "neurons; make the buffer shorter or \"of\" larger",
-                       (unsigned long long)request->length, request->values[0]);
-    if (strcmp(name, "denormal") == 0 && !ev_type_is_float(request->type))
-        return ev_fail(err, EV_BAD,
-                       "generator denormal: type %s has no subnormal numbers; use a float",
-                       ev_type_name(request->type));
-    return EV_OK;
-}
-
 ev_status corpus_request_check(const corpus_request *request, ev_error *err) {
     const corpus_generator *generator = request->generator;
     for (size_t i = 0; i < generator->parameter_count; i++) {
@@ -122,7 +127,8 @@ ev_status corpus_request_check(const corpus_request *request, ev_error *err) {
             return ev_fail(err, EV_BAD, "generator %s: %s is %.17g; it must be in [%.17g, %.17g]",
                            generator->name, p->name, value, p->low, p->high);
     }
-    return check_together(request, err);
+    const generator_code *code = code_of(generator);
+    return code->check != NULL ? code->check(request, err) : EV_OK;
 }
 
 /* ---- filling ---- */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define MAX_ELEMENTS (INT64_C(1) << 40)
-#define MAX_SHARED 232448 /* bytes a block on the GPUs with the most, compute capability 9.0 */
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
 static const char *const USES[] = {"check", "time", "smoke"};
@@ -46,12 +45,7 @@ const task_case *task_find_case(const task *t, const char *name) {
 /* ---- scopes ------------------------------------------------------------------------------------
  */
 
-typedef struct scope_room {
-    expr_name names[TASK_MAX_SCOPE];
-    expr_scope scope;
-} scope_room;
-
-static void scope_add(scope_room *room, const char *name, expr_value value) {
+static void scope_add(task_scope *room, const char *name, expr_value value) {
     assert(room->scope.count < TASK_MAX_SCOPE);
     room->names[room->scope.count++] = (expr_name){name, value};
 }
@@ -59,7 +53,7 @@ static void scope_add(scope_room *room, const char *name, expr_value value) {
 /* The shape's names, then those scalars that the shape does not name, up to `end`. A scalar counts
  * in expressions as it was written, not as its type holds it. */
 static ev_status scope_of(const task *t, const task_case *c, const task_argument *end,
-                          scope_room *room, ev_error *err) {
+                          task_scope *room, ev_error *err) {
     room->scope = (expr_scope){.names = room->names};
     for (size_t i = 0; i < c->shape_count; i++)
         scope_add(room, c->shape[i].name, c->shape[i].value);
@@ -82,7 +76,7 @@ static ev_status scope_of(const task *t, const task_case *c, const task_argument
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) {
     assert(argument->kind != TASK_SCALAR);
-    scope_room room;
+    task_scope room;
     int64_t count = 0;
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)
@@ -96,7 +90,7 @@ ev_status task_argument_count_of(const task *t, const task_argument *argument, c
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) {
     assert(argument->kind == TASK_SCALAR);
-    scope_room room;
+    task_scope room;
     ev_status status = scope_of(t, c, argument, &room, err);
     if (status == EV_OK)
         status = expr_eval_as(argument->value, argument->type, &room.scope, out, err);
@@ -144,7 +138,7 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
         .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh),
     };
     EV_TRY(task_argument_count_of(t, argument, c, &made.length, err));
-    scope_room room;
+    task_scope room;
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)
         status = parameter_values(generator, expressions, &room.scope, made.values, err);
@@ -157,7 +151,7 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
 }
 
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) {
-    scope_room room;
+    task_scope room;
     expr_value value;
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)
@@ -182,69 +176,27 @@ static int64_t macro_value(const task_macro *macro, const expr_name *macros, siz
     return macro->otherwise;
 }
 
-static const char *rule_text(const task_start *start, task_rule rule, int axis) {
-    if (rule == RULE_GRID)
-        return start->grid[axis];
-    if (rule == RULE_BLOCK)
-        return start->block[axis];
-    return start->shared;
-}
-
-/* CUDA's limits for every compute capability from 5.0 on. */
-static int64_t rule_low(task_rule rule) {
-    return rule == RULE_SHARED ? 0 : 1;
-}
-static int64_t rule_high(task_rule rule, int axis) {
-    if (rule == RULE_SHARED)
-        return MAX_SHARED;
-    if (rule == RULE_BLOCK)
-        return axis == 2 ? 64 : 1024;
-    return axis == 0 ? INT32_MAX : 65535;
-}
-
-static const char *rule_name(task_rule rule) {
-    static const char *const names[] = {"grid", "block", "shared"};
-    return names[rule];
-}
-
-ev_status task_eval_rule(const task *t, const task_start *start, const expr_name *macros,
-                         size_t macro_count, const task_case *c, task_rule rule, int axis,
-                         uint32_t *out, ev_error *err) {
-    scope_room room;
-    int64_t value = 0;
-    ev_status status = scope_of(t, c, NULL, &room, err);
-    if (status == EV_OK) {
-        for (size_t i = 0; i < start->macro_count; i++) {
-            int64_t chosen = macro_value(&start->macros[i], macros, macro_count);
-            scope_add(&room, start->macros[i].name, expr_of_whole(chosen));
-        }
-        status = expr_eval_whole(rule_text(start, rule, axis), &room.scope, rule_low(rule),
-                                 rule_high(rule, axis), &value, err);
-    }
+ev_status task_launch_scope(const task *t, const task_start *start, const expr_name *macros,
+                            size_t macro_count, const task_case *c, task_scope *out,
+                            ev_error *err) {
+    ev_status status = scope_of(t, c, NULL, out, err);
     if (status != EV_OK)
-        return ev_wrap(err, status, "start %s, case %s, %s[%d]", start->name, c->name,
-                       rule_name(rule), axis);
-    *out = (uint32_t)value;
+        return ev_wrap(err, status, "start %s, case %s", start->name, c->name);
+    for (size_t i = 0; i < start->macro_count; i++) {
+        int64_t chosen = macro_value(&start->macros[i], macros, macro_count);
+        scope_add(out, start->macros[i].name, expr_of_whole(chosen));
+    }
     return EV_OK;
 }
 
-ev_status task_launch_of(const task *t, const task_start *start, const expr_name *macros,
-                         size_t macro_count, const task_case *c, task_launch *out, ev_error *err) {
-    task_launch made;
-    for (int i = 0; i < 3; i++) {
-        EV_TRY(task_eval_rule(t, start, macros, macro_count, c, RULE_GRID, i, &made.grid[i], err));
-        EV_TRY(
-            task_eval_rule(t, start, macros, macro_count, c, RULE_BLOCK, i, &made.block[i], err));
-    }
-    EV_TRY(
-        task_eval_rule(t, start, macros, macro_count, c, RULE_SHARED, 0, &made.shared_bytes, err));
-    uint64_t threads = (uint64_t)made.block[0] * made.block[1] * made.block[2];
-    if (threads > 1024)
-        return ev_fail(err, EV_BAD,
-                       "start %s, case %s: a block of %u x %u x %u is %llu threads; no GPU takes "
-                       "more than 1024, so make it smaller",
-                       start->name, c->name, made.block[0], made.block[1], made.block[2],
-                       (unsigned long long)threads);
-    *out = made;
+ev_status task_launch_of(const task *t, const task_start *start, const launch_plan *plan,
+                         const expr_name *macros, size_t macro_count, const task_case *c,
+                         launch_geometry *out, ev_error *err) {
+    assert(launch_plan_is_plain(plan));
+    task_scope room;
+    EV_TRY(task_launch_scope(t, start, macros, macro_count, c, &room, err));
+    ev_status status = launch_plan_geometry(plan, 0, &room.scope, &LAUNCH_LIMITS_CUDA, out, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "start %s, case %s", start->name, c->name);
     return EV_OK;
 }

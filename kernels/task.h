@@ -10,6 +10,7 @@
 
 #include "base/expr.h"
 #include "base/hash.h"
+#include "base/launch_plan.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "base/type.h"
@@ -52,15 +53,12 @@ typedef struct task_macro {
     size_t value_count;
 } task_macro;
 
-/* Where a search begins: a source, its entry and launch rule. The first start is the baseline. */
+/* Where a search begins: a source and its launch plan. The first start is the baseline. */
 typedef struct task_start {
     const char *name; /* "textbook", "hand" */
     const char *doc;
     const char *source; /* path of the .cu, .ll or .bc */
-    const char *entry;
-    const char *grid[3]; /* expressions over shape and macros */
-    const char *block[3];
-    const char *shared; /* dynamic shared memory in bytes, an expression */
+    const launch_plan *plan;
     const task_macro *macros;
     size_t macro_count;
 } task_start;
@@ -134,18 +132,13 @@ const task_case *task_find_case(const task *t, const char *name);   /* NULL: non
 /* ---- a case made concrete -----------------------------------------------------------------------
  */
 
-typedef struct task_launch {
-    uint32_t grid[3];
-    uint32_t block[3];
-    uint32_t shared_bytes; /* dynamic */
-} task_launch;
-
-/* The launch of a start at a case; `macros` holds those that differ from their defaults (names of
- * the start). EV_BAD: an expression error, or a size that no GPU takes (names start, case and
- * expression). */
-ev_status task_launch_of(const task *t, const task_start *start, const expr_name *macros,
-                         size_t macro_count, const task_case *c, task_launch *out,
-                         ev_error *err) EV_CHECKED;
+/* The launch of a plain plan (a caller's bug if it is none: launch_plan_is_plain) at a case. The
+ * plan is the start's own, or that of a variant of it; `macros` holds those that differ from their
+ * defaults (names of the start). EV_BAD: an expression error, or a size that no GPU takes (names
+ * start, case, dimension, expression and values). */
+ev_status task_launch_of(const task *t, const task_start *start, const launch_plan *plan,
+                         const expr_name *macros, size_t macro_count, const task_case *c,
+                         launch_geometry *out, ev_error *err) EV_CHECKED;
 /* Elements of a buffer argument at a case. */
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) EV_CHECKED;

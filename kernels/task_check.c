@@ -86,39 +86,54 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
     return place(doc, "tolerance.depth", task_depth_of(t, c, &depth, err), err);
 }
 
-static ev_status check_rules(const task *t, const ev_json *doc, size_t start_index,
-                             const expr_name *macros, size_t macro_count, const task_case *c,
-                             ev_error *err) {
+static ev_status check_launch(const task *t, const ev_json *doc, size_t start_index,
+                              const expr_name *macros, size_t macro_count, const task_case *c,
+                              ev_error *err) {
     static const char *const names[] = {"grid", "block", "shared"};
     const task_start *start = &t->starts[start_index];
     char where[TASK_MAX_WHERE];
-    for (int rule = RULE_GRID; rule <= RULE_SHARED; rule++) {
-        for (int axis = 0; axis < (rule == RULE_SHARED ? 1 : 3); axis++) {
+    task_scope room;
+    (void)snprintf(where, sizeof where, "starts[%zu]", start_index);
+    EV_TRY(place(doc, where, task_launch_scope(t, start, macros, macro_count, c, &room, err), err));
+    for (int field = LAUNCH_GRID; field <= LAUNCH_SHARED; field++) {
+        for (int axis = 0; axis < (field == LAUNCH_SHARED ? 1 : 3); axis++) {
             uint32_t value = 0;
-            (void)snprintf(where, sizeof where, "starts[%zu].%s[%d]", start_index, names[rule],
+            (void)snprintf(where, sizeof where, "starts[%zu].%s[%d]", start_index, names[field],
                            axis);
-            EV_TRY(place(doc, where,
-                         task_eval_rule(t, start, macros, macro_count, c, (task_rule)rule, axis,
-                                        &value, err),
-                         err));
+            ev_status status = launch_plan_eval(start->plan, 0, (launch_field)field, axis,
+                                                &room.scope, &LAUNCH_LIMITS_CUDA, &value, err);
+            if (status != EV_OK)
+                status = ev_wrap(err, status, "start %s, case %s", start->name, c->name);
+            EV_TRY(place(doc, where, status, err));
         }
     }
-    task_launch launch;
+    launch_geometry launch;
     (void)snprintf(where, sizeof where, "starts[%zu].block", start_index);
-    return place(doc, where, task_launch_of(t, start, macros, macro_count, c, &launch, err), err);
+    return place(doc, where,
+                 task_launch_of(t, start, start->plan, macros, macro_count, c, &launch, err), err);
 }
 
-/* The launch rule at the defaults, and at each value of each macro with the others' defaults. */
+/* The launch plan at the defaults, and at each value of each macro with the others' defaults. */
 static ev_status check_start(const task *t, const ev_json *doc, size_t index, const task_case *c,
                              ev_error *err) {
     const task_start *start = &t->starts[index];
-    EV_TRY(check_rules(t, doc, index, NULL, 0, c, err));
+    EV_TRY(check_launch(t, doc, index, NULL, 0, c, err));
     for (size_t m = 0; m < start->macro_count; m++) {
         const task_macro *macro = &start->macros[m];
         for (size_t v = 0; v < macro->value_count; v++) {
             expr_name chosen = {macro->name, expr_of_whole(macro->values[v])};
-            EV_TRY(check_rules(t, doc, index, &chosen, 1, c, err));
+            EV_TRY(check_launch(t, doc, index, &chosen, 1, c, err));
         }
+    }
+    return EV_OK;
+}
+
+/* What no case shows: the entries. */
+static ev_status check_plans(const task *t, const ev_json *doc, ev_error *err) {
+    for (size_t s = 0; s < t->start_count; s++) {
+        char where[TASK_MAX_WHERE];
+        (void)snprintf(where, sizeof where, "starts[%zu].entry", s);
+        EV_TRY(place(doc, where, launch_plan_check(t->starts[s].plan, NULL, err), err));
     }
     return EV_OK;
 }
@@ -179,5 +194,5 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
         for (size_t s = 0; s < t->start_count; s++)
             EV_TRY(check_start(t, doc, s, &t->cases[i], err));
     }
-    return EV_OK;
+    return check_plans(t, doc, err);
 }

@@ -312,20 +312,33 @@ static ev_status read_source(loader *l, const char *name, const char *where, tas
     return EV_OK;
 }
 
+/* The start's own plan: one launch. */
+static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
+    char at[TASK_MAX_WHERE];
+    launch_plan *plan = EV_NEW(l->arena, launch_plan);
+    launch_rule *rule = EV_NEW(l->arena, launch_rule);
+    if (plan == NULL || rule == NULL)
+        return ev_fail_memory(l->err, sizeof *plan + sizeof *rule);
+    rule->entry = keep(l, ev_json_text(value, "entry", l->t->name));
+    rule->shared = "0";
+    EV_TRY(read_rule(l, value, where, "grid", rule->grid));
+    EV_TRY(read_rule(l, value, where, "block", rule->block));
+    (void)snprintf(at, sizeof at, "%s.shared", where);
+    if (json_object_get(value, "shared") != NULL)
+        EV_TRY(read_expression(l, json_object_get(value, "shared"), at, &rule->shared));
+    *plan = (launch_plan){.launches = rule, .launch_count = 1};
+    s->plan = plan;
+    return EV_OK;
+}
+
 static ev_status read_start(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
     EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
     s->name = keep(l, ev_json_text(value, "name", ""));
     s->doc = keep(l, ev_json_text(value, "doc", ""));
-    s->entry = keep(l, ev_json_text(value, "entry", l->t->name));
-    s->shared = "0";
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
-    EV_TRY(read_rule(l, value, where, "grid", s->grid));
-    EV_TRY(read_rule(l, value, where, "block", s->block));
-    (void)snprintf(at, sizeof at, "%s.shared", where);
-    if (json_object_get(value, "shared") != NULL)
-        EV_TRY(read_expression(l, json_object_get(value, "shared"), at, &s->shared));
+    EV_TRY(read_plan(l, value, where, s));
     (void)snprintf(at, sizeof at, "%s.macros", where);
     return read_macros(l, json_object_get(value, "macros"), at, s);
 }

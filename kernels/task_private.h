@@ -19,13 +19,16 @@ typedef struct task_box {
     void *library; /* of an oracle from source; NULL: none */
 } task_box;
 
-/* One expression of a launch rule. */
-typedef enum task_rule { RULE_GRID, RULE_BLOCK, RULE_SHARED } task_rule;
+/* The names that expressions see at a case, with their values. */
+typedef struct task_scope {
+    expr_name names[TASK_MAX_SCOPE];
+    expr_scope scope; /* of `names`: do not copy */
+} task_scope;
 
-/* Evaluates part `axis` of a rule and checks the result against the limits of GPUs. */
-ev_status task_eval_rule(const task *t, const task_start *start, const expr_name *macros,
-                         size_t macro_count, const task_case *c, task_rule rule, int axis,
-                         uint32_t *out, ev_error *err) EV_CHECKED;
+/* Those of a launch plan: the shape, the scalar arguments and the start's macros. */
+ev_status task_launch_scope(const task *t, const task_start *start, const expr_name *macros,
+                            size_t macro_count, const task_case *c, task_scope *out,
+                            ev_error *err) EV_CHECKED;
 
 /* Evaluates every expression for every case; `doc` gives the places for messages. */
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;

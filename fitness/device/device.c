@@ -21,6 +21,13 @@ static ev_status fail_unknown(const char *id, ev_error *err) {
     return status;
 }
 
+device_launch device_launch_of(const launch_geometry *at) {
+    device_launch made = {.dynamic_shared = at->shared_bytes};
+    memcpy(made.grid, at->grid, sizeof made.grid);
+    memcpy(made.block, at->block, sizeof made.block);
+    return made;
+}
+
 ev_status device_open(const char *id, device **out, ev_error *err) {
     if (strncmp(id, "vm:", 3) == 0)
         return device_vm_open(id + 3, out, err);

@@ -7,6 +7,7 @@
 #define FITNESS_DEVICE_DEVICE_H
 
 #include "base/hash.h"
+#include "base/launch_plan.h"
 #include "base/status.h"
 #include "fitness/model/model.h"
 #include "fitness/vm/vm.h"
@@ -141,6 +142,9 @@ typedef struct device_launch {
     bool notes_stores; /* on the VM, without timing: fills device_stored */
     bool follows_all;  /* on the VM, with timing: as model_follow_all */
 } device_launch;
+
+/* A launch of that geometry, with all else 0. */
+device_launch device_launch_of(const launch_geometry *at);
 
 typedef struct device_outcome {
     bool ok;

@@ -333,6 +333,7 @@ ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size
 }
 
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
-                          task_launch *out, ev_error *err) {
-    return task_launch_of(f->t, who->start, who->macros, who->macro_count, c->at, out, err);
+                          launch_geometry *out, ev_error *err) {
+    return task_launch_of(f->t, who->start, who->plan, who->macros, who->macro_count, c->at, out,
+                          err);
 }

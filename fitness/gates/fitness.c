@@ -1,7 +1,10 @@
 /* Fitness: a task on a device, from opening to closing; its twin, the baseline, and profiles. */
 #include "fitness/gates/fitness_impl.h"
 
+#include "base/str.h"
+
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +38,6 @@ ev_status fitness_open(const task *t, device *d, const fitness_options *options,
     return EV_OK;
 }
 
-static void free_candidate(candidate *c) {
-    free((char *)c->ptx);
-    free((char *)c->entry);
-    for (size_t i = 0; i < c->macro_count; i++)
-        free((char *)c->macros[i].name);
-    free((expr_name *)c->macros);
-    memset(c, 0, sizeof *c);
-}
-
 void fitness_close(fitness *f) {
     if (f == NULL)
         return;
@@ -54,7 +48,7 @@ void fitness_close(fitness *f) {
     fit_drawn_free(f);
     fit_references_free(f);
     device_unload(f->baseline_kernel);
-    free_candidate(&f->baseline);
+    ev_arena_free(f->baseline_arena);
     device_clear(f->d);
     free(f);
 }
@@ -90,10 +84,27 @@ static void take_over(const fitness *f, const score *there, score *s) {
     (void)snprintf(s->trap, sizeof s->trap, "%s", there->trap);
 }
 
+/* Hash of what runs: code, plan, and the start and macros that give the plan its values. */
+static ev_status launch_key(const candidate *who, ev_sha256 *out, ev_error *err) {
+    ev_sha256 plan;
+    EV_TRY(launch_plan_sha256(who->plan, &plan, err));
+    ev_str key = EV_STR_EMPTY;
+    ev_str_printf(&key, "%s %s %s", ev_sha256_of(who->ptx, who->ptx_bytes).hex, plan.hex,
+                  who->start->name);
+    for (size_t i = 0; i < who->macro_count; i++)
+        ev_str_printf(&key, " %s=%" PRId64, who->macros[i].name, who->macros[i].value.whole);
+    ev_status status = ev_str_status(&key, err);
+    if (status == EV_OK)
+        *out = ev_sha256_of(ev_str_text(&key), key.length);
+    ev_str_free(&key);
+    return status;
+}
+
 ev_status fit_twin_pass(fitness *f, const candidate *who, score *s, ev_error *err) {
     if (f->twin == NULL)
         return EV_OK;
-    ev_sha256 hash = ev_sha256_of(who->ptx, who->ptx_bytes);
+    ev_sha256 hash;
+    EV_TRY(launch_key(who, &hash, err));
     if (who->was_screened) {
         f->has_passed = true;
         f->passed = hash;
@@ -154,7 +165,8 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
     if (f->twin == NULL || !device_properties_of(f->d)->twin_is_same)
         return EV_OK;
     fit_trial trial = {.who = who};
-    EV_TRY(device_load(f->twin_device, who->ptx, who->ptx_bytes, who->entry, &trial.kernel, err));
+    EV_TRY(device_load(f->twin_device, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan),
+                       &trial.kernel, err));
     ev_status status = run_for_floor(f->twin, &trial, which, ns, err);
     device_unload(trial.kernel);
     return status;
@@ -162,33 +174,30 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
 
 /* ---- the baseline ---- */
 
-static bool copy_macros(const candidate *from, candidate *to) {
-    expr_name *macros = calloc(from->macro_count + 1, sizeof *macros);
-    to->macros = macros;
-    if (macros == NULL)
-        return false;
-    for (size_t i = 0; i < from->macro_count; i++) {
-        macros[i] = from->macros[i];
-        macros[i].name = strdup(from->macros[i].name);
-        to->macro_count = i + 1;
-        if (macros[i].name == NULL)
-            return false;
-    }
-    return true;
+static expr_name *copy_macros(ev_arena *arena, const candidate *from) {
+    expr_name *macros = EV_NEW_ARRAY(arena, expr_name, from->macro_count);
+    for (size_t i = 0; macros != NULL && i < from->macro_count; i++)
+        macros[i] =
+            (expr_name){ev_arena_strdup(arena, from->macros[i].name), from->macros[i].value};
+    return macros;
 }
 
-static ev_status copy_candidate(const candidate *from, candidate *to, ev_error *err) {
-    candidate made = {.ptx_bytes = from->ptx_bytes, .start = from->start};
-    char *ptx = malloc(from->ptx_bytes + 1);
-    made.ptx = ptx;
-    made.entry = from->entry != NULL ? strdup(from->entry) : NULL;
-    if (ptx == NULL || (from->entry != NULL && made.entry == NULL) || !copy_macros(from, &made)) {
-        free_candidate(&made);
+static ev_status copy_baseline(fitness *f, const candidate *from, ev_error *err) {
+    if (f->baseline_arena == NULL)
+        f->baseline_arena = ev_arena_new();
+    ev_arena *arena = f->baseline_arena;
+    if (arena == NULL)
         return ev_fail_memory(err, from->ptx_bytes);
-    }
-    memcpy(ptx, from->ptx, from->ptx_bytes);
-    ptx[from->ptx_bytes] = '\0';
-    *to = made;
+    candidate made = {.ptx_bytes = from->ptx_bytes,
+                      .start = from->start,
+                      .macros = copy_macros(arena, from),
+                      .macro_count = from->macro_count};
+    char *ptx = ev_arena_alloc(arena, from->ptx_bytes + 1); /* ends in NUL */
+    EV_TRY(launch_plan_clone(from->plan, arena, &made.plan, err));
+    if (ev_arena_failed(arena))
+        return ev_fail_memory(err, from->ptx_bytes);
+    made.ptx = memcpy(ptx, from->ptx, from->ptx_bytes);
+    f->baseline = made;
     return EV_OK;
 }
 
@@ -223,7 +232,7 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
     assert(f->baseline_kernel == NULL);
     memset(out, 0, sizeof *out);
     out->stopped = GATE_NONE;
-    EV_TRY(copy_candidate(baseline, &f->baseline, err));
+    EV_TRY(copy_baseline(f, baseline, err));
     EV_TRY(fit_twin_baseline(f, baseline, err));
     device_kernel *kernel = NULL;
     EV_TRY(fit_load(f, &f->baseline, &kernel, out, err));
@@ -314,7 +323,7 @@ ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
     EV_TRY(fit_twin_pass(f, c, &s, err));
     if (s.stopped != GATE_NONE)
         return ev_fail(err, EV_BAD, "%s", s.reason);
-    EV_TRY(device_load(f->d, c->ptx, c->ptx_bytes, c->entry, &trial.kernel, err));
+    EV_TRY(device_load(f->d, c->ptx, c->ptx_bytes, launch_plan_entry(c->plan), &trial.kernel, err));
     ev_status status = profile_kernel(f, &trial, at, out, err);
     device_unload(trial.kernel);
     return status;

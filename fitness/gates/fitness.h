@@ -5,6 +5,7 @@
 #ifndef FITNESS_GATES_FITNESS_H
 #define FITNESS_GATES_FITNESS_H
 
+#include "base/launch_plan.h"
 #include "base/status.h"
 #include "fitness/device/device.h"
 #include "fitness/gates/score.h"
@@ -44,7 +45,7 @@ typedef struct fitness_bar {
 typedef struct candidate {
     const char *ptx;
     size_t ptx_bytes;
-    const char *entry;
+    const launch_plan *plan; /* how it is launched; its first entry is the kernel */
     const task_start *start;
     const expr_name *macros; /* the macros that differ from their defaults */
     size_t macro_count;
@@ -64,7 +65,7 @@ typedef struct candidate {
                           device may launch it */
     /* Asked after the small cases have passed, if their times are modelled: is a candidate with
      * this behavioural fingerprint known? If so, the timed cases are not run. NULL: not asked. */
-    ev_status (*is_known)(void *context, const char *likeness, bool *known, ev_error *err);
+    ev_status (*is_known)(void *context, const char *fingerprint, bool *known, ev_error *err);
     void *context; /* of is_known */
     fitness_bar bar;
 } candidate;
@@ -146,7 +147,7 @@ fitness_cost fitness_cost_of(const fitness *f);
 
 /* A profile of one candidate at one case: counters and the model's account. */
 typedef struct fitness_profile_data {
-    task_launch launch;
+    launch_geometry launch;
     device_outcome outcome;
     device_timing timing;
     uint64_t *executions; /* per pc; malloc'ed, the caller frees */

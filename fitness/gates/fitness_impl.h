@@ -105,14 +105,15 @@ struct fitness {
     fit_writes writes; /* of the last candidate that was scored */
     fit_reference *references;
     size_t reference_count;
-    double bar_ns;      /* the fastest of those at the default macros; 0: none */
-    candidate baseline; /* a copy of its own; ptx NULL: not set */
+    double bar_ns;            /* the fastest of those at the default macros; 0: none */
+    candidate baseline;       /* a copy of its own; ptx NULL: not set */
+    ev_arena *baseline_arena; /* that holds it; NULL: not set */
     device_kernel *baseline_kernel;
     fitness_cost cost;
     fitness *twin; /* in the virtual machine, before a real GPU; NULL: the device needs none */
     device *twin_device;
-    bool has_passed; /* `passed` is of the last candidate that passed the twin */
-    ev_sha256 passed;
+    bool has_passed;  /* `passed` is of the last candidate that passed the twin */
+    ev_sha256 passed; /* of its PTX, plan, start and macros */
 };
 
 /* The case, made on the first call: buffers, inputs. */
@@ -129,7 +130,7 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) EV_CHECKED;
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
-                          task_launch *out, ev_error *err) EV_CHECKED;
+                          launch_geometry *out, ev_error *err) EV_CHECKED;
 
 /* ---- answers (answers.c) ---- */
 
@@ -187,7 +188,7 @@ typedef struct fit_run_options {
 } fit_run_options;
 
 typedef struct fit_run {
-    task_launch launch;
+    launch_geometry launch;
     device_outcome outcome;
     device_timing timing;
     device_timing baseline; /* by turns with it; samples 0: not taken */

@@ -116,7 +116,8 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
                    ev_error *err) {
     ev_error why = {.status = EV_OK};
     double begin = fit_clock(f);
-    ev_status status = device_load(f->d, who->ptx, who->ptx_bytes, who->entry, kernel, &why);
+    ev_status status =
+        device_load(f->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan), kernel, &why);
     f->cost.load += fit_clock(f) - begin;
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why.text);
@@ -131,13 +132,11 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
 static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
                            ev_error *err) {
     fit_case c = {.at = at};
-    task_launch l;
+    launch_geometry l;
     ev_error why = {.status = EV_OK};
     ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
     if (status == EV_OK) {
-        device_launch d = {.dynamic_shared = l.shared_bytes};
-        memcpy(d.grid, l.grid, sizeof d.grid);
-        memcpy(d.block, l.block, sizeof d.block);
+        device_launch d = device_launch_of(&l);
         status = device_check(f->d, trial->kernel, &d, &why);
     }
     if (status == EV_BAD)
@@ -300,37 +299,37 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
 
 /* ---- alike on the small cases ---- */
 
-/* What a likeness is made of; no padding between the numbers. */
-typedef struct likeness {
+/* What a fingerprint is made of; no padding between the numbers. */
+typedef struct fingerprint {
     double small_ns;
     double errors[SCORE_MAX_CASES][2];
     uint32_t registers, shared_bytes, local_bytes, spill_bytes;
-} likeness;
+} fingerprint;
 
 /* The rows are those of the small cases so far. */
-static void note_likeness(const fit_trial *trial, score *s) {
+static void note_fingerprint(const fit_trial *trial, score *s) {
     if (s->stopped != GATE_NONE || s->small_ns <= 0)
         return;
     device_resources takes = device_kernel_resources(trial->kernel);
-    likeness is = {.small_ns = s->small_ns,
-                   .registers = takes.registers,
-                   .shared_bytes = takes.shared_bytes,
-                   .local_bytes = takes.local_bytes,
-                   .spill_bytes = takes.spill_bytes};
+    fingerprint is = {.small_ns = s->small_ns,
+                      .registers = takes.registers,
+                      .shared_bytes = takes.shared_bytes,
+                      .local_bytes = takes.local_bytes,
+                      .spill_bytes = takes.spill_bytes};
     for (size_t i = 0; i < s->case_count; i++) {
         is.errors[i][0] = s->cases[i].error;
         is.errors[i][1] = s->cases[i].normalised;
     }
     ev_sha256 sha = ev_sha256_of(&is, sizeof is);
-    memcpy(s->likeness, sha.hex, sizeof s->likeness);
+    memcpy(s->fingerprint, sha.hex, sizeof s->fingerprint);
 }
 
 /* Most of what is new and right is as fast as something known, and shows it on the small cases. */
 static ev_status recall(const fit_trial *trial, score *s, ev_error *err) {
     const candidate *who = trial->who;
-    if (s->stopped != GATE_NONE || s->likeness[0] == '\0' || who->is_known == NULL)
+    if (s->stopped != GATE_NONE || s->fingerprint[0] == '\0' || who->is_known == NULL)
         return EV_OK;
-    return who->is_known(who->context, s->likeness, &s->recalled, err);
+    return who->is_known(who->context, s->fingerprint, &s->recalled, err);
 }
 
 static double first_ns(const score_case *c, const void *context) {
@@ -357,7 +356,7 @@ ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_err
     EV_TRY(gate_emit(f, trial, 1u << CORPUS_SEARCH, s, err));
     EV_TRY(gate_cases(f, TASK_SMOKE, GATE_SAFE, trial, s, err));
     EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
-    note_likeness(trial, s);
+    note_fingerprint(trial, s);
     filter(trial, trial->who->reach_ns, "the small cases", s);
     /* Only what stood the drawn cases as well is recalled: the few that are wrong there and alike a
      * right one here would have children, and a quarter of what was audited was wrong. */

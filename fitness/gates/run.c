@@ -29,7 +29,7 @@
 /* Cases that a promotion rests on are run seldom, and so with more blocks. */
 #define SAMPLE_PROMOTION 4
 
-static uint64_t blocks_of(const task_launch *l) {
+static uint64_t blocks_of(const launch_geometry *l) {
     return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
 
@@ -49,30 +49,28 @@ static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
     return (uint64_t)fuel + FUEL_LEAST;
 }
 
-static device_launch device_launch_of(const task_launch *l, const fit_run_options *options) {
-    device_launch d = {.dynamic_shared = l->shared_bytes,
-                       .checks = options->checks,
-                       .schedule_seed = options->seed,
-                       .jobs = options->jobs,
-                       .notes_stores = options->other_blocks,
-                       .executions = options->executions,
-                       .stalls = options->stalls,
-                       .sites = options->sites};
-    memcpy(d.grid, l->grid, sizeof d.grid);
-    memcpy(d.block, l->block, sizeof d.block);
+static device_launch launch_with(const launch_geometry *at, const fit_run_options *options) {
+    device_launch d = device_launch_of(at);
+    d.checks = options->checks;
+    d.schedule_seed = options->seed;
+    d.jobs = options->jobs;
+    d.notes_stores = options->other_blocks;
+    d.executions = options->executions;
+    d.stalls = options->stalls;
+    d.sites = options->sites;
     return d;
 }
 
 /* By turns with the baseline at the same case. */
 static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
                               const device_launch *l, fit_run *out, ev_error *err) {
-    task_launch geometry;
+    launch_geometry geometry;
     void *params = NULL;
     const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
     EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
     EV_TRY(fit_case_pack(f, c, entry, &params, err));
     const fit_run_options none = {.timed = true};
-    device_launch base = device_launch_of(&geometry, &none);
+    device_launch base = launch_with(&geometry, &none);
     base.params = params;
     device_rival rival = {.kernel = f->baseline_kernel, .launch = &base};
     ev_status status =
@@ -122,7 +120,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     memset(out, 0, sizeof *out);
     out->share = 1;
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
-    device_launch l = device_launch_of(&out->launch, options);
+    device_launch l = launch_with(&out->launch, options);
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);

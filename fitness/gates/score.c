@@ -108,7 +108,7 @@ void score_add_screening(score *s, const score *screening) {
     s->first_ns = screening->first_ns;
     s->whole_ns = screening->whole_ns;
     s->sketch = screening->sketch;
-    memcpy(s->likeness, screening->likeness, sizeof s->likeness);
+    memcpy(s->fingerprint, screening->fingerprint, sizeof s->fingerprint);
 }
 
 small_run score_small_run(const score *s) {
@@ -144,8 +144,8 @@ json_t *score_to_json(const score *s) {
         (void)json_object_set_new(json, "whole_ns", real_to_json(s->whole_ns));
     if (json != NULL && s->estimated)
         (void)json_object_set_new(json, "estimated", json_true());
-    if (json != NULL && s->likeness[0] != '\0')
-        (void)json_object_set_new(json, "likeness", json_string(s->likeness));
+    if (json != NULL && s->fingerprint[0] != '\0')
+        (void)json_object_set_new(json, "likeness", json_string(s->fingerprint));
     if (json != NULL && s->recalled)
         (void)json_object_set_new(json, "recalled", json_true());
     if (json != NULL && s->sketch != SKETCH_NOTHING)
@@ -230,7 +230,7 @@ static bool get_score(const json_t *json, score *s) {
     ok = ok && known;
     s->sketch = known ? (score_sketch)sketch : SKETCH_NOTHING;
     s->filtered = filtered == 1;
-    (void)get_text(json, "likeness", s->likeness, sizeof s->likeness);
+    (void)get_text(json, "likeness", s->fingerprint, sizeof s->fingerprint);
     s->recalled = json_is_true(json_object_get(json, "recalled"));
     s->estimated = json_is_true(json_object_get(json, "estimated"));
     s->registers = (uint32_t)registers;

@@ -94,7 +94,7 @@ typedef struct score {
     /* Behavioural fingerprint: SHA-256 of how the small cases ran (modelled times, errors,
      * resources).
      * "": not modelled, or not all small cases passed. Equal code has equal fingerprints. */
-    char likeness[EV_SHA256_HEX];
+    char fingerprint[EV_SHA256_HEX];
     bool recalled; /* candidate.is_known returned true: the timed cases were not run */
     size_t case_count;
     score_case cases[SCORE_MAX_CASES];

@@ -120,7 +120,7 @@ static ev_status keep_reference(fitness *f, const candidate *unmodified, const s
 ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) {
     candidate plain = {.ptx = unmodified->ptx, /* to be timed, whatever it is like */
                        .ptx_bytes = unmodified->ptx_bytes,
-                       .entry = unmodified->entry,
+                       .plan = unmodified->plan,
                        .start = unmodified->start,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count};

@@ -106,93 +106,17 @@ typedef enum ptx_row {
 
 /* How the executor wraps a row's expression; also what the decoder must prepare. */
 typedef enum ptx_shape {
-    PTX_S_UN,
-    PTX_S_BIN,
-    PTX_S_BIN16X2,
-    PTX_S_TER,
-    PTX_S_WIDE,
-    PTX_S_WIDE3,
-    PTX_S_CARRY,
-    PTX_S_CARRY3,
-    PTX_S_DIVIDE,
-    PTX_S_COUNT,
-    PTX_S_EXTRACT,
-    PTX_S_INSERT,
-    PTX_S_MASKBITS,
-    PTX_S_EXTEND,
-    PTX_S_DP4A,
-    PTX_S_DP2A,
-    PTX_S_PREDICATE,
-    PTX_S_LOP3,
-    PTX_S_LOP3P,
-    PTX_S_SHIFT,
-    PTX_S_FUNNEL,
-    PTX_S_PRMTMODE,
-    PTX_S_FUN,
-    PTX_S_FBIN,
-    PTX_S_FTER,
-    PTX_S_FSIGN,
-    PTX_S_FMINMAX,
-    PTX_S_TESTP,
-    PTX_S_COPYSIGN,
-    PTX_S_SETP,
-    PTX_S_SET,
-    PTX_S_SELECT,
-    PTX_S_SLCT,
-    PTX_S_MOVE,
-    PTX_S_CVTA,
-    PTX_S_ISSPACEP,
-    PTX_S_CVT,
-    PTX_S_CVTPACK,
-    PTX_S_CVTTF32,
-    PTX_S_LD,
-    PTX_S_ST,
-    PTX_S_ATOM,
-    PTX_S_RED,
-    PTX_S_SHFL,
-    PTX_S_VOTE,
-    PTX_S_MATCH,
-    PTX_S_REDUX,
-    PTX_S_ELECT,
-    PTX_S_ACTIVEMASK,
-    PTX_S_BARWARP,
-    PTX_S_BARSYNC,
-    PTX_S_BARRED,
-    PTX_S_FENCE,
-    PTX_S_CPASYNC,
-    PTX_S_CPCOMMIT,
-    PTX_S_CPWAIT,
-    PTX_S_MBARRIER,
-    PTX_S_MBPENDING,
-    PTX_S_BRA,
-    PTX_S_BRX,
-    PTX_S_CALL,
-    PTX_S_RET,
-    PTX_S_EXIT,
-    PTX_S_TRAP,
-    PTX_S_SLEEP,
-    PTX_S_NOTHING,
-    PTX_S_FALL,
-    PTX_S_SREG,
-    PTX_S_LOCALADDR,
-    PTX_S_ALLOCA,
-    PTX_S_STACKSAVE,
-    PTX_S_STACKRESTORE,
-    PTX_S_PACK,
-    PTX_S_UNPACK,
-    PTX_S_MMA_QUADS,
-    PTX_S_MMA_F16,
-    PTX_S_MMA_BF16,
-    PTX_S_MMA_TF32,
-    PTX_S_MMA_F64,
-    PTX_S_MMA_INT,
-    PTX_S_MMA_BITS,
-    PTX_S_WMMA_LOAD,
-    PTX_S_WMMA_STORE,
-    PTX_S_LDMATRIX,
-    PTX_S_STMATRIX,
-    PTX_S_MOVMATRIX,
+#define PTX_SHAPE(id, traits) PTX_S_##id,
+#include "fitness/ptx/ptx_shapes.def"
+#undef PTX_SHAPE
 } ptx_shape;
+
+/* Traits of a shape, as bits. */
+enum {
+    PTX_SHAPE_LINE = 1,   /* no other lanes of the warp run before the next instruction */
+    PTX_SHAPE_TENSOR = 2, /* matrices: what ptx_tensor.c decodes */
+    PTX_SHAPE_LANES = 4   /* a lane may read what others hold */
+};
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
 
@@ -220,10 +144,14 @@ typedef struct ptx_type_row {
 } ptx_type_row;
 
 extern const ptx_op ptx_ops[PTX_OP_COUNT];
+extern const uint8_t ptx_shape_traits[];
 extern const ptx_type_row ptx_types[PTX_T_COUNT];
 
 static inline const ptx_op *ptx_op_get(unsigned row) {
     return &ptx_ops[row];
+}
+static inline bool ptx_shape_has(uint8_t shape, unsigned trait) {
+    return (ptx_shape_traits[shape] & trait) != 0;
 }
 static inline const char *ptx_type_name(ptx_type t) {
     return ptx_types[t].name;

@@ -601,7 +601,7 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
     }
     if (d.op->shape == PTX_S_LD || d.op->shape == PTX_S_ST) /* data first: its count sizes checks */
         insn->count = vector_length(match);
-    bool tensor = ptx_shape_is_tensor(d.op->shape);
+    bool tensor = ptx_shape_has(d.op->shape, PTX_SHAPE_TENSOR);
     if (tensor && !ptx_tensor_prepare(L, match, at, insn))
         return false;
     unsigned spare = count - match->pattern.least, next = 0;

@@ -153,18 +153,14 @@ static void add_call(const flow *w, const ptx_call *call, uint64_t *set) {
 }
 
 /* What one lane reads of another may be of a lane that was never there. */
-static bool is_exchange(ptx_shape shape) {
-    return ptx_shape_is_tensor((uint8_t)shape) || shape == PTX_S_MOVMATRIX || shape == PTX_S_SHFL ||
-           shape == PTX_S_VOTE || shape == PTX_S_MATCH || shape == PTX_S_REDUX;
-}
-
 static void add_doubtful(const flow *w, uint64_t *set) {
     for (uint32_t pc = w->f->pub.first_pc; pc < w->f->pub.end_pc; pc++) {
         const ptx_cold *cold = &w->m->cold[pc];
         ptx_shape shape = shape_at(w, pc);
         if (shape == PTX_S_CALL)
             add_call(w, &w->m->calls[w->m->code[pc].target], set);
-        for (unsigned i = 0; is_exchange(shape) && i < cold->use_count; i++)
+        bool reads_lanes = ptx_shape_has((uint8_t)shape, PTX_SHAPE_LANES);
+        for (unsigned i = 0; reads_lanes && i < cold->use_count; i++)
             set_add(w, set, w->m->touched[cold->touched + i]);
     }
 }

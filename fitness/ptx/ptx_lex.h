@@ -35,7 +35,8 @@ typedef struct ptx_lexer {
 
 void ptx_lex_start(ptx_lexer *lex, const char *text, size_t bytes);
 void ptx_lex_next(ptx_lexer *lex);
-/* The current token, an identifier, becomes a whole mnemonic: "ld.global.v4.f32", "a::b" included.
+/* Extends the current token, an identifier, to a whole mnemonic: "ld.global.v4.f32", with any
+ * "a::b".
  */
 void ptx_lex_extend_mnemonic(ptx_lexer *lex);
 static inline bool ptx_lex_is(const ptx_lexer *lex, char punct) {

@@ -1,5 +1,5 @@
-/* Type lists: the `types` columns of ptx_ops.def. PTX_LIST_X(M, ...) is M(type, ...) for each type
- * of the list, so that one row makes a handler a type. */
+/* Type lists: the `types` columns of ptx_ops.def. PTX_LIST_X(M, ...) expands to M(type, ...) for
+ * each type of the list, so one row makes one handler for each type. */
 #ifndef FITNESS_PTX_PTX_LISTS_H
 #define FITNESS_PTX_PTX_LISTS_H
 
@@ -49,7 +49,7 @@
     M(b8, __VA_ARGS__)                                                                             \
     M(u8, __VA_ARGS__) M(s8, __VA_ARGS__) PTX_LIST_BIF(M, __VA_ARGS__)
 #define PTX_LIST_ADDI(M, ...) PTX_LIST_W32(M, __VA_ARGS__) M(u64, __VA_ARGS__)
-/* The same lists under a second name, to nest one inside the other. */
+/* A list under a second name, to be nested inside the first. */
 #define PTX_LIST2_CVT(M, ...)                                                                      \
     M(u8, __VA_ARGS__)                                                                             \
     M(s8, __VA_ARGS__)                                                                             \

@@ -1,11 +1,11 @@
-/* Inside of the loader: what its files (ptx_parse.c, ptx_insn.c, ptx_decode.c) share. */
+/* The loader's data and functions, shared by its files (ptx_parse.c, ptx_insn.c, ptx_decode.c). */
 #ifndef FITNESS_PTX_PTX_LOAD_H
 #define FITNESS_PTX_PTX_LOAD_H
 
 #include "fitness/ptx/ptx.h"
 #include "fitness/ptx/ptx_lex.h"
 
-#define PTX_FIRST_VERSION 30 /* that the machine reads, times ten */
+#define PTX_FIRST_VERSION 30 /* the first PTX version that is read, times ten */
 #define PTX_MAX_OPERANDS 8
 #define PTX_MAX_ELEMENTS 8 /* of a vector operand */
 #define PTX_MAX_PARTS 16
@@ -44,31 +44,31 @@ typedef struct ptx_pattern_item {
     bool piped, optional;
 } ptx_pattern_item;
 
-/* The operands that a row takes. */
+/* The operands of a row. */
 typedef struct ptx_pattern {
     ptx_pattern_item items[PTX_MAX_OPERANDS + 1];
     uint8_t least, most;
 } ptx_pattern;
 
-/* One row that a mnemonic's dot-parts fit. */
+/* A row that matches the dot-parts of a mnemonic. */
 typedef struct ptx_match {
     uint16_t row;
     uint8_t t, u;
     uint8_t mod[PTX_G_COUNT];
     ptx_need need;
-    const char *never; /* PTX has no such form: what is expected; NULL: it has */
+    const char *never; /* not NULL: PTX has no such form; the text says what is expected */
     ptx_pattern pattern;
-    ptx_insn form; /* an instruction of it, as far as the mnemonic says */
+    ptx_insn form; /* an instruction of this form, as far as the mnemonic determines it */
 } ptx_match;
 
 #define PTX_MAX_MATCHES 4
 
-/* All rows a mnemonic fits; remembered, since there are few different ones. */
+/* All rows that match a mnemonic; cached, since few mnemonics differ. */
 typedef struct ptx_mnemonic ptx_mnemonic;
 struct ptx_mnemonic {
     ptx_mnemonic *next;
     const char *text; /* NUL-terminated */
-    const char *name; /* the same, in the module number `module` of those loaded with these words */
+    const char *name; /* the same text, owned by the `module`-th module of these words */
     uint64_t module;
     uint32_t length, hash;
     unsigned count;
@@ -83,15 +83,15 @@ typedef struct ptx_fixup {
     uint32_t length;
 } ptx_fixup;
 
-/* Where shared variables end: as the chip packs them, and how many bytes of gaps the machine puts
- * between them beside that. */
+/* End of the shared variables: packed as on the chip, and the gaps that the virtual machine adds
+ * between them, both in bytes. */
 typedef struct ptx_shared_end {
     uint64_t packed, gaps;
 } ptx_shared_end;
 
 #define PTX_BUCKETS 1024
 
-/* How many rules ptx_since.def and ptx_never.def have. */
+/* Numbers of rules in ptx_since.def and ptx_never.def. */
 enum {
     PTX_SINCE_COUNT = 0
 #define PTX_SINCE(names, parts, ptx, sm) +1
@@ -104,14 +104,14 @@ enum {
 #undef PTX_NEVER
 };
 
-/* The letters with which a rule's names begin, as bits: a quick no. */
+/* First letters of each rule's names, as bits, to reject a mnemonic quickly. */
 typedef struct ptx_letters {
     uint32_t since[PTX_SINCE_COUNT], never[PTX_NEVER_COUNT];
 } ptx_letters;
 
 struct vm_words {
     ev_arena *arena;
-    uint64_t modules; /* loaded so far, the present one among them */
+    uint64_t modules; /* loaded so far, the present one included */
     size_t count;
     ptx_mnemonic *mnemonics[PTX_BUCKETS];
     uint16_t first_row[PTX_OP_COUNT]; /* rows chained by base name */
@@ -124,15 +124,15 @@ typedef struct ptx_loader {
     vm_module *m;
     ev_arena *arena;
     ev_error *err;
-    bool failed; /* a message stands in err */
+    bool failed; /* `err` has the message */
     bool oom;
     ptx_symbol *buckets[PTX_BUCKETS];
     ptx_symbol *scopes[64];
     uint32_t scope;
     vm_words *words;
-    bool digit_ranges;      /* some range of registers has a name that ends in a digit */
-    ptx_symbol *ranges[32]; /* found last, by the last letter of their names */
-    bool digit_names;       /* something else begins with % and ends in one */
+    bool digit_ranges;      /* some register range has a name that ends in a digit */
+    ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
+    bool digit_names;       /* some other name begins with % and ends in a digit */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
     size_t code_capacity, cold_capacity, reg_capacity, func_capacity, call_capacity, reloc_capacity;
@@ -156,9 +156,9 @@ bool ptx_grow(ptx_loader *L, void **array, size_t *capacity, size_t count, size_
 bool ptx_fail_at(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
 /* "found ...; expected WHAT" at the current token. Returns false. */
 bool ptx_fail_expected(ptx_loader *L, const char *what);
-/* The same for the operand that stands at `at`. */
+/* The same for the operand at `at`. */
 bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
-/* Says so where `at` is something of ptx_absent.def; false: it is not, and nothing was said. */
+/* Fails with the message of ptx_absent.def if `at` is listed there. False: it is not listed. */
 bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
 bool ptx_fail_punct(ptx_loader *L, char punct);
 
@@ -177,7 +177,7 @@ ptx_symbol *ptx_symbol_find(ptx_loader *L, const char *name, uint32_t length);
 ptx_symbol *ptx_symbol_add(ptx_loader *L, const char *name, uint32_t length, ptx_symbol_kind kind);
 bool ptx_scope_enter(ptx_loader *L);
 bool ptx_scope_leave(ptx_loader *L);
-/* The register a name stands for, or PTX_NONE. */
+/* The register of a name, or PTX_NONE. */
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
 
 /* Slots of the function being read. */
@@ -193,22 +193,23 @@ bool ptx_parse_operand(ptx_loader *L, ptx_operand *out);
 bool ptx_parse_call(ptx_loader *L, ptx_insn *insn);
 /* The bits of a literal operand as type t; false with a message. */
 bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t *out);
-/* The pc of a label goes to *place, or into the next instruction (NULL), once it is known. */
+/* Writes the pc of a label to *place (NULL: into the next instruction), once the pc is known. */
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
-/* Rows that fit the mnemonic at the current token; NULL with a message. */
+/* Rows that match the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
-/* At the begin of a module. */
+/* Call at the begin of a module. */
 void ptx_words_begin(vm_words *words);
 void ptx_letters_make(ptx_letters *letters);
-/* What an instruction needs, given its row and its full name (ptx_since.def). */
+/* PTX version and target that an instruction needs, by its row and its full name (ptx_since.def).
+ */
 ptx_need ptx_since(const ptx_letters *letters, const ptx_op *op, const char *mnemonic);
-/* What is expected where PTX has no such form (ptx_never.def); NULL: it has. */
+/* The text on what is expected, if PTX has no such form (ptx_never.def); NULL: the form exists. */
 const char *ptx_never(const ptx_letters *letters, const char *mnemonic, const ptx_match *m);
 typedef struct ptx_never_rule {
     const char *names, *parts, *expected;
 } ptx_never_rule;
-bool ptx_never_get(size_t index, ptx_never_rule *out); /* false behind the last */
-/* Whether the module's .version and .target have what `name` needs; false with a message. */
+bool ptx_never_get(size_t index, ptx_never_rule *out); /* false: no more rules */
+/* Checks that the module's .version and .target suffice for `name`; false with a message. */
 bool ptx_allowed(ptx_loader *L, const char *at, const char *name, ptx_need need);
 /* The same for the directive that is the current token, if it is one of ptx_since.def. */
 bool ptx_directive_allowed(ptx_loader *L);
@@ -226,16 +227,14 @@ typedef struct ptx_fragment {
     unsigned count;
     ptx_type type; /* of a register: b32, s32, f32 or f64 */
 } ptx_fragment;
-bool ptx_shape_is_tensor(uint8_t shape);
 ptx_fragment ptx_fragment_of(const ptx_match *match, char letter);
 bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
 bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
-/* Marks the accesses of [first, end) that can use an earlier one's look at the lanes (ptx_looks.c).
- */
+/* Marks the accesses of [first, end) that can reuse an earlier access's look (ptx_looks.c). */
 void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end);
 /* Lists the registers that each instruction uses and writes (ptx_info.c). False: out of memory. */
 bool ptx_list_touched(ptx_loader *L);
-/* Finds what of each function's frame has to be cleared for the next warp (ptx_first.c). False: out
+/* Finds the parts of each function's frame to clear before the next warp (ptx_first.c). False: out
  * of memory. */
 bool ptx_find_cleared(ptx_loader *L);
 ev_status ptx_finish(ptx_loader *L);

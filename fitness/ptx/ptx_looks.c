@@ -17,13 +17,6 @@ typedef struct line {
     unsigned count; /* leaders since all were forgotten */
 } line;
 
-/* May another set of the warp run between this instruction and the next, or the line end here? */
-static bool stays_in_line(uint8_t shape) {
-    if (shape <= PTX_S_RED || (shape >= PTX_S_SREG && shape <= PTX_S_LOCALADDR))
-        return true;
-    return shape == PTX_S_NOTHING || shape == PTX_S_PACK || shape == PTX_S_UNPACK;
-}
-
 static void forget_all(line *l) {
     for (unsigned i = 0; i < PTX_LOOKS; i++)
         l->leaders[i].pc = PTX_NONE;
@@ -75,7 +68,7 @@ void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end) {
     for (uint32_t pc = first; pc < end; pc++) {
         const ptx_insn *in = &m->code[pc];
         uint8_t shape = ptx_op_get(in->row)->shape;
-        if (!stays_in_line(shape)) {
+        if (!ptx_shape_has(shape, PTX_SHAPE_LINE)) {
             if (l.count > 0)
                 forget_all(&l);
             continue;

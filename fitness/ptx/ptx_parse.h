@@ -1,4 +1,4 @@
-/* Between ptx_parse.c, ptx_call.c and ptx_module.c: the parts of a module's text. */
+/* Parts of a module's text, shared by ptx_parse.c, ptx_call.c and ptx_module.c. */
 #ifndef FITNESS_PTX_PTX_PARSE_H
 #define FITNESS_PTX_PTX_PARSE_H
 
@@ -7,16 +7,16 @@
 bool ptx_parse_attributes(ptx_loader *L); /* after .attribute */
 bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern);
 bool ptx_parse_body(ptx_loader *L); /* after its '{' */
-/* After its '('; the symbols' variables are set by the caller once the list has its place. */
+/* After its '('. The caller sets the symbols' variables once the list has its final place. */
 bool ptx_parse_params(ptx_loader *L, ptx_var **list, size_t *count);
 bool ptx_place_frame_param(ptx_loader *L, ptx_var *v);
 /* Offsets of an entry's parameters in the parameter block, and its public list. */
 void ptx_entry_layout(ptx_func *f, ev_arena *arena);
 
-/* After "name:": a table for indirect calls or branches? */
+/* After "name:". *is_table: a table for indirect calls or branches follows. */
 bool ptx_parse_table(ptx_loader *L, const ptx_token *name, bool *is_table);
 bool ptx_parse_alias(ptx_loader *L);
-/* Slots that a function's parameters and results have in its frame. */
+/* Assigns the slots of a function's parameters and results in its frame. */
 bool ptx_place_signature(ptx_loader *L, ptx_func *f);
 bool ptx_finish_calls(ptx_loader *L);
 

@@ -10,7 +10,7 @@ const ptx_op ptx_ops[PTX_OP_COUNT] = {
 #define VM_PIPE_FLOAT PTX_PIPE_FLOAT
 #define VM_PIPE_CONV PTX_PIPE_CONV
 #define VM_PIPE_MEMORY PTX_PIPE_MEMORY
-#define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, expr)               \
+#define PTX_OP(id, name, format, types, types2, pattern, pipe, ptx, sm, shape, handlers, expr)     \
     [PTX_OP_##id] = {name,                                                                         \
                      format,                                                                       \
                      pattern,                                                                      \
@@ -22,6 +22,12 @@ const ptx_op ptx_ops[PTX_OP_COUNT] = {
                      PTX_S_##shape},
 #include "fitness/ptx/ptx_ops.def"
 #undef PTX_OP
+};
+
+const uint8_t ptx_shape_traits[] = {
+#define PTX_SHAPE(id, traits) traits,
+#include "fitness/ptx/ptx_shapes.def"
+#undef PTX_SHAPE
 };
 
 const ptx_type_row ptx_types[PTX_T_COUNT] = {

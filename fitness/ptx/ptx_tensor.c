@@ -15,10 +15,6 @@ ptx_tile ptx_tile_of(ptx_mod mod) {
     return (ptx_tile){.m = (uint16_t)size[0], .n = (uint16_t)size[1], .k = (uint16_t)size[2]};
 }
 
-bool ptx_shape_is_tensor(uint8_t shape) {
-    return shape >= PTX_S_MMA_QUADS && shape <= PTX_S_STMATRIX;
-}
-
 static bool is_sum_type(ptx_type t) {
     return t == PTX_T_f32 || t == PTX_T_s32;
 }

@@ -35,8 +35,8 @@ struct vm_frame {
     vm_frame *next_level; /* of the warp's at the same depth */
     uint32_t func;
     uint32_t depth;
-    uint32_t lanes;       /* that live in it or in what it called */
-    uint32_t local_least; /* at most the least local_top of its lanes */
+    uint32_t lanes;       /* live in this frame, or in frames that it called */
+    uint32_t local_least; /* a lower bound of local_top over its lanes */
     uint32_t local_base[VM_LANES], local_top[VM_LANES];
     uint8_t *regs;
     uint32_t ret_pc[VM_LANES];
@@ -45,9 +45,9 @@ struct vm_frame {
 
 typedef enum vm_set_state {
     VM_SET_READY,
-    VM_SET_SYNC,    /* waits for the lanes of `wanted` at the same pc */
-    VM_SET_BARRIER, /* arrived; waits for the block */
-    VM_SET_MEETING, /* at an aligned barrier; waits for the other lanes of its warp */
+    VM_SET_SYNC,         /* waits for the lanes of `wanted` at the same pc */
+    VM_SET_BARRIER,      /* arrived; waits for the block */
+    VM_SET_RECONVERGING, /* at an aligned barrier; waits for the other lanes of its warp */
 } vm_set_state;
 
 typedef struct vm_set {
@@ -56,43 +56,42 @@ typedef struct vm_set {
     vm_frame *frame;
     vm_set_state state;
     uint32_t wanted;
-    bool apart; /* SYNC: its lanes name different masks, so only vm_reconverge lets some of them go
-                 */
+    bool apart; /* SYNC: its lanes have different member masks; vm_reconverge releases them */
     uint32_t barrier;
     uint64_t ran; /* tick of its last run */
 } vm_set;
 
-/* How many passes over the banks a site's last access by a whole warp took, and of which pattern:
- * an observer wants them of each access, and most are alike. Moving all lanes by words turns the
- * banks only. */
+/* Passes over the banks of a site's last access by a whole warp, and its pattern. The observer
+ * needs the passes of each access, and most accesses repeat the pattern. Moving all lanes by whole
+ * words only rotates the banks. */
 typedef struct vm_site_passes {
     uint32_t passes; /* 0: none yet */
     uint32_t bytes;
     uint64_t low;       /* bits of lane 0's address within a word */
-    uint64_t apart[32]; /* each lane's address less lane 0's */
+    uint64_t apart[32]; /* each lane's address minus lane 0's */
 } vm_site_passes;
 
 /* Why a run ended. */
 typedef enum vm_stop {
-    VM_STOP_TURN,    /* goes on at w->pc when chosen again */
+    VM_STOP_TURN,    /* continues at w->pc when chosen again */
     VM_STOP_SYNC,    /* waits at w->pc for w->wanted; 0: see vm_set.apart */
-    VM_STOP_BARRIER, /* arrives at w->barrier; goes on at w->pc after it */
+    VM_STOP_BARRIER, /* arrives at w->barrier; continues at w->pc after it */
     VM_STOP_GONE,    /* all lanes of the set ended or moved to other sets */
     VM_STOP_TRAP,
 } vm_stop;
 
 /* ---- asynchronous copies and mbarriers (exec_async.h, vm_async.c) */
 
-/* One lane's cp.async until it is waited for. */
+/* One lane's pending cp.async. */
 typedef struct vm_copy {
     const uint8_t *from; /* host */
     uint32_t to;         /* offset in shared memory */
-    uint8_t bytes, read; /* written; of these read from the source, the rest are zeros */
+    uint8_t bytes, read; /* bytes written; bytes read from the source, the rest are zeros */
     uint8_t lane;
-    uint32_t group;    /* how many groups the lane had committed before */
-    uint32_t mbarrier; /* offset + 1 of the mbarrier that tells its end; 0: none. The bytes are
-                          there already, but marked until the phase ends */
-    uint32_t entry;    /* race entry for then */
+    uint32_t group;    /* number of groups that the lane committed before */
+    uint32_t mbarrier; /* offset + 1 of the mbarrier that signals its end; 0: none. The bytes are
+                          written already, but marked until the phase ends */
+    uint32_t entry;    /* race entry at the end of the phase */
 } vm_copy;
 
 typedef struct vm_async {
@@ -107,10 +106,10 @@ typedef struct vm_mbarrier {
     uint32_t stamp;  /* races: the newest when its last phase ended */
 } vm_mbarrier;
 
-/* Where a warp's lanes point, kept for the next access of the same lanes through the same register
- * (ptx_looks.c). */
+/* A look: the checked addresses of a warp's lanes, kept for the next access of the same lanes
+ * through the same register (ptx_looks.c). */
 typedef struct vm_look {
-    uint32_t mask;             /* the lanes that took part */
+    uint32_t mask;             /* the accessing lanes */
     uint8_t how, group, lanes; /* as of vm_access */
     uint8_t passes;            /* of an access of shared memory; 0: not counted yet */
     uint64_t lo, hi, bias;     /* as of vm_access */
@@ -121,7 +120,7 @@ struct vm_warp {
     uint32_t mask;    /* of the current set */
     uint32_t stop_pc; /* branching there or beyond ends the run */
     int64_t budget;   /* warp instructions left of the turn */
-    int64_t spared;   /* of the budget, given up by a set that only looks for changes */
+    int64_t spared;   /* budget given up by a set that only polls */
     const ptx_insn *code;
     uint32_t run_pc;   /* where the run began */
     uint32_t event_pc; /* where the stretch for the observer began */
@@ -136,11 +135,12 @@ struct vm_warp {
     vm_segment *segments;
     uint8_t *shared;
     uint64_t shared_bytes;
-    uint32_t stamp;      /* races: of the time since its last sync; 0: none given yet */
+    uint32_t stamp;      /* races: stamp since its last synchronisation; 0: none yet */
     uint32_t acquired;   /* races: stamps up to this one are ordered before the warp */
     uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
-    uint32_t first_since_barrier; /* races: its first stamp since that or a message; 0: none yet */
-    /* Races: it has executed a fence; 1: for its block, 2: for its rank, 3: for all ranks. */
+    uint32_t
+        first_since_barrier; /* races: its first stamp since that barrier or a message; 0: none */
+    /* Races: scope of its last fence; 1: its block, 2: its rank, 3: all ranks. */
     uint8_t fenced;
     bool ranked; /* vm_state */
     /* ---- the current set, when a run ends */
@@ -157,23 +157,23 @@ struct vm_warp {
     uint8_t *local;   /* local_capacity bytes for each lane */
     uint64_t *local_written;
     uint64_t local_capacity;
-    uint64_t local_used; /* the most of it that a lane could reach since it was cleared */
+    uint64_t local_used; /* the most bytes that a lane could reach since local memory was cleared */
     vm_frame **levels;   /* frames of called functions by depth, from 1: lanes share them */
     size_t level_count;
     uint64_t ticks;
-    uint32_t polls;       /* looks since it last changed something */
-    uint64_t poll_change; /* the state's last_change at its last look */
-    bool spins;           /* in its last turn all its sets only looked for changes */
+    uint32_t polls;       /* reads since it last changed memory */
+    uint64_t poll_change; /* the state's last_change at its last read */
+    bool spins;           /* in its last turn all its sets only polled */
     vm_async *async;      /* NULL: no cp.async yet */
     const ptx_insn *const
-        *places; /* where each lane stands while sets meet (vm_reconverge.c), or NULL */
+        *places; /* the instruction of each lane during reconvergence (vm_reconverge.c), or NULL */
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
     vm_look looks[PTX_LOOKS];
 };
 
 typedef struct vm_barrier {
     uint32_t arrived;  /* threads */
-    uint32_t expected; /* given by the instruction; 0: all that live */
+    uint32_t expected; /* given by the instruction; 0: all live threads */
     uint32_t count;    /* of true predicates, for bar.red */
     bool some_false;
 } vm_barrier;
@@ -192,7 +192,7 @@ struct vm_block {
     vm_mbarrier *mbarriers;
     size_t mbarrier_count, mbarrier_capacity;
     bool active;
-    bool repeats;     /* came back to an earlier state while nothing changed */
+    bool repeats;     /* returned to an earlier state while no memory changed */
     uint64_t earlier; /* hash of that state (vm_livelock.c) */
     ev_pcg rng;       /* order of its warps */
 };
@@ -207,28 +207,28 @@ typedef struct vm_poll {
     uint64_t address;
 } vm_poll;
 
-/* An uninitialised read of shared memory that may yet turn out to be a race. */
+/* An uninitialised read of shared memory, reported later, since it may turn out to be a race. */
 typedef struct vm_deferred {
     const vm_block *block; /* NULL: there is none */
     uint64_t lo, hi;       /* offsets in its shared memory */
     vm_trap trap;
 } vm_deferred;
 
-/* An owner of a stamp: a warp, as vm_race_self; and how far its strong accesses reach, where its
- * memory has peers: */
+/* The owner of a stamp: a warp, as by vm_race_self, and if its memory has peers, the reach of its
+ * strong accesses: */
 #define VM_RACE_OWNER ((1ull << 60) - 1)
-#define VM_RACE_REACHES (1ull << 61) /* it has some: to its own rank, */
-#define VM_RACE_SYSTEM (1ull << 62)  /* to all ranks, */
-#define VM_RACE_TELLS (1ull << 63)   /* and tells them what its warp did before */
+#define VM_RACE_REACHES (1ull << 61) /* it has strong accesses: to its own rank, */
+#define VM_RACE_SYSTEM (1ull << 62)  /* or to all ranks, */
+#define VM_RACE_TELLS (1ull << 63)   /* with release semantics for what its warp did before */
 
-/* Whose each stamp of races is, for all that run side by side. */
+/* Owners of all race stamps, for all launches that run side by side. */
 typedef struct vm_races {
-    uint32_t stamp;       /* the newest given out */
+    uint32_t stamp;       /* the newest stamp */
     uint32_t first_stamp; /* the newest before the launches */
     uint64_t *owners;     /* of the stamps after first_stamp: vm_race.c */
     size_t owner_capacity;
-    vm_race_word *words; /* VM_RACE_WORDS places; NULL: races are not looked for */
-    uint16_t *taken;     /* those that the launches took */
+    vm_race_word *words; /* VM_RACE_WORDS places; NULL: no race checks */
+    uint16_t *taken;     /* places used by the launches */
     size_t taken_count;
 } vm_races;
 
@@ -258,8 +258,8 @@ struct vm_state {
     uint8_t *const_copy;  /* of the launch, where they hold addresses; or NULL */
     uint64_t last_change; /* thread instructions when memory last changed */
     uint64_t happenings;  /* blocks begun and ended, clocks read, system calls */
-    vm_poll *poll;        /* NULL, or where reads are noted instead of observed */
-    uint32_t rank;        /* its place in the session */
+    vm_poll *poll;        /* receives reads in place of the observer; NULL: none */
+    uint32_t rank;        /* index in the session */
     bool ranked;          /* its memory has peers */
     vm_races *races;
     vm_deferred deferred;
@@ -269,8 +269,8 @@ struct vm_state {
     bool trapped;
     /* ---- of a job (vm_jobs.c) */
     bool tracked;       /* accesses to global memory are noted in the view's maps */
-    bool whole_turns;   /* order matters where a block does not end in its first turn */
-    bool order_matters; /* only one job gives the right result */
+    bool whole_turns;   /* a block that does not end in its first turn sets order_matters */
+    bool order_matters; /* the result depends on the order of blocks: use one job */
     /* ---- observer's batch */
     vm_event *events;
     size_t event_count;
@@ -282,31 +282,31 @@ struct vm_state {
 
 /* ---- called by handlers */
 
-/* Fills the launch's trap, once. `lane` is the lane that did it. */
+/* Fills the launch's trap, once. `lane`: the failing lane. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
-/* Appends " at address A, offset O in WHAT 'NAME'" to a message: the nearest thing that has a name
- * (buffer, variable, parameter), and for a generic address the window it fell into. */
+/* Appends " at address A, offset O in WHAT 'NAME'" to a message. WHAT is the nearest buffer,
+ * variable or parameter; for a generic address, also the window that it fell into. */
 void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
                      uint64_t address);
 #define VM_UNINITIALISED "a read of %u bytes that nothing has written"
-/* An uninitialised read of `bytes` at `offset` of shared memory: becomes the launch's trap at the
- * block's next barrier or end, unless a race on these bytes is found first. */
+/* Notes an uninitialised read of `bytes` at `offset` of shared memory. It becomes the launch's trap
+ * at the block's next barrier or end, unless a race on these bytes is found first. */
 void vm_trap_defer(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address, uint64_t offset,
                    unsigned bytes);
-/* Before a race trap there: forgets the deferred one if it is about the same bytes. */
+/* Call before a race trap: drops the deferred trap if it concerns the same bytes. */
 void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes);
-/* The block's barrier or end: what was deferred is a trap now. */
+/* Call at the block's barrier or end: raises the deferred trap. */
 void vm_trap_settle(vm_state *s, const vm_block *b);
 #define VM_BATCH_EVENTS 256 /* few enough to stay in the host's nearest cache */
-#define VM_EVENT_SECTORS 40 /* the most of one event */
-/* Room for one more event of VM_EVENT_SECTORS in the batch; a full one is told first. */
+#define VM_EVENT_SECTORS 40 /* sectors of one event, at most */
+/* Passes a full batch to the observer, and makes room for one more event of VM_EVENT_SECTORS. */
 void vm_batch_flush(vm_warp *w);
 static inline void vm_event_room(vm_warp *w) {
     if (__builtin_expect(w->state->event_count >= VM_BATCH_EVENTS, 0))
         vm_batch_flush(w);
 }
-/* Ends the stretch for the observer at `pc`, with `sectors` that stand behind the batch's. */
+/* Ends the observer's stretch at `pc`, with `sectors` written behind those of the batch. */
 static inline vm_event *vm_event_put(vm_warp *w, uint32_t pc, uint32_t active, unsigned sectors,
                                      unsigned passes) {
     vm_state *s = w->state;
@@ -321,15 +321,15 @@ static inline vm_event *vm_event_put(vm_warp *w, uint32_t pc, uint32_t active, u
     w->event_pc = pc + 1;
     return e;
 }
-/* The same where no memory is accessed, and the batch may be full. */
+/* The same without a memory access; the batch may be full. */
 void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active);
-/* Splits off `mask` lanes of the current set to go on at `pc`. */
+/* Splits the lanes of `mask` off the current set; they continue at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */
 bool vm_frame_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_alloca(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_stack_restore(vm_warp *w, const ptx_insn *ip, uint32_t mask);
-/* A call of what the machine itself has, by all lanes of `mask` in order of the lanes. */
+/* A system call of the virtual machine, by all lanes of `mask` in order of the lanes. */
 bool vm_system_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 void vm_lanes_exit(vm_warp *w, uint32_t mask);
@@ -341,19 +341,19 @@ bool vm_local_grow(vm_warp *w, uint64_t bytes);
 /* False: out of memory, which the launch then reports. */
 bool vm_copy_add(vm_warp *w, vm_copy copy);
 void vm_copies_commit(vm_warp *w, uint32_t lanes);
-/* Ends the lanes' copies that are not of their `but` newest groups; UINT32_MAX: all of them, those
- * in no group too. `entry`: the race entry of the warp now, without its lane. */
+/* Ends the lanes' copies, except those of their `but` newest groups. UINT32_MAX: all copies, also
+ * those in no group. `entry`: the race entry of the warp now, without its lane. */
 void vm_copies_wait(vm_warp *w, uint32_t lanes, uint32_t but, uint32_t entry);
-/* The lane's copies will be over when the mbarrier's phase ends. */
+/* Binds the lane's copies to the mbarrier: they end with its phase. */
 void vm_copies_bind(vm_warp *w, unsigned lane, uint32_t mbarrier, uint32_t entry);
-/* A phase has ended: so have the copies bound to the mbarrier. */
+/* Ends the copies bound to the mbarrier, after its phase. */
 void vm_copies_release(vm_block *b, uint32_t mbarrier);
 vm_mbarrier *vm_mbarrier_find(const vm_block *b, uint32_t offset);
 vm_mbarrier *vm_mbarrier_add(vm_block *b, uint32_t offset); /* NULL: out of memory */
 void vm_mbarrier_remove(vm_block *b, vm_mbarrier *mbarrier);
-void vm_async_reset(vm_block *b); /* before another block takes the place */
+void vm_async_reset(vm_block *b); /* before another block uses the place */
 void vm_async_free(vm_block *b);
-void vm_async_forget(vm_block *b); /* all race stamps begin anew */
+void vm_async_forget(vm_block *b); /* when all race stamps begin anew */
 
 /* ---- races (vm_race.c): when accesses become ordered */
 /* Before and after the states of a session; false: out of memory. */
@@ -371,22 +371,23 @@ static inline uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
     return stamp > r->first_stamp ? r->owners[stamp - r->first_stamp - 1] & VM_RACE_OWNER
                                   : UINT64_MAX;
 }
-/* The entries a byte of a word; makes them from the word's where it has none. Never NULL. */
+/* The byte entries of a word, made from the word's entry if it has none. Never NULL. */
 vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
-/* A word that has entries a byte gets one again if all is ordered before everybody; else false. */
+/* Replaces the byte entries of a word by one, if all its accesses are ordered before every warp;
+ * else false. */
 bool vm_race_join(vm_warp *w, uint8_t space, uint64_t word);
 void vm_race_warp(vm_warp *w);
 
 /* ---- races between ranks (vm_ranks.c) */
-/* Before a strong access of a ranked warp: gives it a stamp that says how far the access reaches.
- * `passes`: it overwrites, and so passes on, what tells other ranks something. */
+/* Call before a strong access of a ranked warp: gives the warp a stamp with the reach of the
+ * access. `passes`: the access overwrites a message to other ranks, and so passes it on. */
 void vm_rank_reach(vm_warp *w, const ptx_insn *ip, bool passes);
-/* Do the accesses of that stamp reach the warp's rank, and those of its present stamp the other's?
- */
+/* True if the accesses of that stamp reach the warp's rank, and those of the warp's present stamp
+ * the other rank. */
 bool vm_rank_meets(const vm_warp *w, uint32_t stamp);
-/* Does what was written with that stamp tell the warp what the writer's warp did before? */
+/* True if a write with that stamp releases the writer's earlier accesses to the warp. */
 bool vm_rank_tells(const vm_warp *w, uint32_t stamp);
-/* Whose a stamp is: "warp 1 of block 0 of rank 2". True: of another rank than the warp. */
+/* Names the owner of a stamp: "warp 1 of block 0 of rank 2". True: the owner is of another rank. */
 bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
 void vm_race_barrier(vm_block *b, unsigned id);
 

@@ -1,19 +1,19 @@
 /* Inside of the virtual machine: global memory, its allocations and its shadow.
  *
- * Shadow: two planes, a 32-bit entry each for every 4-byte word of memory: its last write and its
- * last read. That is 2 bytes a byte; the planes are reserved as address space and cost memory only
- * where a launch touched them, in pages: the plane of writes where something was written or where
- * reads were checked, the plane of reads where races were looked for. Buffers of kind IN have none.
- * Beside it, a page of memory that was written has 5 bytes in lists for the reset.
+ * The shadow has two planes, with one 32-bit entry for each 4-byte word of memory: its last write,
+ * and its last read. That is 2 bytes a byte. The planes are reserved as address space and use
+ * memory only in pages that a launch touched: the plane of writes after writes or checked reads,
+ * the plane of reads under race checks. Buffers of kind IN have no shadow. A written page of memory
+ * also takes 5 bytes in lists for the reset.
  *
  *   entry of writes   stamp:20 how:3                    lane:5 written:4 (a bit a byte)
  *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:1 blocks:1 block:1 some:1
  *
- * A word that lanes accessed in parts has an entry for each byte in a table of fixed size
- * (vm_race.c, 640 KiB, kept from launch to launch); its stamp in the plane of writes is all ones.
- * When the table's place is needed for another word, the word gets one entry again, which says no
- * more than is sure: so races of parts may be missed where more than VM_RACE_WORDS words are
- * accessed in parts between two syncs; there is no false alarm. */
+ * A word that lanes accessed in parts has an entry for each byte, in a table of fixed size
+ * (vm_race.c, 640 KiB, kept from launch to launch). Its stamp in the plane of writes is all ones.
+ * When another word needs the place in the table, the word gets one entry again, with only what is
+ * certain. So races of parts may be missed if more than VM_RACE_WORDS words are accessed in parts
+ * between two synchronisations. There is no false alarm. */
 #ifndef FITNESS_VM_VM_MEMORY_H
 #define FITNESS_VM_VM_MEMORY_H
 
@@ -22,7 +22,7 @@
 
 #define VM_GLOBAL_BASE 0x700000000000ull
 #define VM_REDZONE 256
-#define VM_PAGE_SHIFT 12               /* what a reset costs is counted in these pages */
+#define VM_PAGE_SHIFT 12               /* a reset works on pages of this size */
 #define VM_MODULE_BYTES (256ull << 20) /* for the .global variables of a module */
 #define VM_HEAP_BYTES (8ull << 20)     /* for malloc in kernels, above them; as on the chip */
 
@@ -31,10 +31,10 @@ enum {
     VM_RACE_LANE = 31 << VM_RACE_LANE_SHIFT,
     VM_RACE_SHIFT = 12,
     VM_RACE_STAMPS = (1 << 20) - 5, /* the greatest stamp; above it are marks of shared memory: */
-    VM_RACE_COPY,                   /* a copy that was not waited for writes here */
-    VM_RACE_MBARRIER,               /* an mbarrier stands here */
-    VM_RACE_GAP,                    /* nothing stands here: between two variables */
-    VM_RACE_WORDS = 1 << 14,        /* accessed in parts: places in the table */
+    VM_RACE_COPY,                   /* a pending copy writes here */
+    VM_RACE_MBARRIER,               /* an mbarrier is here */
+    VM_RACE_GAP,                    /* a gap between two variables */
+    VM_RACE_WORDS = 1 << 14,        /* places of the table of words accessed in parts */
 
     /* ---- of writes */
     VM_RACE_WRITTEN = 15, /* which bytes were ever written */
@@ -42,7 +42,7 @@ enum {
     VM_RACE_HOW = 7 << VM_RACE_HOW_SHIFT,
 
     /* ---- of reads */
-    VM_RACE_SOME_READ = 1,    /* which lanes of the warp read which bytes is not known */
+    VM_RACE_SOME_READ = 1,    /* the lanes that read each byte are not known */
     VM_RACE_OF_BLOCK = 2,     /* strong for the reader's block only */
     VM_RACE_BLOCKS = 4,       /* warps of several blocks; the stamp is the oldest */
     VM_RACE_MANY = 1 << 9,    /* several lanes of that warp */
@@ -52,12 +52,12 @@ enum {
     VM_RACE_KEPT = VM_RACE_MANY | VM_RACE_WARPS | VM_RACE_BLOCKS | VM_RACE_SOME_READ,
 };
 
-/* How a word was written: weakly, or strongly for the writer's block or for all, and whom the write
- * tells what its warp did before it (whom it released to). */
+/* How a word was written: weakly, or strongly for the writer's block or for all threads, and to
+ * whom the write released its warp's earlier accesses. */
 typedef enum vm_race_how {
     VM_RACE_WEAK,
     VM_RACE_WEAK_MANY, /* several lanes of that warp */
-    VM_RACE_WEAK_SOME, /* which lanes wrote which bytes is not known */
+    VM_RACE_WEAK_SOME, /* the lanes that wrote each byte are not known */
     VM_RACE_BLOCK,
     VM_RACE_BLOCK_TOLD,
     VM_RACE_ALL,
@@ -69,9 +69,9 @@ typedef enum vm_race_how {
     (~0u << VM_RACE_SHIFT) /* entries of writes from here on: see the table                        \
                             */
 
-/* A word's entries a byte. */
+/* The byte entries of a word. */
 typedef struct vm_race_word {
-    uint64_t key; /* 0: nothing here */
+    uint64_t key; /* 0: free */
     uint32_t writes[4], reads[4];
 } vm_race_word;
 
@@ -82,13 +82,13 @@ typedef struct vm_alloc {
     char *name;
 } vm_alloc;
 
-/* What a memory instruction found last: most of the time it finds it again. */
+/* Cache of a memory instruction: the segment that it accessed last. */
 typedef struct vm_segment {
     uint64_t lo, hi; /* addresses; lo == hi: nothing yet */
     vm_buffer_kind kind;
 } vm_segment;
 
-/* Built to look for wrong accesses of the machine itself. */
+/* 1 in a build with the address sanitizer, which checks the virtual machine itself. */
 #if defined(__SANITIZE_ADDRESS__)
 #define VM_SANITIZED 1
 #elif defined(__has_feature)
@@ -100,13 +100,13 @@ typedef struct vm_segment {
 #define VM_SANITIZED 0
 #endif
 
-/* Host memory that launches take and leave for the next one (vm_spare.c). */
+/* Host memory that a launch passes on to the next one (vm_spare.c). */
 typedef struct vm_spare_chunk vm_spare_chunk;
 typedef struct vm_spare {
     vm_spare_chunk *chunks;
 } vm_spare;
 
-/* Memories that see each other: each has a range of one arena and of one shadow. */
+/* Memories of peers. Each has a range of one arena and of one shadow. */
 typedef struct vm_peers {
     uint64_t stride; /* bytes of a range */
     uint32_t count, alive;
@@ -114,62 +114,61 @@ typedef struct vm_peers {
 } vm_peers;
 
 struct vm_memory {
-    uint8_t *arena;    /* where offset 0 is; of peers: the same for all */
-    uint64_t first;    /* offset of its range; 0 where it has no peers */
-    uint64_t reserved; /* bytes of address space from there, the module's variables included */
+    uint8_t *arena;    /* host address of offset 0; the same for all peers */
+    uint64_t first;    /* offset of its range; 0 without peers */
+    uint64_t reserved; /* bytes of address space from `first`, the module's variables included */
     uint64_t limit;    /* offset of the module's variables */
-    vm_peers *peers;   /* NULL: it stands alone */
+    vm_peers *peers;   /* NULL: no peers */
     uint64_t used;     /* offset of the next buffer */
-    bool holes;        /* below `used`, where buffers were given back */
+    bool holes;        /* freed buffers left holes below `used` */
     vm_alloc *allocs;
     size_t count, capacity;
     uint32_t *writes, *reads; /* shadow: entries of each word */
-    uint8_t *dirty;           /* a byte a page: stands in dirty_pages */
+    uint8_t *dirty;           /* a byte a page; 1: the page is in dirty_pages */
     uint32_t *dirty_pages;
     size_t dirty_count, dirty_capacity;
-    uint64_t module_hash; /* whose variables stand at `limit`; 0: nobody's */
+    uint64_t module_hash; /* module whose variables are at `limit`; 0: none */
     uint64_t module_bytes;
     uint64_t heap_used; /* offset in the heap behind its last block */
-    uint32_t stamp;     /* races: the newest given out by any launch */
+    uint32_t stamp;     /* races: the newest stamp of any launch */
     bool out_of_memory;
-    vm_spare spare;      /* of the last launch, for the next; a running one has it with it */
-    vm_race_word *words; /* VM_RACE_WORDS, none taken, for launches that look for races; or NULL */
+    vm_spare spare;      /* from the last launch for the next; moved into a running launch */
+    vm_race_word *words; /* VM_RACE_WORDS, all free, for launches with race checks; or NULL */
     /* ---- views (vm_view.c) */
     bool shared; /* arena and writes are mappings of `fd`, one behind the other */
     int fd;
     uint64_t *job_read, *job_written; /* of a view: a bit a byte; else NULL */
 };
 
-/* Whose range an offset is in: the memory's own, or a peer's; NULL: nobody's. */
+/* The memory, itself or a peer, whose range has the offset; NULL: none. */
 vm_memory *vm_memory_owner(const vm_memory *m, uint64_t offset);
-/* The memory's number among its peers; 0 where it has none. */
+/* The memory's index among its peers; 0 without peers. */
 uint32_t vm_memory_number(const vm_memory *m);
-/* The newest stamp of races that its launches or its peers' gave out, and what it is from now on.
- */
+/* Gets and sets the newest race stamp of the memory's and its peers' launches. */
 uint32_t vm_memory_stamp(const vm_memory *m);
 void vm_memory_set_stamp(vm_memory *m, uint32_t stamp);
 /* The allocation of the memory or a peer that holds [address, address + bytes), or NULL. */
 const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t bytes);
 /* The allocation of the memory or a peer nearest to an address, or NULL when there is none. */
 const vm_alloc *vm_memory_nearest(const vm_memory *m, uint64_t address);
-/* Puts the module's variables in place, unless they are. *address: where they begin. */
+/* Places the module's variables, unless they are in place. *address: their begin. */
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
                            ev_error *err) EV_CHECKED;
 void vm_memory_mark_dirty(vm_memory *m, uint64_t offset, uint64_t bytes);
 
 /* ---- the heap of kernels (vm_heap.c): blocks with redzones, gone at a reset */
-/* 0 where there is no room. */
+/* The address of a new block; 0: no room. */
 uint64_t vm_heap_alloc(vm_memory *m, uint64_t bytes);
-bool vm_heap_free(vm_memory *m, uint64_t address); /* false: malloc did not give it */
+bool vm_heap_free(vm_memory *m, uint64_t address); /* false: not an address from malloc */
 void vm_heap_reset(vm_memory *m);
 /* ---- spare memory (vm_spare.c) */
-/* `bytes` aligned to 64, whatever stands in them, until they are left; NULL when memory runs out.
+/* Allocates `bytes` aligned to 64, uninitialised, valid until vm_spare_leave; NULL: out of memory.
  */
 void *vm_spare_take(vm_spare *s, size_t bytes);
-/* What a launch had goes to the next one, unless another that ran meanwhile has left its own. */
+/* Passes a launch's memory to the next one, unless another launch has done so meanwhile. */
 void vm_spare_leave(vm_spare *next, vm_spare *s);
 void vm_spare_free(vm_spare *s);
-/* In order of address; NULL when memory runs out. */
+/* Inserts an allocation in the order of addresses; NULL: out of memory. */
 vm_alloc *vm_memory_insert(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
                            const char *name);
 

@@ -12,7 +12,7 @@
  * sm_70 and later promises that progress.
  *
  * Barriers count arrivals of threads (PTX ISA, "bar, barrier"). An aligned barrier takes all live
- * lanes of a warp at once: the sets of the warp first merge in the state VM_SET_MEETING. */
+ * lanes of a warp at once: the sets of the warp first merge in the state VM_SET_RECONVERGING. */
 #include "fitness/vm/vm_frame.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static bool satisfied(const vm_warp *w, const vm_set *s) {
 
 static bool joinable(const vm_set *a, const vm_set *b) {
     bool waits = a->state == VM_SET_BARRIER || b->state == VM_SET_BARRIER;
-    bool meets = (a->state == VM_SET_MEETING) == (b->state == VM_SET_MEETING);
-    return a->pc == b->pc && a->frame == b->frame && !waits && meets;
+    bool alike = (a->state == VM_SET_RECONVERGING) == (b->state == VM_SET_RECONVERGING);
+    return a->pc == b->pc && a->frame == b->frame && !waits && alike;
 }
 
 /* A waiting set that others join looks again: its guard and masks for the new lanes. */
@@ -80,8 +80,9 @@ static int choose(const vm_warp *w, bool forced) {
     return best;
 }
 
-/* The running set must look up at the next place where another one stands. */
-static uint32_t next_meeting(const vm_warp *w, const vm_set *running) {
+/* The least pc of another ready set at the same call depth. The running set stops there, so that
+ * the two can reconverge. */
+static uint32_t next_reconvergence(const vm_warp *w, const vm_set *running) {
     uint32_t stop = UINT32_MAX;
     for (unsigned i = 0; i < w->set_count; i++) {
         const vm_set *s = &w->sets[i];
@@ -138,10 +139,10 @@ static void arrive(vm_warp *w, const ptx_insn *ip, vm_set *set) {
     set->barrier = id;
 }
 
-/* A set stands at a barrier: an aligned one takes all lanes of the warp at once. */
+/* A set reached a barrier. An aligned barrier needs all live lanes of the warp in one set. */
 static void stop_at_barrier(vm_warp *w, vm_set set) {
     const ptx_insn *ip = &w->code[set.pc - 1];
-    set.state = VM_SET_MEETING;
+    set.state = VM_SET_RECONVERGING;
     vm_set *s = push(w, set);
     if (!(ip->flags & PTX_F_ALIGNED) || s->mask == w->live)
         arrive(w, ip, s);
@@ -189,11 +190,11 @@ void vm_barriers_check(vm_block *b) {
     }
 }
 
-/* Lanes that ended lower what the others of their warp must wait for. */
-static void check_meetings(vm_warp *w) {
+/* After lanes have ended: the remaining lanes of their warp may be complete at a barrier. */
+static void check_reconvergence(vm_warp *w) {
     for (unsigned i = 0; i < w->set_count; i++) {
         vm_set *s = &w->sets[i];
-        if (s->state == VM_SET_MEETING && s->mask == w->live)
+        if (s->state == VM_SET_RECONVERGING && s->mask == w->live)
             arrive(w, &w->code[s->pc - 1], s);
     }
     vm_reconverge(w);
@@ -251,7 +252,7 @@ bool vm_warp_turn(vm_warp *w, int64_t budget) {
         w->pc = set.pc;
         w->frame = set.frame;
         w->regs = set.frame->regs;
-        w->stop_pc = forced ? UINT32_MAX : next_meeting(w, &set);
+        w->stop_pc = forced ? UINT32_MAX : next_reconvergence(w, &set);
         w->budget = slice;
         w->spared = 0;
         w->ticks++;
@@ -266,7 +267,7 @@ bool vm_warp_turn(vm_warp *w, int64_t budget) {
         w->block->instructions += (uint64_t)(used > 0 ? used : 1);
         after_run(w, set);
         if (w->live != live)
-            check_meetings(w);
+            check_reconvergence(w);
         if (s->trapped)
             return false;
     }

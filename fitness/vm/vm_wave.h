@@ -1,4 +1,5 @@
-/* Between the files of a launch: blocks alive together, their turns, and when nothing goes on. */
+/* Waves and sessions: blocks alive together, their turns, livelock detection. Private to the files
+ * of a launch. */
 #ifndef FITNESS_VM_VM_WAVE_H
 #define FITNESS_VM_VM_WAVE_H
 
@@ -9,13 +10,13 @@
 struct vm_wave {
     vm_block *places;
     uint32_t count;
-    uint64_t next, end; /* numbers in the order of blocks: those to start */
+    uint64_t next, end; /* blocks to start, as numbers in the order of blocks */
     uint64_t total;
     uint64_t step, start; /* order of blocks: (i * step + start) mod total */
     uint64_t seed;        /* 0: warps in their natural order */
-    vm_chunks *chunks;    /* of a job: where more blocks come from; NULL: there are no more */
+    vm_chunks *chunks;    /* of a job: the source of more blocks; NULL: none */
     uint32_t *order;      /* of a block's warps */
-    /* ---- is anything going on? as of the last rotation's end */
+    /* ---- for livelock detection: values at the end of the last rotation */
     uint64_t instructions_then, happenings_then;
 };
 
@@ -30,11 +31,11 @@ struct vm_session {
 };
 
 /* ---- a launch's state (vm_launch.c) */
-/* Its first fields, from the launch. */
+/* Fills the first fields from the launch. EV_BAD: as vm_run. */
 ev_status vm_state_fill(vm_state *s, vm_memory *memory, const vm_launch *launch, vm_result *result,
                         ev_error *err) EV_CHECKED;
 bool vm_state_make(vm_state *s); /* after its first fields are set; false: out of memory */
-/* Sums up the counters; before vm_state_free. */
+/* Sums up the counters. Call before vm_state_free. */
 void vm_state_count(vm_state *s);
 void vm_state_free(vm_state *s);
 
@@ -53,19 +54,20 @@ uint32_t vm_wave_block(const vm_state *s, uint64_t i);
 bool vm_session_run(vm_session *x);
 
 /* ---- ranks (vm_ranks.c) */
-/* " of rank 1": whose memory an offset is in. Nothing where there is one rank and it is its own. */
+/* Appends " of rank 1", the owner of an offset; nothing if there is one rank. */
 void vm_rank_append_owner(const vm_state *s, uint64_t offset, char *text, size_t bytes);
 /* "; ranks 1, 2 have ended", or nothing. */
 void vm_rank_name_ended(const vm_session *x, char *text, size_t bytes);
 
 /* ---- livelock detection (vm_livelock.c) */
-/* Called after each rotation. True: nothing will ever change any more, and a trap says why. */
+/* Call after each rotation. True: no memory can ever change again; the trap is raised. */
 bool vm_livelock_rotation(vm_session *x);
-/* The fuel is gone and memory has not changed for long. True: trapped, with a better reason. */
+/* Call when the fuel is used up. True: memory has not changed for long, and the trap is a livelock
+ * with its reason. */
 bool vm_livelock_out_of_fuel(vm_session *x);
-/* What a warp reads while it spins, found by running it for a while; false: nothing. */
+/* Finds the read of a spinning warp by running the warp for a while; false: none. */
 bool vm_livelock_trace(vm_warp *w, vm_poll *out);
-/* "'flags'+28" */
+/* Names the polled place: "'flags'+28". */
 void vm_livelock_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes);
 
 #endif

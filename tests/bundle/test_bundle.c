@@ -54,13 +54,17 @@ static const bundle_case cases[] = {
 static const bundle_number macros[] = {{"TILE", false, 16}};
 static const char *const edits[] = {"deletes a barrier (line 12)", "swaps two loads"};
 
+static const launch_rule rule = {"kernel", {"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0"};
+static const launch_plan plan = {.launches = &rule, .launch_count = 1};
+
 static bundle_variant variant_of(const char *ptx, const char *gpu, const char *name, int sm) {
     return (bundle_variant){
         .ptx = ptx,
         .ptx_bytes = strlen(ptx),
-        .entry = "kernel",
         .start = "textbook",
-        .launch = {{"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0", macros, 1},
+        .plan = &plan,
+        .macros = macros,
+        .macro_count = 1,
         .gpu_id = gpu,
         .gpu_name = name,
         .sm = sm,
@@ -168,8 +172,10 @@ static void reads_what_was_written(void **state) {
     const bundle_variant *v = &k->variants[1]; /* after a100 */
     assert_string_equal(v->gpu_id, "h200");
     assert_string_equal(v->ptx, PTX_H200);
-    assert_string_equal(v->launch.grid[0], "N / TILE");
-    assert_int_equal(v->launch.macros[0].value, 16);
+    assert_true(launch_plan_is_plain(v->plan));
+    assert_string_equal(launch_plan_entry(v->plan), "kernel");
+    assert_string_equal(v->plan->launches[0].grid[0], "N / TILE");
+    assert_int_equal(v->macros[0].value, 16);
     assert_int_equal(v->registers, 32);
     assert_true(v->modelled);
     assert_int_equal(v->case_count, 2);
@@ -186,11 +192,12 @@ static void ranges_cover_the_cases(void **state) {
     (void)state;
     bundle *b = open_ok(in_folder("b"));
     const bundle_variant *v = &bundle_find(b, "add")->variants[0];
-    assert_int_equal(v->range_count, 2);
-    assert_string_equal(v->ranges[0].name, "N");
-    assert_true(v->ranges[0].low == 64 && v->ranges[0].high == 256);
-    assert_int_equal(v->ranges[0].multiple, 64);
-    assert_true(v->ranges[1].is_real && v->ranges[1].low == 0.1 && v->ranges[1].high == 0.5);
+    const launch_range *ranges = v->plan->ranges;
+    assert_int_equal(v->plan->range_count, 2);
+    assert_string_equal(ranges[0].name, "N");
+    assert_true(ranges[0].low == 64 && ranges[0].high == 256);
+    assert_int_equal(ranges[0].multiple, 64);
+    assert_true(ranges[1].is_real && ranges[1].low == 0.1 && ranges[1].high == 0.5);
     bundle_close(b);
 }
 
@@ -295,6 +302,32 @@ static void bad_manifests_are_named(void **state) {
     write_ok(in_folder("f"), false);
     edit_manifest(in_folder("f"), "\"tasks/add/add.cu\"", "\"tasks/../../x\"");
     open_fails(in_folder("f"), "leads out of the bundle");
+}
+
+/* A launch that a scheduler could not evaluate is refused at opening, by name and place. */
+static void bad_launches_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *words;
+    } rows[] = {
+        {"\"N / TILE\"", "\"N / TILES\"",
+         "launch 0 (kernel), grid[0]: expression \"N / TILES\", column 5: unknown name \"TILES\"; "
+         "known here: N, density, n, TILE"},
+        {"\"N / TILE\"", "\"x\"", "unknown name \"x\""}, /* a buffer */
+        {"\"N / TILE\"", "\"1/0\"", "launch 0 (kernel), grid[0]: expression \"1/0\", column 2"},
+        {"\"N / TILE\"", "\"9223372036854775807*4\"", "does not fit in 64 bits"},
+        {"\"N / TILE\"", "\"N / (\"", "expected a number"},
+        {"\"shared\": \"0\"", "\"shared\": \"-4\"", "launch 0 (kernel), shared"},
+        {"\"entry\": \"kernel\"", "\"entry\": \"\"", "launch 0, entry: \"\" is no name"},
+        {"\"multiple\": 64", "\"multiple\": -64", "range of N"},
+        {"\"high\": 256", "\"high\": 6", "range of N: from 64 to 6 there is nothing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_ok(in_folder("l"), false);
+        edit_manifest(in_folder("l"), rows[i].from, rows[i].to);
+        open_fails(in_folder("l"), rows[i].words);
+        open_fails(in_folder("l"), "manifest.json:");
+    }
 }
 
 /* ---- qualifications ---- */
@@ -604,6 +637,7 @@ int main(void) {
         cmocka_unit_test(resolve_names_what_is_wrong),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(bad_manifests_are_named),
+        cmocka_unit_test(bad_launches_are_named),
         cmocka_unit_test(unchanged_content_gives_the_same_bytes),
         cmocka_unit_test(qualifications_are_read_back),
         cmocka_unit_test(disabled_variants_are_passed_over),

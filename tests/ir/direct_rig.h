@@ -42,7 +42,7 @@ static inline void rig_fill(const task_inputs *in, rig_run *run, const vm_entry 
 static inline rig_run rig_launch(const task_inputs *in, const task_start *start,
                                  const vm_module *module, uint64_t fuel) {
     ev_error err = {EV_OK, ""};
-    const vm_entry *entry = vm_module_find(module, start->entry);
+    const vm_entry *entry = vm_module_find(module, launch_plan_entry(start->plan));
     assert_non_null(entry);
     assert_int_equal(entry->param_count, in->t->argument_count);
     rig_run run = {.addresses = calloc(in->t->argument_count, sizeof(uint64_t))};
@@ -50,8 +50,8 @@ static inline rig_run rig_launch(const task_inputs *in, const task_start *start,
     assert_true(run.addresses && params);
     OK_OR_FAIL(vm_memory_new(UINT64_C(1) << 30, &run.memory, &err));
     rig_fill(in, &run, entry, params);
-    task_launch geometry;
-    OK_OR_FAIL(task_launch_of(in->t, start, NULL, 0, in->c, &geometry, &err));
+    launch_geometry geometry;
+    OK_OR_FAIL(task_launch_of(in->t, start, start->plan, NULL, 0, in->c, &geometry, &err));
     vm_launch launch = {.module = module,
                         .entry = entry,
                         .dynamic_shared = geometry.shared_bytes,

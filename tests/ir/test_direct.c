@@ -36,8 +36,10 @@ typedef struct modules {
 
 static modules build_start(const task_start *start) {
     ev_error err = {EV_OK, ""};
-    ir_source source = {
-        .path = start->source, .entry = start->entry, .include = "kernels/include", .sm = 90};
+    ir_source source = {.path = start->source,
+                        .entry = launch_plan_entry(start->plan),
+                        .include = "kernels/include",
+                        .sm = 90};
     ir_base *base;
     ir_build *build;
     OK_OR_FAIL(ir_base_load(&source, &base, &err));

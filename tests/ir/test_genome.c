@@ -112,9 +112,9 @@ static void bad_json_is_refused(void **state) {
         {"{\"start\":\"x\",\"edits\":[{\"kind\":\"delete\",\"repairs\":[[\"i1\",0]]}]}",
          "repairs[0]"},
         {"{\"start\":\"x\",\"edits\":[" EDIT_B "," EDIT_B "]}",
-         "edits[1]: \"operand\" stands there twice"},
+         "edits[1]: \"operand\" is given twice"},
         {"{\"start\":\"x\",\"edits\":[" EDIT_D "," EDIT_E "]}",
-         "edits[1]: \"max-registers\" stands there twice"},
+         "edits[1]: \"max-registers\" is given twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ir_genome *genome = NULL;

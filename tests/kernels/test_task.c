@@ -115,8 +115,8 @@ static void test_structure(void **state) {
     assert_int_equal(t->arguments[1].kind, TASK_OUT);
     assert_string_equal(t->arguments[1].zero_where, "x");
     assert_int_equal(t->start_count, 2);
-    assert_string_equal(t->starts[0].entry, "k");
-    assert_string_equal(t->starts[1].entry, "good");
+    assert_string_equal(launch_plan_entry(t->starts[0].plan), "k");
+    assert_string_equal(launch_plan_entry(t->starts[1].plan), "good");
     assert_int_equal(t->starts[0].macros[0].value_count, 2);
     assert_ptr_equal(task_find_start(t, "other"), &t->starts[1]);
     assert_null(task_find_start(t, "third"));
@@ -171,26 +171,32 @@ static void test_data(void **state) {
     task_free(t);
 }
 
+static ev_status launch(const task *t, size_t index, const expr_name *macros, size_t macro_count,
+                        const task_case *c, launch_geometry *out, ev_error *err) {
+    const task_start *start = &t->starts[index];
+    return task_launch_of(t, start, start->plan, macros, macro_count, c, out, err);
+}
+
 static void test_launch(void **state) {
     task *t = load_good(*state);
     ev_error err = {EV_OK, ""};
-    task_launch l;
+    launch_geometry l;
     const task_case *check = task_find_case(t, "check");
-    assert_int_equal(task_launch_of(t, &t->starts[0], NULL, 0, check, &l, &err), EV_OK);
+    assert_int_equal(launch(t, 0, NULL, 0, check, &l, &err), EV_OK);
     assert_int_equal(l.grid[0], 4);
     assert_int_equal(l.grid[1], 1);
     assert_int_equal(l.block[0], 32);
     assert_int_equal(l.block[1], 2);
     assert_int_equal(l.shared_bytes, 0);
     expr_name macro = {"T", {false, 16, 16.0}};
-    assert_int_equal(task_launch_of(t, &t->starts[0], &macro, 1, check, &l, &err), EV_OK);
+    assert_int_equal(launch(t, 0, &macro, 1, check, &l, &err), EV_OK);
     assert_int_equal(l.grid[0], 7);
     assert_int_equal(l.block[0], 16);
-    assert_int_equal(task_launch_of(t, &t->starts[1], NULL, 0, check, &l, &err), EV_OK);
+    assert_int_equal(launch(t, 1, NULL, 0, check, &l, &err), EV_OK);
     assert_int_equal(l.grid[1], 100);
     assert_int_equal(l.shared_bytes, 400);
     macro.value = (expr_value){false, 1024, 1024.0};
-    assert_int_equal(task_launch_of(t, &t->starts[0], &macro, 1, check, &l, &err), EV_BAD);
+    assert_int_equal(launch(t, 0, &macro, 1, check, &l, &err), EV_BAD);
     expect_words(err.text, "start plain, case check");
     expect_words(err.text, "2048 threads");
     task_free(t);
@@ -279,9 +285,10 @@ static const mistake MISTAKES[] = {
     {"{\"n\": 3, ", "{\"n\": 3000000000, ", ":6:", "it must be in [-2147483648, 2147483647]"},
     {"\"sigma\": \"s\"", "\"sigma\": \"0 - s\"", ":4:", "sigma is -1; it must be in"},
     {"\"grid\": \"ceil_div(n, T)\"", "\"grid\": \"ceil_div(n, U)\"",
-     ":10:", "start plain, case smoke, grid[0]"},
+     ":10:", "start plain, case smoke: launch 0 (k), grid[0]"},
     {"\"grid\": [1, \"n\"]", "\"grid\": [1, \"n * 100\"]", ":12:",
-     "start other, case time, grid[1]: expression \"n * 100\" is 102400; it must be in [1, 65535]"},
+     "start other, case time: launch 0 (good), grid[1]: expression \"n * 100\" is 102400; it must "
+     "be in [1, 65535] (n = 1024)"},
     {"\"shared\": \"4 * n\"", "\"shared\": \"400 * n\"", ":12:", "it must be in [0, 232448]"},
     {"\"block\": 64", "\"block\": 2048", ":12:", "is 2048; it must be in [1, 1024]"},
     {"\"block\": 64", "\"block\": [64, 32]", ":12:", "64 x 32 x 1 is 2048 threads"},
@@ -289,6 +296,7 @@ static const mistake MISTAKES[] = {
     {"\"depth\": \"n\"", "\"depth\": \"n - 3\"", ":15:", "must be at least 1"},
     {"\"relative_l2\": 1e-6", "\"relative_l2\": -1", ":15:", "a bound is negative"},
     {"\"name\": \"T\"", "\"name\": \"n\"", ":11:", "has the name of an argument"},
+    {"\"entry\": \"k\"", "\"entry\": \"k-1\"", ":10:", "launch 0, entry: \"k-1\" is no name"},
     /* what a task must have */
     {"\"use\": \"smoke\"", "\"use\": \"check\"", ":16:", "use \"smoke\"; a search needs one"},
     {"\"use\": \"check\"", "\"use\": \"time\"", ":16:", "use \"check\"; a search needs one"},

@@ -53,9 +53,9 @@ static laid_out lay_out(const task_inputs *in, const vm_entry *entry) {
 static void launch(const task_inputs *in, const task_start *start, const vm_module *module,
                    const vm_entry *entry, const laid_out *l) {
     ev_error err = {EV_OK, ""};
-    task_launch geometry;
+    launch_geometry geometry;
     vm_result result;
-    OK_OR_FAIL(task_launch_of(in->t, start, NULL, 0, in->c, &geometry, &err));
+    OK_OR_FAIL(task_launch_of(in->t, start, start->plan, NULL, 0, in->c, &geometry, &err));
     vm_launch run = {.module = module,
                      .entry = entry,
                      .dynamic_shared = geometry.shared_bytes,
@@ -93,7 +93,7 @@ static void compare(const task_inputs *in, const task_start *start, const laid_o
 
 static void check_case(const task *t, const task_start *start, const vm_module *module,
                        const task_case *c) {
-    const vm_entry *entry = vm_module_find(module, start->entry);
+    const vm_entry *entry = vm_module_find(module, launch_plan_entry(start->plan));
     assert_non_null(entry);
     task_inputs in = task_inputs_make(t, c);
     laid_out l = lay_out(&in, entry);

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Mutate, verify, optimise and emit random variants of every shipped task's first start: CPU
- * milliseconds a variant, and our share beside LLVM's. */
+/* Edits, verifies, optimises and emits random variants of every shipped task's first start. Prints
+ * CPU milliseconds a variant, and Evoke's share beside LLVM's. */
 ev_status bench_compile(cmd_context *c, ev_error *err) EV_CHECKED;
 /* Thread instructions a second of the virtual machine, kernel by kernel. */
 ev_status bench_vm(cmd_context *c, ev_error *err) EV_CHECKED;
@@ -17,17 +17,17 @@ ev_status bench_search(cmd_context *c, ev_error *err) EV_CHECKED;
 /* All strategies on the same budget, over tasks, starts and seeds. */
 ev_status bench_strategies(cmd_context *c, ev_error *err) EV_CHECKED;
 
-/* CPU seconds of a launch of a kernel of bench vm: the machine alone, without shadow checks, and
- * with the timing model listening; the same with all checks on; medians. Two of each kernel: as
- * its blocks repeat each other, and with all of them followed. `only`: that kernel alone; NULL:
- * all, at most BENCH_OVERHEAD_MOST / 2. */
+/* The cost of the timing model: median CPU seconds of a launch of a kernel of bench vm, on the
+ * virtual machine alone and with the model, without and with shadow checks. Each kernel has two
+ * rows: with repeated blocks recalled, and with all blocks followed. `only`: that kernel alone;
+ * NULL: all, at most BENCH_OVERHEAD_MOST / 2. */
 #define BENCH_OVERHEAD_MOST 32
 typedef struct bench_overhead {
     const char *kernel;
     bool follows_all;
     double vm_seconds, model_seconds;              /* medians */
     double checked_seconds, checked_model_seconds; /* the same with all checks */
-    double more, checked_more; /* with the model by without it in the same round: medians */
+    double more, checked_more; /* median over the rounds of time with / time without the model */
     size_t rounds;
 } bench_overhead;
 ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENCH_OVERHEAD_MOST],
@@ -36,13 +36,13 @@ ev_status bench_vm_overhead(device *d, const char *only, bench_overhead out[BENC
 /* The timing model against measurements of real GPUs: error and rank correlation. */
 ev_status bench_model(cmd_context *c, ev_error *err) EV_CHECKED;
 
-/* Random variants timed on a device and by the model: do both rank them alike? */
+/* Random variants timed on a device and by the model: the rank correlation of both. */
 ev_status bench_rank(cmd_context *c, ev_error *err) EV_CHECKED;
 
-/* The tasks a bench works on: that of --only, else all that ship; task_list_free. */
+/* The tasks of a bench: that of --only, or all shipped ones. Free with task_list_free. */
 ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 
-/* Mean, and the value that a share of `count` values does not exceed; sorts them. */
+/* Mean; the quantile at `share` (sorts the values); standard deviation. */
 double bench_mean(const double *values, size_t count);
 double bench_quantile(double *values, size_t count, double share);
 double bench_deviation(const double *values, size_t count);

@@ -101,7 +101,7 @@ static ev_status build_all(ir_build *build, const task_start *start, candidate *
                            ev_error *err) {
     for (int s = 0; s < IR_STAGE_COUNT; s++)
         EV_TRY(ir_build_run(build, (ir_stage)s, err));
-    *out = (candidate){.entry = start->entry, .start = start};
+    *out = (candidate){.plan = start->plan, .start = start};
     out->ptx = ir_build_ptx(build, &out->ptx_bytes);
     return EV_OK;
 }

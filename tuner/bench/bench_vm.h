@@ -1,5 +1,4 @@
-/* Between the files of `evoke bench vm`: its kernels, a kernel made ready on a device, timed runs.
- */
+/* Kernels, rigs and timed runs, shared by the files of `evoke bench vm`. */
 #ifndef TUNER_BENCH_BENCH_VM_H
 #define TUNER_BENCH_BENCH_VM_H
 
@@ -18,9 +17,9 @@ typedef struct bench_kernel {
 
 const bench_kernel *bench_vm_kernels(size_t *count);
 const bench_kernel *bench_vm_kernel(const char *name); /* NULL: there is none */
-/* Its source as PTX for sm_`sm`; clears nothing in *ptx. */
+/* Appends the kernel's PTX for sm_`sm` to *ptx. */
 ev_status bench_vm_build(const bench_kernel *k, int sm, ev_str *ptx, ev_error *err) EV_CHECKED;
-/* Words that are small positive floats, and spread well as integers. */
+/* Fills words that are small positive floats, and well spread as integers. */
 void bench_vm_words(uint32_t *words, size_t count, uint64_t seed);
 
 /* A kernel on the device with its buffers; `device` is set by the caller. */
@@ -36,12 +35,12 @@ ev_status bench_rig_fill(bench_rig *r, const bench_kernel *k, const ev_str *ptx,
                          ev_error *err) EV_CHECKED;
 void bench_rig_clear(bench_rig *r); /* frees all buffers of the device */
 
-/* What a run does beside executing. */
+/* Mode of a run. */
 typedef struct bench_kind {
     const char *name;
     vm_checks checks;
     bool modelled, follows_all;
-    uint32_t jobs; /* over 0: seconds are of the wall's clock, else of the CPU's */
+    uint32_t jobs; /* above 0: seconds are elapsed time; 0: CPU time */
 } bench_kind;
 
 typedef struct bench_measure {
@@ -50,21 +49,21 @@ typedef struct bench_measure {
     uint64_t instructions; /* of threads, in one run */
 } bench_measure;
 
-/* Runs once more; EV_BAD where it traps. */
+/* Runs once more and adds the time to `m`. EV_BAD: the kernel traps. */
 ev_status bench_rig_run(bench_rig *r, const bench_kernel *k, const bench_kind *kind,
                         bench_measure *m, ev_error *err) EV_CHECKED;
-/* Is `total` seconds in that many runs too little to go by? */
+/* True if `total` seconds in that many runs are too few for a median. */
 bool bench_wants_more(size_t runs, double total);
-/* A run to touch the pages, which does not count, and then as many as it wants. */
+/* Runs once to touch the pages, uncounted, and then until bench_wants_more is false. */
 ev_status bench_rig_measure(bench_rig *r, const bench_kernel *k, const bench_kind *kind,
                             bench_measure *m, ev_error *err) EV_CHECKED;
 
-/* ---- what there is beside the rates of kernels (bench_vm_parts.c) */
+/* ---- the other parts of bench vm (bench_vm_parts.c) */
 /* Names of the parts: "load, jobs, ..." */
 void bench_vm_name_parts(ev_str *out);
 bool bench_vm_is_part(const char *name);
-/* Measures the part of that name, or all for NULL: into `json` under its name, and as a table to
- * `text`. */
+/* Measures the part of that name (NULL: all). Results go into `json` under the part's name, and as
+ * a table to `text`. */
 ev_status bench_vm_parts(device *d, const cli_args *args, const char *only, json_t *json,
                          ev_str *text, ev_error *err) EV_CHECKED;
 

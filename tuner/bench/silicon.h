@@ -1,9 +1,9 @@
-/* Silicon: measurements of real GPUs that the timing model is held against, read from CSV files.
+/* Silicon: measurements of real GPUs, read from CSV files and compared with the timing model.
  *
- * Two kinds, known by their first line:
+ * Two kinds of files, told apart by their first line:
  *   stream    gpu,kernel,threads_per_block,blocks_per_sm,gb_per_s
  *   strides   gpu,type,pattern,parameter,cycles_per_warp_load
- * See fitness/model/silicon/README.md for what they mean. */
+ * fitness/model/silicon/README.md explains the columns. */
 #ifndef TUNER_BENCH_SILICON_H
 #define TUNER_BENCH_SILICON_H
 
@@ -19,11 +19,11 @@ const char *silicon_set_name(silicon_set set);
 typedef struct silicon_point {
     char gpu[32];
     char kernel[16];          /* init … stencil5; float or double */
-    uint32_t threads, blocks; /* stream: a block, on an SM */
+    uint32_t threads, blocks; /* stream: threads a block, blocks an SM */
     uint32_t stride;          /* strides: elements between lanes */
     uint32_t line;            /* of the file */
     double measured;          /* GB/s; or cycles of an SM a warp-wide load */
-    double modelled;          /* 0 until somebody sets it */
+    double modelled;          /* 0 until model_rig_run sets it */
 } silicon_point;
 
 typedef struct silicon_data {
@@ -37,13 +37,13 @@ typedef struct silicon_data {
 ev_status silicon_read(const char *path, silicon_data *out, ev_error *err) EV_CHECKED;
 void silicon_free(silicon_data *data);
 
-/* Of `count` points in a row: mean of |modelled / measured - 1| in percent, and Spearman's rank
- * correlation with mean ranks for ties (0 where one side is constant). */
+/* Mean of |modelled / measured - 1| over `count` points, in percent; Spearman's rank correlation,
+ * with mean ranks for ties (0 if one side is constant). */
 double silicon_mape(const silicon_point *points, size_t count);
 double silicon_spearman(const silicon_point *points, size_t count);
-/* Kendall's tau-b: (pairs in the same order - pairs in the other) over the geometric mean of the
- * pairs that each side tells apart; 0 where one side is constant. Measured values that differ by no
- * more than the share `apart` count as the same. */
+/* Kendall's tau-b: (concordant pairs - discordant pairs) / the geometric mean of the untied pairs
+ * of each side; 0 if one side is constant. Measured values that differ by at most the share `apart`
+ * are ties. */
 double silicon_kendall(const silicon_point *points, size_t count, double apart);
 
 #endif

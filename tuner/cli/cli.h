@@ -36,9 +36,9 @@ typedef enum cli_kind {
 
 typedef struct cli_args {
     cli_command command;
-    bool help;                            /* --help was asked for: nothing else was checked */
+    bool help;                            /* --help was given; nothing else was checked */
     bool version;                         /* --version: no command */
-    const char *values[CLI_OPTION_COUNT]; /* as given last, else the default; "" for none */
+    const char *values[CLI_OPTION_COUNT]; /* the last one given, or the default; "" for none */
     bool given[CLI_OPTION_COUNT];
     const char **operands;
     size_t operand_count;
@@ -46,8 +46,8 @@ typedef struct cli_args {
     size_t list_count;
 } cli_args;
 
-/* Reads argv. EV_BAD: unknown command or option (with the nearest name), a value that is none, too
- * few or too many operands. Options and operands may be mixed; "--" ends the options. */
+/* Reads argv. Options and operands may be mixed; "--" ends the options. EV_BAD: an unknown command
+ * or option (with the nearest name), an invalid value, too few or too many operands. */
 ev_status cli_parse(int argc, char *const argv[], cli_args *out, ev_error *err) EV_CHECKED;
 void cli_args_free(cli_args *args);
 
@@ -59,9 +59,9 @@ double cli_real(const cli_args *args, cli_option option, double otherwise);
 void cli_sizes(const cli_args *args, cli_option option, uint32_t out[3]);
 
 const char *cli_command_name(cli_command command);
-/* EV_BAD: there is none of that name (with the nearest). */
+/* EV_BAD: an unknown name (with the nearest). */
 ev_status cli_find_command(const char *name, cli_command *out, ev_error *err) EV_CHECKED;
-/* Evaluations a task for a word of --effort. */
+/* Evaluations of a task by the word of --effort. */
 uint64_t cli_effort(const char *word);
 
 /* `evoke --help`, `evoke COMMAND --help` and docs/cli.md, at most 100 columns. */

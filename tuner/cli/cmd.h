@@ -1,7 +1,7 @@
-/* Cmd: what the commands of the binary share. Each has a file cmd_NAME.c.
+/* Cmd: the commands of the binary. Each has a file cmd_NAME.c.
  *
- * A command appends its results to `out`, which main writes to stdout whatever the status; all else
- * it prints on stderr itself. */
+ * A command appends its results to `out`, which main writes to stdout whatever the status. A
+ * command prints everything else on stderr itself. */
 #ifndef TUNER_CLI_CMD_H
 #define TUNER_CLI_CMD_H
 
@@ -22,11 +22,13 @@ typedef ev_status cmd_fn(cmd_context *c, ev_error *err);
 cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_profile, cmd_bench,
     cmd_worker, cmd_qualify, cmd_help, cmd_explain, cmd_edits, cmd_calibrate, cmd_isa;
 
-/* Prints `value` as one line and gives its reference back; NULL is memory that ran out. */
+/* Prints `value` as one line and releases its reference. EV_INFRA: `value` is NULL (out of memory).
+ */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
 
-/* For commands that a stop ends early (base/stop.h). The first adds "stopped": true to an object
- * where one was asked for; the second comes after the printing: EV_INFRA in words, or EV_OK. */
+/* For commands that a stop ends early (base/stop.h). cmd_note_stop adds "stopped": true to an
+ * object if a stop was asked for. cmd_end_stopped, called after printing, then returns EV_INFRA
+ * with a message. */
 json_t *cmd_note_stop(json_t *object);
 ev_status cmd_end_stopped(ev_error *err) EV_CHECKED;
 

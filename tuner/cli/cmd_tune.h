@@ -5,9 +5,9 @@
 #include "tuner/cli/cmd.h"
 #include "tuner/worker/look.h"
 
-/* A search for each model of GPUs, side by side: each is an `evoke tune` of its own with the
- * options that this one was given, on the GPUs of its model. Files that options name get the first
- * GPU's number before their ending, "run-cuda0.sqlite". The exit code is the worst of all. */
+/* Runs a search for each GPU model, side by side. Each search is a child `evoke tune` with the same
+ * options on the GPUs of its model. Files named by options get the number of the first GPU before
+ * their suffix: "run-cuda0.sqlite". The exit code is the worst of all. */
 ev_status cmd_tune_models(cmd_context *c, const look_devices *gpus, ev_error *err) EV_CHECKED;
 
 #endif

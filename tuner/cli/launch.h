@@ -1,7 +1,7 @@
-/* Launch: a PTX file launched as the command line says, for `evoke run` and `evoke profile`.
+/* Launch: the launch of a PTX file by the options of `evoke run` and `evoke profile`.
  *
- * A ptx_launch owns the device, the kernel, the buffers' list and the parameter block;
- * ptx_launch_close frees all. */
+ * A ptx_launch owns the device, the kernel, the list of buffers and the parameter block;
+ * ptx_launch_close frees them. */
 #ifndef TUNER_CLI_LAUNCH_H
 #define TUNER_CLI_LAUNCH_H
 
@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* What an argument has to do with the buffers of other ranks. */
+/* How an argument refers to the buffers of other ranks. */
 typedef enum ptx_link {
     PTX_LINK_NONE,
     PTX_LINK_PEERS, /* a buffer of its own with the addresses of an argument, by rank */
@@ -39,17 +39,18 @@ typedef struct ptx_launch {
     ptx_argument *arguments;
     size_t argument_count;
     unsigned char *params;
-    device_launch launch;
+    launch_geometry geometry;
+    device_launch launch; /* of that geometry */
     uint32_t rank, ranks;
 } ptx_launch;
 
-/* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg of the
- * command line and prepares everything up to the launch. EV_BAD: the file, the entry, an argument
- * that does not fit the kernel's parameter (with the parameter's name and size). */
+/* Reads --device, --entry, --grid, --block, --shared, --checks, --schedule, --jobs and --arg, and
+ * prepares everything up to the launch. EV_BAD: the file, the entry, or an argument that does not
+ * fit the kernel's parameter (with the parameter's name and size). */
 ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *out,
                           ev_error *err) EV_CHECKED;
-/* The same for `ranks` launches that run side by side, to out[0..ranks): devices, buffers and
- * parameters of each. */
+/* The same for `ranks` launches side by side, to out[0..ranks). Each has its own device, buffers
+ * and parameters. */
 ev_status ptx_launch_open_ranks(const char *path, const cli_args *args, uint32_t ranks,
                                 ptx_launch *out, ev_error *err) EV_CHECKED;
 void ptx_launch_close(ptx_launch *l);
@@ -60,7 +61,7 @@ ev_status ptx_launch_outputs(const ptx_launch *l, json_t *array, ev_error *err) 
 /* {"kind":…,"rank":…,"line":…,"block":[…],"thread":[…],"address":…,"message":…}; address null:
  * none. */
 json_t *trap_to_json(const vm_trap *trap);
-/* What happened, where, and the PTX line with a mark below it. */
+/* Appends the trap's message and place, and the PTX line with a mark below it. */
 void trap_print(const vm_trap *trap, const char *path, const vm_module *module, ev_str *out);
 
 json_t *counters_to_json(const vm_counters *from);

@@ -42,22 +42,20 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     fitness_profile_data data = {0};
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
-    ev_status status =
-        device_load(p->device, subject->ptx, subject->ptx_bytes, subject->entry, &kernel, err);
+    ev_status status = device_load(p->device, subject->ptx, subject->ptx_bytes,
+                                   launch_plan_entry(subject->plan), &kernel, err);
     if (status == EV_OK) {
         profile shown = {.kernel = p->t->name,
                          .at = p->at->name,
                          .device = device_properties_of(p->device),
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
-                         .dynamic_shared = data.launch.shared_bytes,
+                         .launch = data.launch,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .executions = data.executions,
                          .sites = data.sites,
                          .source = source};
-        memcpy(shown.grid, data.launch.grid, sizeof shown.grid);
-        memcpy(shown.block, data.launch.block, sizeof shown.block);
         status = profile_print(c, &shown, err);
     }
     device_unload(kernel);
@@ -72,7 +70,7 @@ static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
     candidate subject = {.ptx = ev_str_text(&p->ptx),
                          .ptx_bytes = p->ptx.length,
-                         .entry = p->start->entry,
+                         .plan = p->start->plan,
                          .start = p->start};
     score *ignored = calloc(1, sizeof *ignored);
     if (ignored == NULL)
@@ -103,13 +101,11 @@ static ev_status profile_launch(cmd_context *c, ptx_launch *l, ev_error *err) {
                      .device = device_properties_of(l->device),
                      .module = device_kernel_module(l->kernel),
                      .path = l->path,
-                     .dynamic_shared = l->launch.dynamic_shared,
+                     .launch = l->geometry,
                      .outcome = &outcome,
                      .timing = &timing,
                      .executions = l->launch.executions,
                      .sites = l->launch.sites};
-    memcpy(shown.grid, l->launch.grid, sizeof shown.grid);
-    memcpy(shown.block, l->launch.block, sizeof shown.block);
     return profile_print(c, &shown, err);
 }
 

@@ -1,19 +1,19 @@
-/* Profile: one timed launch of a task's start or of a PTX file, and everything the machine and the
- * timing model say of it. */
+/* Profile: one timed launch of a task's start or of a PTX file, with the counters of the virtual
+ * machine and the account of the timing model. */
 #ifndef TUNER_CLI_PROFILE_H
 #define TUNER_CLI_PROFILE_H
 
 #include "fitness/device/device.h"
 #include "tuner/cli/cmd.h"
 
-/* What is printed. All borrowed. */
+/* The data of a profile. All pointers are borrowed. */
 typedef struct profile {
     const char *kernel;
     const char *at; /* case; NULL: a PTX file */
     const device_properties *device;
     const vm_module *module;
     const char *path; /* of the PTX, for messages */
-    uint32_t grid[3], block[3], dynamic_shared;
+    launch_geometry launch;
     const device_outcome *outcome;
     const device_timing *timing;
     const uint64_t *executions; /* per pc */
@@ -29,9 +29,10 @@ ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) EV_CHECKE
 /* A PTX file launched on `count` ranks side by side, and the stalls of their links. */
 ev_status profile_ranks(cmd_context *c, const char *path, uint32_t count, ev_error *err) EV_CHECKED;
 
-/* As text, or with --json as one object; a trap is told on stderr and sets exit code 1. */
+/* Prints as text, or with --json as one object. A trap is printed on stderr and sets exit code 1.
+ */
 ev_status profile_print(cmd_context *c, const profile *p, ev_error *err) EV_CHECKED;
-/* An object; to be released by the caller. */
+/* Makes an object, which the caller releases. */
 ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error *err) EV_CHECKED;
 
 /* ---- hottest lines (profile_lines.c) ---- */
@@ -50,23 +51,24 @@ typedef struct profile_lines {
     size_t count;
 } profile_lines;
 
-/* At most `most` PTX lines that were executed. */
+/* At most `most` executed PTX lines. Free with profile_lines_free. */
 ev_status profile_ptx_lines(const profile *p, size_t most, profile_lines *out,
                             ev_error *err) EV_CHECKED;
-/* The same of the source; none where the PTX does not tell them. */
+/* The same for source lines; none if the PTX has no .loc. */
 ev_status profile_source_lines(const profile *p, size_t most, profile_lines *out,
                                ev_error *err) EV_CHECKED;
-/* At most `most` PTX lines that access memory, those that move most first; *all: what all move. */
+/* At most `most` PTX lines with memory accesses, those with the most traffic first. *all: the
+ * traffic of all lines. */
 ev_status profile_access_lines(const profile *p, size_t most, double *all, profile_lines *out,
                                ev_error *err) EV_CHECKED;
-/* Sectors, or passes over the banks where there are none, of the line's executions. */
+/* Traffic of a line: sectors, or passes over the banks if it has no sectors. */
 uint64_t profile_traffic(const profile_line *line);
-/* Share of the passes over the banks of shared memory that are more than one a request, or one for
- * each 4 bytes of a lane where that is more. */
+/* Share of the passes over the banks of shared memory beyond the necessary ones. A request needs
+ * one, or one for each 4 bytes of a lane if that is more. */
 double profile_conflicts(const profile *p);
 void profile_lines_free(profile_lines *lines);
-/* The terms that most was waited for, most first, at most `most` of at least a tenth of the line's
- * stall cycles; returns how many. */
+/* The main reasons of a line's stalls, largest first: at most `most` terms, each with at least a
+ * tenth of the line's stall cycles. Returns their number. */
 size_t profile_reasons(const profile_line *line, size_t most, model_term *terms);
 
 #endif

@@ -99,8 +99,9 @@ static json_t *memory_json(const profile *p) {
 ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error *err) {
     const model_time *m = &p->timing->model;
     double busy = p->timing->ns - m->term_ns[MODEL_LAUNCH];
-    json_t *launch = json_pack("{s:o, s:o, s:I}", "grid", triple(p->grid), "block",
-                               triple(p->block), "shared", (json_int_t)p->dynamic_shared);
+    json_t *launch =
+        json_pack("{s:o, s:o, s:I}", "grid", triple(p->launch.grid), "block",
+                  triple(p->launch.block), "shared", (json_int_t)p->launch.shared_bytes);
     json_t *all = json_pack(
         "{s:s, s:s, s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}",
         "status", "ok", "kernel", p->kernel, "device", p->device->id, "time_kind",

@@ -35,11 +35,12 @@ static void print_launch(const profile *p, ev_str *out) {
     const model_occupancy *o = &p->timing->model.occupancy;
     char shared[32], dynamic[32];
     table_count(o->shared_bytes, shared);
-    table_count(p->dynamic_shared, dynamic);
+    table_count(p->launch.shared_bytes, dynamic);
     ev_str_printf(out, "%s%s%s on %s (%s)\n\n", p->kernel, p->at != NULL ? ", case " : "",
                   p->at != NULL ? p->at : "", p->device->id, p->device->name);
-    ev_str_printf(out, "launch      grid %u x %u x %u, block %u x %u x %u\n", p->grid[0],
-                  p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2]);
+    ev_str_printf(out, "launch      grid %u x %u x %u, block %u x %u x %u\n", p->launch.grid[0],
+                  p->launch.grid[1], p->launch.grid[2], p->launch.block[0], p->launch.block[1],
+                  p->launch.block[2]);
     ev_str_printf(out,
                   "resources   %u registers a thread (%u spilled), %s B of shared memory a block "
                   "(%s dynamic)\n",

@@ -118,13 +118,11 @@ static profile profile_of(const ranks_profile *p, uint32_t rank) {
                      .device = device_properties_of(l->device),
                      .module = device_kernel_module(l->kernel),
                      .path = l->path,
-                     .dynamic_shared = l->launch.dynamic_shared,
+                     .launch = l->geometry,
                      .outcome = &p->outcomes[rank],
                      .timing = &p->timings[MODEL_ONE_NODE][rank],
                      .executions = p->executions[rank],
                      .sites = p->sites[rank]};
-    memcpy(shown.grid, l->launch.grid, sizeof shown.grid);
-    memcpy(shown.block, l->launch.block, sizeof shown.block);
     return shown;
 }
 

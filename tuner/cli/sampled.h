@@ -1,7 +1,7 @@
-/* Sampled: random candidates of a task as searches make them, for tests and benches that want many
- * unlike ones and no search. They come in groups of one start and setting of its macros; one group
- * in four is of optimised code, as `gevo` edits it. A candidate depends on the task, the target,
- * the seed, the group and its place there alone. */
+/* Sampled: random candidates of a task, as searches make them, for tests and benches without a
+ * search. A group has one start at one setting of its macros. One group in four edits optimised
+ * code, as `gevo` does. A candidate depends only on the task, the target, the seed, the group and
+ * its place there. */
 #ifndef TUNER_CLI_SAMPLED_H
 #define TUNER_CLI_SAMPLED_H
 
@@ -18,14 +18,14 @@ typedef struct sampled {
     const char *start;
     const char *ptx; /* NUL-terminated */
     size_t bytes;
-    bool is_sketch; /* of the direct emitter; the same candidate's by LLVM comes next */
+    bool is_sketch; /* PTX of the direct emitter; the same candidate's PTX by LLVM comes next */
 } sampled;
 
 typedef ev_status sampled_fn(void *context, const sampled *s, ev_error *err);
 
-/* Calls `fn` for what the candidates of the group become, SAMPLED_GROUP of them unless the start
- * has too few places for edits. They are built in a child process. EV_INFRA: no child could be
- * made; else as `fn`. */
+/* Calls `fn` for each PTX of the group's candidates: SAMPLED_GROUP candidates, or fewer if the
+ * start has too few places for edits. A child process builds them. EV_INFRA: fork failed; else as
+ * `fn`. */
 ev_status sampled_each(const task *t, int sm, uint64_t seed, size_t group, sampled_fn *fn,
                        void *context, ev_error *err) EV_CHECKED;
 

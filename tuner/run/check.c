@@ -100,7 +100,7 @@ static bool is_wanted(const check *c, const task_start *start) {
 
 static candidate start_candidate(const task_start *start, const ev_str *ptx) {
     return (candidate){
-        .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .entry = start->entry, .start = start};
+        .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .plan = start->plan, .start = start};
 }
 
 static ev_status check_built(check *c, const task *t, stand *st, const ev_str *ptx, ev_error *err) {

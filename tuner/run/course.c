@@ -333,7 +333,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
     if (strcmp(e->gate, gate_name(GATE_NONE)) == 0)
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
-        return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
+        return ev_fail(err, EV_BAD, "the records name an unknown gate '%s'", e->gate);
     EV_TRY(read_score(r->c, a, e->score, err));
     if (a->stopped == GATE_SEEN)
         a->origin = SEARCH_DUPLICATE;

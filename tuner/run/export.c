@@ -264,7 +264,7 @@ static ev_status set_edits(export *x, const char *text, bundle_variant *out) {
 
 static ev_status set_resources(export *x, device *d, bundle_variant *out) {
     device_kernel *kernel = NULL;
-    EV_TRY(device_load(d, out->ptx, out->ptx_bytes, out->entry, &kernel, x->err));
+    EV_TRY(device_load(d, out->ptx, out->ptx_bytes, launch_plan_entry(out->plan), &kernel, x->err));
     device_resources r = device_kernel_resources(kernel);
     out->registers = r.registers;
     out->shared_bytes = r.shared_bytes;
@@ -279,7 +279,6 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
 static ev_status set_common(export *x, const task *t, const records_winner *w, device *d,
                             bundle_variant *out) {
     out->ptx = ev_arena_strdup(x->arena, out->ptx);
-    out->entry = ev_arena_strdup(x->arena, out->entry);
     out->genome = ev_arena_strdup(x->arena, out->genome);
     out->genome_sha256 = ev_arena_strdup(x->arena, out->genome_sha256);
     out->versions = ev_arena_strdup(x->arena, w->versions);
@@ -303,18 +302,17 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     if (start == NULL)
         return ev_fail(x->err, EV_BAD, "task %s has no start '%s'", t->name, w->start);
     *out = (bundle_variant){.ptx = w->ptx,
-                            .entry = w->entry,
                             .start = start->name,
                             .genome = w->genome,
                             .genome_sha256 = w->genome_sha256};
-    EV_TRY(set_common(x, t, w, d, out));
-    EV_TRY(set_cases(x, t, w, out));
-    EV_TRY(set_edits(x, w->edits, out));
     ir_genome *genome = NULL;
     EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
-    ev_status status = shipped_launch(x->arena, start, genome, &out->launch, x->err);
+    ev_status status = shipped_set_launch(x->arena, start, genome, out, x->err);
     ir_genome_free(genome);
-    return status;
+    EV_TRY(status);
+    EV_TRY(set_common(x, t, w, d, out));
+    EV_TRY(set_cases(x, t, w, out));
+    return set_edits(x, w->edits, out);
 }
 
 static ev_status make_baseline(export *x, const task *t, const records_winner *w, device *d,
@@ -326,17 +324,18 @@ static ev_status make_baseline(export *x, const task *t, const records_winner *w
     if (genome != NULL)
         sha256 = ir_genome_sha256(genome);
     *out = (bundle_variant){.ptx = w->baseline_ptx,
-                            .entry = w->baseline_entry,
                             .start = t->starts[0].name,
                             .genome = text,
                             .genome_sha256 = sha256.hex};
-    ev_status status = text != NULL ? set_common(x, t, w, d, out) : fail_memory(x);
+    ev_status status = text != NULL ? shipped_set_launch(x->arena, &t->starts[0], NULL, out, x->err)
+                                    : fail_memory(x);
+    if (status == EV_OK)
+        status = set_common(x, t, w, d, out);
     free(text);
     json_decref(json);
     ir_genome_free(genome);
     EV_TRY(status);
-    EV_TRY(set_baseline_cases(x, t, w, out));
-    return shipped_launch(x->arena, &t->starts[0], NULL, &out->launch, x->err);
+    return set_baseline_cases(x, t, w, out);
 }
 
 static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,

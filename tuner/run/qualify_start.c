@@ -23,7 +23,7 @@ static ev_status build(const qualify_kernel *x, const task_start *start, candida
     if (status != EV_OK)
         return ev_wrap(err, status, "task %s, the unmodified start %s", x->t->name, start->name);
     const char *kept = ev_arena_strndup(x->arena, ev_str_text(&ptx), ptx.length);
-    *out = (candidate){.ptx = kept, .ptx_bytes = ptx.length, .entry = start->entry, .start = start};
+    *out = (candidate){.ptx = kept, .ptx_bytes = ptx.length, .plan = start->plan, .start = start};
     ev_str_free(&ptx);
     return kept != NULL ? EV_OK : fail_memory(x, err);
 }
@@ -203,7 +203,6 @@ ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
     *out = (bundle_variant){.ptx = who->ptx,
                             .ptx_bytes = who->ptx_bytes,
                             .sha256 = ev_sha256_of(who->ptx, who->ptx_bytes),
-                            .entry = who->entry,
                             .start = who->start->name,
                             .gpu_id = x->gpu->id,
                             .gpu_name = x->gpu->name,
@@ -216,5 +215,5 @@ ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
                             .tolerance = x->t->tolerance.relative_l2};
     EV_TRY(set_cases(x, like, found, out, err));
     EV_TRY(set_provenance(x, who->start, out, err));
-    return shipped_launch(x->arena, who->start, NULL, &out->launch, err);
+    return shipped_set_launch(x->arena, who->start, NULL, out, err);
 }

@@ -1,4 +1,4 @@
-/* Makes tasks, candidates, launch rules and names of GPUs from bundles, and for them. */
+/* Makes tasks, candidates, launch plans and names of GPUs from bundles, and for them. */
 #include "tuner/run/shipped.h"
 
 #include "base/str.h"
@@ -45,25 +45,25 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
     const task_start *start = task_find_start(t, v->start);
     if (start == NULL)
         return ev_fail(err, EV_BAD, "task %s of the bundle has no start '%s'", t->name, v->start);
-    out->macros = calloc(v->launch.macro_count + 1, sizeof *out->macros);
+    out->macros = calloc(v->macro_count + 1, sizeof *out->macros);
     if (out->macros == NULL)
-        return ev_fail_memory(err, v->launch.macro_count * sizeof *out->macros);
-    for (size_t i = 0; i < v->launch.macro_count; i++) {
-        const bundle_number *m = &v->launch.macros[i];
+        return ev_fail_memory(err, v->macro_count * sizeof *out->macros);
+    for (size_t i = 0; i < v->macro_count; i++) {
+        const bundle_number *m = &v->macros[i];
         if (!(fabs(m->value) <= MACRO_MOST))
             return fail_macro(t, m, out, err);
         out->macros[i] = (expr_name){m->name, {.whole = (int64_t)m->value, .real = m->value}};
     }
     out->candidate = (candidate){.ptx = v->ptx,
                                  .ptx_bytes = v->ptx_bytes,
-                                 .entry = v->entry,
+                                 .plan = v->plan,
                                  .start = start,
                                  .macros = out->macros,
-                                 .macro_count = v->launch.macro_count};
+                                 .macro_count = v->macro_count};
     return EV_OK;
 }
 
-/* ---- launch rules ---- */
+/* ---- launch plans ---- */
 
 static int64_t macro_value(const task_macro *macro, const ir_genome *genome) {
     for (size_t i = 0; genome != NULL && i < ir_genome_macro_count(genome); i++) {
@@ -73,23 +73,15 @@ static int64_t macro_value(const task_macro *macro, const ir_genome *genome) {
     return macro->otherwise;
 }
 
-static const char *rule_or(const char *rule, const char *otherwise) {
-    return rule != NULL ? rule : otherwise;
-}
-
-ev_status shipped_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
-                         bundle_launch *out, ev_error *err) {
-    for (size_t i = 0; i < 3; i++) {
-        out->grid[i] = rule_or(start->grid[i], "1");
-        out->block[i] = rule_or(start->block[i], "1");
-    }
-    out->shared = rule_or(start->shared, "0");
+ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
+                             bundle_variant *out, ev_error *err) {
     bundle_number *macros = EV_NEW_ARRAY(arena, bundle_number, start->macro_count + 1);
     if (macros == NULL)
         return ev_fail_memory(err, ev_arena_bytes(arena));
     for (size_t i = 0; i < start->macro_count; i++)
         macros[i] = (bundle_number){start->macros[i].name, false,
                                     (double)macro_value(&start->macros[i], genome)};
+    out->plan = start->plan;
     out->macros = macros;
     out->macro_count = start->macro_count;
     return EV_OK;

@@ -28,9 +28,10 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out,
                        ev_error *err) EV_CHECKED;
 void shipped_free(shipped *s);
 
-/* The launch rule of a start with a genome's macros; NULL: with their defaults. */
-ev_status shipped_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
-                         bundle_launch *out, ev_error *err) EV_CHECKED;
+/* Sets the launch plan of a start, borrowed from the task, and its macros with a genome's values;
+ * NULL: with their defaults. */
+ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,
+                             bundle_variant *out, ev_error *err) EV_CHECKED;
 
 /* The name of a device's GPU model: that of the built-in description ("h200" for "vm:h200" and for
  * a cuda:0 that is an H200), else that in the user's description, else the driver's name. */

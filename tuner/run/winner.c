@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static case_check find_check(const pool_job *job, const char *name) {
 
 static void fill_row(const course *c, const winner *w, const task_case *at, const pool_job *hand,
                      tune_row *row) {
+    assert(w->job != NULL);
     case_check checked = find_check(w->job, at->name);
     *row = (tune_row){.modelled = c->ready->modelled,
                       .tolerance = c->t->tolerance.relative_l2,

@@ -31,6 +31,7 @@ static bool dominates(const member *a, const member *b) {
 
 /* Peels front after front; populations are small, so the plain quadratic way is the fast one. */
 static void set_ranks(member *members, size_t count) {
+    assert(members != NULL);
     for (size_t i = 0; i < count; i++)
         members[i].rank = UINT32_MAX;
     size_t left = count;

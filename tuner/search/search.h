@@ -73,7 +73,8 @@ void search_let_through(search *s, bool let_through);
 /* ---- committing ---- */
 
 /* Deduplication keys in lookup order; the first hit ends the evaluation. A hit by genome or code
- * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.likeness) a SEARCH_MEMOISED.
+ * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.fingerprint) a
+ * SEARCH_MEMOISED.
  */
 typedef enum search_hash {
     SEARCH_BY_GENOME,

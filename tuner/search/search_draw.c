@@ -53,9 +53,9 @@ void recipe_stock(recipe *r, const ir_genome *genome) {
         r->failed = true;
 }
 
-void recipe_start(recipe *r, const search *s, size_t start, char parents[48]) {
+void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]) {
     member m = {.child = s->start_children[start], .genome = s->start_genomes[start]};
-    recipe_parents(r, &m, NULL, parents);
+    recipe_parents(r, &m, NULL, lineage);
 }
 
 static void draw_step(recipe_step *step, const bandit *arms, ev_pcg *rng) {

@@ -94,9 +94,10 @@ static void block_of(const task *t, const task_start *start, const expr_name *ma
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
     for (size_t i = 0; i < t->case_count; i++) {
-        task_launch launch;
+        launch_geometry launch;
         ev_error ignored;
-        bool ok = task_launch_of(t, start, macros, count, &t->cases[i], &launch, &ignored) == EV_OK;
+        bool ok = task_launch_of(t, start, start->plan, macros, count, &t->cases[i], &launch,
+                                 &ignored) == EV_OK;
         if (ok && i == 0)
             memcpy(block, launch.block, sizeof launch.block);
         if (!ok || memcmp(block, launch.block, sizeof launch.block) != 0) {
@@ -230,7 +231,7 @@ static ev_status load(const bases *b, const ir_genome *genome, const char *key, 
     ev_status status = EV_OK;
     if (macro_lists_make(genome, &macros)) {
         ir_source source = {.path = start->source,
-                            .entry = start->entry,
+                            .entry = launch_plan_entry(start->plan),
                             .include = b->include,
                             .macros = macros.for_ir,
                             .macro_count = macros.count,

@@ -70,13 +70,13 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
-/* What a candidate has of its genome: start, macros, entry. */
+/* What a candidate has of its genome: start, macros, launch plan. */
 static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *err) {
     const char *name = ir_genome_start(b->genome);
     b->candidate.start = task_find_start(w->t, name);
     if (!b->candidate.start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
-    b->candidate.entry = b->candidate.start->entry;
+    b->candidate.plan = b->candidate.start->plan;
     return list_macros(b, err);
 }
 

@@ -70,7 +70,7 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
         if (status == EV_OK && ptx[i].length > 0)
             starts[count++] = (candidate){.ptx = ev_str_text(&ptx[i]),
                                           .ptx_bytes = ptx[i].length,
-                                          .entry = start->entry,
+                                          .plan = start->plan,
                                           .start = start};
     }
     if (status == EV_OK)

@@ -1,11 +1,10 @@
-/* Inside of the device cuda:N: GPUs through the driver.
+/* The device cuda:N: GPUs through the driver. Private to this folder.
  *
- * After a fault of a kernel the driver's context is of no use any more: it is made anew, buffers
- * are allocated and filled again from the copies kept on the host, and kernels are loaded again
- * when they are next wanted. The driver may refuse that to a process that had a fault, and a kernel
- * that does not end cannot be stopped from within the process: then the launch is answered, the
- * device is spent, and every later call fails as infrastructure, so that the process is replaced.
- */
+ * After a kernel's fault, the driver's context is unusable. The device makes a new context,
+ * allocates buffers and fills them from copies on the host, and loads each kernel again at its next
+ * use. The driver may refuse a new context to a process that had a fault, and a process cannot stop
+ * an endless kernel. The launch then has its outcome, the device is spent, and every later call
+ * returns EV_INFRA, so that the process is replaced. */
 #ifndef FITNESS_DEVICE_CUDA_CUDA_H
 #define FITNESS_DEVICE_CUDA_CUDA_H
 
@@ -21,30 +20,30 @@
 
 typedef struct cuda_buffer {
     CUdeviceptr base; /* of the allocation: a canary, the contents, a canary */
-    CUdeviceptr keep; /* of INOUT buffers, while times are taken: the contents as before; 0: none */
+    CUdeviceptr keep; /* INOUT, while times are taken: a copy of the initial contents; 0: none */
     uint64_t bytes;
     vm_buffer_kind kind;
     char name[64];
     uint8_t *before;  /* IN, INOUT: contents as the host wrote them */
     uint8_t *mirror;  /* contents as last read; NULL: never */
-    bool is_mirrored; /* and nothing has run since */
+    bool is_mirrored; /* `mirror` is valid: nothing has run since */
 } cuda_buffer;
 
 struct cuda_device;
 
-/* Devices that are ranks of each other; one alone is a group too. Those on one GPU share a context,
- * and after a fault the contexts of all are made anew. */
+/* Devices of one set of ranks; a single device is a group, too. Members on one GPU share a context.
+ * After a fault the contexts of all members are made anew. */
 typedef struct cuda_group {
     struct cuda_device **members;
     uint32_t count, alive; /* alive: not closed */
 } cuda_group;
 
-/* Ends a hold that lasts, from a thread of its own. */
+/* Watchdog thread that ends a hold after its time limit. */
 typedef struct cuda_watch {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool runs, over, broken; /* broken: it had to end the hold */
+    bool runs, over, broken; /* broken: the watchdog ended the hold */
 } cuda_watch;
 
 typedef struct cuda_device {
@@ -54,7 +53,7 @@ typedef struct cuda_device {
     nvml *clocks;
     ptxas assembler;
     int version;    /* of the driver, 12040 for CUDA 12.4; 0: not known */
-    int capability; /* 90; the properties' is what candidates are compiled for */
+    int capability; /* of the GPU, 90; candidates are compiled for that of the properties */
     CUdevice ordinal;
     CUcontext context;
     CUstream stream;
@@ -69,20 +68,20 @@ typedef struct cuda_device {
     CUdeviceptr stamps; /* two tables */
     unsigned stamp_blocks;
     volatile uint32_t *flag;
-    CUdeviceptr flag_seen; /* the same, as kernels know it */
-    CUdeviceptr flush;     /* written over before each cold sample */
+    CUdeviceptr flag_seen; /* the device address of *flag */
+    CUdeviceptr flush;     /* overwritten before each cold sample */
     uint64_t flush_bytes;
     cuda_buffer *buffers; /* by handle - 1 */
     size_t count, room;
     uint8_t poison;
     uint64_t rebuilds;
-    bool dead;           /* given up */
+    bool dead;           /* spent */
     double watchdog;     /* seconds */
-    double best_clock;   /* MHz, the highest seen, as the management library says */
+    double best_clock;   /* MHz, the highest seen by the management library */
     double best_stamped; /* the same by stamps */
 } cuda_device;
 
-/* What is behind device_kernel.own. */
+/* device_kernel.own of this device. */
 typedef struct cuda_kernel {
     CUmodule module;
     CUfunction function;
@@ -98,33 +97,33 @@ static inline const cuda_device *cuda_of_const(const device *d) {
     return (const cuda_device *)d;
 }
 
-/* EV_INFRA with the driver's words, unless `result` is CUDA_SUCCESS. */
+/* EV_INFRA with the driver's message, unless `result` is CUDA_SUCCESS. */
 ev_status cuda_check(const cuda_device *c, CUresult result, const char *what,
                      ev_error *err) EV_CHECKED;
-/* The device is usable; makes its context the thread's. */
+/* Makes the device's context the thread's. EV_INFRA: the device is spent. */
 ev_status cuda_enter(const cuda_device *c, ev_error *err) EV_CHECKED;
-/* Whether a kernel's own doing ended the context. */
+/* True if a kernel's fault ended the context. */
 bool cuda_is_fault(CUresult result);
 
-/* ---- what the driver knows of a GPU description (cuda_numbers.c) ---- */
+/* ---- numbers of a GPU description from the driver (cuda_numbers.c) ---- */
 bool cuda_number(const device *d, gpu_key key, double *out);
 
 /* ---- opening (cuda_device.c) ---- */
-/* Without a context. `like`: a device that is perhaps the same model, with the same twin; NULL:
- * none. */
+/* Opens a device without a context. `like`: a device of possibly the same model, whose twin is then
+ * reused; NULL: none. */
 ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_device **out,
                          ev_error *err) EV_CHECKED;
 
 /* ---- contexts (cuda_context.c) ---- */
-/* Makes the devices a group, with its contexts. */
+/* Makes the devices a group, and its contexts. */
 ev_status cuda_make_contexts(cuda_device *const *members, uint32_t count, ev_error *err) EV_CHECKED;
-/* The last to leave takes the contexts along, and frees the others' structs. */
+/* Leaves the group. The last member destroys the contexts and frees the members' structs. */
 void cuda_leave_group(cuda_device *c);
-/* After a fault: the group's contexts anew, buffers with their contents. Where the driver gives no
- * new context to a process that had a fault, the group is given up, and the fault says so: it is
- * still the fault that counts. */
+/* After a fault: makes the group's contexts anew, and restores buffers with their contents. If the
+ * driver refuses a new context, the group is spent, and the message of `fault` says so; the outcome
+ * is still the fault. */
 void cuda_replace_contexts(cuda_device *c, vm_trap *fault);
-/* The group is of no use to this process any more. */
+/* Marks the group as spent. */
 void cuda_give_up(const cuda_device *c);
 
 /* ---- buffers (cuda_buffers.c) ---- */
@@ -141,40 +140,42 @@ ev_status cuda_written(device *d, device_buffer buffer, size_t element_bytes, ui
                        uint64_t count, uint8_t *written, uint64_t *how_many,
                        ev_error *err) EV_CHECKED;
 void *cuda_host(device *d, device_buffer buffer); /* NULL */
-/* All buffers in a new context, with their contents. */
+/* Restores all buffers in a new context, with their contents. */
 ev_status cuda_restore_buffers(cuda_device *c, ev_error *err) EV_CHECKED;
-/* INOUT as before, OUT poisoned. */
+/* Restores INOUT contents, poisons OUT contents. */
 ev_status cuda_renew_contents(cuda_device *c, ev_error *err) EV_CHECKED;
-/* What a kernel must not have touched: canaries, and with `inputs` the inputs' contents. Sets
- * `trap` where it has. */
+/* Checks what a kernel must not write: canaries, and with `inputs` the inputs' contents. A
+ * violation sets `trap`. */
 ev_status cuda_inspect(cuda_device *c, bool inputs, vm_trap *trap, ev_error *err) EV_CHECKED;
 
 /* ---- kernels (cuda_kernel.c) ---- */
 ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) EV_CHECKED;
 void cuda_unload(device_kernel *kernel);
-/* Loads it again if the context is another than it was loaded in. */
+/* Loads the kernel again if its context was replaced. */
 ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) EV_CHECKED;
-/* Once more, in the context of a device that is not its owner; the caller unloads the module. */
+/* Loads a copy in the context of a device that is not its owner. The caller unloads the module. */
 ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *module,
                          CUfunction *function, ev_error *err) EV_CHECKED;
 
 /* ---- kernels of its own (cuda_own.c) ---- */
 CUresult cuda_load_own(cuda_device *c);
 CUresult cuda_launch_hold(const cuda_device *c);
-/* Runs each of them, and the fills of a batch, once in this context, so that none is loaded behind
- * a held stream; measures the timer. */
+/* Runs each own kernel, and the fills of a batch, once in this context, so that none is loaded
+ * while the stream is held. Measures the timer. */
 CUresult cuda_warm_own(cuda_device *c);
-/* Stamps of all SMs, when the stream comes to it: `which` 0 before, 1 after what is looked at. */
+/* Queues stamps of all SMs; `which`: 0 before, 1 after the measured work. */
 CUresult cuda_leave_stamps(const cuda_device *c, unsigned which);
-/* Between the two; the stream is done. 0: not known. */
+/* The SM clock between the two stamps, after the stream is done. 0: not known. */
 CUresult cuda_stamped_mhz(const cuda_device *c, double *mhz);
 
 /* ---- holding the stream (cuda_hold.c) ---- */
-/* EV_INFRA: the environment has what would make a held stream wait for ever; names it. */
+/* EV_INFRA: an environment variable, which the message names, would make a held stream wait for
+ * ever. */
 ev_status cuda_may_hold(cuda_device *c, ev_error *err) EV_CHECKED;
-/* The stream does nothing until cuda_let_go, or until a watchdog's time is over. */
+/* Holds the stream until cuda_let_go, or until the watchdog's time is over. */
 CUresult cuda_hold(cuda_device *c);
-/* True: the watchdog had to, so that what was queued is worth no time. */
+/* Releases the stream. True: the watchdog did so before, and times of the queued work are invalid.
+ */
 bool cuda_let_go(cuda_device *c);
 
 /* ---- launches (cuda_run.c) ---- */
@@ -182,20 +183,20 @@ ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch
                     ev_error *err) EV_CHECKED;
 ev_status cuda_run(device *d, const device_kernel *kernel, const device_launch *launch,
                    device_outcome *out, ev_error *err) EV_CHECKED;
-/* Gives one launch to the stream. */
+/* Queues one launch. */
 CUresult cuda_launch(const cuda_device *c, const device_kernel *kernel,
                      const device_launch *launch);
 CUresult cuda_launch_function(const cuda_device *c, CUfunction function,
                               const device_kernel *kernel, const device_launch *launch);
-/* Refusals by the driver at the call: the launch, not the kernel, is at fault. EV_BAD. */
+/* True if the driver refused the launch at the call; cuda_fail_refused gives EV_BAD. */
 bool cuda_is_refused(CUresult result);
 ev_status cuda_fail_refused(const cuda_device *c, CUresult result, ev_error *err) EV_CHECKED;
-/* Between two looks at what was launched `waited` seconds ago. */
+/* Sleeps between two polls of a launch that has run for `waited` seconds. */
 void cuda_nap(double waited);
-/* Until the stream is done, or the watchdog's time is over: CUDA_ERROR_NOT_READY. */
+/* Waits for the stream. CUDA_ERROR_NOT_READY: the watchdog's time is over. */
 CUresult cuda_wait(cuda_device *c);
-/* What `result` of a launch or of waiting for it means: EV_OK with out->ok false for the
- * candidate's fault (the device is then made anew, or given up), else EV_INFRA. */
+/* Turns the result of a launch or of waiting into an outcome. A candidate's fault gives EV_OK with
+ * out->ok false, after the device was made anew or marked as spent. EV_INFRA: any other error. */
 ev_status cuda_judge(cuda_device *c, const device_kernel *kernel, CUresult result,
                      device_outcome *out, ev_error *err) EV_CHECKED;
 

@@ -18,16 +18,15 @@ typedef struct cu_driver {
 #undef CU_FN
 } cu_driver;
 
-/* libcuda.so.1 by the loader's rules, initialised. EV_INFRA: there is none, a function is missing
- * (names it), or cuInit failed. */
+/* Loads libcuda.so.1 by the loader's rules, and calls cuInit. EV_INFRA: no library, a missing
+ * function (with its name), or cuInit failed. */
 ev_status cu_driver_open(cu_driver *out, ev_error *err) EV_CHECKED;
 void cu_driver_close(cu_driver *driver);
-/* "CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access was encountered)", in `text`. */
-/* The newest PTX version, times ten, that a driver takes, by the CUDA version that it says (12040):
+/* The newest PTX version, times ten, that a driver accepts, by its CUDA version (12040):
  * ptx_versions.def. 0: older than the table; CU_PTX_ANY: newer than the table. */
 #define CU_PTX_ANY 999
 int cu_ptx_taken(int driver_version);
-
+/* "CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access was encountered)", in `text`. */
 const char *cu_error_text(const cu_driver *driver, CUresult result, char *text, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
-/* The CUDA Driver API as far as this project speaks it: its own declarations, so that nothing of
- * NVIDIA's is needed to build. Names, numbers and layouts are those of the CUDA Driver API
- * reference (docs.nvidia.com/cuda/cuda-driver-api), which fixes them as a binary interface. */
+/* Declarations of the part of the CUDA Driver API that this project uses, so that the build needs
+ * no header of NVIDIA's. Names, numbers and layouts are those of the CUDA Driver API reference
+ * (docs.nvidia.com/cuda/cuda-driver-api), which fixes them as a binary interface. */
 #ifndef FITNESS_DEVICE_CUDA_DRIVER_TYPES_H
 #define FITNESS_DEVICE_CUDA_DRIVER_TYPES_H
 
@@ -27,7 +27,7 @@ typedef struct CUuuid {
     char bytes[16];
 } CUuuid;
 
-/* Enums of the interface are passed as int, and listed here as far as they are used. */
+/* Enums of the interface are passed as int; the used values are listed here. */
 typedef int CUjit_option;
 typedef int CUjitInputType;
 typedef int CUdevice_attribute;

@@ -476,6 +476,7 @@ HANDLER(BARSYNC) {
     EXCHANGED;
     return leave(w, VM_STOP_BARRIER, pc_of(w, ip) + 1);
 }
+#define h_BARRED h_BARSYNC /* the scheduler reduces */
 HANDLER(FENCE) {
     (void)regs;
     race_fence(w, ip);

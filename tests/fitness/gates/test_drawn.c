@@ -58,8 +58,10 @@ static char *read_gate_file(const char *name) {
 }
 
 static candidate candidate_of(const bench *b, const char *ptx) {
-    return (candidate){
-        .ptx = ptx, .ptx_bytes = strlen(ptx), .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = ptx,
+                       .ptx_bytes = strlen(ptx),
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 static void open_bench(bench *b, const char *task_file, const char *fives) {
@@ -215,8 +217,8 @@ static void test_drawn_cases_are_a_part_of_gate_four(void **state) {
 
 /* ---- writes ---- */
 
-static ev_status must_not_ask(void *context, const char *likeness, bool *known, ev_error *why) {
-    (void)context, (void)likeness, (void)known;
+static ev_status must_not_ask(void *context, const char *fingerprint, bool *known, ev_error *why) {
+    (void)context, (void)fingerprint, (void)known;
     return ev_fail(why, EV_INFRA, "a start was asked about");
 }
 

@@ -36,8 +36,10 @@ static candidate candidate_of(bench *b, const char *name) {
     size_t bytes = 0;
     free(b->text);
     OK(ev_file_read(path, &b->text, &bytes, &err));
-    return (candidate){
-        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 static void open_bench(bench *b, const char *task_file) {
@@ -254,13 +256,13 @@ typedef struct oracle_of_runs {
     ev_status status;
     bool known;
     unsigned asked;
-    char likeness[EV_SHA256_HEX];
+    char fingerprint[EV_SHA256_HEX];
 } oracle_of_runs;
 
-static ev_status is_known(void *context, const char *likeness, bool *known, ev_error *why) {
+static ev_status is_known(void *context, const char *fingerprint, bool *known, ev_error *why) {
     oracle_of_runs *o = context;
     o->asked++;
-    (void)snprintf(o->likeness, sizeof o->likeness, "%s", likeness);
+    (void)snprintf(o->fingerprint, sizeof o->fingerprint, "%s", fingerprint);
     *known = o->known;
     return o->status == EV_OK ? EV_OK : ev_fail(why, o->status, "nobody answers");
 }
@@ -278,11 +280,11 @@ static void test_recall(void **state) {
     score s, again, other;
     OK(fitness_score(b.f, &c, &s, &err));
     assert_true(s.stopped == GATE_NONE && !s.recalled && s.ns > 0 && o.asked == 1);
-    assert_true(strlen(s.likeness) == 64 && strcmp(s.likeness, o.likeness) == 0);
+    assert_true(strlen(s.fingerprint) == 64 && strcmp(s.fingerprint, o.fingerprint) == 0);
     o.known = true;
     OK(fitness_score(b.f, &c, &again, &err));
     assert_true(again.stopped == GATE_NONE && again.recalled && again.ns == 0 && o.asked == 2);
-    assert_true(again.small_ns == s.small_ns && strcmp(again.likeness, s.likeness) == 0);
+    assert_true(again.small_ns == s.small_ns && strcmp(again.fingerprint, s.fingerprint) == 0);
     o.status = EV_INFRA;
     assert_int_equal(fitness_score(b.f, &c, &again, &err), EV_INFRA);
     c = candidate_of(&b, "negated.ptx");
@@ -292,8 +294,8 @@ static void test_recall(void **state) {
     assert_true(again.stopped != GATE_NONE && o.asked == 3);
     candidate baseline = candidate_of(&b, "baseline.ptx");
     OK(fitness_score(b.f, &baseline, &other, &err));
-    assert_true(strlen(other.likeness) == 64);
-    assert_int_equal(strcmp(other.likeness, s.likeness) == 0, other.small_ns == s.small_ns);
+    assert_true(strlen(other.fingerprint) == 64);
+    assert_int_equal(strcmp(other.fingerprint, s.fingerprint) == 0, other.small_ns == s.small_ns);
     close_bench(&b);
 }
 
@@ -364,6 +366,36 @@ static void test_macros(void **state) {
     assert_int_equal(p.launch.block[0], 128);
     assert_true(p.outcome.ok && p.timing.ns > 0 && p.executions[0] > 0);
     fitness_profile_free(&p);
+    close_bench(&b);
+}
+
+/* A candidate is launched as its own plan says, and not as its start's. */
+static void test_plan(void **state) {
+    (void)state;
+    static const struct {
+        const char *grid;
+        gate stopped;
+        const char *words;
+    } rows[] = {
+        {"ceil_div(n, BLOCK) + 3", GATE_NONE, ""},
+        {"ceil_div(n, BLOCK + BLOCK)", GATE_ACCURATE, ""},
+        {"n - 72", GATE_EMIT,
+         "launch 0 (scale_add), grid[0]: expression \"n - 72\" is 0; it must be in [1, 2147483647] "
+         "(n = 72)"},
+    };
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const launch_rule rule = {"scale_add", {rows[i].grid, "1", "1"}, {"BLOCK", "1", "1"}, "0"};
+        const launch_plan plan = {.launches = &rule, .launch_count = 1};
+        candidate c = candidate_of(&b, "good.ptx");
+        c.plan = &plan;
+        score s;
+        OK(fitness_score(b.f, &c, &s, &err));
+        if (s.stopped != rows[i].stopped || strstr(s.reason, rows[i].words) == NULL)
+            fail_msg("%s: stopped at %s (%s)", rows[i].grid, gate_name(s.stopped), s.reason);
+    }
     close_bench(&b);
 }
 
@@ -484,8 +516,9 @@ int main(void) {
         cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_timed_sketch),
         cmocka_unit_test(test_recall),        cmocka_unit_test(test_bar),
         cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_plan),          cmocka_unit_test(test_check),
+        cmocka_unit_test(test_fresh_inputs),  cmocka_unit_test(test_bad_baseline),
+        cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,10 @@ static candidate candidate_of(bench *b, const char *name) {
     (void)snprintf(path, sizeof path, FOLDER "%s", name);
     free(b->text);
     OK(ev_file_read(path, &b->text, &bytes, &err));
-    return (candidate){
-        .ptx = b->text, .ptx_bytes = bytes, .entry = "scale_add", .start = &b->t->starts[0]};
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
 }
 
 /* The stand-in runs every block, so the timed cases are made smaller. */
@@ -93,6 +95,26 @@ static void test_twin_first(void **state) {
     inject("");
     stops(&b, "wrong_last.ptx", GATE_TIMED, "case large");
     stops(&b, "infinite.ptx", GATE_ACCURATE, "");
+    close_bench(&b);
+}
+
+/* The same PTX under another plan is another launch: the twin runs it again. Two threads an element
+ * race there, and the stand-in would not say so. */
+static void test_twin_knows_the_plan(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b);
+    candidate c = candidate_of(&b, "good.ptx");
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    launch_rule rule = c.plan->launches[0];
+    rule.block[1] = "2";
+    const launch_plan plan = {.launches = &rule, .launch_count = 1};
+    c.plan = &plan;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_SAFE);
+    assert_non_null(strstr(s.reason, "on vm:h200: case smoke: race-global"));
     close_bench(&b);
 }
 
@@ -250,9 +272,13 @@ static void test_tune_command(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_command),  cmocka_unit_test(test_tune_command),
-        cmocka_unit_test(test_twin_first),     cmocka_unit_test(test_good),
-        cmocka_unit_test(test_clear_interval), cmocka_unit_test(test_fault_when_timed),
+        cmocka_unit_test(test_check_command),
+        cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_twin_first),
+        cmocka_unit_test(test_twin_knows_the_plan),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_clear_interval),
+        cmocka_unit_test(test_fault_when_timed),
         cmocka_unit_test(test_faults), /* loses the device: the last */
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -31,12 +31,15 @@ static void build_start(const task_start *start, int sm, built *b) {
     char *home = ev_path_home();
     assert_non_null(home);
     char *include = ev_path_join(home, "kernels/include");
-    ir_source source = {.path = start->source, .entry = start->entry, .include = include, .sm = sm};
+    ir_source source = {.path = start->source,
+                        .entry = launch_plan_entry(start->plan),
+                        .include = include,
+                        .sm = sm};
     OK(ir_base_load(&source, &b->base, &err));
     b->genome = ir_genome_new(start->name);
     assert_non_null(b->genome);
     OK(ir_build_new(b->base, b->genome, &b->build, &err));
-    b->c = (candidate){.entry = start->entry, .start = start};
+    b->c = (candidate){.plan = start->plan, .start = start};
     b->sketch = b->c;
     b->sketch.is_sketch = true;
     for (int stage = 0; stage < IR_STAGE_COUNT; stage++) {
@@ -65,7 +68,7 @@ static void check_sketch(fitness *f, const built *b) {
     if (s.stopped != GATE_NONE)
         fail_msg("%s, as a sketch: stopped at %s: %s", b->c.start->name, gate_name(s.stopped),
                  s.reason);
-    assert_true(s.ns == 0 && s.small_ns > 0 && s.likeness[0] && s.normalised <= 1 &&
+    assert_true(s.ns == 0 && s.small_ns > 0 && s.fingerprint[0] && s.normalised <= 1 &&
                 s.thread_instructions > 0);
 }
 

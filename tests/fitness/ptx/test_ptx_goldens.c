@@ -288,7 +288,7 @@ FAMILIES(FAMILY_TEST)
 
 /* Rows of matrices have tests of their own, which ask the same: test_ptx_tensor.c, _matrix.c. */
 static bool tested_elsewhere(const ptx_op *op) {
-    return ptx_shape_is_tensor(op->shape) || op->shape == PTX_S_MOVMATRIX;
+    return ptx_shape_has(op->shape, PTX_SHAPE_TENSOR) || op->shape == PTX_S_MOVMATRIX;
 }
 
 /* A guarded setp with a sink is PTX, and ptxas dies of it: it is run here, and is no golden, which

@@ -175,6 +175,39 @@ static void finds_a_wrong_kernel(void **state) {
     free(manifest);
 }
 
+/* What is checked is what the bundle says of the launch, not what the task says. */
+static void finds_a_wrong_launch(void **state) {
+    (void)state;
+    static const struct {
+        const char *grid, *words;
+        int exit_code;
+    } rows[] = {
+        {"1", "verdict: fail\n", 1},
+        {"n * 65536 * 65536", "start plain, case ", 1},
+        {"1 / 0", "launch 0 (scale), grid[0]: expression \"1 / 0\", column 3: division by zero", 2},
+    };
+    char *manifest = cli_read("again/manifest.json");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_t *json = json_loads(manifest, 0, NULL);
+        const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+        const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+        json_t *grid = json_object_get(json_object_get(variant, "launch"), "grid");
+        assert_int_equal(json_array_set_new(grid, 0, json_string(rows[i].grid)), 0);
+        char *text = ev_json_print(json, false);
+        cli_write("again/manifest.json", text);
+        ev_proc_result r = CLI_RUN("check", cli_path("again"));
+        cli_expect(&r, rows[i].exit_code);
+        const ev_str *told = rows[i].exit_code == 1 ? &r.out : &r.err;
+        if (strstr(ev_str_text(told), rows[i].words) == NULL)
+            fail_msg("\"%s\" is not in: %s", rows[i].words, ev_str_text(told));
+        ev_proc_result_free(&r);
+        json_decref(json);
+        free(text);
+    }
+    cli_write("again/manifest.json", manifest);
+    free(manifest);
+}
+
 static void names_a_damaged_file(void **state) {
     (void)state;
     cli_write("again/tasks/scale/scale.cu", "// other\n");
@@ -211,6 +244,7 @@ int main(void) {
         cmocka_unit_test(exports_the_same_bytes),
         cmocka_unit_test(resumes_to_the_same_end),
         cmocka_unit_test(finds_a_wrong_kernel),
+        cmocka_unit_test(finds_a_wrong_launch),
         cmocka_unit_test(names_a_damaged_file),
         cmocka_unit_test(stops_cleanly),
     };
