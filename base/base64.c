@@ -36,5 +36,5 @@ ev_status ev_base64_decode(const char *text, ev_str *out, ev_error *err) {
     if (got >= (int)padding)
         ev_str_append_n(out, (const char *)data, (size_t)got - padding);
     free(data);
-    return got < 0 ? ev_fail(err, EV_BAD, "this is no base64") : ev_str_status(out, err);
+    return got < 0 ? ev_fail(err, EV_BAD, "the text is not base64") : ev_str_status(out, err);
 }

@@ -62,8 +62,8 @@ ev_status ev_relay_run(const ev_relay *r, ev_error *err) {
             status = take(r, &out, &again, err);
         if (status == EV_OK && again && (!r->apart || is_same(&out, &last)))
             status = ev_fail(err, EV_INFRA,
-                             "the device fails in every process that opens it, and nothing was "
-                             "done since the last one");
+                             "the device fails in every process that opens it; no work was "
+                             "done since the last failure");
         ev_str_free(&last);
         last = out;
     }

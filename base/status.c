@@ -23,7 +23,7 @@ ev_status ev_fail(ev_error *err, ev_status status, const char *format, ...) {
 }
 
 ev_status ev_fail_memory(ev_error *err, unsigned long long bytes) {
-    return ev_fail(err, EV_INFRA, "out of memory (%llu bytes were asked for)", bytes);
+    return ev_fail(err, EV_INFRA, "out of memory (%llu bytes requested)", bytes);
 }
 
 ev_status ev_fail_errno(ev_error *err, const char *what, const char *path) {

@@ -119,7 +119,7 @@ static ev_status choose_start(const bundle_kernel *k, const bundle_request *requ
 
 static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
     return ev_fail(err, EV_BAD,
-                   "%s: the bundle %s has nothing that compute capability %d.%d can run; export "
+                   "%s: the bundle %s has no PTX for compute capability %d.%d; export "
                    "for that GPU",
                    request->kernel, bundle_path(b), request->sm / 10, request->sm % 10);
 }

@@ -1,10 +1,11 @@
-/* How generators are hung into the table. Private to corpora/. */
+/* The functions of the generators, by their table. Private to corpora/. */
 #ifndef CORPORA_GENERATORS_H
 #define CORPORA_GENERATORS_H
 
 #include "corpora/corpus.h"
 
-/* What a fill prepared: owned by the fill, freed with free() after its last chunk. */
+/* Prepares the state of a fill. The fill owns *state, and frees it with free() after its last
+ * chunk. */
 typedef ev_status corpus_begin_fn(const corpus_request *request, void **state, ev_error *err);
 /* Writes elements first .. first + count - 1. Chunks of one fill come in ascending order. */
 typedef void corpus_chunk_fn(const corpus_request *request, void *state, uint64_t first,

@@ -84,7 +84,6 @@ bool ir_edit_is_knob(ir_edit_kind kind);
 bool ir_edit_only_marks(ir_edit_kind kind);
 
 const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index);
-bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key);
 /* Appends `edit` and takes over its repairs; an earlier edit of the same knob is removed. */
 bool ir_genome_append(ir_genome *genome, ir_edit edit);
 

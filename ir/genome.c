@@ -20,6 +20,8 @@ struct ir_genome {
     bool optimised;
     ir_edit *edits;
     size_t edit_count;
+    unsigned references;
+    ev_sha256 sha256, base_sha256; /* "": not computed yet */
 };
 
 /* ---- the edit table ---------------------------------------------------------------------------
@@ -154,6 +156,7 @@ ir_genome *ir_genome_new(const char *start) {
     ir_genome *genome = calloc(1, sizeof *genome);
     if (!genome)
         return NULL;
+    genome->references = 1;
     genome->start = strdup(start);
     if (!genome->start) {
         free(genome);
@@ -162,8 +165,15 @@ ir_genome *ir_genome_new(const char *start) {
     return genome;
 }
 
-void ir_genome_free(ir_genome *genome) {
-    if (!genome)
+const ir_genome *ir_genome_ref(const ir_genome *genome) {
+    if (genome)
+        ((ir_genome *)genome)->references++;
+    return genome;
+}
+
+void ir_genome_free(const ir_genome *shared) {
+    ir_genome *genome = (ir_genome *)shared;
+    if (!genome || --genome->references > 0)
         return;
     for (size_t i = 0; i < genome->macro_count; i++)
         free(genome->macros[i].name);
@@ -175,7 +185,24 @@ void ir_genome_free(ir_genome *genome) {
     free(genome);
 }
 
-ir_genome *ir_genome_clone(const ir_genome *genome) {
+/* Before every change. */
+static void begin_change(ir_genome *genome) {
+    assert(genome->references == 1);
+    genome->sha256.hex[0] = genome->base_sha256.hex[0] = '\0';
+}
+
+/* Appends the edits [from, to). */
+static bool append_copies(ir_genome *genome, const ir_genome *of, size_t from, size_t to) {
+    bool ok = true;
+    for (size_t i = from; ok && i < to; i++) {
+        ir_edit edit;
+        ok = ir_edit_copy(&of->edits[i], &edit) && ir_genome_append(genome, edit);
+    }
+    return ok;
+}
+
+/* Start, macros and kind of base, and the edits outside [from, to). */
+static ir_genome *copy_without(const ir_genome *genome, size_t from, size_t to) {
     ir_genome *copy = ir_genome_new(genome->start);
     if (!copy)
         return NULL;
@@ -184,14 +211,45 @@ ir_genome *ir_genome_clone(const ir_genome *genome) {
     for (size_t i = 0; ok && i < genome->macro_count; i++)
         ok = ir_genome_set_macro(copy, genome->macros[i].name, genome->macros[i].value, NULL) ==
              EV_OK;
-    for (size_t i = 0; ok && i < genome->edit_count; i++) {
-        ir_edit edit;
-        ok = ir_edit_copy(&genome->edits[i], &edit) && ir_genome_append(copy, edit);
-    }
-    if (ok)
+    if (ok && append_copies(copy, genome, 0, from) &&
+        append_copies(copy, genome, to, genome->edit_count))
         return copy;
     ir_genome_free(copy);
     return NULL;
+}
+
+ir_genome *ir_genome_clone(const ir_genome *genome) {
+    return copy_without(genome, genome->edit_count, genome->edit_count);
+}
+
+ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to) {
+    assert(from <= to && to <= genome->edit_count);
+    return copy_without(genome, from, to);
+}
+
+ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
+    assert(from <= to && to <= genome->edit_count);
+    ir_genome *part = copy_without(genome, 0, genome->edit_count);
+    if (part && append_copies(part, genome, from, to))
+        return part;
+    ir_genome_free(part);
+    return NULL;
+}
+
+bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
+    bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
+                a->macro_count == b->macro_count;
+    for (size_t i = 0; same && i < a->macro_count; i++)
+        same = a->macros[i].value == b->macros[i].value &&
+               strcmp(a->macros[i].name, b->macros[i].name) == 0;
+    return same;
+}
+
+bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other) {
+    bool all = ir_genome_same_base(genome, other);
+    for (size_t i = 0; all && i < other->edit_count; i++)
+        all = ir_genome_holds(genome, &other->edits[i].key);
+    return all;
 }
 
 const char *ir_genome_start(const ir_genome *genome) {
@@ -202,6 +260,7 @@ bool ir_genome_is_optimised(const ir_genome *genome) {
 }
 void ir_genome_set_optimised(ir_genome *genome, bool optimised) {
     assert(genome->edit_count == 0);
+    begin_change(genome);
     genome->optimised = optimised;
 }
 size_t ir_genome_macro_count(const ir_genome *genome) {
@@ -231,6 +290,7 @@ static size_t macro_place(const ir_genome *genome, const char *name) {
 
 ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value, ev_error *err) {
     size_t place = macro_place(genome, name);
+    begin_change(genome);
     if (place < genome->macro_count && strcmp(genome->macros[place].name, name) == 0) {
         genome->macros[place].value = value;
         return EV_OK;
@@ -249,6 +309,17 @@ ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value
     return EV_OK;
 }
 
+void ir_genome_unset_macro(ir_genome *genome, const char *name) {
+    size_t place = macro_place(genome, name);
+    if (place == genome->macro_count || strcmp(genome->macros[place].name, name) != 0)
+        return;
+    begin_change(genome);
+    free(genome->macros[place].name);
+    memmove(genome->macros + place, genome->macros + place + 1,
+            (genome->macro_count - place - 1) * sizeof *genome->macros);
+    genome->macro_count--;
+}
+
 const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index) {
     assert(index < genome->edit_count);
     return &genome->edits[index];
@@ -262,20 +333,32 @@ ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index) {
     return ir_genome_edit(genome, index)->key;
 }
 
+uint64_t ir_genome_edit_mark(const ir_genome *genome, size_t index) {
+    json_t *json = ir_edit_to_json(ir_genome_edit(genome, index));
+    uint64_t mark = json ? ir_edit_mark(json) : 0;
+    json_decref(json);
+    return mark;
+}
+
 void ir_genome_remove(ir_genome *genome, size_t index) {
     assert(index < genome->edit_count);
+    begin_change(genome);
     ir_edit_clear(&genome->edits[index]);
     memmove(genome->edits + index, genome->edits + index + 1,
             (genome->edit_count - index - 1) * sizeof *genome->edits);
     genome->edit_count--;
 }
 
-bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key) {
+size_t ir_genome_find(const ir_genome *genome, const ev_sha256 *key) {
     for (size_t i = 0; i < genome->edit_count; i++) {
         if (ev_sha256_equal(&genome->edits[i].key, key))
-            return true;
+            return i;
     }
-    return false;
+    return SIZE_MAX;
+}
+
+bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key) {
+    return ir_genome_find(genome, key) != SIZE_MAX;
 }
 
 static void drop_knob(ir_genome *genome, ir_edit_kind kind) {
@@ -286,6 +369,7 @@ static void drop_knob(ir_genome *genome, ir_edit_kind kind) {
 }
 
 bool ir_genome_append(ir_genome *genome, ir_edit edit) {
+    begin_change(genome);
     if (ir_edit_is_knob(edit.kind))
         drop_knob(genome, edit.kind);
     ir_edit *grown = realloc(genome->edits, (genome->edit_count + 1) * sizeof *grown);
@@ -305,7 +389,7 @@ bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t inde
            ir_genome_append(genome, copy);
 }
 
-ev_sha256 ir_genome_sha256(const ir_genome *genome) {
+static ev_sha256 hash_of(const ir_genome *genome) {
     json_t *json = ir_genome_to_json(genome);
     char *text = json ? ev_json_print(json, true) : NULL;
     /* Out of memory here has no status to go into; the hash of nothing equals no genome's. */
@@ -313,6 +397,21 @@ ev_sha256 ir_genome_sha256(const ir_genome *genome) {
     free(text);
     json_decref(json);
     return hash;
+}
+
+ev_sha256 ir_genome_sha256(const ir_genome *genome) {
+    if (!genome->sha256.hex[0])
+        ((ir_genome *)genome)->sha256 = hash_of(genome);
+    return genome->sha256;
+}
+
+ev_sha256 ir_genome_base_sha256(const ir_genome *genome) {
+    if (!genome->base_sha256.hex[0]) {
+        ir_genome bare = *genome;
+        bare.edit_count = 0;
+        ((ir_genome *)genome)->base_sha256 = hash_of(&bare);
+    }
+    return genome->base_sha256;
 }
 
 /* ---- crossover --------------------------------------------------------------------------------

@@ -9,7 +9,11 @@
  * replay then takes the nearest dominating instruction of the type, else the last such argument,
  * else zero. An edit whose instruction is missing makes the build EV_BAD.
  *
- * Edits of the family "launch" are knobs: a genome has at most one of each kind. */
+ * Edits of the family "launch" are knobs: a genome has at most one of each kind.
+ *
+ * Ownership: a genome counts its references. Its maker has the first one and may change the genome;
+ * once there is a second reference, the genome is constant. ir_genome_free gives a reference back.
+ * References belong to one thread. */
 #ifndef IR_GENOME_H
 #define IR_GENOME_H
 
@@ -43,8 +47,11 @@ uint64_t ir_edit_mark(const json_t *edit);
 typedef struct ir_genome ir_genome;
 
 ir_genome *ir_genome_new(const char *start); /* no edits, default knobs; NULL: out of memory */
-ir_genome *ir_genome_clone(const ir_genome *genome);
-void ir_genome_free(ir_genome *genome); /* NULL is fine */
+ir_genome *ir_genome_clone(const ir_genome *genome); /* NULL: out of memory */
+/* One more reference to the genome; NULL gives NULL. */
+const ir_genome *ir_genome_ref(const ir_genome *genome);
+/* Gives a reference back; the last one frees the genome. NULL is fine. */
+void ir_genome_free(const ir_genome *genome);
 
 const char *ir_genome_start(const ir_genome *genome);
 /* The base module of the edits. false: loops are rolled, and the pipeline optimises after the
@@ -55,6 +62,7 @@ void ir_genome_set_optimised(ir_genome *genome, bool optimised); /* before it ha
 /* Knobs: the task's macros, sorted by name. An unset macro has its default. */
 ev_status ir_genome_set_macro(ir_genome *genome, const char *name, int64_t value,
                               ev_error *err) EV_CHECKED;
+void ir_genome_unset_macro(ir_genome *genome, const char *name); /* nothing where it is not set */
 size_t ir_genome_macro_count(const ir_genome *genome);
 const char *ir_genome_macro_name(const ir_genome *genome, size_t index);
 int64_t ir_genome_macro_value(const ir_genome *genome, size_t index);
@@ -63,6 +71,11 @@ size_t ir_genome_edit_count(const ir_genome *genome);
 ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index);
 /* The SHA-256 of one edit's JSON: equal edits have equal keys in all genomes. */
 ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index);
+/* ir_edit_mark of one edit. */
+uint64_t ir_genome_edit_mark(const ir_genome *genome, size_t index);
+/* The index of the edit with this key; SIZE_MAX: there is none. */
+size_t ir_genome_find(const ir_genome *genome, const ev_sha256 *key);
+bool ir_genome_holds(const ir_genome *genome, const ev_sha256 *key);
 void ir_genome_remove(ir_genome *genome, size_t index);
 /* Appends a copy of `from`'s edit. A knob replaces the one of its kind. false: the genome has that
  * edit already, and is unchanged. */
@@ -72,9 +85,20 @@ bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t inde
  * of the same speed. false: out of memory. */
 bool ir_genome_make_light(ir_genome *genome);
 
+/* Whether two genomes have the same base: start, macros and kind of base. Only then do the edits of
+ * one name instructions of the other. */
+bool ir_genome_same_base(const ir_genome *a, const ir_genome *b);
+/* Whether the genome has the other's base and all of the other's edits. */
+bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
+/* The genome with the edits [from, to) alone, and the genome without them. NULL: out of memory. */
+ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to);
+ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to);
+
 json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out of memory */
 ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) EV_CHECKED;
+/* SHA-256 of the compact JSON, computed once; so is that of the genome without its edits. */
 ev_sha256 ir_genome_sha256(const ir_genome *genome);
+ev_sha256 ir_genome_base_sha256(const ir_genome *genome);
 
 /* One child of two parents with the same start and kind of base. The child gets the edits that both
  * share, and a random part of the others, in their parents' order. Knobs come from either parent.

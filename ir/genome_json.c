@@ -253,7 +253,7 @@ static ev_status read_edit_key(const char *key, const json_t *value, ir_edit *ed
     }
     return fine ? EV_OK
                 : ev_fail(err, EV_BAD,
-                          "\"%s\" has no value that it can have (instructions are like \"i12\", "
+                          "\"%s\" has an impossible value (instructions are like \"i12\", "
                           "arguments like \"a3\", operands whole numbers)",
                           key);
 }
@@ -315,7 +315,7 @@ static ev_status read_edits(const json_t *json, ir_genome *genome, ev_error *err
             return ev_wrap(err, status, "genome: edits[%zu]", index);
         if (stands_already(genome, &edit)) {
             ir_edit_clear(&edit);
-            return ev_fail(err, EV_BAD, "genome: edits[%zu]: \"%s\" stands there twice; keep one",
+            return ev_fail(err, EV_BAD, "genome: edits[%zu]: \"%s\" is given twice; keep one",
                            index, ir_edit_name(edit.kind));
         }
         if (!ir_genome_append(genome, edit))

@@ -1,5 +1,5 @@
-/* What the .c files of ir/ share: the base, the module being edited, and the rules of the edits.
- * The one header with LLVM types; the sources of ir alone may include it. */
+/* The base, the module being edited, and the rules of the edits. Private to ir/; the only header
+ * with LLVM types. */
 #ifndef IR_INTERNAL_H
 #define IR_INTERNAL_H
 
@@ -28,19 +28,19 @@ struct ir_base {
     size_t constant_count;
     uint32_t block[3];
     ev_sha256 sha;
-    char *complaint; /* LLVM's first error since it was last cleared; malloc'ed */
+    char *complaint; /* LLVM's first error since the last clear; malloc'ed */
 };
 
-/* Forgets what LLVM complained about; the rest of a call may then ask. */
+/* Clears the complaint, so that later code sees only new ones. */
 void ir_base_clear_complaint(ir_base *base);
-/* SHA-256 of the module's bitcode, which is quicker to write than its text; the module has no names
- * and no debug info. */
+/* SHA-256 of the module's bitcode, which LLVM writes faster than text. The module has no names and
+ * no debug info. */
 ev_sha256 ir_module_sha256(LLVMModuleRef module);
 
-/* EV_BAD when the module holds what is known to make LLVM 19's NVPTX back end abort the process. */
+/* EV_BAD: the module has a construct that makes LLVM 19's NVPTX back end abort the process. */
 ev_status ir_refuse_fatal(LLVMModuleRef module, ev_error *err) EV_CHECKED;
-/* Appends the PTX of the base's entry in `module`, which stays as it is: the direct emitter's.
- * EV_BAD, naming the instruction: there is something that it has no way for. */
+/* Appends PTX of the base's entry in `module` by the direct emitter, and leaves the module
+ * unchanged. EV_BAD: an instruction that the emitter does not support, with its name. */
 ev_status ir_emit_direct(const ir_base *base, LLVMModuleRef module, ev_str *out,
                          ev_error *err) EV_CHECKED;
 int ir_base_ptx_version(const ir_base *base); /* 78 is 7.8 */
@@ -49,24 +49,23 @@ typedef struct ir_passes {
     const char *first, *rest;
 } ir_passes;
 
-/* Of the pipeline that the genome's knob names; of the default without one, and none where the base
- * is optimised already. */
+/* The passes of the genome's pipeline, or of the default one. None if the base is optimised. */
 ir_passes ir_passes_of(const ir_genome *genome);
-/* EV_BAD, with LLVM's words: a pass failed. Not to be run on a module that `first` was not. */
+/* Run the two parts, the first before the rest. EV_BAD, with LLVM's message: a pass failed. */
 ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                           ev_error *err) EV_CHECKED;
 ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                          ev_error *err) EV_CHECKED;
-/* All functions that are defined, but one; NULL: none is left out. */
+/* Makes all defined functions internal, except `but` (may be NULL). */
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
-/* To be called before a module is disposed of that default<O1> to <O3> have been through and that
- * no code was generated of: it is empty afterwards. LLVM 19's NVPTX keeps what nvvm.annotations say
- * of a module by the addresses of it and its functions; these pipelines ask, and only the end of
- * code generation forgets. What is left of a module that is gone is taken for the next one's at its
- * address: a kernel for none, its launch bounds for another's. */
+/* Empties a module that went through default<O1> to <O3> without code generation. Call before the
+ * module is disposed of. LLVM 19's NVPTX caches nvvm.annotations by the addresses of the module and
+ * its functions. These pipelines fill the cache, and only the end of code generation clears it.
+ * Otherwise the next module at that address would get stale annotations: a kernel would count as no
+ * kernel, or have another's launch bounds. */
 void ir_passes_forget(LLVMTargetMachineRef machine, LLVMModuleRef module);
-bool ir_passes_ask(const ir_genome *genome); /* whether its pipeline is such a one */
-/* The machine that generates code after that pipeline. */
+bool ir_passes_ask(const ir_genome *genome); /* true if its pipeline fills that cache */
+/* The target machine that generates code after the genome's pipeline. */
 LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome);
 
 /* ---- the module being edited ------------------------------------------------------------------
@@ -75,15 +74,16 @@ LLVMTargetMachineRef ir_machine_of(const ir_base *base, const ir_genome *genome)
 typedef struct ir_node {
     LLVMValueRef value; /* NULL: erased */
     bool added;
-    bool doomed;  /* goes when its uses are repaired */
-    bool suspect; /* its operands are to be looked at when uses are repaired */
+    bool doomed;  /* erased after its uses are repaired */
+    bool suspect; /* its operands must be checked when uses are repaired */
     uint64_t tag;
     uint32_t number; /* of the base, or part */
     uint32_t block;
-    uint32_t order; /* place in the module, for comparing within a block */
+    uint32_t order; /* place in the module, to compare instructions of a block */
 } ir_node;
 
-/* Pointer to number: open addressing, never shrinks. Nothing depends on its order. */
+/* Map from pointer to number, by open addressing. It never shrinks. Nothing depends on its order.
+ */
 typedef struct ir_slot {
     const void *key; /* NULL: free */
     uint32_t value;
@@ -98,7 +98,7 @@ typedef struct ir_map {
 /* Room for `count` keys. False: out of memory. */
 bool ir_map_reserve(ir_map *map, ev_arena *arena, uint32_t count);
 void ir_map_put(ir_map *map, const void *key, uint32_t value); /* the caller has reserved room */
-uint32_t ir_map_get(const ir_map *map, const void *key);       /* IR_NONE: not there */
+uint32_t ir_map_get(const ir_map *map, const void *key);       /* IR_NONE: not found */
 
 typedef struct ir_block {
     LLVMBasicBlockRef block;
@@ -119,63 +119,64 @@ typedef struct ir_work {
     uint32_t sequence_count, sequence_capacity;
     uint32_t *spare_sequence; /* room for the next one */
     uint32_t spare_capacity;
-    ir_block *blocks; /* block b is node b + 1 of the graph, whose root goes to every entry block */
+    ir_block *blocks; /* block b is node b + 1 of the graph; the root leads to every entry block */
     uint32_t block_count, block_capacity;
     ir_map block_map;
     ir_graph graph;
     ir_dominance dominance;
     bool cfg_changed;  /* an edit's apply sets it */
-    bool reordered;    /* it added, moved or erased an instruction */
-    bool dooms;        /* it doomed one */
-    uint32_t *touched; /* nodes: by the edit being applied */
+    bool reordered;    /* the edit added, moved or erased an instruction */
+    bool dooms;        /* the edit doomed an instruction */
+    uint32_t *touched; /* nodes touched by the edit being applied */
     uint32_t touched_count, touched_capacity;
     uint32_t *places; /* of suspects in the sequence */
     uint32_t place_count, place_capacity;
-    uint64_t tag;      /* of the edit being applied; 0 while it is being drawn */
-    uint32_t parts;    /* inserted by it so far */
-    ir_value *scratch; /* what ir_values_in_reach lists */
+    uint64_t tag;      /* of the edit being applied; 0 while an edit is drawn */
+    uint32_t parts;    /* instructions inserted by the edit so far */
+    ir_value *scratch; /* the list of ir_values_in_reach */
     uint32_t scratch_capacity;
 } ir_work;
 
-/* Clones the base's module and numbers the clone alike. */
+/* Clones the base's module, with the same numbers. */
 ev_status ir_work_open(const ir_base *base, ir_work **out, ev_error *err) EV_CHECKED;
 void ir_work_close(ir_work *work);
-LLVMModuleRef ir_work_take_module(ir_work *work); /* the caller's now; the work is only closed */
+LLVMModuleRef
+ir_work_take_module(ir_work *work); /* moves it to the caller, who then closes `work` */
 
-/* Applies one edit with its repairs. With `rng`, repairs are drawn and added to the edit; without,
- * the stored ones are used, and where a use needs one that is not stored or not valid here, the
- * nearest dominating value of the type (else zero) is taken. A failing apply changes nothing. */
+/* Applies one edit with its repairs. With `rng`, repairs are drawn and added to the edit. Without,
+ * stored repairs are used; a use without a valid stored repair takes the nearest dominating value
+ * of the type, else zero. A failing apply changes nothing. */
 ev_status ir_work_apply(ir_work *work, ir_edit *edit, ev_pcg *rng, ev_error *err) EV_CHECKED;
 ev_status ir_work_replay(ir_work *work, const ir_edit *edit, ev_error *err) EV_CHECKED;
-/* What an edit inserted while it was drawn gets its tag, once it has one. */
+/* Gives the instructions inserted while an edit was drawn the edit's tag. */
 void ir_work_seal(ir_work *work, uint64_t tag);
 
-uint32_t ir_work_id(const ir_work *work, LLVMValueRef value); /* IR_NONE: no instruction of it */
+uint32_t ir_work_id(const ir_work *work, LLVMValueRef value); /* IR_NONE: not in the module */
 uint32_t ir_work_block_of(const ir_work *work, LLVMBasicBlockRef block);
 ir_name ir_work_name(const ir_work *work, uint32_t id);
-uint32_t ir_work_find(const ir_work *work, const ir_name *name); /* IR_NONE: not there */
+uint32_t ir_work_find(const ir_work *work, const ir_name *name); /* IR_NONE: not found */
 uint32_t ir_work_line(const ir_work *work, uint32_t id);         /* source line, 0: none */
-/* The same, with an EV_BAD that says which of the edit's names is not there. */
+/* As ir_work_find; EV_BAD: not found, with the name of the edit's key `what`. */
 ev_status ir_work_need(const ir_work *work, const ir_name *name, const char *what, uint32_t *out,
                        ev_error *err) EV_CHECKED;
 
-/* Registers an instruction that the edit inserted as its next part. */
+/* Registers an inserted instruction as the edit's next part. */
 void ir_work_added(ir_work *work, LLVMValueRef value);
 void ir_work_doom(ir_work *work, uint32_t id);
-void ir_work_erase(ir_work *work, uint32_t id); /* at once: nothing uses it */
+void ir_work_erase(ir_work *work, uint32_t id); /* at once; it has no uses */
 void ir_work_move_before(ir_work *work, uint32_t id, uint32_t place);
-/* Who uses the one now uses the other. */
+/* Replaces all uses of `from` by `to`. */
 void ir_work_replace_uses(ir_work *work, LLVMValueRef from, LLVMValueRef to);
-/* Of an edit that adds, dooms or moves: what it does to instructions in no other way than by these
- * functions, it has to tell here, or nothing repairs their uses and operands. */
+/* Marks an instruction for repair of its uses and operands. An edit that adds, dooms or moves must
+ * call this for every instruction that it changes other than through the functions above. */
 void ir_work_touch(ir_work *work, uint32_t id);
 
-/* Whether instruction `def` may be used as operand `operand` of `user`. */
+/* True if instruction `def` may be operand `operand` of `user`. */
 bool ir_work_dominates(const ir_work *work, uint32_t def, uint32_t user, uint32_t operand);
-/* Whether block a dominates block b (indices of blocks). */
+/* True if block a dominates block b (indices of blocks). */
 bool ir_work_block_dominates(const ir_work *work, uint32_t a, uint32_t b);
 
-/* Whether a use may take any value of its type (no immediate, callee, label or metadata). */
+/* True if a use may take any value of its type (no immediate, callee, label or metadata). */
 bool ir_operand_is_free(LLVMValueRef user, uint32_t operand);
 uint32_t ir_operand_count(LLVMValueRef user);
 
@@ -187,25 +188,25 @@ typedef struct ir_values {
     uint32_t count;
 } ir_values;
 
-/* Instructions and arguments of `type` that operand `operand` of `user` could take, in order. The
- * list holds until the next call. */
+/* Instructions and arguments of `type` that could be operand `operand` of `user`, in order. The
+ * list is valid until the next call. */
 ir_values ir_values_in_reach(ir_work *work, uint32_t user, uint32_t operand, LLVMTypeRef type);
-/* A value for a use: mostly one in reach, else a constant; kind NONE where there is neither. Never
- * `except`. */
+/* Draws a value for a use, but never `except`: mostly a value in reach, sometimes a constant; kind
+ * NONE if there is neither. */
 ir_value ir_value_draw(ir_work *work, uint32_t user, uint32_t operand, LLVMValueRef except,
                        ev_pcg *rng);
-/* One of {0, 1, -1, 2^k, launch constants} for `type`; kind NONE for types without such. */
+/* Draws one of {0, 1, -1, 2^k, launch constants} for `type`; kind NONE for other types. */
 ir_value ir_value_draw_constant(const ir_work *work, LLVMTypeRef type, ev_pcg *rng);
-/* The LLVM value for a use, or NULL: not there, not dominating or of another type. */
+/* The LLVM value for a use. NULL: not found, not dominating, or of another type. */
 LLVMValueRef ir_value_resolve(const ir_work *work, const ir_value *value, uint32_t user,
                               uint32_t operand);
-/* The constant of `type` that an INT or REAL names; NULL for a type that has none. */
+/* The LLVM constant of an INT or REAL; NULL: `type` has no such constants. */
 LLVMValueRef ir_value_constant(const ir_value *value, LLVMTypeRef type);
 
 /* ---- rules ------------------------------------------------------------------------------------
  */
 
-/* A place where an edit can be drawn: an instruction and, where one has several places, which. */
+/* A place of an edit: an instruction, and the index among its places if it has several. */
 typedef struct ir_site {
     uint32_t id;
     uint32_t index;
@@ -219,9 +220,10 @@ typedef struct ir_sites {
 
 void ir_sites_add(ir_sites *sites, uint32_t id, uint32_t index);
 
-/* How one kind of edit works. `sites` lists the places in order; `draw` fills in the edit for one
- * (false: no way there); `apply` alters the module, or fails and leaves it as it was; `describe`
- * says it in words ("drops the barrier at line 31"), before it is applied. */
+/* The functions of one kind of edit. `sites` lists the places in order. `draw` fills in the edit
+ * for one place; false: not possible there. `apply` changes the module, or fails and leaves it
+ * unchanged. `describe`, before the edit is applied, appends its effect in words ("drops the
+ * barrier at line 31"). */
 typedef struct ir_rule {
     void (*sites)(const ir_work *work, ir_sites *sites);
     bool (*draw)(ir_work *work, ir_site site, ev_pcg *rng, ir_edit *edit);
@@ -236,23 +238,23 @@ const ir_rule *ir_rule_of(ir_edit_kind kind);
 #include "ir/edits.def"
 #undef IR_EDIT
 
-/* Sets operand `operand` of `at` to `value`: the apply of all edits that replace an operand. */
+/* Sets operand `operand` of `at` to `value`; `apply` of all edits that replace an operand. */
 ev_status ir_apply_operand(ir_work *work, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 
-/* Whether a min-blocks or max-registers could be applied; others never. */
+/* True if a min-blocks or max-registers knob can be applied; false for other kinds. */
 bool ir_knob_fits(const ir_work *work, const ir_edit *edit);
 
 /* ---- help for rules ---------------------------------------------------------------------------
  */
 
 bool ir_insn_is_movable(LLVMValueRef insn); /* no terminator, PHI or token */
-bool ir_insn_is_pure(LLVMValueRef insn);    /* no memory, no trap: may run anywhere */
-bool ir_type_is_value(LLVMTypeRef type);    /* can be an operand that an edit draws */
-/* The name of the function that a call calls, "" for none. */
+bool ir_insn_is_pure(LLVMValueRef insn);    /* no memory access, no trap */
+bool ir_type_is_value(LLVMTypeRef type);    /* edits may draw operands of this type */
+/* The name of a call's function; "" if it is no call, or indirect. */
 const char *ir_call_name(LLVMValueRef insn);
-/* "the fmul at line 12", or "the fmul i31" where it has no line. */
+/* Appends "the fmul at line 12", or "the fmul i31" if it has no line. */
 void ir_describe_insn(const ir_work *work, const ir_name *name, ev_str *out);
 void ir_describe_value(const ir_work *work, const ir_value *value, ev_str *out);
 const char *ir_opcode_name(LLVMOpcode opcode);

@@ -107,7 +107,7 @@ ev_status ir_build_sketch(ir_build *build, bool *covered, ev_error *err) EV_CHEC
 /* PTX and hash of the fast code; only if it was covered. */
 const char *ir_build_sketch_ptx(const ir_build *build, size_t *bytes); /* borrowed */
 ev_sha256 ir_build_sketch_sha256(const ir_build *build);
-/* Mixes the code-generation level into a hash: variants may share a sketch and differ in code
+/* Mixes the code-generation level into a hash: variants may share fast code and differ in code
  * generation. ir_build_sketch_sha256 already includes the level. */
 ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha);
 /* ir_sha256, after OPTIMISE: hash of the canonical IR and of the code-generation level.

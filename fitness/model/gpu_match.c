@@ -125,7 +125,7 @@ ev_status gpu_match_driver(const gpu_seen *seen, gpu_match *out, ev_error *err) 
     if (all == NULL)
         status = ev_fail_memory(err, count * sizeof(gpu *));
     else if (!found)
-        status = ev_fail(err, EV_BAD, "%s is sm_%d, and no GPU description is for that or below",
+        status = ev_fail(err, EV_BAD, "%s is sm_%d; every GPU description is for a later target",
                          seen->name, seen->sm);
     free(all);
     return status;

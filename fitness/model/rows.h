@@ -1,4 +1,4 @@
-/* Rows: what the scoreboard needs of each instruction, made once a launch. */
+/* Rows: the facts of each instruction for the scoreboard, made once a launch. */
 #ifndef FITNESS_MODEL_ROWS_H
 #define FITNESS_MODEL_ROWS_H
 
@@ -30,8 +30,8 @@ typedef struct model_row {
     bool bypasses_l1;
     uint16_t latency;     /* cycles until a dependent instruction may issue */
     uint16_t interval;    /* cycles until the same warp may use the pipe again */
-    uint8_t reason;       /* model_term that a wait for the result counts as */
-    uint8_t term;         /* that pipe_cycles count to; MODEL_TERM_COUNT: none */
+    uint8_t reason;       /* model_term of a wait for the result */
+    uint8_t term;         /* model_term of pipe_cycles; MODEL_TERM_COUNT: none */
     float pipe_cycles;    /* of the pipe of an SM, a warp execution */
     float special_cycles; /* of the special-function pipe beside it */
 } model_row;
@@ -46,10 +46,10 @@ typedef struct model_rows {
 static inline bool model_row_is_access(const model_row *row) {
     return row->kind >= ROW_LOAD && row->kind <= ROW_ATOMIC;
 }
-/* g NULL: latencies in round figures, and no throughputs. The operands are those of `insns`. */
+/* g NULL: latencies in round figures, no throughputs. The operands are borrowed from `insns`. */
 ev_status model_rows_make(const gpu *g, const model_insns *insns, model_rows *out,
                           ev_error *err) EV_CHECKED;
-/* What the assembler makes of the mnemonic. */
+/* The cost of a mnemonic in machine instructions (costs.def). */
 const model_cost *model_cost_of(const char *name);
 void model_rows_free(model_rows *rows);
 /* The term that a pipe's throughput counts to; MODEL_TERM_COUNT: none of its own. */

@@ -14,7 +14,7 @@ typedef struct model_schedule {
 
 typedef struct model_schedule_options {
     uint32_t window;       /* instructions looked ahead; at most MODEL_WINDOW_MOST */
-    uint32_t load_latency; /* cycles that a load is taken to need */
+    uint32_t load_latency; /* assumed latency of a load, in cycles */
 } model_schedule_options;
 
 ev_status model_schedule_make(const model_schedule_options *options, const model_insns *insns,

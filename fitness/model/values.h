@@ -1,4 +1,4 @@
-/* Values: what each register of the PTX costs in a register file. */
+/* Values: the cost of each PTX register in the register file. */
 #ifndef FITNESS_MODEL_VALUES_H
 #define FITNESS_MODEL_VALUES_H
 
@@ -8,7 +8,7 @@
 
 typedef struct model_values {
     uint8_t *words; /* 32-bit registers; 0: none of its own */
-    uint16_t *home; /* the register that holds its value: mostly itself */
+    uint16_t *home; /* the register that holds its value, mostly itself */
 } model_values;
 
 /* Of the `count` instructions from `first_pc` on, which are one entry's. */

@@ -104,14 +104,13 @@ static void need_cells(ev_str *s, int version, int sm) {
 }
 
 static void print_rows(ev_str *s) {
-    title(s, "Instructions",
-          "Braces hold what may be left out. `.T` and `.U` are one of the types in their columns, "
-          "`.<name>` one of a group of [modifiers](#modifiers). Brackets around operands hold what "
-          "may be "
-          "left out, save for addresses. The meaning is what the executor is compiled from: `a`, "
-          "`b`, "
-          "`c` are the operands, `old` is what memory held.",
-          "form | operands | T | U | pipe | meaning | PTX | sm");
+    title(
+        s, "Instructions",
+        "Braces hold optional parts. `.T` and `.U` are one of the types in their columns, "
+        "`.<name>` is one of a group of [modifiers](#modifiers). Brackets hold optional operands, "
+        "except around addresses. The executor is compiled from the meaning: `a`, `b`, `c` are "
+        "the operands, `old` is the previous content of memory.",
+        "form | operands | T | U | pipe | meaning | PTX | sm");
     vm_isa_row row;
     for (size_t i = 0; vm_isa_row_get(i, &row); i++) {
         cell(s, row.form, true);
@@ -126,8 +125,8 @@ static void print_rows(ev_str *s) {
 
 static void print_since(ev_str *s) {
     title(s, "Forms that came later",
-          "What some dot-parts need beyond the row of their instruction; a part behind ! must be "
-          "absent, * is every instruction.",
+          "Some dot-parts need a later version than the row of their instruction. A part after ! "
+          "must be absent; * is every instruction.",
           "instruction | parts | PTX | sm");
     ptx_since_rule rule;
     for (size_t i = 0; ptx_since_get(i, &rule); i++) {
@@ -177,20 +176,19 @@ static void print_registers(ev_str *s) {
 }
 
 static void print_small_tables(ev_str *s) {
-    title(s, "Functions of the system", "A module may call them with no body of their own.",
+    title(s, "System functions", "A module may call these functions without defining them.",
           "function | meaning");
 #define PTX_SYSTEM(id, name, ret, args, meaning) ev_str_append(s, "| `" name "` | " meaning " |\n");
 #include "fitness/ptx/ptx_system.def"
 #undef PTX_SYSTEM
     title(s, "Traps",
-          "Why the machine stops a kernel. A trap names the line of the PTX and of the source, "
-          "block, "
-          "thread, address, the nearest allocation and the offset.",
+          "Reasons for which the virtual machine stops a kernel. A trap names the line of the PTX "
+          "and of the source, block, thread, address, the nearest allocation and the offset.",
           "trap | meaning");
 #define VM_TRAP(id, name, meaning) ev_str_append(s, "| `" name "` | " meaning " |\n");
 #include "fitness/vm/traps.def"
 #undef VM_TRAP
-    title(s, "Pipes", "Where an instruction is executed; the timing model counts by it.",
+    title(s, "Pipes", "The unit that executes an instruction; the timing model counts by pipes.",
           "pipe | what it executes");
 #define VM_PIPE(id, name, throughput, latency, meaning)                                            \
     ev_str_append(s, "| " name " | " meaning " |\n");
@@ -199,9 +197,8 @@ static void print_small_tables(ev_str *s) {
 }
 
 static void print_absent(ev_str *s) {
-    title(s, "What is not there",
-          "The loader refuses these with line and column; a launch never meets them. `*` is any "
-          "instruction.",
+    title(s, "Not supported",
+          "The loader refuses these, with line and column. `*` is any instruction.",
           "name | what it is | in its place");
     ptx_absent row;
     for (size_t i = 0; ptx_absent_get(i, &row); i++) {
@@ -215,10 +212,10 @@ static void print_absent(ev_str *s) {
 void vm_isa_print_markdown(ev_str *s) {
     ev_str_append(s,
                   "# The instructions of the virtual machine\n\nThis file is printed by `evoke isa "
-                  "--markdown` from the tables in `fitness/vm/*.def` that the loader and the "
-                  "executor are made of; a test holds them together. PTX and sm are the first "
-                  "version of PTX and the first target that have a thing. Words such as `ptx_bfe` "
-                  "are functions of `fitness/vm/exec/exec_math.h`.\n");
+                  "--markdown` from the tables in `fitness/ptx/*.def` that the loader and the "
+                  "executor are made of; a test compares them. PTX and sm are the first version of "
+                  "PTX and the first target that support a row. Words such as `ptx_bfe` are "
+                  "functions of `fitness/vm/exec/exec_math.h`.\n");
     print_rows(s);
     print_since(s);
     print_never(s);

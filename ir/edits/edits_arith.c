@@ -121,7 +121,7 @@ static ev_status apply_fast_math(ir_work *w, const ir_edit *edit, ev_error *err)
     uint32_t at;
     EV_TRY(need_math(w, edit, &at, err));
     if (!lacks_flags(value_at(w, at), math_options[edit->option].flags))
-        return ev_fail(err, EV_BAD, "\"at\" is allowed that already");
+        return ev_fail(err, EV_BAD, "\"at\" has that flag already");
     add_flags(value_at(w, at), math_options[edit->option].flags);
     return EV_OK;
 }

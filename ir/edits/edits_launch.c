@@ -144,9 +144,7 @@ static bool draw_min_blocks(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit
 static ev_status need_min_blocks(const ir_work *w, const ir_edit *edit, ev_error *err) {
     EV_TRY(need_option(edit, 1, 32, err));
     if (has_annotation(w, "maxnreg"))
-        return ev_fail(err, EV_BAD,
-                       "the kernel limits its registers; min-blocks cannot stand "
-                       "beside that");
+        return ev_fail(err, EV_BAD, "the kernel limits its registers, which excludes min-blocks");
     if (!has_annotation(w, "maxntidx") && block_threads(w->base) == 0)
         return ev_fail(err, EV_BAD, "min-blocks needs a block size that all launches have");
     return EV_OK;
@@ -183,8 +181,7 @@ static ev_status need_max_registers(const ir_work *w, const ir_edit *edit, ev_er
     EV_TRY(need_option(edit, 16, 255, err));
     if (has_annotation(w, "minctasm"))
         return ev_fail(err, EV_BAD,
-                       "the kernel asks for blocks an SM; max-registers cannot stand "
-                       "beside that");
+                       "the kernel asks for blocks an SM, which excludes max-registers");
     return EV_OK;
 }
 

@@ -97,7 +97,8 @@ static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_site
     if (!ir_rule_of(edit->kind)->draw(work, site, rng, edit))
         return ev_fail(err, EV_BAD, "%s: no operands for it there", ir_edit_name(edit->kind));
     if (is_spent(hints, edit))
-        return ev_fail(err, EV_BAD, "%s: that one is spent", ir_edit_name(edit->kind));
+        return ev_fail(err, EV_BAD, "%s: the drawn edit is in the tabu list",
+                       ir_edit_name(edit->kind));
     bool whole = ir_edit_only_marks(edit->kind);
     if (whole)
         EV_TRY(seal_new(parent, edit, err));

@@ -112,9 +112,9 @@ static void bad_json_is_refused(void **state) {
         {"{\"start\":\"x\",\"edits\":[{\"kind\":\"delete\",\"repairs\":[[\"i1\",0]]}]}",
          "repairs[0]"},
         {"{\"start\":\"x\",\"edits\":[" EDIT_B "," EDIT_B "]}",
-         "edits[1]: \"operand\" stands there twice"},
+         "edits[1]: \"operand\" is given twice"},
         {"{\"start\":\"x\",\"edits\":[" EDIT_D "," EDIT_E "]}",
-         "edits[1]: \"max-registers\" stands there twice"},
+         "edits[1]: \"max-registers\" is given twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ir_genome *genome = NULL;
@@ -233,9 +233,67 @@ static void crossover_keeps_what_is_needed(void **state) {
     ir_genome_free(b);
 }
 
+/* Parts share start, macros and kind of base, and leave the whole as it was. */
+static void parts_of_genomes(void **state) {
+    (void)state;
+    ir_genome *whole = genome_of(GENOME("\"TILE\":16", EDIT_A "," EDIT_B "," EDIT_D));
+    ir_genome *part = ir_genome_part(whole, 1, 2), *rest = ir_genome_without(whole, 1, 2);
+    ir_genome *none = ir_genome_part(whole, 2, 2), *all = ir_genome_without(whole, 0, 0);
+    char *text = text_of(part);
+    assert_string_equal(text, GENOME("\"TILE\":16", EDIT_B));
+    free(text);
+    text = text_of(rest);
+    assert_string_equal(text, GENOME("\"TILE\":16", EDIT_A "," EDIT_D));
+    free(text);
+    ev_sha256 a = ir_genome_sha256(whole), b = ir_genome_sha256(all);
+    assert_true(ev_sha256_equal(&a, &b));
+    a = ir_genome_base_sha256(whole);
+    b = ir_genome_sha256(none);
+    assert_true(ev_sha256_equal(&a, &b));
+    assert_true(ir_genome_holds_all(whole, rest) && ir_genome_holds_all(whole, none));
+    assert_false(ir_genome_holds_all(rest, whole));
+    ev_sha256 key = ir_genome_edit_key(whole, 2);
+    assert_int_equal(ir_genome_find(rest, &key), 1);
+    assert_int_equal(ir_genome_find(part, &key), SIZE_MAX);
+    assert_true(ir_genome_same_base(whole, none));
+    ir_genome_unset_macro(none, "UNROLL"); /* not set: nothing */
+    assert_true(ir_genome_same_base(whole, none));
+    ir_genome_unset_macro(none, "TILE");
+    assert_false(ir_genome_same_base(whole, none) || ir_genome_holds_all(whole, none));
+    const ir_genome *each[] = {whole, part, rest, none, all};
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
+        ir_genome_free(each[i]);
+}
+
+/* The hash is computed once, and again after a change. */
+static void hashes_follow_changes(void **state) {
+    (void)state;
+    ir_genome *genome = genome_of(GENOME("", EDIT_A)), *other = genome_of(GENOME("", EDIT_B));
+    ev_sha256 first = ir_genome_sha256(genome), base = ir_genome_base_sha256(genome);
+    assert_true(ir_genome_append_from(genome, other, 0));
+    ev_sha256 second = ir_genome_sha256(genome), same_base = ir_genome_base_sha256(genome);
+    assert_false(ev_sha256_equal(&first, &second));
+    assert_true(ev_sha256_equal(&base, &same_base));
+    ir_genome_remove(genome, 1);
+    second = ir_genome_sha256(genome);
+    assert_true(ev_sha256_equal(&first, &second));
+    assert_int_equal(ir_genome_set_macro(genome, "N", 2, NULL), EV_OK);
+    second = ir_genome_sha256(genome);
+    same_base = ir_genome_base_sha256(genome);
+    assert_false(ev_sha256_equal(&first, &second) || ev_sha256_equal(&base, &same_base));
+    const ir_genome *shared = ir_genome_ref(genome);
+    ir_genome_free(genome);
+    assert_string_equal(ir_genome_start(shared), "hand"); /* it lives until the last reference */
+    ir_genome_free(shared);
+    ir_genome_free(other);
+    assert_null(ir_genome_ref(NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_comes_back_the_same),
+        cmocka_unit_test(parts_of_genomes),
+        cmocka_unit_test(hashes_follow_changes),
         cmocka_unit_test(the_kind_of_base_comes_back),
         cmocka_unit_test(bad_json_is_refused),
         cmocka_unit_test(keys_tell_edits_apart),

@@ -215,7 +215,7 @@ static bool find_option(cli_command command, const char *name, size_t length, cl
 static ev_status set_value(cli_args *args, cli_option option, const char *value, ev_error *err) {
     const cli_option_row *row = &cli_options[option];
     if (!value_fits(row, value))
-        return ev_fail(err, EV_BAD, "--%s wants %s, not '%s'; see evoke %s --help", row->name,
+        return ev_fail(err, EV_BAD, "--%s needs %s, not '%s'; see evoke %s --help", row->name,
                        kind_wants(row), value, cli_commands[args->command].name);
     args->values[option] = value;
     args->given[option] = true;
@@ -244,7 +244,7 @@ static ev_status read_option(cli_args *args, int argc, char *const argv[], int *
         value = "";
     } else if (value == NULL) {
         if (*at + 1 >= argc)
-            return ev_fail(err, EV_BAD, "--%s wants a value: --%s %s; see evoke %s --help",
+            return ev_fail(err, EV_BAD, "--%s needs a value: --%s %s; see evoke %s --help",
                            row->name, row->name, row->argument, cli_commands[args->command].name);
         value = argv[++*at];
     }
@@ -254,12 +254,12 @@ static ev_status read_option(cli_args *args, int argc, char *const argv[], int *
 static ev_status check_operands(const cli_args *args, ev_error *err) {
     const cli_command_row *row = &cli_commands[args->command];
     if (args->operand_count < row->least)
-        return ev_fail(err, EV_BAD, "%s wants %s; see evoke %s --help", row->name, row->operands,
+        return ev_fail(err, EV_BAD, "%s needs %s; see evoke %s --help", row->name, row->operands,
                        row->name);
     if (args->operand_count > row->most)
-        return ev_fail(err, EV_BAD, "%s takes %s, and '%s' is too much; see evoke %s --help",
-                       row->name, row->most == 0 ? "options only" : row->operands,
-                       args->operands[row->most], row->name);
+        return ev_fail(err, EV_BAD, "%s takes %s; remove '%s', or see evoke %s --help", row->name,
+                       row->most == 0 ? "options only" : row->operands, args->operands[row->most],
+                       row->name);
     return EV_OK;
 }
 
@@ -277,7 +277,7 @@ static ev_status read_words(cli_args *args, int argc, char *const argv[], ev_err
             EV_TRY(read_option(args, argc, argv, &i, err));
         } else if (options && word[0] == '-' && word[1] != '\0') {
             return ev_fail(err, EV_BAD,
-                           "options have two dashes, and '%s' has one; see evoke %s --help", word,
+                           "'%s' has one dash, but options have two; see evoke %s --help", word,
                            cli_commands[args->command].name);
         } else {
             args->operands[args->operand_count++] = word;

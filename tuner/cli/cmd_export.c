@@ -7,7 +7,7 @@ ev_status cmd_export(cmd_context *c, ev_error *err) {
     const char *records = cli_text(c->args, CLI_OPT_RECORDS);
     const char *out = cli_text(c->args, CLI_OPT_OUT);
     if (records == NULL || out == NULL)
-        return ev_fail(err, EV_BAD, "export wants --records FILE and --out BUNDLE");
+        return ev_fail(err, EV_BAD, "export needs --records FILE and --out BUNDLE");
     export_summary summary = {0};
     EV_TRY(export_bundle(records, out, &summary, err));
     if (cli_flag(c->args, CLI_OPT_JSON))

@@ -14,7 +14,7 @@ json_t *cmd_note_stop(json_t *object) {
 
 ev_status cmd_end_stopped(ev_error *err) {
     return ev_stop_asked()
-               ? ev_fail(err, EV_INFRA, "stopped by a signal; this is what there was until then")
+               ? ev_fail(err, EV_INFRA, "stopped by a signal; the output has the results so far")
                : EV_OK;
 }
 

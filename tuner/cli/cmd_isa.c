@@ -62,8 +62,8 @@ ev_status cmd_isa(cmd_context *c, ev_error *err) {
     if (only != NULL && !is_there(only))
         return ev_fail(
             err, EV_BAD,
-            "the machine has no instruction '%s'; give a name without dot-parts, such as "
-            "shfl: evoke isa lists them, and docs/isa.md what is not there",
+            "the virtual machine has no instruction '%s'; give a name without dot-parts, such as "
+            "shfl; evoke isa lists all, and docs/isa.md those that are not supported",
             only);
     if (cli_flag(c->args, CLI_OPT_JSON))
         return print_json(c, only, err);

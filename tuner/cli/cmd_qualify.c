@@ -102,7 +102,7 @@ static ev_status choose_out(const cli_args *args, char **out, ev_error *err) {
     ev_status status = ev_str_status(&text, err);
     if (status == EV_OK && given == NULL && ev_path_exists(ev_str_text(&text)))
         status = ev_fail(err, EV_BAD,
-                         "%s is there already; name it with --out to replace it, or another place",
+                         "%s exists; name it with --out to replace it, or choose another folder",
                          ev_str_text(&text));
     if (status == EV_OK)
         *out = ev_str_take(&text);

@@ -28,7 +28,7 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
                        args->operands[0]);
     if (!all && args->operand_count == 0)
         return ev_fail(err, EV_BAD,
-                       "tune wants a task, the path of a task.json, or --all; "
+                       "tune needs a task, the path of a task.json, or --all; "
                        "evoke list shows the tasks");
     if (cli_count(args, CLI_OPT_WORKERS, 0) > MOST_WORKERS)
         return ev_fail(err, EV_BAD, "--workers %s: at most %d", args->values[CLI_OPT_WORKERS],
@@ -36,7 +36,8 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     if (args->list_count > 0 && args->given[CLI_OPT_WORKERS])
         return ev_fail(err, EV_BAD, "--worker-command has its own counts; leave out --workers");
     if (cli_flag(args, CLI_OPT_RESUME) && cli_text(args, CLI_OPT_RECORDS) == NULL)
-        return ev_fail(err, EV_BAD, "--resume wants --records FILE: the records to go on with");
+        return ev_fail(err, EV_BAD,
+                       "--resume needs --records FILE, the records of the run to continue");
     if (cli_text(args, CLI_OPT_OUT) != NULL)
         return bundle_check_target(args->values[CLI_OPT_OUT], err);
     return EV_OK;
@@ -204,7 +205,7 @@ static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
     progress_end(&shown);
     EV_TRY(status);
     if (report.stopped)
-        (void)fprintf(stderr, "evoke: stopped; this is what there was until then\n");
+        (void)fprintf(stderr, "evoke: stopped; the output has the results so far\n");
     status = export_run(c, o, &report, err);
     ev_status printed = cli_flag(c->args, CLI_OPT_JSON) ? print_report_json(c, &report, err)
                                                         : print_report(c, &report, err);

@@ -7,6 +7,7 @@
 
 ev_status cmd_worker(cmd_context *c, ev_error *err) {
     if (!cli_flag(c->args, CLI_OPT_STDIO))
-        return ev_fail(err, EV_BAD, "worker wants --stdio: it is started by a coordinator");
+        return ev_fail(err, EV_BAD,
+                       "worker needs --stdio; a coordinator starts it: evoke worker --stdio");
     return tune_worker(STDIN_FILENO, STDOUT_FILENO, err);
 }

@@ -38,7 +38,8 @@ static ev_status read_contents(const char *path, ptx_argument *out, ev_error *er
     EV_TRY(ev_file_read(path, &data, &bytes, err));
     out->data = (unsigned char *)data;
     out->bytes = bytes;
-    return bytes > 0 ? EV_OK : ev_fail(err, EV_BAD, "%s is empty; one byte is the least", path);
+    return bytes > 0 ? EV_OK
+                     : ev_fail(err, EV_BAD, "%s is empty; a buffer needs at least one byte", path);
 }
 
 static ev_status read_hex(const char *spec, const char *hex, ptx_argument *out, ev_error *err) {
@@ -47,7 +48,7 @@ static ev_status read_hex(const char *spec, const char *hex, ptx_argument *out, 
     size_t digits = strlen(hex);
     if (digits == 0 || digits % 2 != 0)
         return ev_fail(err, EV_BAD,
-                       "--arg %.40s: %zu hex digits; two make a byte, and one byte is the least",
+                       "--arg %.40s: %zu hex digits; give two for each byte, and at least one byte",
                        spec, digits);
     out->bytes = digits / 2;
     out->data = malloc(out->bytes);
@@ -68,7 +69,7 @@ static ev_status read_bytes(const char *spec, const char *text, ptx_argument *ou
     errno = 0;
     out->bytes = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || out->bytes == 0)
-        return ev_fail(err, EV_BAD, "--arg %.40s: wants a number of bytes, like out:1024", spec);
+        return ev_fail(err, EV_BAD, "--arg %.40s: needs a number of bytes, like out:1024", spec);
     return EV_OK;
 }
 
@@ -134,7 +135,7 @@ static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const cha
     *known = rank || next || ranks || peers;
     if (rank || ranks) {
         if (!ev_type_find(value, type) || ev_type_is_float(*type) || ev_type_bytes(*type) < 4)
-            return ev_fail(err, EV_BAD, "--arg %.40s: wants a type of u32, s32, u64 or s64", spec);
+            return ev_fail(err, EV_BAD, "--arg %.40s: needs a type: u32, s32, u64 or s64", spec);
         out->bytes = ev_type_bytes(*type);
         out->scalar = rank ? l->rank : l->ranks;
     } else if (next || peers) {
@@ -142,7 +143,7 @@ static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const cha
         out->link = next ? PTX_LINK_NEXT : PTX_LINK_PEERS;
         out->link_to = strtoul(value, &end, 10);
         if (value[0] < '0' || value[0] > '9' || *end != '\0')
-            return ev_fail(err, EV_BAD, "--arg %.40s: wants the number of an argument, from 0",
+            return ev_fail(err, EV_BAD, "--arg %.40s: needs the number of an argument, from 0",
                            spec);
         out->bytes = next ? 8 : l->ranks * 8ull;
         out->is_buffer = peers;
@@ -159,7 +160,7 @@ static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *
     out->spec = spec;
     if (spec[length] != ':')
         return ev_fail(err, EV_BAD,
-                       "--arg %.40s: wants KIND:VALUE, like in:0000803f, out:1024 or u32:5", spec);
+                       "--arg %.40s: needs KIND:VALUE, like in:0000803f, out:1024 or u32:5", spec);
     const char *value = spec + length + 1;
     for (size_t i = 0; i < SPEC_COUNT; i++) {
         if (strlen(buffer_specs[i].name) != length ||

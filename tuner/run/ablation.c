@@ -3,8 +3,6 @@
 #include "tuner/run/ablation.h"
 
 #include "base/str.h"
-#include "tuner/search/genomes.h"
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,77 +13,83 @@
 
 /* One genome with something left out. */
 typedef struct part {
-    json_t *genome;
+    const ir_genome *genome;
     size_t edits[2]; /* SIZE_MAX: none */
     const char *macro;
 } part;
 
 typedef struct parts {
     part *list;
-    json_t **genomes;
+    const ir_genome **genomes;
     double *ns;
     size_t count, capacity;
 } parts;
 
-static bool begin(parts *p, const json_t *genome) {
-    size_t n = genome_edit_count(genome),
-           macros = json_object_size(json_object_get(genome, "macros"));
+static bool begin(parts *p, const ir_genome *genome) {
+    size_t n = ir_genome_edit_count(genome), macros = ir_genome_macro_count(genome);
     p->capacity = n + macros + (n <= ABLATION_MOST_PAIRED ? n * n / 2 : 0) + 1;
     p->list = calloc(p->capacity, sizeof *p->list);
-    p->genomes = calloc(p->capacity, sizeof(json_t *));
+    p->genomes = calloc(p->capacity, sizeof(const ir_genome *));
     p->ns = calloc(p->capacity, sizeof *p->ns);
     return p->list && p->genomes && p->ns;
 }
 
 static void end(parts *p) {
     for (size_t i = 0; p->list && i < p->count; i++)
-        json_decref(p->list[i].genome);
+        ir_genome_free(p->list[i].genome);
     free(p->list);
-    free(p->genomes);
+    free((void *)p->genomes);
     free(p->ns);
 }
 
-/* Without the edits a and b (SIZE_MAX: none) and the macro (NULL: none). */
-static bool add(parts *p, const json_t *genome, size_t a, size_t b, const char *macro) {
-    json_t *copy = json_deep_copy(genome);
-    json_t *edits = json_object_get(copy, "edits");
-    if (!copy)
+/* Takes the reference; false: NULL, out of memory. */
+static bool add(parts *p, const ir_genome *genome, part what) {
+    if (!genome)
         return false;
-    for (size_t i = genome_edit_count(genome); i-- > 0;) {
-        if (i == a || i == b)
-            (void)json_array_remove(edits, i);
-    }
-    if (macro && macro[0])
-        (void)json_object_del(json_object_get(copy, "macros"), macro);
-    p->genomes[p->count] = copy;
-    p->list[p->count++] = (part){copy, {a, b}, macro};
+    what.genome = genome;
+    p->genomes[p->count] = genome;
+    p->list[p->count++] = what;
     return true;
 }
 
-/* Without any edit. */
-static bool add_bare(parts *p, const json_t *genome) {
-    if (!add(p, genome, SIZE_MAX, SIZE_MAX, ""))
-        return false;
-    return json_array_clear(json_object_get(p->genomes[p->count - 1], "edits")) == 0;
+static bool add_without_edit(parts *p, const ir_genome *genome, size_t edit) {
+    part what = {.edits = {edit, SIZE_MAX}};
+    return add(p, ir_genome_without(genome, edit, edit + 1), what);
 }
 
-static bool fill(parts *p, const json_t *genome) {
-    size_t n = genome_edit_count(genome);
+/* a < b */
+static bool add_without_pair(parts *p, const ir_genome *genome, size_t a, size_t b) {
+    ir_genome *rest = ir_genome_without(genome, b, b + 1);
+    if (rest)
+        ir_genome_remove(rest, a);
+    return add(p, rest, (part){.edits = {a, b}});
+}
+
+static bool add_without_macro(parts *p, const ir_genome *genome, const char *macro) {
+    ir_genome *rest = ir_genome_clone(genome);
+    if (rest)
+        ir_genome_unset_macro(rest, macro);
+    return add(p, rest, (part){.edits = {SIZE_MAX, SIZE_MAX}, .macro = macro});
+}
+
+/* Without any edit. */
+static bool add_bare(parts *p, const ir_genome *genome) {
+    part what = {.edits = {SIZE_MAX, SIZE_MAX}, .macro = ""};
+    return add(p, ir_genome_part(genome, 0, 0), what);
+}
+
+static bool fill(parts *p, const ir_genome *genome) {
+    size_t n = ir_genome_edit_count(genome), macros = ir_genome_macro_count(genome);
     bool ok = true;
     for (size_t i = 0; i < n; i++)
-        ok = ok && add(p, genome, i, SIZE_MAX, NULL);
-    const char *name = NULL;
-    json_t *value = NULL;
-    json_t *macros = json_object_get(genome, "macros");
-    json_object_foreach(macros, name, value) {
-        if (n == 0)
-            ok = ok && add(p, genome, SIZE_MAX, SIZE_MAX, name);
-    }
-    if (n > 0 && json_object_size(macros) > 0)
+        ok = ok && add_without_edit(p, genome, i);
+    for (size_t i = 0; n == 0 && i < macros; i++)
+        ok = ok && add_without_macro(p, genome, ir_genome_macro_name(genome, i));
+    if (n > 0 && macros > 0)
         ok = ok && add_bare(p, genome);
     for (size_t i = 0; n <= ABLATION_MOST_PAIRED && i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            ok = ok && add(p, genome, i, k, NULL);
+            ok = ok && add_without_pair(p, genome, i, k);
     return ok;
 }
 
@@ -174,8 +178,8 @@ static void tell_pair(ev_str *out, const json_t *pair) {
                                                : "nothing passes without both\n");
 }
 
-ev_status ablation_tell(const json_t *shares, const json_t *genome, const char *words, char **out,
-                        ev_error *err) {
+ev_status ablation_tell(const json_t *shares, const ir_genome *genome, const char *words,
+                        char **out, ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     const json_t *edits = json_object_get(shares, "edits");
     for (size_t i = 0; *words; i++) {
@@ -188,11 +192,10 @@ ev_status ablation_tell(const json_t *shares, const json_t *genome, const char *
         ev_str_char(&text, '\n');
         words += length + (words[length] == '\n');
     }
-    const char *name = NULL;
-    json_t *value = NULL;
-    json_object_foreach(json_object_get(genome, "macros"), name, value) {
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
+        const char *name = ir_genome_macro_name(genome, i);
         ev_str_printf(&text, "sets the macro %s to %lld", name,
-                      (long long)json_integer_value(value));
+                      (long long)ir_genome_macro_value(genome, i));
         const json_t *share = json_object_get(json_object_get(shares, "macros"), name);
         if (share) {
             ev_str_append(&text, ": ");

@@ -8,6 +8,8 @@
 
 #include "tuner/run/minimise.h"
 
+#include <jansson.h>
+
 #define ABLATION_MOST_PAIRED                                                                       \
     12 /* edits up to which pairs are looked at: at most 66 trials more                            \
         */
@@ -24,7 +26,7 @@ ev_status ablation_measure(const minimise_request *request, json_t **out, ev_err
 
 /* Prints the shares: each line of `words` describes an edit and gets its share, then a line for
  * each macro and each pair. *out is malloc'ed. */
-ev_status ablation_tell(const json_t *shares, const json_t *genome, const char *words, char **out,
-                        ev_error *err) EV_CHECKED;
+ev_status ablation_tell(const json_t *shares, const ir_genome *genome, const char *words,
+                        char **out, ev_error *err) EV_CHECKED;
 
 #endif

@@ -1,25 +1,24 @@
 /* Blame: halves the edits of a wrong genome until the one that makes it wrong is found. */
 #include "tuner/run/bisect.h"
 
-#include "tuner/search/genomes.h"
-
 #include <stdint.h>
+#include <stdlib.h>
 
 typedef struct search_for {
     const bisect_request *request;
-    json_t *genome; /* wrong, or not known */
-    json_t *wrong;
+    const ir_genome *genome; /* wrong, or not known */
+    bisect_result *out;
     size_t right; /* so many edits from the first on are right */
     size_t spent;
     bool knows_base; /* that it is right without any edit */
 } search_for;
 
-static ev_status is_wrong(search_for *s, json_t *genome, bool *wrong, ev_error *err) {
+static ev_status is_wrong(search_for *s, const ir_genome *genome, bool *wrong, ev_error *err) {
     if (!genome)
         return ev_fail_memory(err, 0);
     s->spent++;
     ev_status status = s->request->test(s->request->context, genome, wrong, err);
-    json_decref(genome);
+    ir_genome_free(genome);
     return status;
 }
 
@@ -29,11 +28,11 @@ static bool has_budget(const search_for *s) {
 
 /* *k: the first k edits are wrong, and one less are right; SIZE_MAX: the budget was too small. */
 static ev_status halve(search_for *s, size_t *k, ev_error *err) {
-    size_t high = genome_edit_count(s->genome);
+    size_t high = ir_genome_edit_count(s->genome);
     while (high - s->right > 1 && has_budget(s)) {
         size_t middle = s->right + (high - s->right) / 2;
         bool wrong = false;
-        EV_TRY(is_wrong(s, genome_part(s->genome, 0, middle), &wrong, err));
+        EV_TRY(is_wrong(s, ir_genome_part(s->genome, 0, middle), &wrong, err));
         if (wrong)
             high = middle;
         else
@@ -44,13 +43,26 @@ static ev_status halve(search_for *s, size_t *k, ev_error *err) {
     return EV_OK;
 }
 
+/* Takes the reference; NULL: out of memory. */
+static ev_status add_wrong(search_for *s, const ir_genome *genome, ev_error *err) {
+    size_t bytes = (s->out->wrong_count + 1) * sizeof(const ir_genome *);
+    const ir_genome **more = genome ? realloc((void *)s->out->wrong, bytes) : NULL;
+    if (!more) {
+        ir_genome_free(genome);
+        return ev_fail_memory(err, bytes);
+    }
+    s->out->wrong = more;
+    more[s->out->wrong_count++] = genome;
+    return EV_OK;
+}
+
 /* The first k edits are wrong; is it the last of them alone? */
 static ev_status note_wrong(search_for *s, size_t k, ev_error *err) {
     bool alone = false;
     if (k > 1 && has_budget(s))
-        EV_TRY(is_wrong(s, genome_part(s->genome, k - 1, k), &alone, err));
-    json_t *part = genome_part(s->genome, alone ? k - 1 : 0, k);
-    return json_array_append_new(s->wrong, part) == 0 ? EV_OK : ev_fail_memory(err, 0);
+        EV_TRY(is_wrong(s, ir_genome_part(s->genome, k - 1, k), &alone, err));
+    const ir_genome *part = ir_genome_part(s->genome, alone ? k - 1 : 0, k);
+    return add_wrong(s, part, err);
 }
 
 /* Whether the base is wrong without any edit; only asked for when its first edit is to blame. */
@@ -58,19 +70,18 @@ static ev_status check_base(search_for *s, bool *wrong, ev_error *err) {
     *wrong = false;
     if (s->knows_base)
         return EV_OK;
-    EV_TRY(is_wrong(s, genome_part(s->genome, 0, 0), wrong, err));
+    EV_TRY(is_wrong(s, ir_genome_part(s->genome, 0, 0), wrong, err));
     s->knows_base = true;
     if (!*wrong)
         return EV_OK;
-    bool ok = json_array_append_new(s->wrong, genome_part(s->genome, 0, 0)) == 0;
-    return ok ? EV_OK : ev_fail_memory(err, 0);
+    return add_wrong(s, ir_genome_part(s->genome, 0, 0), err);
 }
 
 static ev_status drop(search_for *s, size_t edit, ev_error *err) {
-    json_t *rest = genome_without(s->genome, edit, edit + 1);
+    const ir_genome *rest = ir_genome_without(s->genome, edit, edit + 1);
     if (!rest)
         return ev_fail_memory(err, 0);
-    json_decref(s->genome);
+    ir_genome_free(s->genome);
     s->genome = rest;
     return EV_OK;
 }
@@ -89,43 +100,37 @@ static ev_status step(search_for *s, bool *over, bool *found, ev_error *err) {
     EV_TRY(note_wrong(s, k, err));
     EV_TRY(drop(s, k - 1, err));
     bool wrong = false;
-    if (genome_edit_count(s->genome) > s->right)
-        EV_TRY(is_wrong(s, json_incref(s->genome), &wrong, err));
+    if (ir_genome_edit_count(s->genome) > s->right)
+        EV_TRY(is_wrong(s, ir_genome_ref(s->genome), &wrong, err));
     *over = *found = !wrong;
     return EV_OK;
 }
 
-static ev_status look(search_for *s, bisect_result *out, ev_error *err) {
-    if (!s->wrong)
-        return ev_fail_memory(err, 0);
+static ev_status look(search_for *s, ev_error *err) {
     bool over = false, found = false;
-    if (genome_edit_count(s->genome) == 0) /* as it is known to be */
-        return json_array_append(s->wrong, s->genome) == 0 ? EV_OK : ev_fail_memory(err, 0);
+    if (ir_genome_edit_count(s->genome) == 0) /* as it is known to be */
+        return add_wrong(s, ir_genome_ref(s->genome), err);
     while (!over && has_budget(s))
         EV_TRY(step(s, &over, &found, err));
     if (found)
-        out->rest = json_incref(s->genome);
+        s->out->rest = ir_genome_ref(s->genome);
     return EV_OK;
 }
 
 ev_status bisect_find(const bisect_request *request, bisect_result *out, ev_error *err) {
-    search_for s = {.request = request,
-                    .genome = json_incref((json_t *)request->genome),
-                    .wrong = json_array()};
     *out = (bisect_result){0};
-    ev_status status = look(&s, out, err);
-    json_decref(s.genome);
-    if (status == EV_OK) {
-        out->wrong = s.wrong;
-        return EV_OK;
-    }
-    json_decref(s.wrong);
-    bisect_clear(out);
+    search_for s = {.request = request, .genome = ir_genome_ref(request->genome), .out = out};
+    ev_status status = look(&s, err);
+    ir_genome_free(s.genome);
+    if (status != EV_OK)
+        bisect_clear(out);
     return status;
 }
 
 void bisect_clear(bisect_result *r) {
-    json_decref(r->rest);
-    json_decref(r->wrong);
+    for (size_t i = 0; i < r->wrong_count; i++)
+        ir_genome_free(r->wrong[i]);
+    free((void *)r->wrong);
+    ir_genome_free(r->rest);
     *r = (bisect_result){0};
 }

@@ -7,26 +7,28 @@
 #define TUNER_RUN_BISECT_H
 
 #include "base/status.h"
+#include "ir/genome.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Tests a genome: *wrong. Any status but EV_OK ends the bisection. */
-typedef ev_status bisect_test(void *context, json_t *genome, bool *wrong, ev_error *err);
+typedef ev_status bisect_test(void *context, const ir_genome *genome, bool *wrong, ev_error *err);
 
 typedef struct bisect_request {
-    const json_t *genome; /* known to be wrong; borrowed */
-    size_t budget;        /* tests at most */
+    const ir_genome *genome; /* known to be wrong; borrowed */
+    size_t budget;           /* tests at most */
     bisect_test *test;
     void *context;
 } bisect_request;
 
 typedef struct bisect_result {
-    json_t *rest;  /* the right genome that is left; NULL: none, or the budget was too small */
-    json_t *wrong; /* a list of wrong genomes, each with a wrong edit last: that edit alone where it
-                      is wrong alone, else with all edits before it; without edits, the base itself
-                      is wrong */
+    const ir_genome
+        *rest; /* the right genome that is left; NULL: none, or the budget was too small */
+    /* Wrong genomes, each with a wrong edit last: that edit alone where it is wrong alone, else
+     * with all edits before it; without edits, the base itself is wrong. */
+    const ir_genome **wrong;
+    size_t wrong_count;
 } bisect_result;
 
 /* `out` holds new references; free them by bisect_clear. Returns the status of a failed test. */

@@ -160,7 +160,7 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
 }
 
 static void arrival_clear(arrival *a) {
-    json_decref(a->genome);
+    ir_genome_free(a->genome);
     free(a->operators);
     *a = (arrival){0};
 }
@@ -206,13 +206,28 @@ bool job_score(const pool_job *job, score *out) {
     return scored;
 }
 
-char *score_text(const score *s, bool let_through) {
+static char *score_text(const score *s, bool let_through) {
     json_t *json = score_to_json(s);
     if (json && let_through)
         (void)json_object_set_new(json, "let_through", json_true());
     char *text = json ? ev_json_print(json, true) : NULL;
     json_decref(json);
     return text;
+}
+
+ev_status course_put(course *c, records_evaluation e, const ir_genome *genome, const score *s,
+                     bool let_through, ev_error *err) {
+    char *text = s ? score_text(s, let_through) : NULL;
+    json_t *json = genome ? ir_genome_to_json(genome) : NULL;
+    bool ok = !(s && !text) && !(genome && !json);
+    e.task = c->index;
+    e.genome = json;
+    e.score = text ? text : "";
+    e.seconds = course_seconds(c);
+    ev_status status = ok ? records_put(c->run->records, &e, err) : ev_fail_memory(err, 0);
+    free(text);
+    json_decref(json);
+    return status;
 }
 
 /* The gate of a record: a duplicate's is GATE_SEEN. */
@@ -223,29 +238,20 @@ static gate gate_of(const arrival *a) {
 static ev_status put_record(course *c, const pool_job *job, const arrival *a, const char *reason,
                             ev_error *err) {
     const on_way *w = &c->on_way[job->number % SEARCH_LAG];
-    bool scored = job->reply && a->origin != SEARCH_MEMOISED;
-    char *text = scored ? score_text(&job->reply->score, w->let_through) : NULL;
-    if (scored && !text)
-        return ev_fail_memory(err, 0);
-    records_evaluation e = {.task = c->index,
-                            .phase = "search",
+    bool scored = job->reply && job->reply->has_score && a->origin != SEARCH_MEMOISED;
+    records_evaluation e = {.phase = "search",
                             .number = job->number,
                             .island = w->island,
                             .generation = w->generation,
                             .parents = w->parents,
                             .operators = a->operators,
-                            .genome = a->genome,
                             .gate = gate_name(gate_of(a)),
                             .reason = reason,
                             .ns = a->ns,
-                            .error = a->error,
-                            .score = text ? text : "",
-                            .seconds = course_seconds(c)};
+                            .error = a->error};
     for (int by = 0; by < SEARCH_HASHES; by++)
         e.hashes[by] = a->hashes[by];
-    ev_status status = records_put(c->run->records, &e, err);
-    free(text);
-    return status;
+    return course_put(c, e, a->genome, scored ? &job->reply->score : NULL, w->let_through, err);
 }
 
 /* ---- arrivals ---- */
@@ -262,7 +268,7 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     char reason[sizeof job->reason];
     snprintf(reason, sizeof reason, "%s", job->reason);
     a->here = true;
-    a->genome = json_incref(job->genome);
+    a->genome = ir_genome_ref(job->genome);
     a->operators = job->operators;
     job->operators = NULL;
     if (!a->operators && !(a->operators = strdup("")))
@@ -309,20 +315,25 @@ typedef struct replay {
     uint64_t child;
 } replay;
 
+static ev_status read_genome(const json_t *json, const ir_genome **out, ev_error *err) {
+    ir_genome *genome = NULL;
+    ev_status status = ir_genome_from_json(json, &genome, err);
+    *out = genome;
+    return status == EV_OK ? EV_OK : ev_wrap(err, status, "the records");
+}
+
 static ev_status arrive_stored(void *context, const records_evaluation *e, ev_error *err) {
     const replay *r = context;
     arrival *a = &r->c->arrivals[r->child % SEARCH_LAG];
-    *a = (arrival){.here = true,
-                   .genome = json_incref((json_t *)e->genome),
-                   .operators = strdup(e->operators),
-                   .ns = e->ns,
-                   .error = e->error};
+    *a = (arrival){.here = true, .operators = strdup(e->operators), .ns = e->ns, .error = e->error};
+    if (e->genome)
+        EV_TRY(read_genome(e->genome, &a->genome, err));
     for (int by = 0; by < SEARCH_HASHES; by++)
         snprintf(a->hashes[by], sizeof a->hashes[by], "%s", e->hashes[by]);
     if (strcmp(e->gate, gate_name(GATE_NONE)) == 0)
         a->stopped = GATE_NONE;
     else if (!gate_find(e->gate, &a->stopped))
-        return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
+        return ev_fail(err, EV_BAD, "the records name an unknown gate '%s'", e->gate);
     EV_TRY(read_score(r->c, a, e->score, err));
     if (a->stopped == GATE_SEEN)
         a->origin = SEARCH_DUPLICATE;

@@ -7,7 +7,7 @@
 #define WAIT_SECONDS 0.1
 
 /* `bar` NULL: of no promotion. */
-static ev_status submit(course *c, message_kind kind, uint64_t number, json_t *genome,
+static ev_status submit(course *c, message_kind kind, uint64_t number, const ir_genome *genome,
                         const fitness_bar *bar, ev_error *err) {
     pool_job *job = pool_job_variant(kind, number, genome);
     if (!job)
@@ -29,27 +29,17 @@ static ev_status wait_one(course *c, pool_job **out, ev_error *err) {
 
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
                         const score *s, ev_error *err) {
-    char *text = s ? score_text(s, false) : NULL;
-    if (s && !text)
-        return ev_fail_memory(err, 0);
-    gate stopped = s ? s->stopped : job->stopped;
-    records_evaluation e = {.task = c->index,
-                            .phase = phase,
+    records_evaluation e = {.phase = phase,
                             .number = number,
                             .parents = "",
                             .operators = "",
-                            .genome = job->genome,
-                            .gate = gate_name(stopped),
+                            .gate = gate_name(s ? s->stopped : job->stopped),
                             .reason = s ? s->reason : job->reason,
                             .ns = s ? s->ns : 0,
-                            .error = s ? s->error : 0,
-                            .score = text ? text : "",
-                            .seconds = course_seconds(c)};
+                            .error = s ? s->error : 0};
     for (int by = 0; by < SEARCH_HASHES; by++)
         e.hashes[by] = job->hashes[by];
-    ev_status status = records_put(c->run->records, &e, err);
-    free(text);
-    return status;
+    return course_put(c, e, job->genome, s, false, err);
 }
 
 /* `first`: the number of the batch's first trial. */
@@ -64,7 +54,7 @@ static ev_status take_trial(course *c, uint64_t first, const pool_job *job, tria
     return course_record(c, "minimise", first + job->number, job, scored ? &s : NULL, err);
 }
 
-ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *trials,
+ev_status course_score(course *c, const ir_genome *const *genomes, size_t count, trial *trials,
                        ev_error *err) {
     memset(trials, 0, count * sizeof *trials);
     for (size_t i = 0; i < count; i++)
@@ -81,12 +71,13 @@ ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *t
     return EV_OK;
 }
 
-ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out, ev_error *err) {
+ev_status course_do(course *c, message_kind kind, const ir_genome *genome, pool_job **out,
+                    ev_error *err) {
     EV_TRY(submit(c, kind, 0, genome, NULL, err));
     return wait_one(c, out, err);
 }
 
-ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
+ev_status course_promote(course *c, const ir_genome *genome, const fitness_bar *bar, pool_job **out,
                          ev_error *err) {
     EV_TRY(submit(c, MESSAGE_PROMOTE, 0, genome, bar, err));
     return wait_one(c, out, err);

@@ -12,7 +12,6 @@
  * with an edit that costs more on the held-out cases than all others gain. */
 #include "tuner/run/finish_inside.h"
 
-#include "base/json.h"
 #include "tuner/run/ablation.h"
 #include "tuner/run/bisect.h"
 
@@ -28,7 +27,7 @@
 
 /* ---- what failed ---- */
 
-static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error *err) {
+static ev_status is_slower(void *context, const ir_genome *genome, bool *wrong, ev_error *err) {
     const finish *f = context;
     verdict v = SLOW;
     double ns = 0;
@@ -37,21 +36,31 @@ static ev_status is_slower(void *context, json_t *genome, bool *wrong, ev_error 
     return EV_OK;
 }
 
-static ev_status add_scored(finish *f, json_t *genome, ev_error *err) {
+static ev_status add_scored(finish *f, const ir_genome *genome, ev_error *err) {
     double ns = 0;
     EV_TRY(finish_score(f, &genome, 1, &ns, err));
     (void)finish_add(f, genome, ns, false);
     return EV_OK;
 }
 
+static ev_status add_wrong(finish *f, const bisect_result *found, ev_error *err) {
+    size_t count = f->wrong_count + found->wrong_count, bytes = count * sizeof(const ir_genome *);
+    const ir_genome **more = count > 0 ? realloc((void *)f->wrong, bytes) : NULL;
+    if (count > 0 && !more)
+        return ev_fail_memory(err, bytes);
+    f->wrong = more;
+    for (size_t i = 0; i < found->wrong_count; i++)
+        f->wrong[f->wrong_count++] = ir_genome_ref(found->wrong[i]);
+    return EV_OK;
+}
+
 /* What is left without the edits to blame may pass. */
-static ev_status bisect(finish *f, const json_t *genome, bisect_test *test, ev_error *err) {
+static ev_status bisect(finish *f, const ir_genome *genome, bisect_test *test, ev_error *err) {
     bisect_request request = {
         .genome = genome, .budget = BISECT_BUDGET, .test = test, .context = f};
     bisect_result found;
     EV_TRY(bisect_find(&request, &found, err));
-    ev_status status =
-        json_array_extend(f->wrong, found.wrong) == 0 ? EV_OK : ev_fail_memory(err, 0);
+    ev_status status = add_wrong(f, &found, err);
     if (status == EV_OK && found.rest)
         status = add_scored(f, found.rest, err);
     bisect_clear(&found);
@@ -59,13 +68,13 @@ static ev_status bisect(finish *f, const json_t *genome, bisect_test *test, ev_e
 }
 
 /* Each of the edits may be the one to do without. */
-static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
-    json_t *parts[MOST_PARTS];
+static ev_status add_parts(finish *f, const ir_genome *genome, ev_error *err) {
+    const ir_genome *parts[MOST_PARTS];
     double ns[MOST_PARTS] = {0};
-    size_t edits = genome_edit_count(genome), count = 0;
+    size_t edits = ir_genome_edit_count(genome), count = 0;
     ev_status status = EV_OK;
     for (; edits <= MOST_PARTS && count < edits && status == EV_OK; count++) {
-        parts[count] = genome_without(genome, count, count + 1);
+        parts[count] = ir_genome_without(genome, count, count + 1);
         if (!parts[count])
             status = ev_fail_memory(err, 0);
     }
@@ -74,7 +83,7 @@ static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
     for (size_t i = 0; i < count; i++) {
         if (status == EV_OK)
             (void)finish_add(f, parts[i], ns[i], true);
-        json_decref(parts[i]);
+        ir_genome_free(parts[i]);
     }
     return status;
 }
@@ -84,11 +93,11 @@ static ev_status add_parts(finish *f, const json_t *genome, ev_error *err) {
 static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out, ev_error *err) {
     verdict v = SLOW;
     double ns = 0;
-    json_t *base = genome_part(e->genome, 0, 0);
+    const ir_genome *base = ir_genome_part(e->genome, 0, 0);
     ev_status status = base ? finish_promote(f, base, 0, &v, &ns, err) : ev_fail_memory(err, 0);
     if (status == EV_OK && v == PROMOTED)
         status = add_scored(f, base, err);
-    json_decref(base);
+    ir_genome_free(base);
     EV_TRY(status);
     f->slow_ns = ns * (1 + FITNESS_LEAST_GAIN);
     if (ns > 0 && held_out > f->slow_ns)
@@ -126,15 +135,15 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
 
 /* One with a wrong edit goes back in the line without that, by the time it then has. */
 static ev_status try_candidate(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
-    json_t *rest = NULL;
+    const ir_genome *rest = NULL;
     ev_status status = EV_OK;
     e->used = true;
     EV_TRY(finish_strip(f, e->genome, &rest, err));
-    if (rest && genome_edit_count(rest) < genome_edit_count(e->genome))
+    if (rest && ir_genome_edit_count(rest) < ir_genome_edit_count(e->genome))
         status = add_scored(f, rest, err);
     else if (rest)
         status = promote(f, e, passed, err);
-    json_decref(rest);
+    ir_genome_free(rest);
     return status;
 }
 
@@ -203,7 +212,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
 /* ---- starts ---- */
 
 /* An unmodified start; the best of them on the held-out cases is the winner until one is faster. */
-static ev_status try_start(finish *f, json_t *genome, ev_error *err) {
+static ev_status try_start(finish *f, const ir_genome *genome, ev_error *err) {
     verdict v = SLOW;
     double ns = 0;
     EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
@@ -220,10 +229,10 @@ static ev_status try_starts(finish *f, ev_error *err) {
     for (size_t i = 0; i < f->c->start_count; i++) {
         if (f->c->starts[i].start == &f->c->t->starts[0] || search_start_ns(f->c->search, i) <= 0)
             continue;
-        json_t *genome = NULL;
+        const ir_genome *genome = NULL;
         EV_TRY(winner_start_genome(f->c->starts[i].start, &genome, err));
         ev_status status = try_start(f, genome, err);
-        json_decref(genome);
+        ir_genome_free(genome);
         EV_TRY(status);
     }
     f->limit_ns = f->c->baseline_ns;
@@ -246,12 +255,6 @@ static ev_status keep_baseline(finish *f, ev_error *err) {
 }
 
 static ev_status find_winner(finish *f, ev_error *err) {
-    f->wrong = json_array();
-    f->scored = json_object();
-    f->judged = json_object();
-    f->held_out = json_object();
-    if (!f->wrong || !f->scored || !f->judged || !f->held_out)
-        return ev_fail_memory(err, 0);
     EV_TRY(try_starts(f, err));
     EV_TRY(try_candidates(f, err));
     return f->winner.genome ? EV_OK : keep_baseline(f, err);
@@ -286,13 +289,15 @@ ev_status course_finish(course *c, ev_error *err) {
     if (status == EV_OK)
         status = winner_write(c, &f->winner, err);
     for (size_t i = 0; i < f->candidate_count; i++)
-        json_decref(f->candidates[i].genome);
+        ir_genome_free(f->candidates[i].genome);
     for (size_t i = 0; i < f->transfer_count; i++)
-        json_decref(f->transfers[i].genome);
-    json_decref(f->wrong);
-    json_decref(f->scored);
-    json_decref(f->judged);
-    json_decref(f->held_out);
+        ir_genome_free(f->transfers[i].genome);
+    for (size_t i = 0; i < f->wrong_count; i++)
+        ir_genome_free(f->wrong[i]);
+    free((void *)f->wrong);
+    memo_free(&f->scored);
+    memo_free(&f->judged);
+    memo_free(&f->held_out);
     finish_clear_winner(&f->kept);
     finish_clear_winner(&f->winner);
     free(f);

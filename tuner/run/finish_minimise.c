@@ -6,8 +6,6 @@
  * the edits that it lost pay on the held-out cases: the fewest of them are looked for that do. */
 #include "tuner/run/finish_inside.h"
 
-#include "base/json.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,27 +47,23 @@ static double mean_of_check(const pool_job *job) {
 }
 
 /* Its time on the held-out cases alone, once for a genome. */
-static ev_status look_at_held_out(finish *f, json_t *genome, double *ns, ev_error *err) {
-    char *key = ev_json_print(genome, true);
-    if (!key)
-        return ev_fail_memory(err, 0);
-    const json_t *known = json_object_get(f->held_out, key);
-    *ns = json_number_value(known);
-    pool_job *job = NULL;
-    ev_status status = known ? EV_OK : course_do(f->c, MESSAGE_CHECK, genome, &job, err);
-    if (status == EV_OK && !known) {
-        *ns = mean_of_check(job);
-        if (json_object_set_new(f->held_out, key, json_real(*ns)) != 0)
-            status = ev_fail_memory(err, 0);
+static ev_status look_at_held_out(finish *f, const ir_genome *genome, double *ns, ev_error *err) {
+    ev_sha256 key = ir_genome_sha256(genome);
+    const memo_entry *known = memo_find(&f->held_out, &key);
+    if (known) {
+        *ns = known->ns;
+        return EV_OK;
     }
+    pool_job *job = NULL;
+    EV_TRY(course_do(f->c, MESSAGE_CHECK, genome, &job, err));
+    *ns = mean_of_check(job);
     pool_job_free(job);
-    free(key);
-    return status;
+    return memo_put(&f->held_out, &key, &(memo_entry){.ns = *ns}, err);
 }
 
 /* ---- what may stand ---- */
 
-static ev_status pays_held_out(void *context, json_t *genome, bool *good, ev_error *err) {
+static ev_status pays_held_out(void *context, const ir_genome *genome, bool *good, ev_error *err) {
     finish *f = context;
     double ns = 0;
     EV_TRY(look_at_held_out(f, genome, &ns, err));
@@ -78,7 +72,7 @@ static ev_status pays_held_out(void *context, json_t *genome, bool *good, ev_err
 }
 
 /* Gate 6. */
-static ev_status stands(void *context, json_t *genome, bool *good, ev_error *err) {
+static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_error *err) {
     finish *f = context;
     verdict v = SLOW;
     double ns = 0;
@@ -94,14 +88,15 @@ static ev_status stands(void *context, json_t *genome, bool *good, ev_error *err
 
 /* What is to be minimised, and how. */
 typedef struct shrinking {
-    json_t *genome; /* borrowed */
+    const ir_genome *genome; /* borrowed */
     double ns;
     minimise_confirm *confirm;
-    const json_t *core; /* borrowed */
+    const ir_genome *core; /* borrowed */
 } shrinking;
 
 /* *small: as minimise_genome's `out`. *done: it stands so, or is as small as it gets. */
-static ev_status shrink(finish *f, const shrinking *s, json_t **small, bool *done, ev_error *err) {
+static ev_status shrink(finish *f, const shrinking *s, const ir_genome **small, bool *done,
+                        ev_error *err) {
     double small_ns = 0;
     minimise_request request = {.genome = s->genome,
                                 .ns = s->ns,
@@ -113,7 +108,7 @@ static ev_status shrink(finish *f, const shrinking *s, json_t **small, bool *don
                                 .core = s->core,
                                 .context = f};
     EV_TRY(minimise_genome(&request, small, &small_ns, err));
-    bool smaller = genome_edit_count(*small) < genome_edit_count(s->genome), good = false;
+    bool smaller = ir_genome_edit_count(*small) < ir_genome_edit_count(s->genome), good = false;
     ev_status status = smaller ? stands(f, *small, &good, err) : EV_OK;
     if (status == EV_OK && good) {
         finish_take(f, &f->winner);
@@ -125,8 +120,8 @@ static ev_status shrink(finish *f, const shrinking *s, json_t **small, bool *don
 
 /* Where neither what is minimised by its time nor what pays on the held-out cases too stands, every
  * step has to. */
-static ev_status shrink_winner(finish *f, json_t *genome, double ns, ev_error *err) {
-    json_t *small = NULL, *larger = NULL, *sure = NULL;
+static ev_status shrink_winner(finish *f, const ir_genome *genome, double ns, ev_error *err) {
+    const ir_genome *small = NULL, *larger = NULL, *sure = NULL;
     bool done = false;
     shrinking by = {genome, ns, NULL, NULL};
     ev_status status = shrink(f, &by, &small, &done, err);
@@ -138,13 +133,13 @@ static ev_status shrink_winner(finish *f, json_t *genome, double ns, ev_error *e
         by = (shrinking){genome, ns, stands, NULL};
         status = shrink(f, &by, &sure, &done, err);
     }
-    json_decref(small);
-    json_decref(larger);
-    json_decref(sure);
+    ir_genome_free(small);
+    ir_genome_free(larger);
+    ir_genome_free(sure);
     return status;
 }
 
-ev_status finish_win(finish *f, json_t *genome, double ns, ev_error *err) {
+ev_status finish_win(finish *f, const ir_genome *genome, double ns, ev_error *err) {
     finish_take(f, &f->winner);
     f->winner_ns = ns;
     return f->c->cut_short ? EV_OK : shrink_winner(f, genome, ns, err);

@@ -1,7 +1,6 @@
 /* Finish, promotions: genomes at gate 6, each judged once. */
 #include "tuner/run/finish_inside.h"
 
-#include "base/json.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -22,7 +21,7 @@ bool finish_may_promote(const finish *f, bool is_winner) {
 }
 
 void finish_clear_winner(winner *w) {
-    json_decref(w->genome);
+    ir_genome_free(w->genome);
     pool_job_free(w->job);
     free(w->words);
     *w = (winner){0};
@@ -30,49 +29,41 @@ void finish_clear_winner(winner *w) {
 
 /* ---- verdicts ---- */
 
-/* The same PTX may be launched otherwise: by other macros. malloc'ed; NULL: out of memory. */
-static char *code_key(const json_t *genome, const char *ptx_sha256) {
-    json_t *base = genome_part(genome, 0, 0);
-    char *text = base ? ev_json_print(base, true) : NULL;
-    json_decref(base);
-    ev_str key = EV_STR_EMPTY;
-    if (text)
-        ev_str_printf(&key, "%s %s", ptx_sha256, text);
-    free(text);
-    return text ? ev_str_take(&key) : NULL;
+/* The same PTX may be launched otherwise: by other macros. */
+static ev_status code_key(const ir_genome *genome, const char *ptx_sha256, ev_sha256 *key,
+                          ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_sha256 base = ir_genome_base_sha256(genome);
+    ev_str_printf(&text, "%s %s", ptx_sha256, base.hex);
+    ev_status status = ev_str_status(&text, err);
+    if (status == EV_OK)
+        *key = ev_sha256_of(ev_str_text(&text), text.length);
+    ev_str_free(&text);
+    return status;
 }
 
-/* `ns`: on the held-out cases. */
-static ev_status judge_as(finish *f, const json_t *genome, const char *ptx_sha256, verdict v,
+/* `ns`: on the held-out cases. `ptx_sha256` "": for this genome alone. */
+static ev_status judge_as(finish *f, const ir_genome *genome, const char *ptx_sha256, verdict v,
                           double ns, ev_error *err) {
-    json_t *row = json_pack("[i,f]", v, ns);
-    char *text = ev_json_print(genome, true);
-    bool ok = row && text && json_object_set(f->judged, text, row) == 0;
-    free(text);
-    char *key = ok && ptx_sha256[0] ? code_key(genome, ptx_sha256) : NULL;
-    if (ok && ptx_sha256[0])
-        ok = key && json_object_set(f->judged, key, row) == 0;
-    free(key);
-    json_decref(row);
-    return ok ? EV_OK : ev_fail_memory(err, 0);
+    const memo_entry entry = {.ns = ns, .verdict = v};
+    ev_sha256 key = ir_genome_sha256(genome);
+    EV_TRY(memo_put(&f->judged, &key, &entry, err));
+    if (!ptx_sha256[0])
+        return EV_OK;
+    EV_TRY(code_key(genome, ptx_sha256, &key, err));
+    return memo_put(&f->judged, &key, &entry, err);
 }
 
-ev_status finish_verdict(const finish *f, const json_t *genome, verdict *v, double *held_out,
+ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, double *held_out,
                          ev_error *err) {
-    char *text = ev_json_print(genome, true);
-    if (!text)
-        return ev_fail_memory(err, 0);
-    const json_t *row = json_object_get(f->judged, text);
-    const char *sha = json_string_value(json_array_get(json_object_get(f->scored, text), 1));
-    free(text);
-    char *key = !row && sha && sha[0] ? code_key(genome, sha) : NULL;
-    if (!row && sha && sha[0] && !key)
-        return ev_fail_memory(err, 0);
-    if (key)
-        row = json_object_get(f->judged, key);
-    free(key);
-    *v = (verdict)json_integer_value(json_array_get(row, 0));
-    *held_out = json_real_value(json_array_get(row, 1));
+    ev_sha256 key = ir_genome_sha256(genome);
+    const memo_entry *judged = memo_find(&f->judged, &key), *scored = memo_find(&f->scored, &key);
+    if (!judged && scored && scored->ptx_sha256[0]) {
+        EV_TRY(code_key(genome, scored->ptx_sha256, &key, err));
+        judged = memo_find(&f->judged, &key);
+    }
+    *v = judged ? judged->verdict : (verdict)0;
+    *held_out = judged ? judged->ns : 0;
     return EV_OK;
 }
 
@@ -143,13 +134,13 @@ void finish_tell_refused(const finish *f) {
 /* ---- gate 6 ---- */
 
 /* Takes the job over. */
-static void keep(finish *f, json_t *genome, pool_job *job, const score *s) {
+static void keep(finish *f, const ir_genome *genome, pool_job *job, const score *s) {
     finish_clear_winner(&f->kept);
-    f->kept = (winner){.genome = json_incref(genome), .job = job, .promoted = true, .score = *s};
+    f->kept = (winner){.genome = ir_genome_ref(genome), .job = job, .promoted = true, .score = *s};
 }
 
-static ev_status judge(finish *f, json_t *genome, double ns, const fitness_bar *bar, verdict *v,
-                       double *held_out, ev_error *err) {
+static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitness_bar *bar,
+                       verdict *v, double *held_out, ev_error *err) {
     pool_job *job = NULL;
     EV_TRY(course_promote(f->c, genome, bar, &job, err));
     score s = {0};
@@ -178,16 +169,21 @@ static ev_status judge(finish *f, json_t *genome, double ns, const fitness_bar *
     return status;
 }
 
-ev_status finish_promote(finish *f, json_t *genome, double ns, verdict *v, double *held_out,
-                         ev_error *err) {
+static bool is_same(const ir_genome *a, const ir_genome *b) {
+    ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
+    return ev_sha256_equal(&x, &y);
+}
+
+ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict *v,
+                         double *held_out, ev_error *err) {
     EV_TRY(finish_verdict(f, genome, v, held_out, err));
-    bool is_kept = f->kept.genome && json_equal(f->kept.genome, genome);
+    bool is_kept = f->kept.genome && is_same(f->kept.genome, genome);
     if (*v && (*v != PROMOTED || is_kept))
         return EV_OK;
     return judge(f, genome, ns, &f->bar, v, held_out, err);
 }
 
-ev_status finish_is_wrong(void *context, json_t *genome, bool *wrong, ev_error *err) {
+ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong, ev_error *err) {
     finish *f = context;
     verdict v = SLOW;
     double held_out = 0;
@@ -200,7 +196,7 @@ ev_status finish_is_wrong(void *context, json_t *genome, bool *wrong, ev_error *
     return EV_OK;
 }
 
-ev_status finish_refuse(finish *f, const json_t *genome, double held_out, ev_error *err) {
+ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out, ev_error *err) {
     return judge_as(f, genome, "", SLOW, held_out, err);
 }
 

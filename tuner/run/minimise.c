@@ -1,8 +1,6 @@
 /* Minimise: delta debugging of a list of edits. */
 #include "tuner/run/minimise.h"
 
-#include "tuner/search/genomes.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +11,12 @@ typedef struct work {
     const minimise_request *request;
     double limit; /* a time up to this keeps the gain */
     size_t spent;
-    const json_t *core; /* its edits stay for now */
-    json_t *genome;     /* the smallest so far */
+    const ir_genome *core;   /* its edits stay for now */
+    const ir_genome *genome; /* the smallest so far */
     double ns;
 } work;
 
-static ev_status is_good(work *w, json_t *genome, double ns, bool *good, ev_error *err) {
+static ev_status is_good(work *w, const ir_genome *genome, double ns, bool *good, ev_error *err) {
     *good = ns > 0 && ns <= w->limit;
     if (*good && w->request->confirm)
         return w->request->confirm(w->request->context, genome, good, err);
@@ -27,8 +25,8 @@ static ev_status is_good(work *w, json_t *genome, double ns, bool *good, ev_erro
 
 /* The first of the genomes that keeps the gain, and is confirmed where that is asked for; `count`
  * if none is. */
-static ev_status first_good(work *w, json_t *const *genomes, double *ns, size_t count, size_t *at,
-                            ev_error *err) {
+static ev_status first_good(work *w, const ir_genome *const *genomes, double *ns, size_t count,
+                            size_t *at, ev_error *err) {
     for (size_t scored = *at = 0; *at < count; ++*at) {
         if (*at == scored) {
             size_t more = count - scored < AT_ONCE ? count - scored : AT_ONCE;
@@ -45,38 +43,40 @@ static ev_status first_good(work *w, json_t *const *genomes, double *ns, size_t 
     return EV_OK;
 }
 
-static bool may_go(const work *w, const json_t *edit) {
-    return !w->core || !genome_has_edit(w->core, edit);
+static bool may_go(const work *w, size_t edit) {
+    ev_sha256 key = ir_genome_edit_key(w->genome, edit);
+    return !w->core || !ir_genome_holds(w->core, &key);
 }
 
 static size_t count_free(const work *w) {
-    size_t at = 0, count = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(w->genome, "edits"), at, edit) {
-        count += may_go(w, edit);
-    }
+    size_t count = 0;
+    for (size_t i = 0; i < ir_genome_edit_count(w->genome); i++)
+        count += may_go(w, i);
     return count;
 }
 
 /* Without those of the edits that may go which are the [from, to) of them; NULL: out of memory. */
-static json_t *without(const work *w, size_t from, size_t to) {
-    json_t *edits = json_array(), *edit = NULL;
-    bool ok = edits != NULL;
-    size_t at = 0, number = 0;
-    json_array_foreach(json_object_get(w->genome, "edits"), at, edit) {
-        bool goes = may_go(w, edit) && number >= from && number < to;
-        number += may_go(w, edit);
-        ok = ok && (goes || json_array_append(edits, edit) == 0);
+static const ir_genome *without(const work *w, size_t from, size_t to) {
+    ir_genome *rest = ir_genome_part(w->genome, 0, 0);
+    bool ok = rest != NULL;
+    for (size_t i = 0, number = 0; i < ir_genome_edit_count(w->genome); i++) {
+        bool goes = may_go(w, i) && number >= from && number < to;
+        number += may_go(w, i);
+        ok = ok && (goes || ir_genome_append_from(rest, w->genome, i));
     }
-    return genome_with_edits(w->genome, edits, ok);
+    if (ok)
+        return rest;
+    ir_genome_free(rest);
+    return NULL;
 }
 
 /* Leaves out one of `parts` parts of the `size` edits that may go; *found: one could. */
 static ev_status try_parts(work *w, size_t size, size_t parts, bool *found, ev_error *err) {
     size_t at = parts;
-    json_t **genomes = calloc(parts, sizeof(json_t *));
+    const ir_genome **genomes = calloc(parts, sizeof(const ir_genome *));
     double *ns = calloc(parts, sizeof *ns);
-    ev_status status = genomes && ns ? EV_OK : ev_fail_memory(err, parts * sizeof(json_t *));
+    ev_status status =
+        genomes && ns ? EV_OK : ev_fail_memory(err, parts * sizeof(const ir_genome *));
     for (size_t i = 0; status == EV_OK && i < parts; i++) {
         genomes[i] = without(w, i * size / parts, (i + 1) * size / parts);
         if (!genomes[i])
@@ -86,13 +86,13 @@ static ev_status try_parts(work *w, size_t size, size_t parts, bool *found, ev_e
         status = first_good(w, genomes, ns, parts, &at, err);
     *found = status == EV_OK && at < parts;
     if (*found) {
-        json_decref(w->genome);
-        w->genome = json_incref(genomes[at]);
+        ir_genome_free(w->genome);
+        w->genome = ir_genome_ref(genomes[at]);
         w->ns = ns[at];
     }
     for (size_t i = 0; genomes && i < parts; i++)
-        json_decref(genomes[i]);
-    free(genomes);
+        ir_genome_free(genomes[i]);
+    free((void *)genomes);
     free(ns);
     return status;
 }
@@ -122,19 +122,19 @@ static ev_status shrink_all(work *w, ev_error *err) {
     if (!w->core)
         return EV_OK;
     w->core = NULL;
-    return shrink(w, genome_edit_count(w->genome), err);
+    return shrink(w, ir_genome_edit_count(w->genome), err);
 }
 
-ev_status minimise_genome(const minimise_request *request, json_t **out, double *out_ns,
+ev_status minimise_genome(const minimise_request *request, const ir_genome **out, double *out_ns,
                           ev_error *err) {
     double gain = request->reference_ns - request->ns;
     work w = {.request = request,
               .limit = gain > 0 ? request->reference_ns - request->keep * gain : request->ns,
-              .genome = json_incref((json_t *)request->genome),
+              .genome = ir_genome_ref(request->genome),
               .ns = request->ns};
     ev_status status = shrink_all(&w, err);
     if (status != EV_OK) {
-        json_decref(w.genome);
+        ir_genome_free(w.genome);
         return status;
     }
     *out = w.genome;

@@ -73,7 +73,8 @@ const char *tune_device(const tune_state *run) {
 static ev_status look_at_records(tune_state *run, const json_t *identity, ev_error *err) {
     const tune_options *o = run->options;
     if (o->resume && !o->records)
-        return ev_fail(err, EV_BAD, "--resume wants the records to go on with: --records FILE");
+        return ev_fail(err, EV_BAD,
+                       "--resume needs --records FILE, the records of the run to continue");
     if (o->resume)
         return records_resume(o->records, identity, &run->records, err);
     if (o->records && ev_path_exists(o->records))

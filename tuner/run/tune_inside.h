@@ -35,7 +35,7 @@ const char *tune_device(const tune_state *run);
 /* A child whose result is here, waiting for its turn to be committed. */
 typedef struct arrival {
     bool here;
-    json_t *genome;
+    const ir_genome *genome;
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX];
     search_origin origin;
@@ -93,13 +93,13 @@ typedef struct trial {
 } trial;
 
 /* Scores genomes on all workers; trials[i] is genomes[i]'s. */
-ev_status course_score(course *c, json_t *const *genomes, size_t count, trial *trials,
+ev_status course_score(course *c, const ir_genome *const *genomes, size_t count, trial *trials,
                        ev_error *err) EV_CHECKED;
 /* One job, to its end; *out is the caller's. */
-ev_status course_do(course *c, message_kind kind, json_t *genome, pool_job **out,
+ev_status course_do(course *c, message_kind kind, const ir_genome *genome, pool_job **out,
                     ev_error *err) EV_CHECKED;
 /* Gate 6, as course_do. */
-ev_status course_promote(course *c, json_t *genome, const fitness_bar *bar, pool_job **out,
+ev_status course_promote(course *c, const ir_genome *genome, const fitness_bar *bar, pool_job **out,
                          ev_error *err) EV_CHECKED;
 /* Writes a job's evaluation of phase "minimise" or "promote" to the records. */
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
@@ -107,7 +107,7 @@ ev_status course_record(course *c, const char *phase, uint64_t number, const poo
 
 /* winner.c: what a task's search ends with. */
 typedef struct winner {
-    json_t *genome;
+    const ir_genome *genome;
     pool_job *job; /* its promotion or, when nothing was promoted, its check */
     bool promoted;
     score score; /* when promoted */
@@ -116,7 +116,8 @@ typedef struct winner {
 
 ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;
 /* The genome of an unmodified start; a new reference. */
-ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *err) EV_CHECKED;
+ev_status winner_start_genome(const task_start *start, const ir_genome **out,
+                              ev_error *err) EV_CHECKED;
 
 /* finish.c: promote, minimise, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
@@ -128,7 +129,9 @@ ev_status rows_append_json(tune_report *report, const char *text, ev_error *err)
 
 /* The score in a job's reply; false if there is none. */
 bool job_score(const pool_job *job, score *out);
-/* A score as the records keep it; malloc'ed; NULL: out of memory. */
-char *score_text(const score *s, bool let_through);
+/* Writes an evaluation of this task to the records: `e` but for task, genome, score and seconds.
+ * `genome`, `s`: NULL: none. */
+ev_status course_put(course *c, records_evaluation e, const ir_genome *genome, const score *s,
+                     bool let_through, ev_error *err) EV_CHECKED;
 
 #endif

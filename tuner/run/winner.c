@@ -8,14 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-ev_status winner_start_genome(const task_start *start, json_t **out, ev_error *err) {
-    ir_genome *genome = ir_genome_new(start->name);
-    json_t *json = genome ? ir_genome_to_json(genome) : NULL;
-    ir_genome_free(genome);
-    if (!json)
-        return ev_fail_memory(err, 0);
-    *out = json;
-    return EV_OK;
+ev_status winner_start_genome(const task_start *start, const ir_genome **out, ev_error *err) {
+    *out = ir_genome_new(start->name);
+    return *out ? EV_OK : ev_fail_memory(err, 0);
 }
 
 /* ---- the table ---- */
@@ -38,7 +33,7 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
                       .tolerance = c->t->tolerance.relative_l2,
                       .promoted = w->promoted};
     snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
-    snprintf(row->start, sizeof row->start, "%s", ev_json_text(w->genome, "start", ""));
+    snprintf(row->start, sizeof row->start, "%s", ir_genome_start(w->genome));
     snprintf(row->at, sizeof row->at, "%s", at->name);
     snprintf(row->device, sizeof row->device, "%s", tune_device(c->run));
     memcpy(row->genome_sha256, w->job->hashes[SEARCH_BY_GENOME], sizeof row->genome_sha256);
@@ -66,10 +61,10 @@ static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
     *out = NULL;
     if (t->start_count < 2)
         return EV_OK;
-    json_t *genome = NULL;
+    const ir_genome *genome = NULL;
     EV_TRY(winner_start_genome(&t->starts[t->start_count - 1], &genome, err));
     ev_status status = course_do(c, MESSAGE_CHECK, genome, out, err);
-    json_decref(genome);
+    ir_genome_free(genome);
     return status;
 }
 
@@ -131,7 +126,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .device = tune_device(c->run),
                              .gpu_name = c->ready->gpu_name,
                              .sm = (int)c->ready->sm,
-                             .start = ev_json_text(w->genome, "start", ""),
+                             .start = ir_genome_start(w->genome),
                              .genome = texts->genome,
                              .genome_sha256 = w->job->hashes[SEARCH_BY_GENOME],
                              .ptx = reply->code.ptx,
@@ -149,10 +144,10 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
 }
 
 static ev_status replay_baseline(course *c, pool_job **out, ev_error *err) {
-    json_t *genome = NULL;
+    const ir_genome *genome = NULL;
     EV_TRY(winner_start_genome(&c->t->starts[0], &genome, err));
     ev_status status = course_do(c, MESSAGE_REPLAY, genome, out, err);
-    json_decref(genome);
+    ir_genome_free(genome);
     if (status == EV_OK && !(*out)->reply)
         return ev_fail(err, EV_INFRA, "the baseline cannot be built again: %s", (*out)->reason);
     return status;
@@ -162,7 +157,7 @@ ev_status winner_write(course *c, const winner *w, ev_error *err) {
     json_t *rows = NULL;
     EV_TRY(make_rows(c, w, &rows, err));
     winner_texts texts = {
-        .genome = ev_json_print(w->genome, true),
+        .genome = print_and_drop(ir_genome_to_json(w->genome)),
         .rows = print_and_drop(rows),
         .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
         .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",

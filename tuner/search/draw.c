@@ -1,9 +1,6 @@
 /* Draw: a child's genome, by crossover, stock, macros and edits. */
 #include "tuner/search/draw.h"
 
-#include "base/json.h"
-#include "tuner/search/genomes.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,37 +50,35 @@ bool arm_find(const char *name, unsigned *out) {
 
 /* ---- macros ---- */
 
-static bool is_launch_edit(const json_t *edit) {
-    ir_edit_kind kind;
-    return ir_edit_find(ev_json_text(edit, "kind", ""), &kind) &&
-           strcmp(ir_edit_family(kind), "launch") == 0;
+static bool is_launch_edit(const ir_genome *genome, size_t index) {
+    return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
 }
 
 /* Edits name instructions of one base module by number; only knobs of the launch survive another.
  */
-static void keep_launch_edits(json_t *genome) {
-    json_t *edits = json_object_get(genome, "edits");
-    for (size_t i = json_array_size(edits); i-- > 0;) {
-        if (!is_launch_edit(json_array_get(edits, i)))
-            (void)json_array_remove(edits, i);
+static void keep_launch_edits(ir_genome *genome) {
+    for (size_t i = ir_genome_edit_count(genome); i-- > 0;) {
+        if (!is_launch_edit(genome, i))
+            ir_genome_remove(genome, i);
     }
 }
 
 ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
                           bool keep_edits, ir_genome **out, ev_error *err) {
-    json_t *json = ir_genome_to_json(genome);
-    json_t *macros = json_object_get(json, "macros");
-    if (!macros) {
-        json_decref(json);
+    ir_genome *own = ir_genome_clone(genome);
+    if (!own)
         return ev_fail_memory(err, 0);
-    }
-    (void)json_object_del(macros, macro->name);
-    bool ok = value == macro->otherwise ||
-              json_object_set_new(macros, macro->name, json_integer((json_int_t)value)) == 0;
     if (!keep_edits)
-        keep_launch_edits(json);
-    ev_status status = ok ? ir_genome_from_json(json, out, err) : ev_fail_memory(err, 0);
-    json_decref(json);
+        keep_launch_edits(own);
+    ev_status status = EV_OK;
+    if (value == macro->otherwise)
+        ir_genome_unset_macro(own, macro->name);
+    else
+        status = ir_genome_set_macro(own, macro->name, value, err);
+    if (status == EV_OK)
+        *out = own;
+    else
+        ir_genome_free(own);
     return status;
 }
 
@@ -101,7 +96,7 @@ typedef struct drawing {
     const task *t;
     const draw_bases *bases;
     const recipe *recipe;
-    const json_t *links; /* [[edit, needs], ...]: a child of two that has the one gets the other */
+    const draw_links *links; /* NULL: none */
     ev_pcg rng;
     drawn_child child;
 } drawing;
@@ -165,14 +160,9 @@ static ev_status step_drop(drawing *d, ev_error *err) {
     return ev_fail(err, EV_BAD, "there is no edit to drop");
 }
 
-/* An entry is a genome of one edit. */
-static ev_status append_stock(drawing *d, const json_t *entry, bool *changed, ev_error *err) {
-    ir_genome *from = NULL;
-    EV_TRY(ir_genome_from_json(entry, &from, err));
-    if (ir_genome_edit_count(from) == 1 && ir_genome_append_from(unedited(d), from, 0))
-        *changed = true;
-    ir_genome_free(from);
-    return EV_OK;
+/* An entry is a genome of one edit. False: the child has the edit. */
+static bool append_stock(drawing *d, const ir_genome *entry) {
+    return ir_genome_edit_count(entry) == 1 && ir_genome_append_from(unedited(d), entry, 0);
 }
 
 /* One to three of the stock, from a random place on. */
@@ -184,7 +174,7 @@ static ev_status step_combine(drawing *d, ev_error *err) {
     size_t wanted = 1 + ev_pcg_below(&d->rng, 3);
     bool changed = false;
     for (size_t i = 0; i < wanted && i < count; i++)
-        EV_TRY(append_stock(d, d->recipe->stock[(first + i) % count], &changed, err));
+        changed = append_stock(d, d->recipe->stock[(first + i) % count]) || changed;
     return changed ? EV_OK : ev_fail(err, EV_BAD, "the stock adds nothing");
 }
 
@@ -249,27 +239,18 @@ static ev_pcg random_of(const recipe_stream *s) {
 }
 
 /* Gives the child the edit that one of its own needs, from a parent that has it. */
-static ev_status keep_link(drawing *d, const json_t *link, const ir_genome *from, ev_error *err) {
-    json_t *child = ir_genome_to_json(d->child.genome), *parent = ir_genome_to_json(from);
-    ev_status status = child && parent ? EV_OK : ev_fail_memory(err, 0);
-    const json_t *needs = json_array_get(link, 1);
-    size_t at = genome_find_edit(parent, needs);
-    if (status == EV_OK && at != SIZE_MAX && !is_launch_edit(needs) &&
-        genome_find_edit(child, json_array_get(link, 0)) != SIZE_MAX)
+static void keep_link(drawing *d, const edit_pair *pair, const ir_genome *from) {
+    size_t at = ir_genome_find(from, &pair->needs);
+    if (at != SIZE_MAX && !is_launch_edit(from, at) &&
+        ir_genome_holds(d->child.genome, &pair->edit))
         (void)ir_genome_append_from(unedited(d), from, at); /* false: it has it */
-    json_decref(child);
-    json_decref(parent);
-    return status;
 }
 
-static ev_status keep_links(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
-    size_t i = 0;
-    const json_t *link = NULL;
-    json_array_foreach(d->links, i, link) {
-        EV_TRY(keep_link(d, link, a, err));
-        EV_TRY(keep_link(d, link, b, err));
+static void keep_links(drawing *d, const ir_genome *a, const ir_genome *b) {
+    for (size_t i = 0; d->links && i < d->links->count; i++) {
+        keep_link(d, &d->links->pairs[i], a);
+        keep_link(d, &d->links->pairs[i], b);
     }
-    return EV_OK;
 }
 
 /* Where the parents have different pipelines the child may have been given neither. One parent's
@@ -290,7 +271,7 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
         if (!child)
             return ev_fail_memory(err, 0);
         take(d, child);
-        EV_TRY(keep_links(d, a, b, err));
+        keep_links(d, a, b);
         keep_pipeline(d, a);
         keep_pipeline(d, b);
         ev_sha256 own = ir_genome_sha256(d->child.genome);
@@ -300,37 +281,28 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
     return EV_OK;
 }
 
-static ev_status cross_parents(drawing *d, const json_t *first, const json_t *second,
-                               ev_error *err) {
-    ir_genome *a = NULL, *b = NULL;
-    EV_TRY(ir_genome_from_json(first, &a, err));
-    ev_status status = ir_genome_from_json(second, &b, err);
-    if (status == EV_OK)
-        status = cross(d, a, b, err);
-    ir_genome_free(a);
-    ir_genome_free(b);
-    return status;
-}
-
 static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
     const recipe *r = d->recipe;
     bool crosses = r->parent_count > 1;
-    EV_TRY(crosses ? cross_parents(d, r->parents[0], r->parents[1], err)
-                   : ir_genome_from_json(r->parents[0], &d->child.genome, err));
+    if (crosses)
+        EV_TRY(cross(d, r->parents[0], r->parents[1], err));
+    else if (!(d->child.genome = ir_genome_clone(r->parents[0])))
+        return ev_fail_memory(err, 0);
     if (crosses || r->crossed)
         note(operators, ARM_OF(CROSSOVER));
     return EV_OK;
 }
 
-json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng) {
+ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *links,
+                        ev_pcg *rng) {
     drawing d = {.links = links, .rng = *rng};
     ev_error ignored;
-    json_t *child = cross_parents(&d, first, second, &ignored) == EV_OK
-                        ? ir_genome_to_json(d.child.genome)
-                        : NULL;
+    bool ok = cross(&d, first, second, &ignored) == EV_OK;
     *rng = d.rng;
+    if (ok)
+        return d.child.genome;
     drawn_child_free(&d.child);
-    return child;
+    return NULL;
 }
 
 static ev_status draw_steps(drawing *d, ev_str *operators, ev_error *err) {

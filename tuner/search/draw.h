@@ -11,9 +11,9 @@
 #include "ir/ir.h"
 #include "kernels/task.h"
 #include "tuner/search/bandit.h"
+#include "tuner/search/links.h"
 #include "tuner/search/recipe.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 
 typedef enum operator_kind {
@@ -41,9 +41,15 @@ typedef struct draw_bases {
     ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
 } draw_bases;
 
-/* A child of two genomes that is neither, if some tries find one; `links` as links_of gives them.
- * NULL: out of memory, or a genome that does not read. */
-json_t *draw_crossed(const json_t *first, const json_t *second, const json_t *links, ev_pcg *rng);
+/* Links between edits: of two that belong together, a child that has the one gets the other. */
+typedef struct draw_links {
+    const edit_pair *pairs; /* borrowed */
+    size_t count;
+} draw_links;
+
+/* A child of two genomes that is neither, if some tries find one. NULL: out of memory. */
+ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *links,
+                        ev_pcg *rng);
 
 /* A child, and what its build need not do again. */
 typedef struct drawn_child {
@@ -53,8 +59,8 @@ typedef struct drawn_child {
 
 void drawn_child_free(drawn_child *child);
 
-/* `operators` gets the names of the arms that were taken, with commas between. EV_BAD: a genome
- * that does not read, or none of the steps has a place. */
+/* `operators` gets the names of the arms that were taken, with commas between. EV_BAD: none
+ * of the steps has a place. */
 ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
                      ev_str *operators, ev_error *err) EV_CHECKED;
 

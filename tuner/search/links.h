@@ -7,15 +7,21 @@
 #ifndef TUNER_SEARCH_LINKS_H
 #define TUNER_SEARCH_LINKS_H
 
-#include <jansson.h>
+#include "ir/genome.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 #define LINKS_MOST 32 /* the newest are kept */
 
+/* Keys of the two edits (ir_genome_edit_key). */
+typedef struct edit_pair {
+    ev_sha256 edit, needs;
+} edit_pair;
+
 typedef struct edit_link {
-    json_t *genome;       /* where it was seen: start, macros and base of both edits; a reference */
-    json_t *edit, *needs; /* references */
+    const ir_genome *genome; /* a reference; its base is that of both edits */
+    edit_pair pair;
 } edit_link;
 
 typedef struct links {
@@ -24,18 +30,19 @@ typedef struct links {
 } links;
 
 /* Whether a genome passed. False: its outcome is not known, or only the filter stopped it. */
-typedef bool (*links_outcome)(const void *context, const json_t *genome, bool *passed);
+typedef bool (*links_outcome)(const void *context, const ir_genome *genome, bool *passed);
 
 void links_free(links *l);
 /* Adds the links that follow from `whole`, which passed. */
-void links_learn_from_passed(links *l, const json_t *whole, links_outcome outcome,
+void links_learn_from_passed(links *l, const ir_genome *whole, links_outcome outcome,
                              const void *context);
 /* Adds the links that follow from `part`, which did not pass, and `whole`, which did. Nothing
  * follows unless `whole` has one edit more. */
-void links_learn_from_failed(links *l, const json_t *part, const json_t *whole,
+void links_learn_from_failed(links *l, const ir_genome *part, const ir_genome *whole,
                              links_outcome outcome, const void *context);
-/* The links of which one of the parents holds both edits: [[edit, needs], ...], a new reference.
- * NULL: out of memory. */
-json_t *links_of(const links *l, const json_t *first, const json_t *mate);
+/* The links of which one of the parents holds both edits; returns their number. `mate`: NULL: there
+ * is one parent. */
+size_t links_of(const links *l, const ir_genome *first, const ir_genome *mate,
+                edit_pair out[LINKS_MOST]);
 
 #endif

@@ -18,7 +18,7 @@ ev_status population_begin(population *p, size_t capacity, ev_error *err) {
 
 void population_end(population *p) {
     for (size_t i = 0; i < p->count; i++)
-        json_decref(p->members[i].genome);
+        ir_genome_free(p->members[i].genome);
     free(p->members);
     *p = (population){0};
 }
@@ -110,7 +110,7 @@ static bool is_better(const member *a, const member *b) {
 }
 
 static void remove_at(population *p, size_t at) {
-    json_decref(p->members[at].genome);
+    ir_genome_free(p->members[at].genome);
     for (size_t i = at + 1; i < p->count; i++)
         p->members[i - 1] = p->members[i];
     p->count--;
@@ -134,7 +134,7 @@ static void thin_equals(population *p, const member *m) {
 
 void population_insert(population *p, const member *m) {
     p->members[p->count] = *m;
-    json_incref(m->genome);
+    (void)ir_genome_ref(m->genome);
     p->count++;
     thin_equals(p, m);
     population_rank(p->members, p->count);

@@ -11,8 +11,8 @@
 #include "base/status.h"
 
 #include "fitness/gates/score.h"
+#include "ir/genome.h"
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,7 +26,7 @@ typedef struct sketched {
 
 typedef struct member {
     uint64_t child;
-    json_t *genome; /* a reference that the population owns */
+    const ir_genome *genome; /* a reference that the population owns */
     size_t edits;
     double ns, error;
     small_run small;

@@ -7,7 +7,6 @@
 #include "fitness/gates/score.h"
 #include "tuner/search/tabu.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,12 +44,12 @@ typedef struct recipe_estimate {
 
 typedef struct recipe {
     /* Genomes, each a reference of the recipe's own. Two parents: the child is crossed of them. */
-    json_t *parents[2];
+    const ir_genome *parents[2];
     unsigned parent_count;
     bool crossed; /* the one parent was made by crossover */
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;
-    json_t *stock[RECIPE_STOCK]; /* genomes of one edit; references of the recipe's own */
+    const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; references of the recipe's own */
     unsigned stock_count;
     uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
     unsigned tabu_count;

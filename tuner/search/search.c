@@ -39,21 +39,17 @@ typedef enum opening_kind {
 
 static ev_status add_opening(search *s, const ir_genome *genome, size_t start, opening_kind kind,
                              ev_error *err) {
-    json_t *json = ir_genome_to_json(genome);
     opening *more = realloc(s->openings, (s->opening_count + 1) * sizeof *more);
-    if (more)
-        s->openings = more;
-    if (!json || !more) {
-        json_decref(json);
+    if (!more)
         return ev_fail_memory(err, (s->opening_count + 1) * sizeof *more);
-    }
+    s->openings = more;
     if (kind == OPENING_START) {
-        s->start_genomes[start] = json;
+        s->start_genomes[start] = ir_genome_ref(genome);
         s->start_children[start] = s->opening_count;
-        json_incref(json);
     }
     s->openings[s->opening_count++] =
-        (opening){json, start, .unmodified = kind == OPENING_START, .light = kind == OPENING_LIGHT};
+        (opening){ir_genome_ref(genome), start, .unmodified = kind == OPENING_START,
+                  .light = kind == OPENING_LIGHT};
     return EV_OK;
 }
 
@@ -157,7 +153,7 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .evaluations = settings->evaluations};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);
-    s->start_genomes = calloc(count, sizeof(json_t *));
+    s->start_genomes = calloc(count, sizeof(const ir_genome *));
     s->start_children = calloc(count, sizeof *s->start_children);
     s->even = calloc(count, sizeof *s->even);
     if (!s->start_ns || !s->start_error || !s->start_genomes || !s->start_children || !s->even)
@@ -192,18 +188,18 @@ void search_free(search *s) {
         s->rules->end(s);
     free(s->even);
     for (size_t i = 0; s->start_genomes && i < s->start_count; i++)
-        json_decref(s->start_genomes[i]);
+        ir_genome_free(s->start_genomes[i]);
     for (size_t i = 0; i < s->opening_count; i++)
-        json_decref(s->openings[i].genome);
+        ir_genome_free(s->openings[i].genome);
     for (size_t i = 0; i < s->archive_count; i++)
-        json_decref((json_t *)s->archive[i].genome);
+        ir_genome_free(s->archive[i].genome);
     for (int i = 0; i < SEARCH_HASHES; i++)
         known_free(s->known[i]);
     known_free(s->filtered);
     free(s->openings);
     free(s->start_ns);
     free(s->start_error);
-    free(s->start_genomes);
+    free((void *)s->start_genomes);
     free(s->start_children);
     free(s->outcomes);
     free(s);

@@ -20,11 +20,9 @@
 #include "ir/genome.h"
 #include "kernels/task.h"
 #include "tuner/search/front.h"
-#include "tuner/search/genomes.h"
 #include "tuner/search/population.h"
 #include "tuner/search/recipe.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,7 +73,8 @@ void search_let_through(search *s, bool let_through);
 /* ---- committing ---- */
 
 /* Deduplication keys in lookup order; the first hit ends the evaluation. A hit by genome or code
- * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.likeness) a SEARCH_MEMOISED.
+ * makes a SEARCH_DUPLICATE, a hit by a behavioural fingerprint (score.fingerprint) a
+ * SEARCH_MEMOISED.
  */
 typedef enum search_hash {
     SEARCH_BY_GENOME,
@@ -122,7 +121,7 @@ search_origin search_origin_of(const score *s);
 
 /* What a worker found out about a child. Texts and genome are borrowed for the call. */
 typedef struct search_result {
-    const json_t *genome;              /* NULL: it was not drawn */
+    const ir_genome *genome;           /* NULL: it was not drawn */
     const char *operators;             /* names of the arms that made it, commas between */
     const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached; that of the genome is not read */
     search_origin origin;
@@ -173,12 +172,12 @@ typedef struct search_verdict {
 
 /* Whether a committed child has this key. `sha256` is ignored for SEARCH_BY_GENOME. False: *same_as
  * is not set. */
-bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
+bool search_knows(const search *s, const ir_genome *genome, search_hash by, const char *sha256,
                   uint64_t *same_as);
 /* Answers a worker's question: whether the evaluation of `child`, drawn and not committed, ends at
  * this key. The key is that of a committed child, or that of a filtered child that the filter would
  * stop again. An audited child ends at exact keys alone. */
-bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+bool search_is_over(const search *s, uint64_t child, const ir_genome *genome, search_hash by,
                     const char *sha256, uint64_t *same_as);
 /* Time and error of a committed child; 0 where not known. */
 void search_outcome(const search *s, uint64_t child, double *ns, double *error);
@@ -198,7 +197,7 @@ uint64_t search_committed(const search *s);
 
 typedef struct search_best {
     uint64_t child;
-    const json_t *genome; /* borrowed */
+    const ir_genome *genome; /* borrowed */
     double ns, error;
     bool untimed; /* the time is memoised or estimated */
 } search_best;

@@ -2,7 +2,6 @@
  */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -24,33 +23,24 @@ static bool is_out_of_reach(const small_run *small, const small_run *reach) {
 
 /* Code is the same only if it is launched the same way, and the launch hangs on start and macros:
  * they are part of the key. */
-static ev_sha256 key_of_code(const json_t *genome, const char *sha256) {
+static ev_sha256 key_of_code(const ir_genome *genome, const char *sha256) {
     ev_str text = EV_STR_EMPTY;
-    char *macros = ev_json_print(json_object_get(genome, "macros"), true);
-    ev_str_printf(&text, "%s\n%s\n%s", sha256, ev_json_text(genome, "start", ""),
-                  macros ? macros : "");
-    free(macros);
+    ev_sha256 base = ir_genome_base_sha256(genome);
+    ev_str_printf(&text, "%s %s", sha256, base.hex);
     ev_sha256 key = ev_sha256_of(ev_str_text(&text), text.length);
     ev_str_free(&text);
     return key;
 }
 
-static ev_sha256 key_of_genome(const json_t *genome) {
-    char *text = ev_json_print(genome, true);
-    ev_sha256 key = ev_sha256_of(text ? text : "", text ? strlen(text) : 0);
-    free(text);
-    return key;
-}
-
 /* False: there is none, as it was not drawn or not built as far as this hash. */
-static bool find_key(const json_t *genome, search_hash by, const char *sha256, ev_sha256 *key) {
+static bool find_key(const ir_genome *genome, search_hash by, const char *sha256, ev_sha256 *key) {
     if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
         return false;
-    *key = by == SEARCH_BY_GENOME ? key_of_genome(genome) : key_of_code(genome, sha256);
+    *key = by == SEARCH_BY_GENOME ? ir_genome_sha256(genome) : key_of_code(genome, sha256);
     return true;
 }
 
-bool search_knows(const search *s, const json_t *genome, search_hash by, const char *sha256,
+bool search_knows(const search *s, const ir_genome *genome, search_hash by, const char *sha256,
                   uint64_t *same_as) {
     ev_sha256 key;
     return find_key(genome, by, sha256, &key) && known_find(s->known[by], &key, same_as);
@@ -64,7 +54,7 @@ static bool was_filtered(const search *s, const draft *d, search_hash by, const 
            is_out_of_reach(&s->outcomes[*same_as].small, &d->reach);
 }
 
-static bool is_over(const search *s, const draft *d, const json_t *genome, search_hash by,
+static bool is_over(const search *s, const draft *d, const ir_genome *genome, search_hash by,
                     const char *sha256, uint64_t *same_as) {
     ev_sha256 key;
     if ((draft_audits(d) && !search_is_exact(by)) || !find_key(genome, by, sha256, &key))
@@ -72,7 +62,7 @@ static bool is_over(const search *s, const draft *d, const json_t *genome, searc
     return known_find(s->known[by], &key, same_as) || was_filtered(s, d, by, &key, same_as);
 }
 
-bool search_is_over(const search *s, uint64_t child, const json_t *genome, search_hash by,
+bool search_is_over(const search *s, uint64_t child, const ir_genome *genome, search_hash by,
                     const char *sha256, uint64_t *same_as) {
     assert(child >= s->committed && child < s->drawn);
     return is_over(s, &s->drafts[child % SEARCH_LAG], genome, by, sha256, same_as);
@@ -148,7 +138,7 @@ static bool goes_before(const search *s, size_t at, const search_best *b, size_t
 }
 
 static void archive_remove(search *s, size_t at) {
-    json_decref((json_t *)s->archive[at].genome);
+    ir_genome_free(s->archive[at].genome);
     size_t behind = --s->archive_count - at;
     memmove(&s->archive[at], &s->archive[at + 1], behind * sizeof *s->archive);
     memmove(&s->archive_edits[at], &s->archive_edits[at + 1], behind * sizeof *s->archive_edits);
@@ -159,7 +149,7 @@ static void archive_remove(search *s, size_t at) {
 static size_t archive_victim(const search *s, const search_best *b) {
     size_t same = 0, slowest = s->archive_count;
     for (size_t i = 0; i < s->archive_count; i++) {
-        if (genome_same_base(s->archive[i].genome, b->genome)) {
+        if (ir_genome_same_base(s->archive[i].genome, b->genome)) {
             same++;
             slowest = i;
         }
@@ -185,7 +175,7 @@ static void archive_insert(search *s, const search_best *b, size_t edits) {
     memmove(&s->archive_edits[at + 1], &s->archive_edits[at], behind * sizeof *s->archive_edits);
     s->archive[at] = *b;
     s->archive_edits[at] = edits;
-    json_incref((json_t *)b->genome);
+    (void)ir_genome_ref(b->genome);
     s->archive_count++;
 }
 
@@ -233,10 +223,9 @@ static void count_arm(void *context, unsigned arm, double gain) {
 /* ---- what is kept of all strategies ---- */
 
 member member_of(const search *s, const search_result *r, const search_verdict *v) {
-    json_t *genome = (json_t *)r->genome;
     return (member){.child = s->committed,
-                    .genome = genome,
-                    .edits = genome_edit_count(genome),
+                    .genome = r->genome,
+                    .edits = ir_genome_edit_count(r->genome),
                     .ns = v->ns,
                     .error = v->error,
                     .small = v->small,
@@ -250,7 +239,7 @@ static void keep_passed(search *s, const draft *d, const search_result *r,
                      .ns = v->ns,
                      .error = v->error,
                      .untimed = v->origin == SEARCH_MEMOISED || v->origin == SEARCH_ESTIMATED};
-    archive_insert(s, &b, genome_edit_count(r->genome));
+    archive_insert(s, &b, ir_genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
         s->start_ns[o->start] = v->ns;

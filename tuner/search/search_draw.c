@@ -17,14 +17,14 @@
 
 void recipe_free(recipe *r) {
     for (unsigned i = 0; i < r->parent_count; i++)
-        json_decref(r->parents[i]);
+        ir_genome_free(r->parents[i]);
     for (unsigned i = 0; i < r->stock_count; i++)
-        json_decref(r->stock[i]);
+        ir_genome_free(r->stock[i]);
     *r = (recipe){0};
 }
 
-static void add_parent(recipe *r, json_t *genome) {
-    r->parents[r->parent_count++] = json_incref(genome);
+static void add_parent(recipe *r, const ir_genome *genome) {
+    r->parents[r->parent_count++] = ir_genome_ref(genome);
 }
 
 void recipe_parents(recipe *r, const member *first, const member *mate, char lineage[48]) {
@@ -37,15 +37,15 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char lin
     snprintf(lineage, RECIPE_LINEAGE, "%" PRIu64 ",%" PRIu64, first->child, mate->child);
 }
 
-void recipe_cross(recipe *r, json_t *crossed) {
+void recipe_cross(recipe *r, const ir_genome *crossed) {
     for (unsigned i = 0; i < r->parent_count; i++)
-        json_decref(r->parents[i]);
+        ir_genome_free(r->parents[i]);
     r->parents[0] = crossed;
     r->parent_count = 1;
     r->crossed = true;
 }
 
-void recipe_stock(recipe *r, json_t *genome) {
+void recipe_stock(recipe *r, const ir_genome *genome) {
     assert(r->stock_count < RECIPE_STOCK);
     if (genome)
         r->stock[r->stock_count++] = genome;

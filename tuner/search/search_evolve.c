@@ -14,8 +14,6 @@
  */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,26 +88,42 @@ static const member *choose_parent(const island *is, ev_pcg *rng) {
                                            : population_select(&is->members, rng);
 }
 
-/* Macros that the two set differently; one that is not set has its default. */
-static size_t macro_differences(const json_t *a, const json_t *b) {
+static bool sets(const ir_genome *genome, const char *name, int64_t value) {
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
+        if (strcmp(ir_genome_macro_name(genome, i), name) == 0)
+            return ir_genome_macro_value(genome, i) == value;
+    }
+    return false;
+}
+
+/* Macros of the one that the other does not set to the same value. */
+static size_t count_other_values(const ir_genome *a, const ir_genome *b) {
     size_t count = 0;
-    const char *name = NULL;
-    json_t *value = NULL;
-    const json_t *x = json_object_get(a, "macros"), *y = json_object_get(b, "macros");
-    json_object_foreach((json_t *)x, name, value) count +=
-        !json_equal(value, json_object_get(y, name));
-    json_object_foreach((json_t *)y, name, value) count += json_object_get(x, name) == NULL;
+    for (size_t i = 0; i < ir_genome_macro_count(a); i++)
+        count += !sets(b, ir_genome_macro_name(a, i), ir_genome_macro_value(a, i));
+    return count;
+}
+
+static bool sets_at_all(const ir_genome *genome, const char *name) {
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
+        if (strcmp(ir_genome_macro_name(genome, i), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Macros that the two set differently; one that is not set has its default. */
+static size_t macro_differences(const ir_genome *a, const ir_genome *b) {
+    size_t count = count_other_values(a, b);
+    for (size_t i = 0; i < ir_genome_macro_count(b); i++)
+        count += !sets_at_all(a, ir_genome_macro_name(b, i));
     return count;
 }
 
 /* Whether all edits are knobs, which make sense on any base: none names an instruction. */
-static bool names_nothing(const json_t *genome) {
-    size_t i = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), i, edit) {
-        ir_edit_kind kind;
-        if (!ir_edit_find(ev_json_text(edit, "kind", ""), &kind) ||
-            strcmp(ir_edit_family(kind), "launch") != 0)
+static bool names_nothing(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        if (strcmp(ir_edit_family(ir_genome_edit_kind(genome, i)), "launch") != 0)
             return false;
     }
     return true;
@@ -118,8 +132,9 @@ static bool names_nothing(const json_t *genome) {
 /* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
  * or they differ in several macros and have no edits that would make no sense on another base. */
 static bool can_cross(const member *a, const member *b) {
-    if (genome_same_base(a->genome, b->genome))
-        return !genome_holds(a->genome, b->genome) && !genome_holds(b->genome, a->genome);
+    if (ir_genome_same_base(a->genome, b->genome))
+        return !ir_genome_holds_all(a->genome, b->genome) &&
+               !ir_genome_holds_all(b->genome, a->genome);
     return names_nothing(a->genome) && names_nothing(b->genome) &&
            macro_differences(a->genome, b->genome) > 1;
 }
@@ -136,20 +151,19 @@ static const member *choose_mate(const population *p, const member *first, ev_pc
     return NULL;
 }
 
-/* A crossover that is not known yet, if some tries find one. */
-static json_t *cross_anew(const search *s, const member *first, const member *mate, ev_pcg *rng) {
-    json_t *needs = links_of(&s->links, first->genome, mate->genome);
-    json_t *child = NULL;
+/* A crossover that is not known yet, if some tries find one: a reference of the caller's. */
+static const ir_genome *cross_anew(const search *s, const member *first, const member *mate,
+                                   ev_pcg *rng) {
+    edit_pair pairs[LINKS_MOST];
+    draw_links needs = {pairs, links_of(&s->links, first->genome, mate->genome, pairs)};
     uint64_t same_as = 0;
     for (int i = 0; i < MATING_TRIES; i++) {
-        child = draw_crossed(first->genome, mate->genome, needs, rng);
+        const ir_genome *child = draw_crossed(first->genome, mate->genome, &needs, rng);
         if (child && !search_knows(s, child, SEARCH_BY_GENOME, "", &same_as))
-            break;
-        json_decref(child);
-        child = NULL;
+            return child;
+        ir_genome_free(child);
     }
-    json_decref(needs);
-    return child;
+    return NULL;
 }
 
 /* An island's beginning, before it has members. */
@@ -181,7 +195,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         return;
     }
     const member *mate = choose_mate(&is->members, first, rng);
-    json_t *crossed = mate ? cross_anew(s, first, mate, rng) : NULL;
+    const ir_genome *crossed = mate ? cross_anew(s, first, mate, rng) : NULL;
     if (!crossed)
         mate = NULL;
     recipe_parents(r, first, mate, parents);
@@ -229,16 +243,12 @@ static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
     arms_of(r, arms);
     if (ev_pcg_below(rng, TABU_PROBES) == 0)
         return;
-    r->failed = !tabu_list_of(noted, r->parents[0], arms, r->tabu, &r->tabu_count) || r->failed;
+    r->tabu_count = tabu_marks(noted, r->parents[0], arms, r->tabu);
 }
 
 /* An edit of the stock as a genome of its own. */
-static json_t *alone(const stock_entry *e) {
-    json_t *genome = json_copy(e->genome);
-    json_t *edit = json_array_get(json_object_get(e->genome, "edits"), e->edit);
-    if (genome)
-        (void)json_object_set_new(genome, "edits", json_pack("[O]", edit));
-    return genome;
+static const ir_genome *alone(const stock_entry *e) {
+    return ir_genome_part(e->genome, e->edit, e->edit + 1);
 }
 
 /* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
@@ -250,7 +260,7 @@ static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
         return;
     for (size_t i = 0; i < is->stock_count && r->stock_count < RECIPE_STOCK; i++) {
         const stock_entry *e = &is->stock[(from + i) % is->stock_count];
-        if (genome_same_base(e->genome, r->parents[0]))
+        if (ir_genome_same_base(e->genome, r->parents[0]))
             recipe_stock(r, alone(e));
     }
 }
@@ -262,13 +272,14 @@ static const member *take_gain(island *is, stock_entry *out) {
         *out = is->gains[0];
         is->gain_count--;
         memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
-        json_t *edit = json_array_get(json_object_get(out->genome, "edits"), out->edit);
+        ev_sha256 edit = ir_genome_edit_key(out->genome, out->edit);
         for (size_t i = 0; i < is->niche_count; i++) {
             const member *best = &is->niches[i];
-            if (genome_same_base(out->genome, best->genome) && !genome_has_edit(best->genome, edit))
+            if (ir_genome_same_base(out->genome, best->genome) &&
+                !ir_genome_holds(best->genome, &edit))
                 return best;
         }
-        json_decref(out->genome);
+        ir_genome_free(out->genome);
     }
     return NULL;
 }
@@ -283,7 +294,7 @@ static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     recipe_parents(r, best, NULL, parents);
     r->steps[r->step_count++] = (recipe_step){.arms = {ARM_OF(COMBINE)}, .count = 1};
     recipe_stock(r, alone(&gain));
-    json_decref(gain.genome);
+    ir_genome_free(gain.genome);
     d->parent_ns = best->ns;
     d->sketch = best->sketch;
     d->parent_error = best->error;
@@ -309,30 +320,31 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
 
 /* ---- islands ---- */
 
-static void stock_add(island *is, json_t *genome) {
+static void stock_add(island *is, const ir_genome *genome) {
     stock_entry *e = &is->stock[is->stock_next];
     if (is->stock_count == STOCK_MOST)
-        json_decref(e->genome);
+        ir_genome_free(e->genome);
     else
         is->stock_count++;
-    *e = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
+    *e = (stock_entry){ir_genome_ref(genome), ir_genome_edit_count(genome) - 1};
     is->stock_next = (is->stock_next + 1) % STOCK_MOST;
 }
 
 /* The last edit of a child, which made it faster. */
-static void gain_add(island *is, json_t *genome) {
+static void gain_add(island *is, const ir_genome *genome) {
     if (is->gain_count == GAINS_MOST) {
-        json_decref(is->gains[0].genome);
+        ir_genome_free(is->gains[0].genome);
         is->gain_count--;
         memmove(is->gains, is->gains + 1, is->gain_count * sizeof *is->gains);
     }
-    is->gains[is->gain_count++] = (stock_entry){json_incref(genome), genome_edit_count(genome) - 1};
+    is->gains[is->gain_count++] =
+        (stock_entry){ir_genome_ref(genome), ir_genome_edit_count(genome) - 1};
 }
 
 /* One more edit that did no harm by itself. */
 static bool belongs_in_stock(const search *s, const draft *d, const search_result *r,
                              const search_verdict *v) {
-    return d->single && genome_edit_count(r->genome) == d->parent_edits + 1 &&
+    return d->single && ir_genome_edit_count(r->genome) == d->parent_edits + 1 &&
            v->ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
 }
 
@@ -340,7 +352,7 @@ static bool belongs_in_stock(const search *s, const draft *d, const search_resul
  * it out; of equals the newer stays. */
 static void join_niches(island *is, const member *m) {
     size_t own = 0, at = 0;
-    while (own < is->niche_count && !genome_same_base(is->niches[own].genome, m->genome))
+    while (own < is->niche_count && !ir_genome_same_base(is->niches[own].genome, m->genome))
         own++;
     bool is_new = own == is->niche_count;
     if (is_new && own == NICHES)
@@ -349,8 +361,8 @@ static void join_niches(island *is, const member *m) {
         is->niches[is->niche_count++] = (member){.ns = INFINITY};
     if (is->niches[own].ns < m->ns)
         return;
-    json_incref(m->genome);
-    json_decref(is->niches[own].genome);
+    (void)ir_genome_ref(m->genome);
+    ir_genome_free(is->niches[own].genome);
     while (at < own && is->niches[at].ns <= m->ns)
         at++;
     memmove(&is->niches[at + 1], &is->niches[at], (own - at) * sizeof *is->niches);
@@ -419,7 +431,7 @@ static void pay_arm(void *context, unsigned arm, double gain) {
     bandit_pay(context, arm, gain);
 }
 
-static bool outcome_of(const void *context, const json_t *genome, bool *passed) {
+static bool outcome_of(const void *context, const ir_genome *genome, bool *passed) {
     const search *s = context;
     uint64_t child = 0;
     if (!search_knows(s, genome, SEARCH_BY_GENOME, "", &child))
@@ -507,11 +519,11 @@ static void evolve_end(search *s) {
     for (size_t i = 0; i < s->island_count; i++) {
         population_end(&s->islands[i].members);
         for (size_t k = 0; k < s->islands[i].stock_count; k++)
-            json_decref(s->islands[i].stock[k].genome);
+            ir_genome_free(s->islands[i].stock[k].genome);
         for (size_t k = 0; k < s->islands[i].niche_count; k++)
-            json_decref(s->islands[i].niches[k].genome);
+            ir_genome_free(s->islands[i].niches[k].genome);
         for (size_t k = 0; k < s->islands[i].gain_count; k++)
-            json_decref(s->islands[i].gains[k].genome);
+            ir_genome_free(s->islands[i].gains[k].genome);
     }
     free(s->islands);
     links_free(&s->links);

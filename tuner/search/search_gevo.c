@@ -8,8 +8,6 @@
  * favour: a child of neither crossover nor mutation would be a copy, so it is mutated. */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
-
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +42,7 @@ static ev_status gevo_begin(search *s, ev_error *err) {
 
 static void clear(member *members, size_t *count) {
     for (size_t i = 0; members && i < *count; i++)
-        json_decref(members[i].genome);
+        ir_genome_free(members[i].genome);
     *count = 0;
 }
 
@@ -101,9 +99,9 @@ static void draw_birth(const search *s, recipe *r, draft *d, char parents[48], e
 static void take_birth(gevo *g, size_t slot, const member *m) {
     if (m->edits <= g->children[slot].edits)
         return;
-    json_decref(g->children[slot].genome);
+    ir_genome_free(g->children[slot].genome);
     g->children[slot] = *m;
-    json_incref(m->genome);
+    (void)ir_genome_ref(m->genome);
 }
 
 /* Those of whom no edit passed are left out. */
@@ -130,15 +128,15 @@ static const member *choose_mate(const gevo *g, const member *first, ev_pcg *rng
         return NULL;
     for (int i = 0; i < MATE_TRIES; i++) {
         const member *other = choose(g, rng);
-        if (other->child != first->child && genome_same_base(first->genome, other->genome))
+        if (other->child != first->child && ir_genome_same_base(first->genome, other->genome))
             return other;
     }
     return NULL;
 }
 
-static size_t start_of(const search *s, const json_t *genome) {
+static size_t start_of(const search *s, const ir_genome *genome) {
     for (size_t i = 0; i < s->start_count; i++) {
-        if (genome_same_base(s->start_genomes[i], genome))
+        if (ir_genome_same_base(s->start_genomes[i], genome))
             return i;
     }
     return 0;
@@ -195,7 +193,7 @@ static void next_generation(search *s) {
         wanted = g->size - g->child_count;
     for (size_t i = 0; i < wanted && i < g->parent_count; i++) {
         g->children[g->child_count] = g->parents[i];
-        json_incref(g->children[g->child_count++].genome);
+        (void)ir_genome_ref(g->children[g->child_count++].genome);
     }
     clear(g->parents, &g->parent_count);
     population_rank(g->children, g->child_count);
@@ -205,7 +203,7 @@ static void next_generation(search *s) {
     g->parents = next;
     g->parent_count = g->child_count < g->size ? g->child_count : g->size;
     for (size_t i = g->parent_count; i < g->child_count; i++)
-        json_decref(g->parents[i].genome);
+        ir_genome_free(g->parents[i].genome);
     g->child_count = 0;
     g->generation++;
 }
@@ -229,7 +227,7 @@ static void gevo_settle(search *s, const draft *d, const search_result *r,
             take_birth(g, d->slot, &m);
         } else if (g->child_count < g->size) {
             g->children[g->child_count++] = m;
-            json_incref(m.genome);
+            (void)ir_genome_ref(m.genome);
         }
     }
     bool last = s->committed + 1 == s->drawn; /* none of this generation is on its way */

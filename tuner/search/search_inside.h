@@ -17,7 +17,7 @@
 
 /* An edit that alone did no harm, in the genome where it was tried. */
 typedef struct stock_entry {
-    json_t *genome;
+    const ir_genome *genome; /* a reference */
     size_t edit;
 } stock_entry;
 
@@ -41,7 +41,7 @@ typedef struct island {
 /* How the search opens: unmodified starts, then, where the strategy wants it, the starts with the
  * light pipeline, then with it their macros one at a time. */
 typedef struct opening {
-    json_t *genome;
+    const ir_genome *genome; /* a reference */
     size_t start;
     bool unmodified;
     bool light; /* the start with the light pipeline, and nothing else */
@@ -58,7 +58,7 @@ typedef struct draft {
     sketched sketch;                         /* the faster parent's */
     double parent_error, parent_small_error; /* the same one's: of all cases, and small_run.error */
     bool probes;      /* what the filter would stop is let through, to know what it costs */
-    bool audits;      /* so is what a sketch or a likeness would make known */
+    bool audits;      /* so is what the fast code or a fingerprint would make known */
     bool let_through; /* both, since timers had nothing to do */
     bool single;      /* one parent and one step */
     size_t slot;      /* of `gevo`: which individual is being born */
@@ -122,8 +122,8 @@ struct search {
     double *start_ns;    /* [start_count] */
     double *start_error; /* [start_count]; of the unmodified start */
     front fronts[SEARCH_FRONTS];
-    json_t **start_genomes;
-    uint64_t *start_children; /* which child a start is */
+    const ir_genome **start_genomes; /* [start_count]; references */
+    uint64_t *start_children;        /* which child a start is */
     opening *openings;
     size_t opening_count;
     island *islands;
@@ -159,9 +159,9 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char lin
 /* A start, unmodified, as the only parent. */
 void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
 /* Replaces the parents by what was crossed of them; takes the reference. */
-void recipe_cross(recipe *r, json_t *crossed);
+void recipe_cross(recipe *r, const ir_genome *crossed);
 /* Adds a genome of one edit to the stock; takes the reference. NULL: out of memory. */
-void recipe_stock(recipe *r, json_t *genome);
+void recipe_stock(recipe *r, const ir_genome *genome);
 /* `count` steps, each an arm of the bandit and what to take where that has no place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
 /* A bandit over the edits that have a place in the start, of one family or of all (NULL);

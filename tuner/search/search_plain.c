@@ -1,8 +1,6 @@
 /* Random search and hill climbing: what any search has to be better than. */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
-
 #include <stdlib.h>
 
 #define MOST_STEPS 8
@@ -54,7 +52,7 @@ static ev_status hill_begin(search *s, ev_error *err) {
 
 static void hill_end(search *s) {
     for (size_t i = 0; s->climbers && i < s->start_count; i++)
-        json_decref(s->climbers[i].now.genome);
+        ir_genome_free(s->climbers[i].now.genome);
     free(s->climbers);
 }
 
@@ -73,9 +71,9 @@ static void hill_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *
 }
 
 static void climb_to(climber *c, const member *m) {
-    json_decref(c->now.genome);
+    ir_genome_free(c->now.genome);
     c->now = *m;
-    json_incref(c->now.genome);
+    (void)ir_genome_ref(c->now.genome);
 }
 
 /* Children from before a restart are not taken. One as fast is: that is how it leaves a plateau. */
@@ -93,7 +91,7 @@ static void hill_settle(search *s, const draft *d, const search_result *r,
         climb_to(c, &m);
     }
     if (c->idle > PATIENCE) {
-        json_decref(c->now.genome);
+        ir_genome_free(c->now.genome);
         *c = (climber){.restarts = c->restarts + 1};
     }
 }

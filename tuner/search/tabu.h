@@ -6,7 +6,6 @@
 
 #include "ir/genome.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +13,8 @@
 #define TABU_MOST 256 /* marks that a recipe holds */
 
 typedef struct tabu_edit {
-    uint64_t base; /* hash of start and macros */
-    uint64_t mark; /* hash of the edit without its repairs: ir_edit_mark */
+    ev_sha256 base; /* ir_genome_base_sha256 */
+    uint64_t mark;  /* hash of the edit without its repairs: ir_edit_mark */
     ir_edit_kind kind;
     bool worked; /* it worked once, and is not tabu */
 } tabu_edit;
@@ -28,10 +27,10 @@ typedef struct tabu_list {
 void tabu_free(tabu_list *s);
 /* Notes whether the last edit of `genome`, the only new one, worked. Notes nothing when memory runs
  * out. */
-void tabu_note(tabu_list *s, const json_t *genome, bool worked);
-/* Marks of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT], newest first. False:
- * out of memory. */
-bool tabu_list_of(const tabu_list *s, const json_t *genome, const bool *kinds,
-                  uint64_t marks[TABU_MOST], unsigned *count);
+void tabu_note(tabu_list *s, const ir_genome *genome, bool worked);
+/* Marks of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT], newest first, at
+ * most TABU_MOST; returns their number. */
+unsigned tabu_marks(const tabu_list *s, const ir_genome *genome, const bool *kinds,
+                    uint64_t marks[TABU_MOST]);
 
 #endif

@@ -192,10 +192,23 @@ void field_value(fields *f, const char *name, json_t **value) {
         give(f, name, json_incref(*value));
 }
 
-void field_genome(fields *f, const char *name, json_t **value) {
-    field_value(f, name, value);
-    if (*value && !json_is_object(*value))
-        fields_refuse(f, name, "is no genome");
+void field_genome(fields *f, const char *name, const ir_genome **value) {
+    walk *w = f->walk;
+    if (!w->decodes) {
+        give(f, name, ir_genome_to_json(*value));
+        return;
+    }
+    ev_error why = {0};
+    ir_genome *genome = NULL;
+    const json_t *json = take(f, name);
+    if (json && ir_genome_from_json(json, &genome, &why) != EV_OK) {
+        char what[sizeof why.text + 20];
+        snprintf(what, sizeof what, "is no genome (%s)", why.text);
+        fields_refuse(f, name, what);
+    }
+    *value = genome;
+    if (genome)
+        w->genomes[w->genome_count++] = genome;
 }
 
 void field_score(fields *f, const char *name, score *value) {

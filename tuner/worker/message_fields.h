@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "fitness/gates/score.h"
+#include "ir/genome.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,10 +19,12 @@
 
 typedef struct walk {
     bool decodes;
-    const char *message; /* its name */
-    ev_arena *arena;     /* decodes: for lists; NULL until the first */
-    ev_status status;    /* of the first failure */
-    ev_status refusal;   /* the status of what is refused */
+    const char *message;       /* its name */
+    ev_arena *arena;           /* decodes: for lists; NULL until the first */
+    const ir_genome **genomes; /* decodes: references to those that were read; the caller's */
+    unsigned genome_count;
+    ev_status status;  /* of the first failure */
+    ev_status refusal; /* the status of what is refused */
     ev_error *err;
 } walk;
 
@@ -46,7 +49,7 @@ void field_count(fields *f, const char *name, uint64_t *value); /* below 2^63 */
 void field_size(fields *f, const char *name, size_t *value);    /* below 2^63 */
 void field_bits(fields *f, const char *name, uint64_t *value);  /* as 16 hexadecimal digits */
 void field_number(fields *f, const char *name, double *value);  /* finite */
-void field_genome(fields *f, const char *name, json_t **value);
+void field_genome(fields *f, const char *name, const ir_genome **value);
 void field_value(fields *f, const char *name, json_t **value); /* any JSON */
 void field_score(fields *f, const char *name, score *value);
 /* One of `count` words, word(0) and on; gives the value back, in a decoding walk the one read. */

@@ -94,7 +94,7 @@ static void walk_open(fields *f, open_message *m) {
     field_bool(f, "holds_never", &m->holds_never);
 }
 
-static void walk_genomes(fields *f, const char *name, json_t **genomes, unsigned *count,
+static void walk_genomes(fields *f, const char *name, const ir_genome **genomes, unsigned *count,
                          size_t most) {
     size_t n = *count;
     fields list = fields_enter_list(f, name, &n, most);
@@ -340,6 +340,8 @@ static void walk_fields(fields *f, message *m) {
 }
 
 void message_free(message *m) {
+    for (unsigned i = 0; i < m->genome_count; i++)
+        ir_genome_free(m->genomes[i]);
     json_decref(m->source);
     ev_arena_free(m->arena);
     *m = (message){.kind = m->kind};
@@ -371,11 +373,13 @@ ev_status message_decode(json_t *object, message *out, ev_error *err) {
     walk w = {.decodes = true,
               .message = message_name(m.kind),
               .refusal = m.kind == MESSAGE_HELLO ? EV_BAD : EV_INFRA,
+              .genomes = m.genomes,
               .err = err};
     fields f = {.walk = &w, .at = object};
     field_text(&f, "type", &name);
     walk_fields(&f, &m);
     m.arena = w.arena;
+    m.genome_count = w.genome_count;
     if (w.status == EV_OK)
         *out = m;
     else

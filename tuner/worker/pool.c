@@ -25,7 +25,7 @@ pool_job *pool_job_child(uint64_t number, recipe *r) {
     return job;
 }
 
-pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome) {
+pool_job *pool_job_variant(message_kind kind, uint64_t number, const ir_genome *genome) {
     assert(kind != MESSAGE_CHILD);
     pool_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -33,7 +33,7 @@ pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome) {
     job->kind = kind;
     job->number = number;
     job->stopped = GATE_NONE;
-    job->genome = json_incref(genome);
+    job->genome = ir_genome_ref(genome);
     return job;
 }
 
@@ -43,7 +43,7 @@ void pool_job_free(pool_job *job) {
     recipe_free(&job->recipe);
     message_free(&job->screening);
     message_free(&job->answer);
-    json_decref(job->genome);
+    ir_genome_free(job->genome);
     free(job->operators);
     free(job);
 }

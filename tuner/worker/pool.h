@@ -33,7 +33,7 @@ typedef struct pool_job {
     char reason[600];
     message answer;            /* `done`, where there is one */
     const done_message *reply; /* in `answer`; NULL when seen or stopped before scoring */
-    json_t *genome;            /* CHILD: as drawn; SCORE and the rest: as given; NULL: not drawn */
+    const ir_genome *genome; /* a reference. CHILD: as drawn; the rest: as given; NULL: not drawn */
     char *operators;
     char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached */
 
@@ -44,7 +44,7 @@ typedef struct pool_job {
 /* A child by a recipe, which the job takes over, on failure too. NULL: out of memory. */
 pool_job *pool_job_child(uint64_t number, recipe *r);
 /* Of another kind. NULL: out of memory. */
-pool_job *pool_job_variant(message_kind kind, uint64_t number, json_t *genome);
+pool_job *pool_job_variant(message_kind kind, uint64_t number, const ir_genome *genome);
 void pool_job_free(pool_job *job); /* NULL is fine */
 
 typedef struct pool_options {

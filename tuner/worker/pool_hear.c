@@ -96,8 +96,8 @@ static void copy_hash(char into[EV_SHA256_HEX], const char from[EV_SHA256_HEX]) 
 }
 
 static ev_status take_drawn(pool_job *job, const drawn_message *m, ev_error *err) {
-    json_decref(job->genome);
-    job->genome = json_incref(m->genome);
+    ir_genome_free(job->genome);
+    job->genome = ir_genome_ref(m->genome);
     free(job->operators);
     job->operators = strdup(m->operators);
     return job->operators ? EV_OK : ev_fail_memory(err, strlen(m->operators) + 1);

@@ -3,8 +3,8 @@
  * tuner/worker/messages.def. Their fields, with the names on the wire, stand in messages.c.
  *
  * Ownership: a message that is sent borrows all of its texts, genomes and lists. A message that was
- * received borrows them from memory of its own, until message_free; genomes and values among them
- * may be kept with json_incref. */
+ * received borrows them from memory of its own, until message_free; genomes may be kept with
+ * ir_genome_ref, values with json_incref. */
 #ifndef TUNER_WORKER_PROTOCOL_H
 #define TUNER_WORKER_PROTOCOL_H
 
@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_VERSION 10
+#define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes of one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so a
  * GPU has one timer. Screeners keep the timer busy: they draw and build, put the result through
@@ -110,18 +111,18 @@ typedef struct child_message {
 
 /* Of score, replay and check. */
 typedef struct variant_message {
-    json_t *genome;
+    const ir_genome *genome;
 } variant_message;
 
 /* Of time. */
 typedef struct screened_message {
-    json_t *genome;
+    const ir_genome *genome;
     const char *ptx;
     score score; /* the screener's */
 } screened_message;
 
 typedef struct promote_message {
-    json_t *genome;
+    const ir_genome *genome;
     fitness_bar bar;
 } promote_message;
 
@@ -130,7 +131,7 @@ typedef struct stage_message {
 } stage_message;
 
 typedef struct drawn_message {
-    json_t *genome;
+    const ir_genome *genome;
     char sha256[EV_SHA256_HEX];
     const char *operators; /* names of the arms that made it, commas between */
 } drawn_message;
@@ -245,6 +246,8 @@ typedef struct message {
     };
     json_t *source;  /* received: its texts and genomes are borrowed from here */
     ev_arena *arena; /* received: its lists; NULL: it has none */
+    const ir_genome *genomes[MESSAGE_GENOMES]; /* received: references to its genomes */
+    unsigned genome_count;
 } message;
 
 /* Gives back the memory of a received message; a zeroed one is fine. */

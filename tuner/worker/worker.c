@@ -80,7 +80,7 @@ static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *
     return list_macros(b, err);
 }
 
-ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out, ev_error *err) {
+ev_status worker_build_begin(worker *w, const ir_genome *genome, worker_build *out, ev_error *err) {
     worker_build b = {.genome = genome};
     ev_status status = describe_candidate(w, &b, err);
     if (status == EV_OK)
@@ -94,7 +94,7 @@ ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out, ev
     return status;
 }
 
-ev_status worker_build_screened(const worker *w, ir_genome *genome, const char *ptx,
+ev_status worker_build_screened(const worker *w, const ir_genome *genome, const char *ptx,
                                 worker_build *out, ev_error *err) {
     worker_build b = {.genome = genome};
     ev_status status = describe_candidate(w, &b, err);

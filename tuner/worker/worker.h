@@ -49,23 +49,23 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) EV_
 
 /* A genome made real, stage by stage. */
 typedef struct worker_build {
-    ir_genome *genome;
-    const ir_base *base; /* of the worker's cache: until its next use */
+    const ir_genome *genome; /* a reference */
+    const ir_base *base;     /* of the worker's cache: until its next use */
     ir_build *build;
     expr_name *macros;
     candidate candidate; /* after EMIT; borrows from the rest */
 } worker_build;
 
-/* Takes `genome` over. */
-ev_status worker_build_begin(worker *w, ir_genome *genome, worker_build *out,
+/* Takes the reference. */
+ev_status worker_build_begin(worker *w, const ir_genome *genome, worker_build *out,
                              ev_error *err) EV_CHECKED;
 ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *err) EV_CHECKED;
 /* After OPTIMISE: a candidate of code made in haste (ir_build_sketch), borrowed from the build. */
 ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha256 *sha,
                               bool *covered, ev_error *err) EV_CHECKED;
-/* Without a base or a build: a candidate of PTX that a screener built of `genome`, which is taken
- * over; `ptx` is borrowed. */
-ev_status worker_build_screened(const worker *w, ir_genome *genome, const char *ptx,
+/* Without a base or a build: a candidate of PTX that a screener built of `genome`. Takes the
+ * reference; borrows `ptx`. */
+ev_status worker_build_screened(const worker *w, const ir_genome *genome, const char *ptx,
                                 worker_build *out, ev_error *err) EV_CHECKED;
 /* All stages that are left. */
 ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;

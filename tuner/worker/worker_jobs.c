@@ -45,13 +45,10 @@ static ev_status ask(worker *w, const message *question, bool *known, ev_error *
 
 static ev_status ask_drawn(worker *w, const ir_genome *genome, const char *operators, bool *known,
                            ev_error *err) {
-    message m = {.kind = MESSAGE_DRAWN,
-                 .drawn = {.genome = ir_genome_to_json(genome), .operators = operators}};
+    message m = {.kind = MESSAGE_DRAWN, .drawn = {.genome = genome, .operators = operators}};
     ev_sha256 sha = ir_genome_sha256(genome);
     memcpy(m.drawn.sha256, sha.hex, sizeof m.drawn.sha256);
-    ev_status status = m.drawn.genome ? ask(w, &m, known, err) : ev_fail_memory(err, 0);
-    json_decref(m.drawn.genome);
-    return status;
+    return ask(w, &m, known, err);
 }
 
 static ev_status ask_hash(worker *w, message_kind kind, const char *hex, bool *known,
@@ -266,19 +263,20 @@ static ev_status climb(evaluation *e, ev_error *err) {
     return e->passed_on ? send_screened(e->w, &e->build, &e->score, err) : EV_OK;
 }
 
-/* Takes the child over. */
-static ev_status evaluate(worker *w, drawn_child child, const recipe *r, ev_error *err) {
+/* Takes the reference, and `edited` (NULL: the edits are still to be applied). */
+static ev_status evaluate(worker *w, const ir_genome *genome, ir_edited *edited, const recipe *r,
+                          ev_error *err) {
     bool models = device_properties_of(w->device)->modelled;
     evaluation e = {.w = w,
                     .recipe = r,
                     .sketch = models ? r->sketch : SKETCH_NOTHING,
                     .score = {.stopped = GATE_NONE}};
     ev_error why = {0};
-    ev_status status = worker_build_begin(w, child.genome, &e.build, &why);
+    ev_status status = worker_build_begin(w, genome, &e.build, &why);
     if (status == EV_OK)
-        ir_build_take_edited(e.build.build, child.edited);
+        ir_build_take_edited(e.build.build, edited);
     else
-        ir_edited_free(child.edited);
+        ir_edited_free(edited);
     EV_TRY(judge(&e.failure, GATE_VERIFY, status, &why, err));
     status = e.failure.failed ? EV_OK : climb(&e, err);
     worker_build_end(&e.build);
@@ -322,27 +320,23 @@ static ev_status job_child(worker *w, const recipe *r, ev_error *err) {
         status = ask_drawn(w, child.genome, ev_str_text(&operators), &known, err);
     ev_str_free(&operators);
     if (status == EV_OK && child.genome && !known)
-        return evaluate(w, child, r, err);
+        return evaluate(w, child.genome, child.edited, r, err);
     drawn_child_free(&child);
     EV_TRY(status);
     guard_watch(0);
     return f.failed ? send_failed(w, &f, err) : send_dropped(w, err);
 }
 
-static ev_status job_score(worker *w, const json_t *json, ev_error *err) {
+static ev_status job_score(worker *w, const ir_genome *genome, ev_error *err) {
     static const recipe without_limits;
-    ir_genome *genome = NULL;
-    EV_TRY(ir_genome_from_json(json, &genome, err));
-    return evaluate(w, (drawn_child){.genome = genome}, &without_limits, err);
+    return evaluate(w, ir_genome_ref(genome), NULL, &without_limits, err);
 }
 
 /* Runs and times what a screener passed, as it built it. */
 static ev_status job_time(worker *w, const screened_message *m, ev_error *err) {
     worker_build b = {0};
-    ir_genome *genome = NULL;
     score s = {0};
-    EV_TRY(ir_genome_from_json(m->genome, &genome, err));
-    EV_TRY(worker_build_screened(w, genome, m->ptx, &b, err));
+    EV_TRY(worker_build_screened(w, ir_genome_ref(m->genome), m->ptx, &b, err));
     ev_status status = worker_enter(w, STAGE_SCORE, err);
     if (status == EV_OK)
         status = run_whole(w, &b, &s, err);
@@ -441,14 +435,12 @@ static ev_status look_at_build(worker *w, message_kind kind, worker_build *b, ca
 }
 
 /* Builds the whole variant, then looks at the build. `bar` NULL: of no promotion. */
-static ev_status job_after_search(worker *w, message_kind kind, const json_t *json,
+static ev_status job_after_search(worker *w, message_kind kind, const ir_genome *genome,
                                   const fitness_bar *bar, ev_error *err) {
-    ir_genome *genome = NULL;
     worker_build b = {0};
     candidate_failure f = {0};
     ev_error why = {0};
-    EV_TRY(ir_genome_from_json(json, &genome, err));
-    ev_status status = worker_build_begin(w, genome, &b, &why);
+    ev_status status = worker_build_begin(w, ir_genome_ref(genome), &b, &why);
     EV_TRY(judge(&f, GATE_VERIFY, status, &why, err));
     if (bar)
         b.candidate.bar = *bar;

@@ -16,17 +16,17 @@
 typedef struct calibrate_row {
     const char *probe; /* its name in the table */
     gpu_key key;
-    double value;    /* in the key's unit; 0 where it was not measured */
-    double spread;   /* width of the interval behind it, as a share of the value; 0 on the VM */
-    double base;     /* what the base description says */
-    char why[160];   /* "" or why it was not measured: the base's number stays */
-    const char *doc; /* what the micro-benchmark does */
+    double value;    /* in the key's unit; 0: not measured */
+    double spread;   /* width of its 95 % interval, as a share of the value; 0 on the VM */
+    double base;     /* the number of the base description */
+    char why[160];   /* why it was not measured, so that the base's number stays; else "" */
+    const char *doc; /* describes the micro-benchmark */
 } calibrate_row;
 
 typedef struct calibration {
     calibrate_row *rows;
     size_t count;
-    double clock_mhz; /* that cycles were counted with */
+    double clock_mhz; /* clock by which cycles were computed */
 } calibration;
 
 /* Called after each row. A failure ends the calibration. */
@@ -34,22 +34,21 @@ typedef ev_status calibrate_heard(void *context, const calibrate_row *row, ev_er
 
 typedef struct calibrate_options {
     const char *only;       /* one probe's name; NULL: all */
-    calibrate_heard *heard; /* NULL: nobody */
+    calibrate_heard *heard; /* may be NULL */
     void *context;
-    const calibration *before; /* what an earlier process came to; NULL: nothing */
+    const calibration *before; /* rows of an earlier process; NULL: none */
 } calibrate_options;
 
-/* Runs the micro-benchmarks. `base`: what cannot be measured is taken from there. A probe that
- * fails says so in its row; a stop (base/stop.h) leaves out those that are left. EV_BAD: no probe
- * of that name. EV_INFRA: the device is gone. Where a fault
- * left the device spent, `out` ends with the row of that fault, and *again says that rows are
- * missing: another process goes on with `out` as its options' `before`. */
+/* Runs the micro-benchmarks. Numbers that cannot be measured come from `base`. A failing probe has
+ * the reason in its row. A stop (base/stop.h) ends the calibration early. If a fault leaves the
+ * device spent, `out` ends with the row of that fault, and *again is set: another process continues
+ * with `out` as `before`. EV_BAD: no probe of that name. EV_INFRA: the device is gone. */
 ev_status calibrate_run(device *d, const gpu *base, const calibrate_options *options,
                         calibration *out, bool *again, ev_error *err) EV_CHECKED;
 void calibrate_free(calibration *c);
 
-/* Writes the description to `path`: numbers of the rows as measured or modelled, those that the
- * driver knows as the driver's, all others as in `base`. `date`: "2026-01-31". */
+/* Writes the description to `path`: numbers of the rows, numbers from the driver, all others as in
+ * `base`, each with its source. `date`: "2026-01-31". */
 ev_status calibrate_write(const device *d, const gpu *base, const calibration *c, const char *date,
                           const char *path, ev_error *err) EV_CHECKED;
 

@@ -23,10 +23,11 @@ ev_status cuda_check(const cuda_device *c, CUresult result, const char *what, ev
 
 ev_status cuda_enter(const cuda_device *c, ev_error *err) {
     if (c->dead)
-        return ev_fail(err, EV_INFRA,
-                       "%s was given up, since a kernel did not end or the driver failed; another "
-                       "process has to open it",
-                       c->base.properties.id);
+        return ev_fail(
+            err, EV_INFRA,
+            "%s was given up after an endless kernel or a failure of the driver; another "
+            "process has to open it",
+            c->base.properties.id);
     return cuda_check(c, c->cu.cuCtxSetCurrent(c->context), "cuCtxSetCurrent", err);
 }
 

@@ -36,7 +36,7 @@ ev_status cuda_may_hold(cuda_device *c, ev_error *err) {
     for (size_t i = 0; i < sizeof AGAINST / sizeof AGAINST[0] && !c->never_holds; i++) {
         if (is_set(AGAINST[i]))
             return ev_fail(err, EV_INFRA,
-                           "%s: %s is set, and a time would wait for ever: a kernel holds the "
+                           "%s: %s is set, so a timing would wait for ever: a kernel holds the "
                            "queue while launches are given to it; unset %s, or measure with "
                            "--no-hold",
                            c->base.properties.id, AGAINST[i], AGAINST[i]);

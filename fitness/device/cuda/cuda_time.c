@@ -360,8 +360,7 @@ static ev_status run_rival(device *d, const device_rival *rival, device_outcome 
     EV_TRY(cuda_run(d, rival->kernel, rival->launch, out, err));
     if (out->ok)
         return EV_OK;
-    return ev_fail(err, EV_INFRA,
-                   "%s: what the launch is timed against ran before, and fails now: %s",
+    return ev_fail(err, EV_INFRA, "%s: the rival of the timed launch ran before and fails now: %s",
                    d->properties.id, out->fault.message);
 }
 

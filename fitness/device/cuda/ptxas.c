@@ -69,7 +69,7 @@ static ev_status judge(const ptxas *p, const ev_proc_result *result, bool *deadl
         return ev_fail(err, EV_BAD, "%s takes longer than %g s for this PTX", p->path, p->seconds);
     if (signal != 0)
         return ev_fail(err, EV_BAD,
-                       "%s was ended by signal %d (%s) at this PTX; write what it dies of in "
+                       "%s died of signal %d (%s) on this PTX; write the failing instruction in "
                        "another form, or name another ptxas in EVOKE_PTXAS",
                        p->path, signal, strsignal(signal));
     if (result->exit_code != 0)

@@ -1,5 +1,5 @@
-/* The assembler ptxas of a CUDA toolkit, where one is installed: never needed, since the driver
- * compiles PTX too. */
+/* The assembler ptxas of an installed CUDA toolkit. It is optional, since the driver compiles PTX,
+ * too. */
 #ifndef FITNESS_DEVICE_CUDA_PTXAS_H
 #define FITNESS_DEVICE_CUDA_PTXAS_H
 
@@ -10,15 +10,15 @@
 
 typedef struct ptxas {
     char path[512]; /* "": none */
-    double seconds; /* that it may take */
+    double seconds; /* time limit */
 } ptxas;
 
-/* What EVOKE_PTXAS names ("none": none), else in PATH, else in /usr/local/cuda/bin. */
+/* Finds ptxas: by EVOKE_PTXAS ("none": none), in PATH, in /usr/local/cuda/bin. */
 void ptxas_find(ptxas *out);
-/* Machine code for compute capability `sm` to *cubin, what -v says to *log; the caller frees both.
- * EV_BAD: it refuses the text, is not there, or, *deadly, takes too long or dies of it: the
- * driver's compiler, which is the same code, would do that in this process. EV_INFRA: it cannot be
- * run. */
+/* Assembles for compute capability `sm`: machine code to *cubin, the output of -v to *log; the
+ * caller frees both. EV_BAD: no ptxas, or ptxas refuses the text, or, with *deadly set, exceeds the
+ * time limit or dies of the text. The driver's compiler is the same code and would do so in this
+ * process. EV_INFRA: ptxas cannot be run. */
 ev_status ptxas_run(const ptxas *p, const char *ptx, int sm, ev_str *cubin, ev_str *log,
                     bool *deadly, ev_error *err) EV_CHECKED;
 

@@ -1,18 +1,16 @@
 /* Inside of the stand-in for the CUDA driver: a libcuda.so.1 whose devices are the PTX virtual
  * machine with a GPU description, and whose times are the timing model's.
  *
- *   handle   what a program holds: a number in disguise; never used twice, so that a stale one is
- *            told from a live one
+ *   handle   a number cast to a pointer; never used twice, so a stale handle is recognised
  *   queue    all work of all streams, in the order of the calls; a stream or an event is finished
  *            when its last entry is
  *   turn     kernels of several streams run side by side, in turns
- *   buffer   device, host or managed memory: all of it stands in one memory of the machine, so that
- *            devices reach their peers and kernels reach the host's buffers
- *   clock    modelled nanoseconds, of a stream and of a device; what events read
- *   counters what kernels read of a device: its SMs' cycles and its timer
+ *   buffer   device, host or managed memory; all buffers are in one vm_memory, so that devices
+ * reach their peers and kernels reach the host's buffers clock    modelled nanoseconds of a stream
+ * and of a device; read by events counters SM cycles and timer of a device; read by kernels
  *
- * All of the state is behind one lock, which the exports take (exports.c). A driver is process-wide
- * by its interface: this is the only state of the project that is. */
+ * One lock, which the exports take (exports.c), protects all state. The interface of a driver is
+ * process-wide; this is the only process-wide state of the project. */
 #ifndef FITNESS_DEVICE_STANDIN_STANDIN_H
 #define FITNESS_DEVICE_STANDIN_STANDIN_H
 
@@ -54,7 +52,7 @@ typedef struct sd_context sd_context;
 typedef struct sd_object {
     sd_kind kind;
     uintptr_t handle;
-    sd_context *context; /* that it belongs to; NULL: none */
+    sd_context *context; /* its context; NULL: none */
 } sd_object;
 
 typedef struct sd_stream {
@@ -62,8 +60,8 @@ typedef struct sd_stream {
     unsigned flags;
     int priority;
     uint64_t last;   /* its newest entry in the queue */
-    double clock_ns; /* the worker's */
-    uint64_t held;   /* look at the queue in which it had an entry that later ones wait for */
+    double clock_ns; /* used by the worker */
+    uint64_t held;   /* pass over the queue in which an entry of it held later ones back */
 } sd_stream;
 
 struct sd_context {
@@ -72,25 +70,25 @@ struct sd_context {
     bool primary;
     unsigned flags;
     unsigned uses;  /* cuCtxAttach less cuCtxDetach */
-    CUresult fault; /* what ended it; sticky */
-    uint32_t peers; /* devices whose memory its kernels may touch, a bit each */
+    CUresult fault; /* the error that ended it; sticky */
+    uint32_t peers; /* devices whose memory its kernels may access, a bit each */
     uint64_t last;
-    uint64_t held, held_by_default; /* as of a stream: any that blocks, the default one */
+    uint64_t held, held_by_default; /* as of a stream: by any blocking stream, by the default one */
     size_t limits[3];
-    ev_str printed; /* by kernels, and not yet on stdout */
+    ev_str printed; /* output of kernels that is not yet on stdout */
     CUfunc_cache cache;
     sd_stream *stream;   /* the default one */
-    bool filled, copied; /* a fill, a copy was given to the queue */
+    bool filled, copied; /* a fill, a copy was queued before */
 };
 
 typedef struct sd_module {
     sd_object base;
     vm_module *code;
-    uint64_t globals;   /* address of its .global variables; 0: it has none */
-    uint64_t constants; /* address of what its .const variables are copied from; 0: it has none */
+    uint64_t globals;   /* address of its .global variables; 0: none */
+    uint64_t constants; /* address of the source of its .const variables; 0: none */
 } sd_module;
 
-/* What cuFuncSetBlockShape and its kin set, for cuLaunch. */
+/* Settings by cuFuncSetBlockShape and similar functions, for cuLaunch. */
 typedef struct sd_kept {
     unsigned block[3], shared, bytes;
     unsigned char arguments[4096];
@@ -102,34 +100,34 @@ typedef struct sd_function {
     sd_module *module;
     const vm_entry *entry;
     uint32_t registers;
-    uint32_t dynamic_most; /* bytes of dynamic shared memory it may be launched with */
+    uint32_t dynamic_most; /* limit of its dynamic shared memory, in bytes */
     int carveout;
-    bool ran; /* a launch of it was given to the queue */
+    bool ran; /* a launch of it was queued before */
 } sd_function;
 
 typedef struct sd_event {
     sd_object base;
     unsigned flags;
     uint64_t last; /* its newest record in the queue; 0: never recorded */
-    uint64_t used; /* the newest entry that speaks of it */
-    double at_ns;  /* the worker's */
+    uint64_t used; /* the newest entry that uses it */
+    double at_ns;  /* used by the worker */
 } sd_event;
 
 typedef enum sd_where { SD_ON_DEVICE, SD_ON_HOST, SD_MANAGED } sd_where;
 
 typedef struct sd_buffer {
-    uint64_t address, bytes; /* as asked for */
+    uint64_t address, bytes; /* as requested */
     sd_where where;
-    int device; /* whose memory; of host memory, whose context's */
+    int device; /* of its memory; for host memory, of its context */
     unsigned flags;
     sd_context *context;
-    char *host; /* where this process sees it */
+    char *host; /* its address in this process */
 } sd_buffer;
 
 /* %clock64 and %globaltimer between two kernels. */
 typedef struct sd_counters {
     double cycles, ns;
-    double then_ns; /* of the clock, when they were counted on last */
+    double then_ns; /* the clock at their last update */
 } sd_counters;
 
 typedef struct sd_device {
@@ -144,19 +142,19 @@ typedef struct sd_device {
 /* ---- turns of kernels that run side by side (turns.c) ---- */
 
 typedef struct sd_turn {
-    struct sd_turn *next, *before; /* the ring of those that run */
+    struct sd_turn *next, *before; /* in the ring of running kernels */
     const sd_context *context;
     pthread_cond_t mine;
     bool passes; /* others may run beside it */
     bool in_ring, abandoned;
 } sd_turn;
 
-/* Until it is its turn; then nobody else runs in the machine, up to sd_turn_end or while it passes
- * the turn on. */
+/* sd_turn_begin waits for the turn. Until sd_turn_end, no other kernel runs in the virtual machine,
+ * except during sd_turn_pass, which passes the turn on and waits for it again. */
 void sd_turn_begin(sd_turn *turn);
 void sd_turn_pass(sd_turn *turn);
 void sd_turn_end(sd_turn *turn);
-/* It never gets a turn again. The caller has the turn, or the turn is nobody's. */
+/* Gives the turn up for ever. The caller has the turn, or no kernel has it. */
 void sd_turn_abandon(sd_turn *turn);
 
 /* ---- the queue (queue.c) ---- */
@@ -177,7 +175,7 @@ typedef struct sd_entry {
     uint64_t number; /* from 1 */
     bool runs;
     sd_stream *stream;
-    uint64_t awaited; /* of WAIT: the entry that recorded the event */
+    uint64_t awaited; /* WAIT: the entry that recorded the event */
     union {
         struct {
             sd_function *function;
@@ -185,9 +183,9 @@ typedef struct sd_entry {
             void *params; /* its own copy */
             bool timed;
             ev_str printed;
-            size_t print_most;         /* bytes of it that are kept */
+            size_t print_most;         /* limit of `printed`, in bytes */
             uint64_t cycles, timer_ns; /* the counters at its begin */
-            uint64_t ticks;            /* that it counted the timer on by itself */
+            uint64_t ticks;            /* by which the kernel itself advanced the timer */
             sd_turn turn;
         } launch;
         struct {
@@ -204,7 +202,7 @@ typedef struct sd_entry {
         sd_event *event; /* of RECORD and WAIT */
         struct {
             CUhostFn function;       /* one of the two */
-            CUstreamCallback status; /* is told the stream and how it fares, too */
+            CUstreamCallback status; /* also gets the stream and its status */
             CUstream stream;
             void *data;
         } call;
@@ -212,26 +210,26 @@ typedef struct sd_entry {
     };
 } sd_entry;
 
-/* What the driver claims to be: a row of fitness/device/cuda/ptx_versions.def. */
+/* The claimed driver: a row of fitness/device/cuda/ptx_versions.def. */
 typedef struct sd_version {
-    int cuda;   /* as cuDriverGetVersion says it: 12040 */
+    int cuda;   /* by cuDriverGetVersion: 12040 */
     int branch; /* of the driver: 550 */
-    int ptx;    /* the newest .version it takes, times ten */
+    int ptx;    /* the newest accepted .version, times ten */
 } sd_version;
 
 typedef struct sd_config {
     uint64_t fuel; /* of a launch; 0: the machine's */
     bool races;    /* checked */
-    bool quiet;    /* traps aren't told on stderr */
+    bool quiet;    /* traps are not reported on stderr */
     bool no_peers; /* no device reaches another's memory */
     bool no_peer_atomics;
-    bool eager; /* CUDA_MODULE_LOADING says that modules load with all their kernels */
+    bool eager; /* CUDA_MODULE_LOADING asks for eager loading */
 } sd_config;
 
 typedef struct sd_state {
     pthread_mutex_t lock;
     bool ready;  /* cuInit succeeded */
-    bool forked; /* and in the process that this one was forked from: nothing works here */
+    bool forked; /* cuInit succeeded in the parent of this forked process: every call fails here */
     CUresult lost;
     sd_config config;
     sd_device devices[SD_DEVICES_MOST];
@@ -239,24 +237,24 @@ typedef struct sd_state {
     vm_memory *memory;
     sd_buffer *buffers; /* by address */
     size_t buffer_count, buffer_room;
-    sd_object **objects; /* by number of the handle; NULL: gone */
+    sd_object **objects; /* by number of the handle; NULL: freed */
     size_t object_count, object_room;
     uint64_t timed_launches;
-    int timed_events; /* alive: while there are any, launches are timed */
+    int timed_events; /* live events; while there are any, launches are timed */
     /* the queue */
     pthread_t worker;
-    bool works; /* the thread is there */
+    bool works; /* the thread exists */
     pthread_cond_t more, done;
-    sd_entry *first, **end; /* that are not done, in the order of the calls */
-    uint64_t given;         /* number of the newest */
+    sd_entry *first, **end; /* unfinished entries, in the order of the calls */
+    uint64_t given;         /* number of the newest entry */
     unsigned pending;       /* entries in the list */
-    uint64_t passes;        /* looks for an entry to begin */
+    uint64_t passes;        /* passes over the queue for an entry to begin */
 } sd_state;
 
 sd_state *sd_get(void);
 
-/* Takes the lock and says what stands against the call; on any answer but CUDA_SUCCESS the lock is
- * free again. */
+/* Takes the lock and checks the preconditions of the call. On any result but CUDA_SUCCESS the lock
+ * is released again. */
 CUresult sd_enter(sd_fn fn, sd_scope scope);
 CUresult sd_leave(CUresult result); /* frees the lock */
 CUresult sd_start(void);            /* cuInit */
@@ -275,20 +273,20 @@ bool sd_is_device(CUdevice device);
 sd_device *sd_device_of(const sd_context *context);
 /* By handle, or the current context's default one; NULL: no such stream. */
 sd_stream *sd_stream_of(CUstream stream);
-EV_PRINTF(1, 2) void sd_say(const char *format, ...); /* on stderr, unless it is to be quiet */
+EV_PRINTF(1, 2) void sd_say(const char *format, ...); /* on stderr, unless EVOKE_STANDIN_QUIET */
 
 /* ---- injected errors (inject.c) ---- */
 
-/* The error that EVOKE_STANDIN_FAIL wants of this call, counted; CUDA_SUCCESS: none. */
+/* Counts the call, and returns the error that EVOKE_STANDIN_FAIL asks for; CUDA_SUCCESS: none. */
 CUresult sd_injected(sd_fn fn);
 bool sd_injected_hang(void); /* the last answer of sd_injected for a launch was "hang" */
-double sd_clock_share(void); /* of the full SM clock, at which kernels run now */
+double sd_clock_share(void); /* present SM clock, as a share of the full one */
 
 /* ---- counters (counters.c) ---- */
 
-/* A kernel begins at `now_ns` of its device's clock: what it sees. */
+/* A kernel begins at `now_ns` of its device's clock: sets the counters that it reads. */
 void sd_counters_begin(sd_device *d, double now_ns, sd_entry *e);
-/* It ended at `now_ns`. */
+/* The kernel ended at `now_ns`. */
 void sd_counters_end(sd_device *d, double now_ns, const sd_entry *e);
 
 /* Nanoseconds between two values of %globaltimer; 0: one. */
@@ -296,30 +294,31 @@ uint64_t sd_timer_grain(void);
 
 /* ---- calls that wait (blocking.c) ---- */
 
-/* Before work of a kind is given to the queue: waits for the context's work where
- * EVOKE_STANDIN_LAZY wants that. `used`: the kind has been given before; set. `loads`: modules that
- * were loaded eagerly need no wait. The lock is free meanwhile. */
+/* Call before work of a kind is queued. Waits for the context's work if EVOKE_STANDIN_LAZY asks for
+ * it. *used: this kind was queued before; is set. `loads`: eagerly loaded modules need no wait. The
+ * lock is released while waiting. */
 void sd_block(const sd_context *c, bool *used, bool loads);
 
 /* ---- the queue (queue.c) ---- */
 
-/* Appends; the caller sets all but next and number. NULL: out of memory. */
+/* Makes an entry; the caller sets all members but next and number, then calls sd_push. NULL: out of
+ * memory. */
 sd_entry *sd_entry_new(sd_entry_kind kind, sd_stream *stream);
 void sd_push(sd_entry *entry);
-bool sd_is_done(uint64_t number); /* 0: nothing, which is done */
-/* Until entry `number` is done; the lock is free meanwhile. */
+bool sd_is_done(uint64_t number); /* entry 0 is always done */
+/* Waits until entry `number` is done. The lock is released while waiting. */
 void sd_wait(uint64_t number);
-/* Until all is done that was given to the context so far. */
+/* Waits until all entries queued for the context so far are done. */
 void sd_wait_context(const sd_context *context);
 void sd_drain(void);
-/* Runs one launch, whose turn it is; without the lock. */
+/* Runs one launch that has the turn. Called without the lock. */
 CUresult sd_run_launch(sd_entry *entry, double *ns);
 
 /* ---- prints (prints.c) ---- */
 
-/* A kernel prints; `launch` is its entry. Without the lock. */
+/* Takes a kernel's output; `launch` is its entry. Called without the lock. */
 void sd_print(void *launch, const char *text, size_t bytes);
-void sd_keep_printed(sd_entry *entry); /* what a launch printed goes to its context */
+void sd_keep_printed(sd_entry *entry); /* moves a launch's output to its context */
 void sd_write_printed(void);           /* of all contexts, to stdout */
 
 /* ---- memory (memory.c) ---- */
@@ -335,26 +334,27 @@ void sd_free_all(const sd_context *context);
 /* ---- modules (modules.c) ---- */
 
 void sd_module_free(sd_module *module);
-/* As cuModuleLoadDataEx; `room`: bytes that may be read of an image, SIZE_MAX where it says so
- * itself. */
+/* As cuModuleLoadDataEx. `room`: readable bytes of the image; SIZE_MAX: the image states its size.
+ */
 CUresult sd_load_image(CUmodule *module, const void *image, size_t room, unsigned count,
                        const CUjit_option *options, void **values);
-/* The error log, if the options ask for one, gets what the machine says of a text. */
+/* Writes a message to the error log, if the options ask for one. */
 void sd_log_error(unsigned count, const CUjit_option *options, void **values, const char *words);
 void sd_log_nothing(unsigned count, const CUjit_option *options, void **values); /* empty logs */
-/* Whether a text loads, on any device; if not, `err` says why. */
+/* Checks that a text loads, on any device; if not, `err` has the reason. */
 CUresult sd_check_text(const char *text, ev_error *err);
 
 /* ---- fat binaries (fatbin.c) ---- */
 
 bool sd_is_fatbin(const void *image);
-/* The PTX text for the newest target that is no newer than `sm`, to be freed; `room` as above. */
+/* The PTX text for the newest target up to `sm`; the caller frees it. `room`: as of sd_load_image.
+ */
 CUresult sd_fatbin_text(const void *image, size_t room, int sm, char **text);
 
 /* ---- contexts (contexts.c) ---- */
 void sd_context_free(sd_context *context);
 
-/* The implementations, one a row: the exports call them with the lock held. */
+/* The implementations, one a row. The exports call them with the lock held. */
 #define CU_FN(symbol, name, since, scope, need, params, args) CUresult sd_##symbol params;
 #include "fitness/device/cuda/driver.def"
 #undef CU_FN

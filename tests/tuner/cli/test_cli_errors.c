@@ -20,12 +20,12 @@ static void unknown_words(void **state) {
     cli_expect_error(CLI_RUN("tune", "--sede", "3"), 2, "did you mean --seed");
     cli_expect_error(CLI_RUN("list", "--workers", "3"), 2, "list has no option --workers");
     cli_expect_error(CLI_RUN("tune", "x", "--effort", "huge"), 2, "quick|normal|thorough");
-    cli_expect_error(CLI_RUN("tune", "x", "--seed", "-1"), 2, "--seed wants a whole number");
-    cli_expect_error(CLI_RUN("tune", "x", "--seed"), 2, "--seed wants a value");
+    cli_expect_error(CLI_RUN("tune", "x", "--seed", "-1"), 2, "--seed needs a whole number");
+    cli_expect_error(CLI_RUN("tune", "x", "--seed"), 2, "--seed needs a value");
     cli_expect_error(CLI_RUN("tune"), 2, "--all");
     cli_expect_error(CLI_RUN("tune", "--all", "scale"), 2, "--all takes every shipped task");
     cli_expect_error(CLI_RUN("tune", "x", "--workers", "100000"), 2, "at most");
-    cli_expect_error(CLI_RUN("run"), 2, "run wants FILE.ptx");
+    cli_expect_error(CLI_RUN("run"), 2, "run needs FILE.ptx");
     cli_expect_error(CLI_RUN("bench", "speed"), 2, "there are compile, vm, search, model and rank");
     cli_expect_error(CLI_RUN("bench", "vm", "--only", "x"), 2, "vector_add");
     cli_expect_error(CLI_RUN("worker"), 2, "--stdio");
@@ -146,7 +146,7 @@ static void launches(void **state) {
         {"in:000", "hex digits"},     {"in:zz", "is not hex"},         {"in:", "hex digits"},
         {"out:many", "out:1024"},     {"out:0", "out:1024"},           {"f99:1", "no kind 'f99'"},
         {"u32:5", "parameter 0 (a)"}, {"s32:99999999999", "no value"}, {"u32:-1", "no value"},
-        {"in", "wants KIND:VALUE"},   {"f32:one", "no value"},
+        {"in", "needs KIND:VALUE"},   {"f32:one", "no value"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         cli_expect_error(

@@ -191,8 +191,8 @@ static void refuses(void **state) {
         const char *arg, *words;
     } wrong[] = {{"next:3", "argument 3 is no buffer"},
                  {"next:9", "argument 9 is no buffer"},
-                 {"next:x", "wants the number of an argument"},
-                 {"rank:f64", "wants a type of u32"}};
+                 {"next:x", "needs the number of an argument"},
+                 {"rank:f64", "needs a type: u32"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cli_expect_error(CLI_RUN("run", cli_path("push.ptx"), "--ranks", "2", "--arg", "in:00",
                                  "--arg", "out:8", "--arg", wrong[i].arg, "--arg", "peers:1",

@@ -313,7 +313,7 @@ static void the_baseline_is_left(void **state) {
     assert_non_null(strstr(ev_str_text(&r.out), "\nDisabled: case time: slower"));
     ev_proc_result_free(&r);
     cli_expect_error(CLI_RUN("qualify", cli_path("slow"), "--device", "vm:h200"), 2,
-                     "is there already; name it with --out");
+                     "exists; name it with --out");
 }
 
 static void wrong_ones_are_disabled(void **state) {

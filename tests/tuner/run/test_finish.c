@@ -3,7 +3,6 @@
 #include "tuner/run/bisect.h"
 #include "tuner/run/finish_inside.h"
 #include "tuner/run/minimise.h"
-#include "tuner/search/genomes.h"
 
 #include "base/json.h"
 
@@ -14,59 +13,71 @@
 
 #include <cmocka.h>
 
-static json_t *genome_of(const char *edits) {
-    json_t *genome =
-        json_pack("{s:s,s:{},s:o}", "start", "a", "macros", "edits", json_loads(edits, 0, NULL));
-    assert_non_null(genome);
+#include "tests/genomes.h"
+
+static ir_genome *genome_of(const char *numbers) {
+    json_t *list = json_loads(numbers, 0, NULL);
+    ir_genome *genome = genome_bare();
+    for (size_t i = 0; i < json_array_size(list); i++)
+        genome_delete(genome, (int)json_integer_value(json_array_get(list, i)));
+    json_decref(list);
     return genome;
 }
 
-static char *edits_of(const json_t *genome) {
-    return ev_json_print(json_object_get(genome, "edits"), true);
+static json_t *numbers_of(const ir_genome *genome) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        (void)json_array_append_new(list, json_integer(genome_deleted(genome, i)));
+    return list;
 }
 
-static bool has(const json_t *genome, int edit) {
-    json_t *one = json_integer(edit);
-    bool found = genome_has_edit(genome, one);
-    json_decref(one);
+static bool has(const ir_genome *genome, int edit) {
+    bool found = false;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        found = found || genome_deleted(genome, i) == edit;
     return found;
 }
 
 /* ---- genomes ---- */
 
-static void expect_edits(json_t *genome, const char *want) {
-    char *got = edits_of(genome);
+/* Takes the reference. */
+static void expect_edits(const ir_genome *genome, const char *want) {
+    json_t *list = numbers_of(genome);
+    char *got = ev_json_print(list, true);
     assert_string_equal(got, want);
     free(got);
-    json_decref(genome);
+    json_decref(list);
+    ir_genome_free(genome);
 }
 
-static void test_parts_of_genomes(void **state) {
+/* ---- what a finish remembers ---- */
+
+static void test_a_memo_keeps_the_last_entry(void **state) {
     (void)state;
-    json_t *g = genome_of("[5,6,7,8]"), *other = genome_of("[8,5]"), *more = genome_of("[5,9]");
-    expect_edits(genome_part(g, 1, 3), "[6,7]");
-    expect_edits(genome_part(g, 2, 2), "[]");
-    expect_edits(genome_without(g, 1, 3), "[5,8]");
-    expect_edits(genome_without(g, 0, 0), "[5,6,7,8]");
-    assert_true(genome_holds(g, other));
-    assert_false(genome_holds(other, g));
-    assert_false(genome_holds(g, more));
-    assert_int_equal(json_object_set_new(other, "start", json_string("b")), 0);
-    assert_false(genome_holds(g, other));
-    expect_edits(g, "[5,6,7,8]"); /* as it was */
-    json_decref(other);
-    json_decref(more);
+    ev_error err;
+    memo m = {0};
+    ir_genome *g = genome_of("[5,6]"), *other = genome_of("[6,5]");
+    ev_sha256 a = ir_genome_sha256(g), b = ir_genome_sha256(other);
+    assert_null(memo_find(&m, &a));
+    assert_int_equal(memo_put(&m, &a, &(memo_entry){.ns = 3, .verdict = PROMOTED}, &err), EV_OK);
+    assert_int_equal(memo_put(&m, &b, &(memo_entry){.ns = 5}, &err), EV_OK);
+    assert_int_equal(memo_put(&m, &a, &(memo_entry){.ns = 4, .verdict = SLOW}, &err), EV_OK);
+    assert_true(memo_find(&m, &a)->ns == 4 && memo_find(&m, &a)->verdict == SLOW);
+    assert_true(memo_find(&m, &b)->ns == 5 && m.count == 2);
+    memo_free(&m);
+    ir_genome_free(g);
+    ir_genome_free(other);
 }
 
-/* ---- blame ---- */
+/* ---- bisection ---- */
 
 /* What makes a genome wrong, and how often that was asked. */
 typedef struct judge {
-    bool (*wrong)(const json_t *genome);
+    bool (*wrong)(const ir_genome *genome);
     size_t tests;
 } judge;
 
-static ev_status ask_judge(void *context, json_t *genome, bool *wrong, ev_error *err) {
+static ev_status ask_judge(void *context, const ir_genome *genome, bool *wrong, ev_error *err) {
     (void)err;
     judge *j = context;
     j->tests++;
@@ -74,56 +85,55 @@ static ev_status ask_judge(void *context, json_t *genome, bool *wrong, ev_error 
     return EV_OK;
 }
 
-static bool three_is_wrong(const json_t *g) {
+static bool three_is_wrong(const ir_genome *g) {
     return has(g, 3);
 }
 
-static bool three_or_eleven_is_wrong(const json_t *g) {
+static bool three_or_eleven_is_wrong(const ir_genome *g) {
     return has(g, 3) || has(g, 11);
 }
 
 /* 9 is wrong behind 4 alone. */
-static bool four_and_nine_are_wrong(const json_t *g) {
+static bool four_and_nine_are_wrong(const ir_genome *g) {
     return has(g, 4) && has(g, 9);
 }
 
 /* 9 cures what 2 does: it does not where the edits end before it. */
-static bool two_without_nine_or_twelve_is_wrong(const json_t *g) {
+static bool two_without_nine_or_twelve_is_wrong(const ir_genome *g) {
     return (has(g, 2) && !has(g, 9)) || has(g, 12);
 }
 
-static bool all_is_wrong(const json_t *g) {
+static bool all_is_wrong(const ir_genome *g) {
     (void)g;
     return true;
 }
 
 /* `rest`: "": none; `wrong`: the edits of the wrong genomes. */
-static void expect_bisection(bool (*judges)(const json_t *), const char *edits, size_t budget,
+static void expect_bisection(bool (*judges)(const ir_genome *), const char *edits, size_t budget,
                              const char *rest, const char *wrong) {
     ev_error err;
     judge j = {.wrong = judges};
-    json_t *genome = genome_of(edits), *lists = json_array();
+    ir_genome *genome = genome_of(edits);
+    json_t *lists = json_array();
     bisect_request request = {.genome = genome, .budget = budget, .test = ask_judge, .context = &j};
     bisect_result found;
     assert_int_equal(bisect_find(&request, &found, &err), EV_OK);
     assert_true(j.tests <= budget + 2); /* what was begun is brought to its end */
     if (found.rest) {
         assert_false(judges(found.rest));
-        expect_edits(json_incref(found.rest), rest);
+        expect_edits(ir_genome_ref(found.rest), rest);
     } else {
         assert_string_equal(rest, "");
     }
-    size_t at = 0;
-    const json_t *one = NULL;
-    json_array_foreach(found.wrong, at, one) {
-        assert_true(judges(one));
-        (void)json_array_append(lists, json_object_get(one, "edits"));
+    for (size_t i = 0; i < found.wrong_count; i++) {
+        assert_true(judges(found.wrong[i]));
+        (void)json_array_append_new(lists, numbers_of(found.wrong[i]));
     }
     char *text = ev_json_print(lists, true);
     assert_string_equal(text, wrong);
     free(text);
     json_decref(lists);
-    json_decref(genome);
+    ir_genome_free(genome);
     bisect_clear(&found);
 }
 
@@ -159,7 +169,7 @@ static void test_bisection_stays_in_its_budget(void **state) {
     expect_bisection(three_or_eleven_is_wrong, TWELVE, 6, "", "[[3]]");
 }
 
-static ev_status fail_at_once(void *context, json_t *genome, bool *wrong, ev_error *err) {
+static ev_status fail_at_once(void *context, const ir_genome *genome, bool *wrong, ev_error *err) {
     (void)context;
     (void)genome;
     (void)wrong;
@@ -169,13 +179,13 @@ static ev_status fail_at_once(void *context, json_t *genome, bool *wrong, ev_err
 static void test_bisection_gives_up_when_the_machine_fails(void **state) {
     (void)state;
     ev_error err;
-    json_t *genome = genome_of(TWELVE);
+    ir_genome *genome = genome_of(TWELVE);
     bisect_request request = {.genome = genome, .budget = 24, .test = fail_at_once};
     bisect_result found;
     assert_int_equal(bisect_find(&request, &found, &err), EV_INFRA);
     assert_null(found.rest);
-    assert_null(found.wrong);
-    json_decref(genome);
+    assert_int_equal(found.wrong_count, 0);
+    ir_genome_free(genome);
 }
 
 /* ---- minimising with a word from gate 6 ---- */
@@ -185,8 +195,8 @@ typedef struct guarded {
 } guarded;
 
 /* 3 and 7 pay; nothing else does. */
-static ev_status score_guarded(void *context, json_t *const *genomes, size_t count, double *ns,
-                               ev_error *err) {
+static ev_status score_guarded(void *context, const ir_genome *const *genomes, size_t count,
+                               double *ns, ev_error *err) {
     (void)context;
     (void)err;
     for (size_t i = 0; i < count; i++)
@@ -195,7 +205,8 @@ static ev_status score_guarded(void *context, json_t *const *genomes, size_t cou
 }
 
 /* 3 is right only beside 5 or 6. */
-static ev_status confirm_guarded(void *context, json_t *genome, bool *good, ev_error *err) {
+static ev_status confirm_guarded(void *context, const ir_genome *genome, bool *good,
+                                 ev_error *err) {
     (void)err;
     guarded *g = context;
     g->confirms++;
@@ -204,7 +215,7 @@ static ev_status confirm_guarded(void *context, json_t *genome, bool *good, ev_e
     return EV_OK;
 }
 
-static minimise_request guarded_request(const json_t *genome, guarded *g) {
+static minimise_request guarded_request(const ir_genome *genome, guarded *g) {
     return (minimise_request){.genome = genome,
                               .ns = 50,
                               .reference_ns = 100,
@@ -215,8 +226,8 @@ static minimise_request guarded_request(const json_t *genome, guarded *g) {
                               .context = g};
 }
 
-static void expect_guarded(const json_t *small) {
-    assert_int_equal(genome_edit_count(small), 3);
+static void expect_guarded(const ir_genome *small) {
+    assert_int_equal(ir_genome_edit_count(small), 3);
     assert_true(has(small, 3) && has(small, 7) && (has(small, 5) || has(small, 6)));
 }
 
@@ -224,17 +235,18 @@ static void test_minimise_leaves_what_is_confirmed(void **state) {
     (void)state;
     ev_error err;
     guarded g = {0};
-    json_t *genome = genome_of("[0,1,2,3,4,5,6,7,8,9]"), *small = NULL;
+    ir_genome *genome = genome_of("[0,1,2,3,4,5,6,7,8,9]");
+    const ir_genome *small = NULL;
     double ns = 0;
     minimise_request request = guarded_request(genome, &g);
     assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
     expect_guarded(small);
     assert_true(ns == 50 && g.confirms > 0);
-    json_decref(small);
+    ir_genome_free(small);
     request.confirm = NULL;
     assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
     expect_edits(small, "[3,7]");
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 /* What its time alone left was too little: the fewest of the others are found that it wants. */
@@ -242,21 +254,22 @@ static void test_minimise_adds_to_a_core(void **state) {
     (void)state;
     ev_error err;
     guarded g = {0};
-    json_t *genome = genome_of("[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]");
-    json_t *core = genome_of("[3,7]"), *small = NULL;
+    ir_genome *genome = genome_of("[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]");
+    ir_genome *core = genome_of("[3,7]");
+    const ir_genome *small = NULL;
     double ns = 0;
     minimise_request request = guarded_request(genome, &g);
     request.core = core;
     assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
     expect_guarded(small);
-    json_decref(small);
+    ir_genome_free(small);
     /* A core that is larger than need be does not stay so. */
-    json_decref(core);
+    ir_genome_free(core);
     request.core = core = genome_of("[3,7,5,9,11]");
     assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
     expect_edits(small, "[3,5,7]");
-    json_decref(core);
-    json_decref(genome);
+    ir_genome_free(core);
+    ir_genome_free(genome);
 }
 
 /* ---- reasons ---- */
@@ -299,7 +312,7 @@ static void test_more_reasons_than_are_told_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_of_genomes),
+        cmocka_unit_test(test_a_memo_keeps_the_last_entry),
         cmocka_unit_test(test_bisection_finds_the_wrong_edits),
         cmocka_unit_test(test_bisection_of_a_pair_names_what_stands_before),
         cmocka_unit_test(test_bisection_of_the_base),

@@ -13,27 +13,27 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 /* ---- minimising ---- */
 
-/* Edits are whole numbers; the gain needs 3 and 7 together, 11 gives another part; 5 without 3 is
- * lethal. */
+/* Edits delete numbered instructions. The gain needs 3 and 7 together, 11 gives another part; 5
+ * without 3 is lethal. */
 typedef struct landscape {
     size_t trials;
 } landscape;
 
-static double time_of(const json_t *genome) {
+static double time_of(const ir_genome *genome) {
     bool has[16] = {false};
-    size_t at = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), at, edit) has[json_integer_value(edit)] =
-        true;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        has[genome_deleted(genome, i)] = true;
     if (has[5] && !has[3])
         return 0;
     return 100 - (has[3] && has[7] ? 30 : 0) - (has[11] ? 10 : 0) - (has[2] ? 0.1 : 0);
 }
 
-static ev_status score_landscape(void *context, json_t *const *genomes, size_t count, double *ns,
-                                 ev_error *err) {
+static ev_status score_landscape(void *context, const ir_genome *const *genomes, size_t count,
+                                 double *ns, ev_error *err) {
     (void)err;
     landscape *l = context;
     l->trials += count;
@@ -42,11 +42,30 @@ static ev_status score_landscape(void *context, json_t *const *genomes, size_t c
     return EV_OK;
 }
 
+static ir_genome *genome_of(const char *numbers) {
+    json_t *list = json_loads(numbers, 0, NULL);
+    ir_genome *genome = genome_bare();
+    for (size_t i = 0; i < json_array_size(list); i++)
+        genome_delete(genome, (int)json_integer_value(json_array_get(list, i)));
+    json_decref(list);
+    return genome;
+}
+
+/* "[3,7]"; malloc'ed. */
+static char *numbers_of(const ir_genome *genome) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        (void)json_array_append_new(list, json_integer(genome_deleted(genome, i)));
+    char *text = ev_json_print(list, true);
+    json_decref(list);
+    return text;
+}
+
 static char *minimised(const char *edits, double keep, size_t budget, size_t *trials) {
     ev_error err;
     landscape l = {0};
-    json_t *genome = json_pack("{s:s,s:o}", "start", "a", "edits", json_loads(edits, 0, NULL));
-    json_t *small = NULL;
+    ir_genome *genome = genome_of(edits);
+    const ir_genome *small = NULL;
     double ns = 0;
     minimise_request request = {.genome = genome,
                                 .ns = time_of(genome),
@@ -57,9 +76,9 @@ static char *minimised(const char *edits, double keep, size_t budget, size_t *tr
                                 .context = &l};
     assert_int_equal(minimise_genome(&request, &small, &ns, &err), EV_OK);
     assert_true(ns == time_of(small));
-    char *text = ev_json_print(json_object_get(small, "edits"), true);
-    json_decref(small);
-    json_decref(genome);
+    char *text = numbers_of(small);
+    ir_genome_free(small);
+    ir_genome_free(genome);
     *trials = l.trials;
     return text;
 }
@@ -98,8 +117,7 @@ static void test_shares_tell_what_depends(void **state) {
     (void)state;
     ev_error err;
     landscape l = {0};
-    json_t *genome =
-        json_pack("{s:s,s:{},s:[i,i,i,i]}", "start", "a", "macros", "edits", 3, 7, 11, 5);
+    ir_genome *genome = genome_of("[3,7,11,5]");
     json_t *shares = NULL;
     minimise_request request = {
         .genome = genome, .ns = 60, .reference_ns = 100, .score = score_landscape, .context = &l};
@@ -120,15 +138,15 @@ static void test_shares_tell_what_depends(void **state) {
                         "edits 1 and 4 depend on each other: one passes only beside the other\n");
     free(text);
     json_decref(shares);
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 static void test_shares_of_a_pair(void **state) {
     (void)state;
     ev_error err;
     landscape l = {0};
-    json_t *genome =
-        json_pack("{s:s,s:{s:i},s:[i,i]}", "start", "a", "macros", "TILE", 4, "edits", 3, 7);
+    ir_genome *genome = genome_of("[3,7]");
+    assert_int_equal(ir_genome_set_macro(genome, "TILE", 4, &err), EV_OK);
     json_t *shares = NULL;
     minimise_request request = {
         .genome = genome, .ns = 70, .reference_ns = 100, .score = score_landscape, .context = &l};
@@ -143,7 +161,7 @@ static void test_shares_of_a_pair(void **state) {
                         "lost, one by one 200 %\n");
     free(text);
     json_decref(shares);
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 int main(void) {

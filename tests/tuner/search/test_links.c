@@ -10,39 +10,43 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 /* A genome of one edit a letter, each the deletion of another instruction; `n`: macro N, 0: unset.
  */
-static json_t *genome_of(const char *letters, int n) {
-    json_t *edits = json_array(), *macros = json_object();
-    for (; *letters; letters++) {
-        char at[8];
-        snprintf(at, sizeof at, "i%d", *letters - 'A');
-        json_t *edit = json_pack("{s:s,s:s}", "kind", "delete", "at", at);
-        assert_int_equal(json_array_append_new(edits, edit), 0);
-    }
+static ir_genome *genome_of(const char *letters, int n) {
+    ir_genome *genome = genome_bare();
+    for (; *letters; letters++)
+        genome_delete(genome, *letters - 'A');
     if (n)
-        assert_int_equal(json_object_set_new(macros, "N", json_integer(n)), 0);
-    return json_pack("{s:s,s:o,s:o}", "start", "textbook", "macros", macros, "edits", edits);
+        assert_int_equal(ir_genome_set_macro(genome, "N", n, NULL), EV_OK);
+    return genome;
 }
 
-static char letter_of(const json_t *edit) {
-    const char *at = json_string_value(json_object_get(edit, "at"));
-    char *end;
-    assert_int_equal(*at, 'i');
-    long number = strtol(at + 1, &end, 10);
-    assert_true(end > at + 1);
-    return (char)('A' + number);
+/* The letter whose deletion has the key. */
+static char letter_of(ev_sha256 key) {
+    for (char letter = 'A'; letter <= 'z'; letter++) {
+        char text[2] = {letter, '\0'};
+        ir_genome *one = genome_of(text, 0);
+        ev_sha256 own = ir_genome_edit_key(one, 0);
+        ir_genome_free(one);
+        if (ev_sha256_equal(&own, &key))
+            return letter;
+    }
+    return '?';
 }
 
-static void letters_of(const json_t *genome, char out[16]) {
-    size_t i = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), i, edit) out[i] = letter_of(edit);
-    out[i] = '\0';
+static void letters_of(const ir_genome *genome, char out[16]) {
+    size_t count = 0;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        if (ir_genome_edit_kind(genome, i) == IR_EDIT_DELETE)
+            out[count++] = (char)('A' + genome_deleted(genome, i));
+    }
+    out[count] = '\0';
 }
 
 /* Outcomes by letters: "AB+ B-" says that AB passed and B did not. */
-static bool written(const void *context, const json_t *genome, bool *passed) {
+static bool written(const void *context, const ir_genome *genome, bool *passed) {
     char letters[16], word[18];
     letters_of(genome, letters);
     for (int i = 0; i < 2; i++) {
@@ -59,23 +63,23 @@ static void expect_links(const links *l, const char *want) {
     char got[64] = "";
     for (size_t i = 0; i < l->count; i++) {
         size_t used = strlen(got);
-        snprintf(got + used, sizeof got - used, "%s%c>%c", i ? " " : "", letter_of(l->list[i].edit),
-                 letter_of(l->list[i].needs));
+        snprintf(got + used, sizeof got - used, "%s%c>%c", i ? " " : "",
+                 letter_of(l->list[i].pair.edit), letter_of(l->list[i].pair.needs));
     }
     assert_string_equal(got, want);
 }
 
 static void learn_passed(links *l, const char *whole, const char *outcomes) {
-    json_t *genome = genome_of(whole, 0);
+    ir_genome *genome = genome_of(whole, 0);
     links_learn_from_passed(l, genome, written, outcomes);
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 static void learn_failed(links *l, const char *part, const char *whole, const char *outcomes) {
-    json_t *a = genome_of(part, 0), *b = genome_of(whole, 0);
+    ir_genome *a = genome_of(part, 0), *b = genome_of(whole, 0);
     links_learn_from_failed(l, a, b, written, outcomes);
-    json_decref(a);
-    json_decref(b);
+    ir_genome_free(a);
+    ir_genome_free(b);
 }
 
 static void test_learning(void **state) {
@@ -123,8 +127,9 @@ static void test_oldest_goes(void **state) {
         learn_failed(&l, part, whole, "");
     }
     assert_int_equal(l.count, LINKS_MOST);
-    assert_int_equal(letter_of(l.list[0].edit), 'B' + LINKS_MOST); /* the newest, over the oldest */
-    assert_int_equal(letter_of(l.list[1].edit), 'C');
+    assert_int_equal(letter_of(l.list[0].pair.edit),
+                     'B' + LINKS_MOST); /* the newest, over the oldest */
+    assert_int_equal(letter_of(l.list[1].pair.edit), 'C');
     links_free(&l);
 }
 
@@ -133,42 +138,41 @@ static void test_only_what_a_parent_holds(void **state) {
     links l = {0};
     learn_failed(&l, "B", "AB", "");
     learn_failed(&l, "D", "CD", "");
-    json_t *ab = genome_of("ABE", 0), *cf = genome_of("CF", 0), *other = genome_of("ABE", 2);
-    json_t *list = links_of(&l, ab, cf);
-    assert_int_equal(json_array_size(list), 1);
-    assert_int_equal(letter_of(json_array_get(json_array_get(list, 0), 0)), 'B');
-    json_decref(list);
-    list = links_of(&l, other, cf); /* another base module: the numbers mean other instructions */
-    assert_int_equal(json_array_size(list), 0);
-    json_decref(list);
-    json_decref(ab);
-    json_decref(cf);
-    json_decref(other);
+    ir_genome *ab = genome_of("ABE", 0), *cf = genome_of("CF", 0), *other = genome_of("ABE", 2);
+    edit_pair pairs[LINKS_MOST];
+    assert_int_equal(links_of(&l, ab, cf, pairs), 1);
+    assert_int_equal(letter_of(pairs[0].edit), 'B');
+    assert_int_equal(letter_of(pairs[0].needs), 'A');
+    /* another base module: the numbers mean other instructions */
+    assert_int_equal(links_of(&l, other, cf, pairs), 0);
+    ir_genome_free(ab);
+    ir_genome_free(cf);
+    ir_genome_free(other);
     links_free(&l);
 }
 
 /* ---- crossover ---- */
 
-static bool has(const json_t *genome, char letter) {
+static bool has(const ir_genome *genome, char letter) {
     char letters[16];
     letters_of(genome, letters);
     return strchr(letters, letter) != NULL;
 }
 
 /* Of 64 children: how many have B without A. */
-static unsigned count_broken(const json_t *needs) {
+static unsigned count_broken(const draw_links *needs) {
     unsigned broken = 0, with = 0;
-    json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0);
+    ir_genome *a = genome_of("ABC", 0), *b = genome_of("DEF", 0);
     ev_pcg rng = ev_pcg_seed(1, 2);
     for (int i = 0; i < 64; i++) {
-        json_t *child = draw_crossed(a, b, needs, &rng);
+        ir_genome *child = draw_crossed(a, b, needs, &rng);
         assert_non_null(child);
         with += has(child, 'B');
         broken += has(child, 'B') && !has(child, 'A');
-        json_decref(child);
+        ir_genome_free(child);
     }
-    json_decref(a);
-    json_decref(b);
+    ir_genome_free(a);
+    ir_genome_free(b);
     assert_in_range(with, 16, 48);
     return broken;
 }
@@ -177,43 +181,44 @@ static void test_crossover_keeps_links(void **state) {
     (void)state;
     links l = {0};
     learn_failed(&l, "B", "AB", "");
-    json_t *ab = genome_of("ABC", 0), *none = json_array(), *list = links_of(&l, ab, NULL);
-    assert_true(count_broken(none) > 5);
-    assert_int_equal(count_broken(list), 0);
-    json_decref(ab);
-    json_decref(none);
-    json_decref(list);
+    ir_genome *ab = genome_of("ABC", 0);
+    edit_pair pairs[LINKS_MOST];
+    const draw_links needs = {pairs, links_of(&l, ab, NULL, pairs)};
+    assert_true(count_broken(NULL) > 5);
+    assert_int_equal(count_broken(&needs), 0);
+    ir_genome_free(ab);
     links_free(&l);
 }
 
-static json_t *with_pipeline(json_t *genome, int option) {
-    json_t *edit = json_pack("{s:s,s:i}", "kind", "pipeline", "option", option);
-    assert_int_equal(json_array_append_new(json_object_get(genome, "edits"), edit), 0);
+/* Takes the genome. */
+static ir_genome *with_pipeline(ir_genome *genome, int option) {
+    ir_genome *one = genome_from(json_pack("{s:s,s:[{s:s,s:i}]}", "start", "a", "edits", "kind",
+                                           "pipeline", "option", option));
+    assert_true(ir_genome_append_from(genome, one, 0));
+    ir_genome_free(one);
     return genome;
 }
 
-static unsigned count_pipelines(const json_t *genome) {
+static unsigned count_pipelines(const ir_genome *genome) {
     unsigned count = 0;
-    size_t i = 0;
-    const json_t *edit = NULL;
-    json_array_foreach(json_object_get(genome, "edits"), i, edit) count +=
-        strcmp(json_string_value(json_object_get(edit, "kind")), "pipeline") == 0;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++)
+        count += ir_genome_edit_kind(genome, i) == IR_EDIT_PIPELINE;
     return count;
 }
 
 /* Of 64 children: how many have no pipeline. */
-static unsigned count_without(json_t *a, json_t *b) {
+static unsigned count_without(ir_genome *a, ir_genome *b) {
     unsigned without = 0;
     ev_pcg rng = ev_pcg_seed(3, 4);
     for (int i = 0; i < 64; i++) {
-        json_t *child = draw_crossed(a, b, NULL, &rng);
+        ir_genome *child = draw_crossed(a, b, NULL, &rng);
         assert_non_null(child);
         assert_in_range(count_pipelines(child), 0, 1);
         without += count_pipelines(child) == 0;
-        json_decref(child);
+        ir_genome_free(child);
     }
-    json_decref(a);
-    json_decref(b);
+    ir_genome_free(a);
+    ir_genome_free(b);
     return without;
 }
 
@@ -226,16 +231,21 @@ static void test_crossover_keeps_a_pipeline(void **state) {
     assert_int_equal(count_without(genome_of("ABC", 0), genome_of("DEF", 0)), 64);
 }
 
+static bool same(const ir_genome *a, const ir_genome *b) {
+    ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
+    return ev_sha256_equal(&x, &y);
+}
+
 /* The coordinator's own crossover, and what its recipe says of it. */
 static void test_crossed_before_it_is_sent(void **state) {
     (void)state;
-    json_t *a = genome_of("ABC", 0), *b = genome_of("DEF", 0), *bad = json_pack("{}");
-    ev_pcg rng = ev_pcg_seed(4, 5), same = rng;
-    json_t *child = draw_crossed(a, b, NULL, &rng), *again = draw_crossed(a, b, NULL, &same);
-    json_t *other = draw_crossed(a, b, NULL, &rng);
-    assert_true(json_equal(child, again) && !json_equal(child, other)); /* the stream goes on */
-    assert_true(!json_equal(child, a) && !json_equal(child, b));
-    assert_null(draw_crossed(a, bad, NULL, &rng));
+    ir_genome *a = genome_of("ABC", 0), *b = genome_of("DEF", 0);
+    ev_pcg rng = ev_pcg_seed(4, 5), again_rng = rng;
+    ir_genome *child = draw_crossed(a, b, NULL, &rng);
+    ir_genome *again = draw_crossed(a, b, NULL, &again_rng);
+    ir_genome *other = draw_crossed(a, b, NULL, &rng);
+    assert_true(same(child, again) && !same(child, other)); /* the stream goes on */
+    assert_true(!same(child, a) && !same(child, b));
     const recipe r = {
         .parents = {child}, .parent_count = 1, .crossed = true, .stream = {.seed = 1, .child = 1}};
     draw_bases bases = {0};
@@ -244,14 +254,13 @@ static void test_crossed_before_it_is_sent(void **state) {
     ev_error err;
     assert_int_equal(draw_child(NULL, &bases, &r, &out, &operators, &err), EV_OK);
     assert_string_equal(ev_str_text(&operators), "crossover");
-    json_t *got = ir_genome_to_json(out.genome);
-    assert_true(json_equal(got, child));
+    assert_true(same(out.genome, child) && out.genome != child); /* one of its own, to change */
     assert_null(out.edited);
     drawn_child_free(&out);
     ev_str_free(&operators);
-    json_t *all[] = {a, b, bad, child, again, other, got};
+    const ir_genome *all[] = {a, b, child, again, other};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        json_decref(all[i]);
+        ir_genome_free(all[i]);
 }
 
 int main(void) {

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 /* ---- population ---- */
 
 static bool beats(const member *a, const member *b) {
@@ -144,14 +146,14 @@ static void test_population_keeps_its_best(void **state) {
     ev_pcg rng = ev_pcg_seed(9, 10);
     double best = INFINITY;
     for (uint64_t child = 0; child < 500; child++) {
-        json_t *genome = json_integer((json_int_t)child);
+        ir_genome *genome = genome_bare();
         member m = {.child = child,
                     .genome = genome,
                     .ns = 100 + ev_pcg_below(&rng, 1000),
                     .error = ev_pcg_below(&rng, 5)};
         best = fmin(best, m.ns);
         population_insert(&p, &m);
-        json_decref(genome);
+        ir_genome_free(genome);
         assert_true(p.count <= 16);
         assert_true(population_best(&p)->ns == best);
         assert_non_null(population_select(&p, &rng));
@@ -168,10 +170,10 @@ static void test_population_keeps_few_equals(void **state) {
     population p;
     assert_int_equal(population_begin(&p, 16, &err), EV_OK);
     for (uint64_t child = 0; child < 40; child++) {
-        json_t *genome = json_integer((json_int_t)child);
+        ir_genome *genome = genome_bare();
         member m = {.child = child, .genome = genome, .ns = child % 2 ? 10 : 20, .error = 1};
         population_insert(&p, &m);
-        json_decref(genome);
+        ir_genome_free(genome);
     }
     assert_int_equal(p.count, 8); /* four of each: the slower ones were not crowded out */
     assert_int_equal(p.members[p.count - 1].child, 39);

@@ -13,11 +13,13 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 /* ---- the filter in the search ---- */
 
 typedef struct scripted {
     search *s;
-    json_t *genome;
+    const ir_genome *genome;
     double reach; /* of the child drawn last; 0: it is not filtered */
 } scripted;
 
@@ -53,9 +55,9 @@ static search_verdict commit(scripted *x, const char *hash, gate stopped, double
 }
 
 static void name_genome(scripted *x, int number) {
-    json_decref(x->genome);
-    x->genome = json_pack("{s:s,s:{},s:[{s:s,s:s,s:i}]}", "start", "textbook", "macros", "edits",
-                          "kind", "delete", "at", "i0", "option", number);
+    ir_genome_free(x->genome);
+    x->genome = genome_from(json_pack("{s:s,s:[{s:s,s:s,s:i}]}", "start", "textbook", "edits",
+                                      "kind", "delete", "at", "i0", "option", number));
 }
 
 /* What the filter stops is not known for good, what it would have stopped is let through now and
@@ -89,7 +91,7 @@ static void test_filter_blacklists_nothing(void **state) {
     assert_true(filtered > 120 && probed > 1 && probed < 25);
     assert_int_equal(regretted, probed); /* all were as fast as their parent */
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 static bool is_over(const scripted *x, uint64_t *same_as) {
@@ -145,7 +147,7 @@ static void test_filtered_again_is_a_duplicate(void **state) {
         reached += was && x.reach > 140;
     }
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 /* ---- children that run alike ---- */
@@ -198,7 +200,7 @@ static void test_what_runs_alike_is_recalled(void **state) {
     v = commit_run(&x, 127, "fast", GATE_NONE, 600);
     assert_true(v.origin == SEARCH_TIMED && v.audits.memo == AUDIT_REFUTED && v.is_best);
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 /* ---- children that gained nothing by their sketch ---- */
@@ -293,7 +295,7 @@ static void test_what_gained_nothing_is_estimated(void **state) {
     }
     assert_true(other > 10);
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 /* A sketch near its parent's on the small cases is not timed at full shape; its own children are,
@@ -319,7 +321,7 @@ static void test_near_sketches_are_not_timed(void **state) {
     }
     assert_true(from_built > 5 && from_near > 5);
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 /* One in 64 is built all the same, and says what its estimate was worth. */
@@ -342,7 +344,7 @@ static void test_audits_of_estimates(void **state) {
         assert_int_equal(v.audits.memo, AUDIT_NONE);
         assert_int_equal(v.audits.estimate, found[k]);
         search_free(x.s);
-        json_decref(x.genome);
+        ir_genome_free(x.genome);
     }
 }
 
@@ -397,7 +399,7 @@ static void test_audits_of_fast_code(void **state) {
     v = commit_overruled(&x, 1, GATE_SAFE, SEARCH_TIMED); /* as child 1: nothing is learned anew */
     assert_true(v.origin == SEARCH_DUPLICATE && v.audits.screen == AUDIT_NONE && v.same_as == 1);
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 /* A worker that drops a child as known has to be right. */
@@ -415,16 +417,16 @@ static void test_what_is_dropped_has_to_be_known(void **state) {
         search_verdict v;
         assert_int_equal(search_commit(x.s, &r, &v, NULL), EV_INFRA);
         search_free(x.s);
-        json_decref(x.genome);
+        ir_genome_free(x.genome);
     }
 }
 
 /* One edit of six alone; what is crossed becomes known too. */
-static json_t *one_of_six(int number) {
+static const ir_genome *one_of_six(int number) {
     char at[8];
     snprintf(at, sizeof at, "i%d", number % 6);
-    return json_pack("{s:s,s:{},s:[{s:s,s:s}]}", "start", "textbook", "macros", "edits", "kind",
-                     "delete", "at", at);
+    return genome_from(
+        json_pack("{s:s,s:[{s:s,s:s}]}", "start", "textbook", "edits", "kind", "delete", "at", at));
 }
 
 static void test_no_crossover_is_known(void **state) {
@@ -436,13 +438,13 @@ static void test_no_crossover_is_known(void **state) {
     for (int i = 0; i < 150; i++) {
         recipe r;
         assert_int_equal(search_draw(x.s, false, &r, NULL), EV_OK);
-        json_t *child = r.parents[0];
+        const ir_genome *child = r.parents[0];
         bool is_crossed = r.crossed;
         uint64_t same_as = 0;
         assert_true(!is_crossed || !search_knows(x.s, child, SEARCH_BY_GENOME, "", &same_as));
         crossed += is_crossed;
-        json_decref(x.genome);
-        x.genome = is_crossed ? json_incref(child) : one_of_six(i);
+        ir_genome_free(x.genome);
+        x.genome = is_crossed ? ir_genome_ref(child) : one_of_six(i);
         recipe_free(&r);
         char hash[24];
         snprintf(hash, sizeof hash, "code %d", is_crossed ? i : 1000 + i % 6);
@@ -450,7 +452,7 @@ static void test_no_crossover_is_known(void **state) {
     }
     assert_in_range(crossed, 8, 63); /* there are no more than 64 sets of six */
     search_free(x.s);
-    json_decref(x.genome);
+    ir_genome_free(x.genome);
 }
 
 int main(void) {

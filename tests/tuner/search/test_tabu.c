@@ -1,5 +1,4 @@
-/* Spent edits: which are noted, which are told again, and that a search tells them to its workers.
- */
+/* The tabu list: what is noted, what is told again, and that a search tells it to its workers. */
 #include "tuner/search/draw.h"
 #include "tuner/search/search.h"
 #include "tuner/search/tabu.h"
@@ -11,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 /* A genome of `count` deletions, the last at `at`; `n`: macro N, 0: unset. */
-static json_t *genome_of(int count, int at, int n) {
+static ir_genome *genome_of(int count, int at, int n) {
     json_t *edits = json_array(), *macros = json_object();
     for (int i = 0; i < count; i++) {
         char name[16];
@@ -22,20 +23,21 @@ static json_t *genome_of(int count, int at, int n) {
     }
     if (n)
         assert_int_equal(json_object_set_new(macros, "N", json_integer(n)), 0);
-    return json_pack("{s:s,s:o,s:o}", "start", "textbook", "macros", macros, "edits", edits);
+    return genome_from(
+        json_pack("{s:s,s:o,s:o}", "start", "textbook", "macros", macros, "edits", edits));
 }
 
 static uint64_t mark_of(int at) {
-    json_t *genome = genome_of(1, at, 0);
-    uint64_t mark = ir_edit_mark(json_array_get(json_object_get(genome, "edits"), 0));
-    json_decref(genome);
+    ir_genome *genome = genome_of(1, at, 0);
+    uint64_t mark = ir_genome_edit_mark(genome, 0);
+    ir_genome_free(genome);
     return mark;
 }
 
 static void note(tabu_list *s, int count, int at, int n, bool worked) {
-    json_t *genome = genome_of(count, at, n);
+    ir_genome *genome = genome_of(count, at, n);
     tabu_note(s, genome, worked);
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 static bool lists(const uint64_t *marks, unsigned count, int at) {
@@ -51,11 +53,10 @@ static uint64_t marks[TABU_MOST];
 /* How many there are of a parent with macro N = n; they are in `marks`. */
 static unsigned marks_for(const tabu_list *s, int n, ir_edit_kind kind) {
     bool kinds[IR_EDIT_COUNT] = {false};
-    unsigned count = 0;
     kinds[kind] = true;
-    json_t *parent = genome_of(2, 7, n);
-    assert_true(tabu_list_of(s, parent, kinds, marks, &count));
-    json_decref(parent);
+    ir_genome *parent = genome_of(2, 7, n);
+    unsigned count = tabu_marks(s, parent, kinds, marks);
+    ir_genome_free(parent);
     return count;
 }
 
@@ -122,14 +123,14 @@ static bool may_delete(const recipe *r) {
 static void one_child(scripted *x, int number, gate stopped) {
     recipe r;
     assert_int_equal(search_draw(x->s, false, &r, NULL), EV_OK);
-    size_t edits = genome_edit_count(r.parents[0]);
+    size_t edits = ir_genome_edit_count(r.parents[0]);
     bool asks = may_delete(&r);
     x->asked += asks;
     x->told += asks && lists(r.tabu, r.tabu_count, 5);
     recipe_free(&r);
     char hash[24];
     snprintf(hash, sizeof hash, "code %d", number);
-    json_t *genome = genome_of((int)edits + 1, 5, 0);
+    ir_genome *genome = genome_of((int)edits + 1, 5, 0);
     search_result result = {.genome = genome,
                             .operators = "delete",
                             .hashes = {[SEARCH_BY_IR] = hash, [SEARCH_BY_PTX] = hash},
@@ -137,7 +138,7 @@ static void one_child(scripted *x, int number, gate stopped) {
                             .ns = 1000};
     search_verdict v;
     assert_int_equal(search_commit(x->s, &result, &v, NULL), EV_OK);
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
 static scripted run(gate stopped) {

@@ -1,6 +1,8 @@
 /* The worker of test_worker_pool. */
 #include "tests/tuner/worker/fake_worker.h"
 
+#include "tests/genomes.h"
+
 #include "base/file.h"
 #include "base/json.h"
 #include "fitness/gates/score.h"
@@ -71,16 +73,16 @@ static bool has_fault(const char *kind, uint64_t child) {
     return fd >= 0;
 }
 
-static void understand(fake *f, const json_t *genome) {
+static void understand(fake *f, const ir_genome *genome) {
     memset(f->has, 0, sizeof f->has);
-    size_t at = 0;
-    const json_t *edit = NULL;
     char set[NUMBERS + 64];
-    json_array_foreach(json_object_get(genome, "edits"), at, edit)
-        f->has[strtol(ev_json_text(edit, "at", "i0") + 1, NULL, 10)] = true;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        int number = genome_deleted(genome, i);
+        f->has[number < 0 ? 0 : number] = true; /* a knob has no place */
+    }
     for (int i = 0; i < NUMBERS; i++) /* the numbers from 30 on leave no trace in the code */
         set[i] = f->has[i] && i < 30 ? '1' : '0';
-    (void)snprintf(set + NUMBERS, 64, "%.60s", ev_json_text(genome, "start", ""));
+    (void)snprintf(set + NUMBERS, 64, "%.60s", ir_genome_start(genome));
     ev_sha256 sha = ev_sha256_of(set, strlen(set));
     memcpy(f->ir, sha.hex, sizeof f->ir);
     set[LOWERED] = '0';
@@ -88,41 +90,38 @@ static void understand(fake *f, const json_t *genome) {
     memcpy(f->code, sha.hex, sizeof f->code);
 }
 
-static double time_of(const fake *f, const json_t *genome) {
-    double ns = strcmp(ev_json_text(genome, "start", ""), f->t->starts[0].name) == 0 ? 1000 : 900;
+static double time_of(const fake *f, const ir_genome *genome) {
+    double ns = strcmp(ir_genome_start(genome), f->t->starts[0].name) == 0 ? 1000 : 900;
     for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++)
         ns -= f->has[gains[i]] ? 100 : 0;
     ns -= f->has[CHEAT] ? 300 : 0;
     ns -= f->has[PAIR_A] && f->has[PAIR_B] ? 150 : 0;
     for (int i = 24; i < 30; i++)
         ns += f->has[i] ? i : 0;
-    return ns + 2 * (double)json_object_size(json_object_get(genome, "macros"));
+    return ns + 2 * (double)ir_genome_macro_count(genome);
 }
 
-static json_t *draw(const recipe *r) {
-    json_t *genome = json_deep_copy(r->parents[0]);
-    json_t *edits = json_object_get(genome, "edits");
-    size_t at = 0;
-    json_t *edit = NULL;
-    json_array_foreach(json_object_get(r->parents[1], "edits"), at, edit)(void)
-        json_array_append(edits, edit);
+/* Copies in place of edits of genome_delete: the pool's tests know them by their place alone. */
+static void append_copy(ir_genome *genome, unsigned number) {
+    ir_genome *one = genome_from(json_pack("{s:s,s:[{s:s,s:o}]}", "start", "a", "edits", "kind",
+                                           "copy", "at", json_sprintf("i%u", number)));
+    (void)ir_genome_append_from(genome, one, 0); /* false: it is there */
+    ir_genome_free(one);
+}
+
+static ir_genome *draw(const recipe *r) {
+    ir_genome *genome = ir_genome_clone(r->parents[0]);
+    const ir_genome *mate = r->parents[1];
+    for (size_t i = 0; mate && i < ir_genome_edit_count(mate); i++)
+        (void)ir_genome_append_from(genome, mate, i);
     ev_pcg rng = ev_pcg_child(r->stream.seed, 1, 2, (uint32_t)r->stream.child);
     for (unsigned i = 0; i < r->step_count; i++)
-        (void)json_array_append_new(
-            edits, json_pack("{s:s,s:o}", "kind", "copy", "at",
-                             json_sprintf("i%u", (unsigned)ev_pcg_below(&rng, NUMBERS))));
+        append_copy(genome, ev_pcg_below(&rng, NUMBERS));
     return genome;
 }
 
-static ev_sha256 sha_of_genome(const json_t *genome) {
-    char *text = ev_json_print(genome, true);
-    ev_sha256 sha = ev_sha256_of(text, strlen(text));
-    free(text);
-    return sha;
-}
-
-static void add_code(const fake *f, done_message *m, const json_t *genome) {
-    ev_sha256 sha = sha_of_genome(genome);
+static void add_code(const fake *f, done_message *m, const ir_genome *genome) {
+    ev_sha256 sha = ir_genome_sha256(genome);
     m->has_code = true;
     m->code = (code_reply){.ptx = f->code, .entry = "fake"};
     memcpy(m->code.genome_sha256, sha.hex, sizeof sha.hex);
@@ -144,7 +143,7 @@ static bool is_bare(const fake *f) {
     return pays && !other;
 }
 
-static void score_it(fake *f, const json_t *genome, bool promotes) {
+static void score_it(fake *f, const ir_genome *genome, bool promotes) {
     score s = {.stopped = GATE_NONE, .ns = time_of(f, genome), .error = 1e-6};
     s.estimated = getenv("EVOKE_BUILDS_NOTHING") != NULL;
     if (f->has[TRAPS])
@@ -165,7 +164,7 @@ static void score_it(fake *f, const json_t *genome, bool promotes) {
 }
 
 /* All that take the same time ran alike. */
-static bool ask_how_it_ran(fake *f, message_kind kind, const json_t *genome) {
+static bool ask_how_it_ran(fake *f, message_kind kind, const ir_genome *genome) {
     char text[96];
     (void)snprintf(text, sizeof text, "%d %.3f", kind, time_of(f, genome));
     ev_sha256 sha = ev_sha256_of(text, strlen(text));
@@ -179,7 +178,7 @@ static void recall(fake *f) {
     say(f, &m);
 }
 
-static void evaluate(fake *f, json_t *genome, bool asks) {
+static void evaluate(fake *f, const ir_genome *genome, bool asks) {
     understand(f, genome);
     say(f, &(message){.kind = MESSAGE_STAGE, .stage = {STAGE_EMIT}});
     if (f->has[FAILS]) {
@@ -243,8 +242,8 @@ static void do_child(fake *f, const recipe *r) {
     use_shelf(f);
     if (getenv("EVOKE_SLOW"))
         (void)usleep(4000);
-    json_t *genome = draw(r);
-    ev_sha256 sha = sha_of_genome(genome);
+    ir_genome *genome = draw(r);
+    ev_sha256 sha = ir_genome_sha256(genome);
     message m = {.kind = MESSAGE_DRAWN,
                  .drawn = {.genome = genome, .operators = r->step_count == 0 ? "start" : "copy"}};
     memcpy(m.drawn.sha256, sha.hex, sizeof sha.hex);
@@ -252,10 +251,10 @@ static void do_child(fake *f, const recipe *r) {
         evaluate(f, genome, true);
     else
         say(f, &(message){.kind = MESSAGE_DONE});
-    json_decref(genome);
+    ir_genome_free(genome);
 }
 
-static void do_check(fake *f, const json_t *genome) {
+static void do_check(fake *f, const ir_genome *genome) {
     case_check cases[SCORE_MAX_CASES];
     message m = {.kind = MESSAGE_DONE, .done = {.has_cases = true, .cases = cases}};
     understand(f, genome);

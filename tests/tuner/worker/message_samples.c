@@ -2,6 +2,8 @@
  * not compile until it has one here. */
 #include "tests/tuner/worker/message_samples.h"
 
+#include "tests/genomes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,12 +13,10 @@ static void put_hash(char hash[EV_SHA256_HEX]) {
 }
 
 /* Kept by the message. */
-static json_t *genome(message *m, const char *start) {
-    json_t *made = json_pack("{s:s,s:{s:i},s:[{s:s,s:s}]}", "start", start, "macros", "N", 3,
-                             "edits", "kind", "delete", "at", "i7");
-    if (!m->source)
-        m->source = json_array();
-    (void)json_array_append_new(m->source, made);
+static const ir_genome *genome(message *m, const char *start) {
+    ir_genome *made = genome_from(json_pack("{s:s,s:{s:i},s:[{s:s,s:s}]}", "start", start, "macros",
+                                            "N", 3, "edits", "kind", "delete", "at", "i7"));
+    m->genomes[m->genome_count++] = made;
     return made;
 }
 
@@ -129,7 +129,8 @@ static void fill_want(message *m) {
 }
 
 static void fill_made(message *m) {
-    m->made = (made_message){"code textbook", genome(m, "any")};
+    m->source = json_pack("{s:i}", "any", 3);
+    m->made = (made_message){"code textbook", m->source};
 }
 
 static void fill_nothing(message *m) {

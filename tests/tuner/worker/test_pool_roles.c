@@ -23,6 +23,8 @@
 
 #include <cmocka.h>
 
+#include "tests/genomes.h"
+
 #define JOBS 40
 #define DROPPED(n) ((n) % 4 == 0) /* a screener has no more to do with these */
 
@@ -76,15 +78,20 @@ static void send_screened(fake *f, const char *ptx) {
                       .passed = {.ptx = ptx, .score = {.stopped = GATE_NONE, .small_ns = 7}}});
 }
 
+/* The genome of a child: its one macro is the child's number. */
+static ir_genome *numbered(int64_t number) {
+    return genome_from(json_pack("{s:s,s:{s:I}}", "start", "a", "macros", "N", (json_int_t)number));
+}
+
 static void do_child(fake *f, uint64_t number) {
     char ptx[32];
     message answer = {0};
-    json_t *genome = json_pack("{s:I}", "n", (json_int_t)number);
+    ir_genome *genome = numbered((int64_t)number);
     ev_sha256 sha = ev_sha256_of(&number, sizeof number);
     message drawn = {.kind = MESSAGE_DRAWN, .drawn = {.genome = genome, .operators = ""}};
     memcpy(drawn.drawn.sha256, sha.hex, sizeof sha.hex);
     say(f, &drawn);
-    json_decref(genome);
+    ir_genome_free(genome);
     if (!hear(f, &answer))
         _exit(0);
     message_free(&answer);
@@ -140,8 +147,8 @@ static void do_open(fake *f, const open_message *m) {
     say(f, &ready);
 }
 
-static uint64_t number_of(const json_t *genome) {
-    return (uint64_t)ev_json_integer(genome, "n", 0);
+static uint64_t number_of(const ir_genome *genome) {
+    return (uint64_t)ir_genome_macro_value(genome, 0);
 }
 
 static void do_job(fake *f, const message *m) {
@@ -229,14 +236,14 @@ static pool *open_pool(void) {
 }
 
 static void submit(pool *p, message_kind kind, int number) {
-    json_t *genome = json_pack("{s:i}", "n", number);
+    ir_genome *genome = numbered(number);
     recipe r = {.parents = {genome}, .parent_count = 1, .stream = {.child = (uint64_t)number}};
     if (kind == MESSAGE_CHILD)
         pool_submit(p, pool_job_child((uint64_t)number, &r));
     else
         pool_submit(p, pool_job_variant(kind, (uint64_t)number, genome));
     if (kind != MESSAGE_CHILD)
-        json_decref(genome);
+        ir_genome_free(genome);
 }
 
 static pool_job *next(pool *p) {
