@@ -1,7 +1,7 @@
 /* The direct emitter against LLVM: every shipped start, and small modules with an instruction or a
  * flow of their own; both texts run in the virtual machine, and the outputs are the same bits. */
 #include "ir/ir.h"
-#include "tests/ir/direct_rig.h"
+#include "tests/kernels/task_run.h"
 
 /* ---- the shipped starts -----------------------------------------------------------------------
  */
@@ -64,21 +64,21 @@ static modules build_start(const task_start *start) {
 static void check_case(const task *t, const task_start *start, const modules *m,
                        const task_case *c) {
     task_inputs in = task_inputs_make(t, c);
-    rig_run direct = rig_launch(&in, start, m->direct, 0),
-            llvm = rig_launch(&in, start, m->llvm, 0);
-    rig_run early = rig_launch(&in, start, m->early, 0);
+    task_run direct = task_run_make(&in, start, m->direct, 0),
+             llvm = task_run_make(&in, start, m->llvm, 0);
+    task_run early = task_run_make(&in, start, m->early, 0);
     char says[200];
     if (!direct.result.ok || !llvm.result.ok || !early.result.ok)
         fail_msg("%s, %s, %s: %s", t->name, start->name, c->name,
                  !direct.result.ok ? direct.result.trap.message
                  : !llvm.result.ok ? llvm.result.trap.message
                                    : early.result.trap.message);
-    rig_compare(&in, &direct, &llvm, says, sizeof says);
+    task_run_compare(&in, &direct, &llvm, says, sizeof says);
     if (says[0])
         fail_msg("%s, %s: %s", t->name, start->name, says);
-    rig_free(&direct);
-    rig_free(&llvm);
-    rig_free(&early);
+    task_run_free(&direct);
+    task_run_free(&llvm);
+    task_run_free(&early);
     task_inputs_free(&in);
 }
 

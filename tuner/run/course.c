@@ -214,12 +214,12 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
                      bool let_through, ev_error *err) {
     const child_result *r = &job->result;
     char *text = scored ? score_text(&job->reply->score, let_through) : NULL;
-    json_t *json = r->genome ? ir_genome_to_json(r->genome) : NULL;
-    bool ok = !(scored && !text) && !(r->genome && !json);
+    json_t *genome = r->genome ? ir_genome_to_json(r->genome) : NULL;
+    bool ok = !(scored && !text) && !(r->genome && !genome);
+    e->genome = genome;
     bool is_duplicate = r->outcome.origin == SEARCH_DUPLICATE;
     e->task = c->index;
     e->operators = r->operators;
-    e->genome = json;
     for (int by = 0; by < SEARCH_HASHES; by++)
         e->hashes[by] = r->hashes[by];
     e->gate = gate_name(is_duplicate ? GATE_SEEN : r->outcome.stopped);
@@ -230,7 +230,7 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
     e->seconds = course_seconds(c);
     ev_status status = ok ? records_put(c->run->records, e, err) : ev_fail_memory(err, 0);
     free(text);
-    json_decref(json);
+    json_decref(genome);
     return status;
 }
 

@@ -78,13 +78,6 @@ typedef struct finish {
     double winner_ns; /* on the search cases; 0: it is an unmodified start */
 } finish;
 
-/* NULL: no entry. Borrowed until the next memo_put. */
-const memo_entry *memo_find(const memo *m, const ev_sha256 *key);
-/* Adds an entry, or replaces the one of this key. */
-ev_status memo_put(memo *m, const ev_sha256 *key, const memo_entry *entry,
-                   ev_error *err) EV_CHECKED;
-void memo_free(memo *m);
-
 /* ---- finish_candidates.c ---- */
 
 /* Kept where it is faster than it has to be, else NULL; 0 ns: stopped at a gate. The entry is good
@@ -100,6 +93,13 @@ ev_status finish_strip(const finish *f, const ir_genome *genome, const ir_genome
                        ev_error *err) EV_CHECKED;
 
 /* ---- finish_score.c ---- */
+
+/* NULL: no entry. Borrowed until the next memo_put. */
+const memo_entry *memo_find(const memo *m, const ev_sha256 *key);
+/* Adds an entry, or replaces the one of this key. */
+ev_status memo_put(memo *m, const ev_sha256 *key, const memo_entry *entry,
+                   ev_error *err) EV_CHECKED;
+void memo_free(memo *m);
 
 /* Times of genomes on the search cases, each scored once: a minimise_score, its context a finish.
  */

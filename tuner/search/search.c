@@ -1,8 +1,6 @@
 /* Search: its beginning (islands, openings), its end, and what is asked about it. */
 #include "tuner/search/search_inside.h"
 
-#include "base/json.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

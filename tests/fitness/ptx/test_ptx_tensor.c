@@ -572,7 +572,7 @@ static void test_every_row(void **state) {
     for (unsigned row = 0; row < PTX_OP_COUNT; row++) {
         const ptx_op *op = ptx_op_get(row);
         bool moves = op->shape == PTX_S_LDMATRIX || op->shape == PTX_S_STMATRIX;
-        if (!ptx_shape_is_tensor(op->shape) || moves) /* those: test_ptx_matrix.c */
+        if (!ptx_shape_has(op->shape, PTX_SHAPE_TENSOR) || moves) /* those: test_ptx_matrix.c */
             continue;
         for (unsigned t = 0; t < PTX_T_COUNT; t++)
             for (unsigned u = 0; u < PTX_T_COUNT; u++) {

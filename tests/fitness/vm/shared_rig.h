@@ -14,7 +14,10 @@
 
 #include <cmocka.h>
 
+#define RIG_WIDTHS 3 /* 1, 2 and 4 words a lane */
+
 typedef struct shared_rig {
+    vm_module *modules[RIG_WIDTHS]; /* NULL: not loaded */
     vm_memory *memory;
     uint64_t table_at, out_at; /* addresses */
     uint32_t *table, *out;     /* the same on the host */
@@ -52,7 +55,16 @@ static inline void rig_open(shared_rig *r, uint64_t table_words, uint64_t out_wo
     r->out = vm_memory_host(r->memory, r->out_at);
 }
 
+/* The same kernel with each of the lines, one a width. */
+static inline void rig_load_widths(shared_rig *r, const char *format,
+                                   const char *const lines[RIG_WIDTHS]) {
+    for (unsigned k = 0; k < RIG_WIDTHS; k++)
+        r->modules[k] = rig_load(format, lines[k]);
+}
+
 static inline void rig_close(shared_rig *r) {
+    for (unsigned k = 0; k < RIG_WIDTHS; k++)
+        vm_module_free(r->modules[k]);
     vm_memory_free(r->memory);
 }
 

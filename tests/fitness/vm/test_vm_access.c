@@ -16,7 +16,6 @@ typedef struct params {
 } params;
 
 typedef struct bench {
-    vm_module *modules[3]; /* 1, 2 and 4 words a lane */
     shared_rig rig;
     params params;
     uint32_t *table, *out; /* words read first by each thread; sums */
@@ -44,7 +43,7 @@ static const char text[] =
     "st.shared.u32 [%%r11], %%r0;\n"
     "END: ret;\n}\n";
 
-static const char *const reads[] = {
+static const char *const reads[RIG_WIDTHS] = {
     "ld.shared.u32 %r6, [%r5];",
     "ld.shared.v2.u32 {%r6, %r7}, [%r5]; add.u32 %r6, %r6, %r7;",
     ("ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];"
@@ -54,8 +53,7 @@ static const char *const reads[] = {
 static int set_up(void **state) {
     bench *b = calloc(1, sizeof *b);
     assert_non_null(b);
-    for (unsigned k = 0; k < 3; k++)
-        b->modules[k] = rig_load(text, reads[k]);
+    rig_load_widths(&b->rig, text, reads);
     rig_open(&b->rig, READERS, READERS);
     b->params.table = b->rig.table_at;
     b->params.out = b->rig.out_at;
@@ -67,8 +65,6 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     bench *b = *state;
-    for (unsigned k = 0; k < 3; k++)
-        vm_module_free(b->modules[k]);
     rig_close(&b->rig);
     free(b);
     return 0;
@@ -142,7 +138,7 @@ static void check_trial(bench *b, unsigned k, uint64_t seed) {
         expected = VM_TRAP_UNINITIALISED;
     if (what == 2 && is_read(b, words, word, b->params.writer))
         expected = VM_TRAP_RACE_SHARED;
-    vm_result r = rig_run(&b->rig, b->modules[k], THREADS, &b->params, seed);
+    vm_result r = rig_run(&b->rig, b->rig.modules[k], THREADS, &b->params, seed);
     if ((r.ok ? VM_TRAP_NONE : r.trap.kind) != expected)
         fail_msg("%u words a lane: expected %s of word %u, got %s", words, vm_trap_name(expected),
                  word, r.ok ? "none" : r.trap.message);
@@ -161,7 +157,7 @@ static void test_reads(void **state) {
             continue;
         b->rig.random = 5;
         for (unsigned k = 0; k < 3; k++) {
-            vm_module_set_isa(b->modules[k], isa);
+            vm_module_set_isa(b->rig.modules[k], isa);
             for (unsigned trial = 0; trial < TRIALS; trial++)
                 check_trial(b, k, trial % 3);
         }

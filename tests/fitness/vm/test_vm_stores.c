@@ -17,7 +17,6 @@ typedef struct params {
 } params;
 
 typedef struct bench {
-    vm_module *modules[3]; /* 1, 2 and 4 words a lane */
     shared_rig rig;
     params params;
     uint32_t *table, *out; /* words written first by each thread; all words at the end */
@@ -55,7 +54,7 @@ static const char text[] =
     "add.u32 %%r3, %%r3, 96; setp.lt.u32 %%p7, %%r3, 1536; @%%p7 bra COPY;\n"
     "ret;\n}\n";
 
-static const char *const stores[] = {
+static const char *const stores[RIG_WIDTHS] = {
     "st.shared.u32 [%r5], %r6;",
     "st.shared.v2.u32 [%r5], {%r6, %r7};",
     "st.shared.v4.u32 [%r5], {%r6, %r7, %r8, %r9};",
@@ -64,8 +63,7 @@ static const char *const stores[] = {
 static int set_up(void **state) {
     bench *b = calloc(1, sizeof *b);
     assert_non_null(b);
-    for (unsigned k = 0; k < 3; k++)
-        b->modules[k] = rig_load(text, stores[k]);
+    rig_load_widths(&b->rig, text, stores);
     rig_open(&b->rig, WRITERS, WORDS);
     b->params.table = b->rig.table_at;
     b->params.out = b->rig.out_at;
@@ -77,8 +75,6 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     bench *b = *state;
-    for (unsigned k = 0; k < 3; k++)
-        vm_module_free(b->modules[k]);
     rig_close(&b->rig);
     free(b);
     return 0;
@@ -149,7 +145,7 @@ static bool check_trial(bench *b, unsigned k, uint64_t seed) {
     else
         b->params.victim = b->table[draw(b, WRITERS)] + draw(b, words);
     bool clean = expect(b, words, content);
-    vm_result r = rig_run(&b->rig, b->modules[k], THREADS, &b->params, seed);
+    vm_result r = rig_run(&b->rig, b->rig.modules[k], THREADS, &b->params, seed);
     if (clean && !r.ok)
         fail_msg("%u words a lane: expected no race, got %s", words, r.trap.message);
     if (!clean && (r.ok || r.trap.kind != VM_TRAP_RACE_SHARED))
@@ -167,7 +163,7 @@ static void test_stores(void **state) {
         b->rig.random = 11;
         for (unsigned k = 0; k < 3; k++) {
             unsigned clean = 0;
-            vm_module_set_isa(b->modules[k], isa);
+            vm_module_set_isa(b->rig.modules[k], isa);
             for (unsigned trial = 0; trial < TRIALS; trial++)
                 clean += check_trial(b, k, trial % 3);
             assert_in_range(clean, TRIALS / 8, TRIALS - TRIALS / 8); /* both ends are tried */

@@ -158,7 +158,7 @@ static void launches(void **state) {
     cli_expect_error(CLI_RUN("run", ptx, "--shared", "99999999", "--arg", "in:0000803f", "--arg",
                              "out:4", "--arg", "u32:1"),
                      2, "99999999");
-    cli_expect_error(CLI_RUN("run", ptx, "--block", "0"), 2, "--block wants");
+    cli_expect_error(CLI_RUN("run", ptx, "--block", "0"), 2, "--block needs");
     cli_write("odd.ptx", ".version 7.8\n.target sm_70\n.address_size 64\n"
                          ".visible .entry k()\n{\n  frobnicate.f32 %f1;\n}\n");
     cli_expect_error(CLI_RUN("run", cli_path("odd.ptx")), 2, ":6:");
