@@ -1,4 +1,5 @@
-/* Answers: asks the oracle once, and holds the outputs of a launch against it. */
+/* Answers: asks the oracle for each answer once, and compares the outputs of a launch with the
+ * answers. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/hash.h"
@@ -112,7 +113,7 @@ static bool same_bytes(const fit_case *c, const fit_seen *seen, const void *cons
     return true;
 }
 
-/* The one at `at` becomes the first. */
+/* Moves entry `at` to the front. */
 static void bring_forward(fit_case *c, size_t at) {
     fit_seen met = c->seen[at];
     memmove(&c->seen[1], &c->seen[0], at * sizeof c->seen[0]);
@@ -164,7 +165,8 @@ void fit_seen_free(fit_case *c) {
 
 /* ---- outputs ---- */
 
-/* The output's contents: the device's own, or read into *owned, which the caller frees. */
+/* Gives the contents of an output in *got. They are in the device's own memory, or in a copy
+ * *owned, which the caller frees. */
 static ev_status read_output(fitness *f, const fit_argument *a, const void **got, void **owned,
                              ev_error *err) {
     *owned = NULL;
@@ -183,7 +185,7 @@ static ev_status read_output(fitness *f, const fit_argument *a, const void **got
     return EV_OK;
 }
 
-/* An element that a kernel updates in place may stay as it was; a pure output must be written. */
+/* An INOUT element may keep its old value. An element of a pure output must be written. */
 static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, ev_error *err) {
     *out = NULL;
     if (a->what->kind == TASK_INOUT)
@@ -202,7 +204,7 @@ static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, 
     return EV_OK;
 }
 
-/* What a launch left in the outputs, an item an output. */
+/* The outputs after a launch, each array by output. */
 typedef struct left_behind {
     const void **got;
     void **owned;
@@ -281,7 +283,7 @@ ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limit
 }
 
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
-    fit_seen_free(c); /* it was held against other answers */
+    fit_seen_free(c); /* the kept accuracies refer to other answers */
     for (size_t i = 0; i < c->output_count; i++) {
         fit_output *o = &c->outputs[i];
         const fit_argument *a = &c->arguments[o->argument];
@@ -344,7 +346,7 @@ static ev_status spots_grow(fit_output *o, ev_error *err) {
     return EV_OK;
 }
 
-/* The answer at one element, asked for once. */
+/* Gives the answer at one element; asks the oracle on the first call. */
 static ev_status answer_at(fitness *f, fit_case *c, fit_output *o, uint64_t element, double *want,
                            double *scale, ev_error *err) {
     if (o->want != NULL) {
@@ -370,7 +372,8 @@ static int compare_u64(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Elements of one output that the last timed launch wrote, ascending; malloc'ed. */
+/* Lists the elements of one output that the last timed launch wrote, ascending. The list is
+ * malloc'ed. */
 typedef struct element_list {
     uint64_t *at;
     size_t count, room;
@@ -405,8 +408,8 @@ static ev_status list_range(fitness *f, const fit_argument *a, uint64_t first, u
     return EV_OK;
 }
 
-/* `sectors` ascending. Neighbouring sectors are looked at together; an element that crosses two is
- * seen once. */
+/* `sectors` are ascending. Neighbouring sectors are treated as one range, so that an element that
+ * crosses two sectors is listed once. */
 static ev_status list_written(fitness *f, const fit_argument *a, const uint64_t *sectors,
                               size_t count, element_list *list, ev_error *err) {
     uint64_t base = device_address(f->d, a->buffer), size = ev_type_bytes(a->what->type);
@@ -453,7 +456,7 @@ static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const el
     return EV_OK;
 }
 
-/* A device that does not know what was stored has every element looked at. */
+/* Without a list of stored sectors from the device, every element is compared. */
 static ev_status list_output(fitness *f, const fit_argument *a, const uint64_t *sectors,
                              size_t count, element_list *list, ev_error *err) {
     return sectors != NULL ? list_written(f, a, sectors, count, list, err)

@@ -1,4 +1,5 @@
-/* Cases made concrete: buffers, inputs, parameter blocks, and what a launch changed put back. */
+/* Case data: makes the buffers, inputs and parameter blocks of a case, and restores buffers after a
+ * launch. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/proc.h"
@@ -8,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the machine's memory, so that buffers, their shadow and other processes have room. */
+/* The share of the machine's memory that buffers, answers and copies may take. The rest is for the
+ * shadow memory and other processes. */
 #define HOST_SHARE 0.6
-/* Host bytes for one of a buffer: contents and shadow. */
+/* Host bytes for a buffer's byte: the contents and the shadow. */
 #define SHADOW_FACTOR 1.25
 
 bool fit_case_is_full(const fit_case *c) {
@@ -41,7 +43,7 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
-/* Bytes on the device, and on this machine with copies, shadow and answers. */
+/* Bytes of all buffers on the device, and bytes on the host with copies, shadow and answers. */
 static void need_of(const fitness *f, const fit_case *c, double *on_device, double *on_host) {
     *on_device = *on_host = 0;
     for (size_t i = 0; i < f->t->argument_count; i++) {

@@ -15,13 +15,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Thread instructions of the baseline that a case may cost: about a second of the VM. */
+/* Limit of a case's cost in thread instructions of the baseline: about a second on the virtual
+ * machine. */
 #define COVER_INSTRUCTIONS 1e9
 
 /* Blocks at the grid's edges write less, so that a part of the grid says less than all of it. */
 #define COVER_PART 0.9
 
-/* How much of the grid is run, as a share of its blocks. */
+/* The share of the grid's blocks that run. */
 static double share_to_run(const fit_case *c) {
     return fmin(1, COVER_INSTRUCTIONS / fmax(1, c->baseline.instructions));
 }
@@ -37,7 +38,7 @@ static ev_status run_cover(fitness *f, fit_case *c, const fit_trial *trial, fit_
     return fit_try_options(f, c, trial, &options, out, err);
 }
 
-/* The baseline's elements, once a case. */
+/* Counts the elements that the baseline writes, once for each case. */
 static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
     if (c->baseline.covered > 0)
         return EV_OK;
@@ -55,7 +56,8 @@ static ev_status need_cover(fitness *f, fit_case *c, ev_error *err) {
     return status;
 }
 
-/* The least that is enough beside `covered` elements of all blocks. */
+/* The least number of elements that a run must write. `covered`: the number that all blocks of the
+ * baseline write. */
 static double enough(double covered, const fit_result *r) {
     double part = r->run.share < 1 ? COVER_PART : 1;
     return floor(part * covered * r->run.share);
@@ -83,7 +85,7 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_result *r, score
 
 static ev_status cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
                             ev_error *err) {
-    EV_TRY(fit_need_baseline(f, c, err)); /* says what it costs */
+    EV_TRY(fit_need_baseline(f, c, err)); /* gives the cost */
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

@@ -19,31 +19,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIATIONS_MOST 8 /* of one size; each once */
-#define SHAPES_MOST 256   /* looked at */
-/* What all of them together may cost, of what the search's own small cases do, in thread
- * instructions of the baseline. */
+#define VARIATIONS_MOST 8 /* variations of one size; each is tried once */
+#define SHAPES_MOST 256   /* shapes that are looked at */
+/* The limit of the cost of all drawn cases together, as a share of the cost of the search's own
+ * small cases. Costs are thread instructions of the baseline. */
 #define COST_SHARE 1.5
-/* Of a start at the task's own small cases. */
+/* Limit of thread instructions of a start at the task's own small cases. */
 #define OWN_FUEL 1e10
-/* A case's own, for its launch and for holding its answers. */
+/* Fixed cost of a case, for its launch and the comparison. */
 #define COST_CASE 2e5
-/* Of the instructions of all starts: what a case has to add. */
+/* The least gain of a case, as a share of the instructions of all starts. */
 #define LEAST_GAIN 0.01
 
 #define BUCKETS 8
-/* Of the tolerance: what a start may use up, so that a variant that rounds otherwise passes too. */
+/* The share of the tolerance that a start may use up at a drawn case. The rest is for variants that
+ * round differently. */
 #define MARGIN 0.5
 
-/* A start on the machine that draws, and what was seen of it. */
+/* A start, loaded on the device of the generator, and the buckets that its cases reached. */
 typedef struct drawn_start {
     fit_trial trial;
     size_t insn_count;
     uint8_t *seen; /* per pc: a bit a bucket */
-    bool is_wrong; /* at a small case of the task: it says nothing of shapes */
+    bool is_wrong; /* the start is wrong at a small case of the task, so its results do not count */
 } drawn_start;
 
-/* One shape that is legal and cheap. */
+/* A candidate case: legal and cheap. */
 typedef struct drawn_shape {
     task_case at;
     uint8_t *buckets; /* of all starts, one after the other */
@@ -52,7 +53,7 @@ typedef struct drawn_shape {
 } drawn_shape;
 
 typedef struct drawing {
-    fitness *f; /* of its own, on a device of its own */
+    fitness *f; /* owned, on an owned device */
     device *d;
     drawn_start *starts;
     size_t start_count, insn_count; /* of all starts */
@@ -72,7 +73,8 @@ static uint8_t bucket_of(uint64_t count, uint64_t warps) {
     return (uint8_t)fmin(2 + more, BUCKETS - 1);
 }
 
-/* Runs, and compares in full where there is an answer; *ok: right, and within the fuel. */
+/* Runs the start, and compares in full if there is an answer. *ok: the run is correct and within
+ * its fuel. */
 static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, double fuel,
                            uint8_t *buckets, double *cost, bool *ok, ev_error *err) {
     bool answered = g->f->t->oracle_kind != TASK_ORACLE_BASELINE || c->outputs[0].want != NULL;
@@ -98,16 +100,15 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
     return status;
 }
 
-/* EV_BAD becomes "no". */
+/* Turns EV_BAD into *ok = false. */
 static ev_status forgive(ev_status status, const ev_error *why, ev_error *err) {
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why->text);
     return EV_OK;
 }
 
-/* All starts at a case; *legal: all are right there. What is wrong at a case of the task itself
- * (`is_own`) is left out from then on. EV_BAD is what a shape may be, too.
- */
+/* Runs all starts at a case. *legal: all are correct. A start that is wrong at a case of the task
+ * itself (`is_own`) takes no further part. EV_BAD is an answer, too: such a shape is not legal. */
 static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_t *buckets,
                             double *cost, bool *legal, ev_error *err) {
     double fuel = is_own ? OWN_FUEL : g->cost_most;
@@ -165,7 +166,8 @@ static bool same_shape(const task_case *a, const task_case *b) {
     return a->shape_count == b->shape_count;
 }
 
-/* Of any split: neither what the search has nor what it must not know. */
+/* Whether a case of any split has this shape. Shapes of the search are not new, and shapes of other
+ * splits must stay unknown to the search. */
 static bool is_of_task(const task *t, const task_case *at) {
     for (size_t i = 0; i < t->case_count; i++) {
         if (same_shape(&t->cases[i], at))
@@ -193,7 +195,7 @@ static void free_case(task_case *at) {
     memset(at, 0, sizeof *at);
 }
 
-/* `from` with another size. */
+/* A copy of `from` with one size changed. */
 static ev_status make_case(const task_case *from, size_t size, int64_t value, task_case *out,
                            ev_error *err) {
     char name[96];
@@ -223,8 +225,8 @@ static void see(drawing *g, const uint8_t *buckets) {
     }
 }
 
-/* Instructions that would be executed for the first time, and those that would be executed another
- * number of times. */
+/* Counts the instructions that the case would execute for the first time, and those that it would
+ * execute another number of times. */
 static void gain_of(const drawing *g, const uint8_t *buckets, size_t *fresh, size_t *other) {
     *fresh = *other = 0;
     for (size_t i = 0, at = 0; i < g->start_count; at += g->starts[i++].insn_count) {
@@ -237,7 +239,7 @@ static void gain_of(const drawing *g, const uint8_t *buckets, size_t *fresh, siz
     }
 }
 
-/* What the search's own small cases have the starts do, and what they cost. */
+/* Runs the starts at the search's own small cases, and notes buckets and costs. */
 static ev_status look_at_own(drawing *g, ev_error *err) {
     uint8_t *buckets = calloc(g->insn_count + 1, 1);
     if (buckets == NULL)
@@ -274,7 +276,7 @@ static ev_status look_at_shape(drawing *g, const task_case *from, size_t size, i
     if (status == EV_OK && !is_of_task(g->f->t, &s->at))
         status =
             forgive(run_starts(g, &s->at, false, s->buckets, &s->cost, &legal, &why), &why, err);
-    /* A case of a shape that is none keeps its place: the fitness points to it. */
+    /* A case of an illegal shape keeps its place, because the fitness points to it. */
     s->taken = !legal;
     g->shape_count++;
     return status;
@@ -297,8 +299,8 @@ static ev_status look_at_shapes(drawing *g, ev_error *err) {
 
 /* ---- choosing ---- */
 
-/* Code that was never executed comes first, whatever it costs; then what adds the most for its
- * cost. 0: nothing of note. */
+/* The gain of a case. New code counts first, whatever its cost; other gains are divided by the
+ * cost. 0: no gain worth a case. */
 static double worth_of(const drawing *g, const drawn_shape *s) {
     size_t fresh = 0, other = 0;
     double least = LEAST_GAIN * (double)g->insn_count;
@@ -308,7 +310,7 @@ static double worth_of(const drawing *g, const drawn_shape *s) {
     return (double)other >= least ? (double)other / (s->cost + COST_CASE) : 0;
 }
 
-/* The first among equals; NULL: none is of use. */
+/* The case with the largest gain; the first among equals. NULL: no case has a gain. */
 static drawn_shape *best_shape(drawing *g, double budget) {
     drawn_shape *best = NULL;
     double most = 0;
@@ -323,7 +325,8 @@ static drawn_shape *best_shape(drawing *g, double budget) {
     return best;
 }
 
-/* Moves the case to the fitness that asked; it is used where the baseline is right there too. */
+/* Moves the case to the fitness that asked. The case is used only if the baseline is correct there
+ * on that fitness's device, too. */
 static ev_status take(fitness *f, task_case *at, ev_error *err) {
     task_case *kept = malloc(sizeof *kept);
     if (kept == NULL)

@@ -73,7 +73,7 @@ void fit_twin_close(fitness *f) {
     f->twin_device = NULL;
 }
 
-/* What stopped it there stops it here. */
+/* A stop in the twin stops the candidate here. */
 static void take_over(const fitness *f, const score *there, score *s) {
     s->thread_instructions += there->thread_instructions;
     if (there->stopped == GATE_NONE)
@@ -84,7 +84,8 @@ static void take_over(const fitness *f, const score *there, score *s) {
     (void)snprintf(s->trap, sizeof s->trap, "%s", there->trap);
 }
 
-/* Hash of what runs: code, plan, and the start and macros that give the plan its values. */
+/* Hash of all that defines a launch: code, plan, and the start and macros that give the plan its
+ * values. */
 static ev_status launch_key(const candidate *who, ev_sha256 *out, ev_error *err) {
     ev_sha256 plan;
     EV_TRY(launch_plan_sha256(who->plan, &plan, err));

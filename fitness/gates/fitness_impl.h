@@ -1,5 +1,11 @@
-/* The parts of fitness that its files share: cases made concrete, runs of a kernel at a case, and
- * how they are held against the answers. */
+/* What the files of fitness/gates share: the buffers and inputs of a case, runs of a kernel at a
+ * case, and the comparison of outputs with the answers. Only those files include this header.
+ *
+ * Ownership: a `fitness` owns its cases, references, twin and baseline; fitness_close frees them.
+ * Pointers to a fit_case or a task_case are borrowed. Times are in ns of the device, costs in
+ * seconds of the host (fit_clock). Functions return EV_BAD if the task or the baseline is at fault,
+ * and EV_INFRA if memory, a process or the device fails. A wrong candidate is no error: its score
+ * says at which gate it stopped. */
 #ifndef FITNESS_GATES_FITNESS_IMPL_H
 #define FITNESS_GATES_FITNESS_IMPL_H
 
@@ -13,16 +19,17 @@
 
 typedef struct fit_argument {
     const task_argument *what;
-    device_buffer buffer; /* 0: a scalar */
+    device_buffer buffer; /* 0: the argument is a scalar */
     uint64_t count;       /* elements */
     uint64_t bytes;
-    void *before; /* contents before a launch: of an input the device's own where the host sees them
-                   */
+    void *before; /* The contents before a launch; NULL for pure outputs. Points into the device's
+                     own memory if the host can read it, else to a copy. */
     bool owns_before;
-    expr_value value; /* scalars */
+    expr_value value; /* of a scalar */
 } fit_argument;
 
-/* Answers at single elements, for outputs too large to answer in full: open addressing. */
+/* The answer at one element, for outputs too large to answer in full. An entry of a hash table with
+ * open addressing. */
 typedef struct fit_spot {
     uint64_t key; /* element + 1; 0: empty */
     double want, scale;
@@ -30,46 +37,49 @@ typedef struct fit_spot {
 
 typedef struct fit_output {
     size_t argument;
-    const fit_argument *zero_where; /* NULL: nowhere */
-    double *want, *scale;           /* of every element; NULL until asked for */
-    uint8_t *must_zero;             /* of every element; NULL with zero_where, or until asked for */
+    const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
+    double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
+    uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
     fit_spot *spots;
     size_t spot_room, spot_count;
 } fit_output;
 
 #define FIT_SEEN_KEPT 4
 
-/* All bytes of a case's outputs as a launch left them that was near enough, and how near. */
+/* All output bytes that an earlier launch left at a case, with the accuracy that was found for
+ * them. Only outputs that passed are kept. */
 typedef struct fit_seen {
-    char *bytes; /* output after output; NULL: nothing is kept here */
+    char *bytes; /* the outputs one after another; NULL: an empty entry */
     accuracy_limits limits;
     accuracy accuracy;
 } fit_seen;
 
-/* What the baseline did at a case. */
+/* The baseline's run at a case. */
 typedef struct fit_baseline {
     bool done;
-    double instructions; /* thread instructions of the whole grid, extrapolated */
-    double written;      /* output elements, the same */
-    double covered;      /* the same, from all blocks or many (cover.c); 0: not known */
+    double instructions; /* thread instructions, extrapolated from the sample to the grid */
+    double written;      /* output elements written, extrapolated from the sample to the grid */
+    double covered;      /* output elements written by the grid, from a run of all or many blocks
+                            (cover.c); 0: not known */
     accuracy accuracy;
     double ns;
-    uint64_t rebuilds; /* of the device when it was run */
+    /* device_rebuilds() when the baseline ran; a later number makes the run stale */
+    uint64_t rebuilds;
 } fit_baseline;
 
 typedef struct fit_case {
     const task_case *at;
     uint32_t fresh;
-    bool is_drawn;           /* none of the task's */
-    fit_argument *arguments; /* as the task's */
+    bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
+    fit_argument *arguments; /* in the order of the task's arguments */
     fit_output *outputs;
     size_t output_count;
-    fit_seen seen[FIT_SEEN_KEPT]; /* the one that was met last first */
-    double depth;                 /* K */
+    fit_seen seen[FIT_SEEN_KEPT]; /* the entry used last stands first */
+    double depth; /* K, the depth of the sums, for the rounding bound (accuracy.h) */
     evoke_argument *oracle_arguments;
     const char **shape_names;
     double *shape_values;
-    void *scratch; /* of the oracle */
+    void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
 } fit_case;
 
@@ -77,13 +87,14 @@ typedef struct fit_case {
 
 typedef struct fit_drawn {
     task_case *at;
-    bool used; /* the baseline is right there on this device */
+    bool used; /* the baseline is correct there on this device */
 } fit_drawn;
 
-/* What the blocks of sampled runs wrote at the search's timed cases (writes.c). */
+/* The number of output elements that the sampled blocks wrote at one timed search case (writes.c).
+ */
 typedef struct fit_written {
     const task_case *at;
-    uint64_t written; /* elements of outputs */
+    uint64_t written; /* output elements */
 } fit_written;
 
 typedef struct fit_writes {
@@ -99,34 +110,41 @@ struct fitness {
     fitness_options options;
     fit_case **cases;
     size_t case_count;
-    uint64_t host_bytes; /* of all cases so far */
+    uint64_t host_bytes; /* host memory of all cases made so far */
     fit_drawn drawn[FIT_DRAWN_MOST];
     size_t drawn_count;
-    fit_writes writes; /* of the last candidate that was scored */
+    fit_writes writes; /* of the candidate scored last */
     fit_reference *references;
     size_t reference_count;
-    double bar_ns;            /* the fastest of those at the default macros; 0: none */
-    candidate baseline;       /* a copy of its own; ptx NULL: not set */
-    ev_arena *baseline_arena; /* that holds it; NULL: not set */
+    /* the time of the fastest unmodified start at default macros; 0: none timed yet */
+    double bar_ns;
+    candidate baseline;       /* owned copy; ptx NULL: not set */
+    ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
     fitness_cost cost;
-    fitness *twin; /* in the virtual machine, before a real GPU; NULL: the device needs none */
+    /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
+    fitness *twin;
     device *twin_device;
-    bool has_passed;  /* `passed` is of the last candidate that passed the twin */
-    ev_sha256 passed; /* of its PTX, plan, start and macros */
+    bool has_passed; /* `passed` is valid */
+    /* hash of PTX, plan, start and macros of the candidate that passed the twin last */
+    ev_sha256 passed;
 };
 
-/* The case, made on the first call: buffers, inputs. */
+/* Gives the case with its buffers and inputs; makes them on the first call. *out is borrowed from
+ * `f`. `fresh`: number of the set of inputs. EV_BAD: the case does not fit the memory of the device
+ * or the host. */
 ev_status fit_case_get(fitness *f, const task_case *at, uint32_t fresh, fit_case **out,
                        ev_error *err) EV_CHECKED;
 void fit_case_free(const fitness *f, fit_case *c);
-/* Whether all blocks are run and every output element is looked at. */
+/* Whether a run executes all blocks and the comparison covers every output element. True for all
+ * but timed cases. */
 bool fit_case_is_full(const fit_case *c);
-/* Packs the parameter block of `entry`; malloc'ed. EV_BAD: the kernel's parameters are not the
- * task's arguments (names both). */
+/* Packs the parameter block of `entry`; *out is malloc'ed, and the caller frees it. EV_BAD: the
+ * kernel's parameters differ from the task's arguments; the message names both. */
 ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
                         ev_error *err) EV_CHECKED;
-/* Puts back what a launch wrote to INOUT buffers; `stored`: the sectors it wrote, NULL: any. */
+/* Restores the contents of INOUT buffers after a launch. `stored`: the sectors that the launch
+ * wrote; NULL: not known, so all contents are restored. */
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) EV_CHECKED;
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
@@ -134,29 +152,30 @@ ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *
 
 /* ---- answers (answers.c) ---- */
 
-/* Compares every element of the outputs, which the last launch at `c` left. */
+/* Compares every element of the outputs that the last launch at `c` left. */
 ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                            ev_error *err) EV_CHECKED;
-/* Compares elements spread evenly over those that the last timed launch wrote; counts those in
- * *written. */
+/* Compares elements spread evenly over the elements that the last timed launch wrote; *written is
+ * the number of elements written. */
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                             uint64_t *written, ev_error *err) EV_CHECKED;
-/* Keeps the outputs as they are as the answers: the baseline is the oracle. */
+/* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
 
-/* Outputs seen before: most variants leave the bits that one before them left. */
+/* ---- cache of outputs: most variants leave the same bits as an earlier variant ---- */
 
-/* Whether outputs of these bytes, all of them written, were kept at these limits: *out is their
- * accuracy. `got`: the contents of each output. */
+/* Looks for outputs of equal bytes, all written, that were kept under equal limits. `got`: the
+ * contents of each output. True: *out is their accuracy. */
 bool fit_seen_find(fit_case *c, const accuracy_limits *limits, const void *const *got,
                    accuracy *out);
-/* Keeps them in place of those that were met longest ago; where memory is short, nothing. */
+/* Keeps the outputs with their accuracy; replaces the entry used longest ago. Does nothing if
+ * memory is short. */
 void fit_seen_keep(fit_case *c, const accuracy_limits *limits, const void *const *got,
                    const accuracy *result);
 void fit_seen_free(fit_case *c);
 
-/* A hash of all bytes of the outputs as the last launch left them. */
+/* Hashes all bytes of the outputs that the last launch left. */
 ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_error *err) EV_CHECKED;
 
 /* ---- runs (run.c) ---- */
@@ -164,24 +183,31 @@ ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_err
 typedef struct fit_trial {
     const candidate *who;
     device_kernel *kernel;
-    fit_writes *writes; /* notes the runs at timed cases of the search; NULL: nobody asks */
-    double bar_ns;      /* one that is no faster runs no other blocks; 0: all run them */
+    fit_writes *writes; /* collects the counts of written elements at the search's timed cases;
+                           NULL: no counts */
+    double bar_ns;      /* ns; a candidate that is no faster runs no other blocks (writes.c); 0: all
+                           candidates do */
 } fit_trial;
 
 typedef struct fit_run_options {
     bool timed;
-    bool against_baseline; /* timed by turns with the baseline, where times are measured */
-    bool all_blocks;       /* else a sample of them, where the case is for time */
-    double sample_share;   /* of the blocks to run, at most SAMPLE_MOST; 0: a few, by the case */
-    bool other_blocks;     /* a few others: how much they write is not judged by the baseline's */
-    bool covers;           /* how much it writes is judged by a full grid of the baseline's alone */
-    bool is_baseline;      /* it makes the figures that other runs are held against */
-    bool one_block;        /* the sample is the middle one, and what it writes is not judged either:
-                              a sketch's times are held against sketches' alone */
+    bool against_baseline; /* alternates timed launches with the baseline's, on devices with
+                              measured times */
+    bool all_blocks;       /* runs all blocks; false: a sample of blocks at timed cases */
+    double sample_share;   /* share of the blocks to run, capped at SAMPLE_MOST blocks; 0: a few, by
+                              the case */
+    bool other_blocks;     /* runs OTHER_BLOCKS other blocks; their count of written elements is not
+                              compared with the baseline's */
+    bool covers; /* compares the count of written elements only with a baseline run of many blocks
+                    (fit_baseline.covered) */
+    bool is_baseline; /* this run is the baseline's, which other runs are compared with */
+    bool one_block;   /* runs the middle block only, and does not compare the count of written
+                         elements: for fast code, whose times are compared only with times of fast
+                         code */
     vm_checks checks;
-    uint64_t seed; /* of the schedule */
-    uint32_t jobs; /* threads that share the blocks, where it is not timed; 0: one */
-    uint64_t fuel; /* of the whole grid; 0: from the baseline */
+    uint64_t seed; /* seed of the order of warps */
+    uint32_t jobs; /* host threads for an untimed run; 0: one */
+    uint64_t fuel; /* limit of thread instructions for the run; 0: a multiple of the baseline's */
     uint64_t *executions;
     double *stalls;
     model_site *sites;
@@ -191,44 +217,48 @@ typedef struct fit_run {
     launch_geometry launch;
     device_outcome outcome;
     device_timing timing;
-    device_timing baseline; /* by turns with it; samples 0: not taken */
-    double share;           /* of the grid's blocks that were run */
+    device_timing baseline; /* of the baseline's launches in turn; samples 0: not taken */
+    double share;           /* share of the grid's blocks that ran */
 } fit_run;
 
-/* Poisons the outputs and runs. What it wrote stays to be compared; the caller restores. */
+/* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for
+ * comparison; the caller restores the buffers with fit_restore_after. */
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
                        const fit_run_options *options, fit_run *out, ev_error *err) EV_CHECKED;
 ev_status fit_restore_after(fitness *f, fit_case *c, const fit_run *run, ev_error *err) EV_CHECKED;
 
-/* How one candidate did at one case. */
+/* The result of one candidate at one case. */
 typedef struct fit_result {
     bool ok;
-    bool ran;       /* it ended without a trap */
-    ev_sha256 bits; /* of the outputs, where they were asked for */
+    bool ran;       /* the launch ended without a trap */
+    ev_sha256 bits; /* hash of the outputs, if asked for (fit_try_bits) */
     accuracy accuracy;
     fit_run run;
     uint64_t written;
     char reason[600];
 } fit_result;
 
-/* Runs a candidate at a case for what the case is for, and compares. EV_BAD only when the launch
- * does not fit the device. What it changed is put back. */
+/* Runs a candidate at a case in the way that the case's use asks for, compares the outputs, and
+ * restores the buffers. EV_BAD only if the launch does not fit the device. */
 ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
                        fit_result *out, ev_error *err) EV_CHECKED;
-/* As fit_try_case, and result->bits is made from the outputs before they are restored. */
+/* As fit_try_case; also hashes the outputs into out->bits before the restore. */
 ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,
                        fit_result *out, ev_error *err) EV_CHECKED;
-/* As fit_try_case, run as the options say; the reason does not speak of what was left out. */
+/* As fit_try_case, with the options given. The reason of a failure names only checks that the
+ * options ask for. */
 ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
                           const fit_run_options *options, fit_result *out,
                           ev_error *err) EV_CHECKED;
-/* The baseline's run at a case, on the first call. EV_BAD: it traps or disagrees. */
+/* Runs the baseline at a case and notes its figures in c->baseline. EV_BAD: the baseline traps or
+ * disagrees with the oracle. */
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) EV_CHECKED;
 ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 
 /* ---- coverage (cover.c) ---- */
 
-/* Gate 6: all outputs are written at the held-out timed cases, as far as blocks can be paid for. */
+/* The part of gate 6 that runs the full grids: a variant must write all outputs at the timed cases.
+ * Grids whose cost exceeds the limit run a share of their blocks. */
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 /* ---- drawn cases (drawn.c) ---- */
@@ -237,53 +267,59 @@ void fit_drawn_free(fitness *f);
 
 /* ---- writes (writes.c) ---- */
 
-/* Notes what a run at a timed case of the search wrote. */
+/* Adds the number of elements written in `r` to trial->writes, if the case is a timed one and the
+ * run was a correct sample of blocks. */
 void fit_note_writes(const fit_trial *trial, const fit_case *c, const fit_result *r);
 void fit_references_free(fitness *f);
 
 /* ---- the twin (fitness.c) ---- */
 
-/* The same task on the virtual machine that the device names as its twin, if it does. */
+/* Opens the same task on the virtual machine that the device names as its twin. Does nothing if the
+ * device names none. */
 ev_status fit_twin_open(fitness *f, ev_error *err) EV_CHECKED;
 void fit_twin_close(fitness *f);
 ev_status fit_twin_baseline(fitness *f, const candidate *baseline, ev_error *err) EV_CHECKED;
-/* Gates 2 and 3 in the twin: `s` is stopped where the candidate fails there. Nothing to do without
- * a twin, or when it was the last to pass. */
+/* Puts the candidate through gates 2 and 3 in the twin. A failure there stops `s` at the same gate.
+ * Does nothing if there is no twin, or if the candidate was the last one to pass it. */
 ev_status fit_twin_pass(fitness *f, const candidate *who, score *s, ev_error *err) EV_CHECKED;
-/* The speed-of-light floor at a case, ns, by the twin's counters; 0: not known for this device. */
+/* The speed-of-light floor at a case in ns, from the twin's counters; 0: not known for this device.
+ */
 ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *which, double *ns,
                          ev_error *err) EV_CHECKED;
 
 /* ---- gates (gates.c) ---- */
 
-/* The clock of fitness_cost. */
+/* Seconds for fitness_cost: CPU time of the process if times are modelled, else wall-clock time. */
 double fit_clock(const fitness *f);
-/* What a loaded candidate has to pass. */
-typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
-/* The twin's gates, gate 2's load, then the ladder; the score begins empty. `trial` has no kernel.
+/* A list of gates for a loaded candidate. A failed gate stops `s`; the status is only for errors.
  */
+typedef ev_status fit_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err);
+/* Clears *out, then runs the twin's gates, loads the candidate (gate 2) and calls the ladder.
+ * trial->kernel is not used. */
 ev_status fit_judge(fitness *f, const fit_trial *trial, fit_ladder *ladder, score *out,
                     ev_error *err) EV_CHECKED;
-/* Gates 2 to 5. trial->writes: not NULL. */
+/* Gates 2 to 5. trial->writes must not be NULL. */
 ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
-/* Gates 2 and 3 alone: what a twin is asked. */
+/* Gates 2 and 3, for a twin. */
 ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 void fit_stop(score *s, gate at, const fit_result *result, const char *format, ...) EV_PRINTF(4, 5);
-/* Adds a case's row to the score. */
+/* Adds a row for the case to the score. */
 void fit_note_case(score *s, const fit_case *c, const fit_result *result);
-/* Geometric mean over the timed cases of a score; 0 where there are none. */
+/* Geometric mean in ns over the timed cases of a score; 0: no timed case. */
 double fit_mean_ns(const score *s);
 double fit_mean_of(const score *s, double (*value)(const score_case *c, const void *context),
                    const void *context);
-/* The score's means: its own, and the baseline's at that time. */
+/* Sets s->ns and s->baseline_ns: geometric means of the candidate's times, and of the baseline's
+ * times measured in turn with them. */
 void fit_note_means(score *s);
-/* Warps on an SM, of those it could hold. */
+/* Resident warps of an SM as a share of the most it can hold, 0 to 1. */
 double fit_occupancy(const model_time *t);
-/* Loads a candidate; a refusal is in `s`. Free the kernel with device_unload. */
+/* Loads a candidate. A refusal stops `s` at gate 2. The caller frees the kernel with device_unload.
+ */
 ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, score *s,
                    ev_error *err) EV_CHECKED;
-/* One case on the ladder: runs, compares, notes, stops the score at `at` if it failed. */
+/* Runs one case, compares, adds the row, and stops `s` at gate `at` if the case failed. */
 ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, const fit_trial *trial,
                         gate at, score *s, ev_error *err) EV_CHECKED;
 

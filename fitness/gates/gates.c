@@ -1,5 +1,5 @@
-/* The gates 2 to 5: one candidate up the ladder on the search cases, stopping at the first that
- * fails. */
+/* Gates 2 to 5: runs one candidate through the gates on the search cases, in order of cost, and
+ * stops at the first gate that fails. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/proc.h"
@@ -40,7 +40,7 @@ double fit_occupancy(const model_time *t) {
                : 0;
 }
 
-/* A free row; a timed case gets that of a case without a time when all are taken. */
+/* Gives a free row. If all rows are taken, a timed case replaces a row without a time. */
 static score_case *row_for(score *s, bool is_timed) {
     if (s->case_count < SCORE_MAX_CASES)
         return &s->cases[s->case_count++];
@@ -128,7 +128,7 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
     return EV_OK;
 }
 
-/* Whether the launch of one case fits the device; no buffers are needed to know. */
+/* Whether the launch of one case fits the device. The check needs no buffers. */
 static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
                            ev_error *err) {
     fit_case c = {.at = at};
@@ -156,7 +156,7 @@ static ev_status gate_emit(const fitness *f, const fit_trial *trial, unsigned sp
 
 /* ---- gates 3 to 5 ---- */
 
-/* A trap on the smallest case is gate 3's, a wrong answer there gate 4's. */
+/* On the smallest case a trap counts for gate 3, and a wrong answer for gate 4. */
 static gate gate_for(const fit_case *c, gate at, const fit_result *r) {
     return at == GATE_SAFE && c->at->use == TASK_SMOKE && r->ran ? GATE_ACCURATE : at;
 }
@@ -193,8 +193,9 @@ ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, cons
     return status;
 }
 
-/* The timed cases cost the most, and their sampled blocks are many times the small cases: what is
- * slow there is hardly fast here. What is more accurate has its own worth. */
+/* Whether the filter stops a candidate: it is slower than its limit on the small cases, and no more
+ * accurate than its parents. The timed cases cost the most, and time on the small cases predicts
+ * time at full shape. */
 static void filter(const fit_trial *trial, double reach, const char *which, score *s) {
     if (s->stopped != GATE_NONE ||
         !score_out_of_reach(s->small_ns, score_small_run(s).error, reach, trial->who->reach_error))
@@ -204,7 +205,7 @@ static void filter(const fit_trial *trial, double reach, const char *which, scor
              s->small_ns, which, reach);
 }
 
-/* A look after the first small case that has a time. */
+/* The filter's first check, after the first small case that has a time. */
 static void filter_first(const fit_trial *trial, score *s) {
     if (s->first_ns > 0 || s->stopped != GATE_NONE)
         return;
@@ -245,10 +246,11 @@ static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const 
     return status;
 }
 
-/* Where a sample was timed, it always was of the same blocks: others, untimed, for those that stood
- * all else and are faster than the starts known by then (writes.c). */
+/* Runs other blocks, untimed, after the timed sample, which always has the same blocks. Only
+ * candidates that passed all else and beat the known starts pay for this run (writes.c). */
 static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    const fit_writes timed = *trial->writes; /* to which the other blocks add */
+    const fit_writes timed = *trial->writes; /* the counts so far; those of the other blocks
+                                                are added */
     if (trial->bar_ns > 0 && fit_mean_ns(s) >= trial->bar_ns)
         return EV_OK;
     for (size_t i = 0; i < timed.count && s->stopped == GATE_NONE; i++)
@@ -256,7 +258,8 @@ static ev_status gate_other_blocks(fitness *f, const fit_trial *trial, score *s,
     return EV_OK;
 }
 
-/* The drawn cases, for those that stood all others. Their rows are of no interest. */
+/* Runs the drawn cases on a candidate that passed all other cases. The score gets no rows for them.
+ */
 static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const task_case *which = NULL;
     size_t rows = s->case_count;
@@ -271,8 +274,8 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
     return EV_OK;
 }
 
-/* A candidate with other parameters than the task's is the caller's mistake: nothing that is
- * evolved changes them. */
+/* Checks that the kernel has the task's parameters. No edit changes parameters, so a difference is
+ * the caller's mistake. */
 static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error *err) {
     if (f->case_count == 0)
         return EV_OK; /* the first case's launch says it */
@@ -299,14 +302,14 @@ ev_status fit_safe_ladder(fitness *f, const fit_trial *trial, score *s, ev_error
 
 /* ---- alike on the small cases ---- */
 
-/* What a fingerprint is made of; no padding between the numbers. */
+/* The data that a fingerprint hashes, without padding. */
 typedef struct fingerprint {
     double small_ns;
     double errors[SCORE_MAX_CASES][2];
     uint32_t registers, shared_bytes, local_bytes, spill_bytes;
 } fingerprint;
 
-/* The rows are those of the small cases so far. */
+/* Hashes the rows of the score, which are those of the small cases at this point. */
 static void note_fingerprint(const fit_trial *trial, score *s) {
     if (s->stopped != GATE_NONE || s->small_ns <= 0)
         return;
@@ -324,7 +327,8 @@ static void note_fingerprint(const fit_trial *trial, score *s) {
     memcpy(s->fingerprint, sha.hex, sizeof s->fingerprint);
 }
 
-/* Most of what is new and right is as fast as something known, and shows it on the small cases. */
+/* Asks whether the fingerprint is known. Most correct new variants are as fast as a known one, and
+ * their small cases show it. */
 static ev_status recall(const fit_trial *trial, score *s, ev_error *err) {
     const candidate *who = trial->who;
     if (s->stopped != GATE_NONE || s->fingerprint[0] == '\0' || who->is_known == NULL)
@@ -336,15 +340,16 @@ static double first_ns(const score_case *c, const void *context) {
     return fitness_baseline_ns(context, c->name);
 }
 
-/* The search holds times of different hours against each other: by what the baseline, timed by
- * turns with this candidate, drifted since it was timed first. */
+/* Corrects the time for drift, since the search compares times taken at different hours: scales by
+ * the baseline's first time over its time measured in turn with this candidate. */
 static void take_out_drift(const fitness *f, score *s) {
     double first = fit_mean_of(s, first_ns, f);
     if (s->baseline_ns > 0 && first > 0)
         s->ns *= first / s->baseline_ns;
 }
 
-/* What is near to another's time on the small cases is near to it at full shape. */
+/* Whether fast code is timed at full shape. Code whose time on the small cases is near the limit is
+ * near it at full shape as well, and is not timed. */
 static bool times_sketch(const candidate *who, double small_ns) {
     bool is_near = small_ns >= who->near_ns * (1 - FITNESS_NEAR_BELOW) &&
                    small_ns < who->near_ns * (1 + FITNESS_NEAR_ABOVE);
@@ -358,8 +363,9 @@ ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_err
     EV_TRY(gate_cases(f, TASK_CHECK, GATE_ACCURATE, trial, s, err));
     note_fingerprint(trial, s);
     filter(trial, trial->who->reach_ns, "the small cases", s);
-    /* Only what stood the drawn cases as well is recalled: the few that are wrong there and alike a
-     * right one here would have children, and a quarter of what was audited was wrong. */
+    /* The fingerprint is asked for only after the drawn cases passed. A variant that fails a drawn
+     * case may have the fingerprint of a correct one; when such variants were memoised, a quarter
+     * of the audits refuted the result. */
     EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
     bool is_slow_sketch = trial->who->is_sketch && !times_sketch(trial->who, s->small_ns);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Any seed but 0, the natural order. */
+/* any seed but 0, which is the natural order */
 #define OTHER_SCHEDULE 20240229u
 
 /* ---- other cases ---- */
@@ -34,7 +34,7 @@ static ev_status try_cases(fitness *f, corpus_split split, task_case_use use, ui
     return EV_OK;
 }
 
-/* As try_cases, without rows of its own in the score. */
+/* As try_cases, but the score gets no rows. */
 static ev_status try_again(fitness *f, task_case_use use, uint32_t fresh, const fit_trial *trial,
                            score *s, ev_error *err) {
     size_t rows = s->case_count;
@@ -67,7 +67,7 @@ static ev_status compare_schedules(fitness *f, fit_case *c, const fit_trial *tri
     return EV_OK;
 }
 
-/* The smallest case, and the first to check of the held-out ones. */
+/* The smallest case, and the first held-out case of use `check`. */
 static bool is_for_schedules(const task_case *at, bool *had_check) {
     if (at->use == TASK_SMOKE)
         return true;
@@ -97,8 +97,8 @@ static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_
 
 /* ---- time ---- */
 
-/* Of the baseline at a case: as it was measured by turns with the candidate, or else as it ran
- * before. */
+/* The baseline's time at a case: measured in turn with the candidate, else from the baseline's own
+ * run. */
 static double baseline_of(const score_case *c, const void *context) {
     return c->baseline_ns > 0 ? c->baseline_ns : fitness_baseline_ns(context, c->name);
 }
@@ -112,8 +112,7 @@ static double own_high(const score_case *c, const void *context) {
     return c->high_ns;
 }
 
-/* The candidate's interval has to be clear of the baseline's; where times are modelled, both are
- * points. */
+/* Whether the candidate's whole interval lies below the baseline's. Modelled times are points. */
 static void judge_time(const fitness *f, score *s) {
     double base = fit_mean_of(s, baseline_of, f), low = fit_mean_of(s, baseline_low, f);
     double high = fit_mean_of(s, own_high, f);
@@ -130,8 +129,8 @@ static void judge_time(const fitness *f, score *s) {
             s->ns, high, base, low);
 }
 
-/* Where times are measured, both were by turns with the baseline: what that drifted since, the bar
- * did. */
+/* The bar, corrected for drift: the baseline's times, measured in turn with the candidate, tell how
+ * far the device drifted since the bar was measured. */
 static void hold_against_bar(const fitness_bar *bar, score *s) {
     bool drifts = s->baseline_ns > 0 && bar->baseline_ns > 0;
     double ns = drifts ? bar->ns * s->baseline_ns / bar->baseline_ns : bar->ns;
@@ -142,7 +141,8 @@ static void hold_against_bar(const fitness_bar *bar, score *s) {
                  s->ns, ns);
 }
 
-/* A time that no GPU could reach means that the work was not done, or not seen. */
+/* Refuses a time below the speed-of-light floor: the work was not done, or the comparison did not
+ * see it. */
 static ev_status check_floor(fitness *f, const score_case *timed, const fit_trial *trial, score *s,
                              ev_error *err) {
     double floor_ns = timed->floor_ns;
@@ -201,13 +201,13 @@ static ev_status try_rest(fitness *f, const fit_trial *trial, bool is_timed, sco
         EV_TRY(fit_cover(f, trial, s, err));
     EV_TRY(try_again(f, TASK_SMOKE, f->options.fresh, trial, s, err));
     if (s->stopped != GATE_NONE)
-        s->ns = 0; /* of what is wrong */
+        s->ns = 0; /* a wrong candidate has no time */
     hold_against_bar(&trial->who->bar, s);
     return EV_OK;
 }
 
-/* A modelled time is cheap, and most of what is refused is too slow: it comes first. Measuring is
- * for what is right. */
+/* Modelled times are cheap, and most refused variants are too slow, so the time comes first.
+ * Measured times come last. */
 static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     bool is_cheap = device_properties_of(f->d)->modelled;
     if (is_cheap)
@@ -215,7 +215,7 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
     return s->stopped == GATE_NONE ? try_rest(f, trial, is_cheap, s, err) : EV_OK;
 }
 
-/* In the twin: what only a virtual machine can tell, at the smallest cases. */
+/* Runs the checks that only a virtual machine can make, in the twin, at the smallest cases. */
 static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     uint32_t fresh = f->options.fresh;
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, fresh, trial, s, err));

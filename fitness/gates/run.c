@@ -1,4 +1,4 @@
-/* Runs: one kernel at one case, for checking or for its time, and what came of it. */
+/* Runs: executes one kernel at one case, checked or timed, and compares its outputs. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/hash.h"
@@ -13,20 +13,22 @@
 /* Bits of a quiet NaN in every float type, and an index out of every buffer. */
 #define POISON 0xff
 
-/* The baseline's own limit, thread instructions a case: minutes on the VM. */
+/* Limit of the baseline's run in thread instructions a case: minutes on the virtual machine. */
 #define BASELINE_FUEL UINT64_C(40000000000)
-/* What a timed case of a task whose oracle is its baseline may cost: all blocks have to be run. */
+/* Limit of a timed case of a task whose oracle is its baseline, in thread instructions: all blocks
+ * have to run. */
 #define BASELINE_ORACLE_MOST 4e9
-/* So that a kernel of large tiles is not out of fuel where a case is tiny. */
+/* The least fuel, so that a kernel with large tiles is not out of fuel at a tiny case. */
 #define FUEL_LEAST UINT64_C(8000000)
 
-/* A sampled run has to write this share of what the baseline's wrote for as many blocks' share: a
- * sample of few blocks, with the grid's last among them, is not exact. */
+/* A sampled run must write this share of the elements that the baseline writes for the same share
+ * of blocks. The share is below 1 because a sample of few blocks, with the grid's last block among
+ * them, is not exact. */
 #define WRITTEN_SHARE 0.6
 
 #define SAMPLE_MOST 512
 #define OTHER_BLOCKS 2
-/* Cases that a promotion rests on are run seldom, and so with more blocks. */
+/* The least number of blocks at cases of a promotion, which run seldom. */
 #define SAMPLE_PROMOTION 4
 
 static uint64_t blocks_of(const launch_geometry *l) {
@@ -61,7 +63,7 @@ static device_launch launch_with(const launch_geometry *at, const fit_run_option
     return d;
 }
 
-/* By turns with the baseline at the same case. */
+/* Times the candidate in turn with the baseline at the same case. */
 static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
                               const device_launch *l, fit_run *out, ev_error *err) {
     launch_geometry geometry;
@@ -96,8 +98,8 @@ static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const d
     return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
 }
 
-/* The last block, at the end of the outputs, and one that no rule of a kernel's singles out: none
- * that is even, or first in a row. Ascending. */
+/* Chooses the other blocks, ascending: the last block, at the end of the outputs, and blocks at
+ * random places, which no simple rule in a kernel (even numbers, first of a row) singles out. */
 static size_t sample_others(uint64_t blocks, uint32_t *sample) {
     assert(blocks > OTHER_BLOCKS);
     size_t count = 0;
@@ -167,7 +169,7 @@ static void explain_error(fit_result *r, const fit_case *c, const accuracy_limit
     ev_str_free(&text);
 }
 
-/* Does the sampled run write as much of the outputs as the baseline's? */
+/* Whether the sampled run writes enough elements of the outputs, by the baseline's count. */
 static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
     bool knows = c->baseline.covered > 0;
     if (options->covers && !knows)
@@ -193,7 +195,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
     if (full) {
         EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
     } else {
-        limits.baseline_factor = 0; /* a few elements say little about that */
+        limits.baseline_factor = 0; /* the error of a few elements is no estimate of the whole */
         EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written, err));
     }
     r->ok = r->accuracy.normalised <= 1;
@@ -204,7 +206,8 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
     return EV_OK;
 }
 
-/* The search's small cases have a time too where it costs little: the filter's (gates.c). */
+/* The options of a plain run. The search's small cases are timed, too, if times are modelled: the
+ * filter needs these times (gates.c). */
 static fit_run_options options_for(const fitness *f, const fit_case *c, const candidate *who,
                                    uint64_t seed) {
     bool full = fit_case_is_full(c);
@@ -217,7 +220,7 @@ static fit_run_options options_for(const fitness *f, const fit_case *c, const ca
                              .seed = seed};
 }
 
-/* Seconds go to the gate that the case is for. */
+/* The member of f->cost that a case's seconds go to: the gate of the case's use. */
 static double *cost_of(fitness *f, const fit_case *c) {
     switch (c->at->use) {
     case TASK_SMOKE:
@@ -287,7 +290,7 @@ static ev_status answer_by_baseline(fitness *f, fit_case *c, const fit_trial *tr
     return fit_case_restore(f, c, NULL, 0, err);
 }
 
-/* A sample tells what all blocks would cost. */
+/* Refuses a timed case whose full run would cost too much; estimates the cost from a sample. */
 static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_error *err) {
     if (fit_case_is_full(c))
         return EV_OK;
@@ -340,7 +343,7 @@ ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *
 }
 
 ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
-    /* what was measured before a fault is measured again */
+    /* a run from before a fault of the device is repeated */
     if (c->baseline.done && c->baseline.rebuilds == device_rebuilds(f->d))
         return EV_OK;
     fit_result *result = malloc(sizeof *result);
@@ -350,7 +353,7 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) {
     free(result);
     if (status == EV_OK || !c->baseline.done)
         return status;
-    /* it was right once: the device is to blame */
+    /* the baseline passed before, so the device is at fault */
     if (err != NULL)
         err->status = EV_INFRA;
     return ev_wrap(err, EV_INFRA, "since a fault of %s", device_properties_of(f->d)->id);

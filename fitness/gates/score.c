@@ -22,7 +22,7 @@ static const gate_row GATES[] = {
 _Static_assert(sizeof GATES / sizeof GATES[0] == GATE_COUNT, "gates are numbered without a gap");
 
 static const char *const NOT_STOPPED = "none";
-static const char *const INFINITE = "infinite"; /* JSON has no number for it */
+static const char *const INFINITE = "infinite"; /* JSON has no infinity */
 
 const char *gate_name(gate g) {
     assert((unsigned)g <= GATE_COUNT);
@@ -48,7 +48,7 @@ static json_t *real_to_json(double value) {
     return isfinite(value) ? json_real(value) : json_string(INFINITE);
 }
 
-/* What is there only where it was measured. */
+/* The fields that are written only if they were measured. */
 static void add_measured(json_t *object, const score_case *c) {
     const struct {
         const char *key;
@@ -165,7 +165,7 @@ static bool get_real(const json_t *object, const char *key, double *out) {
     return json_is_number(value);
 }
 
-/* 0 where it is not there. */
+/* A number, 0 if the field is missing. */
 static bool get_maybe(const json_t *object, const char *key, double *out) {
     *out = 0;
     return json_object_get(object, key) == NULL || get_real(object, key, out);
@@ -239,7 +239,8 @@ static bool get_score(const json_t *json, score *s) {
 
 ev_status score_from_json(const json_t *json, score *out, ev_error *err) {
     score read;
-    memset(&read, 0, sizeof read); /* its padding too: equal scores are equal bytes */
+    memset(&read, 0, sizeof read); /* clears the padding, too, so that equal scores are equal
+                                      bytes */
     if (!json_is_object(json) || !get_score(json, &read))
         return ev_fail(err, EV_BAD,
                        "this is no score: a key is missing, of the wrong kind or too long; it was "

@@ -98,7 +98,8 @@ ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wa
     return EV_OK;
 }
 
-/* Keeps what the start wrote. The fastest start at the default macros sets the bar. */
+/* Keeps the counts of an unmodified start as a reference. The fastest start at the default macros
+ * sets the bar. */
 static ev_status keep_reference(fitness *f, const candidate *unmodified, const score *s,
                                 const fit_writes *writes, ev_error *err) {
     size_t count = f->reference_count + 1;
@@ -118,14 +119,16 @@ static ev_status keep_reference(fitness *f, const candidate *unmodified, const s
 }
 
 ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_error *err) {
-    candidate plain = {.ptx = unmodified->ptx, /* to be timed, whatever it is like */
+    candidate plain = {.ptx = unmodified->ptx, /* without the limits that could end the run
+                                                  before it is timed */
                        .ptx_bytes = unmodified->ptx_bytes,
                        .plan = unmodified->plan,
                        .start = unmodified->start,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count};
     fit_writes writes = {.count = 0};
-    const fit_trial trial = {.who = &plain, .writes = &writes}; /* all blocks, slow or not */
+    /* no bar: the other blocks run even if the start is slow */
+    const fit_trial trial = {.who = &plain, .writes = &writes};
     score *s = malloc(sizeof *s);
     if (s == NULL)
         return ev_fail_memory(err, sizeof *s);
