@@ -1,10 +1,13 @@
-/* Inside of the virtual machine: tables, decoded instructions, modules. Nothing outside fitness/vm
- * includes this, save its tests.
+/* The inside of a decoded PTX module: tables, instructions, functions, variables. Shared by the
+ * sources of fitness/ptx and fitness/vm and by their tests.
  *
- *   row      one line of ptx_ops.def; with types it names a handler of the executor
+ *   row      one line of ptx_ops.def; a row and its types name a handler of the executor
  *   slot     byte offset of a register in a warp's frame: 32 lanes of 4 or 8 bytes, or a mask
  *   frame    the registers, constants and call parameters of one function for one warp
- */
+ *   pc       index of an instruction in vm_module.code
+ *
+ * Ownership: a vm_module owns its text, code and lists through one arena; names and operands point
+ * into that memory. The tables are constant. Source: NVIDIA, "Parallel Thread Execution ISA". */
 #ifndef FITNESS_PTX_PTX_H
 #define FITNESS_PTX_PTX_H
 
@@ -104,7 +107,8 @@ typedef enum ptx_row {
     PTX_OP_COUNT
 } ptx_row;
 
-/* How the executor wraps a row's expression; also what the decoder must prepare. */
+/* The form in which the executor wraps a row's expression. The decoder prepares the fields that the
+ * form reads. */
 typedef enum ptx_shape {
 #define PTX_SHAPE(id, traits) PTX_S_##id,
 #include "fitness/ptx/ptx_shapes.def"
@@ -114,13 +118,13 @@ typedef enum ptx_shape {
 /* Traits of a shape, as bits. */
 enum {
     PTX_SHAPE_LINE = 1,   /* no other lanes of the warp run before the next instruction */
-    PTX_SHAPE_TENSOR = 2, /* matrices: what ptx_tensor.c decodes */
-    PTX_SHAPE_LANES = 4   /* a lane may read what others hold */
+    PTX_SHAPE_TENSOR = 2, /* matrix instructions, decoded by ptx_tensor.c */
+    PTX_SHAPE_LANES = 4   /* a lane may read registers of other lanes */
 };
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
 
-/* The first PTX version, times ten, and the first target that have a thing. */
+/* The least PTX version, times ten, and the least target (sm) of a feature. */
 typedef struct ptx_need {
     uint8_t version, sm;
 } ptx_need;
@@ -167,9 +171,9 @@ const char *ptx_mod_text(ptx_mod m);
 ptx_group ptx_mod_group(ptx_mod m);
 const char *ptx_group_name(ptx_group g);
 bool ptx_group_find(const char *text, size_t length, ptx_group *out);
-/* The modifier of `group` spelled so, or PTX_M_NONE. */
+/* The modifier of `group` with this spelling; PTX_M_NONE: there is none. */
 ptx_mod ptx_mod_find(ptx_group group, const char *text, size_t length);
-/* The next one spelled so behind `after`, whatever its group. */
+/* The next modifier after `after` with this spelling, of any group; PTX_M_NONE: there is none. */
 ptx_mod ptx_mod_next(ptx_mod after, const char *text, size_t length);
 const char *ptx_sreg_text(ptx_sreg s);
 unsigned ptx_sreg_bits(ptx_sreg s);
@@ -177,71 +181,77 @@ bool ptx_sreg_dynamic(ptx_sreg s);
 ptx_need ptx_sreg_need(ptx_sreg s);
 bool ptx_sreg_find(const char *text, size_t length, ptx_sreg *out);
 
-/* One line of ptx_since.def; false behind the last. */
+/* One line of ptx_since.def. ptx_since_get returns false past the last line. */
 typedef struct ptx_since_rule {
     const char *names, *parts;
     ptx_need need;
 } ptx_since_rule;
 bool ptx_since_get(size_t index, ptx_since_rule *out);
 
-/* One line of ptx_absent.def: what PTX has and the machine has not; false behind the last. */
+/* One line of ptx_absent.def: a feature of PTX that the virtual machine lacks. ptx_absent_get
+ * returns false past the last line. */
 typedef struct ptx_absent {
     const char *name, *what, *cure;
 } ptx_absent;
 bool ptx_absent_get(size_t index, ptx_absent *out);
-/* The line that names an instruction, directive or special register; false: there is none. */
+/* The line for an instruction, directive or special register; false: the virtual machine has no
+ * such line. */
 bool ptx_absent_find(const char *text, size_t length, ptx_absent *out);
 
 /* A target of ptx_targets.def. */
 typedef struct ptx_target {
     int sm;
     char suffix;     /* 0, 'a' or 'f' */
-    uint8_t version; /* the first PTX version that has it, times ten */
+    uint8_t version; /* the least PTX version of the target, times ten */
 } ptx_target;
-/* "sm_90a"; false: there is no such target. */
+/* Parses a target such as "sm_90a"; false: ptx_targets.def has no such target. */
 bool ptx_target_find(const char *text, size_t length, ptx_target *out);
 
 /* ---- decoded code */
 
-#define PTX_LOOKS 8 /* that a warp keeps at once, one of them for nobody */
+#define PTX_LOOKS 8 /* looks that a warp keeps at once; number 0 means "no look" */
 
 typedef struct ptx_insn ptx_insn;
 typedef struct vm_warp vm_warp;
-/* Executes `ip` for the lanes of `mask`; the next instruction, or NULL to leave the run. */
+/* Executes `ip` for the lanes of `mask`. Returns the next instruction, or NULL to leave the run. */
 typedef const ptx_insn *(*ptx_handler)(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                                        uint32_t mask);
 
 struct ptx_insn {
-    ptx_handler fn;      /* the guard's wrapper, or the body itself */
-    ptx_handler body;    /* what the row and types name */
+    ptx_handler fn;      /* the wrapper for the guard, or `body` */
+    ptx_handler body;    /* the handler that row and types name */
     uint32_t d, d2;      /* destination slots */
     uint32_t a, b, c, e; /* source slots */
-    uint32_t v[4];       /* elements of a vector operand; of mma: where d, a, b, c begin in the
-                            module's fragments */
-    int64_t imm;         /* address offset, lop3 table, local offset */
-    uint32_t target;     /* pc of a branch; number of a call, table or special register */
-    uint32_t guard;      /* slot of the guard predicate, PTX_NONE */
+    uint32_t v[4];       /* elements of a vector operand; for mma: the indices in the module's
+                            fragments where d, a, b and c begin */
+    int64_t imm;         /* address offset, table of lop3, or offset in local memory */
+    uint32_t target;     /* pc of a branch's target, or number of a call, table or special
+                            register */
+    uint32_t guard;      /* slot of the guard predicate; PTX_NONE: no guard */
     uint16_t row;
     uint8_t t, u;   /* types */
-    uint8_t bytes;  /* of one element of a memory access */
+    uint8_t bytes;  /* bytes of one element of a memory access */
     uint8_t count;  /* elements of a vector operand */
     uint8_t space;  /* vm_space */
-    uint8_t negate; /* bit 0..3: source predicate a, b, c, e inverted; bit 7: the guard */
-    uint8_t rnd;    /* ptx_mod of the group, where the shape reads it */
+    uint8_t negate; /* bits 0 to 3: source predicate a, b, c, e is inverted; bit 7: the guard
+                       is inverted */
+    uint8_t rnd;    /* rounding mode as ptx_mod, if the shape reads one */
     uint8_t ftz, sat, relu;
     uint8_t op;            /* cmp, shfl, vote, testp, wrap, prmt, barred, part: ptx_mod */
     uint8_t bool_op;       /* and, or, xor: ptx_mod */
     uint8_t wide;          /* destination or data register has 8 bytes a lane */
     uint8_t strong;        /* volatile, relaxed or stronger, atomic */
-    uint8_t look;          /* of a load or store: the warp's look at its lanes' addresses (vm_look),
-                              from 1; 0: none kept */
-    uint8_t looked : 1;    /* an instruction before it in the same straight line left that look */
+    uint8_t look;          /* number of the vm_look that keeps the lanes' addresses of a load
+                              or store, from 1; 0: not kept */
+    uint8_t looked : 1;    /* an earlier instruction of the same straight-line code made that
+                              look */
     uint8_t releases : 1;  /* release, acq_rel or sc */
-    uint8_t of_block : 1;  /* scope .cta: strong for threads of its own block only */
-    uint8_t of_system : 1; /* scope .sys, as volatile has: strong for threads of all ranks */
-    uint8_t address_bits;  /* of the base register: 32 or 64 */
+    uint8_t of_block : 1;  /* scope .cta: strong only for threads of its own block */
+    uint8_t of_system : 1; /* scope .sys or .volatile: strong for threads of all ranks */
+    uint8_t address_bits;  /* width of the base register: 32 or 64 */
     uint8_t flags;         /* PTX_F_* */
-    uint32_t site;         /* number of the memory access, for the segment cache */
+    uint32_t site;         /* number of the memory access in the module, index of the segment
+                              cache */
 };
 
 enum {
@@ -249,17 +259,17 @@ enum {
     PTX_F_XORSIGN = 2, /* .xorsign.abs */
     PTX_F_ABS = 4,
     PTX_F_SIGNED = 8,  /* sign-extends a load */
-    PTX_F_SINK2 = 16,  /* second destination is `_` or absent */
+    PTX_F_SINK2 = 16,  /* the second destination is `_` or missing */
     PTX_F_ARRIVE = 32, /* bar.arrive: does not wait */
     PTX_F_SYNC = 64,   /* has a member mask */
     PTX_F_ALIGNED = 128,
 };
 
-/* Matrix instructions: in `target`, which layout and which matrix; in `c`, registers of the
- * fragment that a load fills or a store takes. */
+/* Flags of matrix instructions in `target`: layout and matrix. `c` holds the number of registers of
+ * the fragment that a load fills or a store reads. */
 enum {
-    PTX_TENSOR_COL = 1,  /* of what is moved, or of a; .trans */
-    PTX_TENSOR_BCOL = 2, /* of b */
+    PTX_TENSOR_COL = 1,  /* column-major: the matrix that is moved, or a; .trans */
+    PTX_TENSOR_BCOL = 2, /* b is column-major */
     PTX_TENSOR_A = 4,    /* a wmma.load.a */
     PTX_TENSOR_B = 8,    /* a wmma.load.b */
 };
@@ -267,7 +277,7 @@ enum {
 typedef struct ptx_tile { /* A is m x k, B is k x n, C and D are m x n */
     uint16_t m, n, k;
 } ptx_tile;
-ptx_tile ptx_tile_of(ptx_mod mod); /* of the group `tile` */
+ptx_tile ptx_tile_of(ptx_mod mod); /* `mod` is of the group `tile` */
 
 typedef enum ptx_operand_kind {
     PTX_O_NONE,
@@ -282,7 +292,7 @@ typedef enum ptx_operand_kind {
     PTX_O_LABEL,
     PTX_O_SINK,
     PTX_O_CALL,
-    PTX_O_FUNC, /* value: its number */
+    PTX_O_FUNC, /* a function; value: its number */
 } ptx_operand_kind;
 
 typedef struct ptx_var ptx_var;
@@ -290,28 +300,29 @@ typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
     uint8_t kind;
     bool negated;  /* !%p */
-    bool piped;    /* stands after a | */
-    uint8_t count; /* of a vector */
-    uint32_t reg;  /* also the base of an address; PTX_NONE: no register */
+    bool piped;    /* the operand follows a | */
+    uint8_t count; /* number of items of a vector */
+    uint32_t reg;  /* the register, or the base of an address; PTX_NONE: none */
     int64_t value; /* integer, float bits, offset of an address or symbol, special register */
     const ptx_var *var;
     const char *label;
     uint32_t label_length;
-    ptx_operand *items; /* of a vector */
-    const char *at;     /* in the text, for messages */
+    ptx_operand *items; /* items of a vector */
+    const char *at;     /* the place in the text, for messages */
 };
 
-/* What is needed of an instruction off the fast path. */
+/* The parts of an instruction that execution does not read: for decoding, messages, analysis and
+ * profiles. */
 typedef struct ptx_cold {
     const char *name;
     uint32_t line, source_line;
-    uint32_t column; /* of its name, from 1; 0: it stands nowhere */
+    uint32_t column; /* column of the name, from 1; 0: not in the text */
     uint32_t guard_reg;
     uint32_t func;
     uint8_t operand_count;
-    uint8_t written; /* a bit for each operand, by its pattern */
+    uint8_t written; /* bit i: operand i is written, by the pattern */
     uint8_t use_count, def_count;
-    uint32_t touched; /* where its registers begin in the module's list: uses, then defs */
+    uint32_t touched; /* index of its registers in vm_module.touched: uses, then defs */
     ptx_operand *operands;
 } ptx_cold;
 
@@ -328,12 +339,13 @@ struct ptx_var {
     ptx_type type;
     bool array;
     bool dynamic;        /* .extern .shared, size given by the launch */
-    uint64_t offset;     /* in its space; for .param of a call, the slot in the frame */
-    uint32_t stride;     /* of a .param: bytes a lane */
-    uint32_t local;      /* of a parameter whose address is taken: its copy in local memory, + 1 */
-    uint8_t *init;       /* NULL: zero */
-    const ptx_var *next; /* of the module's variables */
-    uint32_t func;       /* that declares it; PTX_NONE: the module */
+    uint64_t offset;     /* offset in its space; for a .param of a call: slot in the frame */
+    uint32_t stride;     /* bytes a lane, of a .param */
+    uint32_t local;      /* for a parameter whose address is taken: offset + 1 of its copy in
+                            local memory; 0: none */
+    uint8_t *init;       /* initial bytes; NULL: all zero */
+    const ptx_var *next; /* next in the list of the module's variables */
+    uint32_t func;       /* function that declares the variable; PTX_NONE: the module */
 };
 
 enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
@@ -341,11 +353,11 @@ enum { PTX_BASE_NONE, PTX_BASE_GLOBAL, PTX_BASE_DYNAMIC };
 typedef struct ptx_const {
     uint32_t slot;
     uint8_t bits; /* 1, 32 or 64 */
-    uint8_t base; /* PTX_BASE_*: what to add when a frame is made */
+    uint8_t base; /* PTX_BASE_*: the address that is added when a frame is made */
     uint64_t value;
 } ptx_const;
 
-/* Bytes of a frame. */
+/* A range of bytes in a frame. */
 typedef struct ptx_stretch {
     uint32_t offset, bytes;
 } ptx_stretch;
@@ -355,7 +367,8 @@ typedef struct ptx_sreg_use {
     ptx_sreg sreg;
 } ptx_sreg_use;
 
-/* What a call must agree with. A parameter of space NONE is a register of the function. */
+/* The types that a call must agree with. A parameter with space NONE is a register of the function.
+ */
 typedef struct ptx_signature {
     ptx_var *params;
     size_t param_count;
@@ -373,7 +386,7 @@ typedef enum ptx_system {
 typedef struct ptx_func {
     const char *name;
     bool entry, defined;
-    uint32_t alias; /* PTX_NONE, or the function that it is another name of */
+    uint32_t alias; /* the function that this one is an alias of; PTX_NONE: no alias */
     vm_entry pub;
     ptx_signature sig;
     uint32_t frame_bytes;
@@ -382,48 +395,50 @@ typedef struct ptx_func {
     ptx_sreg_use *sregs;
     size_t sreg_count;
     uint32_t local_bytes;
-    uint32_t local_align; /* of its variables; 0: it has none */
-    uint32_t shared_span; /* of an entry: bytes of shared memory with the gaps */
+    uint32_t local_align; /* alignment of its local variables; 0: it has none */
+    uint32_t shared_span; /* bytes of an entry's shared memory, with the gaps */
     uint32_t first_reg, end_reg;
-    const ptx_stretch *cleared; /* what has to be zero when a frame is used again (ptx_first.c) */
+    const ptx_stretch *cleared; /* bytes that must be zero when a frame is used again
+                                   (ptx_first.c) */
     size_t cleared_count;
 } ptx_func;
 
-/* An argument or a result in the caller's frame. */
+/* An argument or a result of a call, in the caller's frame. */
 typedef struct ptx_value {
-    uint32_t slot; /* PTX_NONE: `_`, a result nobody wants */
+    uint32_t slot; /* PTX_NONE: `_`, an ignored result */
     uint32_t stride, bytes;
-    uint32_t reg; /* PTX_NONE: a .param variable or a number */
+    uint32_t reg; /* register number; PTX_NONE: a .param variable or a literal */
 } ptx_value;
 
 typedef struct ptx_call {
-    uint32_t func;            /* PTX_NONE: through a register */
-    uint32_t pointer, reg;    /* slot and number of that register */
-    const ptx_signature *sig; /* that the function behind the register must have */
-    const uint32_t *targets;  /* of .calltargets; NULL: any function */
+    uint32_t func;            /* number of the function; PTX_NONE: an indirect call */
+    uint32_t pointer, reg;    /* slot and number of the register of an indirect call */
+    const ptx_signature *sig; /* signature that the callee must have */
+    const uint32_t *targets;  /* allowed callees by .calltargets; NULL: any function */
     size_t target_count;
     ptx_system system;
-    ptx_value *args, *rets; /* as many as the signature has */
+    ptx_value *args, *rets; /* as many as `sig` has */
     size_t arg_count, ret_count;
-    const char *text; /* of the operands */
+    const char *text; /* text of the operands */
     uint32_t text_bytes;
 } ptx_call;
 
-/* Nothing stands in so many bytes behind each .global variable, and between the .shared variables
- * of a block: there an overrun is seen. A shared one keeps the bank that it has without gaps. */
+/* Bytes of the unused gap behind each .global variable and between the .shared variables of a
+ * block. An access that overruns a variable falls into the gap and traps. The gap of .shared
+ * variables keeps each variable at the bank that it has without gaps. */
 #define PTX_GLOBAL_GAP 256u
 #define PTX_SHARED_GAP 128u
 
-/* Where a brx.idx may go. */
+/* The targets of a brx.idx. */
 typedef struct ptx_branches {
     uint32_t *pcs;
     uint32_t count;
 } ptx_branches;
 
 typedef struct ptx_reloc {
-    uint64_t offset; /* in the image of .global or .const variables */
-    uint64_t value;  /* offset of the .global variable it points to */
-    uint8_t shift;   /* of the address, in bits: what mask() selects */
+    uint64_t offset; /* offset in the image of .global or .const variables */
+    uint64_t value;  /* offset of the .global variable that is pointed to */
+    uint8_t shift;   /* right shift of the address in bits, for mask() */
     uint8_t bytes;
     bool in_const;
 } ptx_reloc;
@@ -436,16 +451,16 @@ struct vm_module {
     uint32_t line_count;
     const char *name;
     int sm, version;
-    int least;             /* the PTX version that what is in it needs */
-    const char *least_for; /* what needs it */
-    uint32_t version_at;   /* where .version says it in the text */
-    uint32_t versions;     /* how often the text says one */
+    int least;             /* the least PTX version, times ten, for the module's contents */
+    const char *least_for; /* name of the instruction or feature that needs `least` */
+    uint32_t version_at;   /* offset of the .version number in the text */
+    uint32_t versions;     /* number of .version directives in the text */
     uint64_t text_hash;
     ptx_func *funcs;
     size_t func_count;
     uint32_t *entries; /* indices of funcs */
     size_t entry_count;
-    ptx_insn *code; /* insn_count of them, and one more that is never reached */
+    ptx_insn *code; /* insn_count instructions, and one sentinel that is never reached */
     ptx_cold *cold;
     uint16_t *touched; /* registers of all instructions (ptx_info.c) */
     uint32_t insn_count;
@@ -456,7 +471,7 @@ struct vm_module {
     uint32_t reg_count;
     ptx_call *calls;
     size_t call_count;
-    const ptx_var *variables; /* of all spaces, the newest first */
+    const ptx_var *variables; /* list of the variables of all spaces, the newest first */
     ptx_branches *branches;
     size_t branches_count;
     uint8_t *global_image;
@@ -465,18 +480,19 @@ struct vm_module {
     size_t reloc_count;
     uint8_t *const_image;
     uint64_t const_bytes;
-    uint32_t dynamic_base; /* where dynamic shared memory begins in a block's */
+    uint32_t dynamic_base; /* offset of dynamic shared memory in a block's shared memory */
     unsigned isa;
 };
 
-/* Generic addresses: each space but global has a window; its upper bits name it. */
+/* Generic addresses: each space except global has a window. The upper bits of an address name the
+ * window. */
 #define VM_WINDOW_SHIFT 40
 #define VM_WINDOW(n) ((uint64_t)(n) << VM_WINDOW_SHIFT)
 #define VM_WINDOW_SHARED VM_WINDOW(1)
 #define VM_WINDOW_LOCAL VM_WINDOW(2)
 #define VM_WINDOW_CONST VM_WINDOW(3)
 #define VM_WINDOW_PARAM VM_WINDOW(4)
-#define VM_WINDOW_CODE VM_WINDOW(5) /* addresses of functions: nothing can be read there */
+#define VM_WINDOW_CODE VM_WINDOW(5) /* addresses of functions; reads there trap */
 #define VM_CODE_STEP 16u
 
 /* The space that a generic address lies in. */
@@ -495,7 +511,8 @@ static inline vm_space ptx_window_space(uint64_t address) {
     }
 }
 
-/* The address of a function, and back: PTX_NONE when there is none at the address. */
+/* The generic address of a function, and the function at an address; PTX_NONE: no function there.
+ */
 static inline uint64_t ptx_func_address(uint32_t func) {
     return VM_WINDOW_CODE + ((uint64_t)func + 1) * VM_CODE_STEP;
 }
@@ -504,30 +521,31 @@ static inline uint32_t ptx_func_at(const vm_module *m, uint64_t address) {
     bool fits = address % VM_CODE_STEP == 0 && n >= 1 && n <= m->func_count;
     return fits ? (uint32_t)n - 1 : PTX_NONE;
 }
-/* The function itself where this one is another name. */
+/* Resolves an alias; a function that is no alias resolves to itself. */
 static inline uint32_t ptx_func_resolve(const vm_module *m, uint32_t func) {
     uint32_t alias = m->funcs[func].alias;
     return alias == PTX_NONE ? func : alias;
 }
-/* Writes the addresses of .global variables, which begin at `globals`, into an image of the
- * module's .global or .const variables. */
+/* Relocates: writes the addresses of .global variables into `image`, an image of the module's
+ * .global variables or, if `consts`, its .const variables. `globals`: address of the first .global
+ * variable. */
 void ptx_relocate(const vm_module *m, bool consts, uint64_t globals, uint8_t *image);
 const char *ptx_system_name(ptx_system which);
-/* The same number of parameters and results, of the same sizes. */
+/* Whether both have the same number of parameters and results with the same sizes. */
 bool ptx_signatures_agree(const ptx_signature *a, const ptx_signature *b);
 
-/* ---- instruction sets: the executor is compiled once for each */
+/* ---- instruction sets of the host: the executor is compiled once for each */
 enum { VM_ISA_BASELINE, VM_ISA_AVX2, VM_ISA_AVX512, VM_ISA_COUNT };
 unsigned vm_isa_best(void);
 bool vm_isa_supported(unsigned isa);
-/* Chooses another executor for this module (tests hold them against each other). */
+/* Chooses another executor for this module. Tests compare the executors. */
 void vm_module_set_isa(vm_module *module, unsigned isa);
 ptx_handler vm_find_handler_baseline(unsigned row, unsigned t, unsigned x);
 ptx_handler vm_find_handler_avx2(unsigned row, unsigned t, unsigned x);
 ptx_handler vm_find_handler_avx512(unsigned row, unsigned t, unsigned x);
-/* The second index of a handler: comparison, source type, space or "has modifiers". */
+/* The second index of a handler: comparison, source type, space, or 1 for modifiers. */
 unsigned ptx_handler_variant(const ptx_insn *insn);
-/* Whether the executor has a handler for the row with these types, comparison and space. */
+/* Whether the executor has a handler for the instruction's row, types, comparison and space. */
 bool vm_isa_executes(const ptx_insn *insn);
 vm_pipe ptx_insn_pipe(const vm_module *m, uint32_t pc);
 
