@@ -1,4 +1,6 @@
-/* Blocks: the straight lines of the code, and what must keep its order in each. */
+/* Basic blocks: finds the straight-line stretches of the code, and the dependences between the
+ * instructions of each (schedule.c reorders by these). pcs are indices of instructions in the
+ * module. */
 #ifndef FITNESS_MODEL_BLOCKS_H
 #define FITNESS_MODEL_BLOCKS_H
 
@@ -12,20 +14,22 @@
 
 typedef struct model_insns model_insns; /* insns.h */
 
-/* Bit d - 1: the instruction d before or behind. */
+/* Dependences of one instruction. Bit d - 1 stands for the instruction d places before it
+ * (`before`) or behind it (`after`, `feeds`). */
 typedef struct model_link {
-    uint64_t before; /* must come before it */
-    uint64_t after;  /* must come after it */
-    uint64_t feeds;  /* likewise, and reads what it writes */
+    uint64_t before; /* instructions that must stay before it */
+    uint64_t after;  /* instructions that must stay after it */
+    uint64_t feeds;  /* those of `after` that read its result */
 } model_link;
 
 typedef struct model_blocks {
-    uint32_t *block_end; /* by pc: where a block begins, the pc after its last; elsewhere 0 */
-    uint32_t *next;      /* by pc: where the block after its own begins */
+    uint32_t *block_end; /* by pc: at the first instruction of a block, the pc after its last;
+                            elsewhere 0 */
+    uint32_t *next;      /* by pc: first instruction of the next block */
     model_link *links;   /* by pc */
 } model_blocks;
 
-/* False: out of memory; what is there is freed with the rest. */
+/* False: out of memory; the caller frees *out with model_blocks_free in any case. */
 bool model_blocks_make(const vm_module *module, const model_insns *insns,
                        model_blocks *out) EV_CHECKED;
 void model_blocks_free(model_blocks *blocks);

@@ -1,4 +1,5 @@
-/* Buffers: which of a launch's buffers holds an address. */
+/* Buffers: finds the buffer of a launch that holds an address. Addresses are bytes of the device's
+ * address space. A sector has 32 bytes. */
 #ifndef FITNESS_MODEL_BUFFERS_H
 #define FITNESS_MODEL_BUFFERS_H
 
@@ -12,7 +13,7 @@
 
 typedef struct model_buffers {
     model_buffer list[MODEL_MAX_BUFFERS];
-    size_t count, last; /* found */
+    size_t count, last; /* last: index of the buffer found last */
 } model_buffers;
 
 static inline bool model_buffer_has(const model_buffer *buffer, uint64_t first, uint64_t bytes) {
@@ -20,7 +21,7 @@ static inline bool model_buffer_has(const model_buffer *buffer, uint64_t first, 
     return at < buffer->bytes && at + bytes <= buffer->bytes;
 }
 
-/* The index of the buffer that holds the address; MODEL_MAX_BUFFERS: none. */
+/* The index of the buffer that holds the address; MODEL_MAX_BUFFERS: no buffer does. */
 static inline size_t model_buffer_of(model_buffers *b, uint64_t address) {
     size_t i = b->last;
     for (size_t n = 0; n < b->count; n++, i = i + 1 == b->count ? 0 : i + 1) {
@@ -32,7 +33,8 @@ static inline size_t model_buffer_of(model_buffers *b, uint64_t address) {
     return MODEL_MAX_BUFFERS;
 }
 
-/* A sector begins at most 31 bytes before its buffer does. */
+/* The index of the buffer that holds any byte of the sector. The buffer may begin inside the
+ * sector, so the sector's last byte is looked up, too. */
 static inline size_t model_buffer_of_sector(model_buffers *b, uint64_t sector) {
     size_t at = model_buffer_of(b, sector * 32);
     return at == MODEL_MAX_BUFFERS ? model_buffer_of(b, sector * 32 + 31) : at;

@@ -1,4 +1,6 @@
-/* Instructions: what the model asks of each one, whichever the GPU. */
+/* Instructions: the properties of each instruction that the model needs, independent of the GPU.
+ * pcs are indices in the module; the module is borrowed and must outlive the tables. EV_INFRA: out
+ * of memory. */
 #ifndef FITNESS_MODEL_INSNS_H
 #define FITNESS_MODEL_INSNS_H
 
@@ -7,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of an instruction's name, asked some ten times for each: the first characters mostly differ. */
+/* Whether a mnemonic begins with `prefix`. Called some ten times for each instruction; most calls
+ * end at the first characters. */
 static inline bool model_starts_with(const char *text, const char *prefix) {
     while (*prefix != '\0' && *text == *prefix) {
         text++;
@@ -16,21 +19,22 @@ static inline bool model_starts_with(const char *text, const char *prefix) {
     return *prefix == '\0';
 }
 
-/* What a mnemonic says. */
+/* Properties that follow from the mnemonic. */
 enum {
     MODEL_MOVES = 1,
-    MODEL_IS_PARAMETER = 2, /* a load of one */
+    MODEL_IS_PARAMETER = 2, /* a load of a parameter */
     MODEL_CONVERTS_ADDRESS = 4,
     MODEL_CALLS = 8,
     MODEL_JUMPS_ANYWHERE = 16,
-    MODEL_ADDS = 32,         /* two whole numbers */
-    MODEL_NARROWS = 64,      /* the lower half of its result is made of lower halves */
-    MODEL_TAKES_LOW = 128,   /* the lower half of what it reads */
-    MODEL_EXTENDS = 256,     /* with zeros */
-    MODEL_BYPASSES_L1 = 512, /* as a load */
-    MODEL_IS_ORDERED = 1024, /* volatile, or with an order */
+    MODEL_ADDS = 32,         /* of two integers */
+    MODEL_NARROWS = 64,      /* the lower half of the result depends only on the lower halves
+                                of the operands */
+    MODEL_TAKES_LOW = 128,   /* the result is the lower half of the operand */
+    MODEL_EXTENDS = 256,     /* extends with zeros */
+    MODEL_BYPASSES_L1 = 512, /* a load that bypasses the L1 */
+    MODEL_IS_ORDERED = 1024, /* volatile, or with a memory order */
     MODEL_IS_CONSTANT = 2048,
-    MODEL_ARRIVES = 4096, /* as a barrier: does not wait */
+    MODEL_ARRIVES = 4096, /* arrives at a barrier and does not wait */
 };
 
 enum { MODEL_SPACE_GLOBAL = 1, MODEL_SPACE_SHARED = 2, MODEL_SPACE_LOCAL = 4, MODEL_SPACE_ALL = 7 };
@@ -48,22 +52,23 @@ typedef struct model_name {
 } model_name;
 
 typedef struct model_insn {
-    uint32_t operands; /* into model_insns.operands: uses, then defs */
+    uint32_t operands; /* index in model_insns.operands: uses, then defs */
     uint32_t target;   /* pc of a branch or a function; UINT32_MAX: none */
-    uint32_t name;     /* into model_insns.names */
+    uint32_t name;     /* index in model_insns.names */
     uint32_t traits;
     uint8_t use_count, def_count;
     uint8_t pipe, kind; /* vm_pipe, row_kind */
     uint8_t space;      /* vm_space */
     uint8_t access_bytes;
-    uint8_t reads, writes; /* MODEL_SPACE_*: may touch, in order with others */
+    uint8_t reads, writes; /* MODEL_SPACE_*: spaces that it may read or write, in order with
+                              other accesses */
     bool is_access, is_branch, is_exit, is_conditional, ends_block;
 } model_insn;
 
 struct model_insns {
-    model_insn *insns; /* by pc */
+    model_insn *insns; /* [count], by pc */
     uint32_t count;
-    const uint16_t *operands; /* the module's */
+    const uint16_t *operands; /* borrowed from the module */
     uint32_t operand_count, register_count;
     model_name *names;
     uint32_t name_count;

@@ -1,4 +1,6 @@
-/* A model while its launch runs: what model.c keeps of blocks, and follow.c of their warps. */
+/* The state of a model during a launch: the blocks (model.c) and their warps (follow.c). Times are
+ * in cycles of an SM's clock if no unit is named. The model owns all of it, except `launch`, the
+ * GPU description, and the code and scratch pool that its caller lent. */
 #ifndef FITNESS_MODEL_MODEL_STATE_H
 #define FITNESS_MODEL_MODEL_STATE_H
 
@@ -8,60 +10,62 @@
 #include "fitness/model/plans.h"
 #include "fitness/model/repeat.h"
 
-#define L1_MOST_LINES 64 /* of one request */
+#define L1_MOST_LINES 64 /* most lines of one request */
 
 enum { KIND_EDGE, KIND_INNER, KIND_LEADERS };
 
-/* What a warp read last in a loop that only waits. */
+/* The last read of a warp in a polling loop. */
 typedef struct warp_poll {
-    uint32_t pc, active; /* active 0: it is in none */
+    uint32_t pc, active; /* active 0: the warp is in no such loop */
     uint64_t sector;
-    bool again; /* the same as the time before */
+    bool again; /* the read repeats the one before */
 } warp_poll;
 
 typedef struct warp_state {
     board_warp at;
-    uint32_t epoch;   /* barriers that all its lanes arrived at */
+    uint32_t epoch;   /* number of barriers that all lanes of the warp arrived at */
     uint32_t live;    /* lanes that have not ended */
-    uint32_t arrived; /* lanes that are at the barrier, while others are on their way */
+    uint32_t arrived; /* lanes at the barrier while other lanes are still on their way */
     bool at_barrier;
-    uint32_t first, end; /* pcs executed and not followed yet: straight-line code */
-    uint32_t stop;       /* where their block ends */
-    model_plan *plan;    /* of its batch before; NULL: there was none */
+    uint32_t first, end; /* range of pcs executed and not followed yet: straight-line code */
+    uint32_t stop;       /* end of the basic block of that range */
+    model_plan *plan;    /* plan of the warp's previous batch; NULL: there was none */
     warp_poll poll;
 } warp_state;
 
 typedef struct block_state {
     bool used;
-    bool is_live; /* followed; else it repeats so far what the leader's log says */
+    bool is_live; /* the block is followed; else it repeats the leader's log so far */
     uint32_t block, warps;
-    unsigned kind;   /* of a live block: whose waits its own are summed with */
-    size_t leader;   /* whose log it repeats, or, live, writes; MODEL_LEADERS: none */
-    model_repeat at; /* where in the log */
+    unsigned kind;   /* KIND_*: the group whose waits a live block's waits are added to */
+    size_t leader;   /* index of the leader whose log the block repeats, or, if live, writes;
+                        MODEL_LEADERS: none */
+    model_repeat at; /* position in the log */
     warp_state *warp;
     uint64_t *ready;  /* [warp][register] */
     uint64_t *memory; /* [warp][pc]: times of the accesses that are not followed yet */
     size_t ready_room, memory_room, warp_room;
     model_cache cache;
-    uint32_t epoch_seen; /* the latest barrier that a warp arrived at */
+    uint32_t epoch_seen; /* number of the latest barrier that any warp arrived at */
     uint64_t arrived[2], arrived_wait[2];
-    model_sums sums;              /* of this block alone */
-    uint64_t read, missed, wrote; /* sectors: loaded, of these not in the L1, stored */
-    uint64_t remote;              /* of those missed and stored: of peers' memory */
-    uint64_t path[2];             /* UNITS a cycle: of the L1, of the shared memory */
-    int64_t *runs;                /* [pc], differences of how often each was executed */
+    model_sums sums;              /* sums of this block alone */
+    uint64_t read, missed, wrote; /* sectors loaded, sectors loaded that missed the L1, sectors
+                                     stored */
+    uint64_t remote;              /* sectors missed or stored that belong to peers' memory */
+    uint64_t path[2];             /* work of the L1 and of the shared memory, UNITS a cycle */
+    int64_t *runs;                /* [pc]: differences of the execution counts */
 } block_state;
 
 struct model_scratch {
     model_tables *tables;
-    model_log *logs[MODEL_LEADERS]; /* NULL: not wanted yet */
+    model_log *logs[MODEL_LEADERS]; /* NULL: not needed yet */
 };
 
-/* A block that others repeat. */
+/* A leader: a block whose log other blocks repeat. */
 typedef struct leader {
-    model_log *log; /* of the scratch pool */
+    model_log *log; /* memory of the scratch pool */
     model_sums sums;
-    double weight; /* blocks of the grid that it stands for, with those that repeat it */
+    double weight; /* number of blocks of the grid that the leader and its repeats stand for */
 } leader;
 
 struct model_code {
@@ -78,44 +82,46 @@ struct model {
     model_shape shape;
     const vm_launch *launch;
     model_code *own_code;       /* NULL: the code is borrowed */
-    model_scratch *own_scratch; /* likewise */
+    model_scratch *own_scratch; /* NULL: the scratch pool is borrowed */
     model_scratch *scratch;
-    model_rows rows;         /* the code's */
+    model_rows rows;         /* borrowed from the code */
     model_schedule schedule; /* the code's */
     model_board *board;
     vm_observer observer;
     model_buffers buffers;
-    uint64_t l1_bytes;                  /* a block's share */
-    uint64_t latency[MODEL_TERM_COUNT]; /* of a load from the L1, the L2 and DRAM */
+    uint64_t l1_bytes;                  /* a block's share of the L1 */
+    uint64_t latency[MODEL_TERM_COUNT]; /* latency of a load from the L1, the L2 and DRAM */
     uint64_t lat_barrier, lat_peer, lat_network;
     model_links *links; /* NULL: no peers */
     uint8_t *polls;     /* by pc: 1 in a loop that may wait for a peer; NULL: no peers */
-    model_hot hot;      /* made where there are atomics */
-    double
-        l1_tag_cycles[L1_MOST_LINES + 1]; /* of a request of so many lines, at least the unit's */
+    model_hot hot;      /* allocated only if the kernel has atomics */
+    double l1_tag_cycles[L1_MOST_LINES + 1]; /* cycles of a request by its number of lines; at
+                                                least those of the unit */
     double l1_pass_cycles, l1_byte_cycles, lsu_cycles, shared_byte_cycles;
     block_state **blocks;
     size_t block_count, last_block;
-    uint32_t longest_block; /* instructions */
-    access_cost *costs;     /* by pc */
-    model_step **waits;     /* by pc that a warp goes on at after a barrier: found last; or NULL */
+    uint32_t longest_block; /* length in instructions of the longest basic block */
+    access_cost *costs;     /* by pc: cost of the last access */
+    model_step **waits;     /* by the pc after a barrier: the step found last; or NULL */
     model_plans *plans;
-    model_plan *making; /* of the batch that is followed; NULL: none is made of it */
+    model_plan *making; /* plan under construction from the batch that is followed; NULL: none */
     double weights[KIND_LEADERS];
     leader leaders[MODEL_LEADERS];
     size_t leader_count;
-    uint64_t ended, repeated; /* blocks */
+    uint64_t ended, repeated; /* blocks that ended, and of these the blocks that repeated a
+                                 leader */
     bool follows_all;
-    model_site *sites; /* NULL: not wanted */
+    model_site *sites; /* NULL: not asked for */
     model_copy copy;
     model_sums sums;
-    int64_t *runs_before; /* of the block that was summed up before; all 0 at first */
-    double pipes_before[MODEL_TERM_COUNT]; /* what they came to */
-    uint64_t *stored;                      /* sectors */
+    int64_t *runs_before; /* execution counts of the block summed up before this one; all 0 at
+                             first */
+    double pipes_before[MODEL_TERM_COUNT]; /* pipe cycles of runs_before */
+    uint64_t *stored;                      /* list of stored sectors */
     size_t stored_count, stored_room;
-    double *stalls; /* by pc: cycles, then shares */
+    double *stalls; /* by pc: cycles; after the end, shares */
     bool finished;
-    bool failed; /* memory ran out in the observer */
+    bool failed; /* memory ran out during the launch; the model reports it at the end */
 };
 
 static inline unsigned kind_of(const model *m, uint32_t block) {
@@ -128,11 +134,11 @@ static inline double weight_of(const model *m, uint32_t block) {
 
 /* ---- follow.c ---- */
 
-/* A warp of a block that is followed goes on by a batch. */
+/* Follows one batch of a warp in a live block. */
 void model_follow_batch(model *m, block_state *b, const vm_batch *batch);
-/* What is left of it at its end. */
+/* Follows the remaining instructions of a warp at its end. */
 void model_follow_rest(model *m, block_state *b, uint32_t warp);
-/* A sector that a block stored to for the first time. */
+/* Notes a sector that a block stores to for the first time. */
 void model_note_stored(model *m, uint64_t sector);
 
 #endif

@@ -1,4 +1,5 @@
-/* Registers: how many a kernel needs, and what the GPU allocates for them. */
+/* Registers: estimates the registers a thread of a kernel needs, and those that the GPU allocates.
+ * The counts are of 32-bit registers. */
 #ifndef FITNESS_MODEL_REGISTERS_H
 #define FITNESS_MODEL_REGISTERS_H
 
@@ -7,10 +8,10 @@
 
 #include <stdint.h>
 
-/* As model_live_registers, of a module that was read. */
+/* As model_live_registers, for a module that is read already. */
 uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
                                  const vm_entry *entry);
-/* What the GPU allocates for them. */
+/* The registers that the GPU allocates for `live` ones, at most `cap`. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 
 #endif
