@@ -1,31 +1,33 @@
-/* Where a warp's memory access goes: the lanes' pattern, the bounds of their space, its host bytes.
+/* Addresses of a warp's memory access: finds the pattern of the lanes, checks the bounds of their
+ * space, and gives the bytes on the host.
  *
- * An access is first located: where its lanes point, relative to their space, as one of three
- * patterns. Contiguous and uniform accesses are checked and moved as one piece. A scattered access
- * of a whole warp may still be two groups of 16 lanes or four of 8, each contiguous or uniform
- * (rows of a tile): then each group is one piece. Else each lane is a group. The rest, narrower
- * than a word or by some lanes only, goes lane by lane. Bounds: the whole
- * range against the segment that this instruction found last, then, if that fails, each lane
- * against the list of allocations. */
+ * An access is first located: the lanes' offsets in their space are classified as contiguous,
+ * uniform or scattered. Contiguous and uniform accesses are checked and moved as one piece. A
+ * scattered access of a whole warp may consist of two groups of 16 lanes or four of 8, each
+ * contiguous or uniform (rows of a tile); then each group is one piece. Otherwise each lane is a
+ * group of its own. Accesses narrower than a word, or by some of the lanes only, go lane by lane.
+ * The bounds check compares the whole range with the segment that this instruction found last. If
+ * that fails, each lane is looked up in the list of allocations. */
 
 typedef enum pattern { UNIFORM, CONTIGUOUS, SCATTERED } pattern;
 
 typedef struct vm_access {
-    const uint64_t *addr; /* of each lane, as in the register */
-    uint64_t bias;        /* addr[i] + bias: offset in the space */
-    uint64_t lo, hi;      /* range of offsets touched by the active lanes */
-    uint8_t *host;        /* of offset 0 */
+    const uint64_t *addr; /* address of each lane, as in the register */
+    uint64_t bias;        /* addr[i] + bias is the offset in the space */
+    uint64_t lo, hi;      /* range of offsets that the active lanes touch */
+    uint8_t *host;        /* host address of offset 0 */
     pattern how;
-    pattern group;  /* within a group of `lanes` lanes */
-    unsigned lanes; /* of a group: 16, 8, 4 or 1; 0: not made of groups */
-    unsigned bytes; /* of one lane: all elements of a vector */
+    pattern group;  /* pattern within a group of `lanes` lanes */
+    unsigned lanes; /* lanes of a group: 16, 8, 4 or 1; 0: there are no groups */
+    unsigned bytes; /* bytes of one lane: all elements of a vector */
     uint8_t space;
-    bool lane_kinds; /* lanes are in different buffers */
+    bool lane_kinds; /* the lanes access different buffers */
     vm_buffer_kind kind;
-    vm_look *look; /* where this access's passes are kept, or NULL */
+    vm_look *look; /* keeps the passes of this access; NULL: not kept */
 } vm_access;
 
-/* Where lane i's bytes are. Local memory is one piece a lane. */
+/* The offset and the host address of lane i's bytes. In local memory each lane has its own piece.
+ */
 static inline uint64_t lane_offset(const vm_access *x, unsigned i) {
     return x->addr[i] + x->bias;
 }
@@ -48,8 +50,9 @@ static ALWAYS_INLINE const uint64_t *addresses(const ptx_insn *ip, const uint8_t
     return space;
 }
 
-/* Range of a whole warp's access whose groups of n lanes are each uniform or contiguous; returns
- * the alignment of all lanes in its low bits. False: it wraps, so it is out of bounds. */
+/* The range of a whole warp's access whose groups of n lanes are each uniform or contiguous.
+ * *low_bits: OR of all lanes' offsets, for the alignment. False: the range wraps, so it is out of
+ * bounds. */
 static inline bool range_of_groups(vm_access *x, unsigned n, bool contiguous, uint64_t *low_bits) {
     uint64_t lo = UINT64_MAX, hi = 0, span = contiguous ? (uint64_t)n * x->bytes : x->bytes;
     *low_bits = 0;
@@ -69,12 +72,12 @@ static inline bool range_of_groups(vm_access *x, unsigned n, bool contiguous, ui
     return true;
 }
 
-/* Eight lanes' addresses at once: the compiler cuts them to what the instruction set has. */
+/* The addresses of eight lanes. The compiler splits the vector into the host's widths. */
 typedef uint64_t lanes8 __attribute__((vector_size(64), aligned(8), may_alias));
 
 static ALWAYS_INLINE bool any_bit(const lanes8 *v) {
 #if defined(__clang__)
-    return __builtin_reduce_or(*v != 0) != 0; /* a comparison becomes one test */
+    return __builtin_reduce_or(*v != 0) != 0; /* the comparison becomes one test instruction */
 #else
     uint64_t bits = 0;
     for (unsigned i = 0; i < 8; i++)
@@ -83,16 +86,16 @@ static ALWAYS_INLINE bool any_bit(const lanes8 *v) {
 #endif
 }
 
-/* The same with a sign, which is what instruction sets compare fast. */
+/* The same, signed: hosts compare signed numbers fast. */
 typedef int64_t signed8 __attribute__((vector_size(64), aligned(8), may_alias));
 
-/* Least and greatest offset of the lanes of `mask`, and the bits that any has. */
+/* Least and greatest offset of the lanes of `mask`, and the OR of their offsets. */
 typedef struct lanes_range {
     uint64_t lo, hi, bits;
 } lanes_range;
 static ALWAYS_INLINE lanes_range range_of_mask(const vm_access *x, uint32_t mask) {
     const signed8 bit = {1, 2, 4, 8, 16, 32, 64, 128};
-    const uint64_t sign = 1ull << 63; /* unsigned order, compared with a sign */
+    const uint64_t sign = 1ull << 63; /* turns unsigned order into signed order */
     const signed8 most = (signed8){0} + INT64_MAX, least = (signed8){0} + INT64_MIN;
     signed8 lo = most, hi = least, bits = {0};
     for (unsigned i = 0; i < 32; i += 8) {
@@ -114,7 +117,7 @@ static ALWAYS_INLINE lanes_range range_of_mask(const vm_access *x, uint32_t mask
     return r;
 }
 
-/* As range_of_groups, where each lane is a group of its own. */
+/* As range_of_groups, with a group for each lane. */
 static ALWAYS_INLINE bool range_of_lanes(vm_access *x, uint64_t *low_bits) {
     lanes_range r = range_of_mask(x, VM_FULL);
     *low_bits = r.bits;
@@ -128,10 +131,10 @@ static ALWAYS_INLINE bool range_of_lanes(vm_access *x, uint64_t *low_bits) {
     return true;
 }
 
-/* How lanes stand to the first of their group of n. */
+/* How the lanes of a group stand to its first lane. */
 typedef struct group_look {
-    bool differ; /* one is elsewhere: not uniform */
-    bool stray;  /* one is not right behind the lane before it: not contiguous */
+    bool differ; /* a lane has another offset: the group is not uniform */
+    bool stray;  /* a lane does not follow the lane before it: the group is not contiguous */
 } group_look;
 static ALWAYS_INLINE group_look look_at_groups(const uint64_t *addr, unsigned n, unsigned bytes) {
     const lanes8 order = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -147,8 +150,8 @@ static ALWAYS_INLINE group_look look_at_groups(const uint64_t *addr, unsigned n,
     return (group_look){any_bit(&differs), any_bit(&strays)};
 }
 
-/* Pattern and range of a whole warp, if it has one: of half warps first, since the warp's follows
- * from theirs. False: go lane by lane. */
+/* Finds pattern and range of a whole warp's access. Half warps are classified first; the pattern of
+ * the warp follows from theirs. False: no pattern, so the access goes lane by lane. */
 static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
     const uint64_t *addr = x->addr;
     unsigned bytes = x->bytes;
@@ -174,7 +177,7 @@ static inline bool classify_full(vm_access *x, uint64_t *low_bits) {
     return range_of_lanes(x, low_bits);
 }
 
-/* Pattern and range; the alignment of all active lanes is in the low bits of the result. */
+/* Finds pattern and range. Returns the OR of the active lanes' offsets, for the alignment. */
 static __attribute__((noinline)) uint64_t classify(vm_access *x, uint32_t mask) {
     uint64_t low_bits = 0;
     x->group = CONTIGUOUS;
@@ -221,7 +224,7 @@ static inline uint64_t space_size(const vm_warp *w, uint8_t space) {
     }
 }
 
-/* Each lane has a stack of its own. */
+/* The size of a space for a lane. In local memory each lane has a stack of its own. */
 static uint64_t lane_size(const vm_warp *w, uint8_t space, unsigned lane) {
     return space == VM_SPACE_LOCAL ? w->frame->local_top[lane] : space_size(w, space);
 }
@@ -246,7 +249,8 @@ static __attribute__((noinline)) bool out_of_bounds(vm_warp *w, const ptx_insn *
     return false;
 }
 
-/* Global: the range did not fit the segment found last; look it up, as a whole or lane by lane. */
+/* Global memory: the range is not in the segment found last. Looks the range up as a whole, then
+ * lane by lane. */
 static __attribute__((noinline)) bool find_segment(vm_warp *w, const ptx_insn *ip, vm_access *x,
                                                    uint32_t mask) {
     const vm_memory *m = w->state->memory;
@@ -267,7 +271,7 @@ static __attribute__((noinline)) bool find_segment(vm_warp *w, const ptx_insn *i
     return true;
 }
 
-/* Else: each lane for itself. */
+/* Other spaces: checks each lane for itself. */
 static __attribute__((noinline)) bool lanes_in_bounds(vm_warp *w, const ptx_insn *ip,
                                                       const vm_access *x, uint32_t mask) {
     for (unsigned i = 0; i < 32; i++) {
@@ -309,7 +313,8 @@ static ALWAYS_INLINE uint8_t *space_host(const vm_warp *w, uint8_t space) {
     }
 }
 
-/* The look that an access before this one left, moved to where this one goes. False: look anew. */
+/* Reuses the look of an earlier access, moved by the difference of the two offsets. False: the
+ * access must be classified anew. */
 static ALWAYS_INLINE bool look_again(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
     vm_look *k = &w->looks[ip->look];
     uint64_t by = x->bias - k->bias, lo = k->lo + by, hi = k->hi + by;
@@ -320,7 +325,8 @@ static ALWAYS_INLINE bool look_again(vm_warp *w, const ptx_insn *ip, vm_access *
     x->lanes = k->lanes;
     x->lo = lo;
     x->hi = hi;
-    x->look = by & 3 ? NULL : k; /* whole words further on: as many passes over the banks */
+    x->look = by & 3 ? NULL : k; /* a move by whole words keeps the number of passes over the
+                                    banks */
     return true;
 }
 static ALWAYS_INLINE void keep_look(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask) {
@@ -335,13 +341,13 @@ static ALWAYS_INLINE void keep_look(vm_warp *w, const ptx_insn *ip, vm_access *x
     x->look = k;
 }
 
-/* So that a copy for one space has no branches for the others. */
+/* Tells the compiler the space, so that a handler for one space has no branches for the others. */
 static ALWAYS_INLINE void assume_space(const vm_access *x, uint8_t space) {
     if (x->space != space)
         __builtin_unreachable();
 }
 
-/* As locate, of a load or store. */
+/* As locate, for a load or store. */
 static ALWAYS_INLINE bool locate_lanes(vm_warp *w, const ptx_insn *ip, vm_access *x, uint32_t mask,
                                        uint8_t space) {
     x->host = space_host(w, space);
@@ -381,7 +387,8 @@ static inline uint64_t space_origin(uint8_t space) {
 typedef bool (*access_fn)(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                           vm_access *x);
 
-/* Generic addresses: the lanes of each space in turn; mostly there is one. */
+/* Generic addresses: calls `access` for the lanes of each space in turn. Most accesses use one
+ * space. */
 static __attribute__((noinline)) bool each_space(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                                                  uint32_t mask, vm_access *x, access_fn access) {
     while (mask) {

@@ -1,14 +1,15 @@
-/* Handlers of arithmetic, logic, comparison and conversion; one macro a shape of ptx_ops.def.
+/* Handlers of arithmetic, logic, comparison and conversion: one macro for each shape of
+ * ptx_ops.def.
  *
- * Each handler computes all 32 lanes in a loop that the compiler turns into vectors; with some
- * lanes off the result goes to w->tmp first and is blended in. Destination and source may be the
- * same slot, never overlapping ones, hence LANES. */
+ * Each handler computes all 32 lanes in a loop that the compiler turns into vector instructions. If
+ * some lanes are off, the result goes to w->tmp first and is blended in. Destination and source may
+ * be the same slot, but never overlap in part, so iterations are independent (LANES). */
 
 #define HANDLER(name)                                                                              \
     static const ptx_insn *h_##name(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask)
 
-/* Before a loop that must become vectors. Clang would unroll a short one to scalars before it looks
- * for vectors, hence `unroll(disable)`. Iterations are independent. */
+/* Stands before a loop that must become vector instructions. Clang would unroll a short loop to
+ * scalar code before it tries vectors, hence `unroll(disable)`. Iterations are independent. */
 #ifdef __clang__
 #define VECTORS _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #define VECTORS2 _Pragma("clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)")
@@ -26,7 +27,8 @@
         blend##type(regs + ip->d, w->tmp, mask);                                                   \
     NEXT
 
-/* C type of a value, lane type in a slot, and the way between them. */
+/* For each PTX type: the C type of a value, the type of a lane in a slot, and the conversions
+ * between them. */
 #define CT_u8 uint8_t
 #define CT_s8 int8_t
 #define CT_u16 uint16_t
@@ -64,7 +66,7 @@
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 #define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b) /* again, where what it makes uses CAT */
+#define JOIN(a, b) JOIN_(a, b) /* a second JOIN, for results that use CAT */
 #define JOIN2_(a, b) a##b
 #define JOIN2(a, b) JOIN2_(a, b)
 #define LT(T) CAT(LT_, LB_##T)
@@ -264,7 +266,7 @@ static inline uint32_t predicate(const ptx_insn *ip, const uint8_t *regs, uint32
         }                                                                                          \
         FINISH(u32);                                                                               \
     }
-/* a of type T, then unsigned 32-bit operands */
+/* Sources: a of type T, then unsigned 32-bit operands. */
 #define H_SHIFT(T, id, expr)                                                                       \
     HANDLER(id##_##T) {                                                                            \
         SOURCES1(T) const uint32_t *pb = CSLOT(uint32_t, ip->b);                                   \
@@ -365,7 +367,7 @@ static inline uint32_t ptx_prmt_selector(uint32_t mode, uint32_t c) {
     return selectors[mode - PTX_M_F4E][c & 3];
 }
 
-/* a.x * b.x summed; which operand is signed is in the two types. */
+/* Dot product: the sum of a.x * b.x plus c. `sa` and `sb`: the operand is signed. */
 static inline uint32_t dot(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb, unsigned a_bits,
                            unsigned b_at) {
     for (unsigned k = 0; k < 32 / a_bits; k++) {
@@ -505,7 +507,7 @@ static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
         LANES out[i] = base[i] + value;                                                            \
         FINISH(T);                                                                                 \
     }
-/* Elements of 8, 16 or 32 bits; their registers have 32-bit lanes. */
+/* Elements of 8, 16 or 32 bits. Their registers have 32-bit lanes. */
 #define H_PACK(T, id, expr)                                                                        \
     HANDLER(id##_##T) {                                                                            \
         LT(T) *out = OUT(LT(T));                                                                   \

@@ -1,19 +1,19 @@
 /* Handlers of asynchronous copies and of mbarriers (PTX ISA, cp.async and mbarrier).
  *
- * An mbarrier is 64 bits of shared memory, which programs must not look into:
+ * An mbarrier is 64 bits of shared memory, which are opaque to programs:
  *
- *   bits 0..19   arrivals still to come in this phase
+ *   bits 0..19   pending arrivals in this phase
  *   bits 20..39  arrivals that the next phase expects
- *   bits 40..60  bytes still to come in this phase (tx-count), signed
+ *   bits 40..60  pending bytes in this phase (tx-count), signed
  *   bit 61       parity of this phase
- *   bit 63       set: tells a state from other numbers
+ *   bit 63       set: marks a state among other numbers
  *
- * The state that an arrival gives is this word as it was before it. A phase ends when no arrival
- * and no byte is to come; the parity turns, and who waited for it goes on. For the race check an
- * arrival ends the warp's stamp, and who sees the end of a phase counts all stamps up to then as
- * ordered before it. Lists of mbarriers and copies: vm_async.c. */
+ * The state that an arrival returns is this word before the arrival. A phase ends when no arrival
+ * and no byte is pending. Then the parity flips, and the waiting threads go on. For the race check,
+ * an arrival ends the warp's stamp, and a thread that sees the end of a phase counts all stamps up
+ * to that moment as ordered before it. vm_async.c keeps the lists of mbarriers and copies. */
 
-/* An entry of writes that stops who meets it. */
+/* A shadow entry of a write: an access by another thread that meets it stops as a race. */
 #define MARK(stamp) ((uint32_t)(stamp) << VM_RACE_SHIFT | VM_RACE_WRITTEN)
 
 static inline void memory_changed(const vm_warp *w) {
@@ -22,7 +22,8 @@ static inline void memory_changed(const vm_warp *w) {
 
 /* ---- copies */
 
-/* What each lane reads of its source; false: more than it writes. */
+/* The number of bytes that each lane reads from its source. False: a lane reads more than it
+ * writes. */
 static bool copy_limits(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask,
                         uint8_t *limits) {
     memset(limits, ip->bytes, 32);
@@ -43,7 +44,7 @@ static bool copy_limits(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uin
     return true;
 }
 
-/* Lanes of `mask` that have the same limit as its first. */
+/* The lanes of `mask` with the same limit as the first lane. */
 static uint32_t same_limit(const uint8_t *limits, uint32_t mask) {
     uint32_t same = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -53,7 +54,8 @@ static uint32_t same_limit(const uint8_t *limits, uint32_t mask) {
     return same;
 }
 
-/* The checks of a load from the source, each lane for what it reads; the whole counts as one. */
+/* Checks the load from the source: each lane for the bytes that it reads. The whole counts as one
+ * access. */
 static bool read_sources(vm_warp *w, const ptx_insn *ip, vm_access *x, const uint8_t *limits,
                          uint32_t mask) {
     uint32_t reading = 0;
@@ -91,7 +93,7 @@ static uint32_t entry_now(vm_warp *w) {
     return w->stamp << VM_RACE_SHIFT;
 }
 
-/* The lanes' places in shared memory are theirs until they wait. */
+/* Claims the destination in shared memory for the lanes until they wait. */
 static bool claim(vm_warp *w, const ptx_insn *ip, const vm_access *y, uint32_t mask) {
     if (!note_write(w, ip, y, mask))
         return false;
@@ -132,7 +134,8 @@ HANDLER(CPASYNC) {
     uint8_t limits[32];
     if (!copy_limits(w, ip, regs, mask, limits))
         return stop_trap(w);
-    /* Messages add the instruction's offset, which is the destination's. */
+    /* Messages add the instruction's offset, which belongs to the destination, so it is subtracted
+     * here. */
     for (unsigned i = 0; i < 32; i++)
         from[i] = (ip->e == 64 ? CSLOT(uint64_t, ip->v[0])[i] : CSLOT(uint32_t, ip->v[0])[i]) +
                   offset - (uint64_t)ip->imm;
@@ -167,7 +170,7 @@ HANDLER(CPWAIT) {
 
 /* ---- mbarriers */
 
-#define MB_MOST ((1u << 20) - 1) /* of every count */
+#define MB_MOST ((1u << 20) - 1) /* the largest value of a count */
 #define MB_MARK (1ull << 63)
 
 typedef struct mb_state {
@@ -193,7 +196,8 @@ static bool mb_fault(vm_warp *w, const ptx_insn *ip, unsigned lane, const char *
     return false;
 }
 
-/* The mbarrier that the lane points to, once its init is ordered before the lane; or NULL. */
+/* Finds the mbarrier that the lane points to, and checks that its init is ordered before the lane.
+ * NULL after a trap. */
 static vm_mbarrier *mb_find(vm_warp *w, const ptx_insn *ip, const vm_access *x, unsigned lane) {
     vm_mbarrier *b = vm_mbarrier_find(w->block, (uint32_t)lane_offset(x, lane));
     if (!b) {
@@ -213,7 +217,7 @@ static inline uint64_t *mb_word(const vm_warp *w, const vm_access *x, unsigned l
     return (uint64_t *)(void *)lane_host(w, x, lane);
 }
 
-/* Writes the state back; ends the phase if nothing is to come. */
+/* Writes the state back, and ends the phase if nothing is pending. */
 static void mb_settle(vm_warp *w, vm_mbarrier *b, uint64_t *word, mb_state s) {
     if (s.pending == 0 && s.bytes == 0) {
         s.parity = !s.parity;
@@ -255,7 +259,7 @@ static bool mb_arrive(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_ac
     if (partial && s.pending == 0 && s.bytes == 0)
         return mb_fault(w, ip, lane, "arrivals with .noComplete that complete the phase", count);
     if (ip->op != PTX_M_ARRIVE_RELAXED)
-        w->stamp = 0; /* what the warp does from now on is not ordered by this arrival */
+        w->stamp = 0; /* this arrival does not order what the warp does later */
     mb_settle(w, b, word, s);
     if (ip->d != PTX_NONE)
         SLOT(uint64_t, ip->d)[lane] = before;
@@ -294,7 +298,7 @@ MB_LANE(MB_INVAL) {
     vm_mbarrier *b = mb_find(w, ip, x, lane);
     if (!b)
         return false;
-    for (unsigned k = 0; k < 2; k++) /* nobody may read what it held */
+    for (unsigned k = 0; k < 2; k++) /* the old contents count as not initialised */
         w->block->shared_writes[b->offset / 4 + k] = entry_now(w) | lane_bits(lane);
     memory_changed(w);
     vm_mbarrier_remove(w->block, b);
@@ -319,7 +323,7 @@ static bool mb_give(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_acce
                     const vm_mbarrier *b, unsigned lane, bool over) {
     put_predicate(regs, ip->d, over ? VM_FULL : 0, 1u << lane);
     if (!over) {
-        w->budget = 0; /* the next branch gives the turn to whom it waits for */
+        w->budget = 0; /* the next branch gives the turn to the warps that are waited for */
         if (w->state->poll)
             vm_poll_note(w, ip, VM_SPACE_SHARED, lane, x->addr[lane] + (uint64_t)ip->imm);
     } else if (ip->op != PTX_M_WAIT_RELAXED && b->stamp > w->acquired) {
@@ -363,7 +367,8 @@ MB_LANE(MB_EXPECT) {
 MB_LANE(MB_COMPLETE) {
     return mb_count_bytes(w, ip, x, lane, -(int64_t)MB_OPERAND);
 }
-/* The copies' own arrival: expected besides the others, or with .noinc one of them. */
+/* The arrival of the copies themselves. It is expected in addition to the other arrivals, or with
+ * .noinc counts as one of them. */
 MB_LANE(CP_ARRIVE) {
     vm_mbarrier *b = mb_find(w, ip, x, lane);
     if (!b)

@@ -1,4 +1,4 @@
-/* Handlers of atomics: lane after lane, in order of the lanes. */
+/* Handlers of atomics. Lanes are served one after another, in ascending order. */
 
 typedef void (*atomic_fn)(uint8_t *at, const ptx_insn *ip, uint8_t *regs, unsigned lane,
                           bool give_old);
@@ -26,7 +26,7 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
         one(p, ip, regs, i, give_old);
         sum |= before ^ load_element(p, x->bytes, false);
     }
-    if (!sum) /* a lock that stays taken changes nothing */
+    if (!sum) /* unchanged values, as in tries at a taken lock, are no progress */
         w->state->last_change = change;
     w->state->result->counters.atomics += (unsigned)__builtin_popcount(mask);
     if (x->space == VM_SPACE_SHARED)
@@ -77,7 +77,7 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
 #define MT_bf16 uint16_t
 #define MT_f16x2 uint32_t
 #define MT_bf16x2 uint32_t
-/* Packed atomics add each half on its own. */
+/* Packed atomics add the two halves separately. */
 typedef struct pair {
     double lo, hi;
 } pair;

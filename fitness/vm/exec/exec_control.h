@@ -1,14 +1,14 @@
 /* Handlers of control flow, barriers and exchanges between the lanes of a warp.
  *
- * A run ends wherever the set of lanes may change; there its instructions are counted at once. A
- * branch stays inside the executor as long as no other set of the warp waits at or before its
- * target. */
+ * A run is a stretch of instructions executed by one set of lanes. It ends wherever the set may
+ * change, and its instructions are counted then. A branch stays inside the executor as long as no
+ * other set of the warp waits at or before the branch's target. */
 
 static inline uint32_t pc_of(const vm_warp *w, const ptx_insn *ip) {
     return (uint32_t)(ip - w->code);
 }
 
-/* Counts [run_pc, end) as executed by the lanes of the set. */
+/* Ends the run: counts [run_pc, end) as executed by the lanes of the set. */
 static inline void end_run(vm_warp *w, uint32_t end, unsigned uncounted) {
     uint32_t n = end - w->run_pc;
     if (!n)
@@ -43,7 +43,7 @@ static inline uint32_t guarded(const ptx_insn *ip, const uint8_t *regs, uint32_t
     return mask & (ip->negate & 0x80 ? ~p : p);
 }
 
-/* Wraps every other guarded instruction. */
+/* The wrapper of guarded instructions other than branches. */
 static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
     uint32_t on = guarded(ip, regs, mask);
     if (on)
@@ -53,9 +53,10 @@ static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, ui
     NEXT;
 }
 
-/* Wraps what kernels wait with: strong loads, atomics, tests of mbarriers. A warp that has looked
- * MOST_POLLS times while it changed nothing gives the rest of its turn to others, at its next
- * branch. What changed since the run began has the number of the run's begin. */
+/* The wrapper of instructions that polling loops use: strong loads, atomics, tests of mbarriers. If
+ * a warp has polled MOST_POLLS times and no memory changed meanwhile, its next branch gives the
+ * rest of its turn to others. A change is numbered by the instruction count at the begin of its
+ * run. */
 #define MOST_POLLS 16
 static const ptx_insn *h_poll(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
     uint64_t change = w->state->last_change;
@@ -95,7 +96,7 @@ bad_branch(vm_warp *w, const ptx_insn *ip, unsigned lane, uint32_t index, uint32
     return stop_trap(w);
 }
 
-/* Lanes part by where they go; the scheduler chooses who goes first. */
+/* Splits the set by the lanes' targets. The scheduler chooses which set goes first. */
 HANDLER(BRX) {
     uint32_t going = guarded(ip, regs, mask), pc = pc_of(w, ip);
     const ptx_branches *table = &w->state->module->branches[ip->target];
@@ -146,7 +147,8 @@ HANDLER(FALL) {
     NEXT;
 }
 
-/* The lanes of `gone` left this set for good; the others go on behind the instruction. */
+/* Removes the lanes of `gone` from this set for good. The others continue behind the instruction.
+ */
 static inline const ptx_insn *without(vm_warp *w, uint32_t gone, uint32_t mask, uint32_t pc) {
     if (gone == mask)
         return leave(w, VM_STOP_GONE, pc);
@@ -207,7 +209,7 @@ HANDLER(TRAP) {
 }
 HANDLER(SLEEP) {
     (void)regs, (void)mask;
-    w->budget = 0; /* the next branch gives the turn away */
+    w->budget = 0; /* the next branch gives the turn to another warp */
     NEXT;
 }
 HANDLER(NOTHING) {
@@ -246,7 +248,7 @@ HANDLER(STACKRESTORE) {
     NEXT;
 }
 
-/* ---- meeting of lanes */
+/* ---- reconvergence of lanes */
 
 static const ptx_insn *inactive(vm_warp *w, const ptx_insn *ip, unsigned lane, unsigned other) {
     vm_trap_raise(w, ip, VM_TRAP_INACTIVE_LANE, lane, NULL,
@@ -256,8 +258,8 @@ static const ptx_insn *inactive(vm_warp *w, const ptx_insn *ip, unsigned lane, u
     return stop_trap(w);
 }
 
-/* Leaves the run before `ip`, until the lanes of `wanted` stand here too. Lanes that its guard
- * leaves out go on: they do not take part. */
+/* Leaves the run before `ip`, until the lanes of `wanted` have arrived here. Lanes that the guard
+ * excludes go on; they take no part. */
 static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, uint32_t wanted) {
     end_run(w, pc_of(w, ip), 0);
     if (mask != w->mask) {
@@ -268,8 +270,8 @@ static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, u
     return leave(w, VM_STOP_SYNC, pc_of(w, ip));
 }
 
-/* The lanes' member masks m together; *odd: lanes that are not in their own mask; *apart: a lane
- * names another one here that has another mask. */
+/* The union of the lanes' member masks m. *odd: lanes that are missing from their own mask. *apart:
+ * a lane names another lane here whose mask differs. */
 static __attribute__((noinline)) uint32_t unlike_masks(const uint32_t *m, uint32_t mask,
                                                        uint32_t *odd, bool *apart) {
     uint32_t all = 0;
@@ -282,9 +284,9 @@ static __attribute__((noinline)) uint32_t unlike_masks(const uint32_t *m, uint32
     }
     return all;
 }
-/* Do all lanes stand here that the active lanes' member masks name and that have not ended? If not,
- * ends the run: the lanes wait, or it is a trap. Lanes that name each other have the same mask;
- * where they have not, the scheduler finds out who meets whom (vm_reconverge.c). */
+/* Whether all live lanes that the active lanes' member masks name have arrived here. If not, ends
+ * the run: the lanes wait, or the launch traps. Lanes that name each other must have the same mask;
+ * where the masks differ, the scheduler decides which lanes form a group (vm_reconverge.c). */
 static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t slot,
                             uint32_t mask) {
     const uint32_t *m = CSLOT(uint32_t, slot);
@@ -322,8 +324,8 @@ HANDLER(BARWARP) {
     NEXT;
 }
 
-/* Source lane of each lane and whether it is in range; out of range it is the lane itself (PTX ISA,
- * shfl). */
+/* The source lane of each lane, and whether it is in range. Out of range, the source is the lane
+ * itself (PTX ISA, shfl). */
 typedef struct shuffle_lanes {
     int32_t from[32], in[32];
 } shuffle_lanes;
@@ -466,7 +468,7 @@ HANDLER(ACTIVEMASK) {
 
 HANDLER(BARSYNC) {
     (void)regs, (void)mask;
-    if (mask != w->mask) { /* a guard that divides the set: divide it for good */
+    if (mask != w->mask) { /* the guard divides the set: the division is permanent */
         end_run(w, pc_of(w, ip), 0);
         vm_set_push(w, w->mask & ~mask, pc_of(w, ip) + 1, w->frame);
         w->mask = mask;
@@ -476,7 +478,7 @@ HANDLER(BARSYNC) {
     EXCHANGED;
     return leave(w, VM_STOP_BARRIER, pc_of(w, ip) + 1);
 }
-#define h_BARRED h_BARSYNC /* the scheduler reduces */
+#define h_BARRED h_BARSYNC /* the scheduler computes the reduction */
 HANDLER(FENCE) {
     (void)regs;
     race_fence(w, ip);

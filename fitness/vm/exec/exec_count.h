@@ -1,5 +1,5 @@
-/* What an access costs: 32-byte sectors, 128-byte lines, passes over the 32 banks; counters and the
- * observer's events. */
+/* The cost of an access: 32-byte sectors, 128-byte lines, passes over the 32 banks of shared
+ * memory. Also the counters and the observer's events. */
 
 static unsigned distinct(const uint64_t *values, unsigned count, unsigned shift, uint64_t *out) {
     uint64_t table[64];
@@ -19,7 +19,7 @@ static unsigned distinct(const uint64_t *values, unsigned count, unsigned shift,
     return n;
 }
 
-/* Of an access made of groups of lanes: each group is one range, and the ranges are few. */
+/* Sectors of an access made of groups of lanes: each group is one range. */
 static unsigned list_groups(const vm_access *x, uint64_t origin, uint64_t *out) {
     unsigned n = 0;
     uint64_t span = x->group == CONTIGUOUS ? (uint64_t)x->lanes * x->bytes : x->bytes;
@@ -37,21 +37,21 @@ static unsigned list_groups(const vm_access *x, uint64_t origin, uint64_t *out) 
     return n;
 }
 
-/* Of lanes within 64 sectors: a bit each that was met. */
+/* Sectors of lanes that lie within 64 sectors: one bit for each sector. */
 static unsigned list_near(const vm_access *x, uint32_t mask, uint64_t origin, uint64_t *out) {
     uint64_t seen = 0, first = x->lo / 32;
     unsigned n = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint64_t sector = lane_offset(x, (unsigned)__builtin_ctz(left)) / 32;
-        out[n] = origin / 32 + sector; /* stays if it is new */
+        out[n] = origin / 32 + sector; /* the entry stays if the sector is new */
         n += (unsigned)(~seen >> (sector - first) & 1);
         seen |= 1ull << (sector - first);
     }
     return n;
 }
 
-/* The sectors of an access to global memory: at most 32, and one more for each range that does not
- * begin at a sector. */
+/* Lists the sectors of an access to global memory: at most 32, and one more for each range that
+ * begins inside a sector. */
 static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
     uint64_t origin = x->space == VM_SPACE_GLOBAL ? VM_GLOBAL_BASE : 0;
     if (x->how == SCATTERED && x->lanes > 1 && mask == VM_FULL)
@@ -66,7 +66,8 @@ static unsigned list_sectors(const vm_access *x, uint32_t mask, uint64_t *out) {
         return list_near(x, mask, origin, out);
     uint64_t at[32];
     unsigned n = 0;
-    for (uint32_t left = mask; left; left &= left - 1) { /* neighbours are mostly alike */
+    for (uint32_t left = mask; left; left &= left - 1) { /* neighbouring lanes mostly touch the
+                                                            same sector */
         uint64_t sector = (origin + lane_offset(x, (unsigned)__builtin_ctz(left))) / 32;
         if (n == 0 || at[n - 1] != sector)
             at[n++] = sector;
@@ -85,7 +86,7 @@ static unsigned count_lines(const uint64_t *sectors, unsigned count) {
     return ascending ? changes : distinct(sectors, count, 2, lines);
 }
 
-/* Whether no two sectors lie on the same banks: then no bank gives two words. */
+/* Whether no two sectors share banks. Then no bank has to give two words. */
 static bool has_banks_apart(const uint64_t *sectors, unsigned count) {
     unsigned seen = 0, twice = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -96,10 +97,10 @@ static bool has_banks_apart(const uint64_t *sectors, unsigned count) {
     return twice == 0;
 }
 
-/* Of at most four groups of lanes; mostly they ascend. */
+/* For at most four groups of lanes, which are mostly in ascending order. */
 static unsigned count_group_sectors(const vm_access *x) {
     uint64_t span = x->group == CONTIGUOUS ? (uint64_t)x->lanes * x->bytes : x->bytes;
-    uint64_t before = 0, out[40]; /* before: one behind the last sector so far */
+    uint64_t before = 0, out[40]; /* before: one past the last sector so far */
     unsigned n = 0;
     bool ascending = true;
     for (unsigned i = 0; i < 32; i += x->lanes) {
@@ -128,7 +129,7 @@ static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     return list_sectors(x, mask, out);
 }
 
-/* Greatest number of rows that have the same bit set; at most 63 rows. */
+/* The greatest number of rows that have the same bit set. At most 63 rows. */
 static unsigned deepest_column(const uint32_t *rows, unsigned count) {
     if (count == 1)
         return rows[0] != 0;
@@ -153,7 +154,7 @@ static unsigned deepest_column(const uint32_t *rows, unsigned count) {
     return most;
 }
 
-/* Passes of lanes [from, to) as below, where all words are in a few rows of banks. */
+/* As passes over the lanes [from, to) below, for words that lie in a few rows of banks. */
 static unsigned bank_passes_near(const vm_access *x, uint32_t mask, unsigned from, unsigned to,
                                  unsigned count) {
     uint32_t rows[63];
@@ -168,7 +169,8 @@ static unsigned bank_passes_near(const vm_access *x, uint32_t mask, unsigned fro
     return deepest_column(rows, count);
 }
 
-/* Passes of lanes [from, to): how many different words the busiest bank must give. */
+/* Passes for the lanes [from, to): the number of different words that the busiest bank must give.
+ */
 static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, unsigned to) {
     uint64_t words[128];
     uint8_t count[32] = {0};
@@ -190,7 +192,7 @@ static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, un
             continue;
         if (have < 4)
             seen[bank][have] = words[i];
-        else { /* rare: look through all earlier words */
+        else { /* rare: compares with all earlier words */
             for (unsigned j = 0; j < i; j++)
                 known |= words[j] == words[i];
             if (known)
@@ -202,8 +204,8 @@ static unsigned bank_passes(const vm_access *x, uint32_t mask, unsigned from, un
     return most;
 }
 
-/* Passes of groups of lanes with one word each, each group in one row; 0: groups share words in
- * part, look closer. */
+/* Passes for groups of lanes with one word each, each group in one row of banks. 0: groups share
+ * words in part, and the general count is needed. */
 static unsigned count_group_passes(const vm_access *x) {
     uint64_t first[4];
     uint32_t rows[4];
@@ -226,7 +228,8 @@ static unsigned count_group_passes(const vm_access *x) {
     return deepest_column(rows, n);
 }
 
-/* Does each lane of a half warp (8 bytes a lane) or of a quarter (16) have its own banks? */
+/* Whether each lane of a half warp (8 bytes a lane) or of a quarter warp (16 bytes) has its own
+ * banks. */
 static bool has_lanes_apart(const vm_access *x) {
     unsigned places = 128 / x->bytes, shift = (unsigned)__builtin_ctz(x->bytes);
     uint32_t all = UINT32_MAX;
@@ -240,7 +243,8 @@ static bool has_lanes_apart(const vm_access *x) {
 }
 
 static unsigned count_passes(const vm_access *x, uint32_t mask) {
-    unsigned groups = x->bytes <= 4 ? 1 : x->bytes / 4; /* 8 bytes: half warps, 16: quarters */
+    unsigned groups = x->bytes <= 4 ? 1 : x->bytes / 4; /* 8 bytes a lane: half warps; 16:
+                                                           quarter warps */
     if (x->how == UNIFORM)
         return 1;
     if (x->how == CONTIGUOUS)
@@ -255,7 +259,7 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
     if (mask == VM_FULL && x->bytes <= 4) {
         uint32_t banks = 0;
         LANES banks |= 1u << (lane_offset(x, i) / 4 & 31);
-        if (banks == UINT32_MAX) /* each lane its own bank */
+        if (banks == UINT32_MAX) /* each lane has its own bank */
             return 1;
     }
     if (mask == VM_FULL && (x->bytes == 8 || x->bytes == 16) && has_lanes_apart(x))
@@ -266,7 +270,7 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
     return passes ? passes : 1;
 }
 
-/* As count_passes, where the site's last access is mostly like this one. */
+/* As count_passes; reuses the count of the site's last access if the lanes' pattern is the same. */
 static unsigned recall_passes(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (x->how != SCATTERED || mask != VM_FULL)
         return count_passes(x, mask);
@@ -287,12 +291,12 @@ static unsigned recall_passes(vm_warp *w, const ptx_insn *ip, const vm_access *x
     return s->passes;
 }
 
-/* What an access to global memory costs. */
+/* The cost of an access to global memory. */
 typedef struct access_cost {
     unsigned sectors, lines, passes;
 } access_cost;
 
-/* Of one range of at most 128 bytes, and of 4 bytes a lane. */
+/* For one range of at most 128 bytes, 4 bytes a lane. */
 static ALWAYS_INLINE access_cost cost_of_range(uint64_t lo, uint64_t hi, uint64_t *out) {
     unsigned n = 0;
     for (uint64_t s = lo / 32; s <= (hi - 1) / 32; s++)
@@ -300,7 +304,7 @@ static ALWAYS_INLINE access_cost cost_of_range(uint64_t lo, uint64_t hi, uint64_
     return (access_cost){n, (unsigned)((hi - 1) / 128 - lo / 128 + 1), 1};
 }
 
-/* Of half warps that read one word each. */
+/* For half warps that read one word each. */
 static ALWAYS_INLINE access_cost cost_of_two(uint64_t a, uint64_t b, uint64_t *out) {
     out[0] = a / 32;
     out[1] = b / 32;
@@ -308,7 +312,7 @@ static ALWAYS_INLINE access_cost cost_of_two(uint64_t a, uint64_t b, uint64_t *o
     return (access_cost){1 + (a / 32 != b / 32), 1 + (a / 128 != b / 128), 1 + conflict};
 }
 
-/* Of any pattern; apart, so that the commonest need no room for lists. */
+/* For any pattern. A separate function, so that the common case needs no stack for lists. */
 static __attribute__((noinline)) access_cost cost_of_lanes(vm_warp *w, const ptx_insn *ip,
                                                            const vm_access *x, uint32_t mask,
                                                            uint64_t *out) {
@@ -319,7 +323,8 @@ static __attribute__((noinline)) access_cost cost_of_lanes(vm_warp *w, const ptx
     return (access_cost){sectors, lines, apart ? 1 : recall_passes(w, ip, x, mask)};
 }
 
-/* The commonest patterns of words first. */
+/* The cost of an access to global memory; the common patterns of words come first. Lists the
+ * sectors in `out`. */
 static ALWAYS_INLINE access_cost cost_of(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                          uint32_t mask, uint64_t *out) {
     uint64_t to = VM_GLOBAL_BASE;
@@ -342,7 +347,7 @@ static __attribute__((noinline)) unsigned note_poll(vm_warp *w, const ptx_insn *
     return count_sectors(x, mask);
 }
 
-/* Tells the observer; returns the sectors of an access to global memory. */
+/* Tells the observer of an access to global memory, and returns its number of sectors. */
 static __attribute__((noinline)) unsigned observe_access(vm_warp *w, const ptx_insn *ip,
                                                          const vm_access *x, uint32_t mask) {
     if (w->state->poll)
@@ -359,7 +364,7 @@ static __attribute__((noinline)) unsigned observe_access(vm_warp *w, const ptx_i
     return cost.sectors;
 }
 
-/* The same of an access to shared memory, which has no sectors. */
+/* The same for an access to shared memory, which has no sectors. */
 static inline void observe_shared(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                                   unsigned passes) {
     if (__builtin_expect(w->state->poll != NULL, 0)) {
@@ -370,7 +375,7 @@ static inline void observe_shared(vm_warp *w, const ptx_insn *ip, const vm_acces
     (void)vm_event_put(w, (uint32_t)(ip - w->code), mask, 0, passes);
 }
 
-/* ---- jobs: what this one read and wrote, a bit a byte */
+/* ---- jobs: bytes that this job read and wrote, a bit a byte */
 
 static inline void track_range(uint64_t *map, uint64_t lo, uint64_t hi) {
     uint64_t first = lo >> 6, last = (hi - 1) >> 6;
@@ -385,7 +390,7 @@ static inline void track_range(uint64_t *map, uint64_t lo, uint64_t hi) {
         map[i] = ~0ull;
 }
 
-/* ---- ranks: what of an access goes to peers */
+/* ---- ranks: the part of an access that goes to peers */
 
 static void count_peers(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                         bool store) {
@@ -408,7 +413,7 @@ static void count_peers(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint
     *(store ? &c->peer_store_bytes : &c->peer_load_bytes) += (uint64_t)lanes * x->bytes;
 }
 
-/* Reads of inputs need no note: a write there ends the try. */
+/* Reads of inputs are not noted: a write to an input ends the attempt anyway. */
 static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *ip,
                                                    const vm_access *x, uint32_t mask, bool store) {
     if (w->ranked) {
@@ -442,7 +447,7 @@ static inline void count_shared(vm_warp *w, const ptx_insn *ip, const vm_access 
         observe_shared(w, ip, x, mask, passes);
 }
 
-/* Passes of atomics: each lane has its bank to itself for one, also where lanes share a word. */
+/* Passes for atomics: each lane needs its bank for one pass, even if lanes share a word. */
 static unsigned count_turns(const vm_access *x, uint32_t mask) {
     uint8_t turns[33] = {0};
     unsigned most = 0;
@@ -482,7 +487,7 @@ static ALWAYS_INLINE void count_access(vm_warp *w, const ptx_insn *ip, const vm_
             x->look->passes = (uint8_t)passes;
         count_shared(w, ip, x, mask, passes);
     } else if (x->space == VM_SPACE_LOCAL) {
-        c->local_requests++; /* the chip interleaves lanes: equal offsets are one line */
+        c->local_requests++; /* the GPU interleaves the lanes, so equal offsets are one line */
         c->local_sectors += x->how == UNIFORM ? (x->bytes * 32 + 31) / 32 : count_sectors(x, mask);
         if (observed)
             (void)observe_access(w, ip, x, mask);

@@ -1,5 +1,6 @@
-/* Handlers of floating point and of conversions. Plain ones for round-to-nearest without ftz and
- * sat; the others share a second, modified handler (variant 1). */
+/* Handlers of floating-point arithmetic and of conversions. Plain handlers serve round-to-nearest
+ * without ftz and sat; all other forms share a second handler that reads the modifiers (variant 1).
+ */
 
 static inline unsigned csr_mode(uint8_t rnd) {
     if (rnd == PTX_M_RM || rnd == PTX_M_RMI)
@@ -9,7 +10,7 @@ static inline unsigned csr_mode(uint8_t rnd) {
     return rnd == PTX_M_RZ || rnd == PTX_M_RZI ? 3 : 0;
 }
 
-/* What the modifiers do to an operand and to a result. */
+/* The effect of the modifiers on an operand and on a result. */
 #define IN_f32(x) FZ_f32(x)
 #define IN_f64(x) (x)
 #define IN_f16(x) (ip->ftz && (x) < 0x1p-14 && (x) > -0x1p-14 ? __builtin_copysign(0.0, x) : (x))
@@ -19,8 +20,9 @@ static inline float saturate_f32(const ptx_insn *ip, float x) {
     float clamped;
     if (x > 0)
         clamped = x < 1 ? x : 1.0f;
+    /* also for NaN */
     else
-        clamped = 0.0f; /* NaN, too */
+        clamped = 0.0f;
     return ip->sat ? clamped : x;
 }
 static inline double at_most_one(double x) {
@@ -69,7 +71,7 @@ static inline uint32_t flush_f16(const ptx_insn *ip, uint32_t h) {
 #define VALUES2(T, get) CT_##T a = get(pa[i]), b = get(pb[i]);
 #define VALUES3(T, get) CT_##T a = get(pa[i]), b = get(pb[i]), c = get(pc[i]);
 
-/* Two halves in a register: the scalar forms on each. */
+/* Two halves in a register: the scalar form on each half. */
 #define HALF_f16x2 f16
 #define HALF_bf16x2 bf16
 #define PART(p, k) ((p)[i] >> (16 * (k)) & 0xffff)
@@ -254,7 +256,7 @@ static inline uint32_t half_flushed(uint32_t h) {
 #define MOST_u64 UINT64_MAX
 #define MOST_s64 INT64_MAX
 
-/* Integer to integer: wraps, or clamps with .sat. In 128 bits both are plain. */
+/* Integer to integer: wraps, or clamps with .sat. Both are exact in 128 bits. */
 #define CVT_II(T, S)                                                                               \
     LANES {                                                                                        \
         CT_##S a = GET_##S(pa[i]);                                                                 \
@@ -275,7 +277,7 @@ static inline double round_integral(uint8_t rnd, double x) {
         return __builtin_ceil(x);
     return rnd == PTX_M_RZI || rnd == PTX_M_RZ ? __builtin_trunc(x) : __builtin_rint(x);
 }
-/* Float to integer: rounds, clamps; NaN becomes 0, or 1 << (bits - 1) where 64 bits take part. */
+/* Float to integer: rounds and clamps. NaN becomes 0, or 1 << (bits - 1) for 64-bit types. */
 #define CVT_IF(T, S)                                                                               \
     {                                                                                              \
         uint64_t nan =                                                                             \
@@ -295,9 +297,9 @@ static inline double round_integral(uint8_t rnd, double x) {
     LANES {                                                                                        \
         CT_##S a = GET_##S(pa[i]);                                                                 \
         LT(T) r = OUT_##T((CT_##T)a);                                                              \
-        out[i] = a == 0 ? 0 : r; /* +0 when rounding down, too */                                  \
+        out[i] = a == 0 ? 0 : r; /* +0 even when rounding down */                                  \
     }
-/* 64-bit integers keep a sticky bit, so that the way through double rounds once. */
+/* 64-bit integers to narrow floats by way of double: a sticky bit avoids a second rounding. */
 static inline double sticky_double(__int128 a) {
     unsigned __int128 m = a < 0 ? (unsigned __int128)-a : (unsigned __int128)a;
     if (m >> 53)
@@ -308,12 +310,12 @@ static inline double sticky_double(__int128 a) {
 #define CVT_HI(T, S)                                                                               \
     for (unsigned i = 0; i < 32; i++)                                                              \
         out[i] = small_float_##T(ip, sticky_double((__int128)GET_##S(pa[i])));
-/* A double to f16 or bf16 with the rounding that rn, rz, rm, rp ask for. */
+/* Rounds a double to f16 or bf16 in the mode rn, rz, rm or rp. */
 static inline uint32_t directed(uint32_t nearest, double back, double x, uint8_t rnd,
                                 uint32_t infinity) {
     if (x != x || back == x || rnd == PTX_M_RN || rnd == PTX_M_NONE)
         return nearest;
-    bool away = back > x ? x > 0 : x < 0; /* the nearest lies farther from zero than x */
+    bool away = back > x ? x > 0 : x < 0; /* the nearest value lies farther from zero than x */
     bool want_away = false;
     if (rnd == PTX_M_RP)
         want_away = x > 0;
@@ -381,7 +383,7 @@ static inline void widen(uint8_t *regs, const ptx_insn *ip, const uint32_t *from
     }                                                                                              \
     FINISH(u32)
 #define LANES_END_64 FINISH(u64)
-/* Rounding by the processor's mode; the small floats are rounded by arithmetic instead. */
+/* Rounding by the mode of the host's FPU. The small floats are rounded by arithmetic instead. */
 #define HARD_u8 0
 #define HARD_s8 0
 #define HARD_u16 0
@@ -422,7 +424,8 @@ static inline void widen(uint8_t *regs, const ptx_insn *ip, const uint32_t *from
 static inline uint32_t tf32_half(uint32_t a, uint8_t rnd) {
     return rnd == PTX_M_RNA ? 0x1000 : 0xfff + (a >> 13 & 1);
 }
-/* rna: ties away from zero; rn: to even; rz: cut. Infinities and NaN stay. */
+/* rna: ties away from zero; rn: ties to even; rz: truncation. Infinities and NaN stay as they are.
+ */
 static inline uint32_t to_tf32(uint32_t a, uint8_t rnd) {
     if ((a & 0x7f800000) == 0x7f800000)
         return a & 0x007fffff ? 0x7fffffff : a;

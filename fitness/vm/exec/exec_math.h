@@ -1,4 +1,4 @@
-/* The arithmetic of PTX that C has no operator for. Included by the executor only; each function
+/* PTX arithmetic for which C has no operator. Only the executor includes this file. Each function
  * follows the section of its instruction in the PTX ISA. */
 #ifndef FITNESS_VM_EXEC_EXEC_MATH_H
 #define FITNESS_VM_EXEC_EXEC_MATH_H
@@ -78,7 +78,8 @@ PTX_INLINE uint64_t mul24_u(uint32_t a, uint32_t b) {
 }
 #define ptx_mul24(a, b) _Generic((a), int32_t: mul24_s, uint32_t: mul24_u)(a, b)
 
-/* Division by zero traps before; here it only must not fault in lanes that are off. */
+/* Division by zero has trapped before. Here the division must only not fault in lanes that are off.
+ */
 #define ptx_quotient(a, b) ((b) == 0 ? (a) : ptx_minus_one(b) ? 0 - (a) : (a) / (b))
 #define ptx_remainder(a, b) ((b) == 0 || ptx_minus_one(b) ? 0 : (a) % (b))
 #define ptx_minus_one(b) ((__typeof__(b))-1 < 0 && (b) == (__typeof__(b))-1)
@@ -126,7 +127,8 @@ PTX_INLINE uint32_t clz64(uint64_t a) {
 }
 #define ptx_clz(a) _Generic((a), uint32_t: clz32, uint64_t: clz64)(a)
 
-/* The most significant bit that is not the sign; all ones when there is none. */
+/* The position of the most significant bit that differs from the sign; all ones if there is none.
+ */
 PTX_INLINE uint32_t bfind_u32(uint32_t a) {
     return a ? 31 - clz32(a) : UINT32_MAX;
 }
@@ -159,7 +161,7 @@ PTX_INLINE uint64_t brev64(uint64_t x) {
 }
 #define ptx_brev(a) _Generic((a), uint32_t: brev32, uint64_t: brev64)(a)
 
-/* The n-th set bit of mask from `base`, upwards for n > 0, downwards for n < 0. */
+/* The position of the n-th set bit of mask from `base`: upwards for n > 0, downwards for n < 0. */
 PTX_INLINE uint32_t ptx_fns(uint32_t mask, uint32_t base, int32_t n) {
     if (base > 31)
         return UINT32_MAX;
@@ -284,7 +286,7 @@ PTX_INLINE double bf16_to_double(uint32_t h) {
     return (double)f32_of_bits(h << 16);
 }
 
-/* To `fraction` bits of fraction with the least exponent `emin`; nearest even. */
+/* Rounds to `fraction` bits of fraction with the least exponent `emin`, to nearest even. */
 PTX_INLINE uint32_t double_to_small(double x, unsigned fraction, int emin, uint32_t inf,
                                     uint32_t nan) {
     uint64_t u = bits_of_f64(x);
@@ -311,8 +313,8 @@ PTX_INLINE uint32_t double_to_bf16(double x) {
 }
 
 /* a * b + c of half-width operands, rounded to odd, so that a second rounding to fewer bits is
- * right (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The product is
- * exact in double. */
+ * correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The product
+ * is exact in double. */
 PTX_INLINE double ptx_fma_odd(double a, double b, double c) {
     double p = a * b, s = p + c;
     double t = s - p, err = (p - (s - t)) + (c - t);
@@ -340,20 +342,21 @@ PTX_INLINE double sqrt_f64(double x) {
     return __builtin_sqrt(x);
 }
 #define ptx_sqrt(a) _Generic((a), float: sqrt_f32, double: sqrt_f64)(a)
-/* The .approx.ftz.f64 forms look at the upper half alone and give no subnormals. */
+/* The .approx.ftz.f64 forms read the upper half of the operand only, and give no subnormal results.
+ */
 PTX_INLINE double ptx_high_word(double x) {
     uint64_t u = bits_of_f64(x) & 0xffffffff00000000;
     u = (u & 0x7ff0000000000000) == 0 ? u & 0x8000000000000000 : u;
     return x != x ? PTX_NAN64 : f64_of_bits(u);
 }
 
-/* ---- rounding modes: MXCSR around the few instructions that ask for another than nearest. */
+/* ---- rounding modes: sets MXCSR around the few instructions with another mode than nearest. */
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
-/* `mode` as MXCSR counts: 0 nearest, 1 down, 2 up, 3 towards zero. */
+/* `mode` in the encoding of MXCSR: 0 nearest, 1 down, 2 up, 3 towards zero. */
 PTX_INLINE unsigned round_enter(unsigned mode) {
     unsigned old = _mm_getcsr();
     if (mode) {

@@ -1,14 +1,15 @@
 /* Handlers that move matrices: ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store.
  *
- * A matrix in memory is a list of pieces of 4 to 16 bytes: rows of 8 x 8 matrices, one lane's
- * address each, or parts of the rows or columns of a wmma matrix, whose one address all lanes give.
- * Up to 32 pieces are an access like any other, piece i being lane i's: bounds, alignment,
- * initialised bytes, races, sectors and bank passes are found by the same functions. In a race
- * report the lane of a wmma access is therefore the number of a piece; the ISA does not say which
- * lane touches what. These instructions do not order memory (ISA: weak accesses). */
+ * A matrix in memory is a list of pieces of 4 to 16 bytes. For ldmatrix and stmatrix the pieces are
+ * rows of 8 x 8 matrices, and each lane gives the address of one. For wmma the pieces are parts of
+ * the matrix's rows or columns, and all lanes give the same address. Up to 32 pieces form an access
+ * like any other, with piece i in the place of lane i. The same functions check bounds, alignment,
+ * initialised bytes and races, and count sectors and bank passes. So the lane in a race report of a
+ * wmma access is the number of a piece; the ISA does not say which lane touches which element.
+ * These instructions do not order memory (ISA: weak accesses). */
 
 typedef struct matrix_access {
-    vm_access x; /* first: each_space passes it on */
+    vm_access x; /* the first member: each_space passes a pointer to it */
     uint8_t *tile;
     bool store;
     bool shared_only;
@@ -25,7 +26,7 @@ static __attribute__((noinline)) bool wrong_space(vm_warp *w, const ptx_insn *ip
     return false;
 }
 
-/* Checks the pieces of `mask`, then moves them to or from the tile, one after another. */
+/* Checks the pieces of `mask`, then moves them one after another to or from the tile. */
 static bool move_pieces(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                         vm_access *x) {
     const matrix_access *m = (const matrix_access *)(const void *)x;
@@ -59,8 +60,8 @@ static inline bool access_pieces(vm_warp *w, const ptx_insn *ip, uint8_t *regs, 
     return move_pieces(w, ip, regs, mask, &m->x);
 }
 
-/* ---- 8 x 8 matrices of 16 bits: lane i holds elements 2 (i % 4) and the next of row i / 4, so
- * that a register is the matrix itself, row-major */
+/* ---- 8 x 8 matrices of 16-bit elements: lane i holds the elements 2 (i % 4) and 2 (i % 4) + 1 of
+ * row i / 4, so that a register is the matrix in row-major order */
 
 HANDLER(LDMATRIX) {
     WHOLE_WARP;
@@ -111,19 +112,21 @@ HANDLER(MOVMATRIX) {
 
 /* ---- wmma.load and wmma.store */
 
-/* A matrix of `rows` x `columns` elements; in memory `lines` rows or columns of `line_bytes`. */
+/* A matrix of `rows` x `columns` elements. In memory: `lines` rows or columns of `line_bytes` each.
+ */
 typedef struct wmma_matrix {
-    char which; /* 'A', 'B' or 'C', of which D is one */
+    char which; /* 'A', 'B' or 'C'; D counts as C */
     bool by_columns;
     unsigned rows, columns, bits;
     unsigned lines, line_bytes, piece;
-    unsigned registers; /* of the fragment without repetitions */
-    unsigned align;     /* of the address */
+    unsigned registers; /* registers of the fragment without repetitions */
+    unsigned align;     /* alignment of the address in bytes */
 } wmma_matrix;
 
-/* Alignment. The ISA wants each row or column at a multiple of the fragment's bytes; the CUDA C++
- * guide, whose functions become these instructions, wants that of the matrix (at most 32) but only
- * 16 of the distance of its rows. What both allow must run: the second it is. */
+/* The alignment that is checked. The ISA wants each row or column at a multiple of the fragment's
+ * bytes. The CUDA C++ guide, whose functions compile to these instructions, wants the matrix at
+ * such a multiple (at most 32), but its rows only 16 bytes apart. Programs legal under either must
+ * run, so the guide's rule is used. */
 static wmma_matrix describe_matrix(const ptx_insn *ip) {
     ptx_tile s = ptx_tile_of((ptx_mod)ip->op);
     wmma_matrix x = {.by_columns = ip->target & PTX_TENSOR_COL,
@@ -142,7 +145,7 @@ static wmma_matrix describe_matrix(const ptx_insn *ip) {
     return x;
 }
 
-/* Row and column of element p of register r of a lane. */
+/* The row and column of element p of register r of a lane. */
 static inline void element_place(const wmma_matrix *x, unsigned r, unsigned lane, unsigned p,
                                  unsigned *row, unsigned *column) {
     unsigned each = x->bits >= 32 ? 1 : 32 / x->bits, width = 4 * each;
@@ -160,15 +163,15 @@ static inline void element_place(const wmma_matrix *x, unsigned r, unsigned lane
     }
 }
 
-/* Number of an element in the tile, whose lines follow each other. */
+/* The index of an element in the tile, whose lines stand one after another. */
 static inline unsigned element_number(const wmma_matrix *x, unsigned r, unsigned lane, unsigned p) {
     unsigned row, column;
     element_place(x, r, lane, p, &row, &column);
     return x->by_columns ? column * x->rows + row : row * x->columns + column;
 }
 
-/* Moves each element between its register and the tile. Elements of less than a byte stand in the
- * tile as in the register, whole words of them. */
+/* Moves each element between its register and the tile. Elements narrower than a byte are packed in
+ * the tile as in the register, in whole words. */
 static inline void move_elements(const wmma_matrix *x, uint8_t *regs, const uint32_t *slots,
                                  uint8_t *tile, bool to_tile) {
     unsigned bytes = x->bits < 8 ? 4 : x->bits / 8, each = bytes >= 4 ? 1 : 4 / bytes;
@@ -182,7 +185,7 @@ static inline void move_elements(const wmma_matrix *x, uint8_t *regs, const uint
             }
 }
 
-/* The address and the stride must be those of lane 0 in all lanes. */
+/* Checks that all lanes give the address and the stride of lane 0. */
 static bool check_uniform(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
                           const uint64_t *addr) {
     for (unsigned i = 1; i < 32; i++) {
@@ -210,7 +213,7 @@ static bool check_matrix_address(vm_warp *w, const ptx_insn *ip, const wmma_matr
     return false;
 }
 
-/* All pieces, 32 at a time, between memory and the tile. */
+/* Moves all pieces, 32 at a time, between memory and the tile. */
 static bool move_matrix(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const wmma_matrix *x,
                         uint8_t *tile, bool store) {
     uint64_t space[32], piece[32];
@@ -231,7 +234,7 @@ static bool move_matrix(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const wmm
         matrix_access m = {.x = {.addr = piece, .bytes = x->piece},
                            .tile = tile + (size_t)first * x->piece,
                            .store = store};
-        if (first) /* a second request of the same instruction */
+        if (first) /* a further request of the same instruction */
             w->event_pc = pc_of(w, ip);
         if (!access_pieces(w, ip, regs, (uint32_t)low_mask(n), &m))
             return false;

@@ -1,16 +1,17 @@
 /* Handlers of loads and stores.
  *
- * For handlers in other files (atomics, asynchronous copies, matrix loads): fill a vm_access with
- * the lanes' addresses, the bias that makes them offsets in their space, the bytes of one lane and
- * the space. Then, in this order, each false after a trap, with w->stop set by the caller
- * (stop_trap) where the comment does not say otherwise:
- *   locate             pattern, alignment, bounds; sets w->stop itself
+ * Handlers in other files (atomics, asynchronous copies, matrix loads) use the same functions. They
+ * fill a vm_access with the lanes' addresses, the bias that turns addresses into offsets in the
+ * space, the bytes of one lane, and the space. Then they call, in this order:
+ *   locate             finds pattern, alignment, bounds; sets w->stop itself
  *   race_load, race_store or race_atomic
- *   check_initialised  before reading
- *   note_write         before writing: marks bytes written and pages dirty
+ *   check_initialised  before a read
+ *   note_write         before a write: marks bytes as written and pages as dirty
  *   count_access       counters and the observer's event; once a request
  *   load_data, store_data or lane_host: the bytes
- * check_load is race_load with check_initialised, check_store is race_store with note_write.
+ * Each check returns false after a trap. The caller then sets w->stop (stop_trap), except after
+ * locate.
+ * check_load is race_load and check_initialised; check_store is race_store and note_write.
  * each_space splits a generic access by space and calls an access_fn for the lanes of each. */
 
 #include "fitness/vm/exec/exec_access.h"
@@ -64,7 +65,7 @@ static __attribute__((noinline)) bool store_to(vm_warp *w, const ptx_insn *ip, u
                                                uint32_t mask, vm_access *x) {
     return store_in(w, ip, regs, mask, x, x->space);
 }
-/* Where most accesses go has copies of its own. */
+/* The common spaces have handlers of their own. */
 #define load_GLOBAL(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
 #define load_SHARED(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_SHARED)
 #define store_GLOBAL(w, ip, regs, mask, x) store_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
@@ -102,7 +103,7 @@ MEMORY_HANDLER(store, SHARED, store_SHARED)
 MEMORY_HANDLER(store, LOCAL, store_to)
 GENERIC_HANDLER(store, store_to)
 
-/* Parameters of a call live in the frame, e bytes a lane. */
+/* Parameters of a call are in the frame, e bytes a lane. */
 HANDLER(load_FRAME) {
     bool is_signed = ip->flags & PTX_F_SIGNED;
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -128,7 +129,8 @@ HANDLER(store_FRAME) {
     }
     NEXT;
 }
-/* Parameters of an entry: the same bytes for every lane, inside by the loader's check. */
+/* Parameters of an entry: the same bytes for every lane. The loader has checked that the offset is
+ * inside. */
 HANDLER(load_ENTRY) {
     const uint8_t *p = (const uint8_t *)w->state->launch->params + ip->imm;
     for (unsigned k = 0; k < ip->count; k++, p += ip->bytes) {

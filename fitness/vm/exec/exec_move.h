@@ -1,9 +1,9 @@
-/* Moving the bytes of an access between memory and registers. */
+/* Moves the bytes of an access between memory and registers. */
 
 #define LOAD_AS(type, p) (*(const type *)(const void *)(p))
 #define STORE_AS(type, p, v) (*(type *)(void *)(p) = (type)(v))
 
-/* Four words at once. */
+/* A vector of four words. */
 typedef uint32_t words4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 static ALWAYS_INLINE words4 words_at(const void *p) {
@@ -14,7 +14,7 @@ static ALWAYS_INLINE words4 pairs_at(const void *p, const void *q) {
     return (words4)(pairs2){LOAD_AS(uint64_t, p), LOAD_AS(uint64_t, q)};
 }
 
-/* Rows become columns. */
+/* Transposes a 4 x 4 square of words. */
 static ALWAYS_INLINE void turn_square(words4 *v) {
     words4 a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
     words4 b = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
@@ -78,7 +78,7 @@ static __attribute__((noinline)) void load_lanes(const vm_warp *w, const ptx_ins
     }
 }
 
-/* Element k of groups of n lanes; contiguous ones have one element a lane. */
+/* Loads element k for groups of n lanes. Contiguous groups have one element a lane. */
 static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_access *x, unsigned n,
                                unsigned k) {
     for (unsigned g = 0; g < 32; g += n) {
@@ -100,7 +100,7 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
     }
 }
 
-/* Elements of 1 or 2 bytes by a whole warp, side by side. */
+/* Elements of 1 or 2 bytes, contiguous over a whole warp. */
 static __attribute__((noinline)) void load_small(const ptx_insn *ip, uint8_t *regs,
                                                  const uint8_t *from) {
     uint32_t *d = SLOT(uint32_t, ip->v[0]);
@@ -116,7 +116,7 @@ static __attribute__((noinline)) void load_small(const ptx_insn *ip, uint8_t *re
         LANES d[i] = halves[i];
 }
 
-/* Of a whole warp, two or four elements of 4 bytes a lane: a square of four lanes at a time. */
+/* Two or four elements of 4 bytes a lane, for a whole warp: one square of four lanes at a time. */
 static __attribute__((noinline)) void load_words(const ptx_insn *ip, uint8_t *regs,
                                                  const vm_access *x) {
     const uint8_t *host = x->host + x->bias;
@@ -138,7 +138,7 @@ static __attribute__((noinline)) void load_words(const ptx_insn *ip, uint8_t *re
     }
 }
 
-/* The same to memory, in order of the lanes. */
+/* The same for stores. Lanes store in ascending order. */
 static __attribute__((noinline)) void store_words(const ptx_insn *ip, const uint8_t *regs,
                                                   const vm_access *x) {
     uint8_t *host = x->host + x->bias;

@@ -23,12 +23,12 @@ static inline unsigned words_of(const vm_access *x) {
     return x->bytes < 4 ? 1 : x->bytes / 4;
 }
 
-/* Bits of an entry for the bytes of one lane in the word of offset `at`. */
+/* The bits of a shadow entry for the bytes of one lane, in the word of offset `at`. */
 static inline uint32_t bytes_bits(const vm_access *x, uint64_t at) {
     return x->bytes < 4 ? ((1u << x->bytes) - 1) << (at & 3) : VM_RACE_WRITTEN;
 }
 
-/* Words of one group, a lane of which has `each`. */
+/* The words of one group whose lanes access `each` words. */
 static inline unsigned group_words(const vm_access *x) {
     return x->group == UNIFORM ? words_of(x) : x->lanes * words_of(x);
 }
@@ -86,7 +86,8 @@ static ALWAYS_INLINE bool needs_init(const vm_warp *w, const vm_access *x) {
     return x->space != VM_SPACE_GLOBAL || x->lane_kinds || kind_needs_init(x->kind);
 }
 
-/* Of n entries: the newest, and the written bits that all have. */
+/* Shadow entries combined: the newest stamp, and the written bits that all entries have.
+ * look_at_row combines n entries in a row. */
 typedef struct row_state {
     uint32_t newest, written;
 } row_state;
@@ -99,7 +100,7 @@ static ALWAYS_INLINE void look_at_row(row_state *s, const uint32_t *writes, unsi
     *s = (row_state){newest, written};
 }
 
-/* Of a word a lane, which lies so far behind `base` as its address says. */
+/* Combines entries for one word a lane. Each lane's address gives the distance from `base`. */
 static ALWAYS_INLINE void look_at_words(row_state *s, const uint8_t *base, const uint64_t *addr) {
     uint32_t newest = s->newest, written = s->written;
     LANES {
@@ -110,7 +111,7 @@ static ALWAYS_INLINE void look_at_words(row_state *s, const uint8_t *base, const
     *s = (row_state){newest, written};
 }
 
-/* Of 8 or 16 bytes a lane, which lie there as above. */
+/* The same for 8 or 16 bytes a lane. */
 static ALWAYS_INLINE void look_at_vectors(row_state *s, const uint8_t *base, const uint64_t *addr,
                                           unsigned bytes) {
     words4 newest = {0}, written = ~newest;
@@ -132,7 +133,7 @@ static ALWAYS_INLINE void look_at_vectors(row_state *s, const uint8_t *base, con
     }
 }
 
-/* The entries of an access of whole words; false: not in one of the patterns. */
+/* Combines the entries of an access of whole words. False: the access has none of the patterns. */
 static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t mask,
                                   row_state *s) {
     const uint32_t *writes = planes_of(w, x->space).writes;
@@ -152,12 +153,12 @@ static inline bool look_at_writes(const vm_warp *w, const vm_access *x, uint32_t
     return true;
 }
 
-/* The written bits of any access of whole words. */
+/* The written bits of any access of whole words, combined. */
 static inline void look_at_lanes(const vm_warp *w, const vm_access *x, uint32_t mask,
                                  row_state *s) {
     const uint32_t *writes = planes_of(w, x->space).writes;
     if (x->bytes == 4) {
-        uint32_t written = s->written; /* nobody asks for the newest */
+        uint32_t written = s->written; /* the newest stamp is not needed */
         for (uint32_t left = mask; left; left &= left - 1)
             written &= writes[lane_offset(x, (unsigned)__builtin_ctz(left)) / 4];
         s->written = written;
@@ -167,7 +168,7 @@ static inline void look_at_lanes(const vm_warp *w, const vm_access *x, uint32_t 
         look_at_row(s, writes + lane_offset(x, (unsigned)__builtin_ctz(left)) / 4, words_of(x));
 }
 
-/* Were all bytes of the access written? Before it is read. */
+/* Whether all bytes of the access were written. Called before a read. */
 static inline bool check_initialised(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                      uint32_t mask) {
     if (!needs_init(w, x))
@@ -213,7 +214,7 @@ static inline void mark_dirty(const vm_warp *w, const vm_access *x, uint32_t mas
     }
 }
 
-/* May these lanes write there? Marks their pages dirty. */
+/* Whether the lanes may write to their addresses. Marks the pages as dirty. */
 static inline bool allow_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (x->space == VM_SPACE_LOCAL)
         return true;
@@ -261,8 +262,8 @@ static inline void mark_written(const vm_warp *w, const vm_access *x, uint32_t m
     }
 }
 
-/* May these lanes write there? Marks the bytes written and their pages dirty. Nobody asks about
- * shared and local memory where reads are not checked. */
+/* Whether the lanes may write to their addresses. Marks the bytes as written and the pages as
+ * dirty. The bytes of shared and local memory are marked only if reads are checked. */
 static inline bool note_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!allow_write(w, ip, x, mask))
         return false;

@@ -1,27 +1,29 @@
 /* Handlers of mma and wmma.mma: a warp's product of small matrices, D = A B + C.
  *
  * Fragments (PTX ISA, "Matrix Fragments for mma"). Lane = 4 * group + t. A register of A holds the
- * elements of row `group` of a core of 8 rows and 4 * p columns, p being the elements in a
- * register; so the 32 lanes of one register, one after another, are the core in row-major order.
- * Cores of A go down the rows first, then along k; those of B, whose registers hold parts of
- * columns, along k first. An accumulator's registers 2q and 2q + 1 hold columns 2t and 2t + 1 of an
- * 8 x 8 core; as f16 both are in one register. Only m8n8k4 of f16 has a form of its own
+ * elements of row `group` of a core: 8 rows of 4 * p columns, with p elements in a register. So the
+ * 32 lanes of one register, in order, are the core in row-major order. The cores of A are numbered
+ * down the rows first, then along k. The registers of B hold parts of columns, and the cores of B
+ * are numbered along k first. An accumulator's registers 2q and 2q + 1 hold the columns 2t and 2t +
+ * 1 of an 8 x 8 core; as f16, one register holds both. Only m8n8k4 of f16 has a form of its own
  * (mma_quads).
  *
- * The ISA leaves the fragments of wmma open. Here they are the same cores: down the rows first in
+ * The ISA leaves the fragments of wmma open. Here they use the same cores: down the rows first in
  * A, C and D, along k first in B, so that eight columns of the product are one run of registers.
- * f16 factors always take eight registers; where fewer are needed they stand there again.
+ * f16 factors always take eight registers; if fewer are needed, the registers repeat.
  *
- * Numbers. The ISA leaves the order and precision of sums open ("at least single precision") save
- * for f64. Here:
- *   f16, bf16, tf32  products are exact, sums in double in order of k from C on, rounded to D's
- * type once, to nearest even. Subnormals are kept. tf32 takes the upper 19 bits of a register; the
- * rest is ignored. f64              fma in order of k from C on, each with the rounding of the
- * instruction. integers         exact; then D wraps, or with .satfinite stops at the bounds of s32.
- *   b1               counts of the ones in a ^ b or a & b, plus C.
+ * Numbers. The ISA leaves the order and precision of sums open ("at least single precision"),
+ * except for f64. Here:
+ *   f16, bf16, tf32: products are exact. Sums are in double, in order of k, beginning with C. The
+ *   sum is rounded to D's type once, to nearest even. Subnormals are kept. tf32 takes the upper
+ *   19 bits of a register and ignores the rest.
+ *   f64: fma in order of k, beginning with C, each with the rounding of the instruction.
+ *   integers: exact; then D wraps, or with .satfinite saturates at the bounds of s32.
+ *   b1: the number of ones in a ^ b or a & b, plus C.
  * NaN results are canonical. */
 
-/* Not all lanes stand here: wait for those that live, unless a guard keeps some away for good. */
+/* Handles a warp of which some lanes are missing: waits for the live lanes, unless a guard excludes
+ * some for good. */
 static __attribute__((noinline)) const ptx_insn *part_of_warp(vm_warp *w, const ptx_insn *ip,
                                                               uint32_t mask) {
     uint32_t off = w->mask & ~mask;
@@ -36,25 +38,26 @@ static __attribute__((noinline)) const ptx_insn *part_of_warp(vm_warp *w, const 
             return part_of_warp(w, ip, mask);                                                      \
     } while (0)
 
-/* Slots of operand 0: d, 1: a, 2: b, 3: c. */
+/* The slots of an operand. 0: d, 1: a, 2: b, 3: c. */
 static inline const uint32_t *fragment(const vm_warp *w, const ptx_insn *ip, unsigned operand) {
     return w->state->module->fragments + ip->v[operand];
 }
 #define REGISTER(slot) ((const uint32_t *)(const void *)(regs + (slot)))
 
-/* Products of factors narrower than f64 are exact in double: fused or not, the bits are the same.
- */
+/* Products of factors narrower than f64 are exact in double, so fused and separate operations give
+ * the same bits. */
 #ifdef __clang__
 #define FUSED _Pragma("clang fp contract(fast)")
 #else
 #define FUSED
 #endif
 
-/* ---- one register of a factor as a core of 8 rows or columns */
+/* ---- one register of a factor, as a core of 8 rows or columns */
 
 typedef void (*widen_fn)(const uint8_t *from, double *core);
 
-#if defined(__clang__) && defined(__F16C__) /* the processor converts, as exactly as by hand */
+#if defined(__clang__) && defined(__F16C__) /* the host converts, with the same bits as the C      \
+                                               code */
 static ALWAYS_INLINE void widen_f16(const uint8_t *from, double *core) {
     typedef _Float16 halves8 __attribute__((ext_vector_type(8), aligned(2)));
     typedef float floats8 __attribute__((ext_vector_type(8)));
@@ -83,7 +86,7 @@ static ALWAYS_INLINE void widen_f64(const uint8_t *from, double *core) {
     memcpy(core, from, 32 * sizeof *core);
 }
 
-/* An 8 x 8 matrix of 16 bits an element, turned. */
+/* Transposes an 8 x 8 matrix of 16-bit elements. */
 static inline void transpose8(uint8_t *to, const uint8_t *from) {
     typedef uint16_t matrix __attribute__((vector_size(128), aligned(2)));
     matrix m = *(const matrix *)(const void *)from;
@@ -93,7 +96,8 @@ static inline void transpose8(uint8_t *to, const uint8_t *from) {
         61, 6, 14, 22, 30, 38, 46, 54, 62, 7, 15, 23, 31, 39, 47, 55, 63);
 }
 
-/* Factors as matrices: a is m x k, b is k x n, both row-major. `width`: columns of a core of a. */
+/* Unpacks the factors to matrices: a is m x k, b is k x n, both row-major. `width`: columns of a
+ * core of a. */
 #define FACTORS(real)                                                                              \
     static ALWAYS_INLINE void place_a(real)(real * a, const real *core, unsigned row,              \
                                             unsigned column, unsigned k, unsigned width) {         \
@@ -140,7 +144,8 @@ static ALWAYS_INLINE void read_b(const uint8_t *regs, const uint32_t *slots, uns
 
 /* ---- accumulators */
 
-/* Calls for each element: its register's slot, lane, bit position of a half, and index in c. */
+/* Calls a function for each element with its register's slot, lane, bit position of a half, and
+ * index in c. */
 #define EACH_SUM(m, n, halves, body)                                                               \
     for (unsigned col_ = 0; col_ < (n); col_ += 8)                                                 \
         for (unsigned row_ = 0; row_ < (m); row_ += 8)                                             \
@@ -213,7 +218,7 @@ static ALWAYS_INLINE void multiply_floats(const vm_warp *w, const ptx_insn *ip, 
     case PTX_M_M##m##N##n##K##k:                                                                   \
         mma_##type##_##m##_##n##_##k(w, ip, regs);                                                 \
         break;
-/* f16 and bf16 come in the same tiles. */
+/* f16 and bf16 have the same tiles. */
 #define EACH_HALF_TILE(each, type)                                                                 \
     each(type, 16, 8, 8) each(type, 16, 8, 16) each(type, 16, 16, 16) each(type, 32, 8, 16)        \
         each(type, 8, 32, 16)
@@ -288,7 +293,7 @@ HANDLER(MMA_F64) {
     NEXT;
 }
 
-/* ---- integers: sums of products are below 2^24 and so exact in single precision */
+/* ---- integers: sums of products are below 2^24, and so exact in single precision */
 
 static void widen_integers(const uint8_t *regs, uint32_t slot, unsigned type, float *core) {
     uint8_t bytes[128];
@@ -383,7 +388,7 @@ HANDLER(MMA_INT) {
     NEXT;
 }
 
-/* One bit an element: a register is one element of a core of 8 x 4 words. */
+/* Elements of one bit: a register is one element of a core of 8 x 4 words. */
 HANDLER(MMA_BITS) {
     WHOLE_WARP;
     ptx_tile s = ptx_tile_of((ptx_mod)ip->op);
@@ -411,9 +416,10 @@ HANDLER(MMA_BITS) {
     NEXT;
 }
 
-/* ---- m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 make the q-th of four products */
+/* ---- m8n8k4 of f16: the lanes 4q..4q+3 and 16+4q..16+4q+3 compute the q-th of four products */
 
-/* The lane of a quad pair that has row or column `index` of a factor, and the element in it. */
+/* The lane of a quad pair that holds row or column `index` of a factor, and the element's position
+ * in it. */
 static inline uint32_t quad_element(const uint8_t *regs, const uint32_t *slots, unsigned quad,
                                     unsigned index, unsigned k, bool along_k) {
     unsigned lane = along_k ? index % 4 + index / 4 * 16 : k + index / 4 * 16;
@@ -421,7 +427,7 @@ static inline uint32_t quad_element(const uint8_t *regs, const uint32_t *slots, 
     return REGISTER(slots[element / 2])[4 * quad + lane] >> element % 2 * 16 & 0xffff;
 }
 
-/* Element i of `lane`: its place in a product's 8 x 8 accumulator. */
+/* Element i of `lane`: its position in the product's 8 x 8 accumulator. */
 static inline unsigned quad_sum(unsigned lane, unsigned i, bool halves) {
     unsigned row = halves ? lane % 4 : (lane & 1) + (i & 2);
     unsigned column = halves ? i : (i & 4) + (lane & 2) + (i & 1);

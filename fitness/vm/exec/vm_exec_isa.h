@@ -1,5 +1,5 @@
-/* The executor, compiled once for each instruction set: VM_ISA names the copy. Bits of results do
- * not depend on the copy: no contraction, fma through the builtin, NaN made canonical. */
+/* The executor, compiled once for each instruction set of the host. VM_ISA names the copy. Results
+ * have the same bits in all copies: no contraction, fma through the builtin, canonical NaN. */
 #include "fitness/ptx/ptx_lists.h"
 #include "fitness/vm/exec/exec_math.h"
 #include "fitness/vm/vm_exec.h"
@@ -15,7 +15,7 @@
         const ptx_insn *next_insn = (at);                                                          \
         __attribute__((musttail)) return next_insn->fn(w, next_insn, w->regs, w->mask);            \
     } while (0)
-#else /* uses what the tail call passes on */
+#else /* uses the arguments that a tail call would pass on */
 #define NEXT_AT(at) return (void)w, (void)regs, (void)mask, (at)
 #endif
 #define NEXT NEXT_AT(ip + 1)
@@ -32,7 +32,7 @@
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #endif
 
-/* For loops that are worth it only where their counts are constants. */
+/* For loops that are worth unrolling only if their counts are constants. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned lane);
@@ -52,7 +52,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #include "fitness/vm/exec/exec_async.h"
 #include "fitness/vm/exec/exec_matrix.h"
 
-/* The handlers of all rows, by the column `handlers`. Those that stand for all types of a row are
+/* The handlers of all rows, by the column `handlers`. Handlers that serve all types of a row are
  * written out in exec_*.h. */
 #define MAKE_TYPE(T, make, id, expr) make(T, id, expr)
 #define MAKE_MOD MAKE_TYPE
@@ -67,8 +67,8 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #include "fitness/ptx/ptx_ops.def"
 #undef PTX_OP
 
-/* The handler of a row by type and one more number: of modifiers, comparison, second type or space.
- */
+/* Finds the handler of a row by type and one more number: modifiers, comparison, second type or
+ * space. */
 #define CASE(T, x, fn)                                                                             \
     case PTX_T_##T * 64 + (x):                                                                     \
         return fn;
@@ -108,7 +108,7 @@ static ptx_handler (*const finders[PTX_OP_COUNT])(unsigned) = {
 #undef PTX_OP
 };
 
-/* Row PTX_OP_COUNT is the guard's wrapper, or with x the wrapper of what kernels wait with. */
+/* Row PTX_OP_COUNT is the wrapper for guards or, with x, the wrapper for polling instructions. */
 ptx_handler CAT(vm_find_handler_, VM_ISA)(unsigned row, unsigned t, unsigned x) {
     if (row == PTX_OP_COUNT)
         return x ? h_poll : h_guard;
