@@ -1,4 +1,6 @@
-/* The inside of what follows a search, for finish*.c only. */
+/* The inside of the phase after a search (promotion, minimisation, choice of the winner), for
+ * finish*.c only. Times are in ns. "Search cases" and "held-out cases" mean the geometric mean over
+ * the timed cases of that split. */
 #ifndef TUNER_RUN_FINISH_INSIDE_H
 #define TUNER_RUN_FINISH_INSIDE_H
 
@@ -8,50 +10,52 @@
 
 #define FINISH_CANDIDATES (SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 16
-#define FINISH_MINIMISE_BUDGET 240 /* trials for one candidate */
+#define FINISH_MINIMISE_BUDGET 240 /* most trials in minimising one candidate */
 
 typedef struct candidate_entry {
     const ir_genome *genome;
     double ns;
     bool used, confirmed;
-    bool untimed; /* its time is memoised or estimated */
-    bool is_part; /* of one that was slow */
+    bool untimed; /* the time is memoised or estimated, not taken */
+    bool is_part; /* the candidate is a slow candidate without one of its edits */
 } candidate_entry;
 
-/* What one of a base (a start at one setting of its macros) lost on the held-out cases, its others
- * are expected to lose too. */
+/* The loss of a base (a start at one setting of its macros) from the search cases to the held-out
+ * cases, as a judged candidate of the base showed it. Other candidates of the base are expected to
+ * lose as much. */
 typedef struct transfer {
-    const ir_genome *genome; /* any of the base */
-    double loss; /* held-out time over the best start's there, by the same on the search cases */
+    const ir_genome *genome; /* any genome of the base */
+    double loss; /* (held-out time / best start's held-out time) / (search time / best start's
+                    search time) */
 } transfer;
 
 typedef enum verdict { PROMOTED = 1, WRONG, SLOW } verdict;
 
-#define TALLY_KINDS 12 /* told apart; what comes later is counted alone */
+#define TALLY_KINDS 12 /* kinds that are told apart; later kinds are counted together */
 #define TALLY_TEXT 260
 
 typedef struct tally_kind {
-    char first[TALLY_TEXT]; /* the first of the kind, as it was */
+    char first[TALLY_TEXT]; /* text of the first reason of this kind */
     uint64_t count;
 } tally_kind;
 
-/* Reasons of gate 6, counted by kind; a tally begins as {0}. */
+/* Refusals of gate 6, counted by kind of reason. {0} is an empty tally. */
 typedef struct tally {
     tally_kind kinds[TALLY_KINDS];
     size_t kind_count;
-    uint64_t others; /* of more kinds than are told apart */
+    uint64_t others; /* reasons of further kinds */
 } tally;
 
-/* What was found out about one genome, or about one code. */
+/* Known results of one genome, or of one PTX. */
 typedef struct memo_entry {
     double ns;
-    verdict verdict;                /* 0: none */
-    char ptx_sha256[EV_SHA256_HEX]; /* "": not reached */
+    verdict verdict;                /* 0: not judged */
+    char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } memo_entry;
 
-/* A map from a hash to an entry; {0} is empty. */
+/* A map from a hash to a memo_entry; {0} is empty. */
 typedef struct memo {
-    known *index; /* numbers of entries */
+    known *index; /* hash to index in `list` */
     memo_entry *list;
     size_t count;
 } memo;
@@ -62,83 +66,92 @@ typedef struct finish {
     size_t candidate_count;
     transfer transfers[FINISH_TRANSFERS];
     size_t transfer_count;
-    const ir_genome **wrong; /* genomes that gate 6 refused, each for its last edit (bisect.h) */
+    const ir_genome **wrong; /* genomes that gate 6 refused, each because of its last edit
+                                (bisect.h) */
     size_t wrong_count;
-    memo scored;   /* by genome: time on the search cases (0: stopped at a gate), hash of the PTX */
-    memo judged;   /* by genome and by code: verdict of gate 6, time on the held-out cases */
-    memo held_out; /* by genome: time on the held-out cases alone; 0: a case failed */
-    tally refused; /* reasons of gate 6 */
-    unsigned spent;  /* of the budget for promotions */
-    unsigned parted; /* slow ones whose edits were left out one by one */
-    double slow_ns;  /* on the held-out cases: what is above it is to blame; see learn_slow */
-    fitness_bar bar; /* on the held-out cases; 0 ns: no unmodified start was promoted */
-    double limit_ns; /* a candidate has to be below it on the search cases */
-    winner kept;     /* the last that was promoted; no genome: none, or it was taken */
+    memo scored;     /* by genome: time on the search cases (0: stopped at a gate) and hash of
+                        the PTX */
+    memo judged;     /* by genome and by PTX: verdict of gate 6 and time on the held-out cases */
+    memo held_out;   /* by genome: time on the held-out cases only; 0: a case failed */
+    tally refused;   /* refusals of gate 6 */
+    unsigned spent;  /* promotions used up, of the budget */
+    unsigned parted; /* number of slow candidates whose edits were removed one by one */
+    double slow_ns;  /* bisection for slowness: a genome above this time on the held-out cases
+                        is slow; see learn_slow */
+    fitness_bar bar; /* the best start on the held-out cases; 0 ns: no unmodified start was
+                        promoted */
+    double limit_ns; /* a candidate must be below this time on the search cases */
+    winner kept;     /* the variant promoted last; without a genome: none, or taken by
+                        finish_take */
     winner winner;
-    double winner_ns; /* on the search cases; 0: it is an unmodified start */
+    double winner_ns; /* time on the search cases; 0: the winner is an unmodified start */
 } finish;
 
 /* ---- finish_candidates.c ---- */
 
-/* Kept where it is faster than it has to be, else NULL; 0 ns: stopped at a gate. The entry is good
- * until the next is added. */
+/* Adds a candidate, if it is faster than f->limit_ns; else returns NULL. `ns` 0: stopped at a gate.
+ * The pointer is valid until the next call. */
 candidate_entry *finish_add(finish *f, const ir_genome *genome, double ns, bool is_part);
-/* The one not used that is expected to be the fastest, the first added among equals; NULL: none. */
+/* The unused candidate with the least expected time on the held-out cases; the first added among
+ * equals. NULL: none is left. */
 candidate_entry *finish_next(finish *f);
-/* After a candidate that was slow: `ns` on the search cases, `held_out` there. */
+/* Notes the transfer of a slow candidate's base. `ns`: time on the search cases; `held_out`: time
+ * on the held-out cases. */
 void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double held_out);
-/* The genome without the edits that are to blame for a refusal: a new reference, the genome itself
- * where there are none of those; *out NULL: its base is to blame. */
+/* Removes the edits that are known to be to blame for refusals. *out: a new reference; the genome
+ * itself if it has no such edit; NULL if its base is to blame. */
 ev_status finish_strip(const finish *f, const ir_genome *genome, const ir_genome **out,
                        ev_error *err) EV_CHECKED;
 
 /* ---- finish_score.c ---- */
 
-/* NULL: no entry. Borrowed until the next memo_put. */
+/* Finds the entry of a key. NULL: no entry. The pointer is borrowed until the next memo_put. */
 const memo_entry *memo_find(const memo *m, const ev_sha256 *key);
-/* Adds an entry, or replaces the one of this key. */
+/* Adds an entry, or replaces the entry of this key. */
 ev_status memo_put(memo *m, const ev_sha256 *key, const memo_entry *entry,
                    ev_error *err) EV_CHECKED;
 void memo_free(memo *m);
 
-/* Times of genomes on the search cases, each scored once: a minimise_score, its context a finish.
+/* Scores genomes on the search cases, each genome once. A minimise_score; its context is a finish.
  */
 ev_status finish_score(void *context, const ir_genome *const *genomes, size_t count, double *ns,
                        ev_error *err) EV_CHECKED;
-/* The time that a genome's gain is counted from: its start's, unmodified; where that did not pass,
- * the baseline's. */
+/* The time from which a genome's gain is counted: that of its unmodified start or, if that start
+ * failed, the baseline's. */
 double finish_reference(const finish *f, const ir_genome *genome);
 
 /* ---- finish_minimise.c ---- */
 
-/* Takes the genome that was just promoted, with its time on the search cases, as the winner, and
- * then what is left of it when it is minimised. */
+/* Makes the genome that was just promoted the winner, then minimises it and makes the result the
+ * winner. `ns`: its time on the search cases. */
 ev_status finish_win(finish *f, const ir_genome *genome, double ns, ev_error *err) EV_CHECKED;
-bool finish_is_measured(const finish *f); /* times are, in place of modelled */
+bool finish_is_measured(const finish *f); /* whether times are measured, not modelled */
 
 /* ---- finish_promote.c ---- */
 
-/* What gate 6 said of a genome, or of another with the same code; *v 0: nothing so far.
- * `held_out`: its time on the held-out cases; 0: it is wrong. */
+/* Looks up the verdict of gate 6 on a genome, or on another genome with the same PTX. *v 0: not
+ * judged. *held_out: its time on the held-out cases; 0: it is wrong. */
 ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
-/* Gate 6, and its record; `ns`: on the search cases; 0: not known. What was judged before is not
- * judged again, but that one that is PROMOTED is in f->kept afterwards. */
+/* Judges a genome by gate 6 and writes the record. `ns`: time on the search cases; 0: not known. A
+ * known verdict is returned without a new judgement, unless it is PROMOTED and f->kept holds
+ * another variant: after a return with PROMOTED, f->kept holds this one. */
 ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict *v,
                          double *held_out, ev_error *err) EV_CHECKED;
-/* Gate 6 to its end, for one that may be too slow before that; judged once as well. A bisect_test,
- * its context a finish. */
+/* Judges the correctness of a genome by all checks of gate 6, although it may be too slow. A genome
+ * is judged once. A bisect_test; its context is a finish. */
 ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong,
                           ev_error *err) EV_CHECKED;
-/* From now on its verdict is SLOW. */
+/* Sets the genome's verdict to SLOW. */
 ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out,
                         ev_error *err) EV_CHECKED;
-/* Moves f->kept. */
+/* Moves f->kept to *to. */
 void finish_take(finish *f, winner *to);
-/* Whether the budget pays for one more; some of it is left for the winner, when it is minimised. */
+/* Whether the budget allows one more promotion. A part of the budget is reserved for the winner's
+ * minimisation. */
 bool finish_may_promote(const finish *f, bool is_winner);
 void tally_add(tally *t, const char *reason);
-/* Tells the progress display what gate 6 refused; each refusal stands in the records. */
+/* Shows the refusals of gate 6 in the progress display. The records hold each refusal. */
 void finish_tell_refused(const finish *f);
 void finish_clear_winner(winner *w);
 

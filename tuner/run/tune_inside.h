@@ -1,4 +1,7 @@
-/* The inside of a run, for tune.c, course*.c, finish*.c, winner.c and tune_report.c only. */
+/* The inside of a run: state shared by tune.c, course*.c, finish*.c, winner.c and tune_report.c,
+ * and by no other file. Times of kernels are in ns, times of the run in seconds. Functions return
+ * EV_BAD if a task, a device or an option is at fault, and EV_INFRA if processes, memory or the
+ * records fail. */
 #ifndef TUNER_RUN_TUNE_INSIDE_H
 #define TUNER_RUN_TUNE_INSIDE_H
 
@@ -16,48 +19,50 @@
 
 typedef struct tune_state {
     const tune_options *options;
-    tune_report *report; /* grows */
+    tune_report *report; /* rows are appended as tasks finish */
     task **tasks;        /* [options->task_count] */
     commands commands;
     look_devices gpus; /* count 0: none */
     const char *gpu_ids[LOOK_MOST_GPUS];
     pool *pool;
     records *records;
-    struct course *course; /* that is searching now; NULL: none */
+    struct course *course; /* the course that searches now; NULL: none */
     bool stopped;
     double began;     /* on the monotonic clock */
-    double displayed; /* when progress was last told */
+    double displayed; /* time of the last progress line, on the same clock */
 } tune_state;
 
-/* The device that winners are told to be of: of several GPUs of one model the first. */
+/* The name of the device in the records of winners; of several GPUs of one model, the first. */
 const char *tune_device(const tune_state *run);
 
 /* A child between its drawing and its commitment. */
 typedef struct on_way {
     uint32_t island, generation;
     char parents[RECIPE_LINEAGE];
-    bool let_through;    /* as search_draw was told */
-    bool here;           /* its result is here, and waits for its turn to be committed */
-    child_result result; /* then */
+    bool let_through;    /* the flag that search_draw was given */
+    bool here;           /* `result` is valid, and waits for its turn to be committed */
+    child_result result; /* the child's result, if `here` */
 } on_way;
 
-/* One task's search and what follows it. */
+/* The course of one task: its search, promotion, minimisation and winner. */
 typedef struct course {
     tune_state *run;
     size_t index;
     const task *t;
-    const ready_message *ready; /* what the worker said of the task; the pool's */
+    const ready_message *ready; /* the worker's description of the task; borrowed from the pool */
     search_start *starts;
     size_t start_count;
     search *search;
     on_way on_way[SEARCH_LAG];
-    bool replays;          /* the records may hold the next child already */
-    bool has_gap;          /* a child was not in the records: the search is at work again */
-    double began, earlier; /* this task's clock, and its seconds in earlier runs */
+    bool replays;          /* the records may still hold the next child */
+    bool has_gap;          /* a child was missing in the records, so the search works again */
+    double began, earlier; /* start of this task on the monotonic clock, and its seconds in
+                              earlier runs */
     bool out_of_time;
-    bool cut_short;               /* stopped while its best were promoted */
-    uint64_t minimised, promoted; /* numbers of the next evaluation in these phases */
-    double baseline_ns;           /* on the search cases */
+    bool cut_short;               /* a signal stopped the promotion of the best variants */
+    uint64_t minimised, promoted; /* numbers of the next evaluations in the phases "minimise"
+                                     and "promote" */
+    double baseline_ns;           /* geometric mean over the search's timed cases */
     tune_progress progress;
 } course;
 
@@ -65,41 +70,44 @@ typedef struct course {
 ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) EV_CHECKED;
 ev_status course_search(course *c, ev_error *err) EV_CHECKED;
 void course_close(course *c);
-bool course_finished(const course *c); /* it had its whole budget */
-/* The baseline's time at a case; 0: not timed. */
+bool course_finished(const course *c); /* whether the search used its whole budget */
+/* The baseline's time at a case in ns; 0: not timed. */
 double course_baseline_ns(const course *c, const char *name);
-/* The baseline's time as a score counts it: the geometric mean over a split's timed cases. */
+/* The baseline's time in ns as a score counts it: the geometric mean over a split's timed cases. */
 double course_baseline_mean(const course *c, corpus_split split);
 double course_seconds(const course *c);
 void course_display(course *c, const char *note);
 
-/* course_trials.c: genomes that are looked at after the search. */
+/* course_trials.c: evaluates single genomes after the search. */
 typedef struct trial {
     bool passed;
     double ns, error;
-    char ptx_sha256[EV_SHA256_HEX]; /* "": not reached */
+    char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } trial;
 
-/* Scores genomes on all workers; trials[i] is genomes[i]'s. */
+/* Scores genomes on all workers. trials[i] is the result of genomes[i]. */
 ev_status course_score(course *c, const ir_genome *const *genomes, size_t count, trial *trials,
                        ev_error *err) EV_CHECKED;
-/* One job, to its end; *out is the caller's. */
+/* Runs one job to its end. The caller frees *out with pool_job_free. */
 ev_status course_do(course *c, message_kind kind, const ir_genome *genome, pool_job **out,
                     ev_error *err) EV_CHECKED;
-/* Gate 6, as course_do. */
+/* Runs gate 6 on a genome, as course_do. */
 ev_status course_promote(course *c, const ir_genome *genome, const fitness_bar *bar, pool_job **out,
                          ev_error *err) EV_CHECKED;
-/* Writes a job's evaluation of phase "minimise" or "promote" to the records. */
+/* Writes the result of a job to the records, as an evaluation of the phase "minimise" or "promote".
+ */
 ev_status course_record(course *c, const char *phase, uint64_t number, const pool_job *job,
                         ev_error *err) EV_CHECKED;
 
-/* winner.c: what a task's search ends with. */
+/* winner.c: the winner of a task's search, and its record. A winner owns a reference to its genome,
+ * its job and its words. */
 typedef struct winner {
     const ir_genome *genome;
-    pool_job *job; /* its promotion or, when nothing was promoted, its check */
+    pool_job *job; /* the job of its promotion or, if nothing was promoted, of its check */
     bool promoted;
-    score score; /* when promoted */
-    char *words; /* its edits and macros in words, with their shares; NULL: not measured */
+    score score; /* valid if `promoted` */
+    char *words; /* its edits and macros in words, with the share of each in the gain; NULL:
+                    not measured */
 } winner;
 
 ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;
@@ -110,14 +118,14 @@ ev_status winner_start_genome(const task_start *start, const ir_genome **out,
 /* finish.c: promote, minimise, and the winner's record. */
 ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
-/* tune_report.c: the final table as JSON, and the winners of an earlier run. */
+/* tune_report.c: the final table as JSON, and the winners of an earlier run read back. */
 json_t *rows_to_json(const tune_row *rows, size_t count);
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 
-/* The score in a job's reply; false if there is none. */
+/* Copies the score of a job's reply. False: the reply has no score. */
 bool job_score(const pool_job *job, score *out);
-/* Writes an evaluation with the result that a job came to and, where `scored`, its score. */
+/* Writes an evaluation with the result of a job and, if `scored`, its score. */
 ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
                      bool let_through, ev_error *err) EV_CHECKED;
 
