@@ -1,6 +1,6 @@
-/* Draw: makes a child's genome of a recipe (tuner/search/recipe.h): crosses the parents, then takes
- * of each step the first arm (edit or operator) that has a place. The child depends on the recipe
- * alone. */
+/* Draw: makes a child's genome from a recipe (tuner/search/recipe.h). The parents are crossed, then
+ * for each step the first arm (edit or operator) that has a place is applied. The child depends on
+ * the recipe alone. Genomes and children that are returned belong to the caller. */
 #ifndef TUNER_SEARCH_DRAW_H
 #define TUNER_SEARCH_DRAW_H
 
@@ -23,49 +23,50 @@ typedef enum operator_kind {
     OPERATOR_COUNT
 } operator_kind;
 
-/* An arm: an edit (below IR_EDIT_COUNT) or IR_EDIT_COUNT plus an operator. */
+/* An arm: the number of an edit (below IR_EDIT_COUNT), or IR_EDIT_COUNT plus an operator. */
 #define ARM_COUNT ((unsigned)IR_EDIT_COUNT + (unsigned)OPERATOR_COUNT)
 #define ARM_OF(operator_id) ((unsigned)IR_EDIT_COUNT + (unsigned)OPERATOR_##operator_id)
 
 const char *arm_name(unsigned arm);
 const char *arm_meaning(unsigned arm);
-double
-arm_odds(unsigned arm); /* probability that its child is new and right, before it was tried */
+double arm_odds(unsigned arm); /* prior probability that a child of the arm is new and correct */
 bool arm_find(const char *name, unsigned *out);
 
-/* Gives the base module of a genome's start and macros; borrowed until the next call. */
+/* Gives base modules to draw_child. `get`: the base of a genome's start and macros, borrowed until
+ * the next call. */
 typedef struct draw_bases {
     void *context;
     ev_status (*get)(void *context, const ir_genome *genome, const ir_base **out, ev_error *err);
-    /* The weights of its places, by which edits are drawn where the recipe says so (by_heat). */
+    /* The site weights of the base, for recipes with by_heat; borrowed, too. */
     ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
 } draw_bases;
 
-/* Links between edits: of two that belong together, a child that has the one gets the other. */
+/* Pairs of linked edits: a child that has one of a pair gets the other as well. */
 typedef struct draw_links {
     const edit_pair *pairs; /* borrowed */
     size_t count;
 } draw_links;
 
-/* A child of two genomes that is neither, if some tries find one. NULL: out of memory. */
+/* Crosses two genomes. After some tries, the child may still equal a parent. NULL: out of memory.
+ */
 ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *links,
                         ev_pcg *rng);
 
-/* A child, and what its build need not do again. */
+/* A child, and the edited module that its build can reuse. */
 typedef struct drawn_child {
     ir_genome *genome;
-    ir_edited *edited; /* NULL: the genome's edits are still to be applied */
+    ir_edited *edited; /* NULL: the build applies the genome's edits */
 } drawn_child;
 
 void drawn_child_free(drawn_child *child);
 
-/* `operators` gets the names of the arms that were taken, with commas between. EV_BAD: none
- * of the steps has a place. */
+/* Draws a child. `operators` receives the names of the arms taken, separated by commas. EV_BAD: no
+ * step has a place. */
 ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
                      ev_str *operators, ev_error *err) EV_CHECKED;
 
-/* The genome with one macro at another value; its default is stored by leaving the macro out.
- * `keep_edits`: also edits that name instructions of the old base module. */
+/* Copies the genome with one macro at another value. A default value is stored by leaving the macro
+ * out. `keep_edits`: keeps edits that refer to instructions of the old base module. */
 ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
                           bool keep_edits, ir_genome **out, ev_error *err) EV_CHECKED;
 

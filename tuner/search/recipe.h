@@ -1,6 +1,6 @@
-/* Recipe: what a child is to be made of, and the limits that it is held against. The search fills
- * one (search_draw.c), a worker makes the child of it (draw.c); the same recipe gives the same
- * child. */
+/* Recipe: the parents, steps and limits of a child. The search fills a recipe (search_draw.c), and
+ * a worker makes the child from it (draw.c). Equal recipes give equal children. A recipe owns
+ * references to its genomes; recipe_free releases them. */
 #ifndef TUNER_SEARCH_RECIPE_H
 #define TUNER_SEARCH_RECIPE_H
 
@@ -15,56 +15,57 @@
 #define RECIPE_STOCK 8        /* genomes, at most */
 #define RECIPE_LINEAGE 48     /* bytes */
 
-/* A step takes the first of its arms (tuner/search/draw.h) that has a place. */
+/* A step. The worker takes the first arm (tuner/search/draw.h) that has a place. */
 typedef struct recipe_step {
     unsigned arms[RECIPE_ALTERNATIVES];
     unsigned count;
 } recipe_step;
 
-/* Names the child's stream of random numbers. */
+/* The seed of the child's random numbers. */
 typedef struct recipe_stream {
     uint64_t seed, child;
     uint32_t island, generation;
 } recipe_stream;
 
-/* The filter's limits on the small cases. A child that takes longer than its parent's limit and is
- * no more accurate than `error` is stopped. Times in modelled ns; 0: no limit. */
+/* The filter's limits on the small cases. A child is stopped if its time exceeds the limit and its
+ * error is at least `error`. Times in modelled ns; 0: no limit. */
 typedef struct recipe_reach {
-    double sketch, built; /* of the fast code, and of what LLVM builds; over all small cases */
-    double first;         /* of the fast code, over the first small case alone */
+    double sketch, built; /* limits for the fast code and for LLVM's code, over all small cases */
+    double first;         /* limit for the fast code over the first small case */
     double error;         /* relative L2 */
 } recipe_reach;
 
 /* Limits on the fast code's time at full shape. Times in modelled ns; 0: no limit. */
 typedef struct recipe_estimate {
-    bool times;  /* whether the fast code is timed at full shape at all */
-    double near; /* a child as near as that on the small cases is neither timed nor built */
-    double due;  /* a child that takes as long at full shape is not built */
+    bool times;  /* the fast code is timed at full shape */
+    double near; /* a child whose time on the small cases is near this one is neither timed nor
+                    built */
+    double due;  /* a child that takes this time or longer at full shape is not built */
 } recipe_estimate;
 
 typedef struct recipe {
-    /* Genomes, each a reference of the recipe's own. Two parents: the child is crossed of them. */
+    /* Owned references. With two parents, the worker crosses them. */
     const ir_genome *parents[2];
     unsigned parent_count;
     bool crossed; /* the one parent was made by crossover */
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;
-    const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; references of the recipe's own */
+    const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; owned references */
     unsigned stock_count;
     uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
     unsigned tabu_count;
-    bool by_heat; /* edits are drawn by the site weights of their places */
+    bool by_heat; /* edits are drawn by the site weights */
     recipe_stream stream;
     recipe_reach reach;
-    score_sketch sketch; /* what follows where the fast code is wrong; SKETCH_NOTHING: it is not
-                            made */
+    score_sketch sketch; /* consequence of wrong fast code; SKETCH_NOTHING: no fast code is made */
     recipe_estimate estimate;
     char lineage[RECIPE_LINEAGE]; /* the parents' numbers, "3,17", for the records; not for workers
                                    */
-    bool failed;                  /* memory ran out while it was filled: of no use */
+    bool failed;                  /* memory ran out while the recipe was filled, and it must
+                                     not be used */
 } recipe;
 
-/* Gives the references back. */
+/* Releases the references. */
 void recipe_free(recipe *r);
 
 #endif
