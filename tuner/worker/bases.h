@@ -1,6 +1,7 @@
-/* Bases: the base modules of a task, one a start and setting of its macros, loaded once and kept
- * while there is room. What is dear about one, its compiled source and its profile, is made once
- * for all that use the same shelf. */
+/* Bases: the base modules of a task, one for each start and setting of its macros, loaded once and
+ * kept while there is room. Their costly parts, compiled source and profile, are made once for all
+ * workers that share a base store. `bases` owns the modules; the functions return EV_INFRA if
+ * memory or the base store fails. */
 #ifndef TUNER_WORKER_BASES_H
 #define TUNER_WORKER_BASES_H
 
@@ -12,34 +13,36 @@
 
 typedef struct bases bases;
 
-/* Where things are put under a key that names task, thing, start and macros. */
+/* The base store, as callbacks: values under keys that name task, thing, start and macros. */
 typedef struct bases_shelf {
     void *context;
-    /* *value: a new reference; NULL: it is not there. */
+    /* Looks up a key. *value: a new reference; NULL: the store has no such entry. */
     ev_status (*want)(void *context, const char *key, json_t **value, ev_error *err);
     /* Takes `value` over; NULL: out of memory. */
     ev_status (*made)(void *context, const char *key, json_t *value, ev_error *err);
 } bases_shelf;
 
-/* `t` is borrowed. `sm`: the target. EV_INFRA: the folder with the kernels' header is not there. */
+/* Opens the bases of a task. `t` is borrowed. `sm`: the target. `limit`: most bases kept at once.
+ * EV_INFRA: the folder with the kernels' header is missing. */
 ev_status bases_new(const task *t, int sm, size_t limit, bases **out, ev_error *err) EV_CHECKED;
 void bases_free(bases *b); /* NULL is fine */
-/* Copied; NULL: from now on none, as at first. */
+/* Sets the base store; the struct is copied. NULL: no base store, which is the default. */
 void bases_use_shelf(bases *b, const bases_shelf *shelf);
-/* Borrowed until the next call. EV_BAD: no such start, or a source that does not compile with these
- * macros. */
+/* Gives the base of a genome, borrowed until the next call. EV_BAD: there is no such start, or its
+ * source does not compile with these macros. */
 ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out,
                     ev_error *err) EV_CHECKED;
 
-/* What was set for a base that bases_get gave last; false: nothing. `heat` is taken over and goes
- * with the base. */
+/* The site weights that were set for the base that bases_get gave last; false: none are set.
+ * bases_set_heat takes `heat` (malloc'ed) over, and frees it with the base. */
 bool bases_heat(bases *b, const ir_genome *genome, const double **out);
 void bases_set_heat(bases *b, const ir_genome *genome, double *heat);
 
-/* Things of a genome's base on the shelf. *value: a new reference; NULL: it is not there. */
+/* Looks up a thing of a genome's base in the base store. *value: a new reference; NULL: the store
+ * has no such entry. */
 ev_status bases_want(const bases *b, const char *thing, const ir_genome *genome, json_t **value,
                      ev_error *err) EV_CHECKED;
-/* Takes `value` over; NULL: out of memory. */
+/* Stores a thing of a genome's base. Takes `value` over; NULL means that memory ran out. */
 ev_status bases_made(const bases *b, const char *thing, const ir_genome *genome, json_t *value,
                      ev_error *err) EV_CHECKED;
 

@@ -1,5 +1,5 @@
-/* Isolate: does a piece of work with LLVM in a forked child (base/child.h), so that LLVM's abort
- * costs that piece too, with LLVM's words. */
+/* Isolate: runs work with LLVM in a forked child (base/child.h), so that an abort in LLVM ends only
+ * the child, and LLVM's message is kept. */
 #ifndef TUNER_WORKER_ISOLATE_H
 #define TUNER_WORKER_ISOLATE_H
 
@@ -7,7 +7,7 @@
 
 typedef ev_child_work isolate_work;
 
-/* As ev_child_run. */
+/* As ev_child_run. `seconds`: limit of time. */
 ev_status isolate_run(isolate_work *work, void *context, double seconds, ev_str *out,
                       ev_error *err) EV_CHECKED;
 

@@ -1,4 +1,4 @@
-/* The inside of the pool, for pool*.c only. */
+/* The inside of the pool, for pool*.c only. A slot is the place of one worker process. */
 #ifndef TUNER_WORKER_POOL_INSIDE_H
 #define TUNER_WORKER_POOL_INSIDE_H
 
@@ -7,8 +7,8 @@
 
 typedef enum slot_state {
     SLOT_EMPTY,    /* no process */
-    SLOT_GREETING, /* waits for hello */
-    SLOT_OPENING,  /* waits for ready */
+    SLOT_GREETING, /* waits for the message `hello` */
+    SLOT_OPENING,  /* waits for the message `ready` */
     SLOT_IDLE,
     SLOT_BUSY
 } slot_state;
@@ -19,11 +19,11 @@ typedef struct slot {
     const char *device; /* borrowed from the options */
     ev_proc proc;
     channel line;
-    unsigned splits; /* that its baseline was held against */
-    uint64_t serial; /* of the opening that it answers */
-    stage at;        /* that it entered last */
+    unsigned splits; /* splits on which its baseline was checked, as bits */
+    uint64_t serial; /* number of the opening that the worker answers */
+    stage at;        /* stage that the worker entered last */
     pool_job *job;
-    double began, deadline; /* of the job, on the monotonic clock */
+    double began, deadline; /* times of the job on the monotonic clock */
     bool has_last_word;
     char last_word[400];
 } slot;
@@ -33,18 +33,20 @@ struct pool {
     char *self; /* path of this binary */
     const char *self_argv[4];
     slot *slots;
-    char *task;      /* that is to be open; NULL: none yet */
-    uint64_t serial; /* of the openings: a worker may still be at the one before */
+    char *task;      /* path of the task that is to be open; NULL: none yet */
+    uint64_t serial; /* number of the latest opening; a worker may still be busy with an
+                        earlier one */
     bool has_ready;
     message ready;              /* `ready` of the first worker with all splits */
-    char *drawn;                /* the cases that the first to open it drew; NULL: none opened it */
+    char *drawn;                /* drawn cases, from the first worker that opened the task;
+                                   NULL: none has */
     json_t *shelf;              /* base store: the values that workers made, by key */
-    pool_job *queue, *finished; /* in order */
+    pool_job *queue, *finished; /* lists, in order */
     size_t jobs;
-    unsigned deaths; /* in a row, without a finished job between */
+    unsigned deaths; /* workers lost in a row, without a finished job between */
     uint64_t failed;
     double seconds[PART_COUNT];
-    double timer_seconds; /* of timers, over screened jobs that have ended */
+    double timer_seconds; /* seconds of timers over screened jobs that have ended */
 };
 
 #define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1u)
@@ -53,11 +55,11 @@ struct pool {
 bool pool_needs_all_splits(const pool_job *job);
 gate pool_gate_of(stage at);
 void pool_append(pool_job **list, pool_job *job);
-/* The slot gives up its job, which is the caller's now. */
+/* Removes the slot's job and gives it to the caller. */
 pool_job *pool_leave(pool *p, slot *s);
-/* The job is over; gives the slot back. */
+/* Ends the slot's job, and makes the slot idle. */
 void pool_finish(pool *p, slot *s);
-/* An empty slot. */
+/* Makes an empty slot. */
 slot pool_slot(const pool *p, size_t index);
 
 /* pool_slots.c: processes. */
@@ -65,9 +67,10 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) EV_CHECKED;
 void pool_send_open(pool *p, slot *s, unsigned splits);
 void pool_send_job(slot *s, pool_job *job);
 void pool_say(slot *s, const message *m);
-/* The process has ended, or is to end now: blames candidate or machine, and starts anew. */
+/* Handles the end of a worker process, which has ended or is killed now: decides whether the
+ * candidate or the machine is to blame, and starts a new worker. */
 ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) EV_CHECKED;
-/* The idle worker said that it ends: another one takes its place, and nobody is to blame. */
+/* Replaces an idle worker that announced its end. Nobody is to blame. */
 ev_status pool_replace(pool *p, slot *s, ev_error *err) EV_CHECKED;
 ev_status pool_check_deadline(pool *p, slot *s, ev_error *err) EV_CHECKED;
 

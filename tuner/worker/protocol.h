@@ -1,10 +1,11 @@
-/* Protocol: the messages between coordinator and workers as C structs, and how they travel: one
- * JSON object a line (tuner/worker/channel.h). The messages are the rows of
- * tuner/worker/messages.def. Their fields, with the names on the wire, stand in messages.c.
+/* Protocol: the messages between coordinator and workers as C structs, and their transport as one
+ * JSON object a line (tuner/worker/channel.h). Each message is a row of tuner/worker/messages.def.
+ * messages.c lists the fields with their names on the wire. Times of kernels are in ns, times of
+ * processes in seconds.
  *
- * Ownership: a message that is sent borrows all of its texts, genomes and lists. A message that was
- * received borrows them from memory of its own, until message_free; genomes may be kept with
- * ir_genome_ref, values with json_incref. */
+ * Ownership: a message that is sent borrows all its texts, genomes and lists. A received message
+ * owns memory for them until message_free. To keep a genome or a value longer, take a reference
+ * (ir_genome_ref, json_incref). */
 #ifndef TUNER_WORKER_PROTOCOL_H
 #define TUNER_WORKER_PROTOCOL_H
 
@@ -22,11 +23,11 @@
 #include <stdint.h>
 
 #define PROTOCOL_VERSION 10
-#define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes of one message: those of a recipe */
+#define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes in one message: those of a recipe */
 
-/* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so a
- * GPU has one timer. Screeners keep the timer busy: they draw and build, put the result through
- * gates 1 to 4 in the virtual machine, and pass on the variants that are left. */
+/* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
+ * each GPU has one timer. Screeners keep the timer busy: they draw and build variants, run gates 1
+ * to 4 on the virtual machine, and pass the remaining variants on. */
 typedef enum worker_role {
     ROLE_WHOLE, /* draws, builds, screens and times */
     ROLE_SCREENER,
@@ -36,10 +37,11 @@ typedef enum worker_role {
 
 const char *worker_role_name(worker_role role);
 
-/* The stages of an evaluation in a worker, in their order; a fault in one counts at its gate. */
+/* The stages of an evaluation in a worker, in order. A fault in a stage counts at the stage's gate.
+ */
 typedef enum stage {
     STAGE_IDLE,
-    STAGE_OPEN, /* no candidate's affair: loading the task and its baseline */
+    STAGE_OPEN, /* loads the task and its baseline; a fault here is no candidate's */
     STAGE_DRAW,
     STAGE_EDIT,
     STAGE_VERIFY,
@@ -52,7 +54,7 @@ typedef enum stage {
 
 const char *stage_name(stage s);
 
-/* The parts of an evaluation whose CPU time is told. */
+/* The parts of an evaluation whose CPU time is reported. */
 typedef enum worker_part {
     PART_MUTATE,
     PART_BUILD,
@@ -74,17 +76,17 @@ typedef struct hello_message {
 } hello_message;
 
 typedef struct open_message {
-    const char *task, *device; /* path of task.json; "vm:h200" */
+    const char *task, *device; /* path of task.json, and device such as "vm:h200" */
     worker_role role;
-    unsigned splits;  /* to hold the baseline against: bits 1 << corpus_split */
-    unsigned jobs;    /* threads for gate 6 */
-    double watchdog;  /* CPU seconds of an evaluation */
-    bool holds_never; /* DEVICE_NO_HOLD is set where the coordinator runs */
+    unsigned splits;  /* splits on which the baseline is checked: bits 1 << corpus_split */
+    unsigned jobs;    /* host threads for gate 6 */
+    double watchdog;  /* limit of an evaluation in CPU seconds */
+    bool holds_never; /* DEVICE_NO_HOLD is set on the coordinator's side */
 } open_message;
 
 typedef struct ready_start {
     const char *name;
-    size_t sites[IR_EDIT_COUNT]; /* places of each edit in its base */
+    size_t sites[IR_EDIT_COUNT]; /* number of places of each edit in the start's base */
 } ready_start;
 
 typedef struct case_time {
@@ -99,26 +101,26 @@ typedef struct ready_message {
     bool modelled; /* times are modelled, not measured */
     ready_start *starts;
     size_t start_count;
-    case_time *baseline; /* the baseline's times, of the timed cases */
+    case_time *baseline; /* the baseline's times at the timed cases */
     size_t baseline_count;
-    const char **drawn; /* names of the cases that were drawn from the task's own */
+    const char **drawn; /* names of the drawn cases */
     size_t drawn_count;
 } ready_message;
 
 typedef struct child_message {
-    recipe recipe; /* without lineage */
+    recipe recipe; /* all fields but the lineage */
 } child_message;
 
-/* Of score, replay and check. */
+/* Fields of score, replay and check. */
 typedef struct variant_message {
     const ir_genome *genome;
 } variant_message;
 
-/* Of time. */
+/* Fields of time. */
 typedef struct screened_message {
     const ir_genome *genome;
     const char *ptx;
-    score score; /* the screener's */
+    score score; /* the screener's score */
 } screened_message;
 
 typedef struct promote_message {
@@ -133,35 +135,35 @@ typedef struct stage_message {
 typedef struct drawn_message {
     const ir_genome *genome;
     char sha256[EV_SHA256_HEX];
-    const char *operators; /* names of the arms that made it, commas between */
+    const char *operators; /* names of the arms that made the genome, separated by commas */
 } drawn_message;
 
-/* Of ir, sketch, sketch-ran, ptx and ran. */
+/* Fields of ir, sketch, sketch-ran, ptx and ran. */
 typedef struct hash_message {
     char sha256[EV_SHA256_HEX];
 } hash_message;
 
 typedef struct want_message {
-    const char *key; /* of an entry of the base store */
+    const char *key; /* key of an entry of the base store */
 } want_message;
 
 typedef struct made_message {
     const char *key;
-    json_t *value; /* any: bases.c and those who call it know what */
+    json_t *value; /* any JSON; bases.c and its callers define the values */
 } made_message;
 
-/* Of go and seen. */
+/* go and seen have no fields. */
 typedef struct nothing_message {
     char unused;
 } nothing_message;
 
-/* The end of a job. */
+/* Fields that end a job. */
 typedef struct job_end {
     double seconds[PART_COUNT]; /* CPU time by part */
-    bool leaves;                /* the worker ends: its device is spent */
+    bool leaves;                /* the worker ends because its device is spent */
 } job_end;
 
-/* Of screened. */
+/* Fields of screened. */
 typedef struct passed_message {
     const char *ptx;
     score score;
@@ -173,23 +175,23 @@ typedef struct code_reply {
     const char *ptx, *entry;
 } code_reply;
 
-/* A timed held-out case of a check. */
+/* The result of a check at one timed held-out case. */
 typedef struct case_check {
     const char *name;
     bool ok;
     double ns;
     double error;       /* relative L2, finite */
-    const char *reason; /* "" where it is ok */
+    const char *reason; /* "" if the case is ok */
 } case_check;
 
 typedef struct done_message {
-    bool has_score; /* child, score, time and promote, unless the child was seen */
+    bool has_score; /* for child, score, time and promote, unless the child was a duplicate */
     score score;
-    bool has_code; /* promote, replay and check */
+    bool has_code; /* for promote, replay and check */
     code_reply code;
-    const char *words; /* the edits, a line each; of replay, and of promote where gate 6 passed;
-                          NULL: none */
-    bool has_cases;    /* check */
+    const char *words; /* the edits in words, a line each: for replay, and for promote if gate
+                          6 passed; NULL: none */
+    bool has_cases;    /* for check */
     case_check *cases;
     size_t case_count;
     job_end end;
@@ -244,29 +246,32 @@ typedef struct message {
         fatal_message fatal;
         error_message error;
     };
-    json_t *source;  /* received: its texts and genomes are borrowed from here */
-    ev_arena *arena; /* received: its lists; NULL: it has none */
-    const ir_genome *genomes[MESSAGE_GENOMES]; /* received: references to its genomes */
+    json_t *source;  /* of a received message: owns its texts and genomes */
+    ev_arena *arena; /* of a received message: memory of its lists; NULL: no lists */
+    const ir_genome *genomes[MESSAGE_GENOMES]; /* of a received message: references to its
+                                                  genomes */
     unsigned genome_count;
 } message;
 
-/* Gives back the memory of a received message; a zeroed one is fine. */
+/* Frees the memory of a received message. A zeroed message is fine. */
 void message_free(message *m);
 
-/* *out: a new reference. EV_INFRA: out of memory, or a number that JSON has no text for. */
+/* Encodes a message. *out: a new reference. EV_INFRA: out of memory, or a number without a JSON
+ * form. */
 ev_status message_encode(const message *m, json_t **out, ev_error *err) EV_CHECKED;
-/* Takes the reference. A missing, unknown or wrong field is refused with the names of message and
- * field: EV_BAD in `hello`, whose sender is of another version, else EV_INFRA. */
+/* Decodes a message. Takes over the reference to `object`. A missing, unknown or wrong field is
+ * refused, with the names of message and field. The status is EV_BAD in `hello`, since its sender
+ * has another version, else EV_INFRA. */
 ev_status message_decode(json_t *object, message *out, ev_error *err) EV_CHECKED;
 
-/* EV_INFRA: the other side is gone. */
+/* Encodes and sends a message. EV_INFRA: the other side has closed the connection. */
 ev_status message_send(channel *c, const message *m, ev_error *err) EV_CHECKED;
-/* The next message that was read whole; *got: whether there is one. */
+/* Takes the next message that was read completely. *got: there is one. */
 ev_status message_next(channel *c, message *out, bool *got, ev_error *err) EV_CHECKED;
-/* Waits for a message; *got is false at the end of the stream. */
+/* Waits for a message. *got is false at the end of the stream. */
 ev_status message_receive(channel *c, message *out, bool *got, ev_error *err) EV_CHECKED;
-/* Writes a `fatal` message by calls that are safe in a signal handler. `reason`: printable ASCII
- * without quote and backslash. */
+/* Writes a `fatal` message with async-signal-safe calls only. `reason`: printable ASCII without
+ * quotes and backslashes. */
 void message_write_fatal(int fd, stage at, const char *reason);
 
 #endif

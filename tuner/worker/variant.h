@@ -1,4 +1,4 @@
-/* Variant: a genome of a task made real outside a search, in a child process. */
+/* Variant: builds a genome of a task outside a search, in a child process. */
 #ifndef TUNER_WORKER_VARIANT_H
 #define TUNER_WORKER_VARIANT_H
 
@@ -8,22 +8,23 @@
 #include "ir/genome.h"
 #include "kernels/task.h"
 
-/* Builds and appends the PTX. EV_BAD: it cannot be built, or LLVM aborts. */
+/* Builds the genome and appends its PTX to `ptx`. EV_BAD: the build fails, or LLVM aborts. */
 ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
                         ev_error *err) EV_CHECKED;
-/* As variant_build, for a start without edits, at its default macros. */
+/* As variant_build, for a start without edits at its default macros. */
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;
 
-/* The same with the source's lines in .loc, for a profile. */
+/* As variant_build_start, with the source's lines as .loc directives, for a profile. */
 ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;
 
-/* A source of its own, without a task. */
+/* As variant_build_start, for a source file without a task. */
 ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
                              ev_error *err) EV_CHECKED;
 
-/* From a genome's JSON text. EV_BAD: it is none. */
+/* Reads a genome from JSON text; the caller frees *out. `name`: for messages. EV_BAD: the text is
+ * no genome. */
 ev_status variant_genome(const char *text, const char *name, ir_genome **out,
                          ev_error *err) EV_CHECKED;
 
