@@ -1,5 +1,5 @@
-/* Shares: leaves out each edit, each macro and each pair of edits of a winner, and scores the rest.
- */
+/* Ablation: removes each edit, each macro and each pair of edits from a winner, and scores the
+ * rest. */
 #include "tuner/run/ablation.h"
 
 #include "base/str.h"
@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_DEPENDENCE 0.15 /* of the gain: what does not add up by less is not told */
+/* share of the gain; smaller interactions of a pair are not reported */
+#define LEAST_DEPENDENCE 0.15
 
-/* One genome with something left out. */
+/* A genome without one or two edits, or without a macro. */
 typedef struct part {
     const ir_genome *genome;
     size_t edits[2]; /* SIZE_MAX: none */
@@ -42,7 +43,7 @@ static void end(parts *p) {
     free(p->ns);
 }
 
-/* Takes the reference; false: NULL, out of memory. */
+/* Adds a genome. Takes over the reference. False: the genome is NULL, because memory ran out. */
 static bool add(parts *p, const ir_genome *genome, part what) {
     if (!genome)
         return false;
@@ -57,7 +58,7 @@ static bool add_without_edit(parts *p, const ir_genome *genome, size_t edit) {
     return add(p, ir_genome_without(genome, edit, edit + 1), what);
 }
 
-/* a < b */
+/* Adds the genome without the edits a and b, a < b. */
 static bool add_without_pair(parts *p, const ir_genome *genome, size_t a, size_t b) {
     ir_genome *rest = ir_genome_without(genome, b, b + 1);
     if (rest)
@@ -72,7 +73,7 @@ static bool add_without_macro(parts *p, const ir_genome *genome, const char *mac
     return add(p, rest, (part){.edits = {SIZE_MAX, SIZE_MAX}, .macro = macro});
 }
 
-/* Without any edit. */
+/* Adds the genome without any edit. */
 static bool add_bare(parts *p, const ir_genome *genome) {
     part what = {.edits = {SIZE_MAX, SIZE_MAX}, .macro = ""};
     return add(p, ir_genome_part(genome, 0, 0), what);
@@ -95,7 +96,7 @@ static bool fill(parts *p, const ir_genome *genome) {
 
 /* ---- shares ---- */
 
-/* What is lost without a part, of the whole gain; NAN: nothing passes without it. */
+/* The loss without a part, as a share of the whole gain; NAN: nothing passes without the part. */
 static double loss_of(const minimise_request *r, double ns) {
     double gain = log(r->reference_ns / r->ns);
     if (ns <= 0)
@@ -107,7 +108,8 @@ static json_t *share_json(double share) {
     return isnan(share) ? json_null() : json_real(share);
 }
 
-/* One whose part is needed for the other to pass counts as all that both are worth. */
+/* Whether two edits interact. If one edit is needed for the other to pass, its loss is the gain of
+ * both. */
 static bool depends(double both, double a, double b) {
     if (isnan(a) || isnan(b))
         return !isnan(both);

@@ -1,4 +1,5 @@
-/* Blame: halves the edits of a wrong genome until the one that makes it wrong is found. */
+/* Bisection: halves the edits of a wrong genome until the edit that makes the genome wrong is
+ * found. */
 #include "tuner/run/bisect.h"
 
 #include <stdint.h>
@@ -6,11 +7,11 @@
 
 typedef struct search_for {
     const bisect_request *request;
-    const ir_genome *genome; /* wrong, or not known */
+    const ir_genome *genome; /* wrong, or not tested yet */
     bisect_result *out;
-    size_t right; /* so many edits from the first on are right */
+    size_t right; /* number of leading edits that are known to be right */
     size_t spent;
-    bool knows_base; /* that it is right without any edit */
+    bool knows_base; /* the base is known to be right without edits */
 } search_for;
 
 static ev_status is_wrong(search_for *s, const ir_genome *genome, bool *wrong, ev_error *err) {
@@ -26,7 +27,8 @@ static bool has_budget(const search_for *s) {
     return s->spent < s->request->budget;
 }
 
-/* *k: the first k edits are wrong, and one less are right; SIZE_MAX: the budget was too small. */
+/* Finds the least known k so that the first k edits are wrong and the first k - 1 are right.
+ * SIZE_MAX: the budget was too small. */
 static ev_status halve(search_for *s, size_t *k, ev_error *err) {
     size_t high = ir_genome_edit_count(s->genome);
     while (high - s->right > 1 && has_budget(s)) {
@@ -43,7 +45,7 @@ static ev_status halve(search_for *s, size_t *k, ev_error *err) {
     return EV_OK;
 }
 
-/* Takes the reference; NULL: out of memory. */
+/* Adds a wrong genome. Takes over the reference; NULL means that memory ran out. */
 static ev_status add_wrong(search_for *s, const ir_genome *genome, ev_error *err) {
     size_t bytes = (s->out->wrong_count + 1) * sizeof(const ir_genome *);
     const ir_genome **more = genome ? realloc((void *)s->out->wrong, bytes) : NULL;
@@ -56,7 +58,7 @@ static ev_status add_wrong(search_for *s, const ir_genome *genome, ev_error *err
     return EV_OK;
 }
 
-/* The first k edits are wrong; is it the last of them alone? */
+/* Notes a wrong genome of the first k edits; tests whether the last of them is wrong alone. */
 static ev_status note_wrong(search_for *s, size_t k, ev_error *err) {
     bool alone = false;
     if (k > 1 && has_budget(s))
@@ -65,7 +67,7 @@ static ev_status note_wrong(search_for *s, size_t k, ev_error *err) {
     return add_wrong(s, part, err);
 }
 
-/* Whether the base is wrong without any edit; only asked for when its first edit is to blame. */
+/* Tests whether the base is wrong without any edit. Called only if the first edit is to blame. */
 static ev_status check_base(search_for *s, bool *wrong, ev_error *err) {
     *wrong = false;
     if (s->knows_base)
@@ -86,7 +88,7 @@ static ev_status drop(search_for *s, size_t edit, ev_error *err) {
     return EV_OK;
 }
 
-/* Takes out one edit. *over: there is no more to find; *found: as s->genome is right. */
+/* Removes one edit. *over: nothing more can be found. *found: s->genome is right now. */
 static ev_status step(search_for *s, bool *over, bool *found, ev_error *err) {
     size_t k = 0;
     EV_TRY(halve(s, &k, err));
@@ -108,7 +110,7 @@ static ev_status step(search_for *s, bool *over, bool *found, ev_error *err) {
 
 static ev_status look(search_for *s, ev_error *err) {
     bool over = false, found = false;
-    if (ir_genome_edit_count(s->genome) == 0) /* as it is known to be */
+    if (ir_genome_edit_count(s->genome) == 0) /* the base is known to be wrong */
         return add_wrong(s, ir_genome_ref(s->genome), err);
     while (!over && has_budget(s))
         EV_TRY(step(s, &over, &found, err));

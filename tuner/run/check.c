@@ -1,4 +1,5 @@
-/* Checks candidates case by case; a bundle's with the sources and oracles that it carries. */
+/* Checks candidates case by case. The variants of a bundle are checked with the sources and oracles
+ * that the bundle carries. */
 #include "tuner/run/check.h"
 
 #include "base/stop.h"
@@ -18,7 +19,7 @@ bool check_is_over(const check *c) {
     return c->again || ev_stop_asked();
 }
 
-/* Whether the next step is one that an earlier process did; counts it. */
+/* Whether an earlier process did the next step already; counts the step. */
 static bool is_done(check *c) {
     return c->step++ < c->done;
 }
@@ -60,8 +61,8 @@ static ev_status add_row(check *c, const subject *s, const task_case *at, const 
     return ev_lines_add(c->lines, row, err);
 }
 
-/* What makes a case impossible to judge (the baseline itself traps or is wrong there) is a finding
- * about the kernel, and no wrong usage. */
+/* Checks one case. A baseline that traps or is wrong there makes the case impossible to judge; this
+ * is a finding about the kernel, and no wrong usage. */
 static ev_status check_case(check *c, const subject *s, const task_case *at, ev_error *err) {
     if (is_done(c))
         return EV_OK;
@@ -115,7 +116,7 @@ static ev_status check_built(check *c, const task *t, stand *st, const ev_str *p
     return status;
 }
 
-/* The first start is always built: the others are held against it. */
+/* Builds the starts. The first start is always built: the others are compared with it. */
 static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
     for (size_t i = 0; i < t->start_count && !check_is_over(c); i++) {
         if (i > 0 && !is_wanted(c, &t->starts[i]))
@@ -158,7 +159,8 @@ ev_status check_task(check *c, const char *name_or_path, ev_error *err) {
 
 /* ---- bundles ---- */
 
-/* Builds the genome from the bundle's sources: the hash must be that of the shipped PTX. */
+/* Builds the genome from the bundle's sources, and compares the hash with that of the shipped PTX.
+ */
 static ev_status replay(check *c, const task *t, const bundle_variant *v, const char *role,
                         ev_error *err) {
     ir_genome *genome = NULL;
@@ -237,7 +239,7 @@ static ev_status gpu_of(const check *c, const bundle_variant *v, char out[SHIPPE
     return status;
 }
 
-/* A disabled variant is not handed out: it is told, and not held against the bundle. */
+/* Reports a disabled variant. Schedulers do not get it, so it does not count against the bundle. */
 static void add_disabled(check *c, const bundle_kernel *k, const bundle_variant *v,
                          const char *role, const char *why) {
     (void)json_array_append_new(c->rows,
@@ -255,7 +257,7 @@ static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
     return check_shipped(c, t, baseline, v, role, err);
 }
 
-/* Those that are handed out on the GPU; *count of them. */
+/* Checks the enabled variants for the GPU; *count is their number. */
 static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
                                const bundle_variant *list, size_t length, const char *role,
                                size_t *count, ev_error *err) {
@@ -274,7 +276,7 @@ static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
     return EV_OK;
 }
 
-/* Where no variant is handed out, the unmodified starts and the baselines are. */
+/* Checks the unmodified starts and the baselines, for a GPU without an enabled variant. */
 static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
     size_t count = 0;
     EV_TRY(check_enabled(c, t, k, k->variants, k->variant_count, "variant", &count, err));

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define DISPLAY_SECONDS 0.1
-#define WAIT_SECONDS 0.1 /* how long stop flag and clock are not looked at */
+#define WAIT_SECONDS 0.1 /* longest time between two looks at stop flag and clock */
 
 /* ---- clock and display ---- */
 
@@ -120,7 +120,7 @@ static ev_status begin_search(course *c, ev_error *err) {
     return search_new(&settings, &c->search, err);
 }
 
-/* What gate 4 looks at beside the task's own cases. */
+/* Shows the drawn cases, which gate 4 runs beside the task's own. */
 static void tell_drawn(course *c) {
     ev_str note = EV_STR_EMPTY;
     for (size_t i = 0; i < c->ready->drawn_count; i++)
@@ -131,8 +131,8 @@ static void tell_drawn(course *c) {
     ev_str_free(&note);
 }
 
-/* *c is whole, to be closed, whatever the status. A stop while the workers open leaves no search:
- * run->stopped says so. */
+/* *c must be closed with course_close whatever the status. If a signal comes while the workers open
+ * the task, c->search stays NULL and run->stopped is set. */
 ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
     const tune_options *o = run->options;
     *c = (course){.run = run,
@@ -175,12 +175,13 @@ bool course_finished(const course *c) {
 
 /* ---- records ---- */
 
-/* What makes a child known, and as which. */
+/* Writes the reason of a known child: the key, and the child that it equals. */
 static void known_words(search_hash by, uint64_t same_as, char *text, size_t bytes) {
     snprintf(text, bytes, "same %s as %" PRIu64, search_hash_name(by), same_as);
 }
 
-/* A worker is told that a child is known at the last hash that it asks about. */
+/* Sets the reason of a child that the pool ended as known. The key is the last one that the worker
+ * asked about. */
 static void take_known(const course *c, uint64_t child, child_result *r) {
     int by = SEARCH_HASHES - 1;
     uint64_t same_as = 0;
@@ -200,7 +201,7 @@ bool job_score(const pool_job *job, score *out) {
     return scored;
 }
 
-/* As the records keep it; malloc'ed; NULL: out of memory. */
+/* The score as text for the records; malloc'ed. NULL: out of memory. */
 static char *score_text(const score *s, bool let_through) {
     json_t *json = score_to_json(s);
     if (json && let_through)
@@ -236,7 +237,7 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
 
 /* ---- arrivals ---- */
 
-/* From a worker: completes the job's result, which moves to its place. */
+/* Takes a result from a worker: completes it and moves it from the job to its place. */
 static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     on_way *w = &c->on_way[job->number % SEARCH_LAG];
     child_result *r = &job->result;
@@ -260,7 +261,7 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     return EV_OK;
 }
 
-/* The score of a stored child; "": it has none. */
+/* Reads the score of a stored child; "": the child has none. */
 static ev_status read_score(course *c, child_result *r, const char *text, ev_error *err) {
     search_let_through(c->search, false);
     if (!text[0])
@@ -297,7 +298,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
     if (r->outcome.stopped == GATE_SEEN)
         r->outcome.origin = SEARCH_DUPLICATE;
-    r->outcome.ns = e->ns; /* an estimate's and a memoised child's too */
+    r->outcome.ns = e->ns; /* also for estimated and memoised children */
     r->outcome.error = e->error;
     if (e->genome)
         EV_TRY(read_genome(e->genome, &r->genome, err));
@@ -312,8 +313,9 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
 
 /* ---- the loop ---- */
 
-/* From the records, or else from a worker. Once a child is not in the records, later ones may still
- * be: they were on their way when the run ended. */
+/* Draws one child. Its result comes from the records or else from a worker. After the first child
+ * that is missing in the records, later children may still be there: they were under way when the
+ * run ended. */
 static ev_status draw_one(course *c, ev_error *err) {
     recipe drawn;
     bool let_through = pool_timers_starve(c->run->pool);
@@ -384,7 +386,8 @@ static void note_verdict(course *c, const search_verdict *v) {
     }
 }
 
-/* A worker need not know it: the child that it is like may have been committed after it asked. */
+/* Corrects the record of a child that proves known at its commitment. The worker may not have
+ * known: the child that it equals may have been committed after the worker asked. */
 static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, ev_error *err) {
     char words[80];
     bool is_duplicate = v->outcome.origin == SEARCH_DUPLICATE;
@@ -417,7 +420,7 @@ static bool wants_more(course *c) {
     uint64_t budget = c->run->options->evaluations;
     if (budget > 0 && search_drawn(c->search) >= budget)
         return false;
-    /* What earlier runs found is taken up whole before the clock counts. */
+    /* The results of earlier runs are replayed completely before the clock counts. */
     bool takes_up = c->replays && !c->has_gap;
     return search_may_draw(c->search) && (takes_up || !must_stop(c));
 }

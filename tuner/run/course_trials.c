@@ -1,4 +1,4 @@
-/* Trials: genomes that are built, scored or promoted after the search, and their records. */
+/* Trials: builds, scores and promotes genomes after the search, and records the results. */
 #include "tuner/run/tune_inside.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #define WAIT_SECONDS 0.1
 
-/* `bar` NULL: of no promotion. */
+/* Submits a job. `bar` NULL: the job is no promotion. */
 static ev_status submit(course *c, message_kind kind, uint64_t number, const ir_genome *genome,
                         const fitness_bar *bar, ev_error *err) {
     pool_job *job = pool_job_variant(kind, number, genome);
@@ -34,7 +34,7 @@ ev_status course_record(course *c, const char *phase, uint64_t number, const poo
     return course_put(c, &e, job, scored, false, err);
 }
 
-/* `first`: the number of the batch's first trial. */
+/* Takes the result of a trial. `first`: the number of the batch's first trial. */
 static ev_status take_trial(course *c, uint64_t first, const pool_job *job, trial *trials,
                             ev_error *err) {
     const child_outcome *o = &job->result.outcome;

@@ -1,4 +1,4 @@
-/* Makes a bundle's content from winners: plain values in one arena, which the writer takes. */
+/* Export: makes a bundle's content from winners, as plain values in one arena for the writer. */
 #include "tuner/run/export.h"
 
 #include "base/arena.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FILES 64 /* a task */
+#define MOST_FILES 64 /* most files of a task */
 
 typedef struct export {
     ev_arena *arena;
@@ -60,7 +60,7 @@ static const char *place_of(export *x, const task *t, const char *name) {
     return ev_arena_printf(x->arena, "tasks/%s/%s", t->name, name);
 }
 
-/* A file that the task names lies in its folder; its name there. */
+/* The name of a file in the task's folder. Files that a task names must lie there. */
 static ev_status name_in_folder(export *x, const task *t, const char *path, const char **out) {
     size_t length = strlen(t->folder);
     const char *name = path + length;
@@ -93,7 +93,7 @@ static bool is_header(const char *name) {
     return false;
 }
 
-/* Headers beside the sources may be included by them. */
+/* Adds the headers beside the sources, since the sources may include them. */
 static ev_status add_headers(export *x, const task *t, const char *folder) {
     DIR *dir = opendir(folder);
     if (dir == NULL)
@@ -110,7 +110,7 @@ static ev_status add_headers(export *x, const task *t, const char *folder) {
     return status;
 }
 
-/* The header of all kernels comes from Evoke; beside the source, it is found first. */
+/* Adds Evoke's header for kernels. The compiler finds the copy beside the source first. */
 static ev_status add_kernel_header(export *x, const task *t) {
     char *home = ev_path_home();
     if (home == NULL)
@@ -161,7 +161,7 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
 
 /* ---- what was found out about a winner ---- */
 
-/* The row of the run's table at a case; NULL: none. */
+/* The row of the run's table for a case; NULL: none. */
 static const json_t *row_at(const json_t *rows, const char *case_name) {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -197,7 +197,8 @@ static ev_status add_case(export *x, const task_case *from, const score_case *fo
     return out->shape != NULL ? EV_OK : fail_memory(x);
 }
 
-/* A promoted variant has passed the search's cases, and those that its score names. */
+/* Lists the cases that a variant passed: a promoted variant has passed the search's cases and those
+ * of its score. */
 static ev_status set_cases(export *x, const task *t, const records_winner *w, bundle_variant *out) {
     ev_json *score_doc = NULL, *rows_doc = NULL;
     bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
@@ -222,7 +223,8 @@ static ev_status set_cases(export *x, const task *t, const records_winner *w, bu
     return status;
 }
 
-/* The baseline agrees with its oracle on every case, or there would have been no run. */
+/* Lists the cases of a baseline. The baseline agrees with its oracle on every case, or the run
+ * would have failed. */
 static ev_status set_baseline_cases(export *x, const task *t, const records_winner *w,
                                     bundle_variant *out) {
     ev_json *rows = NULL;
@@ -242,7 +244,7 @@ static ev_status set_baseline_cases(export *x, const task *t, const records_winn
     return status;
 }
 
-/* The lines of a text, without empty ones. */
+/* Splits a text into lines, without empty lines. */
 static ev_status set_edits(export *x, const char *text, bundle_variant *out) {
     size_t most = 1;
     for (const char *c = text; *c != '\0'; c++)
@@ -382,7 +384,7 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
-    x->tasks[x->kernel_count++] = t; /* freed with the rest from here on */
+    x->tasks[x->kernel_count++] = t; /* from here on freed with the rest */
     if (strcmp(t->sha256.hex, w->task_sha256) != 0)
         return ev_fail(x->err, EV_BAD, "%s has changed since its run; tune it again", t->path);
     return make_kernel(x, t, w, &x->kernels[x->kernel_count - 1]);

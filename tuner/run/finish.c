@@ -1,15 +1,16 @@
-/* Finish: after the search: promotes the best, minimises it, writes the winner.
+/* Finish: the phase after the search. Promotes the best variants, minimises the best, and writes
+ * the winner.
  *
- * The unmodified starts go through gate 6 first: what the search found has to be faster than the
- * best of them on the held-out cases too, or it was fitted to the search's shapes.
+ * The unmodified starts go through gate 6 first. A variant must be faster than the best of them on
+ * the held-out cases, too; otherwise the search fitted it to the search's shapes.
  *
- * A candidate goes through gate 6 as it is, and only one that passes is minimised
+ * A candidate goes through gate 6 unchanged. Only a candidate that passes is minimised
  * (finish_minimise.c).
  *
- * A candidate that fails gate 6 stays in the records with the reason. Where it is wrong, that is
- * mostly one edit that cheats where the search does not look, and much of the archive may hold it:
- * the edit is looked for, and this candidate and all that hold it are tried without it. So it is
- * with an edit that costs more on the held-out cases than all others gain. */
+ * A candidate that fails gate 6 stays in the records with the reason. A wrong candidate mostly has
+ * one edit that cheats where the search does not look, and much of the archive may share this edit.
+ * So bisection finds the edit, and this candidate and all others with the edit are tried without
+ * it. An edit that costs more on the held-out cases than all others gain is treated alike. */
 #include "tuner/run/finish_inside.h"
 
 #include "tuner/run/ablation.h"
@@ -21,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BISECT_BUDGET 24 /* promotions to find the wrong edits of one candidate */
-#define MOST_PARTS 24    /* edits of a slow genome that are left out one by one */
-#define MOST_PARTED 2    /* slow genomes that this is done with */
+#define BISECT_BUDGET 24 /* most promotions in the bisection of one candidate */
+#define MOST_PARTS 24    /* most edits of a slow genome that are removed one by one */
+#define MOST_PARTED 2    /* most slow genomes that are treated so */
 
 /* ---- what failed ---- */
 
@@ -54,7 +55,7 @@ static ev_status add_wrong(finish *f, const bisect_result *found, ev_error *err)
     return EV_OK;
 }
 
-/* What is left without the edits to blame may pass. */
+/* Finds the edits to blame, and adds the genome without them as a candidate. */
 static ev_status bisect(finish *f, const ir_genome *genome, bisect_test *test, ev_error *err) {
     bisect_request request = {
         .genome = genome, .budget = BISECT_BUDGET, .test = test, .context = f};
@@ -67,7 +68,7 @@ static ev_status bisect(finish *f, const ir_genome *genome, bisect_test *test, e
     return status;
 }
 
-/* Each of the edits may be the one to do without. */
+/* Adds the genome without each of its edits in turn as a candidate. */
 static ev_status add_parts(finish *f, const ir_genome *genome, ev_error *err) {
     const ir_genome *parts[MOST_PARTS];
     double ns[MOST_PARTS] = {0};
@@ -88,8 +89,8 @@ static ev_status add_parts(finish *f, const ir_genome *genome, ev_error *err) {
     return status;
 }
 
-/* Where it is slower on the held-out cases than its base without any edit, an edit is to blame: it
- * pays at the search's shapes alone. */
+/* If the candidate is slower on the held-out cases than its base without edits, an edit is to
+ * blame, which gains at the search's shapes only. Finds the edit by bisection. */
 static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out, ev_error *err) {
     verdict v = SLOW;
     double ns = 0;
@@ -110,7 +111,8 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
 
 /* ---- candidates ---- */
 
-/* One that passed has a time of its own where the search had it from another. */
+/* Makes a promoted candidate the winner. If its time was memoised or estimated, it is timed first.
+ */
 static ev_status win_with(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
     if (e->untimed)
         EV_TRY(finish_score(f, &e->genome, 1, &e->ns, err));
@@ -122,9 +124,9 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     verdict v = SLOW;
     double held_out = 0;
     EV_TRY(finish_verdict(f, e->genome, &v, &held_out, err));
-    if (v == WRONG || v == SLOW) /* its like was judged */
+    if (v == WRONG || v == SLOW) /* equal code was judged before */
         return EV_OK;
-    candidate_entry one = *e; /* the list grows */
+    candidate_entry one = *e; /* a copy, since the list may grow */
     EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
     if (v == PROMOTED)
         return win_with(f, &one, passed, err);
@@ -133,7 +135,8 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     return learn_slow(f, &one, held_out, err);
 }
 
-/* One with a wrong edit goes back in the line without that, by the time it then has. */
+/* Tries a candidate. A candidate with an edit known as wrong goes back into the list without that
+ * edit, with the time that it has then. */
 static ev_status try_candidate(finish *f, candidate_entry *e, bool *passed, ev_error *err) {
     const ir_genome *rest = NULL;
     ev_status status = EV_OK;
@@ -147,7 +150,7 @@ static ev_status try_candidate(finish *f, candidate_entry *e, bool *passed, ev_e
     return status;
 }
 
-/* A stop that came after the search ends the trying as well. */
+/* Whether a signal or the clock stops the trials. A stop after the search counts as well. */
 static bool is_stopped(finish *f) {
     const tune_options *o = f->c->run->options;
     if (!f->c->run->stopped && o->stop && *o->stop) {
@@ -157,14 +160,15 @@ static bool is_stopped(finish *f) {
     return f->c->cut_short;
 }
 
-/* Trials after a search: a fixed number and a share of its own evaluations. */
+/* Whether the budget of trials allows more: a fixed number plus a share of the search's
+ * evaluations. */
 static bool may_try_more(finish *f) {
     uint64_t most = 2ul * FINISH_MINIMISE_BUDGET + search_committed(f->c->search) / 4;
     return finish_may_promote(f, false) && f->c->minimised < most && !is_stopped(f);
 }
 
-/* A time that was measured may have been luck, and the best of many the more so: only who is still
- * the best when measured again has its turn. */
+/* Measures a candidate's time again. The least of many measured times may be luck, so a candidate
+ * has its turn only if it is still the best after the second measurement. */
 static ev_status measure_again(finish *f, candidate_entry *e, ev_error *err) {
     trial again;
     e->confirmed = true;
@@ -174,7 +178,7 @@ static ev_status measure_again(finish *f, candidate_entry *e, ev_error *err) {
     return EV_OK;
 }
 
-/* Where there is no time to try more: what passed while edits were looked for is taken. */
+/* Out of time: takes the variant that was promoted during a bisection, if any. */
 static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
     candidate_entry *e = NULL;
     while (!*passed && (e = finish_next(f)) != NULL) {
@@ -211,7 +215,8 @@ static ev_status try_candidates(finish *f, ev_error *err) {
 
 /* ---- starts ---- */
 
-/* An unmodified start; the best of them on the held-out cases is the winner until one is faster. */
+/* Tries an unmodified start. The best start on the held-out cases is the winner until a variant is
+ * faster. */
 static ev_status try_start(finish *f, const ir_genome *genome, ev_error *err) {
     verdict v = SLOW;
     double ns = 0;
@@ -220,11 +225,11 @@ static ev_status try_start(finish *f, const ir_genome *genome, ev_error *err) {
         return EV_OK;
     if (!f->winner.genome || ns < f->winner.score.ns)
         finish_take(f, &f->winner);
-    return finish_refuse(f, genome, ns, err); /* not to be tried again */
+    return finish_refuse(f, genome, ns, err); /* so that it is not tried again */
 }
 
-/* The task's first start is the baseline itself, and one that does not pass the search's gates is
- * no use. */
+/* Tries the starts but the first, which is the baseline itself, and those that failed in the
+ * search. */
 static ev_status try_starts(finish *f, ev_error *err) {
     for (size_t i = 0; i < f->c->start_count; i++) {
         if (f->c->starts[i].start == &f->c->t->starts[0] || search_start_ns(f->c->search, i) <= 0)
@@ -244,7 +249,7 @@ static ev_status try_starts(finish *f, ev_error *err) {
     return EV_OK;
 }
 
-/* Nothing is better: the winner is the baseline, not promoted. */
+/* Nothing is faster: the winner is the baseline, which is not promoted. */
 static ev_status keep_baseline(finish *f, ev_error *err) {
     EV_TRY(winner_start_genome(&f->c->t->starts[0], &f->winner.genome, err));
     EV_TRY(course_do(f->c, MESSAGE_CHECK, f->winner.genome, &f->winner.job, err));
@@ -260,7 +265,7 @@ static ev_status find_winner(finish *f, ev_error *err) {
     return f->winner.genome ? EV_OK : keep_baseline(f, err);
 }
 
-/* What each of the winner's edits and macros is worth. */
+/* Measures and shows the share of each of the winner's edits and macros in the gain. */
 static ev_status tell_ablation(finish *f, ev_error *err) {
     minimise_request request = {.genome = f->winner.genome,
                                 .ns = f->winner_ns,

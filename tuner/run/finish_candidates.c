@@ -1,4 +1,4 @@
-/* Finish, candidates: what is to be tried next, and without which edits. */
+/* Finish, candidates: chooses the next candidate, and removes edits known to be wrong. */
 #include "tuner/run/finish_inside.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double 
         f->transfers[f->transfer_count++] = (transfer){ir_genome_ref(genome), loss};
 }
 
-/* *genome without the last edit of `wrong`, where it holds all of that; NULL: out of memory, or
- * without edits it is wrong already. */
+/* Removes the last edit of `wrong` from *genome, if *genome holds all edits of `wrong`. *genome
+ * becomes NULL if memory runs out, or if `wrong` has no edits. */
 static void take_out(const ir_genome **genome, const ir_genome *wrong) {
     size_t count = ir_genome_edit_count(wrong);
     const ir_genome *rest = NULL;

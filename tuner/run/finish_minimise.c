@@ -1,17 +1,18 @@
-/* Finish, minimising: the winner with as few of its edits as keep its gain.
+/* Finish, minimising: reduces the winner to as few edits as keep its gain.
  *
- * A gate is dozens of trials cheaper than minimising, so only what passed gate 6 is minimised, and
- * what is left goes through gate 6 again, with its gain on the held-out cases to keep as well. What
- * is minimised by its time on the search's cases alone mostly stands. Where it does not, some of
- * the edits that it lost pay on the held-out cases: the fewest of them are looked for that do. */
+ * Gate 6 costs as much as few trials, and minimising takes dozens of trials, so only promoted
+ * variants are minimised. The result goes through gate 6 again, and must keep its gain on the
+ * held-out cases, too. A variant minimised by its time on the search cases mostly passes. If it
+ * does not, some of the removed edits gain on the held-out cases, and the fewest such edits are
+ * added back. */
 #include "tuner/run/finish_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_GAIN 0.98    /* share of a gain that minimising has to keep */
-#define KEEP_MEASURED 0.9 /* of a gain on the held-out cases, where times are measured */
+#define KEEP_GAIN 0.98    /* share of a gain that minimising must keep */
+#define KEEP_MEASURED 0.9 /* the same on the held-out cases, if times are measured */
 
 bool finish_is_measured(const finish *f) {
     return look_is_gpu(f->c->run->options->device);
@@ -19,7 +20,7 @@ bool finish_is_measured(const finish *f) {
 
 /* ---- the gain on the held-out cases ---- */
 
-/* Held-out time that an unmodified start has; the baseline where none is faster. */
+/* The best held-out time of an unmodified start; the baseline's if no start is faster. */
 static double held_out_reference(const finish *f) {
     if (f->bar.ns > 0)
         return f->bar.ns;
@@ -33,7 +34,7 @@ static bool keeps_gain(const finish *f, double held_out) {
     return held_out > 0 && held_out <= reference - keep * gain;
 }
 
-/* The geometric mean of the times of a `check` reply; 0: a case failed. */
+/* The geometric mean of the times in a `check` reply; 0: a case failed. */
 static double mean_of_check(const pool_job *job) {
     size_t count = job->reply ? job->reply->case_count : 0;
     double logs = 0;
@@ -46,7 +47,7 @@ static double mean_of_check(const pool_job *job) {
     return count > 0 ? exp(logs / (double)count) : 0;
 }
 
-/* Its time on the held-out cases alone, once for a genome. */
+/* The genome's time on the held-out cases alone, measured once. */
 static ev_status look_at_held_out(finish *f, const ir_genome *genome, double *ns, ev_error *err) {
     ev_sha256 key = ir_genome_sha256(genome);
     const memo_entry *known = memo_find(&f->held_out, &key);
@@ -71,7 +72,7 @@ static ev_status pays_held_out(void *context, const ir_genome *genome, bool *goo
     return EV_OK;
 }
 
-/* Gate 6. */
+/* Whether the genome passes gate 6. */
 static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_error *err) {
     finish *f = context;
     verdict v = SLOW;
@@ -86,7 +87,7 @@ static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_e
 
 /* ---- minimising ---- */
 
-/* What is to be minimised, and how. */
+/* A genome to minimise, and how. */
 typedef struct shrinking {
     const ir_genome *genome; /* borrowed */
     double ns;
@@ -94,7 +95,8 @@ typedef struct shrinking {
     const ir_genome *core; /* borrowed */
 } shrinking;
 
-/* *small: as minimise_genome's `out`. *done: it stands so, or is as small as it gets. */
+/* Minimises. *small: as minimise_genome's `out`. *done: the result passed gate 6, or cannot become
+ * smaller. */
 static ev_status shrink(finish *f, const shrinking *s, const ir_genome **small, bool *done,
                         ev_error *err) {
     double small_ns = 0;
@@ -118,8 +120,8 @@ static ev_status shrink(finish *f, const shrinking *s, const ir_genome **small, 
     return status;
 }
 
-/* Where neither what is minimised by its time nor what pays on the held-out cases too stands, every
- * step has to. */
+/* Minimises the winner. If neither the result by search time nor the result with the held-out edits
+ * passes gate 6, each step of a last attempt is tested by gate 6. */
 static ev_status shrink_winner(finish *f, const ir_genome *genome, double ns, ev_error *err) {
     const ir_genome *small = NULL, *larger = NULL, *sure = NULL;
     bool done = false;

@@ -1,4 +1,4 @@
-/* Finish, promotions: genomes at gate 6, each judged once. */
+/* Finish, promotions: puts genomes through gate 6, each once. */
 #include "tuner/run/finish_inside.h"
 
 #include "base/str.h"
@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is wrong is mostly seen at the first case; what is right runs all of them, and is timed. */
+/* Costs of a promotion, in units of the budget. A wrong genome mostly fails at the first case; a
+ * correct one runs all cases and is timed. */
 #define COST_WRONG 1
 #define COST_RIGHT 4
 #define BUDGET 64
-#define BUDGET_WINNER 32 /* more, when it is minimised */
+#define BUDGET_WINNER 32 /* in addition, for the winner's minimisation */
 
 bool finish_may_promote(const finish *f, bool is_winner) {
     return f->spent < BUDGET + (is_winner ? BUDGET_WINNER : 0);
@@ -29,7 +30,7 @@ void finish_clear_winner(winner *w) {
 
 /* ---- verdicts ---- */
 
-/* The same PTX may be launched otherwise: by other macros. */
+/* The key of code: hash of the PTX with the macros, since macros may change the launch. */
 static ev_status code_key(const ir_genome *genome, const char *ptx_sha256, ev_sha256 *key,
                           ev_error *err) {
     ev_str text = EV_STR_EMPTY;
@@ -42,7 +43,8 @@ static ev_status code_key(const ir_genome *genome, const char *ptx_sha256, ev_sh
     return status;
 }
 
-/* `ns`: on the held-out cases. `ptx_sha256` "": for this genome alone. */
+/* Keeps a verdict. `ns`: time on the held-out cases. `ptx_sha256` "": the verdict holds for this
+ * genome only. */
 static ev_status judge_as(finish *f, const ir_genome *genome, const char *ptx_sha256, verdict v,
                           double ns, ev_error *err) {
     const memo_entry entry = {.ns = ns, .verdict = v};
@@ -71,7 +73,8 @@ ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, d
  *
  * Two reasons are of one kind where they differ in numbers alone. */
 
-/* A number begins where no word goes on: "4.5e-06" is one, the 2 of "L2" is none. */
+/* Whether a number begins here: not inside a word, so "4.5e-06" is a number and the 2 of "L2" is
+ * none. */
 static bool begins_number(const char *text, const char *at) {
     bool inside = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
     return !inside && isdigit((unsigned char)*at);
@@ -133,7 +136,7 @@ void finish_tell_refused(const finish *f) {
 
 /* ---- gate 6 ---- */
 
-/* Takes the job over. */
+/* Keeps the promoted variant in f->kept. Takes the job over. */
 static void keep(finish *f, const ir_genome *genome, pool_job *job, const score *s) {
     finish_clear_winner(&f->kept);
     f->kept = (winner){.genome = ir_genome_ref(genome), .job = job, .promoted = true, .score = *s};
@@ -146,8 +149,8 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     score s = {0};
     bool scored = job_score(job, &s);
     ev_status status = course_record(f->c, "promote", f->c->promoted++, job, err);
-    /* It has a time only if nothing wrong was seen: what is slow may not have been looked at
-     * further. */
+    /* A score has a time only if no check failed so far. A slow variant may have skipped the later
+     * checks. */
     *v = WRONG;
     if (scored && s.stopped == GATE_NONE)
         *v = PROMOTED;

@@ -1,4 +1,4 @@
-/* Finish, trials: genomes on the search cases, each scored once. */
+/* Finish, trials: scores genomes on the search cases, each once. */
 #include "tuner/run/finish_inside.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void memo_free(memo *m) {
 
 /* ---- scores ---- */
 
-/* Those of the genomes that have no time yet, with where they stand. */
+/* The genomes without a known time, with their indices in the list. */
 typedef struct unscored {
     const ir_genome **genomes;
     size_t *at, count;
@@ -46,7 +46,7 @@ static void unscored_free(unscored *u) {
     free(u->at);
 }
 
-/* Fills in the times that are known. */
+/* Fills in the known times, and lists the other genomes. */
 static ev_status find_unscored(const finish *f, const ir_genome *const *genomes, size_t count,
                                double *ns, unscored *u, ev_error *err) {
     *u = (unscored){.genomes = calloc(count + 1, sizeof(const ir_genome *)),

@@ -1,18 +1,19 @@
-/* Minimise: delta debugging of a list of edits. */
+/* Minimise: delta debugging of a list of edits (Zeller and Hildebrandt, "Simplifying and Isolating
+ * Failure-Inducing Input", 2002). */
 #include "tuner/run/minimise.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 4 /* trials, as long as one may be enough */
+#define AT_ONCE 4 /* trials in a batch, while one of them may suffice */
 
 typedef struct work {
     const minimise_request *request;
-    double limit; /* a time up to this keeps the gain */
+    double limit; /* the greatest time that keeps the gain */
     size_t spent;
-    const ir_genome *core;   /* its edits stay for now */
-    const ir_genome *genome; /* the smallest so far */
+    const ir_genome *core;   /* edits that stay for now */
+    const ir_genome *genome; /* the smallest genome so far */
     double ns;
 } work;
 
@@ -23,8 +24,8 @@ static ev_status is_good(work *w, const ir_genome *genome, double ns, bool *good
     return EV_OK;
 }
 
-/* The first of the genomes that keeps the gain, and is confirmed where that is asked for; `count`
- * if none is. */
+/* The index of the first genome that keeps the gain, confirmed if the request asks for that;
+ * `count`: none does. */
 static ev_status first_good(work *w, const ir_genome *const *genomes, double *ns, size_t count,
                             size_t *at, ev_error *err) {
     for (size_t scored = *at = 0; *at < count; ++*at) {
@@ -55,7 +56,7 @@ static size_t count_free(const work *w) {
     return count;
 }
 
-/* Without those of the edits that may go which are the [from, to) of them; NULL: out of memory. */
+/* The genome without the removable edits [from, to). NULL: out of memory. */
 static const ir_genome *without(const work *w, size_t from, size_t to) {
     ir_genome *rest = ir_genome_part(w->genome, 0, 0);
     bool ok = rest != NULL;
@@ -70,7 +71,8 @@ static const ir_genome *without(const work *w, size_t from, size_t to) {
     return NULL;
 }
 
-/* Leaves out one of `parts` parts of the `size` edits that may go; *found: one could. */
+/* Tries to remove one of `parts` equal parts of the `size` removable edits. *found: one could be
+ * removed. */
 static ev_status try_parts(work *w, size_t size, size_t parts, bool *found, ev_error *err) {
     size_t at = parts;
     const ir_genome **genomes = calloc(parts, sizeof(const ir_genome *));
@@ -97,7 +99,7 @@ static ev_status try_parts(work *w, size_t size, size_t parts, bool *found, ev_e
     return status;
 }
 
-/* Until none of the edits that may go can. */
+/* Repeats until no removable edit can go. */
 static ev_status shrink(work *w, size_t parts, ev_error *err) {
     size_t size;
     while ((size = count_free(w)) > 0 && w->spent + parts <= w->request->budget) {
@@ -114,8 +116,8 @@ static ev_status shrink(work *w, size_t parts, ev_error *err) {
     return EV_OK;
 }
 
-/* First of all without any edit; with a core, which is known to be too few, without half of the
- * others. Those of the core may go one by one at last. */
+/* Tries the genome without any edit first. With a core, which alone is known to be too small, tries
+ * it without half of the other edits. The edits of the core may go one by one at the end. */
 static ev_status shrink_all(work *w, ev_error *err) {
     w->core = w->request->core;
     EV_TRY(shrink(w, w->core ? 2 : 1, err));

@@ -1,5 +1,6 @@
-/* Goes through a bundle kernel by kernel: each variant is tried, what lost or failed is disabled,
- * and an unmodified start stands in where one is right and no slower than the baseline. */
+/* Qualify: goes through a bundle kernel by kernel. Each variant is tried, and a variant that loses
+ * or fails is disabled. An unmodified start replaces it if one is correct and no slower than the
+ * baseline. */
 #include "tuner/run/qualify.h"
 
 #include "base/json.h"
@@ -88,7 +89,7 @@ static ev_status try_variant(qualify *q, const qualify_kernel *x, bundle_variant
 
 /* ---- starts in the place of variants ---- */
 
-/* A list with room for one more, or with the place of what is there already. */
+/* Gives a place in a list: that of the same variant, or a new one. */
 static ev_status place_for(ev_arena *arena, const bundle_variant **list, size_t *count,
                            const bundle_variant *made, bundle_variant **out, ev_error *err) {
     bundle_variant *all = EV_NEW_ARRAY(arena, bundle_variant, *count + 1);
@@ -110,7 +111,7 @@ static ev_status place_for(ev_arena *arena, const bundle_variant **list, size_t 
     return EV_OK;
 }
 
-/* A start that passes beside the baseline goes into the bundle. */
+/* Adds a start to the bundle if it passes beside the baseline. */
 static ev_status try_start(const qualify_kernel *x, const trial_rival *start,
                            const bundle_variant *like, bundle_kernel *k, ev_error *err) {
     bundle_qualified found = {0};
@@ -141,7 +142,7 @@ static ev_status add_baseline(const qualify_kernel *x, const bundle_variant *lik
 
 /* ---- kernels ---- */
 
-/* The variant that was validated at the most cases, of those that are disabled here. */
+/* The disabled variant that was validated at the most cases. */
 static const bundle_variant *find_disabled(const qualify_kernel *x, const bundle_kernel *k) {
     const bundle_variant *best = NULL;
     for (size_t i = 0; i < k->variant_count; i++) {
@@ -167,7 +168,8 @@ static ev_status try_kernel(qualify *q, qualify_kernel *x, bundle_kernel *k,
     return EV_OK;
 }
 
-/* `k` is a copy whose lists are the bundle's; those that change are copied. */
+/* Qualifies one kernel. `k` is a copy that shares its lists with the bundle; a list that changes is
+ * copied. */
 static ev_status qualify_one(qualify *q, const bundle *b, ev_arena *arena, bundle_kernel *k,
                              task **kept, ev_error *err) {
     bundle_variant *variants = EV_NEW_ARRAY(arena, bundle_variant, k->variant_count + 1);
@@ -211,8 +213,8 @@ static ev_status qualify_each(qualify *q, const bundle *b, ev_arena *arena, bund
     return EV_OK;
 }
 
-/* Where the machine fails on the way, what was judged before it is written all the same. The tasks'
- * texts go into the manifest, so they stay until then. */
+/* Qualifies all kernels. If the machine fails on the way, earlier verdicts are written all the
+ * same. The tasks' texts go into the manifest, so the tasks live until then. */
 static ev_status qualify_all(qualify *q, const bundle *b, ev_arena *arena, task **tasks,
                              const char *out, ev_error *err) {
     bundle_content content;
@@ -272,7 +274,7 @@ static void tell_instead(const qualify *q, const bundle *b, const bundle_kernel 
     }
 }
 
-/* The new bundle is read back: what is told of it is what a scheduler will get. */
+/* Reads the new bundle back, so that the report shows what a scheduler will get. */
 static ev_status read_back(const qualify *q, const char *out, ev_error *err) {
     bundle *b = NULL;
     EV_TRY(bundle_open(out, &b, err));

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Modelled times are points: that they differ says nothing of how sure they are. */
+/* Whether the times are points, as modelled times are. Differences between points say nothing about
+ * noise. */
 static bool is_point(const bundle_time *t) {
     return t->low_ns == t->high_ns;
 }

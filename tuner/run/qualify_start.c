@@ -28,7 +28,7 @@ static ev_status build(const qualify_kernel *x, const task_start *start, candida
     return kept != NULL ? EV_OK : fail_memory(x, err);
 }
 
-/* The newest that the GPU can run. */
+/* The newest baseline that the GPU can run. */
 static const bundle_variant *find_baseline(const bundle_kernel *k, int sm) {
     const bundle_variant *best = NULL;
     for (size_t i = 0; i < k->baseline_count; i++) {
@@ -91,7 +91,7 @@ ev_status qualify_cases(const qualify_kernel *x, const bundle_variant *v,
     return EV_OK;
 }
 
-/* Rows to trials; the first that does not pass gives the verdict. */
+/* Turns rows into trials. The first row that does not pass gives the verdict. */
 static ev_status judge_rows(const qualify_kernel *x, const trial_result *r,
                             const bundle_variant *like, const task_case *const *cases,
                             bundle_qualified *out, ev_error *err) {

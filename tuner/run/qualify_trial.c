@@ -1,5 +1,5 @@
-/* Trials: what parent and child share is a page of plain values, written as the child goes, so that
- * what it found out outlives it. */
+/* Trials: parent and child share a page of plain values. The child writes the page as it goes, so
+ * that its findings survive its death. */
 #include "tuner/run/qualify_trial.h"
 
 #include "base/proc.h"
@@ -14,7 +14,7 @@
 #define CHILD_SECONDS 3600
 #define ATTEMPTS 2
 
-/* Whose fault it is when the child dies. */
+/* Who is to blame if the child dies. */
 typedef enum phase { PHASE_MACHINE, PHASE_VARIANT, PHASE_START } phase;
 
 typedef struct board {
@@ -56,7 +56,7 @@ static void fill_row(const fitness_verdict *v, const task_case *at, trial_row *r
     row->baseline = (bundle_time){v->baseline_ns, v->baseline_low_ns, v->baseline_high_ns};
 }
 
-/* The variant at a case where the baseline runs. EV_BAD: its launch does not fit. */
+/* Tries the variant at a case where the baseline runs. EV_BAD: the launch does not fit. */
 static ev_status try_variant(const child *c, fitness *f, const task_case *at, trial_row *row,
                              ev_error *err) {
     fitness_verdict *v = calloc(1, sizeof *v);
@@ -108,7 +108,7 @@ static ev_status note_resources(const child *c, device *d, ev_error *err) {
     return EV_OK;
 }
 
-/* *on: every case is right, and there is time left. */
+/* *on: every case passed, and there is time left. */
 static ev_status try_cases(const child *c, const stand *s, bool *on, ev_error *err) {
     for (size_t i = 0; i < c->job->count; i++) {
         if (is_over(c->job))
@@ -123,7 +123,7 @@ static ev_status try_cases(const child *c, const stand *s, bool *on, ev_error *e
     return note_resources(c, s->device, err);
 }
 
-/* A baseline that does not get as far as a case fails at the first. */
+/* Runs the baseline. A baseline that fails before the first case counts as failed at that case. */
 static ev_status stand_on_baseline(const child *c, stand *s, ev_error *err) {
     trial_row *first = &c->board->result.rows[0];
     ev_error why = {.status = EV_OK};
@@ -148,7 +148,7 @@ static ev_status against_baseline(const child *c, bool *on, ev_error *err) {
 
 /* ---- in the child: beside a start ---- */
 
-/* Keeps the start that comes out best beside the variant. */
+/* Keeps the rival that is the fastest beside the variant. */
 static void keep_rival(const fitness_verdict *v, const char *name, trial_row *row) {
     if (row->start_name != NULL && v->baseline_ns / v->ns >= row->start.ns / row->beside_start.ns)
         return;
@@ -157,7 +157,7 @@ static void keep_rival(const fitness_verdict *v, const char *name, trial_row *ro
     row->start = (bundle_time){v->baseline_ns, v->baseline_low_ns, v->baseline_high_ns};
 }
 
-/* A start that fails is nothing to beat. */
+/* Races a start at one case. A start that fails is no rival. */
 static ev_status race_case(const child *c, fitness *f, const trial_rival *rival, size_t i,
                            ev_error *err) {
     fitness_verdict *v = calloc(1, sizeof *v);
@@ -172,7 +172,7 @@ static ev_status race_case(const child *c, fitness *f, const trial_rival *rival,
     return status == EV_BAD ? EV_OK : status;
 }
 
-/* A variant without edits is its start: it does not race itself. */
+/* Whether the variant is the start itself, which is no rival. */
 static bool is_same(const candidate *a, const candidate *b) {
     bool same = a->start == b->start && a->ptx_bytes == b->ptx_bytes &&
                 memcmp(a->ptx, b->ptx, a->ptx_bytes) == 0;
@@ -222,7 +222,7 @@ static bool has_failed(const trial_result *r, size_t count) {
     return false;
 }
 
-/* The variant took its process down, each time. */
+/* The variant brought the process down each time. */
 static void blame(board *shared, const char *how) {
     trial_row *row = &shared->result.rows[shared->at_case];
     row->stopped = GATE_SAFE;
@@ -232,8 +232,8 @@ static void blame(board *shared, const char *how) {
                    ATTEMPTS, ATTEMPTS, how);
 }
 
-/* A failure that the page tells of stands, however the child ended; a start that takes it down
- * leaves what was found out before. */
+/* Runs the child once. A failure on the page stands, however the child ended. A start that brings
+ * the child down leaves the earlier findings. */
 static ev_status run_once(const child *c, size_t bytes, ev_error *err) {
     ev_str none = EV_STR_EMPTY;
     memset(c->board, 0, bytes);

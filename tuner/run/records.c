@@ -1,9 +1,9 @@
-/* Records: the SQLite file of a run, written one transaction an evaluation.
+/* Records: the SQLite file of a run, written in one transaction an evaluation.
  *
- * The journal is SQLite's write-ahead log with synchronous=NORMAL: a transaction that was written
- * survives the end of this process however it comes, and an evaluation costs no fsync. Edits are
- * stored once each, and a genome as the numbers of its edits, which keeps a row small. Evaluations
- * are a plain rowid table: without rowids a row of over a quarter page would take a page more. */
+ * The journal is SQLite's write-ahead log with synchronous=NORMAL: a written transaction survives
+ * any end of this process, and an evaluation costs no fsync. Each edit is stored once, and a genome
+ * as the numbers of its edits, so rows stay small. Evaluations are a rowid table: without rowids, a
+ * row of more than a quarter page would need one more page. */
 #include "tuner/run/records.h"
 
 #include "base/file.h"
@@ -318,7 +318,7 @@ ev_status records_open_read(const char *path, records **out, ev_error *err) {
     return EV_OK;
 }
 
-/* Makes the file, so that one that exists is never touched, whoever made it and when. */
+/* Creates the file exclusively, so that an existing file is never touched, even in a race. */
 static ev_status claim_path(const char *path, ev_error *err) {
     int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (fd >= 0) {
@@ -370,7 +370,7 @@ ev_status records_create(const char *path, const json_t *identity, records **out
 
 /* ---- identity ---- */
 
-/* What the build and not the command line gives. */
+/* Whether the build, not the command line, gives this key. */
 static bool is_of_build(const char *key) {
     return strcmp(key, "evoke") == 0 || strcmp(key, "protocol") == 0 || strcmp(key, "llvm") == 0;
 }
@@ -460,7 +460,7 @@ static ev_status put_edit(records *r, const json_t *edit, int64_t *id, ev_error 
     return status;
 }
 
-/* The genome with the numbers of its edits in their place; malloc'ed. */
+/* The genome as JSON, with numbers in place of its edits; malloc'ed. */
 static ev_status pack_genome(records *r, const json_t *genome, char **out, ev_error *err) {
     json_t *packed = json_copy((json_t *)genome);
     json_t *numbers = json_array();
@@ -670,7 +670,7 @@ ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) {
     return EV_OK;
 }
 
-/* False: out of memory. */
+/* Reads a winner from a row. False: out of memory. */
 static bool read_winner(sqlite3_stmt *s, records_winner *w) {
     bool ok = true;
     *w = (records_winner){0};

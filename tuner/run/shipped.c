@@ -1,4 +1,5 @@
-/* Makes tasks, candidates, launch plans and names of GPUs from bundles, and for them. */
+/* Shipped: converts tasks, candidates, launch plans and names of GPUs from and to the forms of
+ * bundles. */
 #include "tuner/run/shipped.h"
 
 #include "base/str.h"
@@ -38,7 +39,7 @@ static ev_status fail_macro(const task *t, const bundle_number *m, shipped *made
                    m->name, m->value);
 }
 
-/* Whole numbers are exact so far. */
+/* The largest integer up to which doubles are exact. */
 #define MACRO_MOST 9007199254740992.0
 
 ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_error *err) {
@@ -116,7 +117,7 @@ ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_erro
     if (ignored == NULL)
         return ev_fail_memory(err, sizeof *ignored);
     ev_status status = fitness_open(t, s->device, NULL, &s->fitness, err);
-    /* No split here: each case is held against the oracle when its turn comes. */
+    /* No split is checked here: each case is compared with the oracle in its turn. */
     if (status == EV_OK)
         status = fitness_set_baseline(s->fitness, baseline, 0, ignored, err);
     free(ignored);

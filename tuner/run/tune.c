@@ -1,4 +1,5 @@
-/* Tune: a run over its tasks: what is asked for, the records, the workers, one course a task. */
+/* Tune: a run over its tasks. Checks the request, opens the records, starts the workers, and runs
+ * one course a task. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/file.h"
@@ -12,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static ev_status check_starts(const task *t, const char *wanted, ev_error *err) {
     if (!wanted || strcmp(wanted, "all") == 0 || task_find_start(t, wanted))
@@ -42,8 +43,8 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
     return EV_OK;
 }
 
-/* What the outcome of a run depends on: another run may go on with its records only if all of this
- * is the same. */
+/* The identity of a run: all settings that its results depend on. A run can resume records only if
+ * their identity is equal. */
 static json_t *identity_of(const tune_state *run) {
     const tune_options *o = run->options;
     json_t *tasks = json_array();
@@ -68,8 +69,8 @@ const char *tune_device(const tune_state *run) {
 
 /* ---- records ---- */
 
-/* Old records are looked at before any work is done. New ones are made when the first task is open:
- * bad input leaves nothing behind. */
+/* Opens old records before any work is done. New records are made when the first task is open, so
+ * that bad input leaves no file behind. */
 static ev_status look_at_records(tune_state *run, const json_t *identity, ev_error *err) {
     const tune_options *o = run->options;
     if (o->resume && !o->records)
@@ -78,7 +79,7 @@ static ev_status look_at_records(tune_state *run, const json_t *identity, ev_err
     if (o->resume)
         return records_resume(o->records, identity, &run->records, err);
     if (o->records && ev_path_exists(o->records))
-        return records_create(o->records, identity, &run->records, err); /* says why not */
+        return records_create(o->records, identity, &run->records, err); /* fails with the reason */
     return EV_OK;
 }
 
@@ -105,7 +106,7 @@ static bool is_stopped(tune_state *run) {
 }
 
 static ev_status run_course(tune_state *run, course *c, const json_t *identity, ev_error *err) {
-    if (!c->search) /* stopped while it opened */
+    if (!c->search) /* a signal stopped the opening */
         return EV_OK;
     EV_TRY(make_records(run, identity, err));
     run->course = c;
@@ -115,7 +116,7 @@ static ev_status run_course(tune_state *run, course *c, const json_t *identity, 
     return course_finish(c, err);
 }
 
-/* Rows of a task that an earlier run finished. */
+/* Takes the rows of a task that an earlier run finished. */
 static ev_status take_rows(tune_state *run, size_t index, ev_error *err) {
     records_winner *winners = NULL;
     size_t count = 0;
@@ -148,7 +149,7 @@ static ev_status run_task(tune_state *run, size_t index, const json_t *identity,
 
 /* ---- a run ---- */
 
-/* Those that build: one a core. */
+/* The number of workers that build: one a core. */
 static unsigned builder_count(const tune_options *o) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned workers = 1;
@@ -156,11 +157,12 @@ static unsigned builder_count(const tune_options *o) {
         workers = o->workers;
     else if (cores > 0)
         workers = (unsigned)cores;
-    return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would wait */
+    return workers < SEARCH_LAG ? workers : SEARCH_LAG; /* more would be idle */
 }
 
-/* Workers of commands have a GPU each, where they are. Of this machine's GPUs each has a timer, and
- * the builders are screeners in the virtual machine that is their twin. */
+/* Chooses workers and devices. Workers of --worker-command have a GPU each, on their machine. On
+ * this machine each GPU has a timer, and the other workers screen in the virtual machine that is
+ * the GPU's twin. */
 static ev_status choose_workers(tune_state *run, pool_options *options, ev_error *err) {
     const tune_options *o = run->options;
     *options = (pool_options){.argv = o->worker_argv,
@@ -206,7 +208,7 @@ static ev_status run_tasks(tune_state *run, const json_t *identity, ev_error *er
     return EV_OK;
 }
 
-/* CPU seconds of this process and of its children that have ended. */
+/* CPU seconds of this process and its ended children; *most_bytes: peak memory. */
 static double cpu_of_all(uint64_t *most_bytes) {
     struct rusage own, children;
     (void)getrusage(RUSAGE_SELF, &own);
@@ -244,7 +246,7 @@ ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err)
     tune_report report = {.seed = options->seed};
     tune_state run = {.options = options, .report = &report, .began = ev_clock_now()};
     double cpu = ev_clock_cpu(), cpu_before = cpu_of_all(NULL);
-    /* A worker that is gone shows as a failed write, not as a signal. */
+    /* A dead worker shows as a failed write, not as SIGPIPE. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     (void)sigaction(SIGPIPE, &ignore, &before);
     json_t *identity = NULL;

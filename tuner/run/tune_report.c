@@ -1,5 +1,5 @@
-/* Tune, report: what a run tells at its end, and the rows of its final table as JSON, as records
- * and bundles hold them. */
+/* Tune, report: the text at the end of a run, and the rows of the final table as JSON for records
+ * and bundles. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
@@ -54,7 +54,8 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
                       "hand_ns", r->hand_ns, "best_ns", r->best_ns, "speedup", r->speedup, "error",
                       r->error, "tolerance", r->tolerance, "promoted", r->promoted, "genome_sha256",
                       r->genome_sha256, "ptx_sha256", r->ptx_sha256);
-        (void)json_object_set_new(row, "fronts", fronts_json(r)); /* NULL shows below */
+        /* a NULL fails the append below */
+        (void)json_object_set_new(row, "fronts", fronts_json(r));
         if (json_array_append_new(list, row) != 0) {
             json_decref(list);
             return NULL;

@@ -1,4 +1,4 @@
-/* Winner: the rows of the final table, and the winner's record with all that a bundle needs. */
+/* Winner: the rows of the final table, and the winner's record with all data for a bundle. */
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
@@ -15,7 +15,7 @@ ev_status winner_start_genome(const task_start *start, const ir_genome **out, ev
 
 /* ---- the table ---- */
 
-/* A case of a check's reply; zeros where there is none. */
+/* The result of a case in a `check` reply; zeros if there is none. */
 static case_check find_check(const pool_job *job, const char *name) {
     size_t count = job && job->reply ? job->reply->case_count : 0;
     for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
         if (strcmp(timed->name, at->name) != 0)
             continue;
         row->best_ns = timed->ns;
-        if (timed->baseline_ns > 0) /* by turns with it */
+        if (timed->baseline_ns > 0) /* measured in turn with the winner */
             row->baseline_ns = timed->baseline_ns;
     }
     if (w->promoted)
@@ -55,7 +55,8 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     row->speedup = row->best_ns > 0 ? row->baseline_ns / row->best_ns : 0;
 }
 
-/* The task's last start as it is, on the timed held-out cases; *out is NULL if it has only one. */
+/* Checks the task's last start, unmodified, on the timed held-out cases. *out is NULL if the task
+ * has only one start. */
 static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
     const task *t = c->t;
     *out = NULL;
@@ -68,7 +69,7 @@ static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
     return status;
 }
 
-/* The baseline over the fastest of a front, on the search cases. */
+/* The speed-up of a front's fastest member over the baseline, on the search cases. */
 static double front_speedup(const course *c, const front *f) {
     return f->count > 0 && f->list[0].ns > 0 ? c->baseline_ns / f->list[0].ns : 0;
 }
