@@ -1,16 +1,18 @@
-/* Bandit: probability matching on faded mean gain, with a floor, both less for arms
- * whose children are known or wrong. */
+/* Bandit: probability matching on the faded mean gain of each arm, with a floor. Both are reduced
+ * for arms whose children are known or wrong. */
 #include "tuner/search/bandit.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define FLOOR_SHARE 0.3    /* of all draws, spread over the open arms by their freshness alone */
-#define FADE 0.99          /* of what was paid before, at each payment of the same arm */
-#define PRIOR_TRIES 3.0    /* an arm begins as if it had been tried so often */
-#define PRIOR_GAIN 0.02    /* with this mean gain: neither hopeless nor a winner */
-#define PRIOR_CHILDREN 8.0 /* as if so many children had gone as expected */
-#define LEAST_FRESH 0.05   /* what an arm's weight keeps that makes nothing new and right */
+#define FLOOR_SHARE 0.3 /* share of all draws that the open arms get by their freshness alone */
+#define FADE 0.99       /* factor on earlier payments at each payment of the same arm */
+#define PRIOR_TRIES 3.0 /* tries that a new arm is credited with */
+#define PRIOR_GAIN 0.02 /* and the mean gain of these tries, between hopeless and a winner */
+/* children that a new arm is credited with, with the expected results */
+#define PRIOR_CHILDREN 8.0
+/* the least factor on the weight of an arm that makes nothing new and correct */
+#define LEAST_FRESH 0.05
 
 /* ---- arm statistics ---- */
 
@@ -52,7 +54,7 @@ static bool may_draw(const bandit *b, const bool *skip, unsigned arm) {
     return b->open[arm] && !(skip && skip[arm]);
 }
 
-/* Over the arms that may be drawn. */
+/* Sums over the arms that may be drawn. */
 typedef struct totals {
     double gain, fresh;
 } totals;

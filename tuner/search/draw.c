@@ -1,4 +1,5 @@
-/* Draw: a child's genome, by crossover, stock, macros and edits. */
+/* Draw: makes a child's genome by crossover, stock, macros and edits, in the order of the recipe's
+ * steps (draw_steps). */
 #include "tuner/search/draw.h"
 
 #include <assert.h>
@@ -54,8 +55,8 @@ static bool is_launch_edit(const ir_genome *genome, size_t index) {
     return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
 }
 
-/* Edits name instructions of one base module by number; only knobs of the launch survive another.
- */
+/* Edits refer to instructions of one base module by number. On another base, only launch knobs
+ * remain valid. */
 static void keep_launch_edits(ir_genome *genome) {
     for (size_t i = ir_genome_edit_count(genome); i-- > 0;) {
         if (!is_launch_edit(genome, i))
@@ -107,7 +108,7 @@ void drawn_child_free(drawn_child *child) {
     *child = (drawn_child){0};
 }
 
-/* The genome changes otherwise than by an edit that is drawn. */
+/* Gives the genome for a change other than a drawn edit; the edited module becomes invalid. */
 static ir_genome *unedited(drawing *d) {
     ir_edited_free(d->child.edited);
     d->child.edited = NULL;
@@ -137,7 +138,7 @@ static ev_status step_macro(drawing *d, ev_error *err) {
     return EV_OK;
 }
 
-/* Index of a genome's pipeline edit; SIZE_MAX: it has none. */
+/* The index of a genome's pipeline edit; SIZE_MAX: none. */
 static size_t find_pipeline(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
         if (ir_genome_edit_kind(genome, i) == IR_EDIT_PIPELINE)
@@ -146,8 +147,9 @@ static size_t find_pipeline(const ir_genome *genome) {
     return SIZE_MAX;
 }
 
-/* The pipeline is exchanged, not dropped: without one a build takes the default's, three times as
- * long. Whether the winner wants it is asked after the search. */
+/* Drops a random edit. The pipeline edit is exchanged, not dropped: without one, a build takes the
+ * default pipeline, which needs three times as long. Minimisation decides later whether the winner
+ * keeps the edit. */
 static ev_status step_drop(drawing *d, ev_error *err) {
     size_t count = ir_genome_edit_count(d->child.genome);
     size_t at = count > 0 ? ev_pcg_below(&d->rng, (uint32_t)count) : 0;
@@ -160,12 +162,12 @@ static ev_status step_drop(drawing *d, ev_error *err) {
     return ev_fail(err, EV_BAD, "there is no edit to drop");
 }
 
-/* An entry is a genome of one edit. False: the child has the edit. */
+/* Appends the one edit of a stock entry. False: the child has the edit already. */
 static bool append_stock(drawing *d, const ir_genome *entry) {
     return ir_genome_edit_count(entry) == 1 && ir_genome_append_from(unedited(d), entry, 0);
 }
 
-/* One to three of the stock, from a random place on. */
+/* Appends one to three edits of the stock, beginning at a random place. */
 static ev_status step_combine(drawing *d, ev_error *err) {
     size_t count = d->recipe->stock_count;
     if (count == 0)
@@ -217,7 +219,7 @@ static void note(ev_str *operators, unsigned arm) {
     ev_str_append(operators, arm_name(arm));
 }
 
-/* The first arm of the step that has a place. */
+/* Takes the first arm of the step that has a place. */
 static ev_status take_step(drawing *d, const recipe_step *step, ev_str *operators, ev_error *err) {
     ev_status status = ev_fail(err, EV_BAD, "an empty step");
     for (unsigned i = 0; i < step->count; i++) {
@@ -232,18 +234,18 @@ static ev_status take_step(drawing *d, const recipe_step *step, ev_str *operator
 
 /* ---- the child ---- */
 
-/* The worker's stream differs from the one by which the coordinator chose the parents: bit 31 of
- * the island is its mark. */
+/* The child's stream of random numbers. Bit 31 of the island makes it differ from the stream with
+ * which the coordinator chose the parents. */
 static ev_pcg random_of(const recipe_stream *s) {
     return ev_pcg_child(s->seed, s->island | 0x80000000u, s->generation, (uint32_t)s->child);
 }
 
-/* Gives the child the edit that one of its own needs, from a parent that has it. */
+/* Appends the edit that one of the child's edits is linked to, from a parent that has it. */
 static void keep_link(drawing *d, const edit_pair *pair, const ir_genome *from) {
     size_t at = ir_genome_find(from, &pair->needs);
     if (at != SIZE_MAX && !is_launch_edit(from, at) &&
         ir_genome_holds(d->child.genome, &pair->edit))
-        (void)ir_genome_append_from(unedited(d), from, at); /* false: it has it */
+        (void)ir_genome_append_from(unedited(d), from, at); /* false: the child has the edit */
 }
 
 static void keep_links(drawing *d, const ir_genome *a, const ir_genome *b) {
@@ -253,17 +255,18 @@ static void keep_links(drawing *d, const ir_genome *a, const ir_genome *b) {
     }
 }
 
-/* Where the parents have different pipelines the child may have been given neither. One parent's
- * own lack of a pipeline is not passed on: see step_drop. */
+/* Appends a parent's pipeline edit if the crossover dropped both. The lack of a pipeline edit is
+ * not inherited; see step_drop. */
 static void keep_pipeline(drawing *d, const ir_genome *from) {
     if (find_pipeline(d->child.genome) != SIZE_MAX)
         return;
     size_t at = find_pipeline(from);
     if (at != SIZE_MAX)
-        (void)ir_genome_append_from(unedited(d), from, at); /* false: never, it has none */
+        /* cannot be false: the child has no pipeline edit */
+        (void)ir_genome_append_from(unedited(d), from, at);
 }
 
-/* A child that is neither parent, if some tries find one. */
+/* Crosses two genomes, several times if the child equals a parent. */
 static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_error *err) {
     ev_sha256 of_a = ir_genome_sha256(a), of_b = ir_genome_sha256(b);
     for (int i = 0; i < CROSSOVER_TRIES; i++) {

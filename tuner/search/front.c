@@ -1,10 +1,10 @@
-/* Front: keeps the non-dominated in order of time. */
+/* Front: keeps the non-dominated members in order of time. */
 #include "tuner/search/front.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* At least as good in both. */
+/* Whether `a` is at least as good as `b` in time and in error. */
 static bool covers(const front_member *a, const front_member *b) {
     return a->ns <= b->ns && a->error <= b->error;
 }

@@ -1,4 +1,5 @@
-/* Known: open addressing over whole 32-byte keys, which are uniform by themselves. */
+/* Known: a hash table with open addressing. Its keys are SHA-256 sums, whose bytes are uniform, so
+ * they need no further hash. */
 #include "tuner/search/known.h"
 
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static void bytes_of(const ev_sha256 *key, uint8_t bytes[EV_SHA256_BYTES]) {
         bytes[i] = (uint8_t)(digit(key->hex[2 * i]) << 4 | digit(key->hex[2 * i + 1]));
 }
 
-/* The key's slot, or the free one where it would go. */
+/* The key's slot, or the free slot for a new key. */
 static slot *find_slot(slot *slots, size_t capacity, const uint8_t bytes[EV_SHA256_BYTES]) {
     size_t at = 0;
     memcpy(&at, bytes, sizeof at);

@@ -1,7 +1,9 @@
-/* Links: learns which edits need another one, and tells those that a crossover must keep. */
+/* Links: learns which edits need another edit, and lists the pairs that a crossover must keep
+ * together. */
 #include "tuner/search/links.h"
 
-#define MOST_EDITS 12 /* of a genome that is looked into: the work grows with the square */
+/* edits of the largest genome that is examined: the work grows with the square */
+#define MOST_EDITS 12
 
 static void link_clear(edit_link *k) {
     ir_genome_free(k->genome);
@@ -44,7 +46,7 @@ static bool passes_without(const ir_genome *part, size_t at, links_outcome outco
     return known && passed;
 }
 
-/* `part` fails, and passes with `needs`: which of its edits needs that one? */
+/* `part` fails alone and passes with the edit `needs`. Finds the edit of `part` that needs it. */
 static void find_needy(links *l, const ir_genome *part, ev_sha256 needs, links_outcome outcome,
                        const void *context) {
     size_t count = ir_genome_edit_count(part);

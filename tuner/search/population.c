@@ -12,7 +12,7 @@
 ev_status population_begin(population *p, size_t capacity, ev_error *err) {
     assert(capacity >= 2 * MOST_EQUALS);
     *p = (population){.capacity = capacity};
-    p->members = calloc(capacity + 1, sizeof *p->members); /* one more: the newcomer */
+    p->members = calloc(capacity + 1, sizeof *p->members); /* one more place, for the newcomer */
     return p->members ? EV_OK : ev_fail_memory(err, (capacity + 1) * sizeof *p->members);
 }
 
@@ -29,7 +29,8 @@ static bool dominates(const member *a, const member *b) {
     return a->ns <= b->ns && a->error <= b->error && (a->ns < b->ns || a->error < b->error);
 }
 
-/* Peels front after front; populations are small, so the plain quadratic way is the fast one. */
+/* Numbers the fronts, one after another. Populations are small, so the quadratic algorithm is fast
+ * enough. */
 static void set_ranks(member *members, size_t count) {
     assert(members != NULL);
     for (size_t i = 0; i < count; i++)
@@ -48,8 +49,9 @@ static void set_ranks(member *members, size_t count) {
     }
 }
 
-/* The nearest values of its own rank below and above, by time and by error. On a front a later time
- * means a smaller error, so neighbours by one are neighbours by the other. */
+/* The crowding gap: the distance between the nearest members of the same rank below and above, by
+ * time or by error. On a front a larger time means a smaller error, so both orders have the same
+ * neighbours. */
 static double gap(const member *members, size_t count, size_t at, bool by_error, double span) {
     const member *m = &members[at];
     double here = by_error ? m->error : m->ns;
@@ -106,7 +108,7 @@ static bool is_better(const member *a, const member *b) {
         return a->rank < b->rank;
     if (a->crowding != b->crowding)
         return a->crowding > b->crowding;
-    return a->child > b->child; /* the newer: drift among equals */
+    return a->child > b->child; /* the newer first: drift among equals */
 }
 
 static void remove_at(population *p, size_t at) {
@@ -116,7 +118,8 @@ static void remove_at(population *p, size_t at) {
     p->count--;
 }
 
-/* Members are in order of arrival, so the first equal is the oldest. The fastest is spared. */
+/* Removes the oldest of too many equal members. Members are in order of arrival, so the first equal
+ * is the oldest. The elite is never removed. */
 static void thin_equals(population *p, const member *m) {
     const member *best = population_best(p);
     size_t equals = 0, oldest = p->count;
@@ -163,8 +166,8 @@ void population_restart(population *p) {
     population_rank(p->members, p->count);
 }
 
-/* Half of the tournaments are for time alone: the front is there for stepping stones, time is what
- * the search is for. */
+/* Half of the tournaments compare time alone. The front provides stepping stones, but time is the
+ * objective. */
 const member *population_select(const population *p, ev_pcg *rng) {
     const member *chosen = NULL;
     bool by_time = ev_pcg_below(rng, 2) == 0;

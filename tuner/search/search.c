@@ -1,4 +1,4 @@
-/* Search: its beginning (islands, openings), its end, and what is asked about it. */
+/* Search: creates a search (islands, openings), frees it, and answers questions about it. */
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -65,8 +65,8 @@ static ev_status open_macro(search *s, const ir_genome *genome, size_t start,
     return EV_OK;
 }
 
-/* The start alone, the start with the light pipeline, or each of its macros at each of its other
- * values. */
+/* Adds openings of one kind for a start: the start alone, the start with the light pipeline, or the
+ * start with each macro at each of its other values. */
 static ev_status open_start(search *s, size_t start, opening_kind kind, size_t limit,
                             ev_error *err) {
     const task_start *is = s->starts[start].start;

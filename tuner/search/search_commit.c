@@ -1,5 +1,5 @@
-/* Search: commits a child: duplicate or not, its place in island and archive, the pay of its arms.
- */
+/* Search, committing: decides whether a child is a duplicate, adds it to island and archive, and
+ * pays its arms. */
 #include "tuner/search/search_inside.h"
 
 #include "base/str.h"
@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_GAIN 1.0 /* of one child, so that one leap does not own the bandit */
-#define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3) /* one setting of the macros must not fill it */
+/* most gain of one child, so that one large gain does not dominate the bandit */
+#define MOST_GAIN 1.0
+#define ARCHIVE_OF_A_BASE                                                                          \
+    (SEARCH_ARCHIVE / 3) /* most entries of one base, so that no setting                           \
+                            of the macros fills the archive */
 
-/* Of the sketch or of what was built. */
+/* Whether the filter stops a child with these small cases, of fast code or of LLVM's. */
 static bool is_out_of_reach(const small_run *small, const small_run *reach) {
     return score_out_of_reach(small->first, small->error, reach->first, reach->error) ||
            score_out_of_reach(small->sketch, small->error, reach->sketch, reach->error) ||
@@ -21,8 +24,8 @@ static bool is_out_of_reach(const small_run *small, const small_run *reach) {
 
 /* ---- duplicates ---- */
 
-/* Code is the same only if it is launched the same way, and the launch hangs on start and macros:
- * they are part of the key. */
+/* The key of code: its hash with start and macros. Start and macros determine the launch, and only
+ * code that is launched alike is the same. */
 static ev_sha256 key_of_code(const ir_genome *genome, const char *sha256) {
     ev_str text = EV_STR_EMPTY;
     ev_sha256 base = ir_genome_base_sha256(genome);
@@ -32,7 +35,8 @@ static ev_sha256 key_of_code(const ir_genome *genome, const char *sha256) {
     return key;
 }
 
-/* False: there is none, as it was not drawn or not built as far as this hash. */
+/* The key of a child for one kind of hash. False: the child was not drawn or built as far as this
+ * hash. */
 static bool find_key(const ir_genome *genome, search_hash by, const char *sha256, ev_sha256 *key) {
     if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
         return false;
@@ -46,7 +50,8 @@ bool search_knows(const search *s, const ir_genome *genome, search_hash by, cons
     return find_key(genome, by, sha256, &key) && known_find(s->known[by], &key, same_as);
 }
 
-/* What the filter stopped it stops again, unless the parents are slower now. */
+/* Whether the filter stopped the same code, and would stop it again. Slower parents now may mean a
+ * larger limit. */
 static bool was_filtered(const search *s, const draft *d, search_hash by, const ev_sha256 *key,
                          uint64_t *same_as) {
     return !draft_probes(d) && !search_is_fingerprint(by) &&
@@ -68,7 +73,7 @@ bool search_is_over(const search *s, uint64_t child, const ir_genome *genome, se
     return is_over(s, &s->drafts[child % SEARCH_LAG], genome, by, sha256, same_as);
 }
 
-/* The first hash that ends it; SEARCH_HASHES: none. */
+/* The first hash that ends the child; SEARCH_HASHES: none. */
 static search_hash find_end(const search *s, const draft *d, const child_result *r,
                             uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
@@ -79,7 +84,7 @@ static search_hash find_end(const search *s, const draft *d, const child_result 
     return SEARCH_HASHES;
 }
 
-/* Whether it is known by a hash that an audit does not ask. */
+/* Whether the child is known by a hash that an audit ignores. */
 static bool is_inexactly_known(const search *s, const child_result *r, uint64_t *same_as) {
     for (int i = 0; i < SEARCH_HASHES; i++) {
         search_hash by = (search_hash)i;
@@ -89,8 +94,8 @@ static bool is_inexactly_known(const search *s, const child_result *r, uint64_t 
     return false;
 }
 
-/* Up to what made it known, as its worker may have got further before that was committed. A
- * duplicate's own hashes lead to the child it is the same as. */
+/* Adds the child's keys, up to the key that made the child known. Its worker may have got further
+ * before that key was committed. The keys of a duplicate lead to the child that it equals. */
 static ev_status remember(search *s, const child_result *r, const search_verdict *v,
                           ev_error *err) {
     bool is_known = search_is_known(v->outcome.origin),
@@ -130,7 +135,7 @@ static bool goes_before(const search *s, size_t at, const search_best *b, size_t
         return b->ns < other->ns;
     if (edits != s->archive_edits[at])
         return edits < s->archive_edits[at];
-    return false; /* the older first */
+    return false; /* the older one wins */
 }
 
 static void archive_remove(search *s, size_t at) {
@@ -140,8 +145,8 @@ static void archive_remove(search *s, size_t at) {
     memmove(&s->archive_edits[at], &s->archive_edits[at + 1], behind * sizeof *s->archive_edits);
 }
 
-/* The one that makes room for a newcomer: the slowest of its own base where that has its share, the
- * slowest of all where the archive is full; `archive_count`: there is room. */
+/* The archive entry that a newcomer replaces: the slowest of its own base if that base has its full
+ * share, or the slowest of all if the archive is full. `archive_count`: there is a free place. */
 static size_t archive_victim(const search *s, const search_best *b) {
     size_t same = 0, slowest = s->archive_count;
     for (size_t i = 0; i < s->archive_count; i++) {
@@ -177,7 +182,7 @@ static void archive_insert(search *s, const search_best *b, size_t edits) {
 
 /* ---- pay ---- */
 
-/* Each arm that had a part is paid the whole gain: which one earned it is not known. */
+/* Pays the whole gain to each arm of the child, since the part of each arm is not known. */
 void search_each_arm(const char *operators, void (*pay)(void *context, unsigned arm, double gain),
                      void *context, double gain) {
     char name[64];

@@ -1,11 +1,12 @@
 /* GEVO (Liou, Wang, Forrest, Wu, "GEVO: GPU Code Optimization Using Evolutionary Computation",
- * 2020) as its paper has it: six uniform edits on optimised code with nothing but code generation
- * after them, three at birth; NSGA-II on time and error; an elite of 1/64; crossover of 0.8 and
- * mutation of 0.3 a child; an edit that does not pass is drawn again.
+ * 2020), after its paper: six uniform edits on optimised code, followed by code generation only;
+ * three edits at birth; NSGA-II on time and error; an elite of 1/64; crossover with probability 0.8
+ * and mutation with 0.3 for each child; an edit that does not pass is drawn again.
  *
- * Its population is 256 where it has the 76,800 evaluations of the paper (300 generations). With
- * fewer both shrink alike: 256 in few generations would hardly evolve. What else differs is in its
- * favour: a child of neither crossover nor mutation would be a copy, so it is mutated. */
+ * The population is 256 if the budget is the paper's 76,800 evaluations (300 generations). With a
+ * smaller budget, population and generations shrink alike, since 256 individuals would hardly
+ * evolve in a few generations. The other difference favours GEVO: a child without crossover and
+ * mutation would be a copy, so it is mutated. */
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -20,7 +21,7 @@
 #define MUTATION 0.3
 #define ELITE_SHARE 64
 #define MATE_TRIES 8
-#define TRIES 8 /* children drawn for each that passes, at most: a generation always ends */
+#define TRIES 8 /* most children drawn for each that passes, so that a generation always ends */
 
 static size_t population_for(uint64_t evaluations) {
     double size = POPULATION * sqrt((double)evaluations / EVALUATIONS);
@@ -36,7 +37,7 @@ static ev_status gevo_begin(search *s, ev_error *err) {
     g->children = calloc(2 * g->size, sizeof *g->children);
     for (size_t i = 0; i < s->start_count; i++)
         search_open_arms(&s->starts[i], "gevo", NULL, &s->even[i]);
-    g->child_count = g->size; /* to be born */
+    g->child_count = g->size; /* all are still to be born */
     return g->parents && g->children ? EV_OK : ev_fail_memory(err, 2 * g->size * sizeof(member));
 }
 
@@ -72,7 +73,7 @@ static bool all_born(const gevo *g) {
     return true;
 }
 
-/* The next in turn that lacks an edit. */
+/* The next individual in turn that still lacks edits. */
 static size_t next_slot(const gevo *g, uint64_t turn) {
     for (size_t i = 0; i < g->size; i++) {
         size_t at = (size_t)((turn + i) % g->size);
@@ -104,7 +105,7 @@ static void take_birth(gevo *g, size_t slot, const member *m) {
     (void)ir_genome_ref(m->genome);
 }
 
-/* Those of whom no edit passed are left out. */
+/* Removes the individuals for which no edit passed. */
 static void drop_unborn(gevo *g) {
     size_t kept = 0;
     for (size_t i = 0; i < g->child_count; i++) {
@@ -116,7 +117,7 @@ static void drop_unborn(gevo *g) {
 
 /* ---- later generations ---- */
 
-/* A tournament of two. */
+/* Chooses by a tournament of two. */
 static const member *choose(const gevo *g, ev_pcg *rng) {
     const member *a = &g->parents[ev_pcg_below(rng, (uint32_t)g->parent_count)];
     const member *b = &g->parents[ev_pcg_below(rng, (uint32_t)g->parent_count)];
@@ -176,14 +177,14 @@ static bool is_over(const search *s, uint64_t drawn, size_t passed) {
     return whole || drawn - g->first >= TRIES * edits * g->size;
 }
 
-/* A generation is drawn from the whole of the one before: its last children are waited for. */
+/* A generation needs all of the generation before, so drawing waits for its last children. */
 static bool gevo_may_draw(const search *s) {
     size_t on_way = (size_t)(s->drawn - s->committed);
     return !is_over(s, s->drawn, s->gevo.child_count + on_way);
 }
 
-/* The elite of the parents joins the children, and more of them where too few passed; the best by
- * rank and crowding are the next parents. */
+/* The elite of the parents joins the children, and more parents if too few children passed. The
+ * best by rank and crowding become the next parents. */
 static void next_generation(search *s) {
     gevo *g = &s->gevo;
     if (g->generation == 0)
@@ -208,7 +209,7 @@ static void next_generation(search *s) {
     g->generation++;
 }
 
-/* Nobody was born: begin again. */
+/* Nobody was born: the births begin again. */
 static void begin_births(gevo *g) {
     g->generation = 0;
     for (size_t i = 0; i < g->size; i++)
@@ -229,7 +230,7 @@ static void gevo_settle(search *s, const draft *d, const child_result *r, const 
             (void)ir_genome_ref(m.genome);
         }
     }
-    bool last = s->committed + 1 == s->drawn; /* none of this generation is on its way */
+    bool last = s->committed + 1 == s->drawn; /* no child of this generation is under way */
     if (!last || !is_over(s, s->drawn, g->child_count))
         return;
     next_generation(s);

@@ -1,10 +1,10 @@
-/* Random search and hill climbing: what any search has to be better than. */
+/* Random search and hill climbing: the baselines that any search has to beat. */
 #include "tuner/search/search_inside.h"
 
 #include <stdlib.h>
 
 #define MOST_STEPS 8
-#define GO_ON 0.65   /* so often a random child gets one more step */
+#define GO_ON 0.65   /* probability of each further step of a random child */
 #define PATIENCE 100 /* children from one point that were not taken, before a restart */
 
 static ev_status open_even_arms(search *s, ev_error *err) {
@@ -32,7 +32,7 @@ static void random_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
 
 static void random_settle(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
-    (void)s, (void)d, (void)r, (void)v; /* it learns nothing */
+    (void)s, (void)d, (void)r, (void)v; /* random search learns nothing */
 }
 
 static void random_end(search *s) {
@@ -76,7 +76,8 @@ static void climb_to(climber *c, const member *m) {
     (void)ir_genome_ref(c->now.genome);
 }
 
-/* Children from before a restart are not taken. One as fast is: that is how it leaves a plateau. */
+/* Takes a child that is at least as fast, so that the climber can cross a plateau. Children from
+ * before a restart are ignored. */
 static void hill_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     climber *c = &s->climbers[d->start];
     if (s->committed < s->opening_count || d->generation != c->restarts)

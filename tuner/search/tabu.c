@@ -1,5 +1,4 @@
-/* Tabu list: notes whether single edits worked, and lists those that are not worth another child.
- */
+/* Tabu list: notes whether single edits worked, and lists those that did not. */
 #include "tuner/search/tabu.h"
 
 #include <stdlib.h>
