@@ -11,9 +11,8 @@
 
 /* most gain of one child, so that one large gain does not dominate the bandit */
 #define MOST_GAIN 1.0
-#define ARCHIVE_OF_A_BASE                                                                          \
-    (SEARCH_ARCHIVE / 3) /* most entries of one base, so that no setting                           \
-                            of the macros fills the archive */
+/* most entries of one base, so that no setting of the macros fills the archive */
+#define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3)
 
 /* Whether the filter stops a child with these small cases, of fast code or of LLVM's. */
 static bool is_out_of_reach(const small_run *small, const small_run *reach) {
@@ -286,7 +285,7 @@ void child_result_free(child_result *r) {
     *r = (child_result){0};
 }
 
-/* Whether what is known tells the outcome, as it does of all but audited children. */
+/* Audits the memo: whether the inexact key of a known child gives the right outcome. */
 static search_audit audit_memo(const search *s, const child_result *r, const search_verdict *v) {
     uint64_t like = 0;
     if (!is_inexactly_known(s, r, &like))
@@ -296,7 +295,7 @@ static search_audit audit_memo(const search *s, const child_result *r, const sea
                    fabs(v->outcome.ns - o->ns) > s->missed * o->ns);
 }
 
-/* The outcome of the child that this one is the same as, or ran like. */
+/* Copies the outcome of the child that this child equals. */
 static void take_known(const search *s, search_verdict *v) {
     v->outcome = s->outcomes[v->same_as];
     v->outcome.origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
@@ -313,7 +312,7 @@ static void judge(const search *s, const draft *d, const child_result *r, search
         v->audits.memo = audit_memo(s, r, v);
 }
 
-/* What a worker did not finish has to be known. */
+/* A child that its worker dropped as known must have a known key. */
 static ev_status check_known(const search *s, const child_result *r, const search_verdict *v,
                              ev_error *err) {
     if (v->by != SEARCH_HASHES || !search_is_known(r->outcome.origin))
@@ -322,7 +321,8 @@ static ev_status check_known(const search *s, const child_result *r, const searc
                    (unsigned long long)s->committed);
 }
 
-/* The sketch's time at full shape; where it was not timed, as its small cases have it. */
+/* The fast code's time at full shape; if not timed there, extrapolated from its time on the small
+ * cases. */
 static double whole_of(const draft *d, const small_run *small) {
     if (small->whole > 0 || d->sketch.near <= 0)
         return small->whole;
@@ -334,7 +334,8 @@ double search_estimate_of(const draft *d, const small_run *small) {
     return d->sketch.whole > 0 ? d->parent_ns * (whole / d->sketch.whole) : d->parent_ns;
 }
 
-/* What was built sets a new mark; what was not keeps its parent's. */
+/* The fast-code figures that the child passes on: a built child sets a new mark, an estimated child
+ * keeps its parent's. */
 static sketched sketched_of(const draft *d, const search_verdict *v) {
     double whole = v->outcome.small.whole;
     bool estimated = v->outcome.origin == SEARCH_ESTIMATED;
@@ -343,7 +344,7 @@ static sketched sketched_of(const draft *d, const search_verdict *v) {
                       .due = estimated ? d->sketch.due : (1 - SEARCH_MISSED) * whole};
 }
 
-/* Of a child that was built although its fast code gained nothing. */
+/* Audits the estimate of a child that was built although its fast code gained nothing. */
 static estimate_audit audit_estimate(const search *s, const draft *d, const child_result *r,
                                      const search_verdict *v) {
     bool built = r->outcome.origin != SEARCH_ESTIMATED && v->outcome.origin != SEARCH_FILTERED;
@@ -356,7 +357,7 @@ static estimate_audit audit_estimate(const search *s, const draft *d, const chil
     return v->outcome.ns < estimate * (1 - s->missed) ? ESTIMATE_BEATEN : ESTIMATE_MET;
 }
 
-/* Of a child that the filter would have stopped. */
+/* Audits the filter with a child that it would have stopped. */
 static search_audit audit_filter(const search *s, const draft *d, const child_result *r,
                                  const search_verdict *v) {
     if (!draft_probes(d) || !is_out_of_reach(&r->outcome.small, &d->reach))
@@ -364,7 +365,7 @@ static search_audit audit_filter(const search *s, const draft *d, const child_re
     return audited(search_passed(v) && v->outcome.ns <= search_parent_ns(s, d));
 }
 
-/* What is not known of another child says what the shortcuts would have been worth. */
+/* Judges a new child: its fast-code figures, and the audits of filter, estimate and screen. */
 static void judge_new(const search *s, const draft *d, const child_result *r, search_verdict *v) {
     v->outcome.sketched = sketched_of(d, v);
     v->audits.filter = audit_filter(s, d, r, v);

@@ -1,4 +1,4 @@
-/* Search: draws the next child's recipe: the opening's, or what the strategy makes. */
+/* Search, drawing: makes the recipe of the next child, an opening or the strategy's choice. */
 #include "tuner/search/search_inside.h"
 
 #include "fitness/gates/fitness.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROBES 32        /* one child in so many is not filtered */
-#define SKETCH_PROBES 64 /* one child in so many is built though its sketch is wrong */
-#define AUDITS 64        /* one in so many is timed though it is like a known one */
+#define PROBES 32        /* one child in so many is not filtered (an audit of the filter) */
+#define SKETCH_PROBES 64 /* one child in so many is built although its fast code is wrong */
+#define AUDITS 64        /* one child in so many is timed although its fingerprint is known */
 
 /* ---- recipes ---- */
 
@@ -81,10 +81,11 @@ static void put_opening(recipe *r, const search *s, draft *d) {
     const opening *o = &s->openings[s->drawn];
     add_parent(r, o->genome);
     d->start = (uint32_t)o->start;
-    d->island = d->start; /* the first island of a start has its number */
+    d->island = d->start; /* the first island of a start has the start's number */
 }
 
-/* The filter stops a child that is far slower than its parent on the small cases. */
+/* Sets the filter's limits: the filter stops a child that is slower than its parents on the small
+ * cases. */
 static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
     if (d->reach.sketch <= 0 && d->reach.built <= 0)
         return;
@@ -96,7 +97,8 @@ static void put_reach(recipe *r, draft *d, ev_pcg *rng) {
                                   .error = d->reach.error};
 }
 
-/* An opening is built whatever its sketch is: others grow from it. */
+/* Chooses the consequence of wrong fast code. An opening is built anyway, since others grow from
+ * it. */
 static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
     if (!s->rules->sketches)
         return;
@@ -104,9 +106,9 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
     r->sketch = ignored ? SKETCH_IGNORED : SKETCH_STOPPED;
 }
 
-/* What gained nothing by its sketch is not built by LLVM: a sketch that is as fast as its faster
- * parent's on the small cases, or else at full shape. Where neither limit is known the sketch is
- * timed all the same: its children's are held against it. */
+/* Sets the limits for fast code. LLVM does not build a child whose fast code is no faster than its
+ * faster parent's, on the small cases or else at full shape. If neither limit is known, the fast
+ * code is timed all the same, for comparison with that of later children. */
 static void put_estimate(recipe *r, const search *s, const draft *d) {
     const sketched *of = &d->sketch;
     bool probes = draft_probes(d) || of->whole * (1 - FITNESS_NEAR_BELOW) < of->due;
@@ -117,7 +119,8 @@ static void put_estimate(recipe *r, const search *s, const draft *d) {
     r->estimate.due = of->due;
 }
 
-/* A sketch's own error at full shape is of one block. */
+/* The parent's error for an estimate. Fast code runs one block at full shape, so its own error
+ * there is no measure. */
 static double error_of(const draft *d, const small_run *small) {
     double times = d->parent_small_error > 0 ? small->error / d->parent_small_error : 1;
     return fmax(small->error, d->parent_error * times);

@@ -59,7 +59,7 @@ static size_t choose_island(const search *s, ev_pcg *rng) {
     return to_best && best < s->island_count ? best : any;
 }
 
-/* One of those as fast as the fastest: on a plateau the search drifts. */
+/* Chooses among the members as fast as the elite, so that the search drifts on a plateau. */
 static const member *choose_best(const population *p, ev_pcg *rng) {
     const member *best = population_best(p);
     size_t equals = 0;
@@ -73,7 +73,7 @@ static const member *choose_best(const population *p, ev_pcg *rng) {
     return best;
 }
 
-/* The better of two at random. */
+/* The faster of two random niches. */
 static const member *choose_niche(const island *is, ev_pcg *rng) {
     size_t a = ev_pcg_below(rng, (uint32_t)is->niche_count);
     size_t b = ev_pcg_below(rng, (uint32_t)is->niche_count);
@@ -96,7 +96,7 @@ static bool sets(const ir_genome *genome, const char *name, int64_t value) {
     return false;
 }
 
-/* Macros of the one that the other does not set to the same value. */
+/* Counts the macros of `a` that `b` does not set to the same value. */
 static size_t count_other_values(const ir_genome *a, const ir_genome *b) {
     size_t count = 0;
     for (size_t i = 0; i < ir_genome_macro_count(a); i++)
@@ -112,7 +112,7 @@ static bool sets_at_all(const ir_genome *genome, const char *name) {
     return false;
 }
 
-/* Macros that the two set differently; one that is not set has its default. */
+/* Counts the macros with different values in both. An unset macro has its default. */
 static size_t macro_differences(const ir_genome *a, const ir_genome *b) {
     size_t count = count_other_values(a, b);
     for (size_t i = 0; i < ir_genome_macro_count(b); i++)
@@ -120,7 +120,8 @@ static size_t macro_differences(const ir_genome *a, const ir_genome *b) {
     return count;
 }
 
-/* Whether all edits are knobs, which make sense on any base: none names an instruction. */
+/* Whether all edits are launch knobs, which apply to any base because they refer to no instruction.
+ */
 static bool names_nothing(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
         if (strcmp(ir_edit_family(ir_genome_edit_kind(genome, i)), "launch") != 0)
@@ -129,8 +130,9 @@ static bool names_nothing(const ir_genome *genome) {
     return true;
 }
 
-/* Two can be crossed if a child may be neither: each has edits that the other lacks, on one base;
- * or they differ in several macros and have no edits that would make no sense on another base. */
+/* Whether two members can be crossed into a child that equals neither. Either each has edits that
+ * the other lacks, on one base; or they differ in several macros, and all edits apply to any base.
+ */
 static bool can_cross(const member *a, const member *b) {
     if (ir_genome_same_base(a->genome, b->genome))
         return !ir_genome_holds_all(a->genome, b->genome) &&
@@ -139,7 +141,7 @@ static bool can_cross(const member *a, const member *b) {
            macro_differences(a->genome, b->genome) > 1;
 }
 
-/* One to cross with; NULL: this child has one parent. */
+/* Chooses a second parent. NULL: the child has one parent. */
 static const member *choose_mate(const population *p, const member *first, ev_pcg *rng) {
     bool alone = ev_pcg_unit(rng) >= CROSSOVER;
     size_t from = ev_pcg_below(rng, (uint32_t)p->count);
@@ -151,7 +153,7 @@ static const member *choose_mate(const population *p, const member *first, ev_pc
     return NULL;
 }
 
-/* A crossover that is not known yet, if some tries find one: a reference of the caller's. */
+/* Crosses the parents, several times if the child is known. The caller owns the reference. */
 static const ir_genome *cross_anew(const search *s, const member *first, const member *mate,
                                    ev_pcg *rng) {
     edit_pair pairs[LINKS_MOST];
@@ -166,7 +168,7 @@ static const ir_genome *cross_anew(const search *s, const member *first, const m
     return NULL;
 }
 
-/* An island's beginning, before it has members. */
+/* The parent on an island without members: the start with the light pipeline. */
 static member light_start(const search *s, size_t start) {
     for (size_t i = 0; i < s->opening_count; i++) {
         if (s->openings[i].light && s->openings[i].start == start)
@@ -175,7 +177,7 @@ static member light_start(const search *s, size_t start) {
     return (member){.child = s->start_children[start], .genome = s->start_genomes[start]};
 }
 
-/* The slower parent's times, the more accurate one's error. */
+/* Limits from two parents: the slower one's times, the smaller error. */
 static small_run reach_of(const small_run *a, const small_run *b) {
     return (small_run){.sketch = REACH * fmax(a->sketch, b->sketch),
                        .built = REACH * fmax(a->built, b->built),
@@ -186,7 +188,7 @@ static small_run reach_of(const small_run *a, const small_run *b) {
 static void put_parents(recipe *r, const search *s, const island *is, draft *d, char parents[48],
                         ev_pcg *rng) {
     const member *first = choose_parent(is, rng);
-    if (!first) { /* nothing of this island is committed yet, or nothing passed */
+    if (!first) { /* the island has no member yet */
         member light = light_start(s, is->start);
         recipe_parents(r, &light, NULL, parents);
         d->parent = light.child;
@@ -230,7 +232,7 @@ static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     d->single = d->single && count == 1;
 }
 
-/* The arms that the steps may take. */
+/* Marks the arms that the steps may take. */
 static void arms_of(const recipe *r, bool arms[ARM_COUNT]) {
     for (unsigned i = 0; i < r->step_count; i++) {
         for (unsigned k = 0; k < r->steps[i].count; k++)
@@ -246,12 +248,13 @@ static void put_tabu(recipe *r, const tabu_list *noted, ev_pcg *rng) {
     r->tabu_count = tabu_marks(noted, r->parents[0], arms, r->tabu);
 }
 
-/* An edit of the stock as a genome of its own. */
+/* The edit of a stock entry as a genome of its own. */
 static const ir_genome *alone(const stock_entry *e) {
     return ir_genome_part(e->genome, e->edit, e->edit + 1);
 }
 
-/* Some of the stock that fits the first parent, from a random place on, if a step may want it. */
+/* Puts a part of the stock into the recipe, if a step may use it: entries on the parent's base,
+ * from a random place on. */
 static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
     bool arms[ARM_COUNT] = {false};
     size_t from = is->stock_count > 0 ? ev_pcg_below(rng, (uint32_t)is->stock_count) : 0;
@@ -265,8 +268,8 @@ static void put_stock(recipe *r, const island *is, ev_pcg *rng) {
     }
 }
 
-/* The oldest gain with the fastest of its setting of the macros, where that one lacks it; those
- * before it are dropped. NULL: there is none. */
+/* Takes the oldest gain that the niche on its base lacks, and returns that niche's member. Older
+ * gains are dropped. NULL: there is none. */
 static const member *take_gain(island *is, stock_entry *out) {
     while (is->gain_count > 0) {
         *out = is->gains[0];
@@ -284,8 +287,8 @@ static const member *take_gain(island *is, stock_entry *out) {
     return NULL;
 }
 
-/* Several children of one parent may be faster, each by another edit, and one of them is the next
- * parent: what the others gained is tried on it at once. */
+/* Merges gains. Several children of one parent may be faster, each by another edit, and only one
+ * becomes the next parent. The edits of the others are tried on that one at once. */
 static bool draw_merge(island *is, recipe *r, draft *d, char parents[48]) {
     stock_entry gain;
     const member *best = take_gain(is, &gain);
@@ -330,7 +333,7 @@ static void stock_add(island *is, const ir_genome *genome) {
     is->stock_next = (is->stock_next + 1) % STOCK_MOST;
 }
 
-/* The last edit of a child, which made it faster. */
+/* Adds a gain: the last edit of a child, which made the child faster. */
 static void gain_add(island *is, const ir_genome *genome) {
     if (is->gain_count == GAINS_MOST) {
         ir_genome_free(is->gains[0].genome);
@@ -341,22 +344,22 @@ static void gain_add(island *is, const ir_genome *genome) {
         (stock_entry){ir_genome_ref(genome), ir_genome_edit_count(genome) - 1};
 }
 
-/* One more edit that did no harm by itself. */
+/* Whether the child's last edit belongs in the stock: the only new edit, and no loss. */
 static bool belongs_in_stock(const search *s, const draft *d, const child_result *r,
                              const search_verdict *v) {
     return d->single && ir_genome_edit_count(r->genome) == d->parent_edits + 1 &&
            v->outcome.ns <= search_parent_ns(s, d) * (1 + NEUTRAL);
 }
 
-/* Puts a member where its setting of the macros stands, or has it replace the one there, or leaves
- * it out; of equals the newer stays. */
+/* Updates the niches with a member: replaces the member at the same setting of the macros if it is
+ * not faster, or the slowest niche if all are taken. Among equals the newer stays. */
 static void join_niches(island *is, const member *m) {
     size_t own = 0, at = 0;
     while (own < is->niche_count && !ir_genome_same_base(is->niches[own].genome, m->genome))
         own++;
     bool is_new = own == is->niche_count;
     if (is_new && own == NICHES)
-        own--; /* the slowest makes room */
+        own--; /* the slowest niche is replaced */
     else if (is_new)
         is->niches[is->niche_count++] = (member){.ns = INFINITY};
     if (is->niches[own].ns < m->ns)
@@ -377,7 +380,7 @@ static void join_island(island *is, const member *m) {
     population_insert(&is->members, m);
 }
 
-/* Restarts from its best, and from the best of the other islands of the same start. */
+/* Restarts an island from its elite and the elites of the other islands of the same start. */
 static void restart_island(search *s, island *is) {
     is->generation++;
     is->idle = 0;
@@ -398,8 +401,8 @@ static void join_islands_of(search *s, size_t start, const member *m) {
     }
 }
 
-/* All grow from the start with the light pipeline; where that one fails or is slower, from the
- * unmodified start. */
+/* All islands of a start grow from the start with the light pipeline or, if that variant fails or
+ * is slower, from the unmodified start. */
 static void settle_light(search *s, size_t start, const child_result *r, const search_verdict *v) {
     double plain = s->start_ns[start];
     bool passed = r->genome && v->outcome.stopped == GATE_NONE;
@@ -457,8 +460,8 @@ static bool is_one_edit(const char *operators) {
     return arm_find(operators, &arm) && arm < IR_EDIT_COUNT;
 }
 
-/* What is known by another way than as its parent, or was found wrong where only samples are looked
- * at, says nothing of the edit. */
+/* Notes whether a single edit worked. A duplicate of a child other than the parent says nothing of
+ * the edit, nor does a fault that only samples show. */
 static void note_tabu(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     if (!d->single || !r->genome || !is_one_edit(r->operators))
         return;
@@ -477,7 +480,7 @@ static void evolve_settle(search *s, const draft *d, const child_result *r,
     island *is = &s->islands[d->island];
     search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
-    if (arm_find(r->operators, &arm)) /* of several arms any may have spoilt it */
+    if (arm_find(r->operators, &arm)) /* with several arms, the cause of the result is not known */
         bandit_note(&s->statistics, arm, search_passed(v) || v->outcome.origin == SEARCH_FILTERED);
     note_tabu(s, d, r, v);
     is->idle++;
