@@ -1,4 +1,4 @@
-/* Bases: a small cache of base modules; the one not asked for longest goes first. */
+/* Bases: a small cache of base modules; the least recently used one is evicted. */
 #include "tuner/worker/bases.h"
 
 #include "base/base64.h"
@@ -14,10 +14,11 @@
 
 typedef struct entry {
     char *key;
-    ir_base *base;   /* NULL: it does not compile */
-    char *complaint; /* then: why */
+    ir_base *base;   /* NULL: the source does not compile */
+    char *complaint; /* the compiler's message, if base is NULL */
     uint64_t used;
-    double *heat; /* of its instructions; NULL with has_heat: there is none */
+    double *heat; /* site weights of its instructions; NULL with has_heat: the base cannot be
+                     profiled */
     bool has_heat;
 } entry;
 
@@ -25,7 +26,7 @@ struct bases {
     const task *t;
     int sm;
     char *include;
-    bases_shelf shelf; /* no calls: none */
+    bases_shelf shelf; /* without callbacks: no base store */
     size_t limit, count;
     uint64_t clock;
     entry *entries;
@@ -88,8 +89,8 @@ static char *key_of(const ir_genome *genome) {
     return text;
 }
 
-/* The same block in every launch of the task, or zeros. A launch that these macros do not allow is
- * found by the gates, not here. */
+/* The block size if it is the same in every launch of the task, else zeros. The gates, not this
+ * function, find launches that these macros do not allow. */
 static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
@@ -107,7 +108,7 @@ static void block_of(const task *t, const task_start *start, const expr_name *ma
     }
 }
 
-/* The sizes in the cases' shapes, each once; what there is no room for is left out. */
+/* Collects the sizes in the cases' shapes, each once, as far as there is room. */
 static size_t constants_of(const task *t, int64_t *constants) {
     size_t count = 0;
     for (size_t i = 0; i < t->case_count; i++) {
@@ -123,7 +124,7 @@ static size_t constants_of(const task *t, int64_t *constants) {
     return count;
 }
 
-/* A genome's macros in the two forms that the floors below take. */
+/* A genome's macros in the two forms that ir/ and kernels/ take. */
 typedef struct macro_lists {
     ir_macro *for_ir;
     expr_name *for_task;
@@ -143,7 +144,7 @@ static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
     return m->for_ir && m->for_task;
 }
 
-/* ---- the shelf ---- */
+/* ---- the base store ---- */
 
 static ev_status shelf_name(const bases *b, const char *thing, const char *key, ev_str *name,
                             ev_error *err) {
@@ -151,7 +152,7 @@ static ev_status shelf_name(const bases *b, const char *thing, const char *key, 
     return ev_str_status(name, err);
 }
 
-/* *value NULL: it is not there, or there is no shelf. */
+/* *value NULL: no such entry, or no base store. */
 static ev_status shelf_want(const bases *b, const char *thing, const char *key, json_t **value,
                             ev_error *err) {
     *value = NULL;
@@ -178,7 +179,7 @@ static ev_status shelf_made(const bases *b, const char *thing, const char *key, 
     return status;
 }
 
-/* Takes `known` over. */
+/* Reads compiled source from an entry of the base store. Takes `known` over. */
 static ev_status take_code(json_t *known, const ir_source *source, ev_str *bitcode, ev_error *err) {
     const char *text = json_string_value(known);
     ev_error why = {0};
@@ -190,7 +191,7 @@ static ev_status take_code(json_t *known, const ir_source *source, ev_str *bitco
                    source->path);
 }
 
-/* What does not compile is not put there: each finds out by itself. */
+/* Compiles a source. Failures are not stored: each worker finds them by itself. */
 static ev_status compile(const bases *b, const ir_source *source, const char *key, ev_str *bitcode,
                          ev_error *err) {
     json_t *known = NULL;
@@ -257,7 +258,7 @@ static entry *find(bases *b, const char *key) {
     return NULL;
 }
 
-/* A free entry; when all are taken, the one not used longest is given up. */
+/* A free entry. If all are taken, the least recently used one is freed. */
 static entry *make_room(bases *b) {
     if (b->count < b->limit)
         return &b->entries[b->count++];
@@ -270,7 +271,8 @@ static entry *make_room(bases *b) {
     return oldest;
 }
 
-/* Takes `key` over. What does not compile is remembered too: asking again would cost as much. */
+/* Adds a base. Takes `key` over. A source that does not compile gets an entry, too, since a second
+ * try would cost as much. */
 static ev_status add(bases *b, char *key, const ir_genome *genome, entry **out, ev_error *err) {
     ir_base *base = NULL;
     ev_status status = load(b, genome, key, &base, err);

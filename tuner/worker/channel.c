@@ -27,7 +27,7 @@ static ev_status write_all(int fd, const char *data, size_t bytes, ev_error *err
 }
 
 ev_status channel_send(channel *c, const json_t *object, ev_error *err) {
-    /* Nothing hangs on the order of the keys. */
+    /* The order of keys does not matter. */
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text)
         return ev_fail_memory(err, 0);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXIT_FATAL 70 /* a last word was said; the message says why */
+#define EXIT_FATAL 70 /* a `fatal` message was sent */
 #define WATCHDOG SIGXCPU
 
 static const struct {
@@ -28,15 +28,17 @@ static const struct {
 #define DEADLY_COUNT (sizeof deadly / sizeof deadly[0])
 #define STACK_BYTES 65536
 
-/* What a handler may look at. */
+/* The state that a handler may read. */
 static volatile sig_atomic_t guard_stage;
 static volatile sig_atomic_t guard_out = -1;
 static timer_t guard_timer;
 static bool guard_has_timer;
 static struct sigaction guard_before[DEADLY_COUNT];
-static char guard_stack[STACK_BYTES]; /* a full stack is one way to die */
+static char guard_stack[STACK_BYTES]; /* signals need a stack of their own, since a stack
+                                         overflow is one of them */
 
-/* Only calls that are safe in a signal handler; `reason` holds nothing that JSON would quote. */
+/* Sends a `fatal` message and ends the process, with async-signal-safe calls only. `reason` needs
+ * no quoting in JSON. */
 static _Noreturn void last_word(const char *reason) {
     message_write_fatal((int)guard_out, (stage)guard_stage, reason);
     _exit(EXIT_FATAL);
@@ -51,7 +53,7 @@ static void on_signal(int number) {
     last_word(words);
 }
 
-/* LLVM's words may hold anything; what JSON would have to quote becomes a blank. */
+/* LLVM's message may hold any characters; those that JSON would quote become blanks. */
 static void on_llvm_abort(const char *reason) {
     char text[512] = "LLVM gave up: ";
     size_t length = strlen(text);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECONDS 60 /* that a driver may take to open a GPU */
+#define SECONDS 60 /* longest time for a driver to open a GPU */
 
-/* In the child. */
+/* Runs in the child. */
 static ev_status look(void *context, ev_str *out, ev_error *err) {
     device *d = NULL;
     EV_TRY(device_open(context, &d, err));

@@ -71,7 +71,8 @@ static void give(fields *f, const char *name, json_t *value) {
         fail_memory(f->walk);
 }
 
-/* Text that is no UTF-8 (a compiler's words, cut in a letter) loses what is no ASCII. */
+/* A text as JSON. In a text that is not UTF-8 (a compiler's message, cut within a character), a
+ * question mark replaces each byte outside ASCII. */
 static json_t *text_json(const char *text) {
     assert(text);
     json_t *json = json_string(text);
@@ -303,7 +304,7 @@ bool fields_maybe(fields *f, const char *name, bool is_there) {
     bool is_null = json_is_null(json_object_get(f->at, name));
     if (is_null)
         note_taken(f, name);
-    return !is_null; /* one that is missing is refused when it is taken */
+    return !is_null; /* a missing field is refused when it is read */
 }
 
 void *fields_items(fields *f, void *items, size_t count, size_t bytes) {

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define MOST_ITEMS 100000 /* of a list: more are noise */
+#define MOST_ITEMS 100000 /* most items of a list; a longer one is taken as noise */
 
 static const char *const message_names[MESSAGE_COUNT] = {
 #define MESSAGE(id, name, fields, from, meaning) [MESSAGE_##id] = name,
@@ -22,7 +22,7 @@ const char *message_name(message_kind kind) {
     return message_names[kind];
 }
 
-/* MESSAGE_COUNT: there is none of that name. */
+/* The kind of a message by name; MESSAGE_COUNT: no message has that name. */
 static message_kind find_kind(const char *name) {
     unsigned kind = 0;
     while (kind < MESSAGE_COUNT && strcmp(message_names[kind], name) != 0)
@@ -65,7 +65,7 @@ static const char *status_word(unsigned bad) {
 
 /* ---- both ---- */
 
-/* The fields of all versions, and those that a later one may add. */
+/* Reads the fields that all versions share, and accepts further ones of later versions. */
 static void walk_hello(fields *f, hello_message *m) {
     f->takes_more = true;
     field_count(f, "protocol", &m->protocol);
@@ -348,7 +348,7 @@ void message_free(message *m) {
 }
 
 ev_status message_encode(const message *m, json_t **out, ev_error *err) {
-    message own = *m; /* its fields are written back as they are */
+    message own = *m; /* encoding writes each field back unchanged */
     walk w = {.message = message_name(m->kind), .refusal = EV_INFRA, .err = err};
     fields f = {.walk = &w, .at = json_object()};
     const char *name = w.message;

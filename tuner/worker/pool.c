@@ -115,7 +115,8 @@ void pool_submit(pool *p, pool_job *job) {
 
 /* ---- giving out work ---- */
 
-/* Gate 6 is a timer's, whole; all else is built by a screener first. */
+/* Whether a job is for workers of this role. Timers do promotions completely; screeners build all
+ * else first. */
 static bool is_for(worker_role role, const pool_job *job) {
     bool timer = job->screened || pool_needs_all_splits(job);
     return role == ROLE_WHOLE || (role == ROLE_TIMER) == timer;
@@ -147,8 +148,8 @@ static bool any_is_idle(const pool *p) {
     return false;
 }
 
-/* A job for all splits waits for a worker that has them; if the one that had them is gone, an idle
- * one opens the task anew. */
+/* Gives queued jobs to idle workers. A job that needs all splits waits for a worker that has opened
+ * them. If there is no such worker any more, an idle worker opens the task anew. */
 static void give_out(pool *p) {
     pool_job **at = &p->queue;
     while (*at && any_is_idle(p)) {
@@ -182,7 +183,7 @@ static int poll_timeout(const pool *p, double until) {
     return (int)(left * 1000) + 1;
 }
 
-/* Waits for one thing to happen and deals with all that did; *signalled: a signal came instead. */
+/* Waits for an event and handles all that came. *signalled: a signal came instead. */
 static ev_status step(pool *p, double until, bool *signalled, ev_error *err) {
     struct pollfd *fds = calloc(p->options.workers, sizeof *fds);
     if (!fds)
@@ -222,7 +223,7 @@ ev_status pool_wait(pool *p, double seconds, pool_job **out, ev_error *err) {
     return EV_OK;
 }
 
-/* What workers said of the open task. */
+/* Forgets the workers' answers about the open task. */
 static void forget_task(pool *p) {
     message_free(&p->ready);
     p->has_ready = false;
@@ -304,7 +305,8 @@ void pool_free(pool *p) {
         return;
     for (unsigned i = 0; p->slots && i < p->options.workers; i++) {
         slot *s = &p->slots[i];
-        /* An idle worker goes when its stdin closes; one at work is not worth waiting for. */
+        /* An idle worker ends when its stdin closes. A busy worker is killed, since waiting is not
+         * worthwhile. */
         if (s->state != SLOT_EMPTY)
             (void)ev_proc_end(&s->proc, s->state != SLOT_IDLE);
         channel_free(&s->line);

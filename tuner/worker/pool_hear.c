@@ -1,4 +1,4 @@
-/* Pool: takes what a worker says. */
+/* Pool, hearing: handles the messages of workers. */
 #include "tuner/worker/pool_inside.h"
 
 #include "base/str.h"
@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ON_SHELF 1024 /* of some 10 to 40 KB each */
+#define MOST_ON_SHELF 1024 /* entries of the base store, some 10 to 40 KB each */
 
-/* One worker has all splits from the start, so that a wrong baseline shows before the search. */
+/* Opens the task again. One worker has all splits from the start, so that a wrong baseline shows
+ * before the search. */
 static void open_again(pool *p, slot *s) {
     bool first = s == &p->slots[0] && !p->has_ready;
     pool_send_open(p, s, first ? SPLITS_ALL : SPLITS_SEARCH);
@@ -29,7 +30,7 @@ static ev_status hear_hello(pool *p, slot *s, const hello_message *m, ev_error *
     return EV_OK;
 }
 
-/* Names with commas between; malloc'ed; NULL: out of memory. */
+/* The names of the drawn cases, separated by commas; malloc'ed. NULL: out of memory. */
 static char *names_of_drawn(const ready_message *m) {
     ev_str names = EV_STR_EMPTY;
     for (size_t i = 0; i < m->drawn_count; i++)
@@ -41,8 +42,8 @@ static char *names_of_drawn(const ready_message *m) {
     return text;
 }
 
-/* Each worker draws its cases by itself, and all have to come to the same: a score must not depend
- * on who made it. */
+/* Compares the drawn cases of workers. Each worker draws its cases by itself, and all must draw the
+ * same, since a score must not depend on the worker. */
 static ev_status compare_drawn(pool *p, const ready_message *m, ev_error *err) {
     char *drawn = names_of_drawn(m);
     if (!drawn)
@@ -63,11 +64,11 @@ static ev_status compare_drawn(pool *p, const ready_message *m, ev_error *err) {
 
 /* Keeps the first answer of a worker with all splits: takes the message over. */
 static ev_status hear_ready(pool *p, slot *s, message *m, ev_error *err) {
-    if (s->serial != p->serial) { /* of the task before: another was asked for meanwhile */
+    if (s->serial != p->serial) { /* an answer about the previous task */
         open_again(p, s);
         return EV_OK;
     }
-    if (s->role != ROLE_TIMER) /* it runs none of them */
+    if (s->role != ROLE_TIMER) /* a timer runs no drawn case */
         EV_TRY(compare_drawn(p, &m->ready, err));
     s->state = SLOT_IDLE;
     s->at = STAGE_IDLE;
@@ -79,7 +80,7 @@ static ev_status hear_ready(pool *p, slot *s, message *m, ev_error *err) {
     return EV_OK;
 }
 
-/* Which hash a question is about; SEARCH_HASHES: it is no question. */
+/* The hash that a question is about; SEARCH_HASHES: the message is no question. */
 static search_hash asked_about(message_kind kind) {
     static const message_kind questions[SEARCH_HASHES] = {
         [SEARCH_BY_GENOME] = MESSAGE_DRAWN,  [SEARCH_BY_IR] = MESSAGE_IR,
@@ -126,7 +127,7 @@ static void hear_want(const pool *p, slot *s, const want_message *m) {
     pool_say(s, &answer);
 }
 
-/* Where there is no room, or no memory, each worker makes its own. */
+/* Stores an entry of the base store. Without room or memory, each worker makes its own. */
 static void hear_made(const pool *p, const made_message *m) {
     if (json_object_size(p->shelf) < MOST_ON_SHELF)
         (void)json_object_set(p->shelf, m->key, m->value);
@@ -139,7 +140,7 @@ static void add_seconds(pool *p, const job_end *end) {
         p->seconds[i] += end->seconds[i];
 }
 
-/* The worker is idle again, or another takes its place. */
+/* Ends a job. The worker becomes idle, or is replaced if it leaves. */
 static ev_status end_job(pool *p, slot *s, const job_end *end, ev_error *err) {
     bool leaves = end->leaves;
     add_seconds(p, end);
@@ -173,7 +174,7 @@ static bool is_whole(const pool_job *job, const done_message *m) {
     }
 }
 
-/* The job keeps the answer: takes the message over. */
+/* Keeps the answer in the job. Takes the message over. */
 static void take_answer(pool_job *job, message *m) {
     child_result *r = &job->result;
     job->answer = *m;
@@ -199,8 +200,8 @@ static ev_status hear_done(pool *p, slot *s, message *m, ev_error *err) {
     return end_job(p, s, &end, err);
 }
 
-/* A screener is done with the job. A timer takes the job next, after those screened before. The job
- * keeps the screening: takes the message over. */
+/* Handles the end of a screening. A timer takes the job after those screened before. Takes the
+ * message over. */
 static ev_status hear_screened(pool *p, slot *s, message *m, ev_error *err) {
     job_end end = m->passed.end;
     p->deaths = 0;
@@ -212,9 +213,10 @@ static ev_status hear_screened(pool *p, slot *s, message *m, ev_error *err) {
     return end_job(p, s, &end, err);
 }
 
-/* While it opens, what a worker says of task or device is the answer to the user; where the machine
- * failed, once another one said so too: a fault may have spent the device for that process. In a
- * job it is the machine that failed. */
+/* Handles an error. During an opening, a worker's complaint about task or device is the answer to
+ * the user. A failure of the machine is reported only if a second worker confirms it, since a fault
+ * may have spent the device for one process only. During a job, an error is a failure of the
+ * machine. */
 static ev_status hear_error(pool *p, slot *s, const error_message *m, ev_error *err) {
     if (s->state == SLOT_OPENING && s->serial != p->serial) {
         open_again(p, s);
@@ -231,7 +233,7 @@ static void hear_last_word(slot *s, const fatal_message *m) {
     snprintf(s->last_word, sizeof s->last_word, "%s", m->reason);
 }
 
-/* Whether a message of this kind is in place in this state. */
+/* Whether a message of this kind is allowed in this state. */
 static bool in_place(const slot *s, message_kind kind) {
     slot_state state = s->state;
     if (asked_about(kind) != SEARCH_HASHES)
@@ -311,7 +313,7 @@ ev_status pool_hear(pool *p, slot *s, ev_error *err) {
         status = hear_message(p, s, &m, err);
         message_free(&m);
         EV_TRY(status);
-        if (s->proc.pid != pid) /* it was buried, and another is in its place */
+        if (s->proc.pid != pid) /* the worker was replaced */
             return EV_OK;
     }
     return closed ? pool_bury(p, s, NULL, err) : EV_OK;

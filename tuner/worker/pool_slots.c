@@ -1,4 +1,4 @@
-/* Pool: starts workers, hands them work, and finds out why one ended. */
+/* Pool, slots: starts workers, gives them work, and finds out why a worker ended. */
 #include "tuner/worker/pool_inside.h"
 
 #include "fitness/device/device.h"
@@ -11,17 +11,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define GREETING_SECONDS 60.0 /* a connection and a start */
+#define GREETING_SECONDS 60.0 /* time for a connection and a start */
 #define OPENING_SECONDS 1800.0
 #define JOB_SECONDS 60.0
 #define LONG_JOB_SECONDS 900.0
-#define WATCHDOG_SECONDS 20 /* of CPU time, for one evaluation */
-#define MOST_LOST 4         /* workers over one job, before the machine is given up */
-#define MOST_LATE 2         /* deadlines missed by one job, before it is the candidate's fault */
-#define MOST_DEATHS 12      /* in a row */
+#define WATCHDOG_SECONDS 20 /* CPU seconds for one evaluation */
+#define MOST_LOST 4         /* workers lost over one job, before the run fails */
+#define MOST_LATE 2         /* deadlines that one job may miss, before its candidate is to blame */
+#define MOST_DEATHS 12      /* workers lost in a row, before the run fails */
 
 void pool_say(slot *s, const message *m) {
-    /* Where this fails the worker is gone, which shows at the next read and says more. */
+    /* If the send fails, the worker is gone. The next read shows that, and says more. */
     ev_error gone;
     ev_status status = message_send(&s->line, m, &gone);
     (void)status;
@@ -44,7 +44,8 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) {
     return EV_OK;
 }
 
-/* For the one worker that promotes while the others wait; of other machines nothing is known. */
+/* The idle cores, for the one worker that promotes while the others wait. Unknown for other
+ * machines. */
 static unsigned idle_cores(const pool *p) {
     return p->options.commands ? 1 : p->options.workers;
 }
@@ -117,8 +118,8 @@ static const char *signal_words(int number) {
     }
 }
 
-/* The signal that only the process's own doings raise, whether it shows as a signal or, through a
- * shell or ssh, as an exit code over 128. NULL: it ended in another way. */
+/* The name of a signal that only the process itself can cause, from a signal or, through a shell or
+ * ssh, an exit code above 128. NULL: the process ended in another way. */
 static const char *own_fault(int status) {
     if (status == -1)
         return NULL;
@@ -128,7 +129,7 @@ static const char *own_fault(int status) {
     return code > 128 ? signal_words(code - 128) : NULL;
 }
 
-/* The candidate brought the worker down. */
+/* Blames the candidate, which brought the worker down. */
 static void blame(slot *s, const char *why) {
     child_result *r = &s->job->result;
     r->outcome = (child_outcome){.stopped = pool_gate_of(s->at)};
@@ -136,7 +137,8 @@ static void blame(slot *s, const char *why) {
              stage_name(s->at), why);
 }
 
-/* The machine's fault: once more, on another worker; in front, because the commit order waits. */
+/* Repeats the job on another worker, since the machine is to blame. The job goes to the front,
+ * because the commit order waits for it. */
 static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
     pool_job *job = s->job;
     job->lost++;

@@ -1,4 +1,4 @@
-/* Builds variants for check, export, profile and the benches. */
+/* Variant: builds variants in child processes, for check, export, profile and the benches. */
 #include "tuner/worker/variant.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define BUILD_SECONDS 300 /* the slowest build takes about one, on an idle machine */
+#define BUILD_SECONDS 300 /* the slowest build takes about one second on an idle machine */
 
 typedef struct build_request {
     const task *t;

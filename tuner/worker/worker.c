@@ -1,9 +1,10 @@
 /* Worker: `evoke worker --stdio`. Opens a task and does the coordinator's jobs on it, one at a
  * time.
  *
- * A worker may die of a candidate: LLVM aborts on what it cannot compile. So it says which stage it
- * enters, and the guard says the last word. After a fault on a GPU it may be unable to go on: it
- * answers, says that it leaves, and ends. It owns no state that matters. */
+ * A candidate may kill a worker: LLVM aborts on IR that it cannot compile. So the worker reports
+ * each stage that it enters, and the guard sends a `fatal` message. After a fault on a GPU, the
+ * worker may be unable to go on; then it answers, announces that it leaves, and ends. A worker owns
+ * no state that cannot be rebuilt. */
 #include "tuner/worker/worker.h"
 
 #include "base/proc.h"
@@ -70,7 +71,7 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
-/* What a candidate has of its genome: start, macros, launch plan. */
+/* Sets the candidate's fields from its genome: start, macros, launch plan. */
 static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *err) {
     const char *name = ir_genome_start(b->genome);
     b->candidate.start = task_find_start(w->t, name);
@@ -138,7 +139,7 @@ ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
-/* ---- what other workers made ---- */
+/* ---- the base store ---- */
 
 static ev_status want(void *context, const char *key, json_t **value, ev_error *err) {
     worker *w = context;
@@ -172,7 +173,7 @@ void worker_close_task(worker *w) {
     w->t = NULL;
 }
 
-/* The places of each edit in the base of each start. */
+/* Counts the places of each edit in the base of each start. */
 static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *arena, ev_error *err) {
     size_t count = w->t->start_count;
     ready->starts = EV_NEW_ARRAY(arena, ready_start, count);
@@ -239,7 +240,7 @@ static ev_status open_all(worker *w, const open_message *m, message *ready, ev_e
     fitness_options options = {.jobs = m->jobs};
     w->watchdog = m->watchdog;
     w->role = m->role;
-    if (m->holds_never) /* the coordinator may be on another machine */
+    if (m->holds_never) /* the coordinator may run on another machine */
         (void)setenv(DEVICE_NO_HOLD, "1", 1);
     EV_TRY(task_open(m->task, &w->t, err));
     EV_TRY(device_open(m->device, &w->device, err));
@@ -323,8 +324,8 @@ static ev_status serve(worker *w, ev_error *err) {
     return EV_OK;
 }
 
-/* What libraries print must not end up among the messages: stdout becomes stderr, and messages go
- * to a descriptor that only the worker knows. */
+/* Keeps the output of libraries out of the messages: stdout becomes stderr, and messages go to a
+ * private descriptor. */
 static int keep_for_messages(int out) {
     if (out != STDOUT_FILENO)
         return out;
@@ -334,8 +335,8 @@ static int keep_for_messages(int out) {
     return kept;
 }
 
-/* LLVM asks for and gives back some megabytes for each variant: what the kernel would take and
- * clear each time stays here. */
+/* Keeps freed memory in the process. LLVM allocates and frees some megabytes for each variant,
+ * which the kernel would take back and clear each time. */
 static void keep_memory(void) {
     (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
     (void)mallopt(M_MMAP_THRESHOLD, 64 << 20);

@@ -1,11 +1,13 @@
-/* Heat: how much of a start's run goes to each instruction of its base module, from one profile in
- * the virtual machine; the draws of edits are weighed by it (ir_mutate). */
+/* Site weights: the share of a start's run that each instruction of its base module takes, from one
+ * profile in the virtual machine. Draws of edits are weighted by these (ir_mutate). */
 #include "tuner/worker/worker.h"
 
 #include <stdlib.h>
 
-#define LEAST 0.2 /* of the mean: an instruction that never runs may matter all the same */
-#define MOST 16.0 /* one hot spot must not take all draws */
+/* least weight, relative to the mean: an instruction that never runs may matter, too */
+#define LEAST 0.2
+/* greatest weight, relative to the mean: one hot spot must not take all draws */
+#define MOST 16.0
 
 static const task_case *timed_case(const task *t) {
     for (size_t i = 0; i < t->case_count; i++) {
@@ -15,8 +17,8 @@ static const task_case *timed_case(const task *t) {
     return NULL;
 }
 
-/* Half for the share of the executions, half for that of the stalls; their mean over the
- * instructions is 1 where all PTX has a line. */
+/* Adds up weights: half from the share of the executions, half from the share of the stalls. The
+ * mean weight is 1 if all PTX has a line. */
 static void add_up(const fitness_profile_data *p, double *heat, size_t count) {
     double executions = 0, stalls = 0;
     for (size_t pc = 0; pc < p->insn_count; pc++) {
@@ -53,7 +55,7 @@ static ev_status profile(worker *w, worker_build *b, const task_case *at, double
     return status;
 }
 
-/* *heat is NULL where the start cannot be profiled at these macros. */
+/* Measures the weights. *heat is NULL if the start cannot be profiled at these macros. */
 static ev_status measure(worker *w, const ir_genome *genome, double **heat, ev_error *err) {
     const task_case *at = timed_case(w->t);
     bool can = at && device_properties_of(w->device)->modelled;
@@ -96,7 +98,7 @@ static ev_status heat_from_json(const json_t *list, size_t count, double **heat,
     return EV_OK;
 }
 
-/* Another worker may have measured it. */
+/* Makes the weights, or takes those that another worker measured. */
 static ev_status make(worker *w, const ir_genome *genome, size_t count, double **heat,
                       ev_error *err) {
     json_t *known = NULL;

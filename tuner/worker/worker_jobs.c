@@ -34,7 +34,7 @@ static ev_status judge(candidate_failure *f, gate at, ev_status status, const ev
 
 /* ---- questions: is this known? ---- */
 
-/* Sends `question` and waits; *known: the coordinator wants no more of it. */
+/* Sends `question` and waits. *known: the coordinator ends the child here. */
 static ev_status ask(worker *w, const message *question, bool *known, ev_error *err) {
     message answer = {0};
     EV_TRY(worker_ask(w, question, MESSAGE_SEEN, &answer, err));
@@ -60,8 +60,8 @@ static ev_status ask_hash(worker *w, message_kind kind, const char *hex, bool *k
 
 /* ---- answers ---- */
 
-/* The seconds count anew from here. After a fault of the candidate this process may be of no use
- * any more: the answer comes first, and says so. */
+/* The end of a job: seconds so far, which are reset, and whether the worker leaves. After a fault
+ * of a candidate the device may be spent; the answer is sent first, and says so. */
 static job_end end_job(worker *w) {
     job_end end = {.leaves = device_is_spent(w->device)};
     memcpy(end.seconds, w->seconds, sizeof end.seconds);
@@ -82,7 +82,7 @@ static ev_status send_done(worker *w, message *m, ev_error *err) {
     return message_send(&w->line, m, err);
 }
 
-/* Of a child that is known: the coordinator has its result. */
+/* Ends a known child, whose result the coordinator has. */
 static ev_status send_dropped(worker *w, ev_error *err) {
     message m = {0};
     return send_done(w, &m, err);
@@ -90,7 +90,7 @@ static ev_status send_dropped(worker *w, ev_error *err) {
 
 /* ---- scoring ---- */
 
-/* What fitness spent on one evaluation, by part. */
+/* Adds the seconds that fitness spent on one evaluation, by part. */
 static void note_cost(worker *w, const fitness_cost *before) {
     fitness_cost now = fitness_cost_of(w->fitness);
     w->seconds[PART_LOAD] += now.load - before->load;
@@ -106,7 +106,7 @@ static ev_status run_score(worker *w, const candidate *c, score *out, ev_error *
     return status;
 }
 
-/* A whole variant, held against its start as well. */
+/* Scores a whole variant, and compares its written elements with its start's. */
 static ev_status run_whole(worker *w, const worker_build *b, score *out, ev_error *err) {
     EV_TRY(run_score(w, &b->candidate, out, err));
     if (out->recalled)
@@ -129,7 +129,7 @@ static ev_status send_score(worker *w, const score *s, ev_error *err) {
     return send_done(w, &m, err);
 }
 
-/* A timer goes on with it. */
+/* Passes a screened variant on to a timer. */
 static ev_status send_screened(worker *w, const worker_build *b, const score *s, ev_error *err) {
     message m = {.kind = MESSAGE_SCREENED,
                  .passed = {.ptx = b->candidate.ptx, .score = *s, .end = end_job(w)}};
@@ -148,22 +148,22 @@ static ev_status build_stage(worker *w, worker_build *b, ir_stage at, candidate_
     return judge(f, at <= IR_STAGE_VERIFY ? GATE_VERIFY : GATE_EMIT, status, &why, err);
 }
 
-/* One evaluation on its way. */
+/* One evaluation under way. */
 typedef struct evaluation {
     worker *w;
-    const recipe *recipe; /* its limits */
-    /* A sketch is held against the small cases first. SKETCH_STOPPED: if that is wrong, this is its
-     * end; SKETCH_IGNORED: it is built all the same, to see whether it was. */
+    const recipe *recipe; /* limits of the child */
+    /* The consequence of wrong fast code on the small cases. SKETCH_STOPPED: the child ends.
+     * SKETCH_IGNORED: an audit, the child is built all the same. */
     score_sketch sketch;
     worker_build build;
     candidate_failure failure;
-    bool known;     /* as a duplicate */
-    bool ended;     /* by its sketch: `score` says how */
-    bool passed_on; /* to a timer: its screening is sent */
+    bool known;     /* the child is a duplicate */
+    bool ended;     /* the fast code ended the child, as `score` says */
+    bool passed_on; /* the screening was sent, and a timer goes on */
     score score;
 } evaluation;
 
-/* candidate.is_known, of a sketch and of what LLVM built. */
+/* candidate.is_known for fast code, and below for LLVM's PTX. */
 static ev_status ask_sketch_ran(void *context, const char *likeness, bool *known, ev_error *err) {
     const evaluation *e = context;
     ev_sha256 sha;
@@ -177,15 +177,15 @@ static ev_status ask_ran(void *context, const char *likeness, bool *known, ev_er
     return ask_hash(e->w, MESSAGE_RAN, likeness, known, err);
 }
 
-/* Whether a sketch that passed is too slow to be built: at full shape, or, not timed there, on the
- * small cases. */
+/* Whether fast code that passed is too slow for a build: at full shape or, if not timed there, on
+ * the small cases. */
 static bool gained_nothing(const score *s, double due) {
     bool passed = s->stopped == GATE_NONE && !s->recalled;
     return passed && due > 0 && (s->whole_ns >= due || s->whole_ns == 0);
 }
 
-/* Runs the sketch. What it does wrong, the variant does too; whether it fits on the device says
- * nothing. One that ran the small cases as a known one did is recalled. */
+/* Runs the fast code. A fault of the fast code counts as a fault of the variant, except that its
+ * launch does not fit the device. Fast code with a known fingerprint is memoised. */
 static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     score s = {0};
     const recipe *r = e->recipe;
@@ -213,8 +213,8 @@ static ev_status ask_ir(evaluation *e, ev_error *err) {
     return ask_hash(e->w, MESSAGE_IR, ir_build_ir_sha256(e->build.build).hex, &e->known, err);
 }
 
-/* Equal IR has equal sketches, which are hashed in a fraction of the time: where there is one, the
- * IR's hash would tell nothing more. */
+/* Asks about the fast code or, if there is none, about the IR. Equal IR has equal fast code, so one
+ * question is enough. */
 static ev_status try_sketch(evaluation *e, ev_error *err) {
     worker *w = e->w;
     EV_TRY(worker_enter(w, STAGE_EMIT, err));
@@ -228,7 +228,7 @@ static ev_status try_sketch(evaluation *e, ev_error *err) {
     return e->known ? EV_OK : run_sketch(e, &sketch, err);
 }
 
-/* One stage with the questions after it. */
+/* Builds one stage, and asks the questions after it. */
 static ev_status build_asking(evaluation *e, ir_stage at, ev_error *err) {
     worker *w = e->w;
     const ir_build *build = e->build.build;
@@ -263,7 +263,8 @@ static ev_status climb(evaluation *e, ev_error *err) {
     return e->passed_on ? send_screened(e->w, &e->build, &e->score, err) : EV_OK;
 }
 
-/* Takes the reference, and `edited` (NULL: the edits are still to be applied). */
+/* Evaluates a genome. Takes over the reference and `edited` (NULL: the edits are still to be
+ * applied). */
 static ev_status evaluate(worker *w, const ir_genome *genome, ir_edited *edited, const recipe *r,
                           ev_error *err) {
     bool models = device_properties_of(w->device)->modelled;
@@ -332,7 +333,7 @@ static ev_status job_score(worker *w, const ir_genome *genome, ev_error *err) {
     return evaluate(w, ir_genome_ref(genome), NULL, &without_limits, err);
 }
 
-/* Runs and times what a screener passed, as it built it. */
+/* Runs and times a variant that a screener built and passed. */
 static ev_status job_time(worker *w, const screened_message *m, ev_error *err) {
     worker_build b = {0};
     score s = {0};
@@ -348,7 +349,7 @@ static ev_status job_time(worker *w, const screened_message *m, ev_error *err) {
 
 /* ---- jobs after the search: promote, replay and check ---- */
 
-/* Each edit in words, a line each. */
+/* Adds the description of each edit, a line each. */
 static ev_status add_words(const worker_build *b, message *m, ev_error *err) {
     ev_str words = EV_STR_EMPTY;
     for (size_t i = 0; i < ir_genome_edit_count(b->genome); i++) {
@@ -383,7 +384,7 @@ static ev_status promote(worker *w, const worker_build *b, message *m, ev_error 
     return m->done.score.stopped == GATE_NONE ? add_words(b, m, err) : EV_OK;
 }
 
-/* One held-out case. */
+/* Checks one held-out case. */
 static ev_status check_case(worker *w, const worker_build *b, const task_case *at, message *m,
                             ev_error *err) {
     fitness_verdict v = {0};
@@ -400,7 +401,7 @@ static ev_status check_case(worker *w, const worker_build *b, const task_case *a
     return EV_OK;
 }
 
-/* The held-out cases that are for time. */
+/* Checks the timed held-out cases. */
 static ev_status check(worker *w, const worker_build *b, message *m, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
     m->done.has_cases = true;
@@ -434,7 +435,7 @@ static ev_status look_at_build(worker *w, message_kind kind, worker_build *b, ca
     return add_words(b, m, err);
 }
 
-/* Builds the whole variant, then looks at the build. `bar` NULL: of no promotion. */
+/* Builds the whole variant, then does the job. `bar` NULL: no promotion. */
 static ev_status job_after_search(worker *w, message_kind kind, const ir_genome *genome,
                                   const fitness_bar *bar, ev_error *err) {
     worker_build b = {0};
@@ -478,6 +479,6 @@ ev_status worker_job(worker *w, const message *m, ev_error *err) {
     guard_watch(0);
     guard_set_stage(STAGE_IDLE);
     if (status != EV_OK)
-        worker_send_error(w, err); /* before this worker ends */
+        worker_send_error(w, err); /* the worker ends after this message */
     return status;
 }

@@ -1,13 +1,13 @@
-/* Worker, starts: builds the unmodified ones, from which fitness draws more cases to check, and
- * which it holds variants against. What LLVM gives up on is no start: each is built in a process of
- * its own. */
+/* Worker, starts: builds the unmodified starts. Fitness draws further check cases from them, and
+ * compares variants with them. Each start is built in a process of its own, so that an abort in
+ * LLVM loses only that start. */
 #include "tuner/worker/guard.h"
 #include "tuner/worker/isolate.h"
 #include "tuner/worker/worker.h"
 
 #include <stdlib.h>
 
-#define SECONDS 60 /* that building one may take */
+#define SECONDS 60 /* longest time for building a start */
 
 typedef struct start_request {
     worker *w;
@@ -17,7 +17,7 @@ typedef struct start_request {
 static ev_status build_start(void *context, ev_str *out, ev_error *err) {
     const start_request *r = context;
     worker_build b = {0};
-    guard_end(); /* the worker's last word is not this child's */
+    guard_end(); /* the worker's guard must not report this child's end */
     bases_use_shelf(r->w->bases, NULL);
     EV_TRY(worker_build_begin(r->w, r->genome, &b, err));
     ev_status status = worker_build_all(r->w, &b, err);
@@ -34,7 +34,7 @@ static ev_status build_isolated(worker *w, ir_genome *genome, ev_str *out, ev_er
     return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
 }
 
-/* Another worker may have built it. */
+/* Builds a start, or takes the build of another worker. */
 static ev_status build_once(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
     json_t *known = NULL;
     EV_TRY(bases_want(w->bases, "start", genome, &known, err));
@@ -47,7 +47,8 @@ static ev_status build_once(worker *w, ir_genome *genome, ev_str *out, ev_error 
     return bases_made(w->bases, "start", genome, json_string(ev_str_text(out)), err);
 }
 
-/* Takes `genome`, which has no edits, over. `out` stays empty where it does not build. */
+/* Builds a start in a child process. Takes `genome` over, which has no edits. `out` stays empty if
+ * the build fails. */
 static ev_status build_apart(worker *w, ir_genome *genome, ev_str *out, ev_error *err) {
     if (!genome)
         return ev_fail_memory(err, 0);
@@ -84,7 +85,7 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
     return status;
 }
 
-/* ---- what variants are held against ---- */
+/* ---- references for variants ---- */
 
 static ir_genome *without_edits(const ir_genome *genome) {
     ir_genome *own = ir_genome_clone(genome);
@@ -94,7 +95,7 @@ static ir_genome *without_edits(const ir_genome *genome) {
 }
 
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
-    candidate unmodified = of->candidate; /* its start and macros */
+    candidate unmodified = of->candidate; /* the start and macros of the variant */
     if (ir_genome_edit_count(of->genome) == 0)
         return fitness_add_reference(w->fitness, &unmodified, err);
     ev_str ptx = EV_STR_EMPTY;
