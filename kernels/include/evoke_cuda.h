@@ -1,16 +1,16 @@
-/* CUDA C for clang without a CUDA SDK: the part of the language's headers that kernels use.
+/* CUDA C for clang without a CUDA SDK: the part of CUDA's headers that kernels use.
  *
  * A kernel source begins with `#include "evoke_cuda.h"`. Under nvcc, which brings its own headers,
- * this file is empty. Under clang it is compiled with `-x cuda -nocudainc -nocudalib
- * --cuda-device-only` and a PTX version of at least 6.0 (`--cuda-feature=+ptx78`, say: without an
- * SDK clang assumes an older one, and the .sync warp functions need 6.0).
+ * this file is empty. Under clang, compile with `-x cuda -nocudainc -nocudalib --cuda-device-only`
+ * and a PTX version of at least 6.0 (for example `--cuda-feature=+ptx78`). Without an SDK, clang
+ * assumes an older version, and the .sync warp functions need 6.0.
  *
- * What is here: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions,
- * atomics, bit functions, and float mathematics. Functions that have a correctly rounded or exact
- * PTX instruction use LLVM's generic intrinsics, so that the optimiser understands them. There is
- * no libdevice, so the others are written out below. tests/kernels/test_cuda_math.c holds expf,
- * exp2f, logf, log2f, tanhf, sinf, cosf, sinpif and cospif to 3 units in the last place of double
- * precision's result, at any finite argument, in the virtual machine. The functions with two
+ * Contents: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions, atomics,
+ * bit functions, and float mathematics. Functions with a correctly rounded or exact PTX instruction
+ * use LLVM's generic intrinsics, so that the optimiser understands them. There is no libdevice, so
+ * the other functions are written out below. tests/kernels/test_cuda_math.c runs expf, exp2f, logf,
+ * log2f, tanhf, sinf, cosf, sinpif and cospif in the virtual machine, and holds them to 3 units in
+ * the last place of the double-precision result at any finite argument. The functions with two
  * underscores (__expf, __sinf, ...) are the bare approximate instructions. */
 #ifndef KERNELS_INCLUDE_EVOKE_CUDA_H
 #define KERNELS_INCLUDE_EVOKE_CUDA_H
@@ -30,7 +30,7 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __align__(n) __attribute__((aligned(n)))
 
-/* How this header defines its own functions. */
+/* Attributes of the functions that this header defines. */
 #define EVOKE_FN static __device__ __forceinline__
 
 typedef __SIZE_TYPE__ size_t;
@@ -81,10 +81,11 @@ struct dim3 {
     unsigned int x, y, z;
 };
 
-/* ---- where a thread is -------------------------------------------------------------------------
+/* ---- coordinates of a thread --------------------------------------------------------------------
  */
 
-/* Reading threadIdx.x calls a getter (clang's property declaration), which reads the register. */
+/* Reading threadIdx.x calls a getter (a property declaration of clang), and the getter reads the
+ * special register. */
 #define EVOKE_PLACE(type, reg)                                                                     \
     struct type {                                                                                  \
         __declspec(property(get = read_x)) unsigned int x;                                         \
@@ -121,7 +122,7 @@ extern const __device__ __attribute__((weak)) evoke_grid_size gridDim;
 /* ---- barriers and fences -----------------------------------------------------------------------
  */
 
-/* __syncthreads() itself is a builtin of clang. */
+/* __syncthreads() itself is a builtin function of clang. */
 EVOKE_FN int __syncthreads_or(int predicate) {
     return __nvvm_bar0_or(predicate);
 }
@@ -184,7 +185,8 @@ EVOKE_FN unsigned int evoke_lane(void) {
 /* ---- memory ------------------------------------------------------------------------------------
  */
 
-/* Loads through the read-only path (ld.global.nc). */
+/* Loads through the read-only path (ld.global.nc). The memory must not be written during the
+ * launch. */
 typedef float evoke_f2 __attribute__((ext_vector_type(2)));
 typedef float evoke_f4 __attribute__((ext_vector_type(4)));
 typedef int evoke_i2 __attribute__((ext_vector_type(2)));
@@ -218,8 +220,8 @@ EVOKE_FN int4 __ldg(const int4 *p) {
     return {v.x, v.y, v.z, v.w};
 }
 
-/* Loads and stores with the default cache policy, of a whole vector. Unlike `*p`, which clang takes
- * apart into the members of the struct, they stay one instruction whatever the optimiser does. */
+/* Loads and stores of a whole vector with the default cache policy. clang splits `*p` into the
+ * members of the struct; these functions stay one instruction under any optimisation. */
 EVOKE_FN float __ldca(const float *p) {
     return *p;
 }
@@ -492,8 +494,8 @@ EVOKE_FN float exp2f(float x) {
     return __nvvm_ex2_approx_f(x);
 }
 
-/* exp(x) = 2^n exp(r), r = x - n ln 2 in two steps (Cody and Waite), with exp(r) by ex2; 2^n is
- * applied in two halves, so that results down to the smallest subnormal come out. */
+/* exp(x) = 2^n exp(r), with r = x - n ln 2 in two steps (Cody and Waite), and exp(r) by ex2. 2^n is
+ * applied in two halves, so that results down to the smallest subnormal are right. */
 EVOKE_FN float expf(float x) {
     x = x > 89.0f ? 89.0f : x;
     x = x < -105.0f ? -105.0f : x;
@@ -506,7 +508,8 @@ EVOKE_FN float expf(float x) {
            evoke_power_of_two(whole - half);
 }
 
-/* Small arguments by a convergent of Lambert's continued fraction, others by the exponential. */
+/* tanh: small arguments by a convergent of Lambert's continued fraction, others by the exponential.
+ */
 EVOKE_FN float tanhf(float x) {
     float a = fabsf(x);
     if (a < 0.55f) {
@@ -522,8 +525,8 @@ EVOKE_FN float tanhf(float x) {
 /* ---- logarithms --------------------------------------------------------------------------------
  */
 
-/* Splits x > 0 into 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)) and gives log(1 + f), which is
- * 2 artanh(s), s = f / (2 + f), |s| < 0.172: five terms of its series. */
+/* Splits x > 0 into 2^n (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)), and gives log(1 + f). This is
+ * 2 artanh(s) with s = f / (2 + f), |s| < 0.172, by five terms of the series. */
 EVOKE_FN float evoke_log_parts(float x, float *exponent) {
     float n = 0.0f;
     if (x < 1.17549435e-38f) {
@@ -537,7 +540,7 @@ EVOKE_FN float evoke_log_parts(float x, float *exponent) {
     float s = f / (2.0f + f);
     float z = s * s;
     float series = fmaf(z, fmaf(z, fmaf(z, 0.222222222f, 0.285714286f), 0.4f), 0.666666667f);
-    /* 2 artanh(s) = f - s (f - z series), which keeps f exact. */
+    /* The form f - s (f - z series) of 2 artanh(s) keeps f exact. */
     return f - s * (f - z * series);
 }
 
@@ -562,7 +565,7 @@ EVOKE_FN float log2f(float x) {
 /* ---- circular functions ------------------------------------------------------------------------
  */
 
-/* sin and cos on [-pi/4, pi/4] by their series. */
+/* sin and cos on [-pi/4, pi/4] by their power series. */
 EVOKE_FN float evoke_sin_core(float r) {
     float z = r * r;
     float p =
@@ -580,8 +583,8 @@ EVOKE_FN float evoke_sin_quadrant(float r, int quadrant) {
     return (quadrant & 2) ? -v : v;
 }
 
-/* Payne and Hanek's reduction for large arguments: with |x| = i 2^(e-31), only the bits of 2/pi
- * from the (e-32)th on matter modulo 4 quadrants, and 96 of them are enough. */
+/* Payne and Hanek's reduction, for large arguments. With |x| = i 2^(e-31), only the bits of 2/pi
+ * from the (e-32)th on matter modulo 4 quadrants, and 96 of these bits are enough. */
 static __device__ __noinline__ float evoke_reduce_large(float x, int *quadrant) {
     static const __constant__ unsigned int two_over_pi[7] = {
         0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u};
@@ -602,8 +605,9 @@ static __device__ __noinline__ float evoke_reduce_large(float x, int *quadrant) 
     return x < 0.0f ? -r : r;
 }
 
-/* x = quadrant * pi/2 + r, |r| <= pi/4. Up to 8192 in four steps of Cody and Waite, the first three
- * of which are exact: their parts of pi/2 have 11, 12 and 12 bits, and the quadrant has 13. */
+/* Reduces x to quadrant * pi/2 + r, |r| <= pi/4. Arguments up to 8192 take four steps of Cody and
+ * Waite. The first three are exact: their parts of pi/2 have 11, 12 and 12 bits, and the quadrant
+ * has 13. */
 EVOKE_FN float evoke_reduce(float x, int *quadrant) {
     if (!(fabsf(x) <= 8192.0f))
         return fabsf(x) < __builtin_inff() ? evoke_reduce_large(x, quadrant)
@@ -633,10 +637,10 @@ EVOKE_FN void sincosf(float x, float *s, float *c) {
     *c = evoke_sin_quadrant(r, quadrant + 1);
 }
 
-/* sin(pi x) and cos(pi x): the reduction is exact. Whole numbers above 2^24 are even. */
+/* sin(pi x) and cos(pi x): the reduction is exact. Floats above 2^24 are even integers. */
 EVOKE_FN float evoke_reduce_pi(float x, int *quadrant) {
     if (!(fabsf(x) < 16777216.0f))
-        x = x - x; /* 0, or NaN for an infinity or NaN */
+        x = x - x; /* 0; NaN if x is an infinity or NaN */
     float n = rintf(2.0f * x);
     *quadrant = __float2int_rn(n);
     float r = fmaf(n, -0.5f, x);
