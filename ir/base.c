@@ -42,7 +42,7 @@ int ir_base_ptx_version(const ir_base *base) {
 /* ---- LLVM's messages --------------------------------------------------------------------------
  */
 
-/* Without a handler LLVM prints errors and leaves the process. */
+/* Collects LLVM's messages. Without a handler, LLVM prints errors and ends the process. */
 static void note_complaint(LLVMDiagnosticInfoRef info, void *of) {
     ir_base *base = of;
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || base->complaint)
@@ -77,7 +77,7 @@ static bool has_suffix(const char *text, const char *suffix) {
 
 enum { CLANG_FIXED = 24 };
 
-/* Fills argv (CLANG_FIXED + macro_count entries) from texts that live in `arena`. */
+/* Fills argv (CLANG_FIXED + macro_count entries) with texts in `arena`. */
 static bool clang_command(const ir_source *source, ev_arena *arena, const char **argv) {
     size_t n = 0;
     const char *const fixed[] = {"clang-19",
@@ -148,7 +148,7 @@ bool ir_is_compiled(const ir_source *source) {
 
 ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) {
     assert(ir_is_compiled(source));
-    /* clang reports a missing file too, but not in one line. */
+    /* clang reports a missing file as well, but in several lines. */
     if (!ev_path_exists(source->path))
         return ev_fail(err, EV_BAD, "%s: no such file", source->path);
     ev_arena *arena = ev_arena_new();
@@ -178,9 +178,9 @@ static ev_status parse_text(const ir_base *base, const char *data, size_t bytes,
                             LLVMModuleRef *out, ev_error *err) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(data, bytes, path);
     char *message = NULL;
-    if (!LLVMParseIRInContext(base->context, buffer, out, &message)) /* takes the buffer */
+    if (!LLVMParseIRInContext(base->context, buffer, out, &message)) /* takes the buffer over */
         return EV_OK;
-    /* LLVM's words begin with the path and end in a blank line. */
+    /* LLVM's message begins with the path and ends with a blank line. */
     size_t length = message ? strlen(message) : 0;
     while (length > 0 && strchr("\n ^", message[length - 1]))
         length--;
@@ -256,10 +256,10 @@ static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_erro
     return status;
 }
 
-/* What the entry doesn't need goes: LLVM's own passes find out what that is, once all other
- * definitions are internal. CUDA C is optimised here too, but its loops stay rolled (save where a
- * pragma unrolls them): an edit of a loop's body then means all its turns, and each variant's own
- * pipeline unrolls afterwards. */
+/* Removes all that the entry does not need: all other definitions become internal, and LLVM's
+ * passes remove the unused ones. CUDA C is optimised here as well, but its loops stay rolled,
+ * except where a pragma unrolls them. An edit of a loop's body then acts on every iteration, and
+ * each variant's own pipeline unrolls afterwards. */
 static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
@@ -288,8 +288,8 @@ static bool in_source(LLVMMetadataRef location, const char *file) {
     return length >= tail && memcmp(name + length - tail, file, tail) == 0;
 }
 
-/* The innermost line that stands in the source itself: a helper's line says more than its call, but
- * a line of an included header says nothing to the reader. */
+/* The source line of an instruction: the innermost line in the source file itself. A helper's line
+ * says more than that of its call, but a line of an included header says nothing to the reader. */
 static uint32_t line_of(LLVMValueRef insn, const char *file) {
     LLVMMetadataRef at = LLVMInstructionGetDebugLoc(insn);
     LLVMMetadataRef outermost = NULL;
@@ -301,7 +301,8 @@ static uint32_t line_of(LLVMValueRef insn, const char *file) {
     return outermost ? LLVMDILocationGetLine(outermost) : 0;
 }
 
-/* Debug intrinsics are no instructions of the kernel: they go with the debug info. */
+/* Removes debug intrinsics, which are no instructions of the kernel, together with the debug info.
+ */
 static uint32_t visit_insns(ir_base *base, const char *file,
                             void (*visit)(ir_base *, const char *, LLVMValueRef, uint32_t)) {
     uint32_t count = 0;
@@ -327,7 +328,7 @@ static void note_insn(ir_base *base, const char *file, LLVMValueRef insn, uint32
     base->insns[number] = insn;
 }
 
-/* Lines are noted before the debug info goes, instructions after. */
+/* Lines are noted before the debug info is removed, instructions afterwards. */
 static ev_status number_insns(ir_base *base, const char *path, ev_error *err) {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
@@ -344,7 +345,8 @@ static ev_status number_insns(ir_base *base, const char *path, ev_error *err) {
     return EV_OK;
 }
 
-/* The target comes from the machine alone: a function's own attributes would override it. */
+/* Sets triple and data layout from the target machine, and removes function attributes that would
+ * override the machine. */
 static void set_target(ir_base *base) {
     static const char *const own[] = {"target-cpu", "target-features", "tune-cpu"};
     LLVMSetTarget(base->module, TRIPLE);
@@ -388,10 +390,10 @@ static ev_status prepare_module(ir_base *base, const ir_source *source, ev_error
 /* ---- loading ----------------------------------------------------------------------------------
  */
 
-/* LLVM's defaults let LICM look for promotions among 250 accesses pair by pair, and GVN 100
- * instructions back: on unrolled kernels that is half of a build (default<O3> of the hand-tuned
- * LSTM cell: 72 ms, of which LICM 52), and the code of all shipped starts is the same without. LLVM
- * takes its options once a process. */
+/* Sets LLVM's options, once a process. By default LICM looks for promotions among 250 accesses pair
+ * by pair, and GVN looks 100 instructions back. On unrolled kernels that is half of a build
+ * (default<O3> of the hand-tuned LSTM cell: 72 ms, of which LICM 52), and the code of all shipped
+ * starts is the same without it. */
 static void begin_llvm(void) {
     static const char *const options[] = {"evoke", "-licm-mssa-max-acc-promotion=32",
                                           "-memdep-block-scan-limit=30"};
@@ -477,7 +479,8 @@ static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err
     base->context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
     EV_TRY(read_module(base, source, &base->module, err));
-    /* Unnamed values make equal code equal text. Textual IR cannot be read without names. */
+    /* Names are removed so that equal code has equal text. They are removed after reading, since
+     * LLVM cannot read textual IR in a context that discards names. */
     strip_names(base->module);
     LLVMContextSetDiscardValueNames(base->context, true);
     return prepare_module(base, source, err);

@@ -1,4 +1,4 @@
-/* Building: one genome made real, from the edited clone to PTX, with the cost of each stage. */
+/* Building: turns one genome into PTX, stage by stage, and notes the cost of each stage. */
 #include "base/proc.h"
 #include "ir/internal.h"
 
@@ -14,12 +14,12 @@ struct ir_build {
     ir_genome *genome;
     LLVMModuleRef module;
     LLVMMemoryBufferRef ptx;
-    ev_str renumbered; /* the PTX with calls numbered from 0; empty: it has no calls */
+    ev_str renumbered; /* the PTX with calls numbered from 0; empty: the PTX has no calls */
     ev_str sketch;
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
-    bool is_hashed; /* ir_sha is there */
+    bool is_hashed; /* ir_sha is valid */
     ev_sha256 ptx_sha;
     ir_build_cost cost;
 };
@@ -37,7 +37,8 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
     ir_build *build = calloc(1, sizeof *build);
     if (!build)
         return ev_fail_memory(err, sizeof *build);
-    build->base = (ir_base *)base; /* its context and machine change, what it says doesn't */
+    build->base = (ir_base *)base; /* the build changes the base's context and target machine
+                                      only */
     build->genome = ir_genome_clone(genome);
     if (!build->genome) {
         free(build);
@@ -103,8 +104,9 @@ static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
     return status == EV_OK ? ir_refuse_fatal(build->module, err) : status;
 }
 
-/* Equal hashes have to mean equal PTX, or what is known would hang on who asked first: the same
- * code has another hash where LLVM generates it at another level. */
+/* Mixes the code-generation level into the hash, because equal hashes must mean equal PTX: LLVM
+ * generates other PTX of the same IR at another level. Otherwise results would depend on which
+ * variant asked first. */
 ev_sha256 ir_build_salt(const ir_build *build, ev_sha256 sha) {
     bool usual = ir_machine_of(build->base, build->genome) == build->base->machine;
     return usual ? sha : ev_sha256_of(sha.hex, strlen(sha.hex));
@@ -122,7 +124,7 @@ static ev_status stage_optimise(ir_build *build, double *llvm, ev_error *err) {
     return EV_OK;
 }
 
-/* The module is not the same afterwards. */
+/* Runs the code generator, which changes the module. */
 static ev_status emit(ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                       LLVMMemoryBufferRef *out, ev_error *err) {
     ir_base_clear_complaint(base);
@@ -153,7 +155,7 @@ static void hash_ir(ir_build *build) {
 
 static const char *const call_marks[] = {"// callseq ", "prototype_"};
 
-/* The next number behind a mark at or after `at`; NULL: there is none. */
+/* The next number behind a mark at or after `at`; NULL: none. */
 static const char *next_call_number(const char *at) {
     const char *first = NULL;
     for (size_t i = 0; i < sizeof call_marks / sizeof call_marks[0]; i++) {
@@ -167,7 +169,7 @@ static const char *next_call_number(const char *at) {
     return first;
 }
 
-/* Leaves `out` empty where the text has no call. */
+/* Renumbers calls from 0. `out` stays empty if the text has no call. */
 static ev_status renumber_calls(const char *text, ev_str *out, ev_error *err) {
     unsigned long least = ULONG_MAX;
     for (const char *at = next_call_number(text); at; at = next_call_number(at)) {
@@ -189,7 +191,7 @@ static ev_status renumber_calls(const char *text, ev_str *out, ev_error *err) {
 }
 
 static ev_status stage_emit(ir_build *build, double *llvm, ev_error *err) {
-    hash_ir(build); /* the last time that it can be done */
+    hash_ir(build); /* the last chance to hash the IR */
     double start = ev_clock_cpu();
     ev_status status = emit(build->base, build->genome, build->module, &build->ptx, err);
     *llvm = ev_clock_cpu() - start;
@@ -250,7 +252,7 @@ const char *ir_build_ptx(const ir_build *build, size_t *bytes) {
         *bytes = build->renumbered.length;
         return ev_str_text(&build->renumbered);
     }
-    /* LLVM's buffers are NUL-terminated, and size does not count the NUL. */
+    /* LLVM's buffers end in NUL, which the size does not count. */
     *bytes = LLVMGetBufferSize(build->ptx);
     return LLVMGetBufferStart(build->ptx);
 }

@@ -1,4 +1,4 @@
-/* Diffs of a variant to its base: the IR with its instructions named by their numbers. */
+/* Diffs: compares a variant's IR with its base's, with instructions named by their numbers. */
 #include "ir/internal.h"
 
 #include "base/diff.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What says nothing of the code: declarations, their attributes, blank lines. */
+/* Whether a line says nothing about the code: declarations, attributes, blank lines. */
 static bool is_noise(const char *line, size_t length) {
     static const char *const starts[] = {"declare ", "attributes #", "; Function Attrs:"};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
@@ -18,7 +18,8 @@ static bool is_noise(const char *line, size_t length) {
     return length == 0;
 }
 
-/* The length without LLVM's comment on a block's predecessors, which follows from the branches. */
+/* The length of a line without LLVM's comment on a block's predecessors, which follow from the
+ * branches. */
 static size_t without_comment(const char *line, size_t length) {
     const char *comment = memmem(line, length, " ; ", 3);
     if (comment)
@@ -43,7 +44,7 @@ static size_t edit_of_tag(const ir_genome *genome, uint64_t tag) {
     return i;
 }
 
-/* All anew after each edit, since an instruction that moves loses its name. */
+/* Names all instructions. Done after each edit, since a moved instruction loses its name. */
 static void name_nodes(const ir_work *w, const ir_genome *genome) {
     for (uint32_t id = 0; id < w->count; id++) {
         const ir_node *node = &w->nodes[id];
@@ -117,7 +118,7 @@ static ev_status diff_named(const ir_base *base, const ir_genome *genome, ev_str
 }
 
 ev_status ir_diff(const ir_base *base, const ir_genome *genome, ev_str *out, ev_error *err) {
-    /* The base has no names, and none are kept while it is built from; here they are wanted. */
+    /* The base has no names, and its context discards names; here names are kept. */
     LLVMContextSetDiscardValueNames(base->context, false);
     ev_status status = diff_named(base, genome, out, err);
     LLVMContextSetDiscardValueNames(base->context, true);

@@ -185,7 +185,7 @@ void ir_genome_free(const ir_genome *shared) {
     free(genome);
 }
 
-/* Before every change. */
+/* Called before every change: the hashes become invalid. */
 static void begin_change(ir_genome *genome) {
     assert(genome->references == 1);
     genome->sha256.hex[0] = genome->base_sha256.hex[0] = '\0';
@@ -201,7 +201,7 @@ static bool append_copies(ir_genome *genome, const ir_genome *of, size_t from, s
     return ok;
 }
 
-/* Start, macros and kind of base, and the edits outside [from, to). */
+/* Copies start, macros and kind of base, and the edits outside [from, to). */
 static ir_genome *copy_without(const ir_genome *genome, size_t from, size_t to) {
     ir_genome *copy = ir_genome_new(genome->start);
     if (!copy)
@@ -280,7 +280,7 @@ int64_t ir_genome_macro_value(const ir_genome *genome, size_t index) {
     return genome->macros[index].value;
 }
 
-/* The first macro whose name is not below `name`. */
+/* The index of the first macro whose name is not below `name`. */
 static size_t macro_place(const ir_genome *genome, const char *name) {
     size_t place = 0;
     while (place < genome->macro_count && strcmp(genome->macros[place].name, name) < 0)
@@ -392,7 +392,8 @@ bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t inde
 static ev_sha256 hash_of(const ir_genome *genome) {
     json_t *json = ir_genome_to_json(genome);
     char *text = json ? ev_json_print(json, true) : NULL;
-    /* Out of memory here has no status to go into; the hash of nothing equals no genome's. */
+    /* This function has no status for out of memory; the hash of nothing equals no genome's hash.
+     */
     ev_sha256 hash = ev_sha256_of(text ? text : "", text ? strlen(text) : 0);
     free(text);
     json_decref(json);
@@ -427,8 +428,9 @@ static bool holds_tag(const ir_genome *genome, const ir_name *name) {
     return false;
 }
 
-/* Whether all that `edit` works on can be there: edits that inserted it come first. A repair whose
- * value is missing is no obstacle, since replay then takes the nearest dominating value. */
+/* Whether all instructions that `edit` refers to exist in the child, as edits that insert them come
+ * first. A repair with a missing value is allowed, since replay then takes the nearest dominating
+ * value. */
 static bool can_stand_in(const ir_genome *genome, const ir_edit *edit) {
     return holds_tag(genome, &edit->at) && holds_tag(genome, &edit->to) &&
            holds_tag(genome, &edit->use.user) &&
@@ -443,8 +445,8 @@ static bool holds_kind(const ir_genome *genome, ir_edit_kind kind) {
     return false;
 }
 
-/* Adds `from`'s edits to the child in order: those that `other` has too (when `shared`), and each
- * of the rest by a fair coin. */
+/* Adds `from`'s edits to the child in order: those that `other` has as well (if `shared`), and each
+ * of the others with probability 1/2. */
 static bool cross_edits(ir_genome *child, const ir_genome *from, const ir_genome *other,
                         bool shared, ev_pcg *rng) {
     for (size_t i = 0; i < from->edit_count; i++) {
@@ -466,7 +468,8 @@ static const ir_gene *find_macro(const ir_genome *genome, const char *name) {
     return found ? &genome->macros[place] : NULL;
 }
 
-/* A macro that only one parent sets has its default in the other, and may so be left unset. */
+/* Crosses macros. A macro that only one parent sets has its default in the other, so the child may
+ * leave it unset. */
 static bool cross_macros(ir_genome *child, const ir_genome *from, const ir_genome *other,
                          bool first, ev_pcg *rng) {
     for (size_t i = 0; i < from->macro_count; i++) {

@@ -1,4 +1,4 @@
-/* Genomes and edits as JSON: a strict reader that refuses what it does not know. */
+/* Genomes and edits as JSON, with a strict reader that refuses unknown keys. */
 #include "base/json.h"
 #include "base/str.h"
 #include "ir/edit.h"
@@ -116,7 +116,8 @@ json_t *ir_genome_to_json(const ir_genome *genome) {
         ok = json_array_append_new(edits, ir_edit_to_json(ir_genome_edit(genome, i))) == 0;
     ok = ok && json_object_set_new(json, "start", json_string(ir_genome_start(genome))) == 0 &&
          json_object_set(json, "macros", macros) == 0 && json_object_set(json, "edits", edits) == 0;
-    if (ir_genome_is_optimised(genome)) /* left out otherwise: older genomes keep their hash */
+    if (ir_genome_is_optimised(genome)) /* left out if false, so that older genomes keep their
+                                           hash */
         ok = ok && json_object_set_new(json, "base", json_string(OPTIMISED)) == 0;
     json_decref(macros);
     json_decref(edits);
@@ -129,7 +130,7 @@ json_t *ir_genome_to_json(const ir_genome *genome) {
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-/* Decimal digits only, nothing after them, and below 2^32. */
+/* Reads a number: decimal digits only, below 2^32. */
 static bool read_number(const char *text, uint32_t *out) {
     size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits > 10 || text[digits] != '\0' || (digits > 1 && text[0] == '0'))
@@ -225,7 +226,7 @@ static ev_status read_kind(const json_t *json, ir_edit *edit, ev_error *err) {
     return status;
 }
 
-/* One key of an edit's object. */
+/* Reads one key of an edit's object. */
 static ev_status read_edit_key(const char *key, const json_t *value, ir_edit *edit, ev_error *err) {
     bool fine = true;
     if (strcmp(key, "kind") == 0)
@@ -294,7 +295,7 @@ static ev_status read_macros(const json_t *json, ir_genome *genome, ev_error *er
     return EV_OK;
 }
 
-/* The same edit, or another value of the same knob. */
+/* Whether two edits are the same, or set the same knob. */
 static bool stands_already(const ir_genome *genome, const ir_edit *edit) {
     for (size_t i = 0; ir_edit_is_knob(edit->kind) && i < ir_genome_edit_count(genome); i++) {
         if (ir_genome_edit_kind(genome, i) == edit->kind)

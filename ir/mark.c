@@ -1,8 +1,8 @@
-/* Marks: which PTX came of which instruction of a base module, or of which source line.
+/* Marks: maps PTX lines to the instructions of a base module, or to source lines.
  *
- * The module is cloned and every instruction gets the source line "its number + 1", or its own; the
- * passes and the code generator carry lines along, and .loc tells them in the PTX. What comes of no
- * single instruction has line 0. */
+ * The module is cloned, and each instruction gets the source line "its number + 1", or its own
+ * line. Passes and code generator carry the lines along, and .loc directives state them in the PTX.
+ * PTX that comes from no single instruction has line 0. */
 #include "ir/internal.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -29,7 +29,7 @@ static LLVMMetadataRef make_function(LLVMDIBuilderRef builder, LLVMMetadataRef f
                                        LLVMDIFlagZero, 1);
 }
 
-/* Numbers as ir_base_load gives them: in the module's order. `lines`: by number; NULL: the numbers
+/* Sets the lines, in the order of ir_base_load's numbers. `lines`: by number; NULL: the numbers
  * plus 1. */
 static void mark_module(LLVMModuleRef module, LLVMContextRef context, const uint32_t *lines) {
     LLVMDIBuilderRef builder = LLVMCreateDIBuilder(module);
@@ -58,7 +58,7 @@ static void mark_module(LLVMModuleRef module, LLVMContextRef context, const uint
                       LLVMValueAsMetadata(version));
 }
 
-/* As a genome without edits is built. */
+/* Builds like a genome without edits. */
 static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                       char **ptx, size_t *bytes, ev_error *err) {
     EV_TRY(ir_passes_first(base, genome, module, err));

@@ -1,4 +1,4 @@
-/* Passes: a genome's pipeline run on its module, in the two parts that ir/pipelines.def has. */
+/* Passes: runs a genome's pipeline on its module, in the two parts of ir/pipelines.def. */
 #include "ir/internal.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
     return run(base, module, ir_passes_of(genome).rest, err);
 }
 
-/* ---- what passes leave behind */
+/* ---- unused globals after the passes */
 
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
@@ -35,7 +35,7 @@ void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {
     }
 }
 
-/* Everything goes that globaldce can tell is of no use once all of it is internal. */
+/* Makes all globals internal, so that globaldce removes the unused ones. */
 static void empty_module(LLVMModuleRef module) {
     ir_make_internal(module, NULL);
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {

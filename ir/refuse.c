@@ -1,10 +1,11 @@
-/* IR that is known to make LLVM 19's NVPTX back end give up or abort the process, found before it
- * does. Each row was found by running llc 19.1.7 on a kernel of one such instruction. */
+/* Refuse: finds IR that is known to make LLVM 19's NVPTX back end fail or abort, before it does.
+ * Each row was found by running llc 19.1.7 on a kernel with one such instruction. */
 #include "ir/internal.h"
 
 #include <string.h>
 
-/* Intrinsics that NVPTX cannot select and has no library call for; names up to the type suffix. */
+/* Intrinsics that NVPTX cannot select and has no library call for; names without the type suffix.
+ */
 static const char *const lost_calls[] = {
     "llvm.acos",  "llvm.asin", "llvm.atan",      "llvm.canonicalize", "llvm.cosh", "llvm.exp",
     "llvm.exp10", "llvm.exp2", "llvm.log",       "llvm.log10",        "llvm.log2", "llvm.pow",
@@ -26,7 +27,7 @@ static bool allows_unsafe_math(LLVMValueRef function) {
     return length == 4 && memcmp(value, "true", 4) == 0;
 }
 
-/* Barriers whose number must be a literal, although LLVM's own table does not say so. */
+/* Barriers whose number must be a literal, which LLVM's own table does not state. */
 static bool needs_literal(LLVMValueRef insn, const char *name) {
     return strcmp(name, "llvm.nvvm.bar.sync") == 0 && !LLVMIsAConstantInt(LLVMGetOperand(insn, 0));
 }

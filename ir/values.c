@@ -1,4 +1,4 @@
-/* Values that a use may take: what is in reach, the constants that are offered, and drawing. */
+/* Values: lists the values that a use may take (values in reach and constants), and draws one. */
 #include "ir/internal.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static bool call_operand_is_free(LLVMValueRef call, uint32_t operand) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     if (operand >= LLVMGetNumArgOperands(call)) /* the callee, bundles */
         return false;
-    /* Many nvvm intrinsics take literals alone, and not all of them say so by immarg. */
+    /* Many nvvm intrinsics accept only literals, and not all of them state that by immarg. */
     if (LLVMIsAConstantInt(LLVMGetOperand(call, operand)) &&
         strncmp(ir_call_name(call), "llvm.nvvm.", 10) == 0)
         return false;
@@ -47,7 +47,7 @@ static bool call_operand_is_free(LLVMValueRef call, uint32_t operand) {
     return !fixed;
 }
 
-/* Indices into structs must stay constants; those into arrays may vary. */
+/* Indices into structs must stay constant; indices into arrays may vary. */
 static bool index_is_free(LLVMValueRef gep, uint32_t operand) {
     if (operand <= 1)
         return true;
@@ -145,7 +145,7 @@ static LLVMValueRef function_of(const ir_work *w, uint32_t id) {
     return w->blocks[w->nodes[id].block].function;
 }
 
-/* The one list that all queries fill in turn. */
+/* The list that each query fills anew. */
 static ir_value *scratch(ir_work *w, uint32_t count) {
     if (count > w->scratch_capacity || !w->scratch) {
         w->scratch_capacity = 2 * count + 32;
@@ -194,8 +194,8 @@ LLVMValueRef ir_value_resolve(const ir_work *w, const ir_value *value, uint32_t 
     return found && LLVMTypeOf(found) == type ? found : NULL;
 }
 
-/* One draw in four is a constant, where the type has any but zero; pointers take a null only where
- * nothing else is in reach. */
+/* Draws a value. One draw in four is a constant, if the type has any but zero. A pointer becomes
+ * null only if nothing else is in reach. */
 ir_value ir_value_draw(ir_work *w, uint32_t user, uint32_t operand, LLVMValueRef except,
                        ev_pcg *rng) {
     LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(w->nodes[user].value, operand));

@@ -142,8 +142,8 @@ const ir_rule ir_rule_FAST_MATH = {math_sites, draw_index, apply_fast_math, desc
 /* ---- chain-math -------------------------------------------------------------------------------
  */
 
-/* Marks `at` and all floating-point instructions that it is computed from, through PHIs too, with a
- * list of what is still to be looked at. The count of those marked; 0: out of memory. */
+/* Marks `at` and all floating-point instructions that it is computed from, also through PHIs, by a
+ * work list. Returns the number of marked instructions; 0: out of memory. */
 static uint32_t mark_chain(const ir_work *w, uint32_t at, bool *marks, uint32_t *list) {
     uint32_t waiting = 1, marked = 1;
     list[0] = at;
@@ -207,7 +207,7 @@ const ir_rule ir_rule_CHAIN_MATH = {chain_sites, draw_index, apply_chain_math, d
 /* ---- approx-math ------------------------------------------------------------------------------
  */
 
-/* `option` 1 flushes subnormals too (.ftz). */
+/* `option` 1 also flushes subnormals (.ftz). */
 static const char *const approximate[][3] = {
     {"llvm.nvvm.div.rn.f", "llvm.nvvm.div.approx.f", "llvm.nvvm.div.approx.ftz.f"},
     {"llvm.sqrt.f32", "llvm.nvvm.sqrt.approx.f", "llvm.nvvm.sqrt.approx.ftz.f"},
@@ -228,7 +228,8 @@ static bool is_one(LLVMValueRef value) {
     return LLVMIsAConstantFP(value) && LLVMConstRealGetDouble(value, &lossy) == 1.0;
 }
 
-/* The approximate function for an instruction, NULL if none; `*args` from `*skip` on are taken. */
+/* The approximate function for an instruction; NULL: none. Its arguments are `*args` from `*skip`
+ * on. */
 static const char *approximation(LLVMValueRef insn, int64_t option, unsigned *skip) {
     *skip = 0;
     if (!is_single(insn) || option < 0 || option > 1)
@@ -321,7 +322,7 @@ static bool draw_narrow(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
 }
 
 static LLVMValueRef added(ir_work *w, LLVMValueRef made) {
-    if (LLVMIsAInstruction(made)) /* constants fold */
+    if (LLVMIsAInstruction(made)) /* a constant is no instruction: it was folded */
         ir_work_added(w, made);
     return made;
 }

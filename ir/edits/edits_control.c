@@ -70,8 +70,8 @@ const ir_rule ir_rule_FORCE_CONDITION = {condition_sites, draw_index, apply_cond
 /* ---- branch-to-select -------------------------------------------------------------------------
  */
 
-/* A branch whose sides meet again: `side[0]` is taken when the condition holds; IR_NONE: the branch
- * goes straight to the join. */
+/* A branch whose sides join again. `side[0]` runs if the condition holds; IR_NONE: the branch goes
+ * straight to the join. */
 typedef struct diamond {
     uint32_t head, side[2], join;
 } diamond;
@@ -83,8 +83,8 @@ static uint32_t predecessors(const ir_work *w, uint32_t block) {
     return count;
 }
 
-/* A block that one branch leads to, that goes on to one block, and that could run any time, as far
- * as LLVM is concerned; whether its loads may, the gates tell. */
+/* Whether a block is a side: it has one predecessor and one successor, and LLVM may run its
+ * instructions at any time. The gates judge whether its loads may run. */
 static bool is_side(const ir_work *w, uint32_t block, uint32_t *next) {
     LLVMBasicBlockRef at = w->blocks[block].block;
     LLVMValueRef last = LLVMGetBasicBlockTerminator(at);
@@ -150,7 +150,7 @@ static void lift_side(ir_work *w, uint32_t side, uint32_t before) {
         ir_work_move_before(w, w->sequence[i], before);
 }
 
-/* What a PHI of the join takes when the branch goes to `side`. */
+/* The value of a join's PHI if the branch goes to `side`. */
 static LLVMValueRef incoming(const ir_work *w, const diamond *d, LLVMValueRef phi, int side,
                              unsigned *index) {
     uint32_t from = d->side[side] == IR_NONE ? d->head : d->side[side];
@@ -160,11 +160,11 @@ static LLVMValueRef incoming(const ir_work *w, const diamond *d, LLVMValueRef ph
             return LLVMGetIncomingValue(phi, i);
         }
     }
-    return LLVMGetPoison(LLVMTypeOf(phi)); /* not in a module that verifies */
+    return LLVMGetPoison(LLVMTypeOf(phi)); /* does not occur in a valid module */
 }
 
-/* The sides stay as blocks that nothing leads to: the PHIs' other entries stay valid so, and the
- * optimiser takes them away. */
+/* Converts the branch. The sides stay as unreachable blocks, so that the PHIs' other entries stay
+ * valid, and the optimiser removes them. */
 static void select_phi(ir_work *w, const diamond *d, LLVMValueRef condition, LLVMValueRef phi) {
     unsigned index[2] = {0, 0};
     LLVMValueRef yes = incoming(w, d, phi, 0, &index[0]);
@@ -216,9 +216,9 @@ static bool has_one_use(LLVMValueRef value) {
     return use && !LLVMGetNextUse(use);
 }
 
-/* The arm `index` (0: taken when true) as an instruction of the select's block that only it uses
- * and that may move down to it; IR_NONE: it is none. A load may pass stores that way: the gates
- * tell whether that matters. */
+/* The arm `index` (0: taken if true), if it is an instruction of the select's block that only the
+ * select uses and that may move down to it; else IR_NONE. A load may cross stores by this move; the
+ * gates judge that. */
 static uint32_t movable_arm(const ir_work *w, uint32_t at, uint32_t index) {
     LLVMValueRef select = value_at(w, at);
     uint32_t arm = ir_work_id(w, LLVMGetOperand(select, 1 + index));
@@ -243,13 +243,14 @@ static void select_sites(const ir_work *w, ir_sites *sites) {
     }
 }
 
-/* Makes a block in front of the one of `at`, and moves all before `at` there: so that the branches
- * that led here lead there, while the PHIs behind keep their entries. */
+/* Splits the block of `at`: makes a block in front of it, and moves all instructions before `at`
+ * there. Branches to the old block then lead to the new one, and the PHIs behind keep their
+ * entries. */
 static LLVMBasicBlockRef split_before(ir_work *w, uint32_t at) {
     LLVMBasicBlockRef tail = w->blocks[w->nodes[at].block].block;
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(w->context, tail, "");
     LLVMValueRef last = LLVMGetBasicBlockTerminator(tail);
-    /* With its terminator in place, LLVM would rename the block in its successors' PHIs too. */
+    /* If the terminator were in place, LLVM would rename the block in its successors' PHIs, too. */
     LLVMInstructionRemoveFromParent(last);
     LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(tail), LLVMBasicBlockAsValue(head));
     LLVMPositionBuilderAtEnd(w->builder, tail);

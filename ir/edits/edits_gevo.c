@@ -31,7 +31,8 @@ static ev_status need_movable(const ir_work *w, const ir_name *name, const char 
     return EV_OK;
 }
 
-/* A place: any instruction but a PHI, since what comes before it is no PHI. */
+/* Whether an instruction is a place to insert before: any but a PHI, since only PHIs may stand
+ * before a PHI. */
 static ev_status need_place(const ir_work *w, const ir_edit *edit, uint32_t at, uint32_t *out,
                             ev_error *err) {
     uint32_t id;
@@ -44,7 +45,7 @@ static ev_status need_place(const ir_work *w, const ir_edit *edit, uint32_t at, 
     return EV_OK;
 }
 
-/* Another instruction that `fits`, uniformly in the module; false after some tries. */
+/* Draws another instruction that `fits`, uniformly over the module. False after some tries. */
 static bool draw_other(const ir_work *w, uint32_t at, bool place, ev_pcg *rng, ir_name *out) {
     enum { TRIES = 16 };
     for (int i = 0; i < TRIES; i++) {
@@ -84,12 +85,14 @@ const ir_rule ir_rule_DELETE = {movable_sites, draw_delete, apply_delete, descri
 /* ---- copy -------------------------------------------------------------------------------------
  */
 
-/* Whether what is inserted before `place` would reach the use; the inserted one has no node yet. */
+/* Whether an instruction inserted before `place` would reach the use. The inserted one has no node
+ * yet. */
 static bool place_reaches(const ir_work *w, uint32_t place, uint32_t user, uint32_t operand) {
     return place == user || ir_work_dominates(w, place, user, operand);
 }
 
-/* A use of the type, behind the place, for the copy's value: without one the copy would be dead. */
+/* Draws a use of the type behind the place for the copy's value, without which the copy would be
+ * dead. */
 static bool draw_use(const ir_work *w, uint32_t place, LLVMTypeRef type, LLVMValueRef original,
                      ev_pcg *rng, ir_use *out) {
     uint32_t seen = 0;
@@ -101,7 +104,7 @@ static bool draw_use(const ir_work *w, uint32_t place, LLVMTypeRef type, LLVMVal
             if (LLVMTypeOf(value) != type || value == original || LLVMIsAPHINode(insn) ||
                 !ir_operand_is_free(insn, k) || !place_reaches(w, place, user, k))
                 continue;
-            /* One of those seen so far, each as likely. */
+            /* Reservoir sampling: each use so far is equally likely. */
             if (ev_pcg_below(rng, ++seen) == 0)
                 *out = (ir_use){ir_work_name(w, user), k};
         }
@@ -217,8 +220,8 @@ static ev_status apply_replace(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMValueRef copy = insert_copy(w, to, at);
     if (LLVMTypeOf(copy) == type && ir_type_is_value(type)) {
         ir_work_replace_uses(w, value_at(w, at), copy);
-        /* The copy may itself have used what it replaces: that use is broken and gets repaired,
-         * since it would be its own operand. */
+        /* The copy may use the instruction that it replaces. That use is broken, since the copy
+         * would be its own operand, and gets repaired. */
     }
     ir_work_doom(w, at);
     return EV_OK;

@@ -38,7 +38,7 @@ static bool names(LLVMValueRef operand, const char *name) {
     return strlen(name) == length && memcmp(text, name, length) == 0;
 }
 
-/* The node and place of the entry's annotation `name`; NULL: it has none. */
+/* The node and operand index of the entry's annotation `name`; NULL: none. */
 static LLVMValueRef find_annotation(const ir_work *w, const char *name, unsigned *place) {
     LLVMValueRef entry = LLVMGetNamedFunction(w->module, w->base->entry);
     unsigned count = LLVMGetNamedMetadataNumOperands(w->module, "nvvm.annotations");
@@ -96,7 +96,7 @@ static ev_status need_option(const ir_edit *edit, int64_t low, int64_t high, ev_
 /* ---- threads a block --------------------------------------------------------------------------
  */
 
-/* The number stands in the edit, so that the genome says the same without the task. */
+/* The edit stores the number, so that the genome has the same meaning without the task. */
 static bool draw_max_threads(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
     (void)site;
     (void)rng;
@@ -140,7 +140,7 @@ static bool draw_min_blocks(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit
     return true;
 }
 
-/* PTX ISA: .minnctapersm needs .maxntid, and goes with no .maxnreg. */
+/* PTX ISA: .minnctapersm needs .maxntid and excludes .maxnreg. */
 static ev_status need_min_blocks(const ir_work *w, const ir_edit *edit, ev_error *err) {
     EV_TRY(need_option(edit, 1, 32, err));
     if (has_annotation(w, "maxnreg"))
@@ -229,7 +229,7 @@ static const struct {
 #undef IR_PIPELINE
 };
 
-/* PIPELINES: the genome names none. */
+/* The index of the genome's pipeline; PIPELINES: none. */
 static int64_t named_pipeline(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
@@ -270,7 +270,7 @@ static bool draw_pipeline(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) 
     return true;
 }
 
-/* The module stays as it is: the build asks the genome which passes to run. */
+/* Leaves the module unchanged: the build reads the pipeline from the genome. */
 static ev_status apply_pipeline(ir_work *w, const ir_edit *edit, ev_error *err) {
     (void)w;
     return need_option(edit, 0, PIPELINES - 1, err);

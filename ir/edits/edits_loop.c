@@ -21,7 +21,8 @@ static bool reaches(const ir_work *w, uint32_t block) {
 /* ---- unroll -----------------------------------------------------------------------------------
  */
 
-/* A branch back to a block that dominates it: where LLVM keeps what is known of a loop. */
+/* Whether a branch is a latch: it goes back to a block that dominates it. LLVM keeps a loop's
+ * metadata there. */
 static bool is_latch(const ir_work *w, uint32_t id) {
     LLVMValueRef branch = value_at(w, id);
     uint32_t from = w->nodes[id].block;
@@ -34,7 +35,7 @@ static bool is_latch(const ir_work *w, uint32_t id) {
     return false;
 }
 
-/* What `option` may be: a count, full, or none. */
+/* The values of `option`: a count, full, or none. */
 enum { UNROLL_FULL = -1, UNROLL_NEVER = 0 };
 static const int64_t unroll_options[] = {UNROLL_FULL, UNROLL_NEVER, 2, 4, 8};
 enum { UNROLL_OPTIONS = sizeof unroll_options / sizeof unroll_options[0] };
@@ -75,7 +76,7 @@ static LLVMMetadataRef unroll_hint(const ir_work *w, int64_t option) {
     return LLVMMDNodeInContext2(w->context, parts, count);
 }
 
-/* Whether a hint that stands at the loop is one on unrolling, which the new one replaces. */
+/* Whether a hint of the loop is an unrolling hint, which the new one replaces. */
 static bool is_unroll_hint(LLVMValueRef hint) {
     static const char stem[] = "llvm.loop.unroll.";
     LLVMValueRef name = NULL;
@@ -92,7 +93,7 @@ static bool is_unroll_hint(LLVMValueRef hint) {
 
 enum { HINTS = 32 };
 
-/* The hints of the loop that are kept, from place 1 on: place 0 is the node itself. */
+/* The loop's other hints, from index 1 on: index 0 is the node itself. */
 static size_t keep_hints(LLVMValueRef branch, unsigned kind, LLVMMetadataRef *parts) {
     LLVMValueRef old = LLVMGetMetadata(branch, kind);
     LLVMValueRef operands[HINTS];
@@ -120,7 +121,7 @@ static ev_status apply_unroll(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMMetadataRef parts[HINTS];
     size_t count = keep_hints(value_at(w, at), kind, parts);
     parts[count++] = unroll_hint(w, edit->option);
-    /* A loop's node names itself first, which makes it distinct from those of other loops. */
+    /* A loop's node refers to itself first, which makes it distinct from other loops' nodes. */
     LLVMMetadataRef self = LLVMTemporaryMDNode(w->context, NULL, 0);
     parts[0] = self;
     LLVMMetadataRef node = LLVMMDNodeInContext2(w->context, parts, count);
@@ -144,8 +145,8 @@ const ir_rule ir_rule_UNROLL = {unroll_sites, draw_unroll, apply_unroll, describ
 /* ---- hoist ------------------------------------------------------------------------------------
  */
 
-/* Whether `block` reaches `latch` without going through `header`: with a branch from the latch to a
- * dominating header, that is what being in the loop means. */
+/* Whether `block` is in the loop: it reaches `latch` without going through `header`, and the latch
+ * branches back to the dominating header. */
 static void mark_loop(const ir_work *w, uint32_t header, uint32_t latch, bool *in) {
     in[header] = true;
     in[latch] = true;
@@ -161,7 +162,7 @@ static void mark_loop(const ir_work *w, uint32_t header, uint32_t latch, bool *i
     }
 }
 
-/* The blocks to which one that they dominate leads back. */
+/* The loop headers: blocks to which a block that they dominate leads back. */
 static void mark_headers(const ir_work *w, bool *heads) {
     for (uint32_t b = 0; b < w->block_count; b++) {
         for (uint32_t e = w->graph.first[b + 1]; e < w->graph.first[b + 2]; e++) {
@@ -171,7 +172,7 @@ static void mark_headers(const ir_work *w, bool *heads) {
     }
 }
 
-/* For every block, the block before its innermost loop: IR_NONE where it is in none or several
+/* For each block, the block before its innermost loop. IR_NONE: the block is in no loop, or several
  * blocks lead into the loop. NULL: out of memory. */
 static uint32_t *find_preheaders(ir_work *w) {
     uint32_t *before = EV_NEW_ARRAY(w->arena, uint32_t, w->block_count);
@@ -218,7 +219,7 @@ static uint32_t terminator_of(const ir_work *w, uint32_t block) {
     return w->sequence[w->blocks[block].last - 1];
 }
 
-/* Whether all operands of `id` are known at the end of `block`. */
+/* Whether all operands of `id` are available at the end of `block`. */
 static bool operands_known(const ir_work *w, uint32_t id, uint32_t block) {
     for (uint32_t k = 0; k < ir_operand_count(value_at(w, id)); k++) {
         uint32_t def = ir_work_id(w, LLVMGetOperand(value_at(w, id), k));
@@ -273,7 +274,8 @@ const ir_rule ir_rule_HOIST = {hoist_sites, draw_at, apply_hoist, describe_hoist
 /* ---- sink -------------------------------------------------------------------------------------
  */
 
-/* The one block, another than its own, that uses the instruction, by no PHI; IR_NONE: none. */
+/* The only block that uses the instruction, if it is another block and uses it in no PHI; else
+ * IR_NONE. */
 static uint32_t using_block(const ir_work *w, uint32_t id) {
     uint32_t block = IR_NONE;
     for (LLVMUseRef use = LLVMGetFirstUse(value_at(w, id)); use; use = LLVMGetNextUse(use)) {

@@ -48,8 +48,8 @@ const ir_rule ir_rule_DROP_STORE = {store_sites, draw_drop_store, apply_drop_sto
 /* ---- forward-value ----------------------------------------------------------------------------
  */
 
-/* An instruction can be forwarded to where its value dominates it: as operand of the instruction
- * itself, were it one. A PHI stays, since what its operands reach is not where it stands. */
+/* Whether an instruction can be replaced by a value that dominates it. A PHI cannot, since the
+ * values that its operands may take need not dominate the PHI itself. */
 static bool can_forward(LLVMValueRef insn) {
     return ir_insn_is_movable(insn) && ir_type_is_value(LLVMTypeOf(insn)) &&
            !LLVMIsAAllocaInst(insn);
@@ -62,7 +62,7 @@ static void forward_sites(const ir_work *w, ir_sites *sites) {
     }
 }
 
-/* Whether `id` stands before `at` on every way to it. */
+/* Whether `id` dominates `at`. */
 static bool comes_before(const ir_work *w, uint32_t id, uint32_t at) {
     const ir_node *a = &w->nodes[id], *b = &w->nodes[at];
     if (a->block == b->block)
@@ -73,7 +73,8 @@ static bool comes_before(const ir_work *w, uint32_t id, uint32_t at) {
            ir_work_block_dominates(w, a->block, b->block);
 }
 
-/* What the access `insn` says memory at its address holds; NULL: nothing of the type. */
+/* The value that memory holds at the address of the access `insn` after it; NULL: none of the type.
+ */
 static LLVMValueRef held_value(LLVMValueRef insn, LLVMTypeRef type) {
     LLVMValueRef value = NULL;
     if (LLVMIsALoadInst(insn))
@@ -83,7 +84,7 @@ static LLVMValueRef held_value(LLVMValueRef insn, LLVMTypeRef type) {
     return value && LLVMTypeOf(value) == type ? value : NULL;
 }
 
-/* The value of an LLVM value as an edit names it; kind NONE for constants that are no number. */
+/* An LLVM value in the form of edits; kind NONE: a constant that is no number. */
 static ir_value name_value(const ir_work *w, LLVMValueRef value) {
     uint32_t id = ir_work_id(w, value);
     if (id != IR_NONE)
@@ -107,7 +108,7 @@ static LLVMValueRef address_of(LLVMValueRef insn) {
     return LLVMGetOperand(insn, LLVMIsAStoreInst(insn) ? 1 : 0);
 }
 
-/* For a load: one of the accesses before it, those of the same address and array preferred. */
+/* For a load: draws an access before it, with preference for the same address and array. */
 static ir_value draw_held(const ir_work *w, uint32_t at, ev_pcg *rng) {
     LLVMValueRef load = value_at(w, at);
     ir_value chosen = {0};
@@ -191,7 +192,7 @@ const ir_rule ir_rule_FORWARD = {forward_sites, draw_forward, apply_forward, des
 /* ---- cache-policy -----------------------------------------------------------------------------
  */
 
-/* What `option` means. LLVM 19's NVPTX makes ld.global.nc of a load that is invariant, and knows no
+/* The meanings of `option`. LLVM 19's NVPTX emits ld.global.nc for invariant loads, and supports no
  * other cache operator. */
 enum { CACHE_READ_ONLY, CACHE_PLAIN, CACHE_NOT_VOLATILE, CACHE_OPTIONS };
 
@@ -200,7 +201,8 @@ static unsigned invariant_kind(const ir_work *w) {
     return LLVMGetMDKindIDInContext(w->context, name, sizeof name - 1);
 }
 
-/* Global memory, or a generic address made from a kernel's argument, which NVPTX finds global. */
+/* Whether the address is global, or a generic address from a kernel's argument, which NVPTX
+ * converts to global. */
 static bool is_global_address(LLVMValueRef address) {
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == 1)
         return true;

@@ -10,12 +10,13 @@
 
 enum { MOST_TERMS = 64 };
 
-/* sum = PHI(start, last); sum -> adds[0] -> adds[1] ... -> last, each adding to the one before. */
+/* A sum: sum = PHI(start, last), and a chain sum -> adds[0] -> adds[1] ... -> last, each adding to
+ * the one before. */
 typedef struct chain {
     LLVMValueRef phi;
     unsigned from_loop; /* index of the PHI's entry that comes from the loop */
     LLVMValueRef adds[MOST_TERMS];
-    uint32_t operands[MOST_TERMS]; /* where the sum so far goes in */
+    uint32_t operands[MOST_TERMS]; /* operand of each addition that takes the sum so far */
     uint32_t count;
 } chain;
 
@@ -24,7 +25,7 @@ static bool is_floating(LLVMTypeRef type) {
     return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind || kind == LLVMHalfTypeKind;
 }
 
-/* Whether `insn` adds to `sum`, and as which operand. */
+/* Whether `insn` adds to `sum`, and the operand that is `sum`. */
 static bool adds_to(LLVMValueRef insn, LLVMValueRef sum, uint32_t *operand) {
     if (LLVMGetInstructionOpcode(insn) == LLVMFAdd) {
         *operand = LLVMGetOperand(insn, 0) == sum ? 0 : 1;
@@ -44,7 +45,7 @@ static LLVMValueRef only_user(LLVMValueRef value) {
     return use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
 }
 
-/* Which of the PHI's two entries is `value`; 2: none. */
+/* The index of the PHI's entry with `value`; 2: none. */
 static unsigned entry_of(LLVMValueRef phi, LLVMValueRef value) {
     unsigned i = 0;
     while (i < 2 && LLVMGetIncomingValue(phi, i) != value)
@@ -86,7 +87,7 @@ static bool draw_sum(ir_work *w, ir_site site, ev_pcg *rng, ir_edit *edit) {
     return true;
 }
 
-/* The second sum starts at -0, which added to anything changes nothing. */
+/* The start of the second sum, -0, which changes nothing when added. */
 static LLVMValueRef build_second(ir_work *w, const chain *c) {
     LLVMTypeRef type = LLVMTypeOf(c->phi);
     LLVMPositionBuilderBefore(w->builder, c->phi);
@@ -112,7 +113,7 @@ static ev_status apply_sum(ir_work *w, const ir_edit *edit, ev_error *err) {
     LLVMValueRef total = LLVMBuildFAdd(w->builder, last, last, "");
     LLVMSetFastMathFlags(total, LLVMGetFastMathFlags(last));
     ir_work_added(w, total);
-    /* Whoever takes the sum takes the total; the PHIs and the total itself are set right below. */
+    /* All users of the sum get the total; the PHIs and the total itself are set below. */
     ir_work_replace_uses(w, last, total);
     for (uint32_t i = 0; i < c.count; i++) {
         LLVMSetOperand(c.adds[i], c.operands[i], sums[i % 2]);

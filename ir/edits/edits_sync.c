@@ -38,7 +38,7 @@ static bool is_barrier(LLVMValueRef insn) {
     return is_block_barrier(insn) || IN_LIST(ir_call_name(insn), names);
 }
 
-/* From the widest to the narrowest. */
+/* The scopes, from the widest to the narrowest. */
 static const char *const fences[] = {"llvm.nvvm.membar.sys", "llvm.nvvm.membar.gl",
                                      "llvm.nvvm.membar.cta"};
 enum { FENCES = sizeof fences / sizeof fences[0] };
@@ -79,7 +79,7 @@ static ev_status need(const ir_work *w, const ir_edit *edit, predicate *fits, co
     return EV_OK;
 }
 
-/* "drops the barrier at line 31". */
+/* Describes an edit: "drops the barrier at line 31". */
 static void describe(const ir_work *w, const ir_edit *edit, const char *what, ev_str *out) {
     uint32_t id = ir_work_find(w, &edit->at);
     uint32_t line = id == IR_NONE ? 0 : ir_work_line(w, id);
@@ -185,7 +185,7 @@ static ev_status apply_drop_vote(ir_work *w, const ir_edit *edit, ev_error *err)
     uint32_t at;
     EV_TRY(need(w, edit, is_vote, "vote", &at, err));
     LLVMValueRef insn = w->nodes[at].value;
-    /* The predicate is the last argument: the forms with .sync have the mask before it. */
+    /* The predicate is the last argument: .sync forms have the mask before it. */
     LLVMValueRef value = is_mask(insn) ? LLVMConstAllOnes(LLVMTypeOf(insn))
                                        : LLVMGetOperand(insn, LLVMGetNumArgOperands(insn) - 1);
     ir_work_replace_uses(w, insn, value);

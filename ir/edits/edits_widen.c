@@ -11,7 +11,7 @@
 
 enum { MOST_LANES = 4, MOST_BYTES = 16, DEEPEST = 16, TERMS = 8 };
 
-/* A variable part of an address: a value, widened as `extension` says, times bytes. */
+/* A variable term of an address: a value, extended by `extension`, times bytes. */
 typedef struct term {
     LLVMValueRef value;
     LLVMOpcode extension; /* LLVMSExt, LLVMZExt or 0 */
@@ -43,7 +43,8 @@ static LLVMTypeRef type_of(LLVMValueRef insn) {
     return LLVMIsAStoreInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 0)) : LLVMTypeOf(insn);
 }
 
-/* An add of a constant that cannot wrap may be taken out of an extension. */
+/* Whether a value is an addition of a constant that cannot wrap, so that the constant can be taken
+ * out of an extension. */
 static bool is_offset(LLVMValueRef value, bool is_signed) {
     if (!LLVMIsABinaryOperator(value) || !LLVMIsAConstantInt(LLVMGetOperand(value, 1)))
         return false;
@@ -53,7 +54,7 @@ static bool is_offset(LLVMValueRef value, bool is_signed) {
     return opcode == LLVMAdd && (is_signed ? LLVMGetNSW(value) : LLVMGetNUW(value));
 }
 
-/* Adds `index` times `bytes`; false: too many terms. */
+/* Adds the term `index` times `bytes`. False: too many terms. */
 static bool add_index(place *to, LLVMValueRef index, int64_t bytes) {
     if (LLVMIsAConstantInt(index)) {
         to->offset += LLVMConstIntGetSExtValue(index) * bytes;
@@ -79,7 +80,7 @@ static bool add_index(place *to, LLVMValueRef index, int64_t bytes) {
     return true;
 }
 
-/* Takes one address computation off; false: there is something in it that is not followed. */
+/* Removes one address computation. False: a part of it is not supported. */
 static bool take_off(LLVMTargetDataRef layout, place *at) {
     LLVMValueRef gep = at->base;
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
@@ -136,7 +137,7 @@ typedef struct access {
     place at;
 } access;
 
-/* The plain accesses of one block, in order. */
+/* Lists the plain accesses of one block, in order. */
 typedef struct accesses {
     access *items;
     uint32_t count;
@@ -149,7 +150,7 @@ static uint32_t count_accesses(const ir_work *w, const ir_block *block) {
     return count;
 }
 
-/* None where memory runs out, which the arena remembers. */
+/* Empty if memory runs out, which the arena notes. */
 static accesses list_accesses(const ir_work *w, const ir_block *block, ev_arena *arena) {
     accesses list = {EV_NEW_ARRAY(arena, access, count_accesses(w, block) + 1), 0};
     for (uint32_t i = block->first; list.items && i < block->last; i++) {
@@ -161,7 +162,8 @@ static accesses list_accesses(const ir_work *w, const ir_block *block, ev_arena 
     return list;
 }
 
-/* The first access of the block like `first` at `offset` bytes behind it, IR_NONE if none. */
+/* The first access of the block that is like `first` and lies `offset` bytes behind it; IR_NONE:
+ * none. */
 static uint32_t find_partner(const accesses *list, const access *first, int64_t offset) {
     for (const access *a = list->items; a < list->items + list->count; a++) {
         if (a->opcode == first->opcode && a->type == first->type &&
@@ -172,9 +174,9 @@ static uint32_t find_partner(const accesses *list, const access *first, int64_t 
 }
 
 typedef struct group {
-    uint32_t lanes[MOST_LANES]; /* by address */
-    uint32_t earliest, latest;  /* by order */
-    uint64_t bytes;             /* of one lane */
+    uint32_t lanes[MOST_LANES]; /* in the order of addresses */
+    uint32_t earliest, latest;  /* first and last in program order */
+    uint64_t bytes;             /* bytes of one lane */
 } group;
 
 static bool find_group(const ir_work *w, const accesses *list, const access *from, uint32_t count,
@@ -196,7 +198,7 @@ static bool find_group(const ir_work *w, const accesses *list, const access *fro
         if (w->nodes[id].order > w->nodes[out->latest].order)
             out->latest = id;
     }
-    /* The lowest address must be known where the one access will stand. */
+    /* The lowest address must be available at the place of the joined access. */
     uint32_t address = ir_work_id(w, address_of(value_at(w, first)));
     bool load = from->opcode == LLVMLoad;
     return !load || address == IR_NONE || w->nodes[address].block != w->nodes[first].block ||
@@ -243,7 +245,7 @@ static void widen_loads(ir_work *w, const group *g, uint32_t count) {
     }
 }
 
-/* A constant folds away in the builder and is no instruction to register. */
+/* A constant is folded by the builder and is no instruction to register. */
 static void widen_stores(ir_work *w, const group *g, uint32_t count) {
     LLVMValueRef first = value_at(w, g->lanes[0]);
     LLVMValueRef wide = LLVMGetPoison(LLVMVectorType(type_of(first), count));

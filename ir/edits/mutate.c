@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many draws of a site and operands are tried before a kind is said to have no place. */
+/* Most draws of site and operands before a kind counts as having no place. */
 enum { DRAWS = 12 };
 
-/* The base's module with the first `edits` of the genome's, less those of the kind `without`;
- * IR_EDIT_COUNT: all of them. */
+/* Makes the module of the base with the first `edits` edits of the genome, except those of the kind
+ * `without`; IR_EDIT_COUNT: all of them. */
 static ev_status open_edited(const ir_base *base, const ir_genome *genome, size_t edits,
                              ir_edit_kind without, ir_work **out, ev_error *err) {
     ir_work *work;
@@ -44,13 +44,14 @@ static ir_sites list_sites(ir_work *work, ir_edit_kind kind) {
     return sites;
 }
 
-/* The place of a knob or an argument is no instruction. */
+/* The weight of a place; 1 if the place is no instruction of the base, as for knobs and arguments.
+ */
 static double heat_of(const ir_work *work, const double *heat, ir_site site) {
     const ir_node *node = site.id < work->count ? &work->nodes[site.id] : NULL;
     return !node || node->added ? 1 : heat[node->number];
 }
 
-/* By the heat of the places' instructions; where none has any, all alike. */
+/* Draws a place by the weights of the places' instructions; uniformly if all weights are 0. */
 static ir_site draw_site(const ir_work *work, const ir_sites *sites, const double *heat,
                          ev_pcg *rng) {
     double total = 0;
@@ -78,7 +79,7 @@ static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
     return false;
 }
 
-/* Seals an edit; EV_BAD: the parent has it. */
+/* Seals an edit. EV_BAD: the parent has it. */
 static ev_status seal_new(const ir_genome *parent, ir_edit *edit, ev_error *err) {
     if (!ir_edit_seal(edit))
         return ev_fail_memory(err, sizeof *edit);
@@ -87,7 +88,7 @@ static ev_status seal_new(const ir_genome *parent, ir_edit *edit, ev_error *err)
     return EV_OK;
 }
 
-/* One draw. `*spoilt`: the module was altered and must be made anew. */
+/* Tries one draw. *spoilt: the module was altered and must be made anew. */
 static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_sites *sites,
                            const ir_hints *hints, ev_pcg *rng, ir_edit *edit, bool *spoilt,
                            ev_error *err) {
@@ -110,8 +111,8 @@ static ev_status draw_once(ir_work *work, const ir_genome *parent, const ir_site
     return EV_OK;
 }
 
-/* Draws until an edit holds that the parent does not have. `*edited`, the parent's or NULL, becomes
- * the child's; what was spoilt goes. */
+/* Draws until an edit works that the parent lacks. `*edited`, the parent's or NULL, becomes the
+ * child's; a spoilt module is freed. */
 static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                            const ir_hints *hints, ev_pcg *rng, ir_work **edited, ir_edit *out,
                            ev_error *err) {
@@ -143,8 +144,8 @@ static ev_status draw_edit(const ir_base *base, const ir_genome *parent, ir_edit
     return status;
 }
 
-/* A knob takes the place of the parent's, whose traces in the module stay there; the pipeline
- * leaves none. */
+/* Whether a knob replaces one of the parent's, whose traces stay in the parent's module. The
+ * pipeline leaves no traces. */
 static bool loses_traces(const ir_genome *parent, ir_edit_kind kind) {
     bool loses = false;
     for (size_t i = 0; i < ir_genome_edit_count(parent); i++)
@@ -160,8 +161,9 @@ static bool knobs_fit(const ir_work *work, const ir_genome *genome, ir_edit_kind
     return fit;
 }
 
-/* Opens the parent's module without the knob whose place is to be taken, as the child has it. Where
- * the parent's own fits there, the same is drawn as in the parent's module; false: elsewhere. */
+/* Opens the parent's module without the knob that is replaced, as the child will have it. True: the
+ * parent's own knob fits there, so draws are the same as in the parent's module. False: no module
+ * was opened. */
 static bool open_without(const ir_base *base, const ir_genome *parent, ir_edit_kind kind,
                          ir_work **edited) {
     if (*edited || kind == IR_EDIT_MAX_THREADS ||
@@ -182,7 +184,7 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
     bool without = loses && open_without(base, parent, kind, edited);
     ev_status status =
         draw_edit(base, parent, kind, hints ? hints : &nothing, rng, edited, &edit, err);
-    /* What is the child's is not the parent's. */
+    /* Drops a module that is not the child's or, after a failure, not the parent's. */
     if ((status == EV_OK && loses && !without) || (status != EV_OK && without))
         drop_edited(edited);
     EV_TRY(status);

@@ -1,8 +1,8 @@
-/* Shared by all edits: the table of rules, facts about instructions, and the words of
- * descriptions.
+/* Rules: the parts that all edits share: the table of rules, facts about instructions, and words
+ * for descriptions.
  *
- * ir/edits.def is the one list of edit kinds. Each row has an ir_rule of the same name (sites,
- * draw, apply, describe), which ir_rule_of finds. A new edit is a new row and its rule. */
+ * ir/edits.def is the only list of edit kinds. Each row has an ir_rule of the same name (sites,
+ * draw, apply, describe), which ir_rule_of finds. A new edit needs a new row and its rule. */
 #include "ir/internal.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ void ir_sites_add(ir_sites *sites, uint32_t id, uint32_t index) {
         uint32_t room = sites->capacity * 2 + 64;
         ir_site *grown = EV_NEW_ARRAY(sites->arena, ir_site, room);
         if (!grown)
-            return; /* the arena remembers that memory ran out */
+            return; /* the arena notes that memory ran out */
         if (sites->count > 0)
             memcpy(grown, sites->items, sites->count * sizeof *grown);
         sites->items = grown;
@@ -45,8 +45,7 @@ const char *ir_call_name(LLVMValueRef insn) {
     return callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : "";
 }
 
-/* Reads of special registers and the arithmetic intrinsics have no effect and no operand that can
- * be wrong. */
+/* Reads of special registers and arithmetic intrinsics have no effect, and accept any operands. */
 static bool call_is_pure(LLVMValueRef insn) {
     static const char *const prefixes[] = {"llvm.nvvm.read.ptx.sreg.",
                                            "llvm.fma",
@@ -76,7 +75,7 @@ bool ir_insn_is_pure(LLVMValueRef insn) {
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
-    case LLVMSRem: /* dividing by zero is undefined */
+    case LLVMSRem: /* division by zero is undefined */
         return LLVMIsAConstantInt(LLVMGetOperand(insn, 1)) &&
                LLVMConstIntGetZExtValue(LLVMGetOperand(insn, 1)) != 0;
     case LLVMCall:
