@@ -1,19 +1,19 @@
-/* The module being edited: names of instructions, their order, dominance, and the repair of uses
- * that an edit breaks.
+/* Work: the module under edit: names of instructions, their order, dominance, and the repair of
+ * uses that an edit breaks.
  *
  * An edit of the genome may delete or move a value that other instructions use. GEVO repairs such
  * uses with another value of the type in reach (Liou, Wang, Forrest, Wu, "GEVO: GPU Code
  * Optimization Using Evolutionary Computation", TACO 2020), and so does this file. After an edit's
- * own change, `ir_work_apply` recomputes the order and dominance if they changed, and then visits
- * each use that may be broken: its definition is gone, doomed, or does not dominate the use. A new
- * edit draws the new value at random and stores it as a repair, so a replay makes the same module.
- * A replay without a valid stored repair takes the nearest dominating value, else the last
+ * own change, `ir_work_apply` recomputes the order and dominance if they changed. Then it visits
+ * each use that may be broken: the definition is gone, is doomed, or does not dominate the use. A
+ * new edit draws the new value at random and stores it as a repair, so a replay makes the same
+ * module. A replay without a valid stored repair takes the nearest dominating value, else the last
  * argument of the type, else zero.
  *
  * If the control-flow graph is unchanged, only the uses of and by the touched instructions can be
  * broken ("suspects"). They are visited in the order of the module, because each repair draws from
- * the random stream. Doomed instructions are erased last, so that their names are valid until
- * then. */
+ * the random stream. Doomed instructions are erased last, so that their names are valid until then.
+ */
 #include "ir/internal.h"
 
 #include <assert.h>
@@ -49,7 +49,7 @@ bool ir_map_reserve(ir_map *map, ev_arena *arena, uint32_t count) {
     return true;
 }
 
-/* The caller has reserved room. */
+/* Adds a key. The caller must have reserved room. */
 void ir_map_put(ir_map *map, const void *key, uint32_t value) {
     uint32_t slot = map_slot(map, key);
     map->count += map->slots[slot].key == NULL;
@@ -61,7 +61,7 @@ uint32_t ir_map_get(const ir_map *map, const void *key) {
     return map->slots[slot].key ? map->slots[slot].value : IR_NONE;
 }
 
-/* Room for `count` items of `size` bytes, keeping the first `used`. NULL: out of memory. */
+/* Makes room for `count` items of `size` bytes, and keeps the first `used`. NULL: out of memory. */
 static void *list_reserve(ev_arena *arena, void *items, uint32_t *capacity, uint32_t used,
                           uint32_t count, size_t size) {
     if (count <= *capacity && items)
@@ -112,7 +112,7 @@ static bool list_blocks(ir_work *w) {
 }
 
 static uint32_t count_edges(const ir_work *w) {
-    uint32_t edges = w->block_count; /* at most one from the root to each */
+    uint32_t edges = w->block_count; /* at most one edge from the root to each block */
     for (uint32_t b = 0; b < w->block_count; b++) {
         LLVMValueRef last = LLVMGetBasicBlockTerminator(w->blocks[b].block);
         edges += last ? LLVMGetNumSuccessors(last) : 0;
@@ -142,13 +142,14 @@ static bool make_graph(ir_work *w) {
     return ir_dominance_make(&w->graph, w->arena, &w->dominance);
 }
 
-/* The sequence as it was, and how far it has been followed. */
+/* The previous sequence, and the place up to which it was followed. */
 typedef struct ir_trail {
     const uint32_t *sequence;
     uint32_t count, at;
 } ir_trail;
 
-/* Mostly the next of the trail, which is quicker to see than to look up. */
+/* Finds the node of an instruction. Mostly it is the next of the trail, and then no look-up is
+ * needed. */
 static uint32_t follow(const ir_work *w, ir_trail *trail, LLVMValueRef insn) {
     if (trail->at < trail->count && w->nodes[trail->sequence[trail->at]].value == insn)
         return trail->sequence[trail->at++];
@@ -166,7 +167,7 @@ static void put_in_sequence(ir_work *w, uint32_t id, uint32_t block) {
     w->sequence[w->sequence_count++] = id;
 }
 
-/* Begins a new sequence; the old one is the trail. */
+/* Begins a new sequence; the old one becomes the trail. */
 static bool begin_sequence(ir_work *w, ir_trail *trail) {
     uint32_t capacity = w->sequence_capacity;
     uint32_t *next = list_reserve(w->arena, w->spare_sequence, &w->spare_capacity, 0,
@@ -203,7 +204,7 @@ static bool lay_out(ir_work *w, bool fresh) {
     return true;
 }
 
-/* What was erased leaves the sequence. */
+/* Removes erased nodes from the sequence. */
 static void close_ranks(ir_work *w) {
     uint32_t from = 0;
     w->sequence_count = 0;
@@ -270,7 +271,8 @@ LLVMModuleRef ir_work_take_module(ir_work *w) {
 /* ---- names ------------------------------------------------------------------------------------
  */
 
-/* LLVM may give a new instruction the address of an erased one, which the map still knows. */
+/* The number of a value; IR_NONE: none. The map may hold an erased instruction at the same address,
+ * so the node is checked. */
 uint32_t ir_work_id(const ir_work *w, LLVMValueRef value) {
     uint32_t id = ir_map_get(&w->map, value);
     return id != IR_NONE && w->nodes[id].value == value ? id : IR_NONE;
@@ -327,7 +329,7 @@ ev_status ir_work_need(const ir_work *w, const ir_name *name, const char *what, 
 void ir_work_touch(ir_work *w, uint32_t id) {
     uint32_t *touched = list_reserve(w->arena, w->touched, &w->touched_capacity, w->touched_count,
                                      w->touched_count + 1, sizeof *touched);
-    if (!touched) /* the arena remembers */
+    if (!touched) /* the arena notes the failure */
         return;
     w->touched = touched;
     w->touched[w->touched_count++] = id;
@@ -335,7 +337,8 @@ void ir_work_touch(ir_work *w, uint32_t id) {
 
 void ir_work_added(ir_work *w, LLVMValueRef value) {
     w->reordered = true;
-    /* A node that finds no memory is missed by lay_out's caller: the arena remembers. */
+    /* Without memory the node is missing; the arena notes the failure, and lay_out's caller checks
+     * the arena. */
     if (add_node(w, (ir_node){.value = value, .added = true, .tag = w->tag, .number = w->parts++}))
         ir_work_touch(w, w->count - 1);
 }
@@ -374,8 +377,9 @@ bool ir_work_block_dominates(const ir_work *w, uint32_t a, uint32_t b) {
     return ir_dominance_over(&w->dominance, a + 1, b + 1);
 }
 
-/* As LLVM's verifier sees it: code that cannot be reached may use anything of its function, and a
- * PHI uses its operand at the end of the block that the operand comes from. */
+/* Whether a definition dominates a use, by the rules of LLVM's verifier: unreachable code may use
+ * any value of its function, and a PHI uses its operand at the end of the block that the operand
+ * comes from. */
 bool ir_work_dominates(const ir_work *w, uint32_t def, uint32_t user, uint32_t operand) {
     const ir_node *d = &w->nodes[def], *u = &w->nodes[user];
     bool phi = LLVMIsAPHINode(u->value) != NULL;
@@ -408,7 +412,8 @@ static bool use_is_broken(const ir_work *w, uint32_t user, uint32_t operand) {
     return def == IR_NONE || w->nodes[def].doomed || !ir_work_dominates(w, def, user, operand);
 }
 
-/* Entries of a PHI that come from the same block must agree: the first one decides. */
+/* Entries of a PHI from the same block must agree. The value of the first such entry; NULL: there
+ * is none. */
 static LLVMValueRef phi_twin(const ir_work *w, uint32_t user, uint32_t operand) {
     LLVMValueRef phi = w->nodes[user].value;
     if (!LLVMIsAPHINode(phi))
@@ -431,8 +436,8 @@ static LLVMValueRef stored_repair(const ir_work *w, const ir_edit *edit, uint32_
     return NULL;
 }
 
-/* What a replay takes where the edit stores no value that is valid here: the nearest instruction
- * before the use, else the last argument of the type, else zero. */
+/* The value for a replay without a valid stored repair: the nearest instruction before the use,
+ * else the last argument of the type, else zero. */
 static LLVMValueRef nearest_value(ir_work *w, uint32_t user, uint32_t operand, LLVMTypeRef type) {
     ir_values values = ir_values_in_reach(w, user, operand, type);
     if (values.count > 0)
@@ -464,7 +469,7 @@ static ev_status repair_use(ir_work *w, ir_edit *edit, uint32_t user, uint32_t o
     return EV_OK;
 }
 
-/* Broken uses of one user. */
+/* Repairs the broken uses of one user. */
 static ev_status repair_user(ir_work *w, ir_edit *edit, uint32_t user, ev_pcg *rng, ev_error *err) {
     if (w->nodes[user].doomed)
         return EV_OK;
@@ -493,8 +498,8 @@ static int compare_places(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Where blocks stay as they are, an edit breaks no other uses than those by what it touched, and of
- * it. */
+/* Finds the suspects. If the blocks are unchanged, an edit can break only the uses of and by the
+ * instructions that it touched. */
 static void find_suspects(ir_work *w) {
     w->place_count = 0;
     for (uint32_t i = 0; i < w->touched_count; i++) {
@@ -511,7 +516,7 @@ static void find_suspects(ir_work *w) {
         qsort(w->places, w->place_count, sizeof *w->places, compare_places);
 }
 
-/* In the order of the module, whichever way they are found: each draws a value. */
+/* Repairs the suspects in the order of the module, since each repair draws a value. */
 static ev_status repair_suspects(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     find_suspects(w);
     if (ev_arena_failed(w->arena))
@@ -539,7 +544,7 @@ static bool breaks_a_use(const ir_work *w) {
 }
 #endif
 
-/* Doomed instructions may use each other, so all let go of theirs first. */
+/* Erases the doomed instructions. They may use each other, so all drop their operands first. */
 static void erase_doomed(ir_work *w) {
     for (uint32_t id = 0; id < w->count; id++) {
         ir_node *node = &w->nodes[id];
@@ -566,7 +571,7 @@ ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     bool rewired = w->cfg_changed, anew = w->reordered || rewired;
     if (ev_arena_failed(w->arena) || (anew && !refresh(w)))
         return ev_fail_memory(err, 1);
-    /* An edit that sets an operand, and no more, takes care that it may be used there. */
+    /* An edit that only sets an operand makes sure itself that the value is valid there. */
     if (anew || w->dooms)
         EV_TRY(rewired ? repair_all(w, edit, rng, err) : repair_suspects(w, edit, rng, err));
     if (w->dooms) {
@@ -585,6 +590,6 @@ void ir_work_seal(ir_work *w, uint64_t tag) {
 }
 
 ev_status ir_work_replay(ir_work *w, const ir_edit *edit, ev_error *err) {
-    /* Without rng nothing is written to the edit. */
+    /* Without rng, ir_work_apply writes nothing to the edit. */
     return ir_work_apply(w, (ir_edit *)edit, NULL, err);
 }
