@@ -38,8 +38,8 @@ static const char *temporary_folder(void) {
     return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
 }
 
-/* Removes what processes that were killed while they compiled have left: libraries so old that no
- * compiler can still be at work on them. */
+/* Removes libraries that killed processes left: those so old that no compiler can still write them.
+ */
 static void remove_stale(void) {
     char pattern[4096];
     glob_t found;
@@ -50,12 +50,12 @@ static void remove_stale(void) {
         struct stat info;
         if (stat(found.gl_pathv[i], &info) == 0 &&
             difftime(time(NULL), info.st_mtime) > 2 * COMPILE_SECONDS)
-            (void)unlink(found.gl_pathv[i]); /* another user's stays */
+            (void)unlink(found.gl_pathv[i]); /* another user's file stays */
     }
     globfree(&found);
 }
 
-/* An empty file with a name of its own in $TMPDIR or /tmp. */
+/* Makes an empty file with a unique name in $TMPDIR or /tmp. */
 static ev_status make_library_name(char *path, size_t size, ev_error *err) {
     const char *folder = temporary_folder();
     int length = snprintf(path, size, "%s/evoke-oracle-XXXXXX.so", folder);
@@ -98,12 +98,13 @@ static ev_status load_library(task_box *box, const char *library, ev_error *err)
         return ev_fail(err, EV_BAD,
                        "the oracle %s does not define evoke_oracle; see kernels/evoke_oracle.h",
                        box->public.oracle_name);
-    memcpy(&box->public.oracle, &symbol, sizeof symbol); /* ISO C has no cast for it */
+    memcpy(&box->public.oracle, &symbol, sizeof symbol); /* ISO C has no cast from object to
+                                                            function pointers */
     return EV_OK;
 }
 
-/* The library is unlinked as soon as it is loaded; only a process killed before that leaves it, for
- * the next one to remove. */
+/* Compiles and loads an oracle. The library is unlinked as soon as it is loaded. Only a killed
+ * process leaves a library behind, which a later process removes. */
 static ev_status set_source(task_box *box, const char *source, const ev_json *doc, ev_error *err) {
     char *path = ev_path_join(box->public.folder, source);
     if (path == NULL)

@@ -1,4 +1,4 @@
-/* Tasks after loading: finding their parts, and making a case concrete. */
+/* Tasks after loading: finds their parts, and evaluates their expressions at a case. */
 #include "kernels/task_private.h"
 
 #include <assert.h>
@@ -50,8 +50,8 @@ static void scope_add(task_scope *room, const char *name, expr_value value) {
     room->names[room->scope.count++] = (expr_name){name, value};
 }
 
-/* The shape's names, then those scalars that the shape does not name, up to `end`. A scalar counts
- * in expressions as it was written, not as its type holds it. */
+/* The names that expressions see: the shape's, then the scalars up to `end` that the shape does not
+ * name. A scalar has its value as written, not as rounded to its type. */
 static ev_status scope_of(const task *t, const task_case *c, const task_argument *end,
                           task_scope *room, ev_error *err) {
     room->scope = (expr_scope){.names = room->names};
@@ -99,7 +99,7 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
     return EV_OK;
 }
 
-/* The case's own data for an argument, or else the argument's. */
+/* The case's own data for an argument, else the argument's. */
 static const corpus_generator *data_of(const task *t, const task_argument *argument,
                                        const task_case *c, const char *const **parameters) {
     for (size_t i = 0; i < c->data_count; i++) {

@@ -1,14 +1,14 @@
-/* The checks of a whole task: everything that a run will evaluate is evaluated once when the task
- * is loaded, so that a mistake shows at once and with its place. */
+/* Checks of a whole task. All expressions that a run will evaluate are evaluated once at loading,
+ * so that a mistake shows at once and with its place. */
 #include "kernels/task_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_BYTES (UINT64_C(1) << 42) /* of all buffers of a case: more than any GPU has */
+#define MAX_BYTES (UINT64_C(1) << 42) /* limit for all buffers of a case: more than any GPU has */
 
-/* Puts the place of `where` in front of a message already written. */
+/* Puts the place of `where` in front of a message. */
 static ev_status place(const ev_json *doc, const char *where, ev_status status, ev_error *err) {
     if (status != EV_BAD)
         return status;
@@ -113,7 +113,8 @@ static ev_status check_launch(const task *t, const ev_json *doc, size_t start_in
                  task_launch_of(t, start, start->plan, macros, macro_count, c, &launch, err), err);
 }
 
-/* The launch plan at the defaults, and at each value of each macro with the others' defaults. */
+/* Checks the launch plan at the defaults, and at each value of each macro with the others at their
+ * defaults. */
 static ev_status check_start(const task *t, const ev_json *doc, size_t index, const task_case *c,
                              ev_error *err) {
     const task_start *start = &t->starts[index];
@@ -128,7 +129,7 @@ static ev_status check_start(const task *t, const ev_json *doc, size_t index, co
     return EV_OK;
 }
 
-/* What no case shows: the entries. */
+/* Checks the entries, which no case shows. */
 static ev_status check_plans(const task *t, const ev_json *doc, ev_error *err) {
     for (size_t s = 0; s < t->start_count; s++) {
         char where[TASK_MAX_WHERE];
@@ -138,7 +139,7 @@ static ev_status check_plans(const task *t, const ev_json *doc, ev_error *err) {
     return EV_OK;
 }
 
-/* A macro's name must not be another name of the launch rule's expressions. */
+/* Checks that a macro's name is no other name of the launch plan's expressions. */
 static ev_status check_macro_names(const task *t, const ev_json *doc, ev_error *err) {
     for (size_t s = 0; s < t->start_count; s++) {
         for (size_t m = 0; m < t->starts[s].macro_count; m++) {

@@ -1,4 +1,5 @@
-/* Reads task.json: the document against the key tables, then every text into the task's arena. */
+/* Loads task.json: checks the document against the key tables, then copies all texts into the
+ * task's arena. */
 #include "kernels/task_private.h"
 
 #include "base/file.h"
@@ -30,7 +31,7 @@ static const char *keep(loader *l, const char *text) {
     return text ? ev_arena_strdup(l->arena, text) : NULL;
 }
 
-/* A name that expressions can use. */
+/* Reads a name for expressions. */
 static bool is_name(const char *text) {
     if (!isalpha((unsigned char)*text) && *text != '_')
         return false;
@@ -53,7 +54,7 @@ static ev_status check_size(loader *l, size_t count, size_t low, size_t high, co
                         high);
 }
 
-/* An expression may be written as text or as a number. */
+/* Reads an expression, given as text or as a number. */
 static ev_status read_expression(loader *l, const json_t *value, const char *where,
                                  const char **out) {
     if (json_is_string(value))
@@ -67,7 +68,7 @@ static ev_status read_expression(loader *l, const json_t *value, const char *whe
     return EV_OK;
 }
 
-/* The row of a list of names; the message lists them all. */
+/* The index of a word in a list of names. The message of a failure lists all names. */
 static ev_status find_name(loader *l, const char *what, const char *name, const char *where,
                            size_t count, const char *(*name_at)(size_t), size_t *out) {
     ev_str known = EV_STR_EMPTY;
@@ -107,7 +108,7 @@ static const char *shape_at(size_t i) {
 /* ---- data --------------------------------------------------------------------------------------
  */
 
-/* A generator's parameters are a key table of their own. */
+/* Reads a generator's parameters, which have a key table of their own. */
 static ev_status read_data(loader *l, const json_t *value, const char *where,
                            const corpus_generator **generator, const char **parameters) {
     char at[TASK_MAX_WHERE];
@@ -138,7 +139,7 @@ static ev_status read_data(loader *l, const json_t *value, const char *where,
 /* ---- arguments ---------------------------------------------------------------------------------
  */
 
-/* Which keys an argument of each kind has: needed, allowed, or out of place. */
+/* The keys of an argument by its kind: required, allowed, or refused. */
 static ev_status check_argument_key(loader *l, const json_t *value, const char *where,
                                     const task_argument *a, const char *key, bool needed,
                                     bool allowed) {
@@ -312,7 +313,7 @@ static ev_status read_source(loader *l, const char *name, const char *where, tas
     return EV_OK;
 }
 
-/* The start's own plan: one launch. */
+/* The start's plan: one launch. */
 static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
     launch_plan *plan = EV_NEW(l->arena, launch_plan);
@@ -367,7 +368,7 @@ static ev_status read_starts(loader *l) {
 /* ---- cases -------------------------------------------------------------------------------------
  */
 
-/* Sets a name of a shape, also where it is there already. */
+/* Sets a name of a shape, or replaces its value. */
 static ev_status set_shape(loader *l, expr_name *shape, size_t *count, const char *name,
                            expr_value value, const char *where) {
     size_t i = 0;
@@ -525,7 +526,7 @@ static ev_status read_tolerance(loader *l) {
     return EV_OK;
 }
 
-/* Adds a file's length and bytes to what the identity is taken of. */
+/* Adds a file's length and bytes to the task's identity. */
 static ev_status add_file(ev_str *all, const char *path, ev_error *err) {
     char *data = NULL;
     size_t bytes = 0;
@@ -552,7 +553,7 @@ static ev_status set_identity(loader *l) {
     return status;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
+/* ---- loading -----------------------------------------------------------------------------------
  */
 
 static ev_status read_head(loader *l, const char *path) {

@@ -111,7 +111,7 @@ struct model_plan {
     plan_run *runs;
     size_t run_count;
     size_t stretch_count, stretch_room, access_count, time_count, code_count;
-    uint64_t path[2]; /* UNITS a cycle: of the L1, of the shared memory */
+    uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
     uint64_t read;    /* sectors that it loads */
     plan_memo memos[PLAN_MEMOS];
     unsigned memo_next;    /* to be overwritten */
