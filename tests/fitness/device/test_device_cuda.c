@@ -495,8 +495,8 @@ static void test_cubin_dies(void **state) {
     static const char *const bodies[] = {"kill -SEGV $$\n", "kill -ABRT $$\n", "kill -BUS $$\n",
                                          "exit 139\n"};
     static const char *const words[] = {
-        "was ended by signal 11 (Segmentation fault)", "was ended by signal 6 (Aborted)",
-        "was ended by signal 7 (Bus error)", "was ended by signal 11 (Segmentation fault)"};
+        "died of signal 11 (Segmentation fault)", "died of signal 6 (Aborted)",
+        "died of signal 7 (Bus error)", "died of signal 11 (Segmentation fault)"};
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         fixture s;
         device_kernel *k = NULL;

@@ -255,7 +255,7 @@ static void do_child(fake *f, const recipe *r) {
 }
 
 static void do_check(fake *f, const ir_genome *genome) {
-    case_check cases[SCORE_MAX_CASES];
+    case_check *cases = calloc(f->t->case_count, sizeof *cases);
     message m = {.kind = MESSAGE_DONE, .done = {.has_cases = true, .cases = cases}};
     understand(f, genome);
     for (size_t i = 0; i < f->t->case_count; i++)
@@ -266,6 +266,7 @@ static void do_check(fake *f, const ir_genome *genome) {
                                                   .reason = ""};
     add_code(f, &m.done, genome);
     say(f, &m);
+    free(cases);
 }
 
 static void say_ready(fake *f) {
