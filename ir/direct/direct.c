@@ -36,7 +36,7 @@ static bool has_word(LLVMValueRef function, const char *key, const char *word) {
     return length >= strlen(word) && memcmp(value, word, strlen(word)) == 0;
 }
 
-/* Attributes that change what instructions mean. */
+/* Attributes that change the meaning of instructions. */
 static void check_attributes(ir_direct *d) {
     if (has_word(d->function, "unsafe-fp-math", "true") ||
         has_word(d->function, "denormal-fp-math", "preserve-sign") ||
@@ -63,7 +63,8 @@ static void number_arguments(ir_direct *d) {
         uint8_t space = 0;
         if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
             unsigned own = LLVMGetPointerAddressSpace(type);
-            space = (uint8_t)(own ? own : 1); /* a kernel is handed global memory */
+            space = (uint8_t)(own ? own : 1); /* a kernel's pointer arguments point to global
+                                                 memory */
             if (LLVMGetEnumAttributeAtIndex(d->function, i + 1, attribute_kind("byval")))
                 direct_refuse(d, argument, "an argument in memory");
         }
@@ -146,8 +147,8 @@ static uint8_t space_from(ir_direct *d, const direct_value *value) {
     }
 }
 
-/* Generic pointers that can only be of one space are taken as that; down from "any" until nothing
- * changes. */
+/* Infers address spaces: a generic pointer that can only be of one space gets this space. Starts
+ * from "any", and repeats until nothing changes. */
 static void infer_spaces(ir_direct *d) {
     uint32_t *open = EV_NEW_ARRAY(d->arena, uint32_t, d->value_count + 1), count = 0;
     if (!open) {
@@ -225,7 +226,7 @@ static void select_forward(ir_direct *d, LLVMValueRef insn) {
     direct_define(d, insn, parts, count);
 }
 
-/* Scalars before member `index` of a type. */
+/* The number of scalars before member `index` of a type. */
 static unsigned leaves_before(LLVMTypeRef type, unsigned index, LLVMTypeRef *member) {
     direct_leaf leaves[DIRECT_LEAVES];
     unsigned total = 0;
@@ -238,7 +239,7 @@ static unsigned leaves_before(LLVMTypeRef type, unsigned index, LLVMTypeRef *mem
     return total;
 }
 
-/* The place of an element or member; false: not known here. */
+/* The index of an element's or member's first scalar. False: the index is not constant. */
 static bool place_of_part(LLVMValueRef insn, LLVMOpcode opcode, LLVMTypeRef type, unsigned *at,
                           unsigned *count) {
     direct_leaf leaves[DIRECT_LEAVES];

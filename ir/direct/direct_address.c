@@ -15,7 +15,7 @@
 /* ---- addresses --------------------------------------------------------------------------------
  */
 
-/* base + offset, of what has been summed up so far. */
+/* The sum so far, as base + offset. */
 typedef struct address {
     direct_operand base; /* without an offset of its own */
     int64_t offset;
@@ -61,7 +61,8 @@ static void add_extended(ir_direct *d, address *to, direct_operand index, bool i
     }
 }
 
-/* What wraps may not be taken apart where it is extended afterwards. */
+/* The extension that is applied to a sum. A sum that may wrap in this sense must not be taken
+ * apart. */
 typedef enum wraps { WRAPS_ANY, WRAPS_SIGNED, WRAPS_UNSIGNED } wraps;
 
 /* x where value is x + constant. */
@@ -203,7 +204,7 @@ void direct_select_address(ir_direct *d, LLVMValueRef insn) {
 /* ---- variables --------------------------------------------------------------------------------
  */
 
-/* As NVPTXAssignValidGlobalNames has it. */
+/* Makes a valid name by the rules of LLVM's NVPTXAssignValidGlobalNames. */
 static const char *symbol_name(ir_direct *d, LLVMValueRef variable) {
     size_t length;
     const char *name = LLVMGetValueName2(variable, &length);
@@ -309,7 +310,8 @@ const char *direct_access_name(ir_direct *d, const char *verb, const direct_insn
     return name_of(d, parts, sizeof parts / sizeof parts[0]);
 }
 
-/* What there is to know of the access just added, `at` bytes from the whole one's address. */
+/* Notes the properties of the access just added, which lies `at` bytes from the address of the
+ * whole. */
 static void note_access(ir_direct *d, const access *a, unsigned together, unsigned at) {
     if (d->status != EV_OK || a->is_volatile)
         return;
@@ -347,7 +349,7 @@ static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMV
     return d->status == EV_OK;
 }
 
-/* How many scalars from the `i`th on go together. */
+/* The number of scalars from the `i`th on that form one access. */
 static unsigned together_at(ir_direct *d, LLVMValueRef insn, const access *a, unsigned i) {
     unsigned at = i * a->bytes, align = a->align;
     while (at % align)
@@ -395,8 +397,8 @@ void direct_load(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer, unsigned
     direct_define(d, insn, result, a.count);
 }
 
-/* Whether nothing writes to what the pointer points into while the kernel runs: NVPTX's
- * canLowerToLDG. */
+/* Whether nothing writes to the pointer's memory while the kernel runs, by NVPTX's canLowerToLDG.
+ */
 static bool is_read_only(ir_direct *d, LLVMValueRef pointer, unsigned depth) {
     if (LLVMIsAGlobalVariable(pointer))
         return LLVMIsGlobalConstant(pointer);
@@ -421,7 +423,7 @@ static bool is_read_only(ir_direct *d, LLVMValueRef pointer, unsigned depth) {
     for (unsigned i = 0; i < LLVMCountIncoming(pointer); i++) {
         LLVMValueRef from = LLVMGetIncomingValue(pointer, i);
         direct_value *step = direct_value_of(d, from);
-        /* a pointer that the loop moves on */
+        /* a pointer that a loop advances */
         if (step && step->opcode == LLVMGetElementPtr && LLVMGetOperand(from, 0) == pointer)
             continue;
         if (from != pointer && !is_read_only(d, from, depth - 1))

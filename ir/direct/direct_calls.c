@@ -44,7 +44,8 @@ static void call_PURE(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_define(d, call, result, count);
 }
 
-/* A barrier's number and a warp's mask may be literals, a value that moves between lanes not. */
+/* The operands that may be literals: a barrier's number and a warp's mask, but not a value that
+ * moves between lanes. */
 static void call_EFFECT(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_leaf leaves[DIRECT_LEAVES];
     direct_operand result[DIRECT_LEAVES], sources[4];
@@ -76,7 +77,7 @@ static void call_SPECIAL(ir_direct *d, LLVMValueRef call, const intrinsic *row) 
 /* ---- several ----------------------------------------------------------------------------------
  */
 
-/* Barriers that also tell of what all threads say. */
+/* Barriers with a reduction over all threads. */
 static direct_operand barrier(ir_direct *d, LLVMValueRef call, const intrinsic *row,
                               direct_class cls) {
     direct_operand zero = direct_int(DIRECT_R, 0, 0);
@@ -106,7 +107,7 @@ static void call_LDG(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_load(d, call, LLVMGetOperand(call, 0), align, false, true);
 }
 
-/* As LLVM has it: the absolute value, negated where the sign's bit is set. */
+/* copysign as LLVM emits it: the absolute value, negated if the sign bit is set. */
 static void call_COPYSIGN(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_operand result[DIRECT_LEAVES];
     direct_leaf leaves[DIRECT_LEAVES];
@@ -123,7 +124,7 @@ static void call_COPYSIGN(ir_direct *d, LLVMValueRef call, const intrinsic *row)
     direct_define(d, call, result, count);
 }
 
-/* Counts of 64 bits come in 32. */
+/* Counts of the bits of 64-bit values are 32-bit results. */
 static void call_WIDE_COUNT(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_operand count = direct_pure1(d, row->op, DIRECT_R, argument(d, call, row, 0, 0));
     direct_operand result = direct_pure1(d, "cvt.u64.u32", DIRECT_RD, count);
@@ -136,7 +137,7 @@ static void call_TRAILING(ir_direct *d, LLVMValueRef call, const intrinsic *row)
     direct_define(d, call, &result, 1);
 }
 
-/* A difference that stops at zero: the larger of the two less the second. */
+/* A saturating difference: the larger of the two, less the second. */
 static void call_FLOOR_ZERO(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_operand from = argument(d, call, row, 0, 0), less = argument(d, call, row, 1, 0);
     direct_operand larger = direct_pure2(d, row->op, DIRECT_R, from, less);

@@ -20,7 +20,7 @@ bool direct_is_unit(LLVMValueRef value) {
     return is_number(value, 1.0) || is_number(value, -1.0);
 }
 
-/* The user as a division by `by`, else NULL. */
+/* The user as a division by `by`; NULL: it is none. */
 static direct_value *division_by(const ir_direct *d, LLVMUseRef use, LLVMValueRef by) {
     direct_value *user = direct_value_of(d, LLVMGetUser(use));
     return user && user->opcode == LLVMFDiv && LLVMGetOperand(user->value, 1) == by ? user : NULL;
@@ -64,7 +64,7 @@ static bool used_beyond(const ir_direct *d, const direct_value *division) {
     return false;
 }
 
-/* A dividend that is not simply a factor. */
+/* Whether a dividend is more than a plain factor. */
 static bool is_odd_dividend(const ir_direct *d, LLVMValueRef dividend) {
     LLVMBool lost;
     const direct_value *value = direct_value_of(d, dividend);
@@ -116,7 +116,7 @@ static bool is_beyond(const ir_direct *d, const direct_value *division) {
 /* ---- the group --------------------------------------------------------------------------------
  */
 
-/* Divisions in the block of this one, itself included, that are allowed reciprocals. */
+/* Counts the divisions in this one's block, itself included, that allow reciprocals. */
 static unsigned count_allowed(ir_direct *d, const direct_value *division, LLVMValueRef by) {
     unsigned count = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(by); use; use = LLVMGetNextUse(use)) {
@@ -174,7 +174,8 @@ static bool keeps_sign(const ir_direct *d, const direct_value *division) {
     return true;
 }
 
-/* NVPTXIntrinsics.td has one instruction for 1 over an approximate root of its block. */
+/* Emits the reciprocal. The reciprocal of an approximate root in the same block is one instruction,
+ * as in NVPTXIntrinsics.td. */
 direct_operand direct_reciprocal(ir_direct *d, const direct_value *division, direct_operand by) {
     LLVMValueRef divisor = LLVMGetOperand(division->value, 1);
     const direct_value *value = direct_value_of(d, divisor);

@@ -13,7 +13,7 @@
 /* ---- reachable blocks -------------------------------------------------------------------------
  */
 
-/* The successors of a block, each once; those that a constant condition rules out are none. */
+/* The successors of a block, each once, without those that a constant condition excludes. */
 static uint32_t list_successors(LLVMValueRef last, LLVMBasicBlockRef *out, uint32_t room) {
     uint32_t count = 0, all = LLVMGetNumSuccessors(last), from = 0;
     if (LLVMGetInstructionOpcode(last) == LLVMBr && all == 2) {
@@ -69,7 +69,8 @@ static bool walk_make(ir_direct *d, walk *w) {
     return true;
 }
 
-/* Depth first, the last successor first, so that the first one follows its block. */
+/* A depth-first search that visits the last successor first, so that the first successor follows
+ * its block. */
 static bool walk_rank(ir_direct *d, walk *w) {
     uint32_t *stack = EV_NEW_ARRAY(d->arena, uint32_t, w->count + 1);
     uint32_t *next = EV_NEW_ARRAY(d->arena, uint32_t, w->count + 1);
@@ -124,7 +125,7 @@ static bool note_dominance(ir_direct *d) {
     return ir_dominance_make(&graph, d->arena, &d->dominance);
 }
 
-/* The map tells ranks of blocks only once all edges are noted. */
+/* The map gives ranks of blocks only after all edges are noted. */
 void direct_find_blocks(ir_direct *d) {
     walk w = {0};
     if (!walk_make(d, &w) || !walk_rank(d, &w)) {
@@ -170,7 +171,7 @@ static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from, unsigned 
     return NULL;
 }
 
-/* What a PHI takes: a register or a literal of its address space. */
+/* The value that a PHI takes: a register, or a literal of its address space. */
 static direct_operand copied(ir_direct *d, direct_operand from, direct_operand phi,
                              bool is_pointer) {
     if (from.kind == DIRECT_UNDEF)

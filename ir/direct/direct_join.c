@@ -23,7 +23,7 @@ static int64_t offset_of(const ir_direct *d, uint32_t insn) {
     return address_of(d, &d->insns.items[insn])->imm;
 }
 
-/* Whether `b` is the like of `a`, elsewhere off the same base. */
+/* Whether `b` is an access like `a`, at another offset from the same base. */
 static bool is_alike(const ir_direct *d, const direct_insn *a, const direct_insn *b) {
     if (b->bytes != a->bytes || b->shape != a->shape || b->type != a->type ||
         b->cached != a->cached || b->bytes == 0)
@@ -36,7 +36,7 @@ static bool is_alike(const ir_direct *d, const direct_insn *a, const direct_insn
 static bool stands_between(const ir_direct *d, const direct_insn *a, const direct_insn *b) {
     bool reads = b->shape == DIRECT_LOAD && !b->needed;
     if (!b->needed && !reads)
-        return false; /* it only computes */
+        return false; /* `b` only computes */
     if (reads && a->shape == DIRECT_LOAD)
         return false;
     if (b->shape != DIRECT_LOAD && b->shape != DIRECT_STORE)
@@ -81,7 +81,7 @@ static void sort_by_offset(const ir_direct *d, chain *c) {
     }
 }
 
-/* How many from the `at`th on can be one access. */
+/* The number of accesses from the `at`th on that can be one access. */
 static uint32_t run_from(const ir_direct *d, const chain *c, uint32_t at) {
     const direct_insn *lowest = &d->insns.items[c->insns[at]];
     for (uint32_t n = 4; n > 1; n /= 2) {

@@ -76,7 +76,7 @@ static void write_bytes(ir_direct *d, LLVMValueRef value, unsigned char *to) {
     direct_operand part = direct_part(d, value);
     if (part.kind != DIRECT_INT)
         direct_refuse(d, value, "a variable that begins as this");
-    memcpy(to, &part.imm, (leaf.bits + 7u) / 8); /* PTX is little-endian, and so is this */
+    memcpy(to, &part.imm, (leaf.bits + 7u) / 8); /* PTX is little-endian, like the host */
 }
 
 static void print_initial(ir_direct *d, LLVMValueRef variable, uint64_t size, ev_str *out) {
@@ -140,7 +140,7 @@ static void print_variables(ir_direct *d, bool inside, ev_str *out) {
 
 enum { ANNOTATION_OPERANDS = 64, ANNOTATIONS = 64 };
 
-/* What nvvm.annotations says of the entry, or `otherwise`. */
+/* The value in nvvm.annotations for the entry, or `otherwise`. */
 static uint64_t annotation(ir_direct *d, const char *name, uint64_t otherwise) {
     LLVMValueRef nodes[ANNOTATIONS], operands[ANNOTATION_OPERANDS];
     unsigned count = LLVMGetNamedMetadataNumOperands(d->module, "nvvm.annotations");
@@ -166,7 +166,7 @@ static uint64_t annotation(ir_direct *d, const char *name, uint64_t otherwise) {
     return otherwise;
 }
 
-/* All three as soon as one is given. */
+/* Prints all three dimensions as soon as one is given. */
 static void print_triple(ir_direct *d, const char *directive, const char *const names[3],
                          ev_str *out) {
     unsigned long long sizes[3];

@@ -14,7 +14,8 @@
 
 enum { COST_AT_MOST = 7, LEFT_AT_MOST = 5 };
 
-/* What is not known here for certain may move, and costs nothing. */
+/* Whether LLVM moves an instruction of this opcode, and its cost. Unknown instructions may move and
+ * cost nothing. */
 static direct_moves moves_alone(LLVMOpcode opcode, unsigned *cost) {
     switch (opcode) {
     case LLVMPHI:
@@ -55,7 +56,7 @@ static direct_moves moves_alone(LLVMOpcode opcode, unsigned *cost) {
     }
 }
 
-/* It does not move without its operands. */
+/* Whether LLVM moves the value: only together with its operands. */
 static direct_moves moves_of(const ir_direct *d, const direct_value *value, unsigned *cost) {
     direct_moves moves = moves_alone((LLVMOpcode)value->opcode, cost);
     unsigned count = (unsigned)LLVMGetNumOperands(value->value);
@@ -115,7 +116,7 @@ void direct_note_moves(ir_direct *d) {
     }
 }
 
-/* Up to so many blocks above are looked at. */
+/* The most blocks above that are examined. */
 enum { CHAIN = 8 };
 
 static bool may_reach(const ir_direct *d, const direct_value *value, uint32_t block) {

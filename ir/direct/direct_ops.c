@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* One name a class of integer registers, from the predicates on. */
+/* One name for each class of integer registers, from the predicates on. */
 typedef const char *const names[4];
 
 static names adds = {"xor.pred", "add.s16", "add.s32", "add.s64"};
@@ -41,7 +41,7 @@ static int exponent_of(int64_t value, unsigned bits) {
     return u && !(u & (u - 1)) ? __builtin_ctzll(u) : -1;
 }
 
-/* PTX counts by 32 bits, whatever it shifts. */
+/* Shift amounts have 32 bits in PTX, for every type. */
 static direct_operand shift_amount(ir_direct *d, direct_operand by) {
     if (by.kind != DIRECT_REG)
         return direct_int(DIRECT_R, 0, by.kind == DIRECT_INT ? by.imm : 0);
@@ -149,7 +149,7 @@ direct_operand direct_integer(ir_direct *d, LLVMValueRef insn, LLVMOpcode opcode
     return sized(integer(d, insn, opcode, a, b), a.bits);
 }
 
-/* The 32-bit source of a 64-bit value that is its extension. */
+/* The 32-bit source of a 64-bit value that is an extension. */
 static bool is_extended(ir_direct *d, LLVMValueRef value, bool is_signed, direct_operand *out) {
     direct_value *known = direct_value_of(d, value);
     if (!known || known->opcode != (is_signed ? LLVMSExt : LLVMZExt))
@@ -238,7 +238,7 @@ void direct_select_binary(ir_direct *d, LLVMValueRef insn) {
 /* ---- comparisons ------------------------------------------------------------------------------
  */
 
-/* By LLVM's predicates from equal on, then by class. */
+/* Indexed by LLVM's predicate from equal on, then by class. */
 static const char *const int_compares[10][3] = {
     {"setp.eq.s16", "setp.eq.s32", "setp.eq.s64"}, {"setp.ne.s16", "setp.ne.s32", "setp.ne.s64"},
     {"setp.gt.u16", "setp.gt.u32", "setp.gt.u64"}, {"setp.ge.u16", "setp.ge.u32", "setp.ge.u64"},
@@ -246,7 +246,7 @@ static const char *const int_compares[10][3] = {
     {"setp.gt.s16", "setp.gt.s32", "setp.gt.s64"}, {"setp.ge.s16", "setp.ge.s32", "setp.ge.s64"},
     {"setp.lt.s16", "setp.lt.s32", "setp.lt.s64"}, {"setp.le.s16", "setp.le.s32", "setp.le.s64"}};
 
-/* Of bits: unsigned 1 is the larger, signed 1 is -1 and the smaller. */
+/* Comparison of single bits: unsigned, 1 is the larger; signed, 1 is -1 and the smaller. */
 static direct_operand compare_bits(ir_direct *d, LLVMIntPredicate predicate, direct_operand a,
                                    direct_operand b) {
     direct_operand swap;
@@ -288,7 +288,7 @@ static void meet_spaces(ir_direct *d, direct_operand *a, direct_operand *b) {
     *b = direct_to_space(d, *b, 0);
 }
 
-/* By LLVM's predicates from "ordered and equal" on. */
+/* Indexed by LLVM's predicate from "ordered and equal" on. */
 static const char *const real_compares[14][2] = {
     {"setp.eq.f32", "setp.eq.f64"},   {"setp.gt.f32", "setp.gt.f64"},
     {"setp.ge.f32", "setp.ge.f64"},   {"setp.lt.f32", "setp.lt.f64"},

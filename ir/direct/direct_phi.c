@@ -85,7 +85,7 @@ static void add_use(ir_direct *d, const direct_operand *operand, uint32_t block,
     DIRECT_PUSH(d, d->uses, use);
 }
 
-/* Copies are read at the block's end, its condition after them. */
+/* Copies are read at the block's end, and its condition after them. */
 static void list_uses_of_block(ir_direct *d, uint32_t b) {
     const direct_block *block = &d->blocks[b];
     for (uint32_t i = block->first; i < block->end; i++) {
@@ -147,7 +147,7 @@ static uint32_t enter(ir_direct *d, before *p, uint32_t depth, uint32_t reg, uin
     return depth + 1;
 }
 
-/* Live from its definition to one use in `block`. */
+/* Marks the register as live from its definition to one use in `block`. */
 static void make_live(ir_direct *d, before *p, uint32_t reg, uint32_t block) {
     uint32_t home = d->registers.items[reg].block;
     uint32_t depth = block == home ? 0 : enter(d, p, 0, reg, block);
@@ -186,7 +186,7 @@ uint32_t direct_class_of(ir_direct *d, uint32_t reg) {
     return reg;
 }
 
-/* Place of a definition among its block's instructions; PHIs come before all. */
+/* The position of a definition among its block's instructions. PHIs come before all. */
 static int64_t place_of(const ir_direct *d, const direct_register *reg) {
     return reg->insn == IR_NONE ? (int64_t)d->blocks[reg->block].first - 1 : (int64_t)reg->insn;
 }
@@ -233,7 +233,7 @@ static void try_join(ir_direct *d, uint32_t *next, uint32_t a, uint32_t b) {
     next[b] = after;
 }
 
-/* Loops first: a copy there runs most often. */
+/* Coalesces the copies in loops first, since these run most often. */
 static void join_classes(ir_direct *d) {
     uint32_t *next = EV_NEW_ARRAY(d->arena, uint32_t, d->registers.count + 1);
     if (!next) {

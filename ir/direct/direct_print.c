@@ -14,7 +14,7 @@
 /* ---- a line -----------------------------------------------------------------------------------
  */
 
-/* Lines are put together here, since a growing text's own bookkeeping costs more than most pieces.
+/* A buffer for one line. Appending each piece to the growing text would cost more than most pieces.
  */
 typedef struct line {
     ev_str *out;
@@ -102,7 +102,7 @@ static void put_address(ir_direct *d, line *l, const direct_operand *operand) {
     put(l, "]");
 }
 
-/* Several in braces. */
+/* Prints several operands in braces. */
 static void put_group(ir_direct *d, line *l, const direct_operand *operands, unsigned count) {
     if (count > 1)
         put(l, "{");
@@ -189,7 +189,7 @@ static void put_insn(ir_direct *d, line *l, const direct_insn *insn) {
 
 typedef struct move {
     uint32_t to;         /* class */
-    direct_operand from; /* a register's is its class */
+    direct_operand from; /* for a register: its class */
 } move;
 
 static void put_move(ir_direct *d, line *l, direct_class cls, const move *m) {
@@ -206,7 +206,7 @@ static bool is_from(const move *m, uint32_t reg) {
     return m->from.kind == DIRECT_REG && m->from.reg == reg;
 }
 
-/* The copies of an edge that are not within one register; in the arena. */
+/* The copies of an edge between different registers, in the arena. */
 static move *moves_of(ir_direct *d, const direct_edge *edge, uint32_t *count) {
     move *moves = EV_NEW_ARRAY(d->arena, move, edge->count + 1);
     *count = 0;
@@ -225,7 +225,7 @@ static move *moves_of(ir_direct *d, const direct_edge *edge, uint32_t *count) {
     return moves;
 }
 
-/* A move that no other still reads the target of; `count` when all wait for each other. */
+/* Finds a move whose target no other move still reads. `count`: all wait for each other. */
 static uint32_t find_free(const move *moves, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t k = 0;
@@ -237,8 +237,8 @@ static uint32_t find_free(const move *moves, uint32_t count) {
     return count;
 }
 
-/* All at once: each in turn that overwrites nothing still to be read, a ring by way of a register
- * of its own. */
+/* Puts parallel copies in sequence: a copy that overwrites nothing still to be read comes first; a
+ * cycle is broken by way of a spare register. */
 static void put_moves(ir_direct *d, line *l, const direct_edge *edge) {
     uint32_t count;
     move *moves = moves_of(d, edge, &count);
@@ -309,7 +309,7 @@ static bool class_is_live(ir_direct *d, uint32_t reg, uint32_t block) {
     return false;
 }
 
-/* Whether an edge reads the register in a copy, be it one that needs no instruction. */
+/* Whether an edge reads the register in a copy, also in one that needs no instruction. */
 static bool edge_reads(ir_direct *d, const direct_edge *edge, uint32_t reg) {
     for (uint32_t c = edge->first; c < edge->first + edge->count; c++) {
         const direct_copy *copy = &d->copies.items[c];
@@ -387,7 +387,7 @@ static void put_switch(ir_direct *d, line *l, uint32_t b) {
         const direct_edge *edge = edge_to(d, block, LLVMGetSuccessor(block->last, i + 1));
         uint32_t at = (uint32_t)(edge - &d->edges.items[block->edge]);
         if (at == 0)
-            continue; /* the default's */
+            continue; /* the default edge */
         put_guard(d, l, false, &d->operands.items[block->test + i]);
         if (has_moves(d, edge))
             put_stub(l, first_stub + at);

@@ -359,7 +359,8 @@ direct_operand direct_pure3(ir_direct *d, const char *op, direct_class cls, dire
 static const char *const moves[] = {"mov.pred", "mov.u16", "mov.u32",
                                     "mov.u64",  "mov.f32", "mov.f64"};
 
-/* What bits a register holds above a value's width is no part of what the instruction is. */
+/* An operand for comparison: the width of a value and its address space do not distinguish
+ * instructions. */
 static direct_operand canonical(direct_operand operand) {
     operand.bits = 0;
     operand.space = 0;
