@@ -83,7 +83,7 @@ typedef struct score {
     double occupancy;             /* warps per SM / max, at the first timed case */
     uint64_t thread_instructions; /* executed by all gates */
     double small_ns;  /* sum of the modelled times of the search's small cases; 0: not known */
-    double sketch_ns; /* the same of the candidate's fast code; 0: none */
+    double sketch_ns; /* as small_ns, for the candidate's fast code; 0: none */
     double first_ns;  /* modelled time of the first small case, of the fast code if there is some */
     /* Geometric mean of the fast code's modelled times over the timed cases; 0: not timed. */
     double whole_ns;

@@ -135,7 +135,8 @@ typedef struct child_result {
                                                   records alone */
     child_outcome outcome;
     bool screen_overruled; /* built although its fast code was wrong */
-    char reason[600];      /* why a gate stopped it, or by what it is known; "": neither */
+    char reason[600];      /* the reason of the gate that stopped it, or the child that it
+                              equals; "": neither */
 } child_result;
 
 void child_result_free(child_result *r); /* leaves a zeroed one */
@@ -143,7 +144,8 @@ void child_result_free(child_result *r); /* leaves a zeroed one */
  * that is memoised or estimated. */
 void child_result_take_score(child_result *r, const score *s);
 
-/* What an audit found out about a shortcut that would have ended the child and was not taken. */
+/* The finding of an audit: whether a shortcut that was not taken would have ended the child
+ * rightly. */
 typedef enum search_audit {
     AUDIT_NONE,      /* there was no audit, or the shortcut would not have ended the child */
     AUDIT_CONFIRMED, /* the shortcut would have been right */
@@ -165,15 +167,15 @@ typedef struct search_audits {
     bool let_through;    /* as search_draw was told */
     search_audit filter; /* refuted (a regret): the child is as fast as its faster parent */
     search_audit memo;   /* of the hashes that are not exact; refuted: the outcome is another */
-    search_audit screen; /* of wrong fast code; refuted: what LLVM built passed */
+    search_audit screen; /* of wrong fast code; refuted: the code by LLVM passed */
     estimate_audit estimate;
 } search_audits;
 
-/* What a child came to, in the course of the search. */
+/* The result of a child's commitment. */
 typedef struct search_verdict {
     child_outcome outcome;
     uint64_t same_as; /* of a known child; see search_origin */
-    search_hash by;   /* what made it known; SEARCH_HASHES: it is not known */
+    search_hash by;   /* the key that made the child known; SEARCH_HASHES: it is not known */
     bool is_best;     /* faster than each child before, and not by an estimate */
     search_audits audits;
 } search_verdict;
