@@ -202,9 +202,9 @@ static void take_messages(vm_warp *w, const vm_access *x, uint32_t mask) {
     }
 }
 
-/* Before a strong access: where there are ranks, the warp's stamp must say how far it reaches, and
- * still when messages gave it a new one. An atomic passes on what it overwrites tells other ranks.
- */
+/* Called before a strong access. If there are ranks, the warp's stamp must say how far it reaches,
+ * also after messages gave the warp a new stamp. An atomic passes on the message of the entry that
+ * it overwrites, if this message is for other ranks. */
 static __attribute__((noinline)) void
 reach_and_take(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, bool atomic) {
     race_planes p = planes_of(w, x->space);
@@ -221,14 +221,14 @@ reach_and_take(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
     vm_rank_reach(w, ip, passes);
 }
 
-/* Is what an entry of global memory stands for ordered by the block's last barrier? */
+/* Whether the block's last barrier orders the access that an entry of global memory stands for. */
 static inline bool before_barrier(const vm_warp *w, uint32_t e) {
     return e >> VM_RACE_SHIFT <= w->sync_stamp && !(e & VM_RACE_BLOCKS) && of_same_block(w, e);
 }
 
-/* A read after the one that `old` stands for. Of warps of one block the newest is kept, as barriers
- * order it; of several blocks the oldest, so that what is newer than the horizon is newer for all
- * of them: no message has ordered any. */
+/* The entry of a read after the read `old`. For warps of one block, the newest stamp is kept,
+ * because barriers order the block. For several blocks, the oldest stamp is kept: no message has
+ * ordered any of them, so a stamp above the horizon is above it for all. */
 static inline uint32_t merged_read(const vm_warp *w, uint32_t old, const race_access *a,
                                    unsigned lane) {
     uint32_t strong = a->strong ? VM_RACE_STRONG | (a->of_block ? VM_RACE_OF_BLOCK : 0) : 0;
@@ -249,10 +249,11 @@ static inline uint32_t merged_read(const vm_warp *w, uint32_t old, const race_ac
 
 /* ---- whole words, lane by lane
  *
- * For what is in no pattern, by some lanes only, or over what the same lanes did since the last
- * barrier: as the slow ways below where no entry is newer than the horizon but the lane's own. */
+ * For accesses without a pattern, by some lanes only, or to words that the same lanes accessed
+ * since the last barrier. The result is that of the slow functions below, if no entry but the
+ * lane's own is newer than the horizon. */
 
-/* Is the entry, of a write or a read, the weak one of this lane and stamp alone? */
+/* Whether the entry, of a write or a read, is a weak one of this lane and stamp alone. */
 static inline bool is_own(uint32_t e, const race_access *a, unsigned lane) {
     return (e & ~(uint32_t)VM_RACE_WRITTEN) == (a->stamp | lane_bits(lane));
 }
@@ -401,9 +402,9 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
     return true;
 }
 
-/* What an earlier read leaves in the entry of a weak read of whole words: merged_read for `lane`,
- * without what it always has. `others`: VM_RACE_WARPS where the reads of other stamps are of other
- * warps; all are of the same block, and none is before_barrier. */
+/* The bits of an earlier read that stay in the entry of a weak read of whole words: merged_read for
+ * `lane`, without the bits that it always sets. `others`: VM_RACE_WARPS if reads of other stamps
+ * are of other warps. All reads are of the same block, and none is before_barrier. */
 static inline uint32_t kept_of_read(uint32_t old, uint32_t own, uint32_t horizon, unsigned lane,
                                     uint32_t others) {
     uint32_t kept =
@@ -562,7 +563,7 @@ static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
     return load_lanes_race(w, ip, x, mask);
 }
 
-/* Both checks where races matter; `init`: also that what is read was written. */
+/* Checks a load for races and, if `init`, for bytes that were never written. */
 static __attribute__((noinline)) bool
 check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, bool init) {
     row_state s = {0, VM_RACE_WRITTEN};
@@ -579,8 +580,8 @@ check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mas
     return load_lanes_race(w, ip, x, mask) && (!init || check_lanes_initialised(w, ip, x, mask));
 }
 
-/* check_initialised and race_load in one look at the entries. A race says more than a read of what
- * was not written. */
+/* check_initialised and race_load, with one pass over the entries. If both fail, the race is
+ * reported, since it says more. */
 static ALWAYS_INLINE bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                      uint32_t mask) {
     bool init = needs_init(w, x);

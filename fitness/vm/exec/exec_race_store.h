@@ -12,8 +12,9 @@ static bool same_values(const ptx_insn *ip, const uint8_t *regs, unsigned i, uns
     return true;
 }
 
-/* How this strong write tells whom what its warp did before. `passed`: what an atomic overwrites
- * told, it passes on (a release sequence). */
+/* The scope and extent of the message of a strong write: which threads learn which accesses of its
+ * warp. `passed`: the message of the entry that an atomic overwrites, which the atomic passes on (a
+ * release sequence). */
 static inline vm_race_how strong_how(const vm_warp *w, const ptx_insn *ip, vm_race_how passed) {
     bool all = w->fenced >= 2 || (ip->releases && !ip->of_block) || passed == VM_RACE_ALL_TOLD;
     bool block = w->fenced || ip->releases || passed == VM_RACE_ALL_TOLD_BLOCK ||
@@ -199,8 +200,8 @@ static ALWAYS_INLINE bool check_store(vm_warp *w, const ptx_insn *ip, const uint
     return marked ? allow_write(w, ip, x, mask) : note_write(w, ip, x, mask);
 }
 
-/* An atomic reads and writes, strongly; lanes of one instruction take turns. What it overwrites
- * passes its message on (a release sequence). */
+/* An atomic is a strong read and a strong write. The lanes of one instruction take turns. An atomic
+ * passes on the message of the entry that it overwrites (a release sequence). */
 static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
@@ -226,7 +227,7 @@ static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *
     return true;
 }
 
-/* ---- what orders */
+/* ---- ordering */
 
 static inline void race_sync_warp(vm_warp *w) {
     w->stamp = 0;
