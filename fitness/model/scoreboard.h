@@ -59,9 +59,10 @@ static inline void model_step_take(board_warp *w, const model_step *step, unsign
 }
 /* A number that changes whenever steps are forgotten. */
 uint32_t model_board_epoch(const model_board *board);
-/* Initialises a warp. `ready`: as above. */
+/* Initialises a warp. `ready`: as for model_board_follow. */
 void model_board_start(const model_board *board, board_warp *w, uint64_t *ready);
-/* Lets the warp wait until `clock`. `ready`: as above. *hint: the step found last, or NULL. */
+/* Lets the warp wait until `clock`. `ready`: as for model_board_follow. *hint: the
+ * step found last, or NULL. */
 void model_board_wait(model_board *board, board_warp *w, uint64_t *ready, uint64_t clock,
                       model_step **hint);
 /* Adds a wait of another cause, by pc alone. */
