@@ -183,6 +183,7 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
                    .params = l->params,
                    .fuel = l->fuel,
                    .checks = l->checks,
+                   .approx = l->approx,
                    .schedule_seed = l->schedule_seed,
                    .jobs = l->jobs,
                    .sample = l->sample,

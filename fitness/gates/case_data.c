@@ -101,7 +101,7 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
             return ev_fail_memory(err, a->bytes);
     }
     corpus_request request;
-    EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->fresh, &request, err));
+    EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
@@ -222,10 +222,18 @@ static ev_status keep_case(fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
-ev_status fit_case_get(fitness *f, const task_case *at, uint32_t fresh, fit_case **out,
+fit_inputs fit_usual_inputs(const fitness *f) {
+    return (fit_inputs){.fresh = f->options.fresh, .approx = VM_APPROX_WORST};
+}
+
+bool fit_same_inputs(fit_inputs a, fit_inputs b) {
+    return a.fresh == b.fresh && a.approx == b.approx;
+}
+
+ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,
                        ev_error *err) {
     for (size_t i = 0; i < f->case_count; i++) {
-        if (f->cases[i]->at == at && f->cases[i]->fresh == fresh) {
+        if (f->cases[i]->at == at && fit_same_inputs(f->cases[i]->inputs, inputs)) {
             *out = f->cases[i];
             return EV_OK;
         }
@@ -234,7 +242,7 @@ ev_status fit_case_get(fitness *f, const task_case *at, uint32_t fresh, fit_case
     if (c == NULL)
         return ev_fail_memory(err, sizeof *c);
     c->at = at;
-    c->fresh = fresh;
+    c->inputs = inputs;
     double begin = ev_clock_now();
     ev_status status = fill_case(f, c, err);
     f->cost.inputs += ev_clock_now() - begin;

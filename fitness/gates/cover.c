@@ -106,7 +106,7 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
         fit_case *c = NULL;
         if (at->use != TASK_TIME)
             continue;
-        EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+        EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
         EV_TRY(cover_case(f, c, trial, s, err));
     }
     return EV_OK;

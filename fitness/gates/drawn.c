@@ -115,7 +115,7 @@ static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_
     fit_case *c = NULL;
     size_t offset = 0;
     *legal = false;
-    EV_TRY(fit_case_get(g->f, at, g->f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(g->f, at, fit_usual_inputs(g->f), &c, err));
     c->is_drawn = true; /* times are of no use here */
     for (size_t i = 0; i < g->start_count; i++) {
         drawn_start *start = &g->starts[i];
@@ -337,7 +337,7 @@ static ev_status take(fitness *f, task_case *at, ev_error *err) {
     drawn->at = kept;
     fit_case *c = NULL;
     ev_error why = {.status = EV_OK};
-    ev_status status = fit_case_get(f, kept, f->options.fresh, &c, &why);
+    ev_status status = fit_case_get(f, kept, fit_usual_inputs(f), &c, &why);
     if (status == EV_OK) {
         c->is_drawn = true;
         status = fit_need_baseline(f, c, &why);

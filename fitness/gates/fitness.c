@@ -145,7 +145,7 @@ ev_status fit_twin_baseline(fitness *f, const candidate *baseline, ev_error *err
 static ev_status run_for_floor(fitness *twin, const fit_trial *trial, const task_case *which,
                                double *ns, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(twin, which, twin->options.fresh, &c, err));
+    EV_TRY(fit_case_get(twin, which, fit_usual_inputs(twin), &c, err));
     EV_TRY(fit_need_baseline(twin, c, err));
     fit_run_options options = {.timed = true, .checks = VM_CHECK_INIT};
     fit_run *run = malloc(sizeof *run);
@@ -204,7 +204,7 @@ static ev_status copy_baseline(fitness *f, const candidate *from, ev_error *err)
 
 static ev_status baseline_case(fitness *f, const task_case *at, score *s, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -247,7 +247,7 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
 double fitness_baseline_ns(const fitness *f, const char *case_name) {
     for (size_t i = 0; i < f->case_count; i++) {
         const fit_case *c = f->cases[i];
-        if (c->fresh == f->options.fresh && strcmp(c->at->name, case_name) == 0)
+        if (fit_same_inputs(c->inputs, fit_usual_inputs(f)) && strcmp(c->at->name, case_name) == 0)
             return c->baseline.ns;
     }
     return 0;
@@ -262,7 +262,7 @@ fitness_cost fitness_cost_of(const fitness *f) {
 static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_case *at,
                                 fitness_profile_data *out, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
     fit_run_options options = {.timed = true,
                                .checks = VM_CHECK_INIT,
                                .executions = out->executions,

@@ -67,9 +67,15 @@ typedef struct fit_baseline {
     uint64_t rebuilds;
 } fit_baseline;
 
+/* What a case is run with, beside its shape. */
+typedef struct fit_inputs {
+    uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
+    vm_approx approx; /* in a virtual machine; elsewhere the chip says */
+} fit_inputs;
+
 typedef struct fit_case {
     const task_case *at;
-    uint32_t fresh;
+    fit_inputs inputs;
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
     fit_argument *arguments; /* in the order of the task's arguments */
     fit_output *outputs;
@@ -131,10 +137,14 @@ struct fitness {
 };
 
 /* Gives the case with its buffers and inputs; makes them on the first call. *out is borrowed from
- * `f`. `fresh`: number of the set of inputs. EV_BAD: the case does not fit the memory of the device
+ * `f`.  EV_BAD: the case does not fit the memory of the device
  * or the host. */
-ev_status fit_case_get(fitness *f, const task_case *at, uint32_t fresh, fit_case **out,
+ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,
                        ev_error *err) EV_CHECKED;
+/* The inputs that a search is given. Approximate instructions are as far off as their bounds allow,
+ * so that no variant passes because they are better here than on hardware. */
+fit_inputs fit_usual_inputs(const fitness *f);
+bool fit_same_inputs(fit_inputs a, fit_inputs b);
 void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all
  * but timed cases. */
@@ -320,7 +330,7 @@ double fit_occupancy(const model_time *t);
 ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, score *s,
                    ev_error *err) EV_CHECKED;
 /* Runs one case, compares, adds the row, and stops `s` at gate `at` if the case failed. */
-ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, const fit_trial *trial,
-                        gate at, score *s, ev_error *err) EV_CHECKED;
+ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
+                        const fit_trial *trial, gate at, score *s, ev_error *err) EV_CHECKED;
 
 #endif

@@ -181,10 +181,10 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
     return EV_OK;
 }
 
-ev_status fit_gate_case(fitness *f, const task_case *which, uint32_t fresh, const fit_trial *trial,
-                        gate at, score *s, ev_error *err) {
+ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
+                        const fit_trial *trial, gate at, score *s, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, which, fresh, &c, err));
+    EV_TRY(fit_case_get(f, which, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -221,7 +221,7 @@ static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_tr
         const task_case *which = &f->t->cases[i];
         if (which->split != CORPUS_SEARCH || which->use != use)
             continue;
-        EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, at, s, err));
+        EV_TRY(fit_gate_case(f, which, fit_usual_inputs(f), trial, at, s, err));
         filter_first(trial, s);
     }
     return EV_OK;
@@ -230,7 +230,7 @@ static ev_status gate_cases(fitness *f, task_case_use use, gate at, const fit_tr
 static ev_status gate_other_blocks_of(fitness *f, const task_case *which, const fit_trial *trial,
                                       score *s, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, which, f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(f, which, fit_usual_inputs(f), &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -268,7 +268,7 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
     for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_case(f, i)) != NULL; i++) {
         EV_TRY(check_fit(f, which, trial, s, err));
         if (s->stopped == GATE_NONE)
-            EV_TRY(fit_gate_case(f, which, f->options.fresh, trial, GATE_ACCURATE, s, err));
+            EV_TRY(fit_gate_case(f, which, fit_usual_inputs(f), trial, GATE_ACCURATE, s, err));
         s->case_count = rows < s->case_count ? rows : s->case_count;
     }
     return EV_OK;

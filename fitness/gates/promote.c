@@ -4,7 +4,8 @@
  * The order of the checks follows from their cost and from the rate at which they refuse. Where
  * times are modelled, the time on the held-out cases comes first (`stand`): it is cheap, and most
  * refused variants are too slow. Where times are measured, correctness comes first. `try_others`
- * runs the held-out and adversarial cases and then fresh inputs, and compares the bits of three
+ * runs the held-out and adversarial cases, then fresh inputs, then the search's cases with the
+ * errors of approximate instructions to the other side (vm_approx), and compares the bits of three
  * schedules (vm_wave.c): different bits mean a race. `fit_cover` (cover.c) runs the full grids. A
  * last smoke test repeats the accuracy check after timing. On a GPU, a virtual machine first runs
  * the smallest cases and the schedules (`stand_in_twin`).
@@ -24,21 +25,21 @@
 
 /* ---- other cases ---- */
 
-static ev_status try_cases(fitness *f, corpus_split split, task_case_use use, uint32_t fresh,
+static ev_status try_cases(fitness *f, corpus_split split, task_case_use use, fit_inputs inputs,
                            const fit_trial *trial, score *s, ev_error *err) {
     for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
         const task_case *which = &f->t->cases[i];
         if (which->split == split && which->use == use)
-            EV_TRY(fit_gate_case(f, which, fresh, trial, GATE_PROMOTED, s, err));
+            EV_TRY(fit_gate_case(f, which, inputs, trial, GATE_PROMOTED, s, err));
     }
     return EV_OK;
 }
 
 /* As try_cases, but the score gets no rows. */
-static ev_status try_again(fitness *f, task_case_use use, uint32_t fresh, const fit_trial *trial,
+static ev_status try_again(fitness *f, task_case_use use, fit_inputs inputs, const fit_trial *trial,
                            score *s, ev_error *err) {
     size_t rows = s->case_count;
-    EV_TRY(try_cases(f, CORPUS_SEARCH, use, fresh, trial, s, err));
+    EV_TRY(try_cases(f, CORPUS_SEARCH, use, inputs, trial, s, err));
     s->case_count = rows < s->case_count ? rows : s->case_count;
     return EV_OK;
 }
@@ -87,7 +88,7 @@ static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_
         fit_case *c = NULL;
         if (!is_for_schedules(&f->t->cases[i], &had_check))
             continue;
-        status = fit_case_get(f, &f->t->cases[i], f->options.fresh, &c, err);
+        status = fit_case_get(f, &f->t->cases[i], fit_usual_inputs(f), &c, err);
         if (status == EV_OK)
             status = compare_schedules(f, c, trial, s, r, err);
     }
@@ -165,7 +166,7 @@ static ev_status check_floors(fitness *f, const fit_trial *trial, score *s, ev_e
 }
 
 static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_TIME, f->options.fresh, trial, s, err));
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_TIME, fit_usual_inputs(f), trial, s, err));
     if (s->stopped == GATE_NONE)
         EV_TRY(check_floors(f, trial, s, err));
     if (s->stopped == GATE_NONE)
@@ -177,15 +178,26 @@ static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error
 
 /* ---- the gate ---- */
 
+/* The search's cases with the errors of approximate instructions to the other side. */
+static ev_status try_turned(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    fit_inputs turned = fit_usual_inputs(f);
+    turned.approx = VM_APPROX_TURNED;
+    return try_again(f, TASK_CHECK, turned, trial, s, err);
+}
+
 static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    uint32_t fresh = f->options.fresh;
+    const fit_inputs usual = fit_usual_inputs(f);
     const corpus_split splits[] = {CORPUS_HELD_OUT, CORPUS_ADVERSARIAL};
     for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
-        EV_TRY(try_cases(f, splits[i], TASK_SMOKE, fresh, trial, s, err));
-        EV_TRY(try_cases(f, splits[i], TASK_CHECK, fresh, trial, s, err));
+        EV_TRY(try_cases(f, splits[i], TASK_SMOKE, usual, trial, s, err));
+        EV_TRY(try_cases(f, splits[i], TASK_CHECK, usual, trial, s, err));
     }
-    EV_TRY(try_again(f, TASK_SMOKE, fresh + 1, trial, s, err));
-    EV_TRY(try_again(f, TASK_CHECK, fresh + 1, trial, s, err));
+    fit_inputs fresh = usual;
+    fresh.fresh++;
+    EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
+    EV_TRY(try_again(f, TASK_CHECK, fresh, trial, s, err));
+    if (f->twin == NULL) /* a GPU has one result only; its twin was asked before */
+        EV_TRY(try_turned(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -199,7 +211,7 @@ static ev_status try_rest(fitness *f, const fit_trial *trial, bool is_timed, sco
     }
     if (s->stopped == GATE_NONE)
         EV_TRY(fit_cover(f, trial, s, err));
-    EV_TRY(try_again(f, TASK_SMOKE, f->options.fresh, trial, s, err));
+    EV_TRY(try_again(f, TASK_SMOKE, fit_usual_inputs(f), trial, s, err));
     if (s->stopped != GATE_NONE)
         s->ns = 0; /* a wrong candidate has no time */
     hold_against_bar(&trial->who->bar, s);
@@ -217,9 +229,10 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
 
 /* Runs the checks that only a virtual machine can make, in the twin, at the smallest cases. */
 static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    uint32_t fresh = f->options.fresh;
-    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, fresh, trial, s, err));
-    EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, fresh, trial, s, err));
+    const fit_inputs usual = fit_usual_inputs(f);
+    EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, usual, trial, s, err));
+    EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
+    EV_TRY(try_turned(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -262,7 +275,7 @@ static void fill_verdict(const fit_result *r, const fit_case *c, const fitness *
 static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -295,6 +308,6 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
 
 ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, f->options.fresh, &c, err));
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
     return fit_need_baseline(f, c, err);
 }

@@ -51,9 +51,11 @@ static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
     return (uint64_t)fuel + FUEL_LEAST;
 }
 
-static device_launch launch_with(const launch_geometry *at, const fit_run_options *options) {
+static device_launch launch_with(const fit_case *c, const launch_geometry *at,
+                                 const fit_run_options *options) {
     device_launch d = device_launch_of(at);
     d.checks = options->checks;
+    d.approx = c->inputs.approx;
     d.schedule_seed = options->seed;
     d.jobs = options->jobs;
     d.notes_stores = options->other_blocks;
@@ -72,7 +74,7 @@ static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
     EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
     EV_TRY(fit_case_pack(f, c, entry, &params, err));
     const fit_run_options none = {.timed = true};
-    device_launch base = launch_with(&geometry, &none);
+    device_launch base = launch_with(c, &geometry, &none);
     base.params = params;
     device_rival rival = {.kernel = f->baseline_kernel, .launch = &base};
     ev_status status =
@@ -122,7 +124,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     memset(out, 0, sizeof *out);
     out->share = 1;
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
-    device_launch l = launch_with(&out->launch, options);
+    device_launch l = launch_with(c, &out->launch, options);
     uint32_t sample[SAMPLE_MOST];
     uint64_t blocks = blocks_of(&out->launch);
     size_t limit = sample_limit(f, c, options->sample_share, blocks);
@@ -161,11 +163,17 @@ static void explain_trap(fit_result *r, const fit_case *c) {
                    vm_trap_name(trap->kind), trap->line, trap->message);
 }
 
+static const char *inputs_in_words(const fit_case *c) {
+    if (c->inputs.approx == VM_APPROX_TURNED)
+        return " (errors of approximate instructions to the other side)";
+    return c->inputs.fresh > 0 ? " (other inputs)" : "";
+}
+
 static void explain_error(fit_result *r, const fit_case *c, const accuracy_limits *limits) {
     ev_str text = EV_STR_EMPTY;
     accuracy_explain(&r->accuracy, limits, &text);
-    (void)snprintf(r->reason, sizeof r->reason, "case %s%s: %s", c->at->name,
-                   c->fresh > 0 ? " (other inputs)" : "", ev_str_text(&text));
+    (void)snprintf(r->reason, sizeof r->reason, "case %s%s: %s", c->at->name, inputs_in_words(c),
+                   ev_str_text(&text));
     ev_str_free(&text);
 }
 

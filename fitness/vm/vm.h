@@ -172,6 +172,14 @@ typedef enum vm_checks {
     VM_CHECK_ALL = 3,
 } vm_checks;
 
+/* What approximate instructions (.approx, .full) give; ptx_approx.def has their bounds. */
+typedef enum vm_approx {
+    VM_APPROX_NEAREST, /* the exact value, rounded */
+    VM_APPROX_WORST,   /* off by a hash of the operands, anywhere within the bound */
+    VM_APPROX_TURNED,  /* as far off as WORST, to the other side */
+    VM_APPROX_COUNT
+} vm_approx;
+
 typedef struct vm_launch {
     const vm_module *module;
     const vm_entry *entry;
@@ -181,6 +189,7 @@ typedef struct vm_launch {
     const void *params;      /* entry->param_bytes, laid out as entry->params say */
     uint64_t fuel;           /* thread instructions for the whole launch; 0: 2^40 */
     vm_checks checks;
+    vm_approx approx;
     bool host_writes;       /* the host may write to buffers during the launch. A thread that polls
                                may then wait for the host, so only the fuel ends it */
     uint64_t schedule_seed; /* 0: natural order; else a permutation of warps and blocks */

@@ -128,6 +128,7 @@ struct vm_warp {
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
     bool check_init, check_races;
+    vm_approx approx;
     vm_state *state;
     vm_block *block;
     vm_frame *frame;

@@ -44,6 +44,8 @@ unsigned ptx_handler_variant(const ptx_insn *in) {
     case PTX_S_FUN:
     case PTX_S_FBIN:
     case PTX_S_FTER:
+    case PTX_S_APPROX1:
+    case PTX_S_APPROX2:
         return in->ftz || in->sat || in->relu || (in->rnd != PTX_M_NONE && in->rnd != PTX_M_RN);
     case PTX_S_SETP:
     case PTX_S_SET:

@@ -232,6 +232,15 @@ static ev_status set_params(ptx_launch *l, const cli_args *args, ev_error *err) 
     return EV_OK;
 }
 
+/* By the option's words, in the order of vm_approx. */
+static vm_approx approx_of(const char *word) {
+    static const char *const words[VM_APPROX_COUNT] = {"nearest", "worst", "turned"};
+    unsigned approx = 0;
+    while (word != NULL && approx + 1 < VM_APPROX_COUNT && strcmp(words[approx], word) != 0)
+        approx++;
+    return word != NULL ? (vm_approx)approx : VM_APPROX_NEAREST;
+}
+
 static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err) {
     uint64_t shared = cli_count(args, CLI_OPT_SHARED, 0);
     if (shared > UINT32_MAX)
@@ -243,6 +252,7 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
     l->launch.params = l->params;
     bool none = strcmp(args->values[CLI_OPT_CHECKS], "none") == 0;
     l->launch.checks = none ? VM_CHECK_NONE : VM_CHECK_ALL;
+    l->launch.approx = approx_of(cli_text(args, CLI_OPT_APPROX));
     l->launch.fuel = cli_count(args, CLI_OPT_FUEL, 0);
     l->launch.schedule_seed = cli_count(args, CLI_OPT_SCHEDULE, 0);
     uint64_t jobs = cli_count(args, CLI_OPT_JOBS, 1);

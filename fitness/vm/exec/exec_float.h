@@ -110,6 +110,40 @@ static inline uint32_t flush_f16(const ptx_insn *ip, uint32_t h) {
 #define H_FBIN(T, id, expr) FUN_##T(id, 2, expr)
 #define H_FTER(T, id, expr) FUN_##T(id, 3, expr)
 
+/* ---- approximations: the row's expression rounded, or what hardware may give (exec_approx.h) */
+
+#include "fitness/vm/exec/exec_approx.h"
+
+/* Two results of a register that holds two halves, else one. */
+#define APPROX_LANE(T, id, b) OUT_##T(approx_##id##_##T(w->approx, MOD_GET_##T(pa[i]), b))
+#define APPROX_PART(H, id, k) OUT_##H(approx_##id##_##H(w->approx, MOD_GET_##H(PART(pa, k)), 0))
+#define APPROX_f32(id, b) APPROX_LANE(f32, id, b)
+#define APPROX_f64(id, b) APPROX_LANE(f64, id, b)
+#define APPROX_f16(id, b) APPROX_LANE(f16, id, b)
+#define APPROX_bf16(id, b) APPROX_LANE(bf16, id, b)
+#define APPROX_f16x2(id, b) (APPROX_PART(f16, id, 0) | APPROX_PART(f16, id, 1) << 16)
+#define APPROX_bf16x2(id, b) (APPROX_PART(bf16, id, 0) | APPROX_PART(bf16, id, 1) << 16)
+
+/* h_exact_ID_TYPE is the handler of a row without error; h_ID_TYPE asks the launch which is wanted.
+ */
+#define APPROX_HANDLER(T, id, suffix, sources, b)                                                  \
+    HANDLER(id##_##T##suffix) {                                                                    \
+        if (__builtin_expect(w->approx == VM_APPROX_NEAREST, 1))                                   \
+            return h_exact_##id##_##T##suffix(w, ip, regs, mask);                                  \
+        approximate_##id##_##T(w, ip, regs, OUT(LT(T)));                                           \
+        FINISH(T);                                                                                 \
+    }
+#define APPROX_HANDLERS(T, id, sources, b)                                                         \
+    static __attribute__((noinline)) void approximate_##id##_##T(                                  \
+        const vm_warp *w, const ptx_insn *ip, const uint8_t *regs, LT(T) * out) {                  \
+        sources(T) for (unsigned i = 0; i < 32; i++) out[i] = APPROX_##T(id, b);                   \
+    }                                                                                              \
+    APPROX_HANDLER(T, id, , sources, b)                                                            \
+    APPROX_HANDLER(T, id, _mod, sources, b)
+#define H_APPROX1(T, id, expr) FUN_##T(exact_##id, 1, expr) APPROX_HANDLERS(T, id, SOURCES1, 0)
+#define H_APPROX2(T, id, expr)                                                                     \
+    FUN_##T(exact_##id, 2, expr) APPROX_HANDLERS(T, id, SOURCES2, MOD_GET_##T(pb[i]))
+
 /* ---- sign, minimum, class */
 
 #define SIGN_f32 0x80000000u

@@ -1,5 +1,6 @@
 /* The executor, compiled once for each instruction set of the host. VM_ISA names the copy. Results
  * have the same bits in all copies: no contraction, fma through the builtin, canonical NaN. */
+#include "base/hash.h"
 #include "fitness/ptx/ptx_lists.h"
 #include "fitness/vm/exec/exec_math.h"
 #include "fitness/vm/vm_exec.h"

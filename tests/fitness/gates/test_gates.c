@@ -349,6 +349,30 @@ static void test_cover_in_part(void **state) {
     close_bench(&b);
 }
 
+/* Gates 4 and 6 have approximate instructions as far off as the PTX ISA lets them be: a division
+ * that has to be exact stays, and what merely repeats it less often is promoted. */
+static void test_approximations(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"bins/approximate.ptx", "bins/full.ptx"};
+    bench b;
+    open_bench(&b, FOLDER "bins/task.json");
+    set_baseline(&b, "bins/baseline.ptx");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        candidate c = candidate_of(&b, wrong[i]);
+        score s;
+        OK(fitness_score(b.f, &c, &s, &err));
+        if (s.stopped != GATE_ACCURATE)
+            fail_msg("%s: stopped at %s (%s)", wrong[i], gate_name(s.stopped), s.reason);
+    }
+    score exact = promoted(&b, "bins/exact.ptx", (fitness_bar){.ns = 0});
+    if (exact.stopped != GATE_NONE)
+        fail_msg("exact.ptx: stopped at %s (%s)", gate_name(exact.stopped), exact.reason);
+    score turned = promoted(&b, "bins/lucky.ptx", (fitness_bar){.ns = 0});
+    assert_int_equal(turned.stopped, GATE_PROMOTED);
+    assert_non_null(strstr(turned.reason, "to the other side"));
+    close_bench(&b);
+}
+
 static void test_macros(void **state) {
     (void)state;
     bench b;
@@ -515,10 +539,10 @@ int main(void) {
         cmocka_unit_test(test_pure),          cmocka_unit_test(test_filter),
         cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_timed_sketch),
         cmocka_unit_test(test_recall),        cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_plan),          cmocka_unit_test(test_check),
-        cmocka_unit_test(test_fresh_inputs),  cmocka_unit_test(test_bad_baseline),
-        cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_approximations),
+        cmocka_unit_test(test_macros),        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
+        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,11 @@
 /* Approximate instructions over their range, against the C library in long double, within the
  * bounds that the PTX ISA 8.5 states (sections 9.7.3 and 9.7.4). Half precision is swept whole.
+ * Each of vm_approx is swept: the nearest results, and those that are off, which have to use their
+ * bound.
  *
  * Special values (infinities, zeros, NaN, flushed subnormals) are goldens of their own:
  * tests/fitness/ptx/goldens_function.txt and goldens_half.txt. */
+#include "base/hash.h"
 #include "fitness/ptx/ptx.h"
 #include "fitness/vm/vm.h"
 
@@ -206,26 +209,48 @@ static double error_of(const approx *r, long double exact, double got) {
     return (double)(far / fabsl(exact));
 }
 
-/* The largest error of the sweep, in the unit of the row's bound; *worst is where. */
-static double largest_error(const approx *r, const uint32_t *a, const uint32_t *b,
-                            const uint32_t *d, uint32_t *worst) {
-    double most = 0;
+typedef struct sweep_errors {
+    double most;    /* the largest, in the unit of the row's bound */
+    uint32_t worst; /* where */
+    uint32_t above, below;
+} sweep_errors;
+
+static sweep_errors errors_of(const approx *r, const uint32_t *a, const uint32_t *b,
+                              const uint32_t *d) {
+    sweep_errors e = {0};
     for (uint32_t i = 0; i < POINTS; i++) {
         double x = value_of(a[i], r->format), y = value_of(b[i], r->format);
         if (!isfinite(x))
             continue; /* goldens */
         long double exact = r->exact(x, y);
         uint32_t mask = r->format == FORMAT_F32 ? UINT32_MAX : 0xffff;
-        double error = error_of(r, exact, value_of(d[i] & mask, r->format));
-        if (error > most) {
-            most = error;
-            *worst = i;
+        double got = value_of(d[i] & mask, r->format), error = error_of(r, exact, got);
+        e.above += got > exact;
+        e.below += got < exact;
+        if (error > e.most) {
+            e.most = error;
+            e.worst = i;
         }
     }
-    return most;
+    return e;
 }
 
-static void sweep(const approx *r, const vm_module *module, vm_memory *memory) {
+/* What is off has to show it, or no gate would see an approximation: most of the bound is used, to
+ * both sides. */
+static void check_errors(const approx *r, vm_approx with, const sweep_errors *e, const uint32_t *a,
+                         const uint32_t *b, const uint32_t *d) {
+    print_message("%-22s %u: %.3g of %.3g\n", r->name, with, e->most, r->bound);
+    if (!(e->most <= r->bound))
+        fail_msg("%s of %08x (and %08x) gives %08x: error %g, allowed %g", r->name, a[e->worst],
+                 b[e->worst], d[e->worst], e->most, r->bound);
+    if (with == VM_APPROX_NEAREST)
+        return;
+    assert_true(e->most > 0.7 * r->bound);
+    assert_true(e->above > POINTS / 16 && e->below > POINTS / 16);
+}
+
+/* A hash of the results. */
+static uint64_t sweep(const approx *r, const vm_module *module, vm_memory *memory, vm_approx with) {
     uint64_t params[3];
     ev_error err = {0};
     vm_memory_clear(memory);
@@ -247,18 +272,19 @@ static void sweep(const approx *r, const vm_module *module, vm_memory *memory) {
                         .entry = vm_module_find(module, "sweep"),
                         .grid = {POINTS / BLOCK, 1, 1},
                         .block = {BLOCK, 1, 1},
+                        .approx = with,
                         .params = params};
     vm_result result = {0};
     assert_int_equal(vm_run(memory, &launch, &result, &err), EV_OK);
     if (!result.ok)
         fail_msg("%s: %s", r->name, result.trap.message);
     const uint32_t *d = vm_memory_host(memory, params[2]);
-    uint32_t worst = 0;
-    double error = largest_error(r, a, b, d, &worst);
-    print_message("%-22s %.3g of %.3g\n", r->name, error, r->bound);
-    if (!(error <= r->bound))
-        fail_msg("%s of %08x (and %08x) gives %08x: error %g, allowed %g", r->name, a[worst],
-                 b[worst], d[worst], error, r->bound);
+    sweep_errors errors = errors_of(r, a, b, d);
+    check_errors(r, with, &errors, a, b, d);
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < POINTS; i++)
+        hash = ev_mix64(hash ^ d[i]);
+    return hash;
 }
 
 static void test_sweep(void **state) {
@@ -270,11 +296,18 @@ static void test_sweep(void **state) {
     if (vm_module_load(text, strlen(text), "sweep.ptx", &module, &err) != EV_OK)
         fail_msg("%s", err.text);
     assert_int_equal(vm_memory_new(1u << 26, &memory, &err), EV_OK);
-    for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++)
-        if (vm_isa_supported(isa)) {
-            vm_module_set_isa(module, isa);
-            sweep(r, module, memory);
+    uint64_t first[VM_APPROX_COUNT] = {0};
+    for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++) {
+        if (!vm_isa_supported(isa))
+            continue;
+        vm_module_set_isa(module, isa);
+        for (unsigned with = 0; with < VM_APPROX_COUNT; with++) {
+            uint64_t hash = sweep(r, module, memory, (vm_approx)with);
+            first[with] = isa == 0 ? hash : first[with];
+            assert_true(first[with] == hash); /* the same bits from each instruction set */
         }
+    }
+    assert_true(first[VM_APPROX_WORST] != first[VM_APPROX_TURNED]);
     vm_memory_free(memory);
     vm_module_free(module);
     free(text);
