@@ -171,10 +171,7 @@ const ir_genome *ir_genome_ref(const ir_genome *genome) {
     return genome;
 }
 
-void ir_genome_free(const ir_genome *shared) {
-    ir_genome *genome = (ir_genome *)shared;
-    if (!genome || --genome->references > 0)
-        return;
+static void destroy(ir_genome *genome) {
     for (size_t i = 0; i < genome->macro_count; i++)
         free(genome->macros[i].name);
     for (size_t i = 0; i < genome->edit_count; i++)
@@ -183,6 +180,12 @@ void ir_genome_free(const ir_genome *shared) {
     free(genome->edits);
     free(genome->start);
     free(genome);
+}
+
+void ir_genome_free(const ir_genome *genome) {
+    ir_genome *counted = (ir_genome *)genome;
+    if (counted && --counted->references == 0)
+        destroy(counted);
 }
 
 /* Called before every change: the hashes become invalid. */
@@ -214,7 +217,7 @@ static ir_genome *copy_without(const ir_genome *genome, size_t from, size_t to) 
     if (ok && append_copies(copy, genome, 0, from) &&
         append_copies(copy, genome, to, genome->edit_count))
         return copy;
-    ir_genome_free(copy);
+    destroy(copy);
     return NULL;
 }
 
@@ -230,9 +233,9 @@ ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to) {
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
     assert(from <= to && to <= genome->edit_count);
     ir_genome *part = copy_without(genome, 0, genome->edit_count);
-    if (part && append_copies(part, genome, from, to))
+    if (!part || append_copies(part, genome, from, to))
         return part;
-    ir_genome_free(part);
+    destroy(part);
     return NULL;
 }
 

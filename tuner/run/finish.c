@@ -45,9 +45,11 @@ static ev_status add_scored(finish *f, const ir_genome *genome, ev_error *err) {
 }
 
 static ev_status add_wrong(finish *f, const bisect_result *found, ev_error *err) {
-    size_t count = f->wrong_count + found->wrong_count, bytes = count * sizeof(const ir_genome *);
-    const ir_genome **more = count > 0 ? realloc((void *)f->wrong, bytes) : NULL;
-    if (count > 0 && !more)
+    if (found->wrong_count == 0)
+        return EV_OK;
+    size_t bytes = (f->wrong_count + found->wrong_count) * sizeof(const ir_genome *);
+    const ir_genome **more = realloc((void *)f->wrong, bytes);
+    if (!more)
         return ev_fail_memory(err, bytes);
     f->wrong = more;
     for (size_t i = 0; i < found->wrong_count; i++)

@@ -29,7 +29,7 @@ typedef struct transfer {
                     search time) */
 } transfer;
 
-typedef enum verdict { PROMOTED = 1, WRONG, SLOW } verdict;
+typedef enum verdict { NOT_JUDGED, PROMOTED, WRONG, SLOW } verdict;
 
 #define TALLY_KINDS 12 /* kinds that are told apart; later kinds are counted together */
 #define TALLY_TEXT 260
@@ -49,7 +49,7 @@ typedef struct tally {
 /* Known results of one genome, or of one PTX. */
 typedef struct memo_entry {
     double ns;
-    verdict verdict;                /* 0: not judged */
+    verdict verdict;
     char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } memo_entry;
 
@@ -129,8 +129,8 @@ bool finish_is_measured(const finish *f); /* whether times are measured, not mod
 
 /* ---- finish_promote.c ---- */
 
-/* Looks up the verdict of gate 6 on a genome, or on another genome with the same PTX. *v 0: not
- * judged. *held_out: its time on the held-out cases; 0: it is wrong. */
+/* Looks up the verdict of gate 6 on a genome, or on another genome with the same PTX. *v
+ * NOT_JUDGED: no verdict is known. *held_out: its time on the held-out cases; 0: it is wrong. */
 ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
 /* Judges a genome by gate 6 and writes the record. `ns`: time on the search cases; 0: not known. A
