@@ -207,7 +207,7 @@ typedef struct fit_trial {
 
 /* ---- paths (paths.c) ---- */
 
-#define FIT_PATHS_MOST 6
+#define FIT_PATHS_MOST 7
 
 struct fit_paths {
     char *key; /* start and macros; owned */
@@ -271,8 +271,8 @@ typedef struct fit_run {
     double share;           /* share of the grid's work that ran: of its blocks, or of an uneven
                                grid's instructions */
     fitness_grid grid;      /* EVEN if it was not asked for */
-    uint64_t wanted; /* of an uneven grid: output elements that the unmodified start writes in
-                        the blocks that ran; 0: not known */
+    uint64_t wanted; /* output elements that the unmodified start at the same macros writes in the
+                        blocks that ran; 0: not known */
 } fit_run;
 
 /* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for

@@ -6,11 +6,12 @@
  * the warp instructions of each (its path length), until their mean is known well or all blocks
  * have run. Three kinds of grid follow:
  *
- *   even    the blocks at the fixed places have the mean length, and none is much longer; they are
- *           the sample
- *   uneven  the blocks are sorted by length into strata; the sample has a block or two of each,
- * with the size of the stratum as weight waits   blocks wait for others, or the work of a block
- * depends on which block comes last; a sample says nothing, so all blocks run
+ * - even: the blocks at the fixed places have the mean length, and none is much longer. They are
+ * the sample.
+ * - uneven: the blocks are sorted by length into strata. The sample has a block of each, or two of
+ *   the stratum with the most work and of the longest. The size of its stratum is a block's weight.
+ * - waits: blocks wait for others, or the work of a block depends on which block comes last. A
+ *   sample says nothing, so all blocks run.
  *
  * The pass runs the unmodified start at the candidate's macros, never the candidate, so that all
  * variants of a base are timed on the same blocks, whichever is judged first. Its result is kept by
@@ -26,7 +27,10 @@
 #include <string.h>
 
 /* Blocks of the first batch, at random places. Each further batch is twice as large. */
-#define BATCH_FIRST 32
+#define BATCH_FIRST 8
+/* A pass ends with fewer blocks than these only after so many thread instructions. */
+#define BLOCKS_LEAST 32
+#define SPEND_ENOUGH UINT64_C(50000000)
 /* Thread instructions that a pass spends at least, if there are blocks left: idle blocks are cheap,
  * and a few of them say nothing of the others. */
 #define SPEND_LEAST UINT64_C(2000000)
@@ -40,7 +44,7 @@
 #define PLACES_ERROR 0.1
 /* A grid whose lengths have a standard deviation below this share of the mean is even at other
  * macros as well. */
-#define EVEN_SPREAD 0.1
+#define EVEN_SPREAD 0.25
 /* Lengths of one stratum differ by no more than this factor, or more if there were too many. */
 #define STRATUM_FACTOR 1.2
 #define STRATA_MOST 5
@@ -50,7 +54,7 @@
 #define ORDER_SHARE 0.01
 #define OTHER_ORDER 20240307u
 
-_Static_assert(FIT_PATHS_MOST >= STRATA_MOST + 1, "a stratum may have two blocks");
+_Static_assert(FIT_PATHS_MOST >= STRATA_MOST + 2, "two strata may have two blocks");
 
 typedef struct path {
     uint32_t block;
@@ -177,7 +181,8 @@ static void sum_up(walk *w) {
 static bool knows_enough(const walk *w) {
     double n = (double)(w->count - w->fixed);
     bool is_exact = n > 0 && w->spread / sqrt(n) <= MEAN_ERROR * w->mean;
-    return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && w->spent >= SPEND_LEAST);
+    bool is_long = w->spent >= (n < BLOCKS_LEAST ? SPEND_ENOUGH : SPEND_LEAST);
+    return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && is_long);
 }
 
 /* Batch after batch at random places. */
@@ -288,11 +293,12 @@ static void add_block(fit_paths *p, const path *block, double weight) {
     p->share += (double)block->length;
 }
 
-/* One block of the stratum, or two of the one with the most work; and one other, if there is. */
-static void add_stratum(fit_paths *p, const path *known, size_t count, double scale, bool is_most) {
+/* One block of the stratum, or two of one that counts for more; and one other, if there is. */
+static void add_stratum(fit_paths *p, const path *known, size_t count, double scale,
+                        bool counts_more) {
     size_t at = middle_of(known, count);
     size_t second = at + 1 < count ? at + 1 : at - 1;
-    bool has_two = is_most && count >= 2;
+    bool has_two = counts_more && count >= 2;
     double weight = (double)count * scale / (has_two ? 2 : 1);
     add_block(p, &known[at], weight);
     if (has_two)
@@ -316,9 +322,9 @@ static void sort_sample(fit_paths *p) {
     qsort(p->others, p->other_count, sizeof *p->others, compare_u32);
 }
 
-static void make_strata(walk *w, fit_paths *p) {
+/* The paths are sorted. */
+static void make_strata(const walk *w, fit_paths *p) {
     size_t ends[STRATA_MOST], strata = 0, most = 0;
-    qsort(w->known, w->count, sizeof *w->known, compare_paths);
     for (double factor = STRATUM_FACTOR; strata == 0 || strata > STRATA_MOST; factor *= 1.25)
         strata = cut(w->known, w->count, factor, ends);
     double heaviest = -1, scale = (double)w->blocks / (double)w->count;
@@ -330,7 +336,7 @@ static void make_strata(walk *w, fit_paths *p) {
     }
     for (size_t i = 0; i < strata; i++) {
         size_t first = i > 0 ? ends[i - 1] : 0;
-        add_stratum(p, w->known + first, ends[i] - first, scale, i == most);
+        add_stratum(p, w->known + first, ends[i] - first, scale, i == most || i + 1 == strata);
     }
     double all = sum_of(w->known, w->count) * scale;
     p->share = all > 0 ? p->share / all : (double)p->count / (double)w->blocks;
@@ -396,13 +402,21 @@ static bool places_are_good(const walk *w) {
     return good;
 }
 
+/* Whether few paths are shorter than most, and none is much longer. The paths are sorted. */
+static bool are_alike(const walk *w) {
+    double median = (double)w->known[w->count / 2].length;
+    double longest = (double)w->known[w->count - 1].length;
+    return w->spread <= EVEN_SPREAD * w->mean && longest <= STRATUM_FACTOR * median;
+}
+
 /* ---- the pass ---- */
 
-/* What the subject writes in the sampled blocks. */
+/* What the subject writes in the sampled blocks, or in all of a grid that waits. */
 static ev_status count_written(walk *w, fit_paths *p, ev_error *err) {
     device_outcome out;
     w->launch.notes_stores = true;
-    EV_TRY(run_blocks(w, p->blocks, p->count, 0, NULL, &out, err));
+    const uint32_t *sample = p->count > 0 ? p->blocks : NULL;
+    EV_TRY(run_blocks(w, sample, p->count, 0, NULL, &out, err));
     EV_TRY(fit_count_written(w->f, w->c, &p->written, err));
     return fit_case_restore(w->f, w->c, NULL, 0, err);
 }
@@ -412,7 +426,7 @@ static ev_status walk_grid(walk *w, size_t limit, fit_paths *p, ev_error *err) {
     EV_TRY(find_waits(w, &waits, err));
     if (waits) {
         p->grid = FITNESS_GRID_WAITS;
-        return EV_OK;
+        return count_written(w, p, err);
     }
     w->launch.fuel = WHOLE_FUEL;
     EV_TRY(measure_places(w, limit, &ok, err));
@@ -422,7 +436,10 @@ static ev_status walk_grid(walk *w, size_t limit, fit_paths *p, ev_error *err) {
     if (!ok) /* wrong: the gates will say so */
         return EV_OK;
     sum_up(w);
-    if (places_are_good(w))
+    bool good = places_are_good(w);
+    qsort(w->known, w->count, sizeof *w->known, compare_paths);
+    p->is_alike = good && are_alike(w);
+    if (good)
         return EV_OK;
     p->grid = FITNESS_GRID_UNEVEN;
     make_strata(w, p);

@@ -143,7 +143,6 @@ static void sample_uneven(const fit_paths *p, const fit_run_options *options, bl
     s->count = options->other_blocks ? p->other_count : p->count;
     memcpy(s->blocks, options->other_blocks ? p->others : p->blocks, s->count * sizeof *s->blocks);
     out->share = p->share;
-    out->wanted = options->other_blocks ? 0 : p->written;
 }
 
 /* Chooses the blocks of a timed case, by the kind of its grid. `l` has the parameters. */
@@ -159,6 +158,7 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
         return EV_OK;
     EV_TRY(fit_paths_get(f, c, trial, l, sample_limit(f, c, 0, blocks), &paths, err));
     out->grid = paths->grid;
+    out->wanted = options->sample_share > 0 || options->other_blocks ? 0 : paths->written;
     if (paths->grid == FITNESS_GRID_WAITS)
         return EV_OK;
     if (paths->grid == FITNESS_GRID_EVEN || options->sample_share > 0)
@@ -225,16 +225,22 @@ static void explain_error(fit_result *r, const fit_case *c, const accuracy_limit
     ev_str_free(&text);
 }
 
+/* The least number of elements that a run must write, and about how many the baseline writes. */
+static double least_written(const fit_case *c, const fit_run *run, double *wanted) {
+    bool knows = c->baseline.covered > 0;
+    *wanted = (knows ? c->baseline.covered : c->baseline.written) * run->share;
+    if (run->wanted == 0)
+        return (run->share < 1 || !knows ? WRITTEN_SHARE : 1) * *wanted;
+    *wanted = (double)run->wanted; /* of the same blocks of the start at the same macros */
+    return (run->share < 1 ? WRITTEN_SHARE : 1) * *wanted;
+}
+
 /* Whether the sampled run writes enough elements of the outputs, by the baseline's count. */
 static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
-    bool knows = c->baseline.covered > 0 && r->run.wanted == 0;
-    if (options->covers && !knows)
+    double wanted = 0, least = least_written(c, &r->run, &wanted);
+    if (options->covers && c->baseline.covered == 0)
         return true;
-    double wanted = (knows ? c->baseline.covered : c->baseline.written) * r->run.share;
-    if (r->run.wanted > 0)
-        wanted = (double)r->run.wanted;
-    double share = r->run.share < 1 || !knows ? WRITTEN_SHARE : 1;
-    if (options->is_baseline || !c->baseline.done || (double)r->written >= share * wanted)
+    if (options->is_baseline || !c->baseline.done || (double)r->written >= least)
         return true;
     (void)snprintf(
         r->reason, sizeof r->reason,

@@ -22,8 +22,7 @@ int evoke_oracle(evoke_oracle_call *call) {
     for (uint64_t i = 0; i < call->count; i++) {
         uint64_t first = call->output == 1 ? (call->first + i) * BLOCK : 0;
         uint64_t end = call->output == 1 && first + BLOCK < n ? first + BLOCK : n;
-        call->value[i] =
-            call->output == 3 ? (double)blocks : add(x, first, end, &call->scale[i]);
+        call->value[i] = call->output == 3 ? (double)blocks : add(x, first, end, &call->scale[i]);
     }
     return 0;
 }
