@@ -510,6 +510,37 @@ static ev_status list_output(fitness *f, const fit_argument *a, const uint64_t *
                            : list_range(f, a, 0, a->count, list, err);
 }
 
+/* The sectors that the last launch stored, ascending; *out is malloc'ed. NULL: not known. */
+static ev_status stored_sectors(const fitness *f, uint64_t **out, size_t *count, ev_error *err) {
+    const uint64_t *stored = device_stored(f->d, count);
+    *out = NULL;
+    if (stored == NULL)
+        return EV_OK;
+    uint64_t *sectors = malloc((*count + 1) * sizeof *sectors);
+    if (sectors == NULL)
+        return ev_fail_memory(err, *count * sizeof *sectors);
+    memcpy(sectors, stored, *count * sizeof *sectors);
+    qsort(sectors, *count, sizeof *sectors, compare_u64);
+    *out = sectors;
+    return EV_OK;
+}
+
+ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written, ev_error *err) {
+    size_t count = 0;
+    uint64_t *sectors = NULL;
+    EV_TRY(stored_sectors(f, &sectors, &count, err));
+    ev_status status = EV_OK;
+    *written = 0;
+    for (size_t i = 0; status == EV_OK && i < c->output_count; i++) {
+        element_list list = {0};
+        status = list_output(f, &c->arguments[c->outputs[i].argument], sectors, count, &list, err);
+        *written += list.count;
+        free(list.at);
+    }
+    free(sectors);
+    return status;
+}
+
 static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors, size_t count,
                                accuracy_check *check, uint64_t *written, fit_skipped *skipped,
                                ev_error *err) {
@@ -531,15 +562,8 @@ static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors,
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                             uint64_t *written, fit_skipped *skipped, ev_error *err) {
     size_t count = 0;
-    const uint64_t *stored = device_stored(f->d, &count);
     uint64_t *sectors = NULL;
-    if (stored != NULL) {
-        sectors = malloc((count + 1) * sizeof *sectors);
-        if (sectors == NULL)
-            return ev_fail_memory(err, count * sizeof *sectors);
-        memcpy(sectors, stored, count * sizeof *sectors);
-        qsort(sectors, count, sizeof *sectors, compare_u64);
-    }
+    EV_TRY(stored_sectors(f, &sectors, &count, err));
     accuracy_check check;
     accuracy_begin(&check, limits);
     *written = 0;

@@ -182,6 +182,7 @@ typedef struct vm_barrier {
 
 struct vm_block {
     uint32_t linear;
+    uint64_t place; /* in the grid, or in the launch's sample */
     uint32_t id[3];
     uint32_t warp_count;
     uint32_t live_threads;
