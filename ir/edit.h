@@ -6,9 +6,9 @@
  *
  * JSON of an edit: {"kind":"copy","at":"i12","to":"i40","operand":1,"option":2,"use":["i41",0],
  * "value":"a3","repairs":[["i50",0,"t0123456789abcdef.0"],["i51",1,0.5]]}; keys that do not apply
- * are left out. A structural edit has {"kind":"coarsen","anchor":"y","option":4,"form":"strided"}. A
- * value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer
- * or a real (constant of the type that its use has). */
+ * are left out. A structural edit has {"kind":"coarsen","anchor":"y","option":4,"form":"strided"}.
+ * A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer or a real
+ * (constant of the type that its use has). */
 #ifndef IR_EDIT_H
 #define IR_EDIT_H
 

@@ -397,8 +397,8 @@ bool ir_genome_append(ir_genome *genome, ir_edit edit) {
         return false;
     }
     genome->edits = grown;
-    size_t at = ir_edit_is_structural(edit.kind) ? ir_genome_prefix_count(genome)
-                                                 : genome->edit_count;
+    size_t at =
+        ir_edit_is_structural(edit.kind) ? ir_genome_prefix_count(genome) : genome->edit_count;
     memmove(grown + at + 1, grown + at, (genome->edit_count - at) * sizeof *grown);
     grown[at] = edit;
     genome->edit_count++;

@@ -44,9 +44,8 @@ typedef enum ir_edit_kind {
 enum { IR_EDIT_LOCAL_COUNT = IR_EDIT_COARSEN };
 
 const char *ir_edit_name(ir_edit_kind kind);
-const char *
-ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control", "launch",
-                                      "structure" */
+const char *ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control",
+                                                  "launch", "structure" */
 const char *ir_edit_needs(ir_edit_kind kind);
 const char *ir_edit_describes(ir_edit_kind kind);
 /* Expected number of new and correct ones of 100 children made by this edit alone. */

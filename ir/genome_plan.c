@@ -20,8 +20,7 @@ ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_a
     if (!plan || !rules)
         return ev_fail_memory(err, sizeof *plan);
     bool grid = edit->kind == IR_EDIT_COARSEN;
-    const char **field =
-        &(grid ? rules[0].grid : rules[0].block)[edit->anchor.number];
+    const char **field = &(grid ? rules[0].grid : rules[0].block)[edit->anchor.number];
     *field = divided(arena, *field, edit->option, grid);
     plan->launches = rules;
     *out = plan;

@@ -61,10 +61,10 @@ bool ir_is_compiled(const ir_source *source);
 ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) EV_CHECKED;
 
 /* Compiles a .cu (clang-19 -O3, device side only, no CUDA SDK), parses the IR, keeps the entry and
- * its dependences, notes source lines, strips debug info, and numbers the instructions. A genome's structural
- * prefix is applied before the optimisation. EV_BAD: a structural edit that is refused, a
- * source that does not compile (with clang's message), a missing entry (with the existing ones), IR
- * that does not verify. */
+ * its dependences, notes source lines, strips debug info, and numbers the instructions. A genome's
+ * structural prefix is applied before the optimisation. EV_BAD: a structural edit that is refused,
+ * a source that does not compile (with clang's message), a missing entry (with the existing ones),
+ * IR that does not verify. */
 ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
 void ir_base_free(ir_base *base);
 size_t ir_base_insn_count(const ir_base *base);

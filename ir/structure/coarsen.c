@@ -38,7 +38,8 @@ typedef struct coarsening {
     guard guards[MOST_GUARDS];
     uint32_t guard_count;
     bool guards_differ; /* a guard depends on the coordinates that differ */
-    LLVMValueRef extent; /* blocks of the grid that the kernel was written for, i32; NULL: unknown */
+    LLVMValueRef
+        extent; /* blocks of the grid that the kernel was written for, i32; NULL: unknown */
 } coarsening;
 
 /* ---- special registers ------------------------------------------------------------------------
@@ -221,8 +222,9 @@ static ev_status check_guards(const coarsening *c, ev_error *err) {
                        "cannot be computed from its arguments",
                        axes[c->axis]);
     if (takes_block(c) && !c->extent && kernel_reads(c, "nctaid"))
-        return ev_fail(err, EV_BAD, "the kernel reads the size of the grid, which cannot be "
-                                    "computed from its arguments");
+        return ev_fail(err, EV_BAD,
+                       "the kernel reads the size of the grid, which cannot be "
+                       "computed from its arguments");
     return EV_OK;
 }
 
@@ -317,8 +319,7 @@ static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
         /* The first of neighbouring blocks is in the grid, since the launch's one is. */
         bool inside = !takes_block(c) || !c->extent || (j == 0 && !takes_thread(c));
         if (!inside)
-            at->alive[j] =
-                LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
+            at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
         map_member(c, at, j);
         for (uint32_t g = 0; g < c->guard_count; g++) {
             LLVMValueRef test = ir_jam_expression(&c->jam, c->guards[g].condition, j);

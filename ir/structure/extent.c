@@ -37,8 +37,7 @@ static bool is_name(const char *name, const char *text, size_t length) {
 static LLVMValueRef find_name(const reader *r, const char *text, size_t length) {
     const ir_source *source = r->s->source;
     for (size_t i = 0; i < source->argument_count; i++) {
-        if (!is_name(source->arguments[i], text, length) ||
-            i >= LLVMCountParams(r->s->function))
+        if (!is_name(source->arguments[i], text, length) || i >= LLVMCountParams(r->s->function))
             continue;
         LLVMValueRef param = LLVMGetParam(r->s->function, (unsigned)i);
         if (LLVMGetTypeKind(LLVMTypeOf(param)) != LLVMIntegerTypeKind)

@@ -146,8 +146,8 @@ static bool make_back(ir_flow *flow) {
 /* The reversed graph with a node 0 that leads to every block without successors. */
 static bool make_under(ir_flow *flow) {
     uint32_t *first = EV_NEW_ARRAY(flow->arena, uint32_t, flow->count + 2);
-    uint32_t *to = EV_NEW_ARRAY(flow->arena, uint32_t,
-                                flow->back.first[flow->count] + flow->count + 1);
+    uint32_t *to =
+        EV_NEW_ARRAY(flow->arena, uint32_t, flow->back.first[flow->count] + flow->count + 1);
     uint32_t edges = 0;
     if (!first || !to)
         return false;

@@ -25,7 +25,7 @@ typedef struct ir_loop {
     LLVMValueRef induction;
     LLVMValueRef start; /* its first value */
     int64_t step;
-    LLVMValueRef bound; /* the value that it is compared with, computed before the loop */
+    LLVMValueRef bound;     /* the value that it is compared with, computed before the loop */
     LLVMIntPredicate stays; /* the loop goes on while `induction stays bound` */
     bool compares_next;     /* the value of the next turn is compared */
     int64_t trips;          /* turns of the body, if constant; else -1 */
@@ -41,9 +41,9 @@ typedef struct ir_flow {
     uint32_t *home; /* block of each instruction */
     uint32_t insn_count;
     ir_map block_map, insn_map;
-    ir_graph next, back;    /* node b is block b; edges to successors and to predecessors */
-    ir_dominance over;      /* dominators */
-    ir_dominance under;     /* postdominators; node 0 is the exit, node b + 1 is block b */
+    ir_graph next, back; /* node b is block b; edges to successors and to predecessors */
+    ir_dominance over;   /* dominators */
+    ir_dominance under;  /* postdominators; node 0 is the exit, node b + 1 is block b */
     bool *reaches; /* [a * count + b]: a path of at least one edge leads from block a to block b */
     ir_loop *loops;
     uint32_t loop_count;

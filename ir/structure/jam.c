@@ -69,8 +69,9 @@ static bool is_sized_at_launch(LLVMValueRef global) {
 
 static ev_status check_object(const ir_object *object, ev_error *err) {
     if (object->escapes)
-        return ev_fail(err, EV_BAD, "the address of a %s array goes elsewhere than into loads and "
-                                    "stores",
+        return ev_fail(err, EV_BAD,
+                       "the address of a %s array goes elsewhere than into loads and "
+                       "stores",
                        object->is_shared ? "shared" : "local");
     if (object->varies && object->is_shared && is_sized_at_launch(object->root))
         return ev_fail(err, EV_BAD, "the contents of dynamic shared memory differ");
@@ -127,8 +128,7 @@ ev_status ir_jam_begin(const ir_vary *vary, uint32_t members, LLVMBuilderRef bui
     jam.own = EV_NEW_ARRAY(arena, LLVMValueRef, (size_t)members * (vary->object_count + 1));
     jam.begin = EV_NEW_ARRAY(arena, LLVMBasicBlockRef, (size_t)members * (flow->count + 1));
     jam.end = EV_NEW_ARRAY(arena, LLVMBasicBlockRef, (size_t)members * (flow->count + 1));
-    jam.joins =
-        EV_NEW_ARRAY(arena, LLVMBasicBlockRef, (size_t)members * (vary->region_count + 1));
+    jam.joins = EV_NEW_ARRAY(arena, LLVMBasicBlockRef, (size_t)members * (vary->region_count + 1));
     /* A PHI may be merged in each region, and regions do not share edges. */
     jam.phi_capacity = members * (flow->insn_count + 1);
     jam.merged_capacity = members * (flow->insn_count + 1);
@@ -164,8 +164,8 @@ static LLVMValueRef rebased(const ir_jam *jam, LLVMValueRef pointer, uint32_t me
             return jam->own[o * jam->members + member];
     }
     LLVMValueRef base = rebased(jam, LLVMGetOperand(pointer, 0), member);
-    LLVMOpcode op =
-        LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer) : LLVMGetConstOpcode(pointer);
+    LLVMOpcode op = LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer)
+                                                : LLVMGetConstOpcode(pointer);
     if (op != LLVMGetElementPtr)
         return LLVMBuildAddrSpaceCast(jam->builder, base, LLVMTypeOf(pointer), "");
     LLVMValueRef index[16];
@@ -173,8 +173,8 @@ static LLVMValueRef rebased(const ir_jam *jam, LLVMValueRef pointer, uint32_t me
     assert(count <= 16);
     for (unsigned i = 0; i < count; i++)
         index[i] = mapped(jam, LLVMGetOperand(pointer, i + 1), member);
-    LLVMValueRef made = LLVMBuildGEP2(jam->builder, LLVMGetGEPSourceElementType(pointer), base,
-                                      index, count, "");
+    LLVMValueRef made =
+        LLVMBuildGEP2(jam->builder, LLVMGetGEPSourceElementType(pointer), base, index, count, "");
     LLVMSetIsInBounds(made, LLVMIsInBounds(pointer));
     return made;
 }
@@ -290,8 +290,8 @@ static void write_plain(ir_jam *jam, uint32_t insn, uint32_t member) {
     for (uint32_t j = 0; j < jam->members; j++) {
         if (member != ALL && j != member)
             continue;
-        set_map(jam, insn, j, j > 0 && !apart ? jam->map[insn * jam->members]
-                                              : clone_insn(jam, insn, j));
+        set_map(jam, insn, j,
+                j > 0 && !apart ? jam->map[insn * jam->members] : clone_insn(jam, insn, j));
     }
 }
 

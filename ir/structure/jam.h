@@ -22,9 +22,9 @@ typedef struct ir_jam {
     /* The new value of each instruction, for each member: [insn * members + member]. The caller
      * sets those of the seeds and of other instructions that it replaces; NULL: jam writes it. */
     LLVMValueRef *map;
-    LLVMValueRef *own;                /* each object's storage, [object * members + member] */
-    LLVMBasicBlockRef *begin, *end;   /* [block * members + member] */
-    LLVMBasicBlockRef *joins;         /* [region * members + member] */
+    LLVMValueRef *own;              /* each object's storage, [object * members + member] */
+    LLVMBasicBlockRef *begin, *end; /* [block * members + member] */
+    LLVMBasicBlockRef *joins;       /* [region * members + member] */
     struct ir_jam_phi *phis;
     uint32_t phi_count, phi_capacity;
     struct ir_jam_join *merged;

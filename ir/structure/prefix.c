@@ -12,9 +12,9 @@
  * which hides what an address is made of. */
 #define TIDY "simplifycfg<no-sink-common-insts;no-hoist-common-insts>"
 static const char inlining[] = "always-inline,inline,globaldce";
-static const char normal[] = "globaldce,function(sroa,early-cse<memssa>," TIDY
-                             ",instcombine<no-verify-fixpoint>," TIDY
-                             ",early-cse<memssa>,adce,loop-simplify,lcssa)";
+static const char normal[] =
+    "globaldce,function(sroa,early-cse<memssa>," TIDY ",instcombine<no-verify-fixpoint>," TIDY
+    ",early-cse<memssa>,adce,loop-simplify,lcssa)";
 
 static ev_status run(const ir_base *base, LLVMModuleRef module, const char *passes, ev_error *err) {
     LLVMErrorRef failure = LLVMRunPasses(module, passes, base->machine, base->options);

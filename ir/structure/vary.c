@@ -26,13 +26,22 @@ typedef struct deed_row {
 } deed_row;
 
 static const deed_row deeds[] = {
-    {"llvm.nvvm.barrier", IR_DEED_BARRIER},   {"llvm.nvvm.bar.", IR_DEED_BARRIER},
-    {"llvm.nvvm.membar.", IR_DEED_BARRIER},   {"llvm.nvvm.fence", IR_DEED_BARRIER},
-    {"llvm.nvvm.shfl.", IR_DEED_WARP},        {"llvm.nvvm.vote.", IR_DEED_WARP},
-    {"llvm.nvvm.match.", IR_DEED_WARP},       {"llvm.nvvm.redux.", IR_DEED_WARP},
-    {"llvm.nvvm.activemask", IR_DEED_WARP},   {"llvm.lifetime.", IR_DEED_MARKER},
-    {"llvm.assume", IR_DEED_MARKER},          {"llvm.experimental.noalias", IR_DEED_MARKER},
+    {"llvm.nvvm.barrier", IR_DEED_BARRIER},
+    {"llvm.nvvm.bar.", IR_DEED_BARRIER},
+    {"llvm.nvvm.membar.", IR_DEED_BARRIER},
+    {"llvm.nvvm.fence", IR_DEED_BARRIER},
+    {"llvm.nvvm.shfl.", IR_DEED_WARP},
+    {"llvm.nvvm.vote.", IR_DEED_WARP},
+    {"llvm.nvvm.match.", IR_DEED_WARP},
+    {"llvm.nvvm.redux.", IR_DEED_WARP},
+    {"llvm.nvvm.activemask", IR_DEED_WARP},
+    {"llvm.lifetime.", IR_DEED_MARKER},
+    {"llvm.assume", IR_DEED_MARKER},
+    {"llvm.experimental.noalias", IR_DEED_MARKER},
     {"llvm.nvvm.read.ptx.sreg.", IR_DEED_PURE},
+    {"llvm.memset.", IR_DEED_STORE},
+    {"llvm.memcpy.", IR_DEED_STORE},
+    {"llvm.memmove.", IR_DEED_STORE},
 };
 
 static ir_deed deed_of_call(LLVMValueRef call) {
@@ -79,6 +88,8 @@ LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
         return LLVMGetOperand(insn, 0);
     case LLVMStore:
         return LLVMGetOperand(insn, 1);
+    case LLVMCall: /* memset and its kin write to their first operand */
+        return deed_of_call(insn) == IR_DEED_STORE ? LLVMGetOperand(insn, 0) : NULL;
     default:
         return NULL;
     }
@@ -134,7 +145,8 @@ static bool escapes(const ir_flow *flow, LLVMValueRef value) {
         } else if (ir_pointer_of(user) != value) {
             if (ir_deed_of(user) != IR_DEED_MARKER)
                 return true;
-        } else if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) {
+        } else if ((LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) ||
+                   (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value)) {
             return true;
         }
     }
@@ -253,8 +265,8 @@ static bool meets_own(ir_vary *vary, uint32_t insn) {
         object->varies = true;
         return true;
     }
-    return object->varies && (follows_varying(vary, object, insn) ||
-                              !is_overwritten(vary, object, insn));
+    return object->varies &&
+           (follows_varying(vary, object, insn) || !is_overwritten(vary, object, insn));
 }
 
 /* ---- the fixed point --------------------------------------------------------------------------

@@ -24,9 +24,9 @@ typedef struct ir_object {
 
 typedef struct ir_vary {
     const ir_flow *flow;
-    const bool *is_seed; /* by instruction */
-    bool shared_is_one;  /* the members share one block's shared arrays, so these do not vary */
-    bool *varies;        /* by instruction: its value differs, or its effect */
+    const bool *is_seed;     /* by instruction */
+    bool shared_is_one;      /* the members share one block's shared arrays, so these do not vary */
+    bool *varies;            /* by instruction: its value differs, or its effect */
     bool *differs_in_memory; /* by load or store of a varying object: it is in the part of the
                                 code where the contents differ */
     ir_region *regions;      /* around varying branches */
@@ -60,7 +60,7 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
-/* The pointer of a load, store or atomic; else NULL. */
+/* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);

@@ -113,7 +113,7 @@ static void the_drawn_module_is_the_replayed_one(void **state) {
     }
     print_message("%u handed over, %u not, %u verified\n", n.handed, n.dropped, n.verified);
     assert_true(n.handed > GENOMES / 2 && n.verified > GENOMES / 2);
-    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) {
         if (n.kinds[kind] == 0)
             fail_msg("%s was never drawn", ir_edit_name((ir_edit_kind)kind));
     }
