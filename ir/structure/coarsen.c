@@ -6,9 +6,9 @@
  * beginning ("if (i >= n) return;") must not send it home. A thread whose members all have no work
  * ends. A member without work takes the coordinates of one that has some, so it loads what that
  * one loads, takes the same branches, and its effects are skipped. The body is then jammed
- * (jam.h). */
-#include "ir/structure/jam.h"
-#include "ir/structure/structure.h"
+ * (jam_internal.h). */
+#include "ir/structure/jam_internal.h"
+#include "ir/structure/structure_internal.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Extent: writes an expression of a launch plan (base/expr.h) as instructions, so that a kernel
  * knows the grid that it was written for. Names are scalar arguments of the kernel or macros; a
  * launch's expressions are whole and not negative. */
-#include "ir/structure/structure.h"
+#include "ir/structure/structure_internal.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Jam: see jam.h. The new function is written block by block in the order of the old one, with a
- * map from old to new values for each member, so no instruction of the old code is changed.
+/* Jam: see jam_internal.h. The new function is written block by block in the order of the old one,
+ * with a map from old to new values for each member, so no instruction of the old code is changed.
  *
  * A region around a varying branch has one entry edge and one exit. Its clones are chained: the
  * edges of clone j that leave the region lead to the block joins[j], which begins clone j + 1; the
@@ -7,7 +7,7 @@
  *
  * Effects of members that may have no work are guarded. Stores in a row wait in a queue until an
  * instruction that may read memory comes, and then share one guard for each member. */
-#include "ir/structure/jam.h"
+#include "ir/structure/jam_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Early IR is what clang makes, with calls inlined, scalars in registers, equal computations merged
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
-#include "ir/structure/structure.h"
+#include "ir/structure/structure_internal.h"
 
 #include <llvm-c/Analysis.h>
 

@@ -1,6 +1,6 @@
 /* Vary: a fixed point over the function's instructions. Each round goes through the code once, and
  * what varies only grows, so the rounds end. */
-#include "ir/structure/vary.h"
+#include "ir/structure/vary_internal.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Words: the rules of structural edits in the table of edits. A base has its prefix applied
  * already, so replaying a structural edit on the numbered module changes nothing, and none is drawn
  * there. */
-#include "ir/structure/structure.h"
+#include "ir/structure/structure_internal.h"
 
 static void no_sites(const ir_work *work, ir_sites *sites) {
     (void)work;

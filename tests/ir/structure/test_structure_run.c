@@ -47,7 +47,7 @@ static const subject subjects[] = {
 
 #define COARSEN(anchor, option, form)                                                              \
     "{\"kind\":\"coarsen\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"" form "\"" \
-                                                                                              "}"
+    "}"
 #define THREADS(anchor, option, form)                                                              \
     "{\"kind\":\"coarsen-threads\",\"anchor\":\"" anchor "\",\"option\":" #option                  \
     ",\"form\":\"" form "\"}"

@@ -1,9 +1,9 @@
 /* Structure: the structural edits of a genome's prefix, on early IR. Private to ir/structure;
  * ir/internal.h declares what base.c calls. docs/structure.md explains the design. */
-#ifndef IR_STRUCTURE_STRUCTURE_H
-#define IR_STRUCTURE_STRUCTURE_H
+#ifndef IR_STRUCTURE_INTERNAL_H
+#define IR_STRUCTURE_INTERNAL_H
 
-#include "ir/structure/flow.h"
+#include "ir/structure/flow_internal.h"
 
 /* What the structural edits of one base act on. */
 typedef struct ir_structure {

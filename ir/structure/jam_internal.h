@@ -4,10 +4,10 @@
  * Each instruction that differs among the members is cloned once for each member, side by side; an
  * instruction that does not differ is written once and shared. A region whose branch differs is
  * cloned as a whole, once for each member, one after the other. Barriers stay one. */
-#ifndef IR_STRUCTURE_JAM_H
-#define IR_STRUCTURE_JAM_H
+#ifndef IR_STRUCTURE_JAM_INTERNAL_H
+#define IR_STRUCTURE_JAM_INTERNAL_H
 
-#include "ir/structure/vary.h"
+#include "ir/structure/vary_internal.h"
 
 #define IR_MOST_MEMBERS 16
 
