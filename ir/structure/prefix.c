@@ -53,6 +53,8 @@ static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
         return ir_structure_coarsen(s, edit, err);
+    case IR_EDIT_SPLIT_LANES:
+        return ir_structure_split(s, edit, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }

@@ -47,5 +47,12 @@ static void describe_threads(const ir_work *work, const ir_edit *edit, ev_str *o
                   edit->form == IR_FORM_STRIDED ? " a smaller block apart" : places[edit->form]);
 }
 
+static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "spreads the turns of loop %s over %lld lanes", edit->anchor.path,
+                  (long long)edit->option);
+}
+
+const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

@@ -120,6 +120,32 @@ extern "C" __global__ void exchanged(PARAMETERS) {
         y[i * n + j] = sum * w[j];
 }
 
+/* Loops with several results: a conditional sum and a greatest value, then a recurrence. */
+extern "C" __global__ void sums(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float sum = w[i % n], greatest = -1;
+    int count = 2;
+    for (int j = n - 1; j >= 0; j--) {
+        float value = x[i * n + j];
+        greatest = fmaxf(greatest, value);
+        if (value > 2) {
+            sum += value;
+            count++;
+        }
+    }
+    float squares = 0;
+    for (int j = 0; j < n; j += 3)
+        squares += x[i * n + j] * x[i * n + j] + greatest;
+    float chain = 1;
+    for (int j = 0; j < n; j++)
+        chain = chain * 0.5f + x[i * n + j];
+    y[i * n] = sum + (float)count * 2 + squares + chain;
+    for (int j = 1; j < n; j++)
+        y[i * n + j] = sum + greatest;
+}
+
 /* Refused: the barrier depends on the block. */
 extern "C" __global__ void half_barrier(PARAMETERS) {
     __shared__ float part[32];

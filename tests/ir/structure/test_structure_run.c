@@ -41,6 +41,7 @@ static const subject subjects[] = {
     {"local_array", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"counted", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
+    {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
@@ -51,6 +52,9 @@ static const subject subjects[] = {
 #define THREADS(anchor, option, form)                                                              \
     "{\"kind\":\"coarsen-threads\",\"anchor\":\"" anchor "\",\"option\":" #option                  \
     ",\"form\":\"" form "\"}"
+
+#define SPLIT(loop, option)                                                                        \
+    "{\"kind\":\"split-lanes\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
 typedef struct row {
     const char *entry;
