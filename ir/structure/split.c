@@ -320,9 +320,13 @@ static void spread_count(const splitting *p, const sum *it) {
     LLVMValueRef own =
         LLVMBuildAdd(p->builder, start, LLVMBuildMul(p->builder, lane, step, ""), "");
     set_incoming(p, it->phi, p->loop->preheader, own);
-    LLVMValueRef next = incoming(&p->flow, it->phi, p->loop->latch);
-    LLVMSetOperand(next, 1,
-                   LLVMConstInt(type, (unsigned long long)(it->step * (int64_t)p->lanes), true));
+    /* The old sum of the next turn may have other uses. It did not wrap; this one may only where
+     * the bound is within a few turns of the type's greatest number. */
+    LLVMPositionBuilderBefore(p->builder, ir_flow_last(&p->flow, p->loop->latch));
+    LLVMSetCurrentDebugLocation2(p->builder, NULL);
+    LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)(it->step * p->lanes), true);
+    LLVMValueRef next = LLVMBuildNSWAdd(p->builder, it->phi, turns, "");
+    set_incoming(p, it->phi, p->loop->latch, next);
 }
 
 static LLVMValueRef combine(const splitting *p, sum_kind kind, LLVMValueRef a, LLVMValueRef b) {
