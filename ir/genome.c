@@ -78,6 +78,10 @@ bool ir_edit_is_knob(ir_edit_kind kind) {
     return strcmp(rows[kind].family, "launch") == 0;
 }
 
+bool ir_edit_is_structural(ir_edit_kind kind) {
+    return strcmp(rows[kind].family, "structure") == 0;
+}
+
 bool ir_edit_only_marks(ir_edit_kind kind) {
     return rows[kind].extent == MARKS;
 }
@@ -239,9 +243,17 @@ ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
     return NULL;
 }
 
+static bool same_prefix(const ir_genome *a, const ir_genome *b) {
+    size_t count = ir_genome_prefix_count(a);
+    bool same = count == ir_genome_prefix_count(b);
+    for (size_t i = 0; same && i < count; i++)
+        same = ev_sha256_equal(&a->edits[i].key, &b->edits[i].key);
+    return same;
+}
+
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
     bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
-                a->macro_count == b->macro_count;
+                a->macro_count == b->macro_count && same_prefix(a, b);
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = a->macros[i].value == b->macros[i].value &&
                strcmp(a->macros[i].name, b->macros[i].name) == 0;
@@ -271,6 +283,13 @@ size_t ir_genome_macro_count(const ir_genome *genome) {
 }
 size_t ir_genome_edit_count(const ir_genome *genome) {
     return genome->edit_count;
+}
+
+size_t ir_genome_prefix_count(const ir_genome *genome) {
+    size_t count = 0;
+    while (count < genome->edit_count && ir_edit_is_structural(genome->edits[count].kind))
+        count++;
+    return count;
 }
 
 const char *ir_genome_macro_name(const ir_genome *genome, size_t index) {
@@ -380,8 +399,12 @@ bool ir_genome_append(ir_genome *genome, ir_edit edit) {
         ir_edit_clear(&edit);
         return false;
     }
-    grown[genome->edit_count++] = edit;
     genome->edits = grown;
+    size_t at =
+        ir_edit_is_structural(edit.kind) ? ir_genome_prefix_count(genome) : genome->edit_count;
+    memmove(grown + at + 1, grown + at, (genome->edit_count - at) * sizeof *grown);
+    grown[at] = edit;
+    genome->edit_count++;
     return true;
 }
 
@@ -412,7 +435,7 @@ ev_sha256 ir_genome_sha256(const ir_genome *genome) {
 ev_sha256 ir_genome_base_sha256(const ir_genome *genome) {
     if (!genome->base_sha256.hex[0]) {
         ir_genome bare = *genome;
-        bare.edit_count = 0;
+        bare.edit_count = ir_genome_prefix_count(genome);
         ((ir_genome *)genome)->base_sha256 = hash_of(&bare);
     }
     return genome->base_sha256;
@@ -493,6 +516,10 @@ ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *r
     if (!child)
         return NULL;
     child->optimised = a->optimised;
+    if (!same_prefix(a, b)) {
+        ir_genome_free(child);
+        return ir_genome_clone(a);
+    }
     if (cross_macros(child, a, b, true, rng) && cross_macros(child, b, a, false, rng) &&
         cross_edits(child, a, b, true, rng) && cross_edits(child, b, a, false, rng))
         return child;

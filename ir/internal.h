@@ -31,6 +31,11 @@ struct ir_base {
     char *complaint; /* LLVM's first error since the last clear; malloc'ed */
 };
 
+/* Brings a module into early form: what structural edits act on (ir/structure). */
+ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
+/* Brings the base's module into early form and applies the source's structural prefix. EV_BAD: an
+ * edit is refused, with its reason. */
+ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
 /* Clears the complaint, so that later code sees only new ones. */
 void ir_base_clear_complaint(ir_base *base);
 /* SHA-256 of the module's bitcode, which LLVM writes faster than text. The module has no names and

@@ -54,6 +54,7 @@ void worker_build_end(worker_build *b) {
     ir_genome_free(b->genome);
     free(b->macros);
     free(b->origin);
+    ev_arena_free(b->arena);
     *b = (worker_build){0};
 }
 
@@ -72,13 +73,24 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
+/* The launch plan of the genome: that of its start, as its structural edits change it. */
+static ev_status take_plan(worker_build *b, ev_error *err) {
+    b->candidate.plan = b->candidate.start->plan;
+    if (ir_genome_prefix_count(b->genome) == 0)
+        return EV_OK;
+    b->arena = ev_arena_new();
+    if (!b->arena)
+        return ev_fail_memory(err, 1);
+    return ir_genome_plan(b->genome, b->candidate.start->plan, b->arena, &b->candidate.plan, err);
+}
+
 /* Sets the candidate's fields from its genome: start, macros, launch plan. */
 static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     const char *name = ir_genome_start(b->genome);
     b->candidate.start = task_find_start(w->t, name);
     if (!b->candidate.start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
-    b->candidate.plan = b->candidate.start->plan;
+    EV_TRY(take_plan(b, err));
     b->candidate.is_unmodified = ir_genome_edit_count(b->genome) == 0;
     b->origin = malloc(sizeof *b->origin);
     if (!b->origin)

@@ -65,6 +65,7 @@ typedef struct worker_build {
     const ir_base *base;     /* borrowed from the worker's bases until their next use */
     ir_build *build;
     expr_name *macros;
+    ev_arena *arena;       /* holds the launch plan, if structural edits changed it; else NULL */
     candidate candidate;   /* valid after EMIT; borrows from the other members */
     worker_origin *origin; /* of candidate.unmodified */
 } worker_build;
