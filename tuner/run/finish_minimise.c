@@ -81,7 +81,7 @@ static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_e
     if (!finish_may_promote(f, true))
         return EV_OK;
     EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
-    *good = v == PROMOTED && keeps_gain(f, ns);
+    *good = v == PROMOTED && keeps_gain(f, ns) && finish_may_win(f);
     return EV_OK;
 }
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 2
+#define RECORDS_VERSION 3
 
 typedef struct records records;
 
@@ -59,6 +59,7 @@ typedef struct records_evaluation {
     const char *reason; /* "" when it passed */
     double ns, error;   /* 0 where not known */
     const char *score;  /* compact JSON; "": none */
+    uint32_t bold;      /* number of bold edits (ir_build_bold); 0 also if it was not built */
     double seconds; /* since this task's search began, without the pauses between resumed runs */
 } records_evaluation;
 

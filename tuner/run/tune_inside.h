@@ -82,6 +82,7 @@ void course_display(course *c, const char *note);
 typedef struct trial {
     bool passed;
     double ns, error;
+    uint64_t bold;                  /* number of bold edits */
     char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } trial;
 
