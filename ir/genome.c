@@ -42,7 +42,7 @@ typedef struct ir_edit_row {
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) \
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
     {name, family, extent, meaning, fresh, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT

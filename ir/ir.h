@@ -156,8 +156,8 @@ void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* Appends one line that describes an edit in words, with the source line. An edit that is bold there
- * is marked so, with the reason. */
+/* Appends one line that describes an edit in words, with the source line. An edit that is bold
+ * there is marked so, with the reason. */
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
                            ev_error *err) EV_CHECKED;
 /* Appends a unified diff of a variant's IR to its base's, after the edits and before optimisation.

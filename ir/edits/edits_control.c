@@ -330,7 +330,8 @@ static ev_status apply_select(ir_work *w, const ir_edit *edit, ev_error *err) {
 
 bool ir_arm_is_bold(const ir_work *w, const ir_edit *edit) {
     uint32_t at = ir_work_find(w, &edit->at);
-    bool fits = at != IR_NONE && (edit->option == 0 || edit->option == 1) && is_scalar_select(w, at);
+    bool fits =
+        at != IR_NONE && (edit->option == 0 || edit->option == 1) && is_scalar_select(w, at);
     uint32_t arm = fits ? movable_arm(w, at, (uint32_t)edit->option) : IR_NONE;
     if (arm == IR_NONE)
         return true;

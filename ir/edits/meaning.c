@@ -21,9 +21,8 @@ static LLVMValueRef origin_of(LLVMValueRef address) {
     for (;;) {
         bool steps =
             LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address) ||
-            (LLVMIsAConstantExpr(address) &&
-             (LLVMGetConstOpcode(address) == LLVMGetElementPtr ||
-              LLVMGetConstOpcode(address) == LLVMAddrSpaceCast));
+            (LLVMIsAConstantExpr(address) && (LLVMGetConstOpcode(address) == LLVMGetElementPtr ||
+                                              LLVMGetConstOpcode(address) == LLVMAddrSpaceCast));
         if (!steps)
             return address;
         address = LLVMGetOperand(address, 0);
@@ -58,8 +57,8 @@ static bool may_reach(const ir_work *w, LLVMValueRef to, LLVMValueRef argument) 
     return !is_restricted(w, argument) && !is_restricted(w, origin);
 }
 
-/* Whether LLVM declares that a called function writes no memory. The attribute `memory` has two bits
- * for each of three kinds of memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). */
+/* Whether LLVM declares that a called function writes no memory. The attribute `memory` has two
+ * bits for each of three kinds of memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). */
 static bool call_is_silent(LLVMValueRef insn) {
     static const char memory[] = "memory";
     enum { WRITES = 0x2a };
@@ -82,8 +81,7 @@ bool ir_may_write(LLVMValueRef insn) {
 static bool call_is_barrier(LLVMValueRef insn) {
     const char *name = ir_call_name(insn);
     return strncmp(name, "llvm.nvvm.barrier", 17) == 0 ||
-           strncmp(name, "llvm.nvvm.bar.", 14) == 0 ||
-           strncmp(name, "llvm.nvvm.membar", 16) == 0 ||
+           strncmp(name, "llvm.nvvm.bar.", 14) == 0 || strncmp(name, "llvm.nvvm.membar", 16) == 0 ||
            strncmp(name, "llvm.nvvm.shfl", 14) == 0 || strncmp(name, "llvm.nvvm.vote", 14) == 0;
 }
 

@@ -27,7 +27,7 @@
 #define MOST_PARTED 2    /* most slow genomes that are treated so */
 #define SLOWER 0.002     /* relative loss of time from which an edit is to blame */
 #define MOST_STRIPPED 16 /* most bold variants that are tried without their bold edits */
-#define BOLD_AFTER 32    /* promotions that count as used, at most, when the bold winner is sought */
+#define BOLD_AFTER 32 /* promotions that count as used, at most, when the bold winner is sought */
 
 /* ---- what failed ---- */
 
@@ -349,7 +349,7 @@ ev_status course_finish(course *c, ev_error *err) {
     if (status == EV_OK && f->winner_ns > 0)
         status = tell_ablation(f, err);
     if (status == EV_OK)
-        status = winner_write(c, &f->winner, err);
+        status = winner_write(c, &f->winner, &f->bold, err);
     finish_drop_candidates(f);
     for (size_t i = 0; i < f->transfer_count; i++)
         ir_genome_free(f->transfers[i].genome);

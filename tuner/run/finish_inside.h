@@ -72,21 +72,21 @@ typedef struct finish {
     const ir_genome **wrong; /* genomes that gate 6 refused, each because of its last edit
                                 (bisect.h) */
     size_t wrong_count;
-    memo scored;     /* by genome: time on the search cases (0: stopped at a gate) and hash of
-                        the PTX */
-    memo judged;     /* by genome and by PTX: verdict of gate 6 and time on the held-out cases */
-    memo held_out;   /* by genome: time on the held-out cases only; 0: a case failed */
-    tally refused;   /* refusals of gate 6 */
+    memo scored;        /* by genome: time on the search cases (0: stopped at a gate) and hash of
+                           the PTX */
+    memo judged;        /* by genome and by PTX: verdict of gate 6 and time on the held-out cases */
+    memo held_out;      /* by genome: time on the held-out cases only; 0: a case failed */
+    tally refused;      /* refusals of gate 6 */
     search_field field; /* of the variants that may win in this pass */
     unsigned spent;     /* promotions used up, of the budget */
-    unsigned parted; /* number of slow candidates whose edits were removed one by one */
-    double slow_ns;  /* bisection for slowness: a genome above this time on the held-out cases
-                        is slow; see learn_slow */
-    fitness_bar bar; /* the best start on the held-out cases; 0 ns: no unmodified start was
-                        promoted */
-    double limit_ns; /* a candidate must be below this time on the search cases */
-    winner kept;     /* the variant promoted last; without a genome: none, or taken by
-                        finish_take */
+    unsigned parted;    /* number of slow candidates whose edits were removed one by one */
+    double slow_ns;     /* bisection for slowness: a genome above this time on the held-out cases
+                           is slow; see learn_slow */
+    fitness_bar bar;    /* the best start on the held-out cases; 0 ns: no unmodified start was
+                           promoted */
+    double limit_ns;    /* a candidate must be below this time on the search cases */
+    winner kept;        /* the variant promoted last; without a genome: none, or taken by
+                           finish_take */
     winner winner;
     double winner_ns; /* time on the search cases; 0: the winner is an unmodified start */
     winner bold;      /* the bold winner beside a preserving one; without a genome: none */

@@ -13,8 +13,8 @@
 
 #define KEEP_GAIN 0.98    /* share of a gain that minimising must keep */
 #define KEEP_MEASURED 0.9 /* the same on the held-out cases, if times are measured */
-/* A winner without an edit that rounds may be slower by this share than with it: changed bits need a
- * reason. */
+/* A winner without an edit that rounds may be slower by this share than with it: changed bits need
+ * a reason. */
 #define ROUNDING_LOSS 0.02
 
 bool finish_is_measured(const finish *f) {

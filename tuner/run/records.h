@@ -42,6 +42,9 @@ typedef struct records_winner {
     const char *versions; /* JSON: evoke, llvm, records */
     uint64_t seed;
     bool promoted;
+    /* The bold winner beside a preserving one (ir/edits.def), as JSON: genome, genome_sha256, ptx,
+     * ptx_sha256, entry, start, score, edits in words. "": none. */
+    const char *bold;
 } records_winner;
 
 /* One evaluation. Its key is (task, phase, number); in the phase "search" the number is the

@@ -70,6 +70,8 @@ typedef struct tune_row {
     double error;   /* relative L2, the worst over the held-out cases */
     double tolerance;
     bool promoted;
+    bool preserving;     /* the winner has no bold edit (ir/edits.def) */
+    double bold_speedup; /* of the bold winner over this one; 0: there is none */
     /* The fronts of the task's search, on the search cases, neither promoted nor minimised: number
      * of variants, and the speed-up of the fastest over the baseline (0: the front is empty). */
     unsigned exact_count, tolerant_count;

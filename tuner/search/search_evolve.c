@@ -4,9 +4,10 @@
  * the other any edit may be.
  *
  * evolve_draw makes a child in four steps: it chooses a field and an island of it (half of the
- * children go to the island with the field's elite), one or two parents (choose_parent, choose_mate), the arms of one
- * to three steps (the island's bandit, bandit.h), and what the worker may combine (the stock). An
- * edit that made some child faster is first tried on the elite that lacks it (draw_merge).
+ * children go to the island with the field's elite), one or two parents (choose_parent,
+ * choose_mate), the arms of one to three steps (the island's bandit, bandit.h), and what the worker
+ * may combine (the stock). An edit that made some child faster is first tried on the elite that
+ * lacks it (draw_merge).
  *
  * evolve_settle learns from a committed child: it pays the arms, updates arm statistics, tabu list
  * and linkage, and puts a child that passed into population and niches. An island without progress
