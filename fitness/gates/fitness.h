@@ -112,7 +112,8 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
 /* One row of `evoke check`: the candidate at one case of any split, checked, and timed if the case
- * is a timed one. */
+ * is a timed one. At a timed case all blocks run once more, and the elements that they write are
+ * compared with the baseline's count (cover.c). */
 typedef struct fitness_verdict {
     bool ok;
     double error; /* relative L2 */

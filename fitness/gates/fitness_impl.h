@@ -165,10 +165,17 @@ ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *
 /* Compares every element of the outputs that the last launch at `c` left. */
 ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                            ev_error *err) EV_CHECKED;
+/* An output with elements that no thread wrote and that should have other contents. */
+typedef struct fit_skipped {
+    const char *output;        /* its name; NULL: there is none */
+    uint64_t unwritten, count; /* elements */
+} fit_skipped;
+
 /* Compares elements spread evenly over the elements that the last timed launch wrote; *written is
- * the number of elements written. */
+ * the number of elements written. `skipped`: after a run of all blocks, elements that were not
+ * written are compared as well; NULL: they are not. */
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
-                            uint64_t *written, ev_error *err) EV_CHECKED;
+                            uint64_t *written, fit_skipped *skipped, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
@@ -270,6 +277,9 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* The part of gate 6 that runs the full grids: a variant must write all outputs at the timed cases.
  * Grids whose cost exceeds the limit run a share of their blocks. */
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+/* The same at one timed case; a failure stops `s` at gate 6. */
+ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                         ev_error *err) EV_CHECKED;
 
 /* ---- drawn cases (drawn.c) ---- */
 

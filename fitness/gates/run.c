@@ -169,6 +169,14 @@ static const char *inputs_in_words(const fit_case *c) {
     return c->inputs.fresh > 0 ? " (other inputs)" : "";
 }
 
+static void explain_skipped(fit_result *r, const fit_case *c, const fit_skipped *skipped) {
+    (void)snprintf(r->reason, sizeof r->reason,
+                   "case %s: it skips its work: %llu of %llu elements of '%s' are not written, and "
+                   "should have other contents",
+                   c->at->name, (unsigned long long)skipped->unwritten,
+                   (unsigned long long)skipped->count, skipped->output);
+}
+
 static void explain_error(fit_result *r, const fit_case *c, const accuracy_limits *limits) {
     ev_str text = EV_STR_EMPTY;
     accuracy_explain(&r->accuracy, limits, &text);
@@ -200,14 +208,19 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
     if (options->is_baseline)
         limits.baseline_l2 = limits.baseline_factor = 0;
     bool full = fit_case_is_full(c);
+    fit_skipped skipped = {0};
+    bool sees_all = options->covers && r->run.share >= 1;
     if (full) {
         EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
     } else {
         limits.baseline_factor = 0; /* the error of a few elements is no estimate of the whole */
-        EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written, err));
+        EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written,
+                                 sees_all ? &skipped : NULL, err));
     }
     r->ok = r->accuracy.normalised <= 1;
-    if (!r->ok)
+    if (skipped.output != NULL)
+        explain_skipped(r, c, &skipped);
+    else if (!r->ok)
         explain_error(r, c, &limits);
     else if (!full && !options->other_blocks && !options->one_block)
         r->ok = writes_enough(c, options, r);

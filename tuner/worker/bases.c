@@ -124,24 +124,41 @@ static size_t constants_of(const task *t, int64_t *constants) {
     return count;
 }
 
-/* A genome's macros in the two forms that ir/ and kernels/ take. */
+/* The macros of a base in the two forms that ir/ and kernels/ take. */
 typedef struct macro_lists {
-    ir_macro *for_ir;
-    expr_name *for_task;
-    size_t count;
+    ir_macro *for_ir;    /* every macro of the start with its value, defaults included */
+    expr_name *for_task; /* those that the genome sets */
+    size_t ir_count, task_count;
 } macro_lists;
 
-static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
-    m->count = ir_genome_macro_count(genome);
-    m->for_ir = calloc(m->count + 1, sizeof *m->for_ir);
-    m->for_task = calloc(m->count + 1, sizeof *m->for_task);
-    for (size_t i = 0; m->for_ir && m->for_task && i < m->count; i++) {
+/* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
+ * defaults, so the compiler must have them as well: a source whose own default differs would be
+ * launched for one value and compiled for another. */
+static void add_defaults(const task_start *start, macro_lists *m) {
+    for (size_t i = 0; i < start->macro_count; i++) {
+        bool is_set = false;
+        for (size_t k = 0; k < m->task_count; k++)
+            is_set = is_set || strcmp(m->for_task[k].name, start->macros[i].name) == 0;
+        if (!is_set)
+            m->for_ir[m->ir_count++] =
+                (ir_macro){start->macros[i].name, start->macros[i].otherwise};
+    }
+}
+
+static bool macro_lists_make(const ir_genome *genome, const task_start *start, macro_lists *m) {
+    size_t count = ir_genome_macro_count(genome);
+    *m = (macro_lists){.for_ir = calloc(count + start->macro_count + 1, sizeof *m->for_ir),
+                       .for_task = calloc(count + 1, sizeof *m->for_task)};
+    if (!m->for_ir || !m->for_task)
+        return false;
+    for (size_t i = 0; i < count; i++) {
         const char *name = ir_genome_macro_name(genome, i);
         int64_t value = ir_genome_macro_value(genome, i);
-        m->for_ir[i] = (ir_macro){name, value};
-        m->for_task[i] = (expr_name){name, {.whole = value, .real = (double)value}};
+        m->for_ir[m->ir_count++] = (ir_macro){name, value};
+        m->for_task[m->task_count++] = (expr_name){name, {.whole = value, .real = (double)value}};
     }
-    return m->for_ir && m->for_task;
+    add_defaults(start, m);
+    return true;
 }
 
 /* ---- the base store ---- */
@@ -230,20 +247,20 @@ static ev_status load(const bases *b, const ir_genome *genome, const char *key, 
     int64_t constants[MOST_CONSTANTS];
     macro_lists macros;
     ev_status status = EV_OK;
-    if (macro_lists_make(genome, &macros)) {
+    if (macro_lists_make(genome, start, &macros)) {
         ir_source source = {.path = start->source,
                             .entry = launch_plan_entry(start->plan),
                             .include = b->include,
                             .macros = macros.for_ir,
-                            .macro_count = macros.count,
+                            .macro_count = macros.ir_count,
                             .sm = b->sm,
                             .optimised = ir_genome_is_optimised(genome),
                             .constants = constants,
                             .constant_count = constants_of(b->t, constants)};
-        block_of(b->t, start, macros.for_task, macros.count, source.block);
+        block_of(b->t, start, macros.for_task, macros.task_count, source.block);
         status = load_source(b, &source, key, out, err);
     } else {
-        status = ev_fail_memory(err, macros.count * sizeof(expr_name));
+        status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }
     free(macros.for_ir);
     free(macros.for_task);
