@@ -21,6 +21,7 @@
 #define SCALE_MOST 20  /* inputs are scaled by up to two to this power, or its inverse */
 #define SPREAD_MOST 8  /* the same for single elements */
 #define TIE_STEPS 2    /* values of either sign that TIES leaves */
+#define JITTER 0x1p-10 /* relative difference of the magnitudes of CANCELLING */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
 #define FUEL_FACTOR 8  /* fuel of the baseline, by its instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
