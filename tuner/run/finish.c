@@ -293,7 +293,8 @@ static ev_status find_bold(finish *f, ev_error *err) {
     winner preserving = f->winner;
     double winner_ns = f->winner_ns;
     f->winner = (winner){0};
-    f->bar = (fitness_bar){.ns = preserving.score.ns,
+    f->bar = (fitness_bar){.ns = preserving.promoted ? preserving.score.ns
+                                                     : course_baseline_mean(f->c, CORPUS_HELD_OUT),
                            .baseline_ns = preserving.score.baseline_ns,
                            .least_gain = FINISH_BOLD_GAIN};
     double reference = winner_ns > 0 ? winner_ns : finish_reference(f, preserving.genome);
@@ -316,9 +317,9 @@ static ev_status find_bold(finish *f, ev_error *err) {
 static ev_status find_winner(finish *f, ev_error *err) {
     EV_TRY(try_starts(f, err));
     EV_TRY(try_candidates(f, err));
-    if (f->winner.genome && f->field == SEARCH_PRESERVING)
-        EV_TRY(find_bold(f, err));
-    return f->winner.genome ? EV_OK : keep_baseline(f, err);
+    if (!f->winner.genome)
+        EV_TRY(keep_baseline(f, err));
+    return f->field == SEARCH_PRESERVING ? find_bold(f, err) : EV_OK;
 }
 
 /* Measures and shows the share of each of the winner's edits and macros in the gain. */
