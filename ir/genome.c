@@ -28,19 +28,22 @@ struct ir_genome {
  */
 
 typedef enum ir_extent { MARKS, CHANGES } ir_extent;
+typedef enum ir_table_meaning { PRESERVES, ROUNDS, BOLD, BY_PLACE, BY_FLAGS } ir_table_meaning;
 
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
     ir_extent extent;
+    ir_table_meaning meaning;
     int fresh;
     const char *needs;
     const char *describes;
+    const char *because;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
-    {name, family, extent, fresh, needs, describes},
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
+    {name, family, extent, meaning, fresh, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -58,6 +61,24 @@ const char *ir_edit_needs(ir_edit_kind kind) {
 }
 const char *ir_edit_describes(ir_edit_kind kind) {
     return rows[kind].describes;
+}
+
+const char *ir_edit_because(ir_edit_kind kind) {
+    return rows[kind].because;
+}
+const char *ir_edit_meaning_name(ir_edit_kind kind) {
+    static const char *const names[] = {"preserving", "rounding", "bold", "preserving or bold",
+                                        "rounding or bold"};
+    return names[rows[kind].meaning];
+}
+bool ir_edit_is_bold(ir_edit_kind kind) {
+    return rows[kind].meaning == BOLD;
+}
+bool ir_edit_may_be_bold(ir_edit_kind kind) {
+    return rows[kind].meaning >= BOLD;
+}
+bool ir_edit_may_round(ir_edit_kind kind) {
+    return rows[kind].meaning == ROUNDS || rows[kind].meaning == BY_FLAGS;
 }
 
 int ir_edit_fresh(ir_edit_kind kind) {

@@ -27,14 +27,11 @@ typedef struct fitness_options {
     uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
-/* Minimum relative gain over the bar on the held-out cases. */
-#define FITNESS_LEAST_GAIN 0.002
-
-/* The time on the held-out cases that a promoted candidate has to beat by FITNESS_LEAST_GAIN
- * (gate 6). */
+/* The time on the held-out cases that a promoted candidate has to beat (gate 6). */
 typedef struct fitness_bar {
     double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
     double baseline_ns; /* the baseline's time at the measurement of `ns`; 0: not measured */
+    double least_gain;  /* by this share of `ns` at least */
     bool is_last;       /* compare with the bar last: a too-slow verdict implies correctness */
 } fitness_bar;
 

@@ -67,11 +67,24 @@ typedef struct fit_baseline {
     uint64_t rebuilds;
 } fit_baseline;
 
+/* Other data than the task's own (variations.def). */
+typedef enum fit_variation {
+    FIT_PLAIN,
+#define VARIATION(id, words, is_benign) FIT_##id,
+#include "fitness/gates/variations.def"
+#undef VARIATION
+    FIT_VARIATIONS
+} fit_variation;
+
 /* What a case is run with, beside its shape. */
 typedef struct fit_inputs {
+    fit_variation variation;
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
 } fit_inputs;
+
+/* The baseline's run at a case with varied data. */
+typedef enum fit_usable { FIT_UNKNOWN, FIT_USABLE, FIT_UNUSABLE } fit_usable;
 
 typedef struct fit_case {
     const task_case *at;
@@ -87,6 +100,7 @@ typedef struct fit_case {
     double *shape_values;
     void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
+    fit_usable usable; /* for varied data: unusable if the baseline traps there */
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -182,6 +196,9 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 /* Counts the output elements that the last launch wrote. */
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
+/* Sets the answers of a case with varied data, after a run of the baseline: the oracle's, except
+ * where the oracle's or the baseline's result is not finite; there, the baseline's. */
+ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
@@ -324,6 +341,21 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
 /* The same at one timed case; a failure stops `s` at gate 6. */
 ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
                          ev_error *err) EV_CHECKED;
+
+/* ---- varied data (vary.c) ---- */
+
+/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
+ * case's variation. Leaves integers and FIT_PLAIN as they are. */
+void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
+void fit_vary_scalar(const fit_case *c, fit_argument *a);
+const char *fit_variation_words(fit_variation v);
+/* The part of gate 6 that runs the search's small cases with other data. The answer is the oracle's
+ * where the baseline's result is finite, else the class of the baseline's result: NaN, or an
+ * infinity with its sign. The error may be as large as the tolerance, or FIT_VARIED_FACTOR times
+ * the baseline's own. */
+ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
+#define FIT_VARIED_FACTOR 4
 
 /* ---- drawn cases (drawn.c) ---- */
 

@@ -202,6 +202,10 @@ ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out, ev_
     return judge_as(f, genome, "", SLOW, held_out, err);
 }
 
+bool finish_may_win(const finish *f) {
+    return f->field == SEARCH_ANY || f->kept.job->result.bold == 0;
+}
+
 void finish_take(finish *f, winner *to) {
     assert(f->kept.genome);
     finish_clear_winner(to);

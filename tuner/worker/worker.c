@@ -134,6 +134,8 @@ ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *
     double before = ev_clock_cpu();
     ev_status status = ir_build_run(b->build, at, err);
     w->seconds[PART_BUILD] += ev_clock_cpu() - before;
+    if (status == EV_OK && at == IR_STAGE_EDIT)
+        w->bold = ir_build_bold(b->build);
     if (status == EV_OK && at == IR_STAGE_EMIT)
         b->candidate.ptx = ir_build_ptx(b->build, &b->candidate.ptx_bytes);
     return status;

@@ -20,6 +20,7 @@ typedef struct worker {
     bool leaves;     /* the device is spent and the coordinator knows: a new worker will take
                         over */
     double seconds[PART_COUNT]; /* CPU seconds by part since the last job ended */
+    size_t bold;                /* number of bold edits of the genome that this job built */
 } worker;
 
 /* Enters a stage: tells the coordinator and the guard. */
