@@ -40,6 +40,7 @@ typedef struct fit_output {
     const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
     double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
     uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
+    double *varied; /* the answers for varied data (vary.c); NULL: `want` has them */
     fit_spot *spots;
     size_t spot_room, spot_count;
 } fit_output;
@@ -83,8 +84,12 @@ typedef struct fit_inputs {
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
 } fit_inputs;
 
-/* The baseline's run at a case with varied data. */
-typedef enum fit_usable { FIT_UNKNOWN, FIT_USABLE, FIT_UNUSABLE } fit_usable;
+/* The run of a start at a case with varied data. */
+typedef struct fit_varied {
+    ev_sha256 start;   /* of its PTX; "": no start was run */
+    bool is_usable;    /* the start did not trap there */
+    accuracy accuracy; /* of the start */
+} fit_varied;
 
 typedef struct fit_case {
     const task_case *at;
@@ -100,7 +105,7 @@ typedef struct fit_case {
     double *shape_values;
     void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
-    fit_usable usable; /* for varied data: unusable if the baseline traps there */
+    fit_varied varied; /* of the start that ran last */
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -196,8 +201,8 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 /* Counts the output elements that the last launch wrote. */
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
-/* Sets the answers of a case with varied data, after a run of the baseline: the oracle's, except
- * where the oracle's or the baseline's result is not finite; there, the baseline's. */
+/* Sets the answers of a case with varied data, after a run of a start: the oracle's, except where
+ * the oracle's or the start's result is not finite; there, and without an oracle, the start's. */
 ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
@@ -349,10 +354,11 @@ ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score 
 void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
 void fit_vary_scalar(const fit_case *c, fit_argument *a);
 const char *fit_variation_words(fit_variation v);
-/* The part of gate 6 that runs the search's small cases with other data. The answer is the oracle's
- * where the baseline's result is finite, else the class of the baseline's result: NaN, or an
- * infinity with its sign. The error may be as large as the tolerance, or FIT_VARIED_FACTOR times
- * the baseline's own. */
+/* The part of gate 6 that runs the search's small cases with other data, for a candidate with
+ * edits. The candidate's own start tells what is right: the unmodified start at the same macros.
+ * The answer is the oracle's where the start's result is finite, else the class of the start's
+ * result: NaN, or an infinity with its sign. The error may be as large as the tolerance, or
+ * FIT_VARIED_FACTOR times the start's own. */
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 #define FIT_VARIED_FACTOR 4

@@ -295,7 +295,7 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .names = macros.for_ir,
                             .name_count = macros.ir_count};
         block_of(b->t, start, macros.for_task, macros.task_count, source.block);
-        status = load_source(b, &source, key, out, err);
+        status = load_source(b, &source, out, err);
     } else {
         status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }
