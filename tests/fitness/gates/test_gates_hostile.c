@@ -103,9 +103,16 @@ static void test_promises(void **state) {
     check_folder("promises", 12);
 }
 
+/* Gate 3 has variables and buffers at odd multiples of the alignment that they declare. */
+static void test_alignment(void **state) {
+    (void)state;
+    check_folder("alignment", 16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_promises),
+        cmocka_unit_test(test_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
