@@ -246,6 +246,12 @@ void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 /* True if a min-blocks or max-registers knob can be applied; false for other kinds. */
 bool ir_knob_fits(const ir_work *work, const ir_edit *edit);
 
+/* ---- asserted facts (asserts.c) */
+/* After the last edit: replaces each fact that an edit of the genome asserted by a check that
+ * traps.
+ */
+void ir_assert_checks(ir_work *work, const ir_genome *genome);
+
 /* ---- help for rules ---------------------------------------------------------------------------
  */
 

@@ -271,6 +271,12 @@ ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
  * Grids whose cost exceeds the limit run a share of their blocks. */
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
+/* ---- asserted facts (asserted.c) ---- */
+
+/* The part of gate 6 that runs the candidate with its asserted facts as checks, at all cases that
+ * are run in full. Does nothing if it asserts none. */
+ev_status fit_asserted(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
 /* ---- drawn cases (drawn.c) ---- */
 
 void fit_drawn_free(fitness *f);
