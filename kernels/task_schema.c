@@ -27,6 +27,9 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "scalars: an expression; when absent, the shape's value of its name"},
     {"data", EV_JSON_OBJECT, false,
      "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below"},
+    {"align", EV_JSON_INTEGER, false,
+     "buffers: the alignment of its address in bytes that every launch grants: a power of two, at "
+     "least the element's size, at most 256; 16 when absent"},
     {"zero_where", EV_JSON_STRING, false,
      "out: an input of the same length; where that is 0, the output must be exactly 0"},
 };

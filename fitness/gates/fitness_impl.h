@@ -363,6 +363,12 @@ ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error 
 
 #define FIT_VARIED_FACTOR 4
 
+/* ---- asserted facts (asserted.c) ---- */
+
+/* The part of gate 6 that runs the candidate with its asserted facts as checks, at all cases that
+ * are run in full. Does nothing if it asserts none. */
+ev_status fit_asserted(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
 /* ---- drawn cases (drawn.c) ---- */
 
 void fit_drawn_free(fitness *f);
