@@ -265,6 +265,7 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
         return no_entry(base->module, source, err);
     ir_make_internal(base->module, entry);
+    ir_symbols_open(base, source);
     const char *passes = ir_is_compiled(source) ? "default<O3>" : "globaldce";
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
