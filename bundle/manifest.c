@@ -281,6 +281,16 @@ static json_t *arguments_json(const bundle_kernel *k) {
     return array;
 }
 
+static json_t *symbols_json(const bundle_kernel *k) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < k->symbol_count; i++) {
+        const bundle_symbol *v = &k->symbols[i];
+        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "name", v->name, "type",
+                                                     v->type, "count", v->count));
+    }
+    return array;
+}
+
 static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err) {
     json_t *baselines = NULL, *variants = NULL, *starts = NULL;
     ev_status status = variants_json(k->baselines, k->baseline_count, &baselines, err);
@@ -298,6 +308,8 @@ static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err
                      "arguments", arguments_json(k), "baselines", baselines, "variants", variants);
     if (*out != NULL && starts != NULL)
         (void)json_object_set(*out, "starts", starts);
+    if (*out != NULL && k->symbol_count > 0)
+        (void)json_object_set_new(*out, "symbols", symbols_json(k));
     json_decref(starts);
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }

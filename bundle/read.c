@@ -361,6 +361,24 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
     return EV_OK;
 }
 
+static ev_status read_symbols(const reading *r, const json_t *kernel, const char *where,
+                              bundle_kernel *out) {
+    const json_t *array = get(kernel, "symbols");
+    out->symbol_count = json_array_size(array);
+    bundle_symbol *all = EV_NEW_ARRAY(r->arena, bundle_symbol, out->symbol_count + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, out->symbol_count * sizeof *all);
+    out->symbols = all;
+    for (size_t i = 0; i < out->symbol_count; i++) {
+        const json_t *v = json_array_get(array, i);
+        EV_TRY(manifest_check(r->doc, MANIFEST_SYMBOL, v, reading_member(r, where, "symbols", i),
+                              r->err));
+        all[i] = (bundle_symbol){ev_json_text(v, "name", ""), ev_json_text(v, "type", ""),
+                                 ev_json_text(v, "count", "")};
+    }
+    return EV_OK;
+}
+
 static ev_status read_kernel(const reading *r, const json_t *object, const char *where,
                              bundle_kernel *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_KERNEL, object, where, r->err));
@@ -373,6 +391,7 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
         return ev_json_fail(r->doc, reading_join(r, where, "task"), r->err,
                             "the files of the bundle do not have '%s'", out->task);
     EV_TRY(read_arguments(r, object, where, out));
+    EV_TRY(read_symbols(r, object, where, out));
     EV_TRY(
         read_variants(r, out, object, where, "baselines", &out->baselines, &out->baseline_count));
     EV_TRY(read_variants(r, out, object, where, "variants", &out->variants, &out->variant_count));

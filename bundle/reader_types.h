@@ -106,6 +106,13 @@ typedef struct bundle_argument {
     const char *expression;         /* elements of a buffer, value of a scalar */
 } bundle_argument;
 
+/* A variable in constant or global memory of a kernel's PTX. The host fills its first `count`
+ * elements before a launch (cuModuleGetGlobal); the rest is zero. A variant may lack it. */
+typedef struct bundle_symbol {
+    const char *name, *type;
+    const char *count; /* an expression */
+} bundle_symbol;
+
 typedef struct bundle_kernel {
     const char *name, *family, *doc;
     const char *task; /* "tasks/NAME/task.json" */
@@ -118,6 +125,8 @@ typedef struct bundle_kernel {
     size_t variant_count;
     const bundle_variant *starts; /* unmodified, for GPUs on which a variant is disabled */
     size_t start_count;
+    const bundle_symbol *symbols;
+    size_t symbol_count;
 } bundle_kernel;
 
 /* An additional file, such as a task's source. */

@@ -63,6 +63,11 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
                          ev_error *err) EV_CHECKED;
 /* Makes all defined functions internal, except `but` (may be NULL). */
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
+
+/* ---- variables that the host fills (symbols.c) ---- */
+
+/* Keeps LLVM from assuming the contents of variables that the host may fill. Before any pass. */
+void ir_symbols_open(const ir_base *base, const ir_source *source);
 /* Empties a module that went through default<O1> to <O3> without code generation. Call before the
  * module is disposed of. LLVM 19's NVPTX caches nvvm.annotations by the addresses of the module and
  * its functions. These pipelines fill the cache, and only the end of code generation clears it.

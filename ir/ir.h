@@ -34,6 +34,9 @@ typedef struct ir_source {
     const char *include;    /* folder of evoke_cuda.h */
     const ir_macro *macros; /* -DNAME=VALUE for a .cu */
     size_t macro_count;
+    const char *const *symbols; /* names of __constant__ and __device__ variables that the host
+                                   fills before a launch */
+    size_t symbol_count;
     int sm;         /* target, e.g. 90 */
     bool optimised; /* the base of genomes for which ir_genome_is_optimised holds */
     /* Facts of the launches, for the edits that draw constants and for launch bounds. */
@@ -71,6 +74,12 @@ size_t ir_base_insn_count(const ir_base *base);
 uint32_t ir_base_insn_line(const ir_base *base, size_t number); /* source line; 0: none */
 char *ir_base_insn_text(const ir_base *base, size_t number);    /* as LLVM prints it; malloc'ed */
 ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canonical IR */
+
+/* Checks, for a base of `source`, that no variable is read that only the host can have filled and
+ * that source->symbols does not list (ir/symbols.c has the rule). EV_BAD: names the variable and
+ * the cure. */
+ev_status ir_base_check_symbols(const ir_base *base, const ir_source *source,
+                                ev_error *err) EV_CHECKED;
 
 /* PTX of the base module without edits, by the light pipeline. The line of each .loc is the number
  * of the originating instruction plus 1, so a profile's counters can be attributed to instructions.

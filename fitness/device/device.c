@@ -201,6 +201,27 @@ void device_unload(device_kernel *kernel) {
     free(kernel);
 }
 
+ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
+                      uint64_t bytes, ev_error *err) {
+    vm_variable v;
+    if (!vm_module_variable(kernel->module, name, &v))
+        return EV_OK;
+    if (bytes > v.bytes)
+        return ev_fail(err, EV_BAD,
+                       "the variable '%s' has %llu bytes, and the host fills %llu; give a smaller "
+                       "\"count\", or a larger array in the source",
+                       name, (unsigned long long)v.bytes, (unsigned long long)bytes);
+    if (bytes == v.bytes)
+        return d->ops->fill(d, kernel, name, &v, data, err);
+    char *whole = calloc(1, v.bytes);
+    if (whole == NULL)
+        return ev_fail_memory(err, v.bytes);
+    memcpy(whole, data, bytes);
+    ev_status status = d->ops->fill(d, kernel, name, &v, whole, err);
+    free(whole);
+    return status;
+}
+
 device_resources device_kernel_resources(const device_kernel *kernel) {
     return kernel->resources;
 }

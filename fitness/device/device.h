@@ -112,6 +112,12 @@ ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entr
                       device_kernel **out, ev_error *err) EV_CHECKED;
 void device_unload(device_kernel *kernel); /* NULL is fine */
 
+/* Fills a .const or .global variable of the kernel's module for the launches from here on; bytes
+ * behind `bytes` become zero. Nothing happens if the module has no variable of that name. EV_BAD:
+ * the variable is smaller. */
+ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
+                      uint64_t bytes, ev_error *err) EV_CHECKED;
+
 typedef struct device_resources {
     uint32_t registers;    /* a thread; estimated on the VM */
     uint32_t shared_bytes; /* static, a block */

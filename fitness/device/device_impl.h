@@ -24,6 +24,9 @@ typedef struct device_ops {
     ev_status (*load)(device *d, device_kernel *kernel,
                       ev_error *err); /* module and entry are set */
     void (*unload)(device_kernel *kernel);
+    /* `data` has variable->bytes. */
+    ev_status (*fill)(device *d, device_kernel *kernel, const char *name,
+                      const vm_variable *variable, const void *data, ev_error *err);
     ev_status (*check)(const device *d, const device_kernel *kernel, const device_launch *launch,
                        ev_error *err);
     ev_status (*run)(device *d, const device_kernel *kernel, const device_launch *launch,

@@ -179,6 +179,15 @@ static void vm_unload(device_kernel *kernel) {
     kernel->own = NULL;
 }
 
+static ev_status vm_fill(device *d, device_kernel *kernel, const char *name,
+                         const vm_variable *variable, const void *data, ev_error *err) {
+    (void)d;
+    (void)name;
+    (void)err;
+    vm_module_fill(kernel->module, variable, data);
+    return EV_OK;
+}
+
 #define GRID_X_MOST 2147483647u
 #define GRID_YZ_MOST 65535u
 #define BLOCK_Z_MOST 64u
@@ -469,6 +478,7 @@ static const device_ops VM_OPS = {
     .written = vm_written,
     .load = vm_load,
     .unload = vm_unload,
+    .fill = vm_fill,
     .check = vm_check,
     .run = vm_run_plain,
     .run_ranks = vm_run_side_by_side,

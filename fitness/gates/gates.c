@@ -274,6 +274,14 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
     return EV_OK;
 }
 
+/* Runs the smallest cases with other contents in the buffers that are read and written, which by
+ * the task begin as constants. */
+static ev_status gate_begins(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    if (s->stopped != GATE_NONE || trial->who->was_sketched)
+        return EV_OK;
+    return fit_begin_cases(f, CORPUS_SEARCH, 1, trial, GATE_ACCURATE, s, err);
+}
+
 /* Checks that the kernel has the task's parameters. No edit changes parameters, so a difference is
  * the caller's mistake. */
 static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error *err) {
@@ -366,6 +374,7 @@ ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_err
     /* The fingerprint is asked for only after the drawn cases passed. A variant that fails a drawn
      * case may have the fingerprint of a correct one; when such variants were memoised, a quarter
      * of the audits refuted the result. */
+    EV_TRY(gate_begins(f, trial, s, err));
     EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
     bool is_slow_sketch = trial->who->is_sketch && !times_sketch(trial->who, s->small_ns);

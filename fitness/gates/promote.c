@@ -186,6 +186,13 @@ static ev_status try_turned(fitness *f, const fit_trial *trial, score *s, ev_err
     return try_again(f, TASK_CHECK, turned, trial, s, err);
 }
 
+/* The small cases of all splits with other contents in the buffers that are read and written. */
+static ev_status try_begins(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (int split = 0; split < CORPUS_SPLIT_COUNT; split++)
+        EV_TRY(fit_begin_cases(f, (corpus_split)split, SIZE_MAX, trial, GATE_PROMOTED, s, err));
+    return EV_OK;
+}
+
 static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const fit_inputs usual = fit_usual_inputs(f);
     const corpus_split splits[] = {CORPUS_HELD_OUT, CORPUS_ADVERSARIAL};
@@ -197,6 +204,7 @@ static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_err
     fresh.fresh++;
     EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
     EV_TRY(try_again(f, TASK_CHECK, fresh, trial, s, err));
+    EV_TRY(try_begins(f, trial, s, err));
     if (f->twin == NULL) { /* a GPU has one result only; its twin was asked before */
         EV_TRY(try_turned(f, trial, s, err));
         EV_TRY(fit_try_varied(f, trial, s, err));
@@ -300,6 +308,29 @@ static ev_status check_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
     return status;
 }
 
+/* Checks a small case with other contents in the buffers that are read and written. */
+static ev_status check_begins(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fit_inputs inputs = fit_usual_inputs(f);
+    fit_case *c = NULL;
+    bool legal = false;
+    if (!out->ok || at->use == TASK_TIME)
+        return EV_OK;
+    EV_TRY(fit_begin_is_legal(f, at, inputs.fresh, &legal, err));
+    if (!legal)
+        return EV_OK;
+    inputs.begins = true;
+    EV_TRY(fit_case_get(f, at, inputs, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_case(f, c, trial, 0, r, err);
+    if (status == EV_OK && !r->ok)
+        fill_verdict(r, c, f, out);
+    free(r);
+    return status;
+}
+
 static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
     fit_case *c = NULL;
@@ -313,6 +344,8 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
     free(r);
     if (status == EV_OK)
         status = check_cover(f, c, trial, out, err);
+    if (status == EV_OK)
+        status = check_begins(f, trial, at, out, err);
     if (status == EV_OK && !out->ok) /* a wrong kernel has no time */
         out->ns = out->low_ns = out->high_ns = 0;
     return status;

@@ -69,6 +69,7 @@ static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
     void *params = NULL;
     const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
     EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
+    EV_TRY(fit_case_fill(f, c, f->baseline_kernel, err));
     EV_TRY(fit_case_pack(f, c, entry, &params, err));
     const fit_run_options none = {.timed = true};
     device_launch base = launch_with(c, &geometry, &none);
@@ -90,6 +91,7 @@ static bool is_against(const fitness *f, const fit_case *c, const fit_trial *tri
 static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
                         const fit_run_options *options, fit_run *out, ev_error *err) {
     EV_TRY(device_reset(f->d, FIT_POISON, err));
+    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
     if (!options->timed)
         return device_run(f->d, trial->kernel, l, &out->outcome, err);
     if (is_against(f, c, trial, options))
@@ -214,6 +216,8 @@ static void explain_trap(fit_result *r, const fit_case *c) {
 static const char *inputs_in_words(const fit_case *c) {
     if (c->inputs.approx == VM_APPROX_TURNED)
         return " (errors of approximate instructions to the other side)";
+    if (c->inputs.begins)
+        return " (its inout buffers begin with other data)";
     return c->inputs.fresh > 0 ? " (other inputs)" : "";
 }
 

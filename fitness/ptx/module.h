@@ -131,6 +131,9 @@ typedef struct vm_variable {
 /* The PTX text as it was loaded, NUL-terminated, borrowed. */
 const char *vm_module_text(const vm_module *module, size_t *bytes);
 bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
+/* Sets the contents of a variable for all launches from here on; `data` has `variable->bytes`. Not
+ * during a launch. */
+void vm_module_fill(vm_module *module, const vm_variable *variable, const void *data);
 /* Bytes of all .global variables; 0: there are none. */
 uint64_t vm_module_global_bytes(const vm_module *module);
 /* Writes the initial contents of the .global variables to `host`, for a buffer at `address` of the

@@ -456,6 +456,7 @@ struct vm_module {
     uint32_t version_at;   /* offset of the .version number in the text */
     uint32_t versions;     /* number of .version directives in the text */
     uint64_t text_hash;
+    uint64_t fill_hash; /* of global_image, since the host filled a variable; else 0 */
     ptx_func *funcs;
     size_t func_count;
     uint32_t *entries; /* indices of funcs */

@@ -507,11 +507,16 @@ static ev_status insert_variables(vm_memory *m, const vm_module *module, ev_erro
     return ok ? EV_OK : ev_fail_memory(err, sizeof(vm_alloc));
 }
 
+/* Tells modules and their initial contents apart. */
+static uint64_t identity_of(const vm_module *module) {
+    return module->text_hash ^ module->fill_hash;
+}
+
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
                            ev_error *err) {
     *address = VM_GLOBAL_BASE + m->limit;
-    if (m->module_hash == module->text_hash || (!module->global_bytes && !m->module_bytes)) {
-        m->module_hash = module->text_hash;
+    if (m->module_hash == identity_of(module) || (!module->global_bytes && !m->module_bytes)) {
+        m->module_hash = identity_of(module);
         return EV_OK;
     }
     if (module->global_bytes > VM_MODULE_BYTES - VM_REDZONE)
@@ -519,13 +524,13 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
                        module->name, (unsigned long long)module->global_bytes);
     detach(m);
     if (!module->global_bytes) {
-        m->module_hash = module->text_hash;
+        m->module_hash = identity_of(module);
         return EV_OK;
     }
     EV_TRY(insert_variables(m, module, err));
     vm_module_place(module, *address, m->arena + m->limit);
     m->module_bytes = module->global_bytes;
-    m->module_hash = module->text_hash;
+    m->module_hash = identity_of(module);
     return EV_OK;
 }
 

@@ -92,11 +92,12 @@ static ev_status write_sample(const char *path, bool other_order, ev_error *err)
     bundle_variant variants[2] = {other_order ? a100 : h200, other_order ? h200 : a100};
     static const bundle_argument arguments[] = {{"x", "in", "f32", "N"},
                                                 {"n", "scalar", "u32", "N"}};
+    static const bundle_symbol centres = {"centres", "f32", "4 * N"};
     bundle_kernel two[2] = {
         {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2, NULL,
-         0},
+         0, &centres, 1},
         {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0,
-         NULL, 0},
+         NULL, 0, NULL, 0},
     };
     if (other_order) {
         bundle_kernel first = two[0];
@@ -168,6 +169,10 @@ static void reads_what_was_written(void **state) {
     assert_non_null(k);
     assert_string_equal(k->doc, "adds");
     assert_string_equal(k->arguments[1].expression, "N");
+    assert_int_equal(k->symbol_count, 1);
+    assert_string_equal(k->symbols[0].name, "centres");
+    assert_string_equal(k->symbols[0].type, "f32");
+    assert_string_equal(k->symbols[0].count, "4 * N");
     assert_int_equal(k->variant_count, 2);
     const bundle_variant *v = &k->variants[1]; /* after a100 */
     assert_string_equal(v->gpu_id, "h200");

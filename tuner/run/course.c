@@ -132,6 +132,16 @@ static void tell_drawn(course *c) {
     ev_str_free(&note);
 }
 
+/* Shows the weak points of the task. */
+static void tell_warnings(course *c) {
+    for (size_t i = 0; i < c->t->argument_count; i++) {
+        ev_str note = EV_STR_EMPTY;
+        if (task_warning(c->t, i, &note))
+            course_display(c, ev_str_text(&note));
+        ev_str_free(&note);
+    }
+}
+
 /* *c must be closed with course_close whatever the status. If a signal comes while the workers open
  * the task, c->search stays NULL and run->stopped is set. */
 ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
@@ -145,6 +155,7 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
                                .task_index = index,
                                .task_count = o->task_count,
                                .budget = o->evaluations}};
+    tell_warnings(c);
     course_display(c, "opening the task: inputs, oracle, baseline");
     while (!c->ready) {
         EV_TRY(pool_open(run->pool, c->t->path, &c->ready, err));

@@ -159,6 +159,18 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
     return EV_OK;
 }
 
+static ev_status set_symbols(export *x, const task *t, bundle_kernel *out) {
+    bundle_symbol *all = EV_NEW_ARRAY(x->arena, bundle_symbol, t->symbol_count + 1);
+    if (all == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->symbol_count; i++)
+        all[i] = (bundle_symbol){t->symbols[i].name, ev_type_name(t->symbols[i].type),
+                                 t->symbols[i].count};
+    out->symbols = all;
+    out->symbol_count = t->symbol_count;
+    return EV_OK;
+}
+
 /* ---- what was found out about a winner ---- */
 
 /* The row of the run's table for a case; NULL: none. */
@@ -368,6 +380,7 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
                            .task = place_of(x, t, "task.json"),
                            .task_sha256 = t->sha256.hex};
     EV_TRY(set_arguments(x, t, out));
+    EV_TRY(set_symbols(x, t, out));
     EV_TRY(add_task_files(x, t));
     device *d = NULL;
     EV_TRY(device_open(w->device, &d, x->err));
