@@ -174,10 +174,9 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
 
 /* `l`: the launch, with its parameters. */
 static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
-                            const fit_run_options *options, device_launch *l, fit_run *out,
-                            ev_error *err) {
-    block_sample sample;
-    EV_TRY(choose_blocks(f, c, trial, options, l, &sample, out, err));
+                            const fit_run_options *options, device_launch *l, block_sample *sample,
+                            fit_run *out, ev_error *err) {
+    EV_TRY(choose_blocks(f, c, trial, options, l, sample, out, err));
     l->fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
     return launch(f, c, trial, l, options, out, err);
 }
@@ -191,7 +190,8 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     void *params = NULL;
     EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
     l.params = params;
-    ev_status status = run_packed(f, c, trial, options, &l, out, err);
+    block_sample sample;
+    ev_status status = run_packed(f, c, trial, options, &l, &sample, out, err);
     free(params);
     return status;
 }

@@ -138,6 +138,7 @@ struct search {
     links links;               /* for `evolve` */
     arm_statistics statistics; /* for `evolve` */
     tabu_list tabu;            /* for `evolve` */
+    wrong_list wrong;
     search_best archive[SEARCH_ARCHIVE];
     size_t archive_edits[SEARCH_ARCHIVE];
     size_t archive_count;

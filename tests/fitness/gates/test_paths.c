@@ -165,7 +165,7 @@ static double time_of_all(const char *ptx, uint32_t n, uint32_t pivot) {
     device_outcome outcome;
     device_timing timing;
     OK(device_open("vm:h200", &d, &err));
-    OK(device_alloc(d, n * 4, VM_BUFFER_IN, "factor", &factor, &err));
+    OK(device_alloc(d, (uint64_t)n * 4, VM_BUFFER_IN, "factor", &factor, &err));
     OK(device_alloc(d, (uint64_t)n * n * 4, VM_BUFFER_INOUT, "a", &a, &err));
     OK(device_load(d, ptx, strlen(ptx), "eliminate", &kernel, &err));
     params.factor = device_address(d, factor);
