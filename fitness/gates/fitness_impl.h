@@ -151,6 +151,7 @@ struct fitness {
     candidate baseline;       /* owned copy; ptx NULL: not set */
     ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
+    bool is_unfenced; /* the baseline lacks an acquire fence, and variants may as well */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
     fitness *twin;
@@ -309,6 +310,8 @@ typedef struct fit_run {
                         blocks that ran; 0: not known */
 } fit_run;
 
+/* The checks of a run of all blocks. */
+vm_checks fit_checks(const fitness *f);
 /* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for
  * comparison; the caller restores the buffers with fit_restore_after. */
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,

@@ -325,8 +325,9 @@ static void sort_sample(fit_paths *p) {
 /* The paths are sorted. */
 static void make_strata(const walk *w, fit_paths *p) {
     size_t ends[STRATA_MOST], strata = 0, most = 0;
-    for (double factor = STRATUM_FACTOR; strata == 0 || strata > STRATA_MOST; factor *= 1.25)
-        strata = cut(w->known, w->count, factor, ends);
+    double factor = STRATUM_FACTOR;
+    while ((strata = cut(w->known, w->count, factor, ends)) > STRATA_MOST)
+        factor *= STRATUM_FACTOR;
     double heaviest = -1, scale = (double)w->blocks / (double)w->count;
     for (size_t i = 0; i < strata; i++) {
         size_t first = i > 0 ? ends[i - 1] : 0;
@@ -404,7 +405,8 @@ static bool places_are_good(const walk *w) {
 
 /* Whether few paths are shorter than most, and none is much longer. The paths are sorted. */
 static bool are_alike(const walk *w) {
-    double median = (double)w->known[w->count / 2].length;
+    size_t middle = w->count / 2;
+    double median = (double)w->known[middle].length;
     double longest = (double)w->known[w->count - 1].length;
     return w->spread <= EVEN_SPREAD * w->mean && longest <= STRATUM_FACTOR * median;
 }
