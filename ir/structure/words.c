@@ -53,6 +53,13 @@ static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out
                   (long long)edit->option);
 }
 
+static void describe_pipeline(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "loads one turn ahead in loop %s%s", edit->anchor.path,
+                  edit->option == 2 ? ", at loaded addresses as well" : "");
+}
+
+const ir_rule ir_rule_PIPELINE_LOADS = {no_sites, no_draw, is_applied, describe_pipeline};
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

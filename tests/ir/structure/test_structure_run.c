@@ -42,6 +42,7 @@ static const subject subjects[] = {
     {"counted", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
@@ -55,6 +56,9 @@ static const subject subjects[] = {
 
 #define SPLIT(loop, option)                                                                        \
     "{\"kind\":\"split-lanes\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define PIPE(loop, option)                                                                         \
+    "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
 typedef struct row {
     const char *entry;
