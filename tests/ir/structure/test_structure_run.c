@@ -60,6 +60,9 @@ static const subject subjects[] = {
 #define PIPE(loop, option)                                                                         \
     "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
+#define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
+#define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
+
 typedef struct row {
     const char *entry;
     const char *edits;
