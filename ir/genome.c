@@ -28,19 +28,22 @@ struct ir_genome {
  */
 
 typedef enum ir_extent { MARKS, CHANGES } ir_extent;
+typedef enum ir_table_meaning { PRESERVES, ROUNDS, BOLD, BY_PLACE, BY_FLAGS } ir_table_meaning;
 
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
     ir_extent extent;
+    ir_table_meaning meaning;
     int fresh;
     const char *needs;
     const char *describes;
+    const char *because;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
-    {name, family, extent, fresh, needs, describes},
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
+    {name, family, extent, meaning, fresh, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -58,6 +61,24 @@ const char *ir_edit_needs(ir_edit_kind kind) {
 }
 const char *ir_edit_describes(ir_edit_kind kind) {
     return rows[kind].describes;
+}
+
+const char *ir_edit_because(ir_edit_kind kind) {
+    return rows[kind].because;
+}
+const char *ir_edit_meaning_name(ir_edit_kind kind) {
+    static const char *const names[] = {"preserving", "rounding", "bold", "preserving or bold",
+                                        "rounding or bold"};
+    return names[rows[kind].meaning];
+}
+bool ir_edit_is_bold(ir_edit_kind kind) {
+    return rows[kind].meaning == BOLD;
+}
+bool ir_edit_may_be_bold(ir_edit_kind kind) {
+    return rows[kind].meaning >= BOLD;
+}
+bool ir_edit_may_round(ir_edit_kind kind) {
+    return rows[kind].meaning == ROUNDS || rows[kind].meaning == BY_FLAGS;
 }
 
 int ir_edit_fresh(ir_edit_kind kind) {
@@ -175,10 +196,7 @@ const ir_genome *ir_genome_ref(const ir_genome *genome) {
     return genome;
 }
 
-void ir_genome_free(const ir_genome *shared) {
-    ir_genome *genome = (ir_genome *)shared;
-    if (!genome || --genome->references > 0)
-        return;
+static void destroy(ir_genome *genome) {
     for (size_t i = 0; i < genome->macro_count; i++)
         free(genome->macros[i].name);
     for (size_t i = 0; i < genome->edit_count; i++)
@@ -187,6 +205,12 @@ void ir_genome_free(const ir_genome *shared) {
     free(genome->edits);
     free(genome->start);
     free(genome);
+}
+
+void ir_genome_free(const ir_genome *genome) {
+    ir_genome *counted = (ir_genome *)genome;
+    if (counted && --counted->references == 0)
+        destroy(counted);
 }
 
 /* Called before every change: the hashes become invalid. */
@@ -218,7 +242,7 @@ static ir_genome *copy_without(const ir_genome *genome, size_t from, size_t to) 
     if (ok && append_copies(copy, genome, 0, from) &&
         append_copies(copy, genome, to, genome->edit_count))
         return copy;
-    ir_genome_free(copy);
+    destroy(copy);
     return NULL;
 }
 
@@ -234,9 +258,9 @@ ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to) {
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
     assert(from <= to && to <= genome->edit_count);
     ir_genome *part = copy_without(genome, 0, genome->edit_count);
-    if (part && append_copies(part, genome, from, to))
+    if (!part || append_copies(part, genome, from, to))
         return part;
-    ir_genome_free(part);
+    destroy(part);
     return NULL;
 }
 

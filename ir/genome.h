@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT
@@ -48,6 +48,13 @@ const char *ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "ari
                                                   "launch", "structure" */
 const char *ir_edit_needs(ir_edit_kind kind);
 const char *ir_edit_describes(ir_edit_kind kind);
+/* What the edit does to the meaning of the program, as the edit table says: "preserving",
+ * "rounding", "bold", "preserving or bold", "rounding or bold"; and the reason. */
+const char *ir_edit_meaning_name(ir_edit_kind kind);
+const char *ir_edit_because(ir_edit_kind kind);
+bool ir_edit_is_bold(ir_edit_kind kind);     /* at every place */
+bool ir_edit_may_be_bold(ir_edit_kind kind); /* at some places */
+bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits of results */
 /* Expected number of new and correct ones of 100 children made by this edit alone. */
 int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);

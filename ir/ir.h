@@ -108,6 +108,9 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
  * fine. */
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
+/* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
+ * the meaning of its start, up to rounding (ir/edits.def). */
+size_t ir_build_bold(const ir_build *build);
 void ir_build_free(ir_build *build);
 /* Call after VERIFY or OPTIMISE. Generates PTX of the module in its present state with the
  * direct emitter (fast code generation, a tenth of LLVM's time). The PTX computes the same bits
@@ -163,7 +166,8 @@ void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* Appends one line that describes an edit in words, with the source line. */
+/* Appends one line that describes an edit in words, with the source line. An edit that is bold
+ * there is marked so, with the reason. */
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
                            ev_error *err) EV_CHECKED;
 /* Appends a unified diff of a variant's IR to its base's, after the edits and before optimisation.

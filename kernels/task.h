@@ -48,7 +48,7 @@ typedef struct task_data {
 typedef struct task_macro {
     const char *name;
     const char *doc;
-    int64_t otherwise; /* the default in the source */
+    int64_t otherwise; /* the value where a genome sets none */
     const int64_t *values;
     size_t value_count;
 } task_macro;

@@ -100,7 +100,7 @@ static uint64_t bytes_of(const fit_case *c, size_t output) {
 static bool same_limits(const accuracy_limits *a, const accuracy_limits *b) {
     return a->relative_l2 == b->relative_l2 && a->scaled_max == b->scaled_max &&
            a->max_abs == b->max_abs && a->depth == b->depth && a->baseline_l2 == b->baseline_l2 &&
-           a->baseline_factor == b->baseline_factor;
+           a->baseline_factor == b->baseline_factor && a->takes_nan == b->takes_nan;
 }
 
 static bool same_bytes(const fit_case *c, const fit_seen *seen, const void *const *got) {
@@ -246,7 +246,7 @@ static void compare_output(const fit_case *c, const fit_output *o, const void *g
     const fit_argument *a = &c->arguments[o->argument];
     accuracy_part part = {.type = a->what->type,
                           .got = got,
-                          .want = o->want,
+                          .want = o->varied != NULL ? o->varied : o->want,
                           .scale = o->scale,
                           .written = written,
                           .must_zero = o->must_zero,
@@ -296,6 +296,36 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
             o->want[e] = ev_type_get(a->what->type, got, e);
         free(owned);
     }
+    return EV_OK;
+}
+
+static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error *err) {
+    const fit_argument *a = &c->arguments[o->argument];
+    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE;
+    const void *got = NULL;
+    void *owned = NULL;
+    if (has_oracle)
+        EV_TRY(answer_in_full(f, c, o, err));
+    else if (o->want == NULL)
+        EV_TRY(room_for_answers(o, a->count, err));
+    if (o->varied == NULL)
+        o->varied = calloc(a->count + 1, sizeof *o->varied);
+    if (o->varied == NULL)
+        return ev_fail_memory(err, (a->count + 1) * sizeof *o->varied);
+    EV_TRY(read_output(f, a, &got, &owned, err));
+    for (uint64_t e = 0; e < a->count; e++) {
+        double own = ev_type_get(a->what->type, got, e);
+        bool is_answered = has_oracle && isfinite(own) && isfinite(o->want[e]);
+        o->varied[e] = is_answered ? o->want[e] : own;
+    }
+    free(owned);
+    return EV_OK;
+}
+
+ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) {
+    fit_seen_free(c); /* the kept accuracies refer to other answers */
+    for (size_t i = 0; i < c->output_count; i++)
+        EV_TRY(answer_varied(f, c, &c->outputs[i], err));
     return EV_OK;
 }
 
@@ -431,29 +461,76 @@ static ev_status list_written(fitness *f, const fit_argument *a, const uint64_t 
     return EV_OK;
 }
 
-static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const element_list *list,
-                                accuracy_check *check, ev_error *err) {
+/* Compares one element. `is_written` false: the element counts as never written.
+ */
+static ev_status compare_element(fitness *f, fit_case *c, fit_output *o, uint64_t element,
+                                 bool is_written, accuracy_check *check, ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
     size_t size = ev_type_bytes(a->what->type);
+    double want = 0, scale = 0;
+    uint64_t got = 0;
+    EV_TRY(answer_at(f, c, o, element, &want, &scale, err));
+    EV_TRY(device_read(f->d, a->buffer, element * size, &got, size, err));
+    uint8_t must_zero = zero_at(o, element), written = is_written;
+    accuracy_part part = {.type = a->what->type,
+                          .got = &got,
+                          .want = &want,
+                          .scale = &scale,
+                          .written = &written,
+                          .must_zero = &must_zero,
+                          .count = 1};
+    accuracy_add(check, &part);
+    return EV_OK;
+}
+
+static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const element_list *list,
+                                accuracy_check *check, ev_error *err) {
     size_t spots = f->options.spot_elements < list->count ? f->options.spot_elements : list->count;
-    accuracy_begin_output(check, a->what->type);
+    accuracy_begin_output(check, c->arguments[o->argument].what->type);
     for (size_t i = 0; i < spots; i++) {
         uint64_t element = list->at[i * (list->count - 1) / (spots > 1 ? spots - 1 : 1)];
-        double want = 0, scale = 0;
-        uint64_t got = 0;
-        EV_TRY(answer_at(f, c, o, element, &want, &scale, err));
-        EV_TRY(device_read(f->d, a->buffer, element * size, &got, size, err));
-        uint8_t must_zero = zero_at(o, element);
-        accuracy_part part = {.type = a->what->type,
-                              .got = &got,
-                              .want = &want,
-                              .scale = &scale,
-                              .must_zero = &must_zero,
-                              .count = 1};
-        accuracy_add(check, &part);
+        EV_TRY(compare_element(f, c, o, element, true, check, err));
     }
     accuracy_end_output(check);
     return EV_OK;
+}
+
+/* Compares elements spread evenly over those that are not in the list, which is ascending. An INOUT
+ * element may keep its old value, if that is the answer. A device without shadow memory knows an
+ * unwritten element only by its poison, so there the value alone counts. */
+static ev_status compare_unlisted(fitness *f, fit_case *c, fit_output *o, const element_list *list,
+                                  accuracy_check *check, ev_error *err) {
+    const fit_argument *a = &c->arguments[o->argument];
+    bool keeps = a->what->kind == TASK_INOUT || device_host(f->d, a->buffer) == NULL;
+    uint64_t rest = a->count - list->count;
+    uint64_t spots = f->options.spot_elements < rest ? f->options.spot_elements : rest;
+    size_t before = 0; /* listed elements below `element` */
+    accuracy_begin_output(check, a->what->type);
+    for (uint64_t i = 0; i < spots; i++) {
+        uint64_t nth = i * (rest - 1) / (spots > 1 ? spots - 1 : 1);
+        while (before < list->count && list->at[before] <= nth + before)
+            before++;
+        EV_TRY(compare_element(f, c, o, nth + before, keeps, check, err));
+    }
+    accuracy_end_output(check);
+    return EV_OK;
+}
+
+/* Compares the elements that no thread wrote, and notes the output in *skipped if they are wrong.
+ */
+static ev_status look_for_skipped(fitness *f, fit_case *c, fit_output *o, const element_list *list,
+                                  const accuracy_limits *limits, accuracy_check *check,
+                                  fit_skipped *skipped, ev_error *err) {
+    const fit_argument *a = &c->arguments[o->argument];
+    if (skipped == NULL || list->count == a->count)
+        return EV_OK;
+    accuracy_check alone;
+    accuracy_begin(&alone, limits);
+    EV_TRY(compare_unlisted(f, c, o, list, &alone, err));
+    if (accuracy_end(&alone).normalised <= 1 || skipped->output != NULL)
+        return EV_OK;
+    *skipped = (fit_skipped){a->what->name, a->count - list->count, a->count};
+    return compare_unlisted(f, c, o, list, check, err); /* so that the case is wrong */
 }
 
 /* Without a list of stored sectors from the device, every element is compared. */
@@ -463,14 +540,48 @@ static ev_status list_output(fitness *f, const fit_argument *a, const uint64_t *
                            : list_range(f, a, 0, a->count, list, err);
 }
 
+/* The sectors that the last launch stored, ascending; *out is malloc'ed. NULL: not known. */
+static ev_status stored_sectors(const fitness *f, uint64_t **out, size_t *count, ev_error *err) {
+    const uint64_t *stored = device_stored(f->d, count);
+    *out = NULL;
+    if (stored == NULL)
+        return EV_OK;
+    uint64_t *sectors = malloc((*count + 1) * sizeof *sectors);
+    if (sectors == NULL)
+        return ev_fail_memory(err, *count * sizeof *sectors);
+    memcpy(sectors, stored, *count * sizeof *sectors);
+    qsort(sectors, *count, sizeof *sectors, compare_u64);
+    *out = sectors;
+    return EV_OK;
+}
+
+ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written, ev_error *err) {
+    size_t count = 0;
+    uint64_t *sectors = NULL;
+    EV_TRY(stored_sectors(f, &sectors, &count, err));
+    ev_status status = EV_OK;
+    *written = 0;
+    for (size_t i = 0; status == EV_OK && i < c->output_count; i++) {
+        element_list list = {0};
+        status = list_output(f, &c->arguments[c->outputs[i].argument], sectors, count, &list, err);
+        *written += list.count;
+        free(list.at);
+    }
+    free(sectors);
+    return status;
+}
+
 static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors, size_t count,
-                               accuracy_check *check, uint64_t *written, ev_error *err) {
+                               accuracy_check *check, uint64_t *written, fit_skipped *skipped,
+                               ev_error *err) {
     for (size_t i = 0; i < c->output_count; i++) {
         fit_output *o = &c->outputs[i];
         element_list list = {0};
         ev_status status = list_output(f, &c->arguments[o->argument], sectors, count, &list, err);
         if (status == EV_OK && list.count > 0)
             status = compare_listed(f, c, o, &list, check, err);
+        if (status == EV_OK)
+            status = look_for_skipped(f, c, o, &list, &check->limits, check, skipped, err);
         *written += list.count;
         free(list.at);
         EV_TRY(status);
@@ -479,21 +590,16 @@ static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors,
 }
 
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
-                            uint64_t *written, ev_error *err) {
+                            uint64_t *written, fit_skipped *skipped, ev_error *err) {
     size_t count = 0;
-    const uint64_t *stored = device_stored(f->d, &count);
     uint64_t *sectors = NULL;
-    if (stored != NULL) {
-        sectors = malloc((count + 1) * sizeof *sectors);
-        if (sectors == NULL)
-            return ev_fail_memory(err, count * sizeof *sectors);
-        memcpy(sectors, stored, count * sizeof *sectors);
-        qsort(sectors, count, sizeof *sectors, compare_u64);
-    }
+    EV_TRY(stored_sectors(f, &sectors, &count, err));
     accuracy_check check;
     accuracy_begin(&check, limits);
     *written = 0;
-    ev_status status = compare_spots(f, c, sectors, count, &check, written, err);
+    if (skipped != NULL)
+        *skipped = (fit_skipped){0};
+    ev_status status = compare_spots(f, c, sectors, count, &check, written, skipped, err);
     free(sectors);
     if (status == EV_OK)
         *out = accuracy_end(&check);

@@ -31,6 +31,7 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
         a->what = &f->t->arguments[i];
         if (a->what->kind == TASK_SCALAR) {
             EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
+            fit_vary_scalar(c, a);
             continue;
         }
         EV_TRY(task_argument_count_of(f->t, a->what, c->at, &a->count, err));
@@ -103,6 +104,7 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     corpus_request request;
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    fit_vary_buffer(c, a, a->before);
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
 
@@ -199,6 +201,7 @@ void fit_case_free(const fitness *f, fit_case *c) {
     }
     for (size_t i = 0; c->outputs != NULL && i < c->output_count; i++) {
         free(c->outputs[i].want);
+        free(c->outputs[i].varied);
         free(c->outputs[i].scale);
         free(c->outputs[i].must_zero);
         free(c->outputs[i].spots);
@@ -227,7 +230,7 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 }
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
-    return a.fresh == b.fresh && a.approx == b.approx;
+    return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,

@@ -1,11 +1,14 @@
-/* Cover: checks that a variant does all of its work at full shape, and not only in the few blocks
- * that the search samples.
+/* Cover: checks that a kernel does all of its work at full shape, and not only in the few blocks
+ * that the search samples. Gate 6 and `evoke check` ask for it.
  *
  * The gates run two or four blocks of a timed case, so a variant that drops half of the work of
  * other blocks could pass. Before promotion all blocks of the timed cases run, or as many as
  * COVER_INSTRUCTIONS pay for. The variant must write as many elements of the outputs as the
  * baseline does, and the elements that are compared must be correct. The timed cases of the search
  * are included, because a split may have only one case of its size.
+ *
+ * After a run of all blocks, elements that no thread wrote are compared with the answer, too. This
+ * needs no baseline, so a first start that skips its own work is seen as well.
  *
  * The check counts elements. `enough` scales the baseline's count to the share of the grid that
  * ran, with a margin (COVER_PART) because blocks at the edges of a grid write less. The baseline
@@ -83,8 +86,7 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_result *r, score
     return EV_OK;
 }
 
-static ev_status cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
-                            ev_error *err) {
+ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s, ev_error *err) {
     EV_TRY(fit_need_baseline(f, c, err)); /* gives the cost */
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
@@ -107,7 +109,7 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
         if (at->use != TASK_TIME)
             continue;
         EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
-        EV_TRY(cover_case(f, c, trial, s, err));
+        EV_TRY(fit_cover_case(f, c, trial, s, err));
     }
     return EV_OK;
 }

@@ -138,51 +138,55 @@ static size_t constants_of(const task *t, int64_t *constants) {
     return count;
 }
 
-/* A genome's macros in the two forms that ir/ and kernels/ take; all macros of its start, and the
- * names of the kernel's arguments, for the expressions of its launch plan. */
+/* The macros of a base in the two forms that ir/ and kernels/ take, and the names of the kernel's
+ * arguments, for the expressions of its launch plan. */
 typedef struct macro_lists {
-    ir_macro *for_ir;
-    expr_name *for_task;
-    size_t count;
-    ir_macro *all;
-    size_t all_count;
+    ir_macro *for_ir;    /* every macro of the start with its value, defaults included */
+    expr_name *for_task; /* those that the genome sets */
+    size_t ir_count, task_count;
     const char **arguments;
 } macro_lists;
 
-static bool macro_lists_make(const ir_genome *genome, macro_lists *m) {
-    m->count = ir_genome_macro_count(genome);
-    m->for_ir = calloc(m->count + 1, sizeof *m->for_ir);
-    m->for_task = calloc(m->count + 1, sizeof *m->for_task);
-    for (size_t i = 0; m->for_ir && m->for_task && i < m->count; i++) {
-        const char *name = ir_genome_macro_name(genome, i);
-        int64_t value = ir_genome_macro_value(genome, i);
-        m->for_ir[i] = (ir_macro){name, value};
-        m->for_task[i] = (expr_name){name, {.whole = value, .real = (double)value}};
+/* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
+ * defaults, so the compiler must have them as well: a source whose own default differs would be
+ * launched for one value and compiled for another. */
+static void add_defaults(const task_start *start, macro_lists *m) {
+    for (size_t i = 0; i < start->macro_count; i++) {
+        bool is_set = false;
+        for (size_t k = 0; k < m->task_count; k++)
+            is_set = is_set || strcmp(m->for_task[k].name, start->macros[i].name) == 0;
+        if (!is_set)
+            m->for_ir[m->ir_count++] =
+                (ir_macro){start->macros[i].name, start->macros[i].otherwise};
     }
-    return m->for_ir && m->for_task;
 }
 
-static bool name_lists_make(const task *t, const task_start *start, macro_lists *m) {
-    m->all_count = start->macro_count;
-    m->all = calloc(m->all_count + 1, sizeof *m->all);
-    m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
-    for (size_t i = 0; m->all && i < m->all_count; i++) {
-        const task_macro *macro = &start->macros[i];
-        m->all[i] = (ir_macro){macro->name, macro->otherwise};
-        for (size_t k = 0; k < m->count; k++) {
-            if (strcmp(m->for_ir[k].name, macro->name) == 0)
-                m->all[i].value = m->for_ir[k].value;
-        }
+static bool macro_lists_make(const ir_genome *genome, const task_start *start, macro_lists *m) {
+    size_t count = ir_genome_macro_count(genome);
+    *m = (macro_lists){.for_ir = calloc(count + start->macro_count + 1, sizeof *m->for_ir),
+                       .for_task = calloc(count + 1, sizeof *m->for_task)};
+    if (!m->for_ir || !m->for_task)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = ir_genome_macro_name(genome, i);
+        int64_t value = ir_genome_macro_value(genome, i);
+        m->for_ir[m->ir_count++] = (ir_macro){name, value};
+        m->for_task[m->task_count++] = (expr_name){name, {.whole = value, .real = (double)value}};
     }
+    add_defaults(start, m);
+    return true;
+}
+
+static bool list_arguments(const task *t, macro_lists *m) {
+    m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
     for (size_t i = 0; m->arguments && i < t->argument_count; i++)
         m->arguments[i] = t->arguments[i].name;
-    return m->all && m->arguments;
+    return m->arguments != NULL;
 }
 
 static void macro_lists_free(macro_lists *m) {
     free(m->for_ir);
     free(m->for_task);
-    free(m->all);
     free(m->arguments);
 }
 
@@ -274,12 +278,12 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
     int64_t constants[MOST_CONSTANTS];
     macro_lists macros = {0};
     ev_status status = EV_OK;
-    if (macro_lists_make(genome, &macros) && name_lists_make(b->t, start, &macros)) {
+    if (macro_lists_make(genome, start, &macros) && list_arguments(b->t, &macros)) {
         ir_source source = {.path = start->source,
                             .entry = launch_plan_entry(start->plan),
                             .include = b->include,
                             .macros = macros.for_ir,
-                            .macro_count = macros.count,
+                            .macro_count = macros.ir_count,
                             .sm = b->sm,
                             .optimised = ir_genome_is_optimised(genome),
                             .constants = constants,
@@ -288,12 +292,12 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .plan = start->plan,
                             .arguments = macros.arguments,
                             .argument_count = b->t->argument_count,
-                            .names = macros.all,
-                            .name_count = macros.all_count};
-        block_of(b->t, start, macros.for_task, macros.count, source.block);
+                            .names = macros.for_ir,
+                            .name_count = macros.ir_count};
+        block_of(b->t, start, macros.for_task, macros.task_count, source.block);
         status = load_source(b, &source, out, err);
     } else {
-        status = ev_fail_memory(err, macros.count * sizeof(expr_name));
+        status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }
     macro_lists_free(&macros);
     return status;

@@ -95,6 +95,11 @@ static ir_genome *without_edits(const ir_genome *genome) {
     return own;
 }
 
+ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) {
+    const worker_origin *origin = context;
+    return build_apart(origin->w, without_edits(origin->genome), ptx, err);
+}
+
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
     candidate unmodified = of->candidate; /* the start, macros and prefix of the variant */
     if (ir_genome_edit_count(of->genome) == ir_genome_prefix_count(of->genome))

@@ -1,0 +1,159 @@
+/* evoke check at full shape, through the binary: a kernel that leaves out work where no small case
+ * looks is found, on each device and in a bundle, and the same kernel with all of its work passes.
+ */
+#include "tests/cli_run.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+/* Runs check on a task of the folder, and expects the verdict. `words`: part of the reason of a
+ * failed row; NULL: the check passes. */
+static void expect_row(const char *task, const char *device, const char *words) {
+    json_t *json = cli_json(CLI_RUN("check", cli_path(task), "--device", device, "--json"),
+                            words != NULL ? 1 : 0);
+    const json_t *rows = json_object_get(json, "rows");
+    bool found = words == NULL;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *reason = ev_json_text(row, "reason", "");
+        if (words == NULL && strcmp(ev_json_text(row, "verdict", ""), "pass") != 0)
+            fail_msg("%s on %s: %s", task, device, reason);
+        if (words != NULL && strstr(reason, words) != NULL) {
+            assert_null(json_object_get(row, "ns")); /* a wrong kernel has no time */
+            found = true;
+        }
+    }
+    if (!found)
+        fail_msg("%s on %s: no reason has '%s'", task, device, words);
+    json_decref(json);
+}
+
+/* ---- the shipped ar_adam, launched for STEPS 4 ---- */
+
+static void copy_shipped(const char *path, const char *to) {
+    char *text = NULL;
+    size_t bytes = 0;
+    ev_error err = {0};
+    if (ev_file_read(path, &text, &bytes, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    cli_write(to, text);
+    free(text);
+}
+
+/* The folder gets ar_adam with a task of STEPS 4, whose hand-written source is right: adam.json.
+ * The source of half.json does two steps whatever it is told. */
+static void copy_adam(void) {
+    copy_shipped("kernels/collectives/ar_adam/task.json", "shipped.json");
+    copy_shipped("kernels/collectives/ar_adam/textbook.cu", "textbook.cu");
+    copy_shipped("kernels/collectives/ar_adam/hand.cu", "hand.cu");
+    cli_copy_changed("hand.cu", "half.cu", "#ifndef STEPS", "#undef STEPS\n#ifndef STEPS");
+    cli_copy_changed("shipped.json", "adam.json", "\"STEPS\", \"default\": 2",
+                     "\"STEPS\", \"default\": 4");
+    cli_copy_changed("adam.json", "half.json", "hand.cu", "half.cu");
+}
+
+static void half_of_the_steps(void **state) {
+    (void)state;
+    copy_adam();
+    expect_row("half.json", "vm:h200",
+               "case coconet.2p20-p4: it skips its work: 2097152 of 4194304 elements of "
+               "'parameter' are not written");
+}
+
+/* The default of the task is that of the compiler as well, so launch and code agree. */
+static void defaults_reach_the_compiler(void **state) {
+    (void)state;
+    copy_adam();
+    expect_row("adam.json", "vm:h200", NULL);
+    cli_copy_changed("hand.cu", "bare.cu", "#ifndef STEPS\n#define STEPS 2\n#endif\n", "");
+    cli_copy_changed("adam.json", "bare.json", "hand.cu", "bare.cu");
+    expect_row("bare.json", "vm:h200", NULL);
+}
+
+/* ---- work left out at full shape ---- */
+
+/* The blocks that a sample takes work; a stretch between them does not, at large shapes. */
+#define LAZY "if (i < n && !(n > 30000 && blockIdx.x > 100 && blockIdx.x < 120))"
+
+/* The only start, so there is no other to compare it with. */
+static void lazy_first_start(void **state) {
+    (void)state;
+    cli_copy_changed("scale.cu", "lazy.cu", "if (i < n)", LAZY);
+    cli_copy_changed("task.json", "lazy.json", "scale.cu", "lazy.cu");
+    expect_row("lazy.json", "vm:h200", "of 'y' are not written");
+    expect_row("lazy.json", "cuda:0", "case time");
+    expect_row("task.json", "vm:h200", NULL);
+    expect_row("task.json", "cuda:0", NULL);
+}
+
+/* An output that begins with data, and of which every second element stays: what is not written
+ * may be right. */
+static void makes_accumulator(const char *to, const char *condition) {
+    ev_str source = EV_STR_EMPTY;
+    ev_str_printf(&source,
+                  "#include \"evoke_cuda.h\"\n"
+                  "extern \"C\" __global__ void scale(const float *x, float *y, int n) {\n"
+                  "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                  "    if (i < n && i %% 2 == 0 %s)\n"
+                  "        y[i] += x[i] * 2.0f;\n"
+                  "}\n",
+                  condition);
+    cli_write(to, ev_str_text(&source));
+    ev_str_free(&source);
+}
+
+static void lazy_accumulator(void **state) {
+    (void)state;
+    makes_accumulator("sum.cu", "");
+    makes_accumulator("lazysum.cu", "&& !(n > 30000 && blockIdx.x > 100 && blockIdx.x < 120)");
+    cli_copy_changed("task.json", "a.json",
+                     "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"",
+                     "\"kind\": \"inout\", \"type\": \"f32\", \"count\": \"n\", \"data\": "
+                     "{\"generator\": \"normal\"}");
+    cli_copy_changed("a.json", "b.json", "\"oracle.c\"", "\"baseline\"");
+    cli_copy_changed("b.json", "sum.json", "scale.cu\"", "sum.cu\", \"entry\": \"scale\"");
+    cli_copy_changed("sum.json", "both.json", "\"starts\": [",
+                     "\"starts\": [\n{\"name\": \"first\", \"source\": \"sum.cu\", \"grid\": "
+                     "\"ceil_div(n, 128)\", \"block\": 128},");
+    cli_copy_changed("both.json", "lazysum.json", "\"plain\", \"source\": \"sum.cu\"",
+                     "\"plain\", \"source\": \"lazysum.cu\"");
+    expect_row("both.json", "vm:h200", NULL);
+    expect_row("both.json", "cuda:0", NULL);
+    expect_row("lazysum.json", "vm:h200", "case time: it skips its work: ");
+    expect_row("lazysum.json", "cuda:0", "case time: it skips its work: ");
+}
+
+/* ---- a bundle ---- */
+
+/* Gate 6 looks at variants alone, so a baseline that is wrong at full shape gets into a bundle. */
+static void lazy_baseline_of_a_bundle(void **state) {
+    (void)state;
+    cli_copy_changed("scale.cu", "lazy.cu", "if (i < n)", LAZY);
+    cli_copy_changed("task.json", "lazy.json", "scale.cu", "lazy.cu");
+    ev_proc_result r = CLI_RUN("tune", cli_path("lazy.json"), "--evaluations", "1", "--records",
+                               cli_path("lazy.sqlite"), "--out", cli_path("lazy-out"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("check", cli_path("lazy-out"));
+    cli_expect(&r, 1);
+    assert_non_null(strstr(ev_str_text(&r.out), "of 'y' are not written"));
+    ev_proc_result_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(half_of_the_steps),         cmocka_unit_test(defaults_reach_the_compiler),
+        cmocka_unit_test(lazy_first_start),          cmocka_unit_test(lazy_accumulator),
+        cmocka_unit_test(lazy_baseline_of_a_bundle),
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
