@@ -55,11 +55,11 @@ static bool is_launch_edit(const ir_genome *genome, size_t index) {
     return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
 }
 
-/* Edits refer to instructions of one base module by number. On another base, only launch knobs
- * remain valid. */
+/* Local edits refer to instructions of one base module by number. On another base, only launch
+ * knobs and structural edits, which name anchors, remain valid. */
 static void keep_launch_edits(ir_genome *genome) {
     for (size_t i = ir_genome_edit_count(genome); i-- > 0;) {
-        if (!is_launch_edit(genome, i))
+        if (!is_launch_edit(genome, i) && i >= ir_genome_prefix_count(genome))
             ir_genome_remove(genome, i);
     }
 }
