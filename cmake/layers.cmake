@@ -9,6 +9,7 @@ set(EVOKE_LAYERS
   "ir:                        base"
   "ir/edits:                  base ir"
   "ir/direct:                 base ir"
+  "ir/structure:              base ir"
   "fitness/ptx:               base"
   "fitness/vm:                base fitness/ptx"
   "fitness/vm/exec:           base fitness/ptx fitness/vm"

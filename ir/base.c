@@ -257,16 +257,19 @@ static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_erro
 }
 
 /* Removes all that the entry does not need: all other definitions become internal, and LLVM's
- * passes remove the unused ones. CUDA C is optimised here as well, but its loops stay rolled,
- * except where a pragma unrolls them. An edit of a loop's body then acts on every iteration, and
- * each variant's own pipeline unrolls afterwards. */
+ * passes remove the unused ones. Structural edits act before. CUDA C is optimised here as well, but
+ * its loops stay rolled, except where a pragma unrolls them. An edit of a loop's body then acts on
+ * every iteration, and each variant's own pipeline unrolls afterwards. */
 static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
         return no_entry(base->module, source, err);
     ir_make_internal(base->module, entry);
     ir_symbols_open(base, source);
-    const char *passes = ir_is_compiled(source) ? "default<O3>" : "globaldce";
+    bool has_prefix = source->genome && ir_genome_prefix_count(source->genome) > 0;
+    if (has_prefix)
+        EV_TRY(ir_prefix_apply(base, source, err));
+    const char *passes = has_prefix || ir_is_compiled(source) ? "default<O3>" : "globaldce";
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);

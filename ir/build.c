@@ -16,6 +16,7 @@ struct ir_build {
     LLVMMemoryBufferRef ptx;
     ev_str renumbered; /* the PTX with calls numbered from 0; empty: the PTX has no calls */
     ev_str sketch;
+    size_t bold; /* number of bold edits; after EDIT */
     ir_stage next;
     bool failed;
     ev_sha256 ir_sha;
@@ -70,8 +71,10 @@ void ir_build_free(ir_build *build) {
 void ir_build_take_edited(ir_build *build, ir_edited *edited) {
     assert(build->next == IR_STAGE_EDIT && !build->module);
     assert(!edited || edited->base == build->base);
-    if (edited)
+    if (edited) {
+        build->bold = edited->bold;
         build->module = ir_work_take_module(edited);
+    }
     ir_work_close(edited);
 }
 
@@ -88,10 +91,16 @@ static ev_status stage_edit(ir_build *build, double *llvm, ev_error *err) {
         if (status != EV_OK)
             status = ev_wrap(err, status, "edit %zu (%s)", i, ir_edit_name(edit->kind));
     }
+    build->bold = work->bold;
     if (status == EV_OK)
         build->module = ir_work_take_module(work);
     ir_work_close(work);
     return status;
+}
+
+size_t ir_build_bold(const ir_build *build) {
+    assert(build->next > IR_STAGE_EDIT);
+    return build->bold;
 }
 
 static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {

@@ -6,8 +6,9 @@
  *
  * JSON of an edit: {"kind":"copy","at":"i12","to":"i40","operand":1,"option":2,"use":["i41",0],
  * "value":"a3","repairs":[["i50",0,"t0123456789abcdef.0"],["i51",1,0.5]]}; keys that do not apply
- * are left out. A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer
- * or a real (constant of the type that its use has). */
+ * are left out. A structural edit has {"kind":"coarsen","anchor":"y","option":4,"form":"strided"}.
+ * A value is "iN", "tTAG.N" or "self.N" (instructions), "aN" (argument), an integer or a real
+ * (constant of the type that its use has). */
 #ifndef IR_EDIT_H
 #define IR_EDIT_H
 
@@ -47,6 +48,33 @@ typedef struct ir_use {
     uint32_t operand;
 } ir_use;
 
+/* The place of a structural edit. It is named by what the source has, so that it outlives other
+ * edits. */
+typedef enum ir_anchor_kind {
+    IR_ANCHOR_NONE,
+    IR_ANCHOR_DIMENSION, /* "x", "y", "z": number 0 to 2 */
+    IR_ANCHOR_LOOP,      /* "loop 0.1": the second loop in the first outermost one */
+    IR_ANCHOR_ARGUMENT,  /* "a3" */
+    IR_ANCHOR_SHARED     /* "s0": the first shared array of the kernel */
+} ir_anchor_kind;
+
+#define IR_ANCHOR_PATH 24
+
+typedef struct ir_anchor {
+    ir_anchor_kind kind;
+    uint32_t number;
+    char path[IR_ANCHOR_PATH]; /* of a loop, "0.1" */
+} ir_anchor;
+
+/* The form of a structural edit that has several; "strided" and so on in JSON. */
+typedef enum ir_form {
+    IR_FORM_NONE,
+    IR_FORM_STRIDED,
+    IR_FORM_NEIGHBOURS,
+    IR_FORM_FAR,
+    IR_FORM_COUNT
+} ir_form;
+
 typedef struct ir_repair {
     ir_use use;
     ir_value value;
@@ -62,6 +90,8 @@ typedef struct ir_edit {
     int64_t option; /* its meaning depends on the kind */
     ir_use use;     /* the use that takes the inserted value */
     ir_value value;
+    ir_anchor anchor; /* of a structural edit */
+    ir_form form;
     ir_repair *repairs;
     size_t repair_count;
     ev_sha256 key; /* set by ir_edit_seal */
@@ -83,8 +113,21 @@ bool ir_edit_is_knob(ir_edit_kind kind);
 /* True if the edit leaves no use to repair, and so is complete before it is applied. */
 bool ir_edit_only_marks(ir_edit_kind kind);
 
+/* True for an edit of the prefix: it acts on early IR, before instructions are numbered. */
+bool ir_edit_is_structural(ir_edit_kind kind);
+/* The text of an anchor, such as "loop 0.1". */
+#define IR_ANCHOR_TEXT 32
+void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]);
+const char *ir_form_name(ir_form form);
+
+/* The launch plan after one structural edit of a kernel with the plan `from`; *out is `from`, or
+ * lives in the arena. */
+ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_arena *arena,
+                              const launch_plan **out, ev_error *err) EV_CHECKED;
+
 const ir_edit *ir_genome_edit(const ir_genome *genome, size_t index);
-/* Appends `edit` and takes over its repairs; an earlier edit of the same knob is removed. */
+/* Appends `edit` and takes over its repairs; an earlier edit of the same knob is removed. A
+ * structural edit goes to the end of the prefix. */
 bool ir_genome_append(ir_genome *genome, ir_edit edit);
 
 json_t *ir_edit_to_json(const ir_edit *edit);

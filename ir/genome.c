@@ -28,19 +28,22 @@ struct ir_genome {
  */
 
 typedef enum ir_extent { MARKS, CHANGES } ir_extent;
+typedef enum ir_table_meaning { PRESERVES, ROUNDS, BOLD, BY_PLACE, BY_FLAGS } ir_table_meaning;
 
 typedef struct ir_edit_row {
     const char *name;
     const char *family;
     ir_extent extent;
+    ir_table_meaning meaning;
     int fresh;
     const char *needs;
     const char *describes;
+    const char *because;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
-    {name, family, extent, fresh, needs, describes},
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
+    {name, family, extent, meaning, fresh, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -60,6 +63,24 @@ const char *ir_edit_describes(ir_edit_kind kind) {
     return rows[kind].describes;
 }
 
+const char *ir_edit_because(ir_edit_kind kind) {
+    return rows[kind].because;
+}
+const char *ir_edit_meaning_name(ir_edit_kind kind) {
+    static const char *const names[] = {"preserving", "rounding", "bold", "preserving or bold",
+                                        "rounding or bold"};
+    return names[rows[kind].meaning];
+}
+bool ir_edit_is_bold(ir_edit_kind kind) {
+    return rows[kind].meaning == BOLD;
+}
+bool ir_edit_may_be_bold(ir_edit_kind kind) {
+    return rows[kind].meaning >= BOLD;
+}
+bool ir_edit_may_round(ir_edit_kind kind) {
+    return rows[kind].meaning == ROUNDS || rows[kind].meaning == BY_FLAGS;
+}
+
 int ir_edit_fresh(ir_edit_kind kind) {
     return rows[kind].fresh;
 }
@@ -76,6 +97,10 @@ bool ir_edit_find(const char *name, ir_edit_kind *out) {
 
 bool ir_edit_is_knob(ir_edit_kind kind) {
     return strcmp(rows[kind].family, "launch") == 0;
+}
+
+bool ir_edit_is_structural(ir_edit_kind kind) {
+    return strcmp(rows[kind].family, "structure") == 0;
 }
 
 bool ir_edit_only_marks(ir_edit_kind kind) {
@@ -171,10 +196,7 @@ const ir_genome *ir_genome_ref(const ir_genome *genome) {
     return genome;
 }
 
-void ir_genome_free(const ir_genome *shared) {
-    ir_genome *genome = (ir_genome *)shared;
-    if (!genome || --genome->references > 0)
-        return;
+static void destroy(ir_genome *genome) {
     for (size_t i = 0; i < genome->macro_count; i++)
         free(genome->macros[i].name);
     for (size_t i = 0; i < genome->edit_count; i++)
@@ -183,6 +205,12 @@ void ir_genome_free(const ir_genome *shared) {
     free(genome->edits);
     free(genome->start);
     free(genome);
+}
+
+void ir_genome_free(const ir_genome *genome) {
+    ir_genome *counted = (ir_genome *)genome;
+    if (counted && --counted->references == 0)
+        destroy(counted);
 }
 
 /* Called before every change: the hashes become invalid. */
@@ -214,7 +242,7 @@ static ir_genome *copy_without(const ir_genome *genome, size_t from, size_t to) 
     if (ok && append_copies(copy, genome, 0, from) &&
         append_copies(copy, genome, to, genome->edit_count))
         return copy;
-    ir_genome_free(copy);
+    destroy(copy);
     return NULL;
 }
 
@@ -230,15 +258,23 @@ ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to) {
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
     assert(from <= to && to <= genome->edit_count);
     ir_genome *part = copy_without(genome, 0, genome->edit_count);
-    if (part && append_copies(part, genome, from, to))
+    if (!part || append_copies(part, genome, from, to))
         return part;
-    ir_genome_free(part);
+    destroy(part);
     return NULL;
+}
+
+static bool same_prefix(const ir_genome *a, const ir_genome *b) {
+    size_t count = ir_genome_prefix_count(a);
+    bool same = count == ir_genome_prefix_count(b);
+    for (size_t i = 0; same && i < count; i++)
+        same = ev_sha256_equal(&a->edits[i].key, &b->edits[i].key);
+    return same;
 }
 
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
     bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
-                a->macro_count == b->macro_count;
+                a->macro_count == b->macro_count && same_prefix(a, b);
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = a->macros[i].value == b->macros[i].value &&
                strcmp(a->macros[i].name, b->macros[i].name) == 0;
@@ -268,6 +304,13 @@ size_t ir_genome_macro_count(const ir_genome *genome) {
 }
 size_t ir_genome_edit_count(const ir_genome *genome) {
     return genome->edit_count;
+}
+
+size_t ir_genome_prefix_count(const ir_genome *genome) {
+    size_t count = 0;
+    while (count < genome->edit_count && ir_edit_is_structural(genome->edits[count].kind))
+        count++;
+    return count;
 }
 
 const char *ir_genome_macro_name(const ir_genome *genome, size_t index) {
@@ -377,8 +420,12 @@ bool ir_genome_append(ir_genome *genome, ir_edit edit) {
         ir_edit_clear(&edit);
         return false;
     }
-    grown[genome->edit_count++] = edit;
     genome->edits = grown;
+    size_t at =
+        ir_edit_is_structural(edit.kind) ? ir_genome_prefix_count(genome) : genome->edit_count;
+    memmove(grown + at + 1, grown + at, (genome->edit_count - at) * sizeof *grown);
+    grown[at] = edit;
+    genome->edit_count++;
     return true;
 }
 
@@ -409,7 +456,7 @@ ev_sha256 ir_genome_sha256(const ir_genome *genome) {
 ev_sha256 ir_genome_base_sha256(const ir_genome *genome) {
     if (!genome->base_sha256.hex[0]) {
         ir_genome bare = *genome;
-        bare.edit_count = 0;
+        bare.edit_count = ir_genome_prefix_count(genome);
         ((ir_genome *)genome)->base_sha256 = hash_of(&bare);
     }
     return genome->base_sha256;
@@ -490,6 +537,10 @@ ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *r
     if (!child)
         return NULL;
     child->optimised = a->optimised;
+    if (!same_prefix(a, b)) {
+        ir_genome_free(child);
+        return ir_genome_clone(a);
+    }
     if (cross_macros(child, a, b, true, rng) && cross_macros(child, b, a, false, rng) &&
         cross_edits(child, a, b, true, rng) && cross_edits(child, b, a, false, rng))
         return child;

@@ -11,13 +11,19 @@
  *
  * Edits of the family "launch" are knobs: a genome has at most one of each kind.
  *
+ * Edits of the family "structure" come first: the structural prefix. They act on early IR, before
+ * the base is optimised and numbered, so the prefix belongs to the base (docs/structure.md), and
+ * they change the launch plan.
+ *
  * Ownership: a genome counts its references. Its maker has the first one and may change the genome;
  * once there is a second reference, the genome is constant. ir_genome_free gives a reference back.
  * References belong to one thread. */
 #ifndef IR_GENOME_H
 #define IR_GENOME_H
 
+#include "base/arena.h"
 #include "base/hash.h"
+#include "base/launch_plan.h"
 #include "base/pcg.h"
 #include "base/status.h"
 
@@ -27,17 +33,28 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT
 } ir_edit_kind;
 
+/* The structural edits are the last kinds of the table; those before them are local edits, which
+ * are drawn on a numbered base. */
+enum { IR_EDIT_LOCAL_COUNT = IR_EDIT_COARSEN };
+
 const char *ir_edit_name(ir_edit_kind kind);
-const char *
-ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control", "launch" */
+const char *ir_edit_family(ir_edit_kind kind); /* "gevo", "sync", "memory", "arithmetic", "control",
+                                                  "launch", "structure" */
 const char *ir_edit_needs(ir_edit_kind kind);
 const char *ir_edit_describes(ir_edit_kind kind);
+/* What the edit does to the meaning of the program, as the edit table says: "preserving",
+ * "rounding", "bold", "preserving or bold", "rounding or bold"; and the reason. */
+const char *ir_edit_meaning_name(ir_edit_kind kind);
+const char *ir_edit_because(ir_edit_kind kind);
+bool ir_edit_is_bold(ir_edit_kind kind);     /* at every place */
+bool ir_edit_may_be_bold(ir_edit_kind kind); /* at some places */
+bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits of results */
 /* Expected number of new and correct ones of 100 children made by this edit alone. */
 int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
@@ -68,6 +85,14 @@ const char *ir_genome_macro_name(const ir_genome *genome, size_t index);
 int64_t ir_genome_macro_value(const ir_genome *genome, size_t index);
 
 size_t ir_genome_edit_count(const ir_genome *genome);
+/* The number of structural edits, which come first. */
+size_t ir_genome_prefix_count(const ir_genome *genome);
+/* The launch plan of a genome whose start has the plan `from`: *out is `from` itself if there is no
+ * structural edit, else it lives in the arena. */
+ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_arena *arena,
+                         const launch_plan **out, ev_error *err) EV_CHECKED;
+/* Appends the prefix as text: equal prefixes have equal texts. Nothing, if there is none. */
+ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) EV_CHECKED;
 ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index);
 /* The SHA-256 of one edit's JSON: equal edits have equal keys in all genomes. */
 ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index);
@@ -85,8 +110,8 @@ bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t inde
  * of the same speed. false: out of memory. */
 bool ir_genome_make_light(ir_genome *genome);
 
-/* Whether two genomes have the same base: start, macros and kind of base. Only then do the edits of
- * one name instructions of the other. */
+/* Whether two genomes have the same base: start, macros, kind of base and structural prefix. Only
+ * then do the edits of one name instructions of the other. */
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b);
 /* Whether the genome has the other's base and all of the other's edits. */
 bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
@@ -96,12 +121,14 @@ ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to);
 
 json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out of memory */
 ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) EV_CHECKED;
-/* SHA-256 of the compact JSON, computed once; so is that of the genome without its edits. */
+/* SHA-256 of the compact JSON, computed once; so is that of the genome without its edits, but with
+ * its structural prefix. */
 ev_sha256 ir_genome_sha256(const ir_genome *genome);
 ev_sha256 ir_genome_base_sha256(const ir_genome *genome);
 
 /* One child of two parents with the same start and kind of base. The child gets the edits that both
  * share, and a random part of the others, in their parents' order. Knobs come from either parent.
+ * If the prefixes differ, the child has the first parent's prefix and edits.
  * An edit and the edits that use its inserted instructions stay together. NULL: out of memory. */
 ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *rng);
 

@@ -77,6 +77,33 @@ static json_t *use_json(const ir_use *use) {
     return NULL;
 }
 
+static const char axes[] = "xyz";
+
+void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]) {
+    text[0] = '\0';
+    if (anchor->kind == IR_ANCHOR_DIMENSION)
+        snprintf(text, IR_ANCHOR_TEXT, "%c", axes[anchor->number]);
+    else if (anchor->kind == IR_ANCHOR_LOOP)
+        snprintf(text, IR_ANCHOR_TEXT, "loop %s", anchor->path);
+    else if (anchor->kind == IR_ANCHOR_ARGUMENT)
+        snprintf(text, IR_ANCHOR_TEXT, "a%u", anchor->number);
+    else if (anchor->kind == IR_ANCHOR_SHARED)
+        snprintf(text, IR_ANCHOR_TEXT, "s%u", anchor->number);
+}
+
+static json_t *anchor_json(const ir_anchor *anchor) {
+    char text[IR_ANCHOR_TEXT];
+    ir_anchor_print(anchor, text);
+    return json_string(text);
+}
+
+static const char *const form_names[] = {"", "strided", "neighbours", "far"};
+_Static_assert(sizeof form_names / sizeof form_names[0] == IR_FORM_COUNT, "one name a form");
+
+const char *ir_form_name(ir_form form) {
+    return form_names[form];
+}
+
 json_t *ir_edit_to_json(const ir_edit *edit) {
     json_t *json = json_object();
     if (!json)
@@ -94,6 +121,10 @@ json_t *ir_edit_to_json(const ir_edit *edit) {
         ok = json_object_set_new(json, "use", use_json(&edit->use)) == 0 && ok;
     if (edit->value.kind != IR_VALUE_NONE)
         ok = json_object_set_new(json, "value", value_json(&edit->value)) == 0 && ok;
+    if (edit->anchor.kind != IR_ANCHOR_NONE)
+        ok = json_object_set_new(json, "anchor", anchor_json(&edit->anchor)) == 0 && ok;
+    if (edit->form != IR_FORM_NONE)
+        ok = json_object_set_new(json, "form", json_string(ir_form_name(edit->form))) == 0 && ok;
     if (edit->repair_count > 0)
         ok = json_object_set_new(json, "repairs", repairs_json(edit)) == 0 && ok;
     if (ok)
@@ -181,6 +212,41 @@ static bool read_json_value(const json_t *json, ir_value *out) {
     return out->kind != IR_VALUE_NONE;
 }
 
+/* Digits with single dots between them. */
+static bool is_loop_path(const char *text) {
+    size_t length = strlen(text);
+    return length > 0 && length < IR_ANCHOR_PATH && strspn(text, "0123456789.") == length &&
+           text[0] != '.' && text[length - 1] != '.' && !strstr(text, "..");
+}
+
+static bool read_anchor(const char *text, ir_anchor *out) {
+    static const char loop[] = "loop ";
+    const char *axis = text && text[0] && !text[1] ? strchr(axes, text[0]) : NULL;
+    *out = (ir_anchor){0};
+    if (axis) {
+        *out = (ir_anchor){.kind = IR_ANCHOR_DIMENSION, .number = (uint32_t)(axis - axes)};
+    } else if (text && strncmp(text, loop, sizeof loop - 1) == 0 &&
+               is_loop_path(text + sizeof loop - 1)) {
+        out->kind = IR_ANCHOR_LOOP;
+        snprintf(out->path, sizeof out->path, "%s", text + sizeof loop - 1);
+    } else if (text && text[0] == 'a' && read_number(text + 1, &out->number)) {
+        out->kind = IR_ANCHOR_ARGUMENT;
+    } else if (text && text[0] == 's' && read_number(text + 1, &out->number)) {
+        out->kind = IR_ANCHOR_SHARED;
+    }
+    return out->kind != IR_ANCHOR_NONE;
+}
+
+static bool read_form(const char *text, ir_form *out) {
+    for (int form = IR_FORM_NONE + 1; text && form < IR_FORM_COUNT; form++) {
+        if (strcmp(text, form_names[form]) == 0) {
+            *out = (ir_form)form;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_json_use(const json_t *json, ir_use *out) {
     return json_is_array(json) && json_array_size(json) == 2 &&
            read_json_name(json_array_get(json, 0), &out->user) &&
@@ -246,16 +312,21 @@ static ev_status read_edit_key(const char *key, const json_t *value, ir_edit *ed
         fine = read_json_use(value, &edit->use);
     } else if (strcmp(key, "value") == 0) {
         fine = read_json_value(value, &edit->value);
+    } else if (strcmp(key, "anchor") == 0) {
+        fine = read_anchor(json_string_value(value), &edit->anchor);
+    } else if (strcmp(key, "form") == 0) {
+        fine = read_form(json_string_value(value), &edit->form);
     } else {
         return ev_fail(err, EV_BAD,
-                       "unknown key \"%s\"; known: at, kind, operand, option, repairs, to, use, "
-                       "value",
+                       "unknown key \"%s\"; known: anchor, at, form, kind, operand, option, "
+                       "repairs, to, use, value",
                        key);
     }
     return fine ? EV_OK
                 : ev_fail(err, EV_BAD,
                           "\"%s\" has an impossible value (instructions are like \"i12\", "
-                          "arguments like \"a3\", operands whole numbers)",
+                          "arguments like \"a3\", operands whole numbers, anchors like \"x\" or "
+                          "\"loop 0.1\", forms like \"strided\")",
                           key);
 }
 
@@ -317,6 +388,14 @@ static ev_status read_edits(const json_t *json, ir_genome *genome, ev_error *err
         if (stands_already(genome, &edit)) {
             ir_edit_clear(&edit);
             return ev_fail(err, EV_BAD, "genome: edits[%zu]: \"%s\" is given twice; keep one",
+                           index, ir_edit_name(edit.kind));
+        }
+        if (ir_edit_is_structural(edit.kind) &&
+            ir_genome_edit_count(genome) > ir_genome_prefix_count(genome)) {
+            ir_edit_clear(&edit);
+            return ev_fail(err, EV_BAD,
+                           "genome: edits[%zu]: \"%s\" is structural and stands behind a local "
+                           "edit; structural edits come first",
                            index, ir_edit_name(edit.kind));
         }
         if (!ir_genome_append(genome, edit))

@@ -31,6 +31,11 @@ struct ir_base {
     char *complaint; /* LLVM's first error since the last clear; malloc'ed */
 };
 
+/* Brings a module into early form: what structural edits act on (ir/structure). */
+ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
+/* Brings the base's module into early form and applies the source's structural prefix. EV_BAD: an
+ * edit is refused, with its reason. */
+ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
 /* Clears the complaint, so that later code sees only new ones. */
 void ir_base_clear_complaint(ir_base *base);
 /* SHA-256 of the module's bitcode, which LLVM writes faster than text. The module has no names and
@@ -132,10 +137,12 @@ typedef struct ir_work {
     bool cfg_changed;  /* an edit's apply sets it */
     bool reordered;    /* the edit added, moved or erased an instruction */
     bool dooms;        /* the edit doomed an instruction */
+    bool repaired;     /* a use lost its value and took another */
     uint32_t *touched; /* nodes touched by the edit being applied */
     uint32_t touched_count, touched_capacity;
     uint32_t *places; /* of suspects in the sequence */
     uint32_t place_count, place_capacity;
+    uint32_t bold;     /* number of bold edits applied so far */
     uint64_t tag;      /* of the edit being applied; 0 while an edit is drawn */
     uint32_t parts;    /* instructions inserted by the edit so far */
     ir_value *scratch; /* the list of ir_values_in_reach */
@@ -238,7 +245,21 @@ typedef struct ir_rule {
 
 const ir_rule *ir_rule_of(ir_edit_kind kind);
 
-#define IR_EDIT(id, name, family, extent, fresh, needs, describes)                                 \
+/* Whether an edit, before it is applied, would be bold there: it changes the meaning of the program
+ * other than by rounding, or rests on an assertion that nothing proves (ir/edits.def). Repairs of
+ * uses make any edit bold, which ir_work_apply adds. */
+bool ir_is_bold_at(const ir_work *work, const ir_edit *edit);
+/* Whether nothing in the module can write to the memory at this address while the kernel runs. */
+bool ir_is_never_written(const ir_work *work, LLVMValueRef address);
+bool ir_may_write(LLVMValueRef insn); /* writes memory, or orders accesses of other threads */
+/* Of the fast-math options: asserts that values are not NaN or infinite. */
+bool ir_math_is_bold(const ir_edit *edit);
+/* Of branch-to-select: a side loads. */
+bool ir_branch_is_bold(const ir_work *work, const ir_edit *edit);
+/* Of select-to-branch: the arm is a load, and crosses a write. */
+bool ir_arm_is_bold(const ir_work *work, const ir_edit *edit);
+
+#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
     extern const ir_rule ir_rule_##id;
 #include "ir/edits.def"
 #undef IR_EDIT

@@ -43,6 +43,15 @@ typedef struct ir_source {
     const int64_t *constants; /* launch constants: sizes, strides; any order */
     size_t constant_count;
     uint32_t block[3]; /* threads a block in every launch; 0: not known or not always the same */
+    /* For structural edits. The genome whose prefix is applied; NULL: none. The start's launch plan
+     * (NULL: not known), the names of the kernel's arguments, and the values of all macros of the
+     * task, for its expressions. */
+    const ir_genome *genome;
+    const launch_plan *plan;
+    const char *const *arguments;
+    size_t argument_count;
+    const ir_macro *names;
+    size_t name_count;
     /* The result of an earlier ir_compile; NULL: ir_base_load compiles the source. */
     const char *bitcode;
     size_t bitcode_bytes;
@@ -55,9 +64,10 @@ bool ir_is_compiled(const ir_source *source);
 ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) EV_CHECKED;
 
 /* Compiles a .cu (clang-19 -O3, device side only, no CUDA SDK), parses the IR, keeps the entry and
- * its dependences, notes source lines, strips debug info, and numbers the instructions. EV_BAD: a
- * source that does not compile (with clang's message), a missing entry (with the existing ones), IR
- * that does not verify. */
+ * its dependences, notes source lines, strips debug info, and numbers the instructions. A genome's
+ * structural prefix is applied before the optimisation. EV_BAD: a structural edit that is refused,
+ * a source that does not compile (with clang's message), a missing entry (with the existing ones),
+ * IR that does not verify. */
 ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
 void ir_base_free(ir_base *base);
 size_t ir_base_insn_count(const ir_base *base);
@@ -107,6 +117,9 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
  * fine. */
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
+/* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
+ * the meaning of its start, up to rounding (ir/edits.def). */
+size_t ir_build_bold(const ir_build *build);
 void ir_build_free(ir_build *build);
 /* Call after VERIFY or OPTIMISE. Generates PTX of the module in its present state with the
  * direct emitter (fast code generation, a tenth of LLVM's time). The PTX computes the same bits
@@ -162,7 +175,8 @@ void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* Appends one line that describes an edit in words, with the source line. */
+/* Appends one line that describes an edit in words, with the source line. An edit that is bold
+ * there is marked so, with the reason. */
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
                            ev_error *err) EV_CHECKED;
 /* Appends a unified diff of a variant's IR to its base's, after the edits and before optimisation.

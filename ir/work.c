@@ -452,6 +452,7 @@ static ev_status repair_use(ir_work *w, ir_edit *edit, uint32_t user, uint32_t o
     LLVMValueRef value = phi_twin(w, user, operand);
     if (!ir_type_is_value(type))
         return ev_fail(err, EV_BAD, "a use of a type that has no other value lost its own");
+    w->repaired = w->repaired || !value;
     if (!value && rng) {
         ir_value drawn = ir_value_draw(w, user, operand, NULL, rng);
         ir_repair repair = {{ir_work_name(w, user), operand}, drawn};
@@ -566,7 +567,8 @@ static void erase_doomed(ir_work *w) {
 ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
     w->tag = rng ? 0 : edit->tag;
     w->parts = w->touched_count = 0;
-    w->reordered = w->dooms = false;
+    w->reordered = w->dooms = w->repaired = false;
+    bool bold = ir_is_bold_at(w, edit);
     EV_TRY(ir_rule_of(edit->kind)->apply(w, edit, err));
     bool rewired = w->cfg_changed, anew = w->reordered || rewired;
     if (ev_arena_failed(w->arena) || (anew && !refresh(w)))
@@ -578,6 +580,7 @@ ev_status ir_work_apply(ir_work *w, ir_edit *edit, ev_pcg *rng, ev_error *err) {
         erase_doomed(w);
         close_ranks(w);
     }
+    w->bold += bold || w->repaired;
     assert(!breaks_a_use(w));
     return EV_OK;
 }

@@ -224,6 +224,10 @@ const vm_module *device_kernel_module(const device_kernel *kernel) {
     return kernel->module;
 }
 
+bool device_kernel_may_wait(const device_kernel *kernel) {
+    return kernel->may_wait;
+}
+
 ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
                        ev_error *err) {
     return d->ops->check(d, kernel, launch, err);

@@ -126,6 +126,10 @@ device_resources device_kernel_resources(const device_kernel *kernel);
 /* The kernel's entry, with the layout of the parameter block that the caller packs. */
 const vm_entry *device_kernel_entry(const device_kernel *kernel);
 const vm_module *device_kernel_module(const device_kernel *kernel);
+/* On the VM: whether blocks may learn what other blocks did, by an atomic with a result or by a
+ * strong load from global memory. As many blocks of such a kernel as the GPU holds are alive at
+ * once, so that they may wait for each other. */
+bool device_kernel_may_wait(const device_kernel *kernel);
 
 typedef struct device_launch {
     uint32_t grid[3];
@@ -139,6 +143,8 @@ typedef struct device_launch {
     uint32_t jobs;          /* on the VM, not when timed: threads that share the blocks; 0: one */
     const uint32_t *sample; /* on the VM: blocks to run; NULL: all */
     size_t sample_count;
+    const double *weights; /* on the VM: as vm_launch.weights */
+    uint64_t *paths;       /* on the VM: as vm_launch.paths */
     /* On the VM: gets the kernel's output, as vm_launch.print; NULL: dropped. */
     void (*print)(void *context, const char *text, size_t bytes);
     void *print_context;
@@ -157,6 +163,7 @@ typedef struct device_outcome {
     bool ok;
     vm_trap fault; /* when not ok */
     vm_counters counters;
+    bool waits; /* on the VM: a block waited for another block */
 } device_outcome;
 
 /* Runs a launch. EV_BAD: it does not fit the device (block too large, shared memory, registers). */

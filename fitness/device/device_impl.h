@@ -58,7 +58,8 @@ struct device_kernel {
     vm_module *module;
     const vm_entry *entry;
     device_resources resources;
-    void *own; /* private to the device */
+    bool may_wait; /* device_kernel_may_wait */
+    void *own;     /* private to the device */
 };
 
 /* `model`: the id without "vm:". */

@@ -111,6 +111,23 @@ static ev_status vm_written(device *d, device_buffer buffer, size_t element_byte
 
 /* ---- kernels ---- */
 
+static bool is_strong_load(const vm_insn_info *info) {
+    return info->is_load &&
+           (strstr(info->name, ".volatile") != NULL || strstr(info->name, ".relaxed") != NULL ||
+            strstr(info->name, ".acquire") != NULL);
+}
+
+static bool may_wait(const vm_module *m) {
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
+        if (is_far && info.def_count > 0 && (info.is_atomic || is_strong_load(&info)))
+            return true;
+    }
+    return false;
+}
+
 static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
     if (vm_module_sm(kernel->module) > d->properties.sm)
         return ev_fail(err, EV_BAD,
@@ -120,6 +137,7 @@ static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
     model_code *code = NULL;
     EV_TRY(model_code_new(vm_of(d)->g, kernel->module, entry, &code, err));
     kernel->own = code;
+    kernel->may_wait = may_wait(kernel->module);
     kernel->resources = (device_resources){.registers = model_code_registers(code),
                                            .shared_bytes = entry->shared_bytes,
                                            .local_bytes = entry->local_bytes,
@@ -197,6 +215,8 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
                    .jobs = l->jobs,
                    .sample = l->sample,
                    .sample_count = l->sample_count,
+                   .weights = l->weights,
+                   .paths = l->paths,
                    .print = l->print,
                    .print_context = l->print_context,
                    .executions = l->executions};
@@ -205,8 +225,19 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
     return v;
 }
 
+/* Blocks that the GPU holds at once. 0, the virtual machine's own number, which costs less memory,
+ * where no block can wait for another. */
+static uint32_t resident_blocks(const device *d, const device_kernel *k, const device_launch *l) {
+    if (!k->may_wait)
+        return 0;
+    const gpu *g = vm_of_const(d)->g;
+    model_occupancy o = model_occupancy_of(g, k->entry, k->resources.registers, l->grid, l->block,
+                                           l->dynamic_shared);
+    return o.blocks_per_sm * (uint32_t)gpu_get(g, GPU_SM_COUNT);
+}
+
 static void set_outcome(const vm_result *result, device_outcome *out) {
-    *out = (device_outcome){.ok = result->ok, .counters = result->counters};
+    *out = (device_outcome){.ok = result->ok, .counters = result->counters, .waits = result->waits};
     if (!result->ok)
         out->fault = result->trap;
 }
@@ -222,6 +253,7 @@ static ev_status vm_run_plain(device *d, const device_kernel *kernel, const devi
     if (launch->notes_stores)
         EV_TRY(device_stores_begin(&v->stores, kernel->module, err));
     l.observer = launch->notes_stores ? &v->stores.observer : NULL;
+    l.resident_blocks = resident_blocks(d, kernel, launch);
     EV_TRY(vm_run(v->memory, &l, &result, err));
     set_outcome(&result, out);
     return v->stores.failed ? ev_fail_memory(err, v->stores.room * sizeof *v->stores.sectors)
@@ -273,7 +305,6 @@ static size_t launch_buffers(const device_vm *v, const vm_entry *entry, const vo
 
 #define BUFFERS_MOST 32
 
-/* A model does not drift: the rival's time is known from its own run. */
 /* A model that listens to the launch; `l` stays where it is until told. */
 static ev_status listen(device_vm *v, const device_kernel *kernel, const device_launch *launch,
                         vm_launch *l, ev_error *err) {
@@ -313,6 +344,7 @@ static ev_status tell(device_vm *v, const device_kernel *kernel, const device_la
     return EV_OK;
 }
 
+/* A model does not drift: the rival's time is known from its own run. */
 static ev_status vm_time(device *d, const device_kernel *kernel, const device_launch *launch,
                          device_rival *rival, device_outcome *out, device_timing *timing,
                          ev_error *err) {
@@ -320,6 +352,9 @@ static ev_status vm_time(device *d, const device_kernel *kernel, const device_la
     vm_launch l;
     vm_result result;
     EV_TRY(listen(vm_of(d), kernel, launch, &l, err));
+    l.resident_blocks = resident_blocks(d, kernel, launch);
+    if (kernel->may_wait)
+        EV_TRY(model_skip_polls(vm_of(d)->last, err));
     EV_TRY(vm_run(vm_of(d)->memory, &l, &result, err));
     return tell(vm_of(d), kernel, launch, &result, out, timing, err);
 }

@@ -128,7 +128,8 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part) {
             worst->not_zero++;
         if (isfinite(got) && isfinite(want))
             add_error(&t, got, want, part->scale != NULL ? fabs(part->scale[i]) : 0);
-        else if (!both_infinite(part->type, got, want))
+        else if (!both_infinite(part->type, got, want) &&
+                 !(check->limits.takes_nan && isnan(got) && isnan(want)))
             worst->not_finite++;
     }
     take_tally(check, &t);
@@ -180,7 +181,11 @@ accuracy accuracy_end(const accuracy_check *check) {
 
 void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *out) {
     unsigned long long checked = a->checked;
-    if (a->not_finite > 0)
+    if (a->not_finite > 0 && limits->takes_nan)
+        ev_str_printf(out,
+                      "%llu of %llu elements are finite, infinite or NaN where the answer is not",
+                      (unsigned long long)a->not_finite, checked);
+    else if (a->not_finite > 0)
         ev_str_printf(out, "%llu of %llu elements are NaN or infinite",
                       (unsigned long long)a->not_finite, checked);
     else if (a->unwritten > 0)

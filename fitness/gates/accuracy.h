@@ -28,6 +28,7 @@ typedef struct accuracy_limits {
     double max_abs;
     double depth;           /* K of the scaled maximum; at least 1 */
     double baseline_l2;     /* the baseline's own relative L2 at this case */
+    bool takes_nan;         /* a NaN is right where the answer is NaN */
     double baseline_factor; /* relative L2 at most this x baseline_l2, with a floor of one ulp */
 } accuracy_limits;
 

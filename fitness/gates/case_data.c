@@ -44,10 +44,12 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         fit_argument *a = &c->arguments[i];
         a->what = &f->t->arguments[i];
-        if (a->what->kind == TASK_SCALAR)
+        if (a->what->kind == TASK_SCALAR) {
             EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
-        else
+            fit_vary_scalar(c, a);
+        } else {
             EV_TRY(measure_buffer(f, c, a, err));
+        }
     }
     for (size_t i = 0; i < f->t->symbol_count; i++) {
         fit_argument *a = &c->arguments[f->t->argument_count + i];
@@ -119,6 +121,7 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    fit_vary_buffer(c, a, a->before);
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
 
@@ -133,6 +136,7 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
             return ev_fail_memory(err, a->bytes);
         EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
         EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+        fit_vary_buffer(c, a, a->before);
     }
     return EV_OK;
 }
@@ -259,7 +263,8 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 }
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
-    return a.fresh == b.fresh && a.approx == b.approx && a.begins == b.begins;
+    return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
+           a.begins == b.begins;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,

@@ -47,6 +47,7 @@ void fitness_close(fitness *f) {
     free(f->cases);
     fit_drawn_free(f);
     fit_references_free(f);
+    fit_paths_free(f);
     device_unload(f->baseline_kernel);
     ev_arena_free(f->baseline_arena);
     device_clear(f->d);
@@ -278,6 +279,7 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
         out->launch = run->launch;
         out->outcome = run->outcome;
         out->timing = run->timing;
+        out->grid = run->grid;
     }
     free(run);
     return status;

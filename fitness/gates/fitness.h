@@ -7,6 +7,7 @@
 
 #include "base/launch_plan.h"
 #include "base/status.h"
+#include "base/str.h"
 #include "fitness/device/device.h"
 #include "fitness/gates/score.h"
 #include "kernels/task.h"
@@ -26,14 +27,11 @@ typedef struct fitness_options {
     uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
-/* Minimum relative gain over the bar on the held-out cases. */
-#define FITNESS_LEAST_GAIN 0.002
-
-/* The time on the held-out cases that a promoted candidate has to beat by FITNESS_LEAST_GAIN
- * (gate 6). */
+/* The time on the held-out cases that a promoted candidate has to beat (gate 6). */
 typedef struct fitness_bar {
     double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
     double baseline_ns; /* the baseline's time at the measurement of `ns`; 0: not measured */
+    double least_gain;  /* by this share of `ns` at least */
     bool is_last;       /* compare with the bar last: a too-slow verdict implies correctness */
 } fitness_bar;
 
@@ -66,7 +64,12 @@ typedef struct candidate {
     /* Asked after the small cases have passed, if their times are modelled: is a candidate with
      * this behavioural fingerprint known? If so, the timed cases are not run. NULL: not asked. */
     ev_status (*is_known)(void *context, const char *fingerprint, bool *known, ev_error *err);
-    void *context; /* of is_known */
+    void *context;      /* of is_known */
+    bool is_unmodified; /* the start at these macros, without edits */
+    /* Builds the unmodified start at these macros: *ptx stays empty if it does not build. NULL:
+     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
+    ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
+    void *unmodified_context;
     fitness_bar bar;
 } candidate;
 
@@ -146,11 +149,21 @@ typedef struct fitness_cost {
 } fitness_cost;
 fitness_cost fitness_cost_of(const fitness *f);
 
+/* What a few blocks of a grid say of the others (paths.c). */
+typedef enum fitness_grid {
+    FITNESS_GRID_EVEN,   /* blocks at fixed places stand for all */
+    FITNESS_GRID_UNEVEN, /* blocks chosen by path length stand for all */
+    FITNESS_GRID_WAITS,  /* blocks wait for others, or for the last one: all have to run */
+} fitness_grid;
+
+const char *fitness_grid_name(fitness_grid grid); /* "even", "uneven" or "waits" */
+
 /* A profile of one candidate at one case: counters and the model's account. */
 typedef struct fitness_profile_data {
     launch_geometry launch;
     device_outcome outcome;
     device_timing timing;
+    fitness_grid grid;
     uint64_t *executions; /* per pc; malloc'ed, the caller frees */
     double *stalls;       /* per pc; malloc'ed, the caller frees */
     model_site *sites;    /* per pc; malloc'ed, the caller frees */

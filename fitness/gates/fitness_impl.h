@@ -67,12 +67,25 @@ typedef struct fit_baseline {
     uint64_t rebuilds;
 } fit_baseline;
 
+/* Other data than the task's own (variations.def). */
+typedef enum fit_variation {
+    FIT_PLAIN,
+#define VARIATION(id, words, is_benign) FIT_##id,
+#include "fitness/gates/variations.def"
+#undef VARIATION
+    FIT_VARIATIONS
+} fit_variation;
+
 /* What a case is run with, beside its shape. */
 typedef struct fit_inputs {
+    fit_variation variation;
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
     bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
 } fit_inputs;
+
+/* The baseline's run at a case with varied data. */
+typedef enum fit_usable { FIT_UNKNOWN, FIT_USABLE, FIT_UNUSABLE } fit_usable;
 
 typedef struct fit_case {
     const task_case *at;
@@ -89,6 +102,7 @@ typedef struct fit_case {
     void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
     bool is_tried, is_legal; /* of a case whose inputs have `begins` (begin.c) */
+    fit_usable usable;       /* for varied data: unusable if the baseline traps there */
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -111,6 +125,7 @@ typedef struct fit_writes {
 } fit_writes;
 
 typedef struct fit_reference fit_reference;
+typedef struct fit_paths fit_paths;
 
 struct fitness {
     const task *t;
@@ -124,6 +139,8 @@ struct fitness {
     fit_writes writes; /* of the candidate scored last */
     fit_reference *references;
     size_t reference_count;
+    fit_paths **paths;
+    size_t path_count;
     /* the time of the fastest unmodified start at default macros; 0: none timed yet */
     double bar_ns;
     candidate baseline;       /* owned copy; ptx NULL: not set */
@@ -181,6 +198,12 @@ typedef struct fit_skipped {
  * written are compared as well; NULL: they are not. */
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                             uint64_t *written, fit_skipped *skipped, ev_error *err) EV_CHECKED;
+/* Counts the output elements that the last launch wrote. */
+ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
+                            ev_error *err) EV_CHECKED;
+/* Sets the answers of a case with varied data, after a run of the baseline: the oracle's, except
+ * where the oracle's or the baseline's result is not finite; there, the baseline's. */
+ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
@@ -200,7 +223,7 @@ void fit_seen_free(fit_case *c);
 /* Hashes all bytes of the outputs that the last launch left. */
 ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_error *err) EV_CHECKED;
 
-/* ---- runs (run.c) ---- */
+/* ---- a candidate on trial ---- */
 
 typedef struct fit_trial {
     const candidate *who;
@@ -210,6 +233,40 @@ typedef struct fit_trial {
     double bar_ns;      /* ns; a candidate that is no faster runs no other blocks (writes.c); 0: all
                            candidates do */
 } fit_trial;
+
+/* ---- paths (paths.c) ---- */
+
+#define FIT_PATHS_MOST 7
+
+struct fit_paths {
+    char *key; /* start and macros; owned */
+    const fit_case *at;
+    fitness_grid grid;
+    bool is_alike; /* all blocks have about the same path length */
+    /* ---- of an uneven grid */
+    uint32_t blocks[FIT_PATHS_MOST]; /* the sample, ascending */
+    double weights[FIT_PATHS_MOST];  /* how many blocks of the grid each one stands for */
+    size_t count;
+    uint32_t others[FIT_PATHS_MOST]; /* other blocks, ascending */
+    size_t other_count;
+    double share;     /* of the grid's warp instructions, in the sample */
+    uint64_t written; /* output elements that the unmodified start writes in the sample */
+};
+
+/* Gives the kind of the candidate's grid at a timed case. `launch`: the candidate's, with its
+ * parameters. `limit`: blocks of a sample at fixed places, fewer than the grid has. The first call
+ * for a start and its macros runs blocks and leaves the case's INOUT buffers as they were. *out is
+ * borrowed from `f`. */
+ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
+                        const device_launch *launch, size_t limit, const fit_paths **out,
+                        ev_error *err) EV_CHECKED;
+void fit_paths_free(fitness *f);
+
+/* ---- runs (run.c) ---- */
+
+/* Fills outputs before a launch: bits of a quiet NaN in every float type, and an index out of every
+ * buffer. */
+#define FIT_POISON 0xff
 
 typedef struct fit_run_options {
     bool timed;
@@ -240,7 +297,11 @@ typedef struct fit_run {
     device_outcome outcome;
     device_timing timing;
     device_timing baseline; /* of the baseline's launches in turn; samples 0: not taken */
-    double share;           /* share of the grid's blocks that ran */
+    double share;           /* share of the grid's work that ran: of its blocks, or of an uneven
+                               grid's instructions */
+    fitness_grid grid;      /* EVEN if it was not asked for */
+    uint64_t wanted; /* output elements that the unmodified start at the same macros writes in the
+                        blocks that ran; 0: not known */
 } fit_run;
 
 /* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for
@@ -300,6 +361,21 @@ ev_status fit_begin_is_legal(fitness *f, const task_case *at, uint32_t fresh, bo
  * no rows. `most`: at most so many cases of each use. A failure stops `s` at gate `at`. */
 ev_status fit_begin_cases(fitness *f, corpus_split split, size_t most, const fit_trial *trial,
                           gate at, score *s, ev_error *err) EV_CHECKED;
+
+/* ---- varied data (vary.c) ---- */
+
+/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
+ * case's variation. Leaves integers and FIT_PLAIN as they are. */
+void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
+void fit_vary_scalar(const fit_case *c, fit_argument *a);
+const char *fit_variation_words(fit_variation v);
+/* The part of gate 6 that runs the search's small cases with other data. The answer is the oracle's
+ * where the baseline's result is finite, else the class of the baseline's result: NaN, or an
+ * infinity with its sign. The error may be as large as the tolerance, or FIT_VARIED_FACTOR times
+ * the baseline's own. */
+ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
+#define FIT_VARIED_FACTOR 4
 
 /* ---- drawn cases (drawn.c) ---- */
 

@@ -135,11 +135,11 @@ static void judge_time(const fitness *f, score *s) {
 static void hold_against_bar(const fitness_bar *bar, score *s) {
     bool drifts = s->baseline_ns > 0 && bar->baseline_ns > 0;
     double ns = drifts ? bar->ns * s->baseline_ns / bar->baseline_ns : bar->ns;
-    if (s->stopped == GATE_NONE && ns > 0 && s->ns >= ns * (1 - FITNESS_LEAST_GAIN))
+    if (s->stopped == GATE_NONE && ns > 0 && s->ns >= ns * (1 - bar->least_gain))
         fit_stop(s, GATE_PROMOTED, NULL,
-                 "not faster than the best unmodified start on the held-out cases: %.1f ns, start "
-                 "%.1f ns",
-                 s->ns, ns);
+                 "not faster by %.3g %% than the best unmodified start on the held-out cases: %.1f "
+                 "ns, start %.1f ns",
+                 100 * bar->least_gain, s->ns, ns);
 }
 
 /* Refuses a time below the speed-of-light floor: the work was not done, or the comparison did not
@@ -206,6 +206,8 @@ static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_err
     EV_TRY(try_begins(f, trial, s, err));
     if (f->twin == NULL) /* a GPU has one result only; its twin was asked before */
         EV_TRY(try_turned(f, trial, s, err));
+    if (f->twin == NULL && s->stopped == GATE_NONE)
+        EV_TRY(fit_try_varied(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -241,6 +243,8 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_turned(f, trial, s, err));
+    if (s->stopped == GATE_NONE)
+        EV_TRY(fit_try_varied(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bits of a quiet NaN in every float type, and an index out of every buffer. */
-#define POISON 0xff
-
 /* Limit of the baseline's run in thread instructions a case: minutes on the virtual machine. */
 #define BASELINE_FUEL UINT64_C(40000000000)
 /* Limit of a timed case of a task whose oracle is its baseline, in thread instructions: all blocks
@@ -93,8 +90,7 @@ static bool is_against(const fitness *f, const fit_case *c, const fit_trial *tri
 
 static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
                         const fit_run_options *options, fit_run *out, ev_error *err) {
-    EV_TRY(device_reset(f->d, POISON, err));
-    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
+    EV_TRY(device_reset(f->d, FIT_POISON, err));
     if (!options->timed)
         return device_run(f->d, trial->kernel, l, &out->outcome, err);
     if (is_against(f, c, trial, options))
@@ -121,31 +117,83 @@ static size_t sample_others(uint64_t blocks, uint32_t *sample) {
     return count;
 }
 
+/* The blocks to run. */
+typedef struct block_sample {
+    uint32_t blocks[SAMPLE_MOST];
+    size_t count; /* 0: all */
+} block_sample;
+
+static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_options *options,
+                       uint64_t blocks) {
+    if (options->other_blocks)
+        return OTHER_BLOCKS;
+    return options->one_block ? 1 : sample_limit(f, c, options->sample_share, blocks);
+}
+
+/* Chooses blocks at fixed places. */
+static void sample_even(const fit_run_options *options, uint64_t blocks, size_t limit,
+                        block_sample *s, fit_run *out) {
+    s->count = options->other_blocks ? sample_others(blocks, s->blocks)
+                                     : model_sample_blocks(blocks, limit, s->blocks);
+    out->share = (double)s->count / (double)blocks;
+}
+
+/* Takes the blocks that the paths chose. */
+static void sample_uneven(const fit_paths *p, const fit_run_options *options, block_sample *s,
+                          fit_run *out) {
+    s->count = options->other_blocks ? p->other_count : p->count;
+    memcpy(s->blocks, options->other_blocks ? p->others : p->blocks, s->count * sizeof *s->blocks);
+    out->share = p->share;
+}
+
+/* Chooses the blocks of a timed case, by the kind of its grid. `l` has the parameters. */
+static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
+                               const fit_run_options *options, device_launch *l, block_sample *s,
+                               fit_run *out, ev_error *err) {
+    uint64_t blocks = blocks_of(&out->launch);
+    size_t limit = limit_of(f, c, options, blocks);
+    const fit_paths *paths = NULL;
+    s->count = 0;
+    if (fit_case_is_full(c) || options->all_blocks || device_properties_of(f->d)->all_blocks ||
+        blocks <= limit)
+        return EV_OK;
+    EV_TRY(fit_paths_get(f, c, trial, l, sample_limit(f, c, 0, blocks), &paths, err));
+    out->grid = paths->grid;
+    out->wanted = options->sample_share > 0 || options->other_blocks ? 0 : paths->written;
+    if (paths->grid == FITNESS_GRID_WAITS)
+        return EV_OK;
+    if (paths->grid == FITNESS_GRID_EVEN || options->sample_share > 0)
+        sample_even(options, blocks, limit, s, out);
+    else
+        sample_uneven(paths, options, s, out);
+    l->sample = s->blocks;
+    l->sample_count = s->count;
+    bool is_weighted = paths->grid == FITNESS_GRID_UNEVEN && options->sample_share == 0;
+    l->weights = is_weighted && !options->other_blocks ? paths->weights : NULL;
+    return EV_OK;
+}
+
+/* `l`: the launch, with its parameters. */
+static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
+                            const fit_run_options *options, device_launch *l, fit_run *out,
+                            ev_error *err) {
+    block_sample sample;
+    EV_TRY(choose_blocks(f, c, trial, options, l, &sample, out, err));
+    l->fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
+    return launch(f, c, trial, l, options, out, err);
+}
+
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
                        const fit_run_options *options, fit_run *out, ev_error *err) {
     memset(out, 0, sizeof *out);
     out->share = 1;
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
     device_launch l = launch_with(c, &out->launch, options);
-    uint32_t sample[SAMPLE_MOST];
-    uint64_t blocks = blocks_of(&out->launch);
-    size_t limit = sample_limit(f, c, options->sample_share, blocks);
-    if (options->other_blocks)
-        limit = OTHER_BLOCKS;
-    else if (options->one_block)
-        limit = 1;
-    bool samples = !options->all_blocks && !device_properties_of(f->d)->all_blocks;
-    if (!fit_case_is_full(c) && samples && blocks > limit) {
-        l.sample = sample;
-        l.sample_count = options->other_blocks ? sample_others(blocks, sample)
-                                               : model_sample_blocks(blocks, limit, sample);
-        out->share = (double)l.sample_count / (double)blocks;
-    }
-    l.fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
     void *params = NULL;
+    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
     EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
     l.params = params;
-    ev_status status = launch(f, c, trial, &l, options, out, err);
+    ev_status status = run_packed(f, c, trial, options, &l, out, err);
     free(params);
     return status;
 }
@@ -189,14 +237,22 @@ static void explain_error(fit_result *r, const fit_case *c, const accuracy_limit
     ev_str_free(&text);
 }
 
+/* The least number of elements that a run must write, and about how many the baseline writes. */
+static double least_written(const fit_case *c, const fit_run *run, double *wanted) {
+    bool knows = c->baseline.covered > 0;
+    *wanted = (knows ? c->baseline.covered : c->baseline.written) * run->share;
+    if (run->wanted == 0)
+        return (run->share < 1 || !knows ? WRITTEN_SHARE : 1) * *wanted;
+    *wanted = (double)run->wanted; /* of the same blocks of the start at the same macros */
+    return (run->share < 1 ? WRITTEN_SHARE : 1) * *wanted;
+}
+
 /* Whether the sampled run writes enough elements of the outputs, by the baseline's count. */
 static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
-    bool knows = c->baseline.covered > 0;
-    if (options->covers && !knows)
+    double wanted = 0, least = least_written(c, &r->run, &wanted);
+    if (options->covers && c->baseline.covered == 0)
         return true;
-    double wanted = (knows ? c->baseline.covered : c->baseline.written) * r->run.share;
-    double share = r->run.share < 1 || !knows ? WRITTEN_SHARE : 1;
-    if (options->is_baseline || !c->baseline.done || (double)r->written >= share * wanted)
+    if (options->is_baseline || !c->baseline.done || (double)r->written >= least)
         return true;
     (void)snprintf(
         r->reason, sizeof r->reason,

@@ -124,6 +124,7 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
                        .ptx_bytes = unmodified->ptx_bytes,
                        .plan = unmodified->plan,
                        .start = unmodified->start,
+                       .is_unmodified = true,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count};
     fit_writes writes = {.count = 0};

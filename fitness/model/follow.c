@@ -84,7 +84,7 @@ static __attribute__((noinline)) bool cross_some_link(model *m, block_state *b, 
     if (place == MODEL_PLACE_OWN)
         return false;
     unsigned count = (unsigned)__builtin_popcount(sectors);
-    model_links_add(m->links, count, is_store, weight_of(m, b->block));
+    model_links_add(m->links, count, is_store, b->weight);
     b->remote += count;
     uint64_t needs = place == MODEL_PLACE_FAR ? m->lat_network : m->lat_peer;
     *latency = needs > *latency ? needs : *latency;
@@ -174,7 +174,7 @@ static void note_line_stored(model *m, const block_state *b, uint64_t line, unsi
 
 static void count_hot(model *m, const block_state *b, const uint64_t *sectors, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        model_hot_add(&m->hot, sectors[i], weight_of(m, b->block));
+        model_hot_add(&m->hot, sectors[i], b->weight);
         if (b->leader < MODEL_LEADERS)
             model_log_update(m->leaders[b->leader].log, &m->buffers, sectors[i]);
     }

@@ -98,12 +98,29 @@ static void set_weights(model *m) {
     if (l->sample == NULL || l->sample_count == 0)
         return;
     double n = (double)l->sample_count;
+    /* with weights from the caller: the waits of blocks without a log count for the mean */
     m->weights[KIND_EDGE] = m->weights[KIND_INNER] = blocks / n;
+    if (l->weights != NULL)
+        return;
     bool has_edges = l->sample[0] == 0 && l->sample[l->sample_count - 1] == m->shape.blocks - 1;
     if (has_edges && l->sample_count >= 3) {
         m->weights[KIND_EDGE] = 1;
         m->weights[KIND_INNER] = (blocks - 2) / (n - 2);
     }
+}
+
+static int compare_blocks(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double weight_of(const model *m, uint32_t block) {
+    const vm_launch *l = m->launch;
+    if (l->weights == NULL || l->sample == NULL)
+        return m->weights[kind_of(m, block)];
+    const uint32_t *at =
+        bsearch(&block, l->sample, l->sample_count, sizeof *l->sample, compare_blocks);
+    return at != NULL ? l->weights[at - l->sample] : 0;
 }
 
 /* ---- blocks ---- */
@@ -219,7 +236,7 @@ static bool go_live(model *m, block_state *b) {
         l->log = scratch_log(m->scratch, m->leader_count);
         if (l->log == NULL)
             return false;
-        l->weight = weight_of(m, b->block);
+        l->weight = b->weight;
         b->leader = m->leader_count++;
         b->kind = KIND_LEADERS + (unsigned)b->leader;
     }
@@ -235,6 +252,7 @@ static void on_block_begin(void *context, uint32_t block, uint32_t warps) {
     }
     b->block = block;
     b->warps = warps;
+    b->weight = weight_of(m, block);
     b->used = true;
     begin_repeat(m, b);
     if (b->leader == MODEL_LEADERS && !go_live(m, b))
@@ -339,7 +357,7 @@ static void on_batch(void *context, const vm_batch *batch) {
 
 static void end_repeat(model *m, const block_state *b) {
     leader *l = &m->leaders[b->leader];
-    double weight = weight_of(m, b->block);
+    double weight = b->weight;
     l->weight += weight;
     add_weighted(&m->sums, &l->sums, weight, m->buffers.count);
     for (size_t i = 0; i < model_log_stored_count(l->log); i++)
@@ -404,7 +422,7 @@ static void end_live(model *m, block_state *b) {
     b->sums.stall[MODEL_ISSUE] += b->sums.cycles[MODEL_ISSUE];
     b->sums.stall[MODEL_START] += gpu_get(m->shape.g, GPU_START_CLK) * b->warps;
     m->failed = m->failed || b->cache.failed;
-    add_weighted(&m->sums, &b->sums, weight_of(m, b->block), m->buffers.count);
+    add_weighted(&m->sums, &b->sums, b->weight, m->buffers.count);
     if (b->leader == MODEL_LEADERS)
         return;
     m->leaders[b->leader].sums = b->sums;
@@ -582,22 +600,37 @@ static bool is_poll(const model *m, uint32_t first, uint32_t end) {
     return reads && info.is_branch && info.conditional && info.target == first;
 }
 
-static ev_status find_polls(model *m, ev_error *err) {
+/* *some: there is such a loop. */
+static ev_status find_polls(model *m, bool *some, ev_error *err) {
     m->polls = calloc((size_t)m->rows.count + 1, 1);
     if (m->polls == NULL)
         return ev_fail_memory(err, m->rows.count);
+    *some = false;
     for (uint32_t pc = 0; pc < m->rows.count; pc++) {
         uint32_t end = m->schedule.block_end[pc];
-        if (end > pc && is_poll(m, pc, end))
-            memset(m->polls + pc, 1, end - pc);
+        if (end <= pc || !is_poll(m, pc, end))
+            continue;
+        memset(m->polls + pc, 1, end - pc);
+        *some = true;
+    }
+    return EV_OK;
+}
+
+ev_status model_skip_polls(model *m, ev_error *err) {
+    bool some = false;
+    EV_TRY(find_polls(m, &some, err));
+    if (!some) {
+        free(m->polls);
+        m->polls = NULL;
     }
     return EV_OK;
 }
 
 /* Blocks that repeat another at moved addresses may move them to another peer. */
 ev_status model_set_ranks(model *m, const model_ranks *ranks, ev_error *err) {
+    bool some = false;
     m->follows_all = true;
-    EV_TRY(find_polls(m, err));
+    EV_TRY(find_polls(m, &some, err));
     return model_links_make(ranks, &m->links, err);
 }
 

@@ -154,6 +154,10 @@ typedef struct model_site {
  * watched. Call before the run. The caller zeroes the array and keeps it until model_finish. */
 void model_watch_sites(model *m, model_site *sites);
 
+/* Leaves out the repeated reads of loops that only poll memory: how often a block polls depends on
+ * the order in which the virtual machine runs blocks. Call before the run. */
+ev_status model_skip_polls(model *m, ev_error *err) EV_CHECKED;
+
 /* Simulates repeated blocks too. Tests compare the result with and without repeats; benchmarks
  * measure the cost of a sample without repeats. Call before the run. */
 void model_follow_all(model *m);

@@ -37,6 +37,7 @@ typedef struct block_state {
     bool used;
     bool is_live; /* the block is followed; else it repeats the leader's log so far */
     uint32_t block, warps;
+    double weight; /* number of blocks of the grid that the block stands for */
     unsigned kind;   /* KIND_*: the group whose waits a live block's waits are added to */
     size_t leader;   /* index of the leader whose log the block repeats, or, if live, writes;
                         MODEL_LEADERS: none */
@@ -126,10 +127,6 @@ struct model {
 
 static inline unsigned kind_of(const model *m, uint32_t block) {
     return block == 0 || block == m->shape.blocks - 1 ? KIND_EDGE : KIND_INNER;
-}
-
-static inline double weight_of(const model *m, uint32_t block) {
-    return m->weights[kind_of(m, block)];
 }
 
 /* ---- follow.c ---- */

@@ -211,12 +211,19 @@ typedef struct vm_launch {
     void *print_context;
     uint64_t
         *executions; /* NULL, or one count of warp executions per pc of the module (added to) */
+    /* NULL, or the path length of each block that ended: warp instructions, by the block's place in
+     * the grid or in `sample`. */
+    uint64_t *paths;
+    /* For the observer: how many blocks of the grid each one of `sample` stands for; NULL: not
+     * known. */
+    const double *weights;
 } vm_launch;
 
 typedef struct vm_result {
     bool ok;
     vm_trap trap;         /* when not ok */
     vm_counters counters; /* up to the trap, if any */
+    bool waits;           /* a block waited for another block's write to memory */
 } vm_result;
 
 /* Runs a launch. After a trap the call returns EV_OK with result->ok false. EV_BAD: the geometry

@@ -66,6 +66,7 @@ void vm_copies_wait(vm_warp *w, uint32_t lanes, uint32_t but, uint32_t entry) {
         if (!c->mbarrier)
             move_bytes(w, c);
         mark(w, c, entry | (uint32_t)c->lane << VM_RACE_LANE_SHIFT);
+        vm_promise_copied(w, c, entry | (uint32_t)c->lane << VM_RACE_LANE_SHIFT);
     }
     if (a)
         a->count = kept;

@@ -94,6 +94,8 @@ void vm_block_end(vm_state *s, vm_block *b) {
     const vm_observer *o = s->launch->observer;
     if (o && o->block_end)
         o->block_end(o->context, b->linear);
+    if (s->launch->paths)
+        s->launch->paths[b->place] = b->instructions;
     b->active = false;
     s->happenings++;
     s->result->counters.blocks++;

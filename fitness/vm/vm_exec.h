@@ -88,6 +88,7 @@ typedef struct vm_copy {
     uint32_t to;         /* offset in shared memory */
     uint8_t bytes, read; /* bytes written; bytes read from the source, the rest are zeros */
     uint8_t lane;
+    bool marked;       /* the source may be written, and its words have marks (vm_promise.c) */
     uint32_t group;    /* number of groups that the lane committed before */
     uint32_t mbarrier; /* offset + 1 of the mbarrier that signals its end; 0: none. The bytes are
                           written already, but marked until the phase ends */
@@ -181,6 +182,7 @@ typedef struct vm_barrier {
 
 struct vm_block {
     uint32_t linear;
+    uint64_t place; /* in the grid, or in the launch's sample */
     uint32_t id[3];
     uint32_t warp_count;
     uint32_t live_threads;
@@ -231,6 +233,7 @@ typedef struct vm_races {
     vm_race_word *words; /* VM_RACE_WORDS places; NULL: no race checks */
     uint16_t *taken;     /* places used by the launches */
     size_t taken_count;
+    bool promised; /* the launches marked words of global memory (vm_promise.c) */
 } vm_races;
 
 _Static_assert(VM_RACE_WORDS <= 1 << 16, "a place is a number of 16 bits");
@@ -378,6 +381,20 @@ vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
  * else false. */
 bool vm_race_join(vm_warp *w, uint8_t space, uint64_t word);
 void vm_race_warp(vm_warp *w);
+
+/* ---- promises (vm_promise.c), under race checks */
+/* Marks a word of global memory that the warp reads through the read-only path or, if `copy`, by
+ * a cp.async. `bytes`: a bit for each byte that is read. */
+void vm_promise_note(vm_warp *w, uint64_t word, uint32_t bytes, unsigned lane, bool copy);
+/* The copy ends now: it has read its source until now, for the race check. `entry`: the race entry
+ * of the warp now, with the lane. */
+void vm_promise_copied(vm_warp *w, const vm_copy *c, uint32_t entry);
+/* Whether the lane may write the bytes of the word; false after a trap. */
+bool vm_promise_kept(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address, uint64_t word,
+                     uint32_t bytes);
+/* Traps: the lane reads through the read-only path what the write of `entry` wrote. */
+void vm_promise_written(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
+                        uint32_t entry);
 
 /* ---- races between ranks (vm_ranks.c) */
 /* Call before a strong access of a ranked warp: gives the warp a stamp with the reach of the

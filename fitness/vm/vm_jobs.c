@@ -161,6 +161,7 @@ static bool put_together(vm_state *s, const job *list, unsigned jobs) {
         if (!vm_view_merge(s->memory, &list[i].view))
             s->out_of_memory = true;
         add_counters(&s->result->counters, &list[i].result.counters);
+        s->result->waits |= list[i].result.waits;
         for (uint32_t pc = 0; pc <= s->module->insn_count; pc++)
             s->runs[pc] += list[i].s.runs[pc];
     }

@@ -29,8 +29,9 @@ static bool reserve_planes(vm_memory *m, uint64_t bytes, uint64_t wanted) {
     m->arena = reserve_at(wanted, bytes);
     m->writes = reserve(bytes);
     m->reads = reserve(bytes);
+    m->promises = reserve(bytes);
     m->dirty = reserve(bytes >> VM_PAGE_SHIFT);
-    return m->arena && m->writes && m->reads && m->dirty;
+    return m->arena && m->writes && m->reads && m->promises && m->dirty;
 }
 
 static ev_status memory_make(uint64_t limit_bytes, vm_memory **out, ev_error *err) {
@@ -90,6 +91,7 @@ static void release_planes(vm_memory *m, uint64_t bytes) {
     release(m->arena, bytes);
     release(m->writes, bytes);
     release(m->reads, bytes);
+    release(m->promises, bytes);
     release(m->dirty, bytes >> VM_PAGE_SHIFT);
 }
 
@@ -171,6 +173,7 @@ static void join_peers(vm_memory *m, vm_peers *p, uint32_t i) {
     m->arena = first->arena;
     m->writes = first->writes;
     m->reads = first->reads;
+    m->promises = first->promises;
     m->dirty = first->dirty;
     p->members[i] = m;
     p->alive++;
@@ -539,7 +542,8 @@ static uint64_t resident(const void *from, uint64_t bytes) {
 /* Of offsets [lo, hi): the contents and the planes. */
 static void add_usage(const vm_memory *m, uint64_t lo, uint64_t hi, vm_usage *out) {
     out->contents += resident(m->arena + lo, hi - lo);
-    out->shadow += resident(m->writes + lo / 4, hi - lo) + resident(m->reads + lo / 4, hi - lo);
+    out->shadow += resident(m->writes + lo / 4, hi - lo) + resident(m->reads + lo / 4, hi - lo) +
+                   resident(m->promises + lo / 4, hi - lo);
     out->lists += resident(m->dirty + (lo >> VM_PAGE_SHIFT), (hi - lo) >> VM_PAGE_SHIFT);
 }
 

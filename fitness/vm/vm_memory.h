@@ -1,13 +1,18 @@
 /* Inside of the virtual machine: global memory, its allocations and its shadow.
  *
- * The shadow has two planes, with one 32-bit entry for each 4-byte word of memory: its last write,
- * and its last read. That is 2 bytes a byte. The planes are reserved as address space and use
- * memory only in pages that a launch touched: the plane of writes after writes or checked reads,
- * the plane of reads under race checks. Buffers of kind IN have no shadow. A written page of memory
- * also takes 5 bytes in lists for the reset.
+ * The shadow has two planes for races, with one 32-bit entry for each 4-byte word of memory: its
+ * last write, and its last read. That is 2 bytes a byte. The planes are reserved as address space
+ * and use memory only in pages that a launch touched: the plane of writes after writes or checked
+ * reads, the plane of reads under race checks. Buffers of kind IN have no shadow. A written page of
+ * memory also takes 5 bytes in lists for the reset.
  *
  *   entry of writes   stamp:20 how:3                    lane:5 written:4 (a bit a byte)
  *   entry of reads    stamp:20 warps:1 strong:1 many:1  lane:5 0:1 blocks:1 block:1 some:1
+ *
+ * A third plane has marks for words that are promised not to change (vm_promise.c), and uses memory
+ * only where such words may be written:
+ *
+ *   mark              stamp:20 0:1 several:1 copy:1     lane:5 bytes:4
  *
  * A word that lanes accessed in parts has an entry for each byte, in a table of fixed size
  * (vm_race.c, 640 KiB, kept from launch to launch). Its stamp in the plane of writes is all ones.
@@ -50,6 +55,12 @@ enum {
     VM_RACE_WARPS = 1 << 11,  /* several warps */
     /* By later reads: */
     VM_RACE_KEPT = VM_RACE_MANY | VM_RACE_WARPS | VM_RACE_BLOCKS | VM_RACE_SOME_READ,
+
+    /* ---- of promises */
+    VM_PROMISE_BYTES = 15,        /* which bytes */
+    VM_PROMISE_COPY = 1 << 9,     /* the source of a cp.async; else the read-only path */
+    VM_PROMISE_SEVERAL = 1 << 10, /* several warps; the stamp is the last one's */
+    VM_PROMISE_KEPT = VM_PROMISE_BYTES | VM_PROMISE_SEVERAL, /* by later marks */
 };
 
 /* How a word was written: weakly, or strongly for the writer's block or for all threads, and to
@@ -124,6 +135,7 @@ struct vm_memory {
     vm_alloc *allocs;
     size_t count, capacity;
     uint32_t *writes, *reads; /* shadow: entries of each word */
+    uint32_t *promises;       /* marks of each word (vm_promise.c) */
     uint8_t *dirty;           /* a byte a page; 1: the page is in dirty_pages */
     uint32_t *dirty_pages;
     size_t dirty_count, dirty_capacity;

@@ -69,6 +69,7 @@ static void forget_memory(vm_memory *m) {
         forget_entries(m->writes + ((uint64_t)m->dirty_pages[i] << VM_PAGE_SHIFT) / 4, NULL,
                        1 << VM_PAGE_SHIFT);
     madvise(m->reads + m->first / 4, m->reserved, MADV_DONTNEED);
+    madvise(m->promises + m->first / 4, m->reserved, MADV_DONTNEED);
 }
 
 static void forget_blocks(vm_state *s) {

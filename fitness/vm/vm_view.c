@@ -89,6 +89,7 @@ bool vm_view_open(vm_memory *m, vm_memory *view) {
     view->arena = map(m->reserved, MAP_PRIVATE, m->fd, 0);
     view->writes = map(m->reserved, MAP_PRIVATE, m->fd, m->reserved);
     view->reads = map(m->reserved, own, -1, 0);
+    view->promises = map(m->reserved, own, -1, 0);
     view->dirty = map(m->reserved >> VM_PAGE_SHIFT, own, -1, 0);
     view->job_read = map(m->reserved / 8, own, -1, 0);
     view->job_written = map(m->reserved / 8, own, -1, 0);
@@ -96,8 +97,8 @@ bool vm_view_open(vm_memory *m, vm_memory *view) {
     view->dirty_count = view->dirty_capacity = 0;
     view->words = NULL;
     view->spare = (vm_spare){0};
-    if (view->arena && view->writes && view->reads && view->dirty && view->job_read &&
-        view->job_written)
+    if (view->arena && view->writes && view->reads && view->promises && view->dirty &&
+        view->job_read && view->job_written)
         return true;
     vm_view_close(view);
     return false;
@@ -107,6 +108,7 @@ void vm_view_close(vm_memory *v) {
     release(v->arena, v->reserved);
     release(v->writes, v->reserved);
     release(v->reads, v->reserved);
+    release(v->promises, v->reserved);
     release(v->dirty, v->reserved >> VM_PAGE_SHIFT);
     release(v->job_read, v->reserved / 8);
     release(v->job_written, v->reserved / 8);

@@ -125,22 +125,30 @@ static bool run_block(vm_state *s, vm_block *b) {
             vm_block_stuck(b);
             return false;
         }
+        s->result->waits |= spins;
         if (spins || !keeps_turn(s, b, began, executed))
             return true;
     }
 }
 
+static uint64_t place_at(const vm_wave *v, uint64_t i) {
+    return (uint64_t)(((unsigned __int128)i * v->step + v->start) % v->total);
+}
+
+static uint32_t block_at(const vm_state *s, uint64_t place) {
+    return s->launch->sample ? s->launch->sample[place] : (uint32_t)place;
+}
+
 uint32_t vm_wave_block(const vm_state *s, uint64_t i) {
-    const vm_wave *v = s->wave;
-    uint64_t k = (uint64_t)(((unsigned __int128)i * v->step + v->start) % v->total);
-    return s->launch->sample ? s->launch->sample[k] : (uint32_t)k;
+    return block_at(s, place_at(s->wave, i));
 }
 
 /* Puts the next block into a place that is free; false: out of memory. */
 static bool fill_place(vm_state *s, vm_block *b) {
     if (!b->warps && !vm_block_make(s, b))
         return !(s->out_of_memory = true);
-    uint32_t linear = vm_wave_block(s, s->wave->next++);
+    b->place = place_at(s->wave, s->wave->next++);
+    uint32_t linear = block_at(s, b->place);
     b->rng = ev_pcg_seed(s->wave->seed, 2 + (uint64_t)linear);
     return vm_block_start(s, b, linear);
 }

@@ -84,6 +84,9 @@ static const struct {
     {LLVMFastMathNoNaNs | LLVMFastMathNoInfs | LLVMFastMathNoSignedZeros,
      "no NaN, no infinity, no sign of zero"},
     {LLVMFastMathAll, "all of fast-math"},
+    {LLVMFastMathAllowContract | LLVMFastMathAllowReassoc | LLVMFastMathAllowReciprocal |
+         LLVMFastMathApproxFunc | LLVMFastMathNoSignedZeros,
+     "all that rounds"},
 };
 enum { MATH_OPTIONS = sizeof math_options / sizeof math_options[0] };
 
@@ -138,6 +141,12 @@ static void describe_fast_math(const ir_work *w, const ir_edit *edit, ev_str *ou
 }
 
 const ir_rule ir_rule_FAST_MATH = {math_sites, draw_index, apply_fast_math, describe_fast_math};
+
+bool ir_math_is_bold(const ir_edit *edit) {
+    const LLVMFastMathFlags asserts = LLVMFastMathNoNaNs | LLVMFastMathNoInfs;
+    return edit->option < 0 || edit->option >= MATH_OPTIONS ||
+           (math_options[edit->option].flags & asserts) != 0;
+}
 
 /* ---- chain-math -------------------------------------------------------------------------------
  */

@@ -200,6 +200,21 @@ static ev_status apply_branch(ir_work *w, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
+static bool side_loads(const ir_work *w, uint32_t side) {
+    bool loads = false;
+    for (uint32_t i = side == IR_NONE ? 0 : w->blocks[side].first;
+         side != IR_NONE && i < w->blocks[side].last; i++)
+        loads = loads || LLVMIsALoadInst(value_at(w, w->sequence[i]));
+    return loads;
+}
+
+bool ir_branch_is_bold(const ir_work *w, const ir_edit *edit) {
+    uint32_t at = ir_work_find(w, &edit->at);
+    diamond d;
+    return at == IR_NONE || !find_diamond(w, at, &d) || side_loads(w, d.side[0]) ||
+           side_loads(w, d.side[1]);
+}
+
 static void describe_branch(const ir_work *w, const ir_edit *edit, ev_str *out) {
     ev_str_append(out, "computes both sides of ");
     ir_describe_insn(w, &edit->at, out);
@@ -311,6 +326,20 @@ static ev_status apply_select(ir_work *w, const ir_edit *edit, ev_error *err) {
                        "it uses");
     branch_on_select(w, at, arm, (uint32_t)edit->option);
     return EV_OK;
+}
+
+bool ir_arm_is_bold(const ir_work *w, const ir_edit *edit) {
+    uint32_t at = ir_work_find(w, &edit->at);
+    bool fits =
+        at != IR_NONE && (edit->option == 0 || edit->option == 1) && is_scalar_select(w, at);
+    uint32_t arm = fits ? movable_arm(w, at, (uint32_t)edit->option) : IR_NONE;
+    if (arm == IR_NONE)
+        return true;
+    bool crosses = false;
+    for (uint32_t i = w->nodes[arm].order; i < w->nodes[at].order; i++)
+        crosses = crosses || ir_may_write(value_at(w, w->sequence[i]));
+    return crosses && LLVMIsALoadInst(value_at(w, arm)) &&
+           !ir_is_never_written(w, LLVMGetOperand(value_at(w, arm), 0));
 }
 
 static void describe_select(const ir_work *w, const ir_edit *edit, ev_str *out) {

@@ -3,7 +3,8 @@
  * The edits assert facts that the compiler cannot prove: that a store is not needed, that a loaded
  * value equals one that is known, that memory is read-only during the launch (ld.global.nc), or
  * that an address is aligned. The gates refute a wrong assertion: the virtual machine traps on a
- * misaligned access, and the outputs are compared. */
+ * misaligned access and on a read-only word that the launch writes, and the outputs are compared.
+ */
 #include "ir/internal.h"
 
 #include <string.h>

@@ -224,10 +224,14 @@ ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t 
     EV_TRY(open_edited(base, genome, index, IR_EDIT_COUNT, &work, err));
     const ir_edit *edit = ir_genome_edit(genome, index);
     work->tag = edit->tag;
+    bool bold = edit->repair_count > 0 || ir_is_bold_at(work, edit);
     ir_rule_of(edit->kind)->describe(work, edit, out);
     if (edit->repair_count > 0)
         ev_str_printf(out, " (%zu repair%s)", edit->repair_count,
                       edit->repair_count == 1 ? "" : "s");
+    if (bold)
+        ev_str_printf(out, " [bold%s: %s]", ir_edit_is_bold(edit->kind) ? "" : " here",
+                      ir_edit_because(edit->kind));
     ir_work_close(work);
     return EV_OK;
 }

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"align","at":"i0","option":16}
-; SAYS asserts 16-byte alignment of the load i0
+; SAYS asserts 16-byte alignment of the load i0 [bold here: preserving where the alignment follows from what is known of the address]
 ; DIFF -  %i0 = load float, ptr %a0, align 4
 ; DIFF +  %i0 = load float, ptr %a0, align 16
 

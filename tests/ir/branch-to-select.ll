@@ -1,6 +1,6 @@
 ; The sides stay behind, reached by nothing, until the optimiser comes.
 ; EDIT {"kind":"branch-to-select","at":"i1"}
-; SAYS computes both sides of the branch i1 and selects
+; SAYS computes both sides of the branch i1 and selects [bold here: preserving where neither side loads]
 ; DIFF -  br i1 %i0, label %b1, label %b2
 ; DIFF -b1:
 ; DIFF +  %i4 = load float, ptr %a0, align 4

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"constant","at":"i1","operand":1,"value":0.5}
-; SAYS makes operand 1 of the fmul i1 0.5
+; SAYS makes operand 1 of the fmul i1 0.5 [bold: the operand may have another value]
 ; DIFF -  %i1 = fmul float %i0, %a3
 ; DIFF +  %i1 = fmul float %i0, 5.000000e-01
 ; PTX 0f3F000000

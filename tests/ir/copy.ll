@@ -1,6 +1,6 @@
 ; The copy takes an operand of the store.
 ; EDIT {"kind":"copy","at":"i1","to":"i3","use":["i3",0]}
-; SAYS copies the fmul i1 to before the store i3 and uses it as operand 0 of the store i3
+; SAYS copies the fmul i1 to before the store i3 and uses it as operand 0 of the store i3 [bold: a copied store or barrier runs at another place]
 ; DIFF -  store float %i2, ptr %a1, align 4
 ; DIFF +  %e0.0 = fmul float %i0, %a3
 ; DIFF +  store float %e0.0, ptr %a1, align 4

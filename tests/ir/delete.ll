@@ -1,6 +1,6 @@
 ; The use of what is deleted takes the stored repair.
 ; EDIT {"kind":"delete","at":"i1","repairs":[["i2",0,"a3"]]}
-; SAYS deletes the fmul i1 (1 repair)
+; SAYS deletes the fmul i1 (1 repair) [bold: the uses take another value]
 ; DIFF -  %i1 = fmul float %i0, %a3
 ; DIFF -  %i2 = fadd float %i1, 2.000000e+00
 ; DIFF +  %i2 = fadd float %a3, 2.000000e+00

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"drop-barrier","at":"i3"}
-; SAYS drops the barrier i3
+; SAYS drops the barrier i3 [bold: threads no longer wait for each other]
 ; DIFF -  call void @llvm.nvvm.barrier0()
 
 target triple = "nvptx64-nvidia-cuda"

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"drop-fence","at":"i4"}
-; SAYS drops the memory fence i4
+; SAYS drops the memory fence i4 [bold: accesses are no longer ordered]
 ; DIFF -  call void @llvm.nvvm.membar.sys()
 
 target triple = "nvptx64-nvidia-cuda"

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"drop-store","at":"i3"}
-; SAYS drops the store i3
+; SAYS drops the store i3 [bold: a value is no longer written]
 ; DIFF -  store float %i2, ptr %a1, align 4
 
 target triple = "nvptx64-nvidia-cuda"

@@ -1,8 +1,8 @@
 ; The first vote becomes its own predicate, the ballot a full mask.
 ; EDIT {"kind":"drop-vote","at":"i1"}
 ; EDIT {"kind":"drop-vote","at":"i2"}
-; SAYS drops the vote i1
-; SAYS drops the vote i2
+; SAYS drops the vote i1 [bold: lanes no longer agree]
+; SAYS drops the vote i2 [bold: lanes no longer agree]
 ; DIFF -  %i1 = call i1 @llvm.nvvm.vote.any.sync(i32 -1, i1 %i0)
 ; DIFF -  %i2 = call i32 @llvm.nvvm.vote.ballot.sync(i32 -1, i1 %i0)
 ; DIFF -  %i3 = zext i1 %i1 to i32

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"force-condition","at":"i1","option":1}
-; SAYS makes the condition of the branch i1 always true
+; SAYS makes the condition of the branch i1 always true [bold: the other arm is no longer taken]
 ; DIFF -  br i1 %i0, label %b1, label %b2
 ; DIFF +  br i1 true, label %b1, label %b2
 

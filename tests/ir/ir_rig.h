@@ -96,7 +96,7 @@ static inline ir_genome *mutated(const ir_base *base, uint64_t seed, int edits) 
     ir_genome *genome = ir_genome_new("textbook");
     ev_pcg rng = ev_pcg_seed(seed, 9);
     for (int i = 0; i < edits; i++) {
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(&rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(&rng, IR_EDIT_LOCAL_COUNT);
         ir_genome *child;
         ev_error err;
         if (ir_mutate(base, genome, kind, NULL, &rng, &child, &err) != EV_OK)

@@ -1,6 +1,6 @@
 ; What used it before it is computed is repaired.
 ; EDIT {"kind":"move","at":"i1","to":"i3","repairs":[["i2",0,"i0"]]}
-; SAYS moves the fmul i1 to before the store i3 (1 repair)
+; SAYS moves the fmul i1 to before the store i3 (1 repair) [bold: the order of memory accesses and barriers changes, and uses take other values]
 ; DIFF +  %i2 = fadd float %i0, 2.000000e+00
 ; DIFF -  %i2 = fadd float %i1, 2.000000e+00
 

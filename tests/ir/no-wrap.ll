@@ -1,8 +1,8 @@
 ; Signed, then unsigned.
 ; EDIT {"kind":"no-wrap","at":"i0","option":1}
 ; EDIT {"kind":"no-wrap","at":"i0","option":2}
-; SAYS asserts that the add i0 does not wrap (signed)
-; SAYS asserts that the add i0 does not wrap (unsigned)
+; SAYS asserts that the add i0 does not wrap (signed) [bold: the absence of wrapping is asserted]
+; SAYS asserts that the add i0 does not wrap (unsigned) [bold: the absence of wrapping is asserted]
 ; DIFF -  %i0 = add i32 %a2, 5
 ; DIFF +  %i0 = add nuw nsw i32 %a2, 5
 

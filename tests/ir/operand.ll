@@ -1,5 +1,5 @@
 ; EDIT {"kind":"operand","at":"i2","operand":1,"value":"i0"}
-; SAYS makes operand 1 of the fadd i2 the load i0
+; SAYS makes operand 1 of the fadd i2 the load i0 [bold: the instruction computes with another value]
 ; DIFF -  %i2 = fadd float %i1, 2.000000e+00
 ; DIFF +  %i2 = fadd float %i1, %i0
 

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"sink","at":"i1"}
-; SAYS sinks to where it is used the load i1
+; SAYS sinks to where it is used the load i1 [bold here: preserving for pure instructions, and for loads of memory that the kernel cannot write]
 ; DIFF -  %i1 = load float, ptr %a0, align 4
 ; DIFF +  %i1 = load float, ptr %a0, align 4
 

@@ -1,6 +1,6 @@
 ; The addition comes first, and takes the repair for the product.
 ; EDIT {"kind":"swap","at":"i1","to":"i2","repairs":[["i2",0,1.0]]}
-; SAYS swaps the fmul i1 and the fadd i2 (1 repair)
+; SAYS swaps the fmul i1 and the fadd i2 (1 repair) [bold: the order changes, and uses take other values]
 ; DIFF +  %i2 = fadd float 1.000000e+00, 2.000000e+00
 ; DIFF -  %i2 = fadd float %i1, 2.000000e+00
 

@@ -79,7 +79,7 @@ static void compare(const ir_base *base, const ir_genome *genome, ir_edited *edi
 static ir_edited *draw_steps(const ir_base *base, ev_pcg *rng, ir_genome **genome, counts *n) {
     ir_edited *edited = NULL;
     for (uint32_t steps = 1 + ev_pcg_below(rng, MOST_STEPS); steps > 0; steps--) {
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_LOCAL_COUNT);
         ir_genome *child = NULL, *alone = NULL;
         ev_error err;
         ev_pcg same = *rng;
@@ -113,7 +113,7 @@ static void the_drawn_module_is_the_replayed_one(void **state) {
     }
     print_message("%u handed over, %u not, %u verified\n", n.handed, n.dropped, n.verified);
     assert_true(n.handed > GENOMES / 2 && n.verified > GENOMES / 2);
-    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) {
         if (n.kinds[kind] == 0)
             fail_msg("%s was never drawn", ir_edit_name((ir_edit_kind)kind));
     }

@@ -4,7 +4,7 @@
 static void mutation_depends_on_its_arguments_alone(void **state) {
     (void)state;
     ir_base *base = load(&everything);
-    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) {
         ir_genome *parent = mutated(base, (uint64_t)kind, 3);
         ev_pcg one = ev_pcg_seed(7, (uint64_t)kind), two = one;
         ir_genome *a = NULL, *b = NULL;
@@ -38,7 +38,7 @@ static void what_is_spent_is_not_drawn(void **state) {
     ir_base *base = load(&everything);
     ir_genome *none = ir_genome_new("textbook");
     unsigned again = 0;
-    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) {
         uint64_t marks[TRIES];
         ir_hints hints = {.spent = marks};
         for (uint64_t i = 0; i < TRIES; i++) {
@@ -81,7 +81,7 @@ static void places_are_drawn_by_heat(void **state) {
     ir_hints hints = {.heat = heat};
     heat[at[0]] = 9;
     heat[at[1]] = 3;
-    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) { /* knobs and arguments are at no place */
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) { /* knobs and arguments are at no place */
         ev_pcg rng = ev_pcg_seed(2, 3);
         ir_genome *child = NULL;
         ev_error err;

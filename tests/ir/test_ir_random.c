@@ -37,7 +37,7 @@ static ir_base *load(void) {
 static ir_genome *draw_genome(const ir_base *base, ev_pcg *rng, counts *n) {
     ir_genome *genome = ir_genome_new("textbook");
     for (uint32_t edits = 1 + ev_pcg_below(rng, MOST_EDITS); edits > 0; edits--) {
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_LOCAL_COUNT);
         ir_genome *child;
         ev_error err;
         ev_status status = ir_mutate(base, genome, kind, NULL, rng, &child, &err);

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"weaken-barrier","at":"i3"}
-; SAYS narrows to the warp the barrier i3
+; SAYS narrows to the warp the barrier i3 [bold: warps no longer wait for each other]
 ; DIFF -  call void @llvm.nvvm.barrier0()
 ; DIFF +  call void @llvm.nvvm.bar.warp.sync(i32 -1)
 ; PTX bar.warp.sync

@@ -1,5 +1,5 @@
 ; EDIT {"kind":"weaken-fence","at":"i4"}
-; SAYS narrows the scope of the memory fence i4
+; SAYS narrows the scope of the memory fence i4 [bold: accesses are no longer ordered for all observers]
 ; DIFF -  call void @llvm.nvvm.membar.sys()
 ; DIFF +  call void @llvm.nvvm.membar.gl()
 ; PTX membar.gl;

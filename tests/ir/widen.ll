@@ -1,8 +1,8 @@
 ; Two loads, then two stores.
 ; EDIT {"kind":"widen","at":"i0","option":2}
 ; EDIT {"kind":"widen","at":"i3","option":2}
-; SAYS joins 2 adjacent accesses from the load i0 on into one
-; SAYS joins 2 adjacent accesses from the store i3 on into one
+; SAYS joins 2 adjacent accesses from the load i0 on into one [bold here: preserving where the alignment is known and nothing between the accesses writes]
+; SAYS joins 2 adjacent accesses from the store i3 on into one [bold here: preserving where the alignment is known and nothing between the accesses writes]
 ; DIFF -  %i0 = load float, ptr %a0, align 4
 ; DIFF +  %e0.0 = load <2 x float>, ptr %a0, align 8
 ; DIFF +  %e0.1 = extractelement <2 x float> %e0.0, i32 0

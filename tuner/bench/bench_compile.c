@@ -63,7 +63,7 @@ static ev_status mutate(const ir_base *base, const ir_genome *parent, ev_pcg *rn
                         ev_error *err) {
     ev_status status = EV_BAD;
     for (int i = 0; i < DRAWS && status == EV_BAD; i++) {
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_LOCAL_COUNT);
         status = ir_mutate(base, parent, kind, NULL, rng, out, err);
     }
     return status;

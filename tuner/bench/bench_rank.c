@@ -176,7 +176,7 @@ static ev_status draw(pair *p, uint32_t start, ev_pcg *rng, ir_genome **out, ev_
     EV_TRY(bases_get(p->bases, p->parent[start], &base, err));
     ev_status status = EV_BAD;
     for (int i = 0; i < DRAWS && status == EV_BAD; i++) {
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_LOCAL_COUNT);
         status = ir_mutate(base, p->parent[start], kind, NULL, rng, out, err);
     }
     return status;

@@ -184,6 +184,7 @@ static ev_status run_search(cmd_context *c, char **paths, size_t count, ev_error
         .device = c->args->values[CLI_OPT_DEVICE],
         .evaluations = each > 0 ? each : 1,
         .seed = cli_count(c->args, CLI_OPT_SEED, 1),
+        .least_gain = TUNE_LEAST_GAIN,
         .workers = (unsigned)cli_count(c->args, CLI_OPT_WORKERS, 0),
         .starts = "all",
     };

@@ -60,6 +60,7 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
                             .device = m->c->args->values[CLI_OPT_DEVICE],
                             .evaluations = m->evaluations,
                             .seed = seed,
+                            .least_gain = TUNE_LEAST_GAIN,
                             .strategy = s,
                             .workers = (unsigned)cli_count(m->c->args, CLI_OPT_WORKERS, 0),
                             .starts = starts[start]};

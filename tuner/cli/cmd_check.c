@@ -181,6 +181,7 @@ ev_status cmd_check(cmd_context *c, ev_error *err) {
     checking all = {.args = c->args,
                     .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
                               .start = c->args->values[CLI_OPT_START],
+                              .genome = cli_text(c->args, CLI_OPT_GENOME),
                               .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
                               .warn = warn,
                               .rows = json_array(),

@@ -114,12 +114,21 @@ static const char *needs_of(unsigned arm) {
     return arm < IR_EDIT_COUNT ? ir_edit_needs((ir_edit_kind)arm) : "";
 }
 
+static const char *meaning_of(unsigned arm) {
+    return arm < IR_EDIT_COUNT ? ir_edit_meaning_name((ir_edit_kind)arm) : "";
+}
+
+static const char *because_of(unsigned arm) {
+    return arm < IR_EDIT_COUNT ? ir_edit_because((ir_edit_kind)arm) : "";
+}
+
 static ev_status print_json(cmd_context *c, const count *n, bool counted, ev_error *err) {
     json_t *list = json_array();
     for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
         const tally *t = &n->arms[arm];
-        json_t *row = json_pack("{s:s,s:s,s:s,s:s}", "edit", arm_name(arm), "family",
-                                family_of(arm), "does", arm_meaning(arm), "needs", needs_of(arm));
+        json_t *row = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "edit", arm_name(arm), "family",
+                                family_of(arm), "does", arm_meaning(arm), "needs", needs_of(arm),
+                                "meaning", meaning_of(arm), "because", because_of(arm));
         if (counted)
             (void)json_object_update_new(
                 row, json_pack("{s:I,s:I,s:I,s:I,s:I}", "drawn", (json_int_t)t->drawn, "duplicates",
@@ -139,15 +148,17 @@ static void count_cells(table *rows, const tally *t) {
 }
 
 static ev_status print_text(cmd_context *c, const count *n, bool counted, ev_error *err) {
-    static const char *const plain[] = {"edit", "family", "what it does", NULL};
-    static const char *const with_counts[] = {"edit",   "family",   ">drawn",  ">duplicates",
-                                              ">valid", ">neutral", ">better", NULL};
+    static const char *const plain[] = {"edit", "family", "meaning", "what it does", NULL};
+    static const char *const with_counts[] = {"edit",     "family",      "meaning",
+                                              ">drawn",   ">duplicates", ">valid",
+                                              ">neutral", ">better",     NULL};
     table *rows = table_new(counted ? with_counts : plain);
     if (rows == NULL)
         return ev_fail_memory(err, 1);
     for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
         table_cell(rows, "%s", arm_name(arm));
         table_cell(rows, "%s", family_of(arm));
+        table_cell(rows, "%s", meaning_of(arm));
         if (counted)
             count_cells(rows, &n->arms[arm]);
         else

@@ -49,6 +49,8 @@ static tune_options options_of(const cli_args *args) {
         .evaluations = cli_count(args, CLI_OPT_EVALUATIONS, 0),
         .seconds = cli_real(args, CLI_OPT_SECONDS, 0),
         .seed = cli_count(args, CLI_OPT_SEED, 1),
+        .least_gain = cli_real(args, CLI_OPT_LEAST_GAIN, 100 * TUNE_LEAST_GAIN) / 100,
+        .bold = cli_flag(args, CLI_OPT_BOLD),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
         .records = cli_text(args, CLI_OPT_RECORDS),
@@ -97,7 +99,8 @@ static void add_row(table *rows, const tune_row *r) {
     table_cell(rows, "%.2g", r->error);
     table_cell(rows, "%.2g", r->tolerance);
     table_cell(rows, "%s", r->modelled ? "modelled" : "measured");
-    table_cell(rows, "%s", r->promoted ? "yes" : "no");
+    const char *promoted = r->preserving ? "yes" : "yes, bold";
+    table_cell(rows, "%s", r->promoted ? promoted : "no");
 }
 
 static void print_counts(const tune_report *r, const char *device_id, ev_str *out) {
@@ -141,6 +144,18 @@ static void print_fronts(const tune_report *r, ev_str *out) {
                   modelled ? "modelled" : "measured");
 }
 
+/* Says where a variant with another meaning is faster. */
+static void print_bold(const tune_report *r, ev_str *out) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        const tune_row *row = &r->rows[i];
+        if (row->bold_speedup > 0)
+            ev_str_printf(out,
+                          "%s, %s: a bold variant is %.2fx as fast as the best; no case showed a "
+                          "difference, but its edits change the meaning (--bold promotes such)\n",
+                          row->kernel, row->at, row->bold_speedup);
+    }
+}
+
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
     static const char *const columns[] = {"kernel",    "case",      ">baseline", ">hand-tuned",
                                           ">best",     ">speed-up", ">error",    ">tolerance",
@@ -156,6 +171,7 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
                           "best, at held-out cases; "
                           "error: relative L2\n");
     print_fronts(r, c->out);
+    print_bold(r, c->out);
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
     return status;
 }

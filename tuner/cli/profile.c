@@ -53,6 +53,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .launch = data.launch,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
+                         .grid = &data.grid,
                          .executions = data.executions,
                          .sites = data.sites,
                          .source = source};

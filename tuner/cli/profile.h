@@ -4,6 +4,7 @@
 #define TUNER_CLI_PROFILE_H
 
 #include "fitness/device/device.h"
+#include "fitness/gates/fitness.h"
 #include "tuner/cli/cmd.h"
 
 /* The data of a profile. All pointers are borrowed. */
@@ -18,6 +19,7 @@ typedef struct profile {
     const device_timing *timing;
     const uint64_t *executions; /* per pc */
     const model_site *sites;    /* per pc */
+    const fitness_grid *grid;   /* NULL: a PTX file, of which all blocks run */
     const char *source;         /* path of the kernel's source; NULL: not known */
 } profile;
 

@@ -113,6 +113,8 @@ ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error
         (json_int_t)m->sampled_blocks, "repeated_blocks", (json_int_t)m->repeated_blocks);
     if (p->at != NULL)
         (void)json_object_set_new(all, "case", json_string(p->at));
+    if (p->grid != NULL)
+        (void)json_object_set_new(all, "grid", json_string(fitness_grid_name(*p->grid)));
     ev_status status = add_lines(p, lines, all, err);
     if (status != EV_OK) {
         json_decref(all);

@@ -60,7 +60,17 @@ static void print_time(const profile *p, ev_str *out) {
                   (int)strcspn(meaning, ";"), meaning);
 }
 
-static void print_occupancy(const model_time *m, ev_str *out) {
+/* The choice of blocks where these are not a few at fixed places. */
+static const char *grid_in_words(const profile *p) {
+    if (p->grid == NULL || *p->grid == FITNESS_GRID_EVEN)
+        return "";
+    return *p->grid == FITNESS_GRID_UNEVEN
+               ? "            the work of blocks differs: some of each path length stand for all\n"
+               : "            blocks wait for others, or for the last one: the grid runs whole\n";
+}
+
+static void print_occupancy(const profile *p, ev_str *out) {
+    const model_time *m = &p->timing->model;
     const model_occupancy *o = &m->occupancy;
     char blocks[32], sampled[32], repeated[32];
     table_count(m->blocks, blocks);
@@ -74,6 +84,7 @@ static void print_occupancy(const model_time *m, ev_str *out) {
                   model_limiter_name(o->limiter), m->waves);
     ev_str_printf(out, "sample      %s of %s blocks were executed; %s of them repeat another\n",
                   sampled, blocks, repeated);
+    ev_str_append(out, grid_in_words(p));
 }
 
 /* ---- units and stalls ---- */
@@ -396,7 +407,7 @@ ev_status profile_print(cmd_context *c, const profile *p, ev_error *err) {
     }
     print_launch(p, c->out);
     print_time(p, c->out);
-    print_occupancy(&p->timing->model, c->out);
+    print_occupancy(p, c->out);
     EV_TRY(print_units(p, c->out, err));
     EV_TRY(print_traffic(&p->outcome->counters, c->out, err));
     print_caches(p, c->out);

@@ -54,7 +54,7 @@ static ir_genome *mutate(const ir_base *base, ir_genome *genome, ev_pcg *rng) {
     for (uint32_t edits = 1 + ev_pcg_below(rng, MOST_EDITS); edits > 0; edits--) {
         ir_genome *child = NULL;
         ev_error ignored;
-        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_COUNT);
+        ir_edit_kind kind = (ir_edit_kind)ev_pcg_below(rng, IR_EDIT_LOCAL_COUNT);
         if (ir_mutate(base, genome, kind, NULL, rng, &child, &ignored) != EV_OK)
             continue;
         ir_genome_free(genome);

@@ -2,6 +2,7 @@
  * that the bundle carries. */
 #include "tuner/run/check.h"
 
+#include "base/file.h"
 #include "base/stop.h"
 #include "bundle/reader.h"
 #include "fitness/gates/fitness.h"
@@ -104,6 +105,68 @@ static candidate start_candidate(const task_start *start, const ev_str *ptx) {
         .ptx = ev_str_text(ptx), .ptx_bytes = ptx->length, .plan = start->plan, .start = start};
 }
 
+/* ---- a genome ---- */
+
+/* A genome of a task, built. */
+typedef struct trial {
+    ir_genome *genome;
+    ev_str ptx;
+    ev_arena *arena;     /* holds the launch plan and the macros */
+    bundle_variant form; /* as a bundle has it */
+    shipped made;
+} trial;
+
+static void trial_free(trial *it) {
+    shipped_free(&it->made);
+    ir_genome_free(it->genome);
+    ev_str_free(&it->ptx);
+    ev_arena_free(it->arena);
+}
+
+static ev_status trial_read(const char *path, trial *it, ev_error *err) {
+    char *text = NULL;
+    size_t bytes = 0;
+    EV_TRY(ev_file_read(path, &text, &bytes, err));
+    ev_status status = variant_genome(text, path, &it->genome, err);
+    free(text);
+    return status;
+}
+
+static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev_error *err) {
+    EV_TRY(trial_read(c->genome, it, err));
+    const task_start *start = task_find_start(t, ir_genome_start(it->genome));
+    if (start == NULL)
+        return ev_fail(err, EV_BAD, "%s: task %s has no start '%s'", c->genome, t->name,
+                       ir_genome_start(it->genome));
+    it->arena = ev_arena_new();
+    if (it->arena == NULL)
+        return ev_fail_memory(err, 1);
+    ev_status status = variant_build(t, it->genome, sm, &it->ptx, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "%s", c->genome);
+    it->form = (bundle_variant){
+        .start = start->name, .ptx = ev_str_text(&it->ptx), .ptx_bytes = it->ptx.length};
+    EV_TRY(shipped_set_launch(it->arena, start, it->genome, &it->form, err));
+    return shipped_make(t, &it->form, &it->made, err);
+}
+
+static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *first,
+                             ev_error *err) {
+    trial it = {.genome = NULL};
+    candidate baseline = start_candidate(&t->starts[0], first);
+    ev_status status = trial_make(c, t, device_properties_of(st->device)->sm, &it, err);
+    if (status == EV_OK)
+        status = stand_fill(st, t, &baseline, err);
+    if (status == EV_OK) {
+        subject s = {t, st->fitness, st->device, "genome", &it.made.candidate};
+        status = check_cases(c, &s, err);
+    }
+    trial_free(&it);
+    return status;
+}
+
+/* ---- starts ---- */
+
 static ev_status check_built(check *c, const task *t, stand *st, const ev_str *ptx, ev_error *err) {
     candidate baseline = start_candidate(&t->starts[0], &ptx[0]);
     ev_status status = stand_fill(st, t, &baseline, err);
@@ -119,7 +182,7 @@ static ev_status check_built(check *c, const task *t, stand *st, const ev_str *p
 /* Builds the starts. The first start is always built: the others are compared with it. */
 static ev_status build_starts(const check *c, const task *t, int sm, ev_str *ptx, ev_error *err) {
     for (size_t i = 0; i < t->start_count && !check_is_over(c); i++) {
-        if (i > 0 && !is_wanted(c, &t->starts[i]))
+        if (i > 0 && (c->genome != NULL || !is_wanted(c, &t->starts[i])))
             continue;
         ev_status status = variant_build_start(t, &t->starts[i], sm, &ptx[i], err);
         if (status != EV_OK)
@@ -141,7 +204,8 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     if (status == EV_OK)
         status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
     if (status == EV_OK && !check_is_over(c))
-        status = check_built(c, t, &st, ptx, err);
+        status = c->genome != NULL ? check_trial(c, t, &st, &ptx[0], err)
+                                   : check_built(c, t, &st, ptx, err);
     stand_close(&st);
     for (size_t i = 0; i < t->start_count; i++)
         ev_str_free(&ptx[i]);

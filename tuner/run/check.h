@@ -13,6 +13,7 @@
 typedef struct check {
     const char *device; /* NULL: the device that fits */
     const char *start;  /* of a task: the name of a start, or "all" */
+    const char *genome; /* of a task: a file with a genome to check in place of the starts; NULL */
     unsigned splits;    /* set of bits 1 << corpus_split */
     json_t *rows; /* {"kernel", "start", "split", "case", "verdict", "error", "tolerance", ...} */
     json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
@@ -28,8 +29,8 @@ typedef struct check {
 /* True: a stop was asked for (base/stop.h), or the device is spent. */
 bool check_is_over(const check *c);
 
-/* Checks the unmodified starts of a task. Returns EV_OK early once check_is_over. EV_BAD: there is
- * no such task, device or start, or a start cannot be built. */
+/* Checks the unmodified starts of a task, or the genome. Returns EV_OK early once check_is_over.
+ * EV_BAD: there is no such task, device or start, or a start cannot be built. */
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 
 /* Checks a bundle: files against their hashes, the shipped PTX of each variant on the cases, and

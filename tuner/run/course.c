@@ -116,6 +116,7 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .seed = o->seed,
                                 .evaluations = o->evaluations,
                                 .strategy = o->strategy,
+                                .bold = o->bold,
                                 .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }
@@ -240,6 +241,7 @@ ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool
     e->error = r->outcome.error;
     e->score = text ? text : "";
     e->seconds = course_seconds(c);
+    e->bold = (uint32_t)r->bold;
     ev_status status = ok ? records_put(c->run->records, e, err) : ev_fail_memory(err, 0);
     free(text);
     json_decref(genome);
@@ -309,6 +311,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
     if (r->outcome.stopped == GATE_SEEN)
         r->outcome.origin = SEARCH_DUPLICATE;
+    r->bold = e->bold;
     r->outcome.ns = e->ns; /* also for estimated and memoised children */
     r->outcome.error = e->error;
     if (e->genome)

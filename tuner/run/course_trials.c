@@ -40,7 +40,7 @@ static ev_status take_trial(course *c, uint64_t first, const pool_job *job, tria
     const child_outcome *o = &job->result.outcome;
     trial *to = &trials[job->number];
     if (o->stopped == GATE_NONE)
-        *to = (trial){.passed = true, .ns = o->ns, .error = o->error};
+        *to = (trial){.passed = true, .ns = o->ns, .error = o->error, .bold = job->result.bold};
     memcpy(to->ptx_sha256, job->result.hashes[SEARCH_BY_PTX], sizeof to->ptx_sha256);
     return course_record(c, "minimise", first + job->number, job, err);
 }

@@ -25,6 +25,9 @@
 #define BISECT_BUDGET 24 /* most promotions in the bisection of one candidate */
 #define MOST_PARTS 24    /* most edits of a slow genome that are removed one by one */
 #define MOST_PARTED 2    /* most slow genomes that are treated so */
+#define SLOWER 0.002     /* relative loss of time from which an edit is to blame */
+#define MOST_STRIPPED 16 /* most bold variants that are tried without their bold edits */
+#define BOLD_AFTER 32 /* promotions that count as used, at most, when the bold winner is sought */
 
 /* ---- what failed ---- */
 
@@ -45,9 +48,11 @@ static ev_status add_scored(finish *f, const ir_genome *genome, ev_error *err) {
 }
 
 static ev_status add_wrong(finish *f, const bisect_result *found, ev_error *err) {
-    size_t count = f->wrong_count + found->wrong_count, bytes = count * sizeof(const ir_genome *);
-    const ir_genome **more = count > 0 ? realloc((void *)f->wrong, bytes) : NULL;
-    if (count > 0 && !more)
+    if (found->wrong_count == 0)
+        return EV_OK;
+    size_t bytes = (f->wrong_count + found->wrong_count) * sizeof(const ir_genome *);
+    const ir_genome **more = realloc((void *)f->wrong, bytes);
+    if (!more)
         return ev_fail_memory(err, bytes);
     f->wrong = more;
     for (size_t i = 0; i < found->wrong_count; i++)
@@ -100,7 +105,7 @@ static ev_status learn_slow(finish *f, const candidate_entry *e, double held_out
         status = add_scored(f, base, err);
     ir_genome_free(base);
     EV_TRY(status);
-    f->slow_ns = ns * (1 + FITNESS_LEAST_GAIN);
+    f->slow_ns = ns * (1 + SLOWER);
     if (ns > 0 && held_out > f->slow_ns)
         return bisect(f, e->genome, is_slower, err);
     if (e->is_part || f->parted == MOST_PARTED)
@@ -129,7 +134,7 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     candidate_entry one = *e; /* a copy, since the list may grow */
     EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
     if (v == PROMOTED)
-        return win_with(f, &one, passed, err);
+        return finish_may_win(f) ? win_with(f, &one, passed, err) : EV_OK;
     if (v == WRONG)
         return bisect(f, one.genome, finish_is_wrong, err);
     return learn_slow(f, &one, held_out, err);
@@ -192,15 +197,36 @@ static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status try_candidates(finish *f, ev_error *err) {
+/* Adds bold variants without their bold edits. */
+static ev_status add_stripped(finish *f, ev_error *err) {
     const search_best *best = NULL;
-    size_t count = search_archive(f->c->search, &best);
-    bool passed = false;
+    size_t count = search_archive(f->c->search, SEARCH_ANY, &best), added = 0;
+    for (size_t i = 0; i < count && added < MOST_STRIPPED; i++) {
+        if (best[i].bold == 0 || best[i].ns >= f->limit_ns)
+            continue;
+        const ir_genome *rest = finish_without_bold(best[i].genome, true);
+        ev_status status = rest ? add_scored(f, rest, err) : ev_fail_memory(err, 0);
+        ir_genome_free(rest);
+        EV_TRY(status);
+        added++;
+    }
+    return EV_OK;
+}
+
+static ev_status add_candidates(finish *f, ev_error *err) {
+    const search_best *best = NULL;
+    size_t count = search_archive(f->c->search, f->field, &best);
     for (size_t i = 0; i < count; i++) {
         candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
         if (e)
             e->untimed = best[i].untimed;
     }
+    return f->field == SEARCH_PRESERVING ? add_stripped(f, err) : EV_OK;
+}
+
+static ev_status try_candidates(finish *f, ev_error *err) {
+    bool passed = false;
+    EV_TRY(add_candidates(f, err));
     while (!passed && may_try_more(f)) {
         candidate_entry *e = finish_next(f);
         if (!e)
@@ -242,9 +268,11 @@ static ev_status try_starts(finish *f, ev_error *err) {
     }
     f->limit_ns = f->c->baseline_ns;
     if (f->winner.genome) {
-        f->bar =
-            (fitness_bar){.ns = f->winner.score.ns, .baseline_ns = f->winner.score.baseline_ns};
-        f->limit_ns = finish_reference(f, f->winner.genome) * (1 - FITNESS_LEAST_GAIN);
+        double least = f->c->run->options->least_gain;
+        f->bar = (fitness_bar){.ns = f->winner.score.ns,
+                               .baseline_ns = f->winner.score.baseline_ns,
+                               .least_gain = least};
+        f->limit_ns = finish_reference(f, f->winner.genome) * (1 - least);
     }
     return EV_OK;
 }
@@ -259,10 +287,39 @@ static ev_status keep_baseline(finish *f, ev_error *err) {
     return EV_OK;
 }
 
+/* Looks for a bold variant that is faster than the winner by FINISH_BOLD_GAIN. A variant that lost
+ * its bold edits in minimising, and no gain, becomes the winner itself. */
+static ev_status find_bold(finish *f, ev_error *err) {
+    winner preserving = f->winner;
+    double winner_ns = f->winner_ns;
+    f->winner = (winner){0};
+    f->bar = (fitness_bar){.ns = preserving.promoted ? preserving.score.ns
+                                                     : course_baseline_mean(f->c, CORPUS_HELD_OUT),
+                           .baseline_ns = preserving.score.baseline_ns,
+                           .least_gain = FINISH_BOLD_GAIN};
+    double reference = winner_ns > 0 ? winner_ns : finish_reference(f, preserving.genome);
+    f->limit_ns = reference * (1 - FINISH_BOLD_GAIN);
+    f->field = SEARCH_ANY;
+    f->spent = f->spent < BOLD_AFTER ? f->spent : BOLD_AFTER;
+    finish_drop_candidates(f);
+    ev_status status = try_candidates(f, err);
+    bool is_bold = f->winner.genome && f->winner.job->result.bold > 0;
+    if (!f->winner.genome || is_bold) {
+        f->bold = f->winner;
+        f->winner = preserving;
+        f->winner_ns = winner_ns;
+    } else {
+        finish_clear_winner(&preserving);
+    }
+    return status;
+}
+
 static ev_status find_winner(finish *f, ev_error *err) {
     EV_TRY(try_starts(f, err));
     EV_TRY(try_candidates(f, err));
-    return f->winner.genome ? EV_OK : keep_baseline(f, err);
+    if (!f->winner.genome)
+        EV_TRY(keep_baseline(f, err));
+    return f->field == SEARCH_PRESERVING ? find_bold(f, err) : EV_OK;
 }
 
 /* Measures and shows the share of each of the winner's edits and macros in the gain. */
@@ -286,15 +343,15 @@ ev_status course_finish(course *c, ev_error *err) {
     if (!f)
         return ev_fail_memory(err, sizeof *f);
     f->c = c;
+    f->field = c->run->options->bold ? SEARCH_ANY : SEARCH_PRESERVING;
     course_display(c, "promoting and minimising");
     ev_status status = find_winner(f, err);
     finish_tell_refused(f);
     if (status == EV_OK && f->winner_ns > 0)
         status = tell_ablation(f, err);
     if (status == EV_OK)
-        status = winner_write(c, &f->winner, err);
-    for (size_t i = 0; i < f->candidate_count; i++)
-        ir_genome_free(f->candidates[i].genome);
+        status = winner_write(c, &f->winner, &f->bold, err);
+    finish_drop_candidates(f);
     for (size_t i = 0; i < f->transfer_count; i++)
         ir_genome_free(f->transfers[i].genome);
     for (size_t i = 0; i < f->wrong_count; i++)
@@ -305,6 +362,7 @@ ev_status course_finish(course *c, ev_error *err) {
     memo_free(&f->held_out);
     finish_clear_winner(&f->kept);
     finish_clear_winner(&f->winner);
+    finish_clear_winner(&f->bold);
     free(f);
     return status;
 }

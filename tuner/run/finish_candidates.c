@@ -11,6 +11,25 @@ candidate_entry *finish_add(finish *f, const ir_genome *genome, double ns, bool 
     return e;
 }
 
+void finish_drop_candidates(finish *f) {
+    for (size_t i = 0; i < f->candidate_count; i++)
+        ir_genome_free(f->candidates[i].genome);
+    f->candidate_count = 0;
+}
+
+const ir_genome *finish_without_bold(const ir_genome *genome, bool all) {
+    const ir_genome *rest = ir_genome_ref(genome);
+    for (size_t i = ir_genome_edit_count(genome); rest && i-- > 0;) {
+        ir_edit_kind kind = ir_genome_edit_kind(genome, i);
+        if (!(all ? ir_edit_may_be_bold(kind) : ir_edit_is_bold(kind)))
+            continue;
+        const ir_genome *less = ir_genome_without(rest, i, i + 1);
+        ir_genome_free(rest);
+        rest = less;
+    }
+    return rest;
+}
+
 static double expected_ns(const finish *f, const candidate_entry *e) {
     for (size_t i = 0; i < f->transfer_count; i++) {
         if (ir_genome_same_base(f->transfers[i].genome, e->genome))

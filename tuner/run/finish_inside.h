@@ -20,6 +20,9 @@ typedef struct candidate_entry {
     bool is_part; /* the candidate is a slow candidate without one of its edits */
 } candidate_entry;
 
+/* Least relative gain of a bold winner over the preserving one. */
+#define FINISH_BOLD_GAIN 0.05
+
 /* The loss of a base (a start at one setting of its macros) from the search cases to the held-out
  * cases, as a judged candidate of the base showed it. Other candidates of the base are expected to
  * lose as much. */
@@ -29,7 +32,7 @@ typedef struct transfer {
                     search time) */
 } transfer;
 
-typedef enum verdict { PROMOTED = 1, WRONG, SLOW } verdict;
+typedef enum verdict { NOT_JUDGED, PROMOTED, WRONG, SLOW } verdict;
 
 #define TALLY_KINDS 12 /* kinds that are told apart; later kinds are counted together */
 #define TALLY_TEXT 260
@@ -49,7 +52,7 @@ typedef struct tally {
 /* Known results of one genome, or of one PTX. */
 typedef struct memo_entry {
     double ns;
-    verdict verdict;                /* 0: not judged */
+    verdict verdict;
     char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } memo_entry;
 
@@ -69,22 +72,24 @@ typedef struct finish {
     const ir_genome **wrong; /* genomes that gate 6 refused, each because of its last edit
                                 (bisect.h) */
     size_t wrong_count;
-    memo scored;     /* by genome: time on the search cases (0: stopped at a gate) and hash of
-                        the PTX */
-    memo judged;     /* by genome and by PTX: verdict of gate 6 and time on the held-out cases */
-    memo held_out;   /* by genome: time on the held-out cases only; 0: a case failed */
-    tally refused;   /* refusals of gate 6 */
-    unsigned spent;  /* promotions used up, of the budget */
-    unsigned parted; /* number of slow candidates whose edits were removed one by one */
-    double slow_ns;  /* bisection for slowness: a genome above this time on the held-out cases
-                        is slow; see learn_slow */
-    fitness_bar bar; /* the best start on the held-out cases; 0 ns: no unmodified start was
-                        promoted */
-    double limit_ns; /* a candidate must be below this time on the search cases */
-    winner kept;     /* the variant promoted last; without a genome: none, or taken by
-                        finish_take */
+    memo scored;        /* by genome: time on the search cases (0: stopped at a gate) and hash of
+                           the PTX */
+    memo judged;        /* by genome and by PTX: verdict of gate 6 and time on the held-out cases */
+    memo held_out;      /* by genome: time on the held-out cases only; 0: a case failed */
+    tally refused;      /* refusals of gate 6 */
+    search_field field; /* of the variants that may win in this pass */
+    unsigned spent;     /* promotions used up, of the budget */
+    unsigned parted;    /* number of slow candidates whose edits were removed one by one */
+    double slow_ns;     /* bisection for slowness: a genome above this time on the held-out cases
+                           is slow; see learn_slow */
+    fitness_bar bar;    /* the best start on the held-out cases; 0 ns: no unmodified start was
+                           promoted */
+    double limit_ns;    /* a candidate must be below this time on the search cases */
+    winner kept;        /* the variant promoted last; without a genome: none, or taken by
+                           finish_take */
     winner winner;
     double winner_ns; /* time on the search cases; 0: the winner is an unmodified start */
+    winner bold;      /* the bold winner beside a preserving one; without a genome: none */
 } finish;
 
 /* ---- finish_candidates.c ---- */
@@ -98,6 +103,11 @@ candidate_entry *finish_next(finish *f);
 /* Notes the transfer of a slow candidate's base. `ns`: time on the search cases; `held_out`: time
  * on the held-out cases. */
 void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double held_out);
+/* Frees the list of candidates. */
+void finish_drop_candidates(finish *f);
+/* Removes the edits of all kinds that may be bold or, with `all` false, that are bold at every
+ * place. NULL: out of memory. */
+const ir_genome *finish_without_bold(const ir_genome *genome, bool all);
 /* Removes the edits that are known to be to blame for refusals. *out: a new reference; the genome
  * itself if it has no such edit; NULL if its base is to blame. */
 ev_status finish_strip(const finish *f, const ir_genome *genome, const ir_genome **out,
@@ -129,8 +139,8 @@ bool finish_is_measured(const finish *f); /* whether times are measured, not mod
 
 /* ---- finish_promote.c ---- */
 
-/* Looks up the verdict of gate 6 on a genome, or on another genome with the same PTX. *v 0: not
- * judged. *held_out: its time on the held-out cases; 0: it is wrong. */
+/* Looks up the verdict of gate 6 on a genome, or on another genome with the same PTX. *v
+ * NOT_JUDGED: no verdict is known. *held_out: its time on the held-out cases; 0: it is wrong. */
 ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, double *held_out,
                          ev_error *err) EV_CHECKED;
 /* Judges a genome by gate 6 and writes the record. `ns`: time on the search cases; 0: not known. A
@@ -147,6 +157,8 @@ ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out,
                         ev_error *err) EV_CHECKED;
 /* Moves f->kept to *to. */
 void finish_take(finish *f, winner *to);
+/* Whether the variant promoted last, f->kept, may win in this pass. */
+bool finish_may_win(const finish *f);
 /* Whether the budget allows one more promotion. A part of the budget is reserved for the winner's
  * minimisation. */
 bool finish_may_promote(const finish *f, bool is_winner);

@@ -13,6 +13,9 @@
 
 #define KEEP_GAIN 0.98    /* share of a gain that minimising must keep */
 #define KEEP_MEASURED 0.9 /* the same on the held-out cases, if times are measured */
+/* A winner without an edit that rounds may be slower by this share than with it: changed bits need
+ * a reason. */
+#define ROUNDING_LOSS 0.02
 
 bool finish_is_measured(const finish *f) {
     return look_is_gpu(f->c->run->options->device);
@@ -81,7 +84,7 @@ static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_e
     if (!finish_may_promote(f, true))
         return EV_OK;
     EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
-    *good = v == PROMOTED && keeps_gain(f, ns);
+    *good = v == PROMOTED && keeps_gain(f, ns) && finish_may_win(f);
     return EV_OK;
 }
 
@@ -141,8 +144,94 @@ static ev_status shrink_winner(finish *f, const ir_genome *genome, double ns, ev
     return status;
 }
 
+/* ---- edits that round ---- */
+
+/* Limits on the time of a winner that lost edits that round. */
+typedef struct time_limits {
+    double search, held_out;
+} time_limits;
+
+/* Removes the last edit before `*at` that may round, and that costs no more than the limit on the
+ * search cases. *out: a new reference; NULL: there is none. */
+static ev_status drop_one(finish *f, const ir_genome *genome, size_t *at, double limit, double *ns,
+                          const ir_genome **out, ev_error *err) {
+    *out = NULL;
+    while ((*at)-- > 0) {
+        if (!ir_edit_may_round(ir_genome_edit_kind(genome, *at)))
+            continue;
+        const ir_genome *rest = ir_genome_without(genome, *at, *at + 1);
+        ev_status status = rest ? finish_score(f, &rest, 1, ns, err) : ev_fail_memory(err, 0);
+        if (status == EV_OK && *ns > 0 && *ns <= limit) {
+            *out = rest;
+            return EV_OK;
+        }
+        ir_genome_free(rest);
+        EV_TRY(status);
+    }
+    *at = 0;
+    return EV_OK;
+}
+
+/* Puts a genome through gate 6, and makes it the winner if its time is within the limit. */
+static ev_status take_if_promoted(finish *f, const ir_genome *genome, double ns, double limit,
+                                  bool *taken, ev_error *err) {
+    verdict v = SLOW;
+    double held_out = 0;
+    *taken = false;
+    if (!finish_may_promote(f, true))
+        return EV_OK;
+    EV_TRY(finish_promote(f, genome, ns, &v, &held_out, err));
+    if (v != PROMOTED || held_out > limit || !finish_may_win(f))
+        return EV_OK;
+    finish_take(f, &f->winner);
+    f->winner_ns = ns;
+    *taken = true;
+    return EV_OK;
+}
+
+/* Drops the winner's edits that round. `at_once`: as many as the search cases allow, and gate 6 at
+ * the end; else gate 6 after each. *taken: the winner changed. */
+static ev_status drop_rounding(finish *f, const time_limits *most, bool at_once, bool *taken,
+                               ev_error *err) {
+    const ir_genome *now = ir_genome_ref(f->winner.genome);
+    size_t at = ir_genome_edit_count(now), dropped = 0;
+    double ns = 0, now_ns = 0;
+    ev_status status = EV_OK;
+    *taken = false;
+    while (status == EV_OK && at > 0) {
+        const ir_genome *rest = NULL;
+        bool stays = at_once;
+        status = drop_one(f, now, &at, most->search, &ns, &rest, err);
+        if (!rest)
+            break;
+        if (!at_once)
+            status = take_if_promoted(f, rest, ns, most->held_out, &stays, err);
+        *taken = *taken || (stays && !at_once);
+        ir_genome_free(stays ? now : rest);
+        now = stays ? rest : now;
+        now_ns = stays ? ns : now_ns;
+        dropped += stays;
+    }
+    if (status == EV_OK && at_once && dropped > 0)
+        status = take_if_promoted(f, now, now_ns, most->held_out, taken, err);
+    ir_genome_free(now);
+    return status;
+}
+
+/* Drops edits that change bits for a gain that is too small to be worth that. */
+static ev_status prefer_exact(finish *f, ev_error *err) {
+    const time_limits most = {f->winner_ns * (1 + ROUNDING_LOSS),
+                              f->winner.score.ns * (1 + ROUNDING_LOSS)};
+    bool taken = false;
+    EV_TRY(drop_rounding(f, &most, true, &taken, err));
+    return taken ? EV_OK : drop_rounding(f, &most, false, &taken, err);
+}
+
 ev_status finish_win(finish *f, const ir_genome *genome, double ns, ev_error *err) {
     finish_take(f, &f->winner);
     f->winner_ns = ns;
-    return f->c->cut_short ? EV_OK : shrink_winner(f, genome, ns, err);
+    if (f->c->cut_short)
+        return EV_OK;
+    EV_TRY(shrink_winner(f, genome, ns, err));
+    return prefer_exact(f, err);
 }

@@ -64,7 +64,7 @@ ev_status finish_verdict(const finish *f, const ir_genome *genome, verdict *v, d
         EV_TRY(code_key(genome, scored->ptx_sha256, &key, err));
         judged = memo_find(&f->judged, &key);
     }
-    *v = judged ? judged->verdict : (verdict)0;
+    *v = judged ? judged->verdict : NOT_JUDGED;
     *held_out = judged ? judged->ns : 0;
     return EV_OK;
 }
@@ -180,7 +180,7 @@ ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict 
                          double *held_out, ev_error *err) {
     EV_TRY(finish_verdict(f, genome, v, held_out, err));
     bool is_kept = f->kept.genome && is_same(f->kept.genome, genome);
-    if (*v && (*v != PROMOTED || is_kept))
+    if (*v != NOT_JUDGED && (*v != PROMOTED || is_kept))
         return EV_OK;
     return judge(f, genome, ns, &f->bar, v, held_out, err);
 }
@@ -192,7 +192,7 @@ ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong, e
     fitness_bar bar = f->bar;
     bar.is_last = true;
     EV_TRY(finish_verdict(f, genome, &v, &held_out, err));
-    if (!v)
+    if (v == NOT_JUDGED)
         EV_TRY(judge(f, genome, 0, &bar, &v, &held_out, err));
     *wrong = v == WRONG;
     return EV_OK;
@@ -200,6 +200,10 @@ ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong, e
 
 ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out, ev_error *err) {
     return judge_as(f, genome, "", SLOW, held_out, err);
+}
+
+bool finish_may_win(const finish *f) {
+    return f->field == SEARCH_ANY || f->kept.job->result.bold == 0;
 }
 
 void finish_take(finish *f, winner *to) {

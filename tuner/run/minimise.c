@@ -2,6 +2,7 @@
  * Failure-Inducing Input", 2002). */
 #include "tuner/run/minimise.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static const ir_genome *without(const work *w, size_t from, size_t to) {
 /* Tries to remove one of `parts` equal parts of the `size` removable edits. *found: one could be
  * removed. */
 static ev_status try_parts(work *w, size_t size, size_t parts, bool *found, ev_error *err) {
+    assert(parts > 0);
     size_t at = parts;
     const ir_genome **genomes = calloc(parts, sizeof(const ir_genome *));
     double *ns = calloc(parts, sizeof *ns);

@@ -125,6 +125,10 @@ typedef enum statement {
     STATEMENT_COUNT
 } statement;
 
+static const char mark_known_text[] =
+    "UPDATE evaluation SET gate = ?, reason = ?, ns = ?, error = ?, score = ''"
+    " WHERE task = ? AND phase = 'search' AND number = ?";
+
 static const char *const statement_text[STATEMENT_COUNT] = {
     [BEGIN] = "BEGIN",
     [COMMIT] = "COMMIT",
@@ -132,8 +136,7 @@ static const char *const statement_text[STATEMENT_COUNT] = {
     [FIND_EDIT] = "SELECT id FROM edit WHERE sha256 = ?",
     [READ_EDIT] = "SELECT json FROM edit WHERE id = ?",
     [PUT_EVALUATION] = put_evaluation_text,
-    [MARK_KNOWN] = "UPDATE evaluation SET gate = ?, reason = ?, ns = ?, error = ?, score = ''"
-                   " WHERE task = ? AND phase = 'search' AND number = ?",
+    [MARK_KNOWN] = mark_known_text,
     [EACH_EVALUATION] = each_evaluation_text,
     [GET_EVALUATION] = get_evaluation_text,
 };

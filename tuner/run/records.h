@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 2
+#define RECORDS_VERSION 3
 
 typedef struct records records;
 
@@ -42,6 +42,9 @@ typedef struct records_winner {
     const char *versions; /* JSON: evoke, llvm, records */
     uint64_t seed;
     bool promoted;
+    /* The bold winner beside a preserving one (ir/edits.def), as JSON: genome, genome_sha256, ptx,
+     * ptx_sha256, entry, start, score, edits in words. "": none. */
+    const char *bold;
 } records_winner;
 
 /* One evaluation. Its key is (task, phase, number); in the phase "search" the number is the
@@ -59,6 +62,7 @@ typedef struct records_evaluation {
     const char *reason; /* "" when it passed */
     double ns, error;   /* 0 where not known */
     const char *score;  /* compact JSON; "": none */
+    uint32_t bold;      /* number of bold edits (ir_build_bold); 0 also if it was not built */
     double seconds; /* since this task's search began, without the pauses between resumed runs */
 } records_evaluation;
 

@@ -83,6 +83,8 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
         macros[i] = (bundle_number){start->macros[i].name, false,
                                     (double)macro_value(&start->macros[i], genome)};
     out->plan = start->plan;
+    if (genome != NULL)
+        EV_TRY(ir_genome_plan(genome, start->plan, arena, &out->plan, err));
     out->macros = macros;
     out->macro_count = start->macro_count;
     return EV_OK;

@@ -30,6 +30,8 @@ typedef struct tune_progress {
     const char *note; /* a line for a log; NULL: none */
 } tune_progress;
 
+#define TUNE_LEAST_GAIN 0.01 /* the default of tune_options.least_gain */
+
 typedef struct tune_options {
     const char *const *tasks; /* names or paths of task.json */
     size_t task_count;
@@ -38,6 +40,8 @@ typedef struct tune_options {
     double seconds;       /* for each task; 0: no limit but `evaluations` */
     uint64_t seed;
     strategy strategy;
+    double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
+    bool bold;           /* the winner may have bold edits (ir/edits.def) */
     unsigned workers;    /* 0: one for each core */
     const char *starts;  /* "all", or the name of one start */
     const char *records; /* path of the SQLite file; NULL: a temporary file */
@@ -66,6 +70,8 @@ typedef struct tune_row {
     double error;   /* relative L2, the worst over the held-out cases */
     double tolerance;
     bool promoted;
+    bool preserving;     /* the winner has no bold edit (ir/edits.def) */
+    double bold_speedup; /* of the bold winner over this one; 0: there is none */
     /* The fronts of the task's search, on the search cases, neither promoted nor minimised: number
      * of variants, and the speed-up of the fastest over the baseline (0: the front is empty). */
     unsigned exact_count, tolerant_count;

@@ -82,6 +82,7 @@ void course_display(course *c, const char *note);
 typedef struct trial {
     bool passed;
     double ns, error;
+    uint64_t bold;                  /* number of bold edits */
     char ptx_sha256[EV_SHA256_HEX]; /* "": stopped before PTX was made */
 } trial;
 
@@ -110,7 +111,9 @@ typedef struct winner {
                     not measured */
 } winner;
 
-ev_status winner_write(course *c, const winner *w, ev_error *err) EV_CHECKED;
+/* Writes the winner to the records, with the bold winner beside it; `bold` without a genome: there
+ * is none. */
+ev_status winner_write(course *c, const winner *w, const winner *bold, ev_error *err) EV_CHECKED;
 /* The genome of an unmodified start; a new reference. */
 ev_status winner_start_genome(const task_start *start, const ir_genome **out,
                               ev_error *err) EV_CHECKED;

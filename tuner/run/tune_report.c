@@ -48,11 +48,12 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
     for (size_t i = 0; list && i < count; i++) {
         const tune_row *r = &rows[i];
         json_t *row =
-            json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:b,s:s,s:s}", "kernel",
+            json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:b,s:b,s:f,s:s,s:s}", "kernel",
                       r->kernel, "start", r->start, "case", r->at, "device", r->device, "time_kind",
                       r->modelled ? "modelled" : "measured", "baseline_ns", r->baseline_ns,
                       "hand_ns", r->hand_ns, "best_ns", r->best_ns, "speedup", r->speedup, "error",
-                      r->error, "tolerance", r->tolerance, "promoted", r->promoted, "genome_sha256",
+                      r->error, "tolerance", r->tolerance, "promoted", r->promoted, "preserving",
+                      r->preserving, "bold_speedup", r->bold_speedup, "genome_sha256",
                       r->genome_sha256, "ptx_sha256", r->ptx_sha256);
         /* a NULL fails the append below */
         (void)json_object_set_new(row, "fronts", fronts_json(r));
@@ -86,6 +87,8 @@ static tune_row row_from_json(const json_t *json) {
         .error = ev_json_number(json, "error", 0),
         .tolerance = ev_json_number(json, "tolerance", 0),
         .promoted = ev_json_flag(json, "promoted", false),
+        .preserving = ev_json_flag(json, "preserving", false),
+        .bold_speedup = ev_json_number(json, "bold_speedup", 0),
     };
     char kind[16];
     COPY_TEXT(kind, json, "time_kind");

@@ -31,7 +31,8 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     case_check checked = find_check(w->job, at->name);
     *row = (tune_row){.modelled = c->ready->modelled,
                       .tolerance = c->t->tolerance.relative_l2,
-                      .promoted = w->promoted};
+                      .promoted = w->promoted,
+                      .preserving = w->job->result.bold == 0};
     snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
     snprintf(row->start, sizeof row->start, "%s", ir_genome_start(w->genome));
     snprintf(row->at, sizeof row->at, "%s", at->name);
@@ -84,7 +85,18 @@ static void fill_fronts(const course *c, tune_row *row) {
     row->tolerant_error = tolerant->count > 0 ? tolerant->list[0].error : 0;
 }
 
-static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *err) {
+/* The speed-up of the bold winner over the winner at a case; 0: there is no bold winner. */
+static double bold_speedup(const winner *bold, const tune_row *row) {
+    for (size_t i = 0; bold->genome && i < bold->score.case_count; i++) {
+        const score_case *timed = &bold->score.cases[i];
+        if (strcmp(timed->name, row->at) == 0 && timed->ns > 0)
+            return row->best_ns / timed->ns;
+    }
+    return 0;
+}
+
+static ev_status make_rows(course *c, const winner *w, const winner *bold, json_t **out,
+                           ev_error *err) {
     tune_report *report = c->run->report;
     size_t first = report->row_count;
     pool_job *hand = NULL;
@@ -97,6 +109,7 @@ static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *e
             continue;
         fill_row(c, w, at, hand, &row);
         fill_fronts(c, &row);
+        row.bold_speedup = bold_speedup(bold, &row);
         status = rows_append(report, &row, err);
     }
     pool_job_free(hand);
@@ -108,7 +121,7 @@ static ev_status make_rows(course *c, const winner *w, json_t **out, ev_error *e
 /* ---- the record ---- */
 
 typedef struct winner_texts {
-    char *genome, *rows, *score, *versions;
+    char *genome, *rows, *score, *versions, *bold;
 } winner_texts;
 
 static char *print_and_drop(json_t *json) {
@@ -139,6 +152,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .score = texts->score,
                              .edits = w->words ? w->words : words,
                              .versions = texts->versions,
+                             .bold = texts->bold,
                              .seed = c->run->options->seed,
                              .promoted = w->promoted};
     return records_put_winner(c->run->records, c->index, &record, course_finished(c), err);
@@ -155,24 +169,48 @@ static ev_status replay_baseline(course *c, pool_job **out, ev_error *err) {
     return status;
 }
 
-ev_status winner_write(course *c, const winner *w, ev_error *err) {
+/* The bold winner as JSON text, malloc'ed; "": there is none. NULL: out of memory. */
+static char *bold_text(const winner *w) {
+    if (!w->genome)
+        return strdup("");
+    const done_message *reply = w->job->reply;
+    json_t *json = json_pack("{s:o*, s:s, s:s, s:s, s:s, s:s, s:o*, s:s}", "genome",
+                             ir_genome_to_json(w->genome), "genome_sha256",
+                             w->job->result.hashes[SEARCH_BY_GENOME], "ptx", reply->code.ptx,
+                             "ptx_sha256", w->job->result.hashes[SEARCH_BY_PTX], "entry",
+                             reply->code.entry, "start", ir_genome_start(w->genome), "score",
+                             score_to_json(&w->score), "edits", reply->words ? reply->words : "");
+    if (json && json_object_size(json) != 8) { /* a member could not be made */
+        json_decref(json);
+        json = NULL;
+    }
+    return print_and_drop(json);
+}
+
+static void texts_free(winner_texts *texts) {
+    free(texts->genome);
+    free(texts->rows);
+    free(texts->score);
+    free(texts->versions);
+    free(texts->bold);
+}
+
+ev_status winner_write(course *c, const winner *w, const winner *bold, ev_error *err) {
     json_t *rows = NULL;
-    EV_TRY(make_rows(c, w, &rows, err));
+    EV_TRY(make_rows(c, w, bold, &rows, err));
     winner_texts texts = {
         .genome = print_and_drop(ir_genome_to_json(w->genome)),
         .rows = print_and_drop(rows),
         .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
         .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
-                                             ir_llvm_version(), "records", RECORDS_VERSION))};
+                                             ir_llvm_version(), "records", RECORDS_VERSION)),
+        .bold = bold_text(bold)};
     pool_job *baseline = NULL;
-    bool ok = texts.genome && texts.rows && texts.score && texts.versions;
+    bool ok = texts.genome && texts.rows && texts.score && texts.versions && texts.bold;
     ev_status status = ok ? replay_baseline(c, &baseline, err) : ev_fail_memory(err, 0);
     if (status == EV_OK)
         status = put_winner(c, w, baseline, &texts, err);
     pool_job_free(baseline);
-    free(texts.genome);
-    free(texts.rows);
-    free(texts.score);
-    free(texts.versions);
+    texts_free(&texts);
     return status;
 }

@@ -124,12 +124,16 @@ bool strategy_find(const char *name, strategy *out) {
     return false;
 }
 
-void search_open_arms(const search_start *start, const char *family,
+static bool is_open(ir_edit_kind kind, const char *family, search_field field) {
+    return (!family || strcmp(ir_edit_family(kind), family) == 0) &&
+           (field == SEARCH_ANY || !ir_edit_is_bold(kind));
+}
+
+void search_open_arms(const search_start *start, const char *family, search_field field,
                       const arm_statistics *statistics, bandit *out) {
     bool open[ARM_COUNT] = {false};
     for (unsigned arm = 0; arm < IR_EDIT_COUNT; arm++)
-        open[arm] = start->sites[arm] > 0 &&
-                    (!family || strcmp(ir_edit_family((ir_edit_kind)arm), family) == 0);
+        open[arm] = start->sites[arm] > 0 && is_open((ir_edit_kind)arm, family, field);
     bool has_macro = false;
     for (size_t i = 0; i < start->start->macro_count; i++)
         has_macro = has_macro || start->start->macros[i].value_count > 1;
@@ -148,7 +152,8 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .start_count = count,
                   .seed = settings->seed,
                   .missed = settings->measured ? MISSED_MEASURED : SEARCH_MISSED,
-                  .evaluations = settings->evaluations};
+                  .evaluations = settings->evaluations,
+                  .bold = settings->bold};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);
     s->start_genomes = calloc(count, sizeof(const ir_genome *));
@@ -189,8 +194,9 @@ void search_free(search *s) {
         ir_genome_free(s->start_genomes[i]);
     for (size_t i = 0; i < s->opening_count; i++)
         ir_genome_free(s->openings[i].genome);
-    for (size_t i = 0; i < s->archive_count; i++)
-        ir_genome_free(s->archive[i].genome);
+    for (int field = 0; field < SEARCH_FIELDS; field++)
+        for (size_t i = 0; i < s->archives[field].count; i++)
+            ir_genome_free(s->archives[field].best[i].genome);
     for (int i = 0; i < SEARCH_HASHES; i++)
         known_free(s->known[i]);
     known_free(s->filtered);
@@ -218,9 +224,9 @@ void search_outcome(const search *s, uint64_t child, double *ns, double *error) 
     *error = s->outcomes[child].error;
 }
 
-size_t search_archive(const search *s, const search_best **out) {
-    *out = s->archive;
-    return s->archive_count;
+size_t search_archive(const search *s, search_field field, const search_best **out) {
+    *out = s->archives[field].best;
+    return s->archives[field].count;
 }
 
 const front *search_front(const search *s, search_front_kind kind) {

@@ -55,6 +55,7 @@ typedef struct search_settings {
     uint64_t evaluations; /* budget; 0: not known beforehand */
     strategy strategy;
     bool measured; /* times are measured, with noise, and not modelled */
+    bool bold;     /* all children may be bold; else 3 of 4 are drawn in the preserving field */
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
@@ -134,6 +135,7 @@ typedef struct child_result {
     char hashes[SEARCH_HASHES][EV_SHA256_HEX]; /* "": not reached; that of the genome is for the
                                                   records alone */
     child_outcome outcome;
+    uint64_t bold;         /* number of bold edits (ir/edits.def); 0 also if it was not built */
     bool screen_overruled; /* built although its fast code was wrong */
     char reason[600];      /* the reason of the gate that stopped it, or the child that it
                               equals; "": neither */
@@ -209,12 +211,17 @@ typedef struct search_best {
     uint64_t child;
     const ir_genome *genome; /* borrowed */
     double ns, error;
-    bool untimed; /* the time is memoised or estimated */
+    uint64_t bold; /* number of bold edits */
+    bool untimed;  /* the time is memoised or estimated */
 } search_best;
 
-/* The fastest committed variants, fewer edits first among equals, at most SEARCH_ARCHIVE. Borrowed
- * until the next commit. */
-size_t search_archive(const search *s, const search_best **out);
+/* Preserving: all edits of the variant preserve the meaning of its start, up to rounding. Any: bold
+ * or not (ir/edits.def). */
+typedef enum search_field { SEARCH_PRESERVING, SEARCH_ANY, SEARCH_FIELDS } search_field;
+
+/* The fastest committed variants of a field, fewer edits first among equals, at most
+ * SEARCH_ARCHIVE. Borrowed until the next commit. */
+size_t search_archive(const search *s, search_field field, const search_best **out);
 /* The two fronts over all committed variants. Exact: no less accurate than the unmodified start.
  * Tolerant: less accurate, within the task's tolerance. */
 typedef enum search_front_kind { SEARCH_EXACT, SEARCH_TOLERANT, SEARCH_FRONTS } search_front_kind;

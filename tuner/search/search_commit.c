@@ -128,55 +128,55 @@ static ev_status store_outcome(search *s, const search_verdict *v, ev_error *err
 
 /* ---- the archive ---- */
 
-static bool goes_before(const search *s, size_t at, const search_best *b, size_t edits) {
-    const search_best *other = &s->archive[at];
+static bool goes_before(const archive *a, size_t at, const search_best *b, size_t edits) {
+    const search_best *other = &a->best[at];
     if (b->ns != other->ns)
         return b->ns < other->ns;
-    if (edits != s->archive_edits[at])
-        return edits < s->archive_edits[at];
+    if (edits != a->edits[at])
+        return edits < a->edits[at];
     return false; /* the older one wins */
 }
 
-static void archive_remove(search *s, size_t at) {
-    ir_genome_free(s->archive[at].genome);
-    size_t behind = --s->archive_count - at;
-    memmove(&s->archive[at], &s->archive[at + 1], behind * sizeof *s->archive);
-    memmove(&s->archive_edits[at], &s->archive_edits[at + 1], behind * sizeof *s->archive_edits);
+static void archive_remove(archive *a, size_t at) {
+    ir_genome_free(a->best[at].genome);
+    size_t behind = --a->count - at;
+    memmove(&a->best[at], &a->best[at + 1], behind * sizeof *a->best);
+    memmove(&a->edits[at], &a->edits[at + 1], behind * sizeof *a->edits);
 }
 
 /* The archive entry that a newcomer replaces: the slowest of its own base if that base has its full
- * share, or the slowest of all if the archive is full. `archive_count`: there is a free place. */
-static size_t archive_victim(const search *s, const search_best *b) {
-    size_t same = 0, slowest = s->archive_count;
-    for (size_t i = 0; i < s->archive_count; i++) {
-        if (ir_genome_same_base(s->archive[i].genome, b->genome)) {
+ * share, or the slowest of all if the archive is full. `count`: there is a free place. */
+static size_t archive_victim(const archive *a, const search_best *b) {
+    size_t same = 0, slowest = a->count;
+    for (size_t i = 0; i < a->count; i++) {
+        if (ir_genome_same_base(a->best[i].genome, b->genome)) {
             same++;
             slowest = i;
         }
     }
     if (same >= ARCHIVE_OF_A_BASE)
         return slowest;
-    return s->archive_count == SEARCH_ARCHIVE ? SEARCH_ARCHIVE - 1 : s->archive_count;
+    return a->count == SEARCH_ARCHIVE ? SEARCH_ARCHIVE - 1 : a->count;
 }
 
-static void archive_insert(search *s, const search_best *b, size_t edits) {
-    size_t at = s->archive_count;
-    while (at > 0 && goes_before(s, at - 1, b, edits))
+static void archive_insert(archive *a, const search_best *b, size_t edits) {
+    size_t at = a->count;
+    while (at > 0 && goes_before(a, at - 1, b, edits))
         at--;
     if (at == SEARCH_ARCHIVE)
         return;
-    size_t victim = archive_victim(s, b);
+    size_t victim = archive_victim(a, b);
     if (at > victim)
         return;
-    if (victim < s->archive_count)
-        archive_remove(s, victim);
-    size_t behind = s->archive_count - at;
-    memmove(&s->archive[at + 1], &s->archive[at], behind * sizeof *s->archive);
-    memmove(&s->archive_edits[at + 1], &s->archive_edits[at], behind * sizeof *s->archive_edits);
-    s->archive[at] = *b;
-    s->archive_edits[at] = edits;
+    if (victim < a->count)
+        archive_remove(a, victim);
+    size_t behind = a->count - at;
+    memmove(&a->best[at + 1], &a->best[at], behind * sizeof *a->best);
+    memmove(&a->edits[at + 1], &a->edits[at], behind * sizeof *a->edits);
+    a->best[at] = *b;
+    a->edits[at] = edits;
     (void)ir_genome_ref(b->genome);
-    s->archive_count++;
+    a->count++;
 }
 
 /* ---- pay ---- */
@@ -237,9 +237,12 @@ static void keep_passed(search *s, const draft *d, const child_result *r, const 
                      .genome = r->genome,
                      .ns = v->outcome.ns,
                      .error = v->outcome.error,
+                     .bold = r->bold,
                      .untimed = v->outcome.origin == SEARCH_MEMOISED ||
                                 v->outcome.origin == SEARCH_ESTIMATED};
-    archive_insert(s, &b, ir_genome_edit_count(r->genome));
+    archive_insert(&s->archives[SEARCH_ANY], &b, ir_genome_edit_count(r->genome));
+    if (r->bold == 0)
+        archive_insert(&s->archives[SEARCH_PRESERVING], &b, ir_genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
         s->start_ns[o->start] = v->outcome.ns;
@@ -302,12 +305,13 @@ static void take_known(const search *s, search_verdict *v) {
 }
 
 static void judge(const search *s, const draft *d, const child_result *r, search_verdict *v) {
+    const archive *any = &s->archives[SEARCH_ANY];
     *v = (search_verdict){.outcome = r->outcome, .audits.let_through = d->let_through};
     v->by = find_end(s, d, r, &v->same_as);
     if (v->by != SEARCH_HASHES)
         take_known(s, v);
     v->is_best = search_passed(v) && r->outcome.origin != SEARCH_ESTIMATED &&
-                 (s->archive_count == 0 || v->outcome.ns < s->archive[0].ns);
+                 (any->count == 0 || v->outcome.ns < any->best[0].ns);
     if (draft_audits(d) && r->outcome.origin != SEARCH_FILTERED)
         v->audits.memo = audit_memo(s, r, v);
 }

@@ -1,9 +1,13 @@
 /* Evolve: Evoke's own strategy, a steady-state evolutionary algorithm on islands.
  *
- * evolve_draw makes a child in four steps: it chooses an island (half of the children go to the
- * island with the elite of all), one or two parents (choose_parent, choose_mate), the arms of one
- * to three steps (the island's bandit, bandit.h), and what the worker may combine (the stock). An
- * edit that made some child faster is first tried on the elite that lacks it (draw_merge).
+ * Each start has islands of two fields: in the preserving field no edit is bold (ir/edits.def), in
+ * the other any edit may be.
+ *
+ * evolve_draw makes a child in four steps: it chooses a field and an island of it (half of the
+ * children go to the island with the field's elite), one or two parents (choose_parent,
+ * choose_mate), the arms of one to three steps (the island's bandit, bandit.h), and what the worker
+ * may combine (the stock). An edit that made some child faster is first tried on the elite that
+ * lacks it (draw_merge).
  *
  * evolve_settle learns from a committed child: it pays the arms, updates arm statistics, tabu list
  * and linkage, and puts a child that passed into population and niches. An island without progress
@@ -24,6 +28,7 @@
 #define PATIENCE 160      /* children of an island without a better best before it restarts */
 #define NEUTRAL 0.001     /* relative change of time that counts as none */
 #define LIGHT_LOSS 0.005  /* of a start by the light pipeline: it grows by it all the same */
+#define BOLD_FIELD 0.25   /* so often a child is drawn in the field where edits may be bold */
 #define BEST_ISLAND 0.5   /* so often the island with the fastest member gets the child */
 #define NICHE_PARENT 0.4  /* so often the parent is the fastest of one setting of the macros */
 #define BEST_PARENT 0.35  /* so often it is the island's fastest, or as fast */
@@ -39,12 +44,12 @@
 
 /* ---- islands and parents ---- */
 
-static size_t best_island(const search *s) {
+static size_t best_island(const search *s, search_field field) {
     size_t best = s->island_count;
     double best_ns = 0;
     for (size_t i = 0; i < s->island_count; i++) {
         const member *m = population_best(&s->islands[i].members);
-        if (m && (best == s->island_count || m->ns < best_ns)) {
+        if (m && s->islands[i].field == field && (best == s->island_count || m->ns < best_ns)) {
             best = i;
             best_ns = m->ns;
         }
@@ -53,9 +58,11 @@ static size_t best_island(const search *s) {
 }
 
 static size_t choose_island(const search *s, ev_pcg *rng) {
+    search_field field = s->bold || ev_pcg_unit(rng) < BOLD_FIELD ? SEARCH_ANY : SEARCH_PRESERVING;
     bool to_best = ev_pcg_unit(rng) < BEST_ISLAND;
-    size_t any = ev_pcg_below(rng, (uint32_t)s->island_count);
-    size_t best = best_island(s);
+    size_t half = s->island_count / SEARCH_FIELDS;
+    size_t any = field * half + ev_pcg_below(rng, (uint32_t)half);
+    size_t best = best_island(s, field);
     return to_best && best < s->island_count ? best : any;
 }
 
@@ -389,7 +396,8 @@ static void restart_island(search *s, island *is) {
         const island *other = &s->islands[i];
         const member *m = population_best(&other->members);
         const member *own = population_best(&is->members);
-        if (other != is && other->start == is->start && m && !(own && own->child == m->child))
+        if (other != is && other->start == is->start && other->field <= is->field && m &&
+            !(own && own->child == m->child))
             population_insert(&is->members, m);
     }
 }
@@ -416,18 +424,29 @@ static void settle_light(search *s, size_t start, const child_result *r, const s
     }
 }
 
+/* The island of a field that corresponds to an island. */
+static island *in_field(search *s, size_t at, search_field field) {
+    size_t half = s->island_count / SEARCH_FIELDS;
+    return &s->islands[field * half + at % half];
+}
+
 static void settle_passed(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
     member m = member_of(s, r, v);
     bool adds_one = belongs_in_stock(s, d, r, v);
-    if (adds_one)
-        stock_add(&s->islands[d->island], m.genome);
-    if (adds_one && v->outcome.ns < search_parent_ns(s, d) * (1 - NEUTRAL))
-        gain_add(&s->islands[d->island], m.genome);
-    if (s->committed < s->opening_count)
+    bool gains = adds_one && v->outcome.ns < search_parent_ns(s, d) * (1 - NEUTRAL);
+    bool opens = s->committed < s->opening_count;
+    if (opens)
         join_islands_of(s, d->start, &m);
-    else
-        join_island(&s->islands[d->island], &m);
+    for (int field = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING; field < SEARCH_FIELDS; field++) {
+        island *is = in_field(s, d->island, (search_field)field);
+        if (adds_one)
+            stock_add(is, m.genome);
+        if (gains)
+            gain_add(is, m.genome);
+        if (!opens)
+            join_island(is, &m);
+    }
 }
 
 static void pay_arm(void *context, unsigned arm, double gain) {
@@ -506,15 +525,17 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         each = 1;
     else if (each > MOST_ISLANDS_A_START)
         each = MOST_ISLANDS_A_START;
-    s->islands = calloc(each * s->start_count, sizeof *s->islands);
+    size_t half = each * s->start_count;
+    s->islands = calloc(SEARCH_FIELDS * half, sizeof *s->islands);
     if (!s->islands)
-        return ev_fail_memory(err, each * s->start_count * sizeof *s->islands);
-    for (size_t i = 0; i < each * s->start_count; i++) {
+        return ev_fail_memory(err, SEARCH_FIELDS * half * sizeof *s->islands);
+    for (size_t i = 0; i < SEARCH_FIELDS * half; i++) {
         island *is = &s->islands[i];
         is->start = i % s->start_count;
+        is->field = i < half ? SEARCH_PRESERVING : SEARCH_ANY;
         EV_TRY(population_begin(&is->members, POPULATION, err));
         s->island_count++;
-        search_open_arms(&s->starts[is->start], NULL, &s->statistics, &is->arms);
+        search_open_arms(&s->starts[is->start], NULL, is->field, &s->statistics, &is->arms);
     }
     return EV_OK;
 }

@@ -36,7 +36,7 @@ static ev_status gevo_begin(search *s, ev_error *err) {
     g->parents = calloc(2 * g->size, sizeof *g->parents);
     g->children = calloc(2 * g->size, sizeof *g->children);
     for (size_t i = 0; i < s->start_count; i++)
-        search_open_arms(&s->starts[i], "gevo", NULL, &s->even[i]);
+        search_open_arms(&s->starts[i], "gevo", SEARCH_ANY, NULL, &s->even[i]);
     g->child_count = g->size; /* all are still to be born */
     return g->parents && g->children ? EV_OK : ev_fail_memory(err, 2 * g->size * sizeof(member));
 }

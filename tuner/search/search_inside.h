@@ -23,8 +23,11 @@ typedef struct stock_entry {
     size_t edit;
 } stock_entry;
 
+/* One island of a start. Members of the preserving field have no bold edit. Each preserving child
+ * also joins an island of the other field, so that bold children grow from all that is known. */
 typedef struct island {
     size_t start;
+    search_field field;
     uint32_t generation; /* number of restarts so far */
     uint64_t idle;       /* committed children since the best member improved */
     population members;
@@ -87,6 +90,13 @@ typedef struct gevo {
     uint32_t generation;
 } gevo;
 
+/* The fastest variants of one field, in order of time. */
+typedef struct archive {
+    search_best best[SEARCH_ARCHIVE]; /* with references to the genomes */
+    size_t edits[SEARCH_ARCHIVE];     /* number of edits of each */
+    size_t count;
+} archive;
+
 /* How one strategy draws and learns. */
 typedef struct search_rules {
     bool opens_light;  /* children grow from the starts with the light pipeline */
@@ -138,9 +148,8 @@ struct search {
     links links;               /* for `evolve` */
     arm_statistics statistics; /* for `evolve` */
     tabu_list tabu;            /* for `evolve` */
-    search_best archive[SEARCH_ARCHIVE];
-    size_t archive_edits[SEARCH_ARCHIVE];
-    size_t archive_count;
+    archive archives[SEARCH_FIELDS];
+    bool bold; /* search_settings */
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];
 };
@@ -168,8 +177,9 @@ void recipe_stock(recipe *r, const ir_genome *genome);
  * place. */
 void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
 /* Makes a bandit over the edits that have a place in the start: those of one family, or all (NULL).
- * `statistics`: as for bandit_begin. */
-void search_open_arms(const search_start *start, const char *family,
+ * `field`: the preserving one lacks the edits that are bold at every place. `statistics`: as for
+ * bandit_begin. */
+void search_open_arms(const search_start *start, const char *family, search_field field,
                       const arm_statistics *statistics, bandit *out);
 /* Makes a member of a result. The genome is borrowed. */
 member member_of(const search *s, const child_result *r, const search_verdict *v);

@@ -10,7 +10,7 @@
 static ev_status open_even_arms(search *s, ev_error *err) {
     (void)err;
     for (size_t i = 0; i < s->start_count; i++)
-        search_open_arms(&s->starts[i], NULL, NULL, &s->even[i]);
+        search_open_arms(&s->starts[i], NULL, SEARCH_ANY, NULL, &s->even[i]);
     return EV_OK;
 }
 

@@ -76,7 +76,8 @@ void bases_use_shelf(bases *b, const bases_shelf *shelf) {
     b->shelf = shelf ? *shelf : (bases_shelf){0};
 }
 
-static char *key_of(const ir_genome *genome) {
+/* The key of what clang makes: start and macros. */
+static char *code_key_of(const ir_genome *genome) {
     ev_str key = EV_STR_EMPTY;
     ev_str_append(&key, ir_genome_start(genome));
     if (ir_genome_is_optimised(genome))
@@ -85,6 +86,19 @@ static char *key_of(const ir_genome *genome) {
         ev_str_printf(&key, "\n%s=%" PRId64, ir_genome_macro_name(genome, i),
                       ir_genome_macro_value(genome, i));
     char *text = ev_str_take(&key);
+    ev_str_free(&key);
+    return text;
+}
+
+/* The key of a base: start, macros and structural prefix. */
+static char *key_of(const ir_genome *genome) {
+    char *code = code_key_of(genome);
+    if (!code || ir_genome_prefix_count(genome) == 0)
+        return code;
+    ev_str key = EV_STR_EMPTY;
+    ev_str_printf(&key, "%s\n\n", code); /* no macro has an empty name */
+    free(code);
+    char *text = ir_genome_prefix_text(genome, &key, NULL) == EV_OK ? ev_str_take(&key) : NULL;
     ev_str_free(&key);
     return text;
 }
@@ -124,11 +138,13 @@ static size_t constants_of(const task *t, int64_t *constants) {
     return count;
 }
 
-/* The macros of a base in the two forms that ir/ and kernels/ take. */
+/* The macros of a base in the two forms that ir/ and kernels/ take, and the names of the kernel's
+ * arguments, for the expressions of its launch plan. */
 typedef struct macro_lists {
     ir_macro *for_ir;    /* every macro of the start with its value, defaults included */
     expr_name *for_task; /* those that the genome sets */
     size_t ir_count, task_count;
+    const char **arguments;
 } macro_lists;
 
 /* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
@@ -159,6 +175,19 @@ static bool macro_lists_make(const ir_genome *genome, const task_start *start, m
     }
     add_defaults(start, m);
     return true;
+}
+
+static bool list_arguments(const task *t, macro_lists *m) {
+    m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
+    for (size_t i = 0; m->arguments && i < t->argument_count; i++)
+        m->arguments[i] = t->arguments[i].name;
+    return m->arguments != NULL;
+}
+
+static void macro_lists_free(macro_lists *m) {
+    free(m->for_ir);
+    free(m->for_task);
+    free(m->arguments);
 }
 
 /* ---- the base store ---- */
@@ -224,12 +253,15 @@ static ev_status compile(const bases *b, const ir_source *source, const char *ke
     return status;
 }
 
-static ev_status load_source(const bases *b, ir_source *source, const char *key, ir_base **out,
-                             ev_error *err) {
+static ev_status load_source(const bases *b, ir_source *source, ir_base **out, ev_error *err) {
     if (!ir_is_compiled(source))
         return ir_base_load(source, out, err);
+    char *key = code_key_of(source->genome);
+    if (!key)
+        return ev_fail_memory(err, 0);
     ev_str bitcode = EV_STR_EMPTY;
     ev_status status = compile(b, source, key, &bitcode, err);
+    free(key);
     source->bitcode = ev_str_text(&bitcode);
     source->bitcode_bytes = bitcode.length;
     if (status == EV_OK)
@@ -239,8 +271,7 @@ static ev_status load_source(const bases *b, ir_source *source, const char *key,
 }
 
 /* Loads the source, and refuses one that reads what nobody fills. */
-static ev_status load_checked(const bases *b, ir_source *source, const char *key, ir_base **out,
-                              ev_error *err) {
+static ev_status load_checked(const bases *b, ir_source *source, ir_base **out, ev_error *err) {
     const char **symbols = calloc(b->t->symbol_count + 1, sizeof *symbols);
     if (!symbols)
         return ev_fail_memory(err, b->t->symbol_count * sizeof *symbols);
@@ -249,7 +280,7 @@ static ev_status load_checked(const bases *b, ir_source *source, const char *key
     source->symbols = symbols;
     source->symbol_count = b->t->symbol_count;
     ir_base *base = NULL;
-    ev_status status = load_source(b, source, key, &base, err);
+    ev_status status = load_source(b, source, &base, err);
     if (status == EV_OK)
         status = ir_base_check_symbols(base, source, err);
     free(symbols);
@@ -260,16 +291,15 @@ static ev_status load_checked(const bases *b, ir_source *source, const char *key
     return status;
 }
 
-static ev_status load(const bases *b, const ir_genome *genome, const char *key, ir_base **out,
-                      ev_error *err) {
+static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
     const task_start *start = task_find_start(b->t, ir_genome_start(genome));
     if (!start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", b->t->name,
                        ir_genome_start(genome));
     int64_t constants[MOST_CONSTANTS];
-    macro_lists macros;
+    macro_lists macros = {0};
     ev_status status = EV_OK;
-    if (macro_lists_make(genome, start, &macros)) {
+    if (macro_lists_make(genome, start, &macros) && list_arguments(b->t, &macros)) {
         ir_source source = {.path = start->source,
                             .entry = launch_plan_entry(start->plan),
                             .include = b->include,
@@ -278,14 +308,19 @@ static ev_status load(const bases *b, const ir_genome *genome, const char *key, 
                             .sm = b->sm,
                             .optimised = ir_genome_is_optimised(genome),
                             .constants = constants,
-                            .constant_count = constants_of(b->t, constants)};
+                            .constant_count = constants_of(b->t, constants),
+                            .genome = genome,
+                            .plan = start->plan,
+                            .arguments = macros.arguments,
+                            .argument_count = b->t->argument_count,
+                            .names = macros.for_ir,
+                            .name_count = macros.ir_count};
         block_of(b->t, start, macros.for_task, macros.task_count, source.block);
-        status = load_checked(b, &source, key, out, err);
+        status = load_checked(b, &source, out, err);
     } else {
         status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }
-    free(macros.for_ir);
-    free(macros.for_task);
+    macro_lists_free(&macros);
     return status;
 }
 
@@ -314,7 +349,7 @@ static entry *make_room(bases *b) {
  * try would cost as much. */
 static ev_status add(bases *b, char *key, const ir_genome *genome, entry **out, ev_error *err) {
     ir_base *base = NULL;
-    ev_status status = load(b, genome, key, &base, err);
+    ev_status status = load(b, genome, &base, err);
     char *complaint = status == EV_BAD && err ? strdup(err->text) : NULL;
     if (status == EV_INFRA || (status == EV_BAD && !complaint)) {
         free(key);

@@ -1,4 +1,5 @@
-/* Bases: the base modules of a task, one for each start and setting of its macros, loaded once and
+/* Bases: the base modules of a task, one for each start, setting of its
+ * macros and structural prefix, loaded once and
  * kept while there is room. Their costly parts, compiled source and profile, are made once for all
  * workers that share a base store. `bases` owns the modules; the functions return EV_INFRA if
  * memory or the base store fails. */

@@ -184,6 +184,7 @@ static void walk_promote(fields *f, promote_message *m) {
     fields in = fields_enter(f, "bar");
     field_number(&in, "ns", &m->bar.ns);
     field_number(&in, "baseline_ns", &m->bar.baseline_ns);
+    field_number(&in, "least_gain", &m->bar.least_gain);
     field_bool(&in, "is_last", &m->bar.is_last);
     fields_leave(&in);
 }
@@ -262,6 +263,7 @@ static void walk_end(fields *f, job_end *e) {
         field_number(&in, part_word(part), &e->seconds[part]);
     fields_leave(&in);
     field_bool(f, "leaves", &e->leaves);
+    field_count(f, "bold", &e->bold);
 }
 
 static void walk_passed(fields *f, passed_message *m) {

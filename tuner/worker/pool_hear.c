@@ -140,6 +140,12 @@ static void add_seconds(pool *p, const job_end *end) {
         p->seconds[i] += end->seconds[i];
 }
 
+/* A timer does not build, so that the screener's count stays. */
+static void take_bold(child_result *r, const job_end *end) {
+    if (end->bold > 0)
+        r->bold = end->bold;
+}
+
 /* Ends a job. The worker becomes idle, or is replaced if it leaves. */
 static ev_status end_job(pool *p, slot *s, const job_end *end, ev_error *err) {
     bool leaves = end->leaves;
@@ -152,6 +158,7 @@ static ev_status end_job(pool *p, slot *s, const job_end *end, ev_error *err) {
 static ev_status hear_failed(pool *p, slot *s, const failed_message *m, ev_error *err) {
     child_result *r = &s->job->result;
     r->outcome = (child_outcome){.stopped = m->gate};
+    take_bold(r, &m->end);
     snprintf(r->reason, sizeof r->reason, "%s", m->reason);
     pool_finish(p, s);
     return end_job(p, s, &m->end, err);
@@ -194,6 +201,7 @@ static ev_status hear_done(pool *p, slot *s, message *m, ev_error *err) {
     job_end end = m->done.end;
     if (!is_whole(s->job, &m->done))
         return pool_bury(p, s, "its 'done' lacks a part of what the job asks for", err);
+    take_bold(&s->job->result, &end);
     if (!is_dropped(s->job))
         take_answer(s->job, m);
     pool_finish(p, s);
@@ -206,6 +214,7 @@ static ev_status hear_screened(pool *p, slot *s, message *m, ev_error *err) {
     job_end end = m->passed.end;
     p->deaths = 0;
     pool_job *job = pool_leave(p, s);
+    take_bold(&job->result, &end);
     job->screening = *m;
     *m = (message){0};
     job->screened = true;

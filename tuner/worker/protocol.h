@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 10
+#define PROTOCOL_VERSION 11
 #define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
@@ -161,6 +161,7 @@ typedef struct nothing_message {
 typedef struct job_end {
     double seconds[PART_COUNT]; /* CPU time by part */
     bool leaves;                /* the worker ends because its device is spent */
+    uint64_t bold; /* number of bold edits of the genome that the job built (ir_build_bold) */
 } job_end;
 
 /* Fields of screened. */

@@ -53,6 +53,8 @@ void worker_build_end(worker_build *b) {
     ir_build_free(b->build);
     ir_genome_free(b->genome);
     free(b->macros);
+    free(b->origin);
+    ev_arena_free(b->arena);
     *b = (worker_build){0};
 }
 
@@ -71,13 +73,31 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
+/* The launch plan of the genome: that of its start, as its structural edits change it. */
+static ev_status take_plan(worker_build *b, ev_error *err) {
+    b->candidate.plan = b->candidate.start->plan;
+    if (ir_genome_prefix_count(b->genome) == 0)
+        return EV_OK;
+    b->arena = ev_arena_new();
+    if (!b->arena)
+        return ev_fail_memory(err, 1);
+    return ir_genome_plan(b->genome, b->candidate.start->plan, b->arena, &b->candidate.plan, err);
+}
+
 /* Sets the candidate's fields from its genome: start, macros, launch plan. */
-static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *err) {
+static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     const char *name = ir_genome_start(b->genome);
     b->candidate.start = task_find_start(w->t, name);
     if (!b->candidate.start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
-    b->candidate.plan = b->candidate.start->plan;
+    EV_TRY(take_plan(b, err));
+    b->candidate.is_unmodified = ir_genome_edit_count(b->genome) == 0;
+    b->origin = malloc(sizeof *b->origin);
+    if (!b->origin)
+        return ev_fail_memory(err, sizeof *b->origin);
+    *b->origin = (worker_origin){w, b->genome};
+    b->candidate.unmodified = worker_unmodified;
+    b->candidate.unmodified_context = b->origin;
     return list_macros(b, err);
 }
 
@@ -95,7 +115,7 @@ ev_status worker_build_begin(worker *w, const ir_genome *genome, worker_build *o
     return status;
 }
 
-ev_status worker_build_screened(const worker *w, const ir_genome *genome, const char *ptx,
+ev_status worker_build_screened(worker *w, const ir_genome *genome, const char *ptx,
                                 worker_build *out, ev_error *err) {
     worker_build b = {.genome = genome};
     ev_status status = describe_candidate(w, &b, err);
@@ -114,6 +134,8 @@ ev_status worker_build_stage(worker *w, worker_build *b, ir_stage at, ev_error *
     double before = ev_clock_cpu();
     ev_status status = ir_build_run(b->build, at, err);
     w->seconds[PART_BUILD] += ev_clock_cpu() - before;
+    if (status == EV_OK && at == IR_STAGE_EDIT)
+        w->bold = ir_build_bold(b->build);
     if (status == EV_OK && at == IR_STAGE_EMIT)
         b->candidate.ptx = ir_build_ptx(b->build, &b->candidate.ptx_bytes);
     return status;
@@ -124,6 +146,7 @@ ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha
     double before = ev_clock_cpu();
     *out = b->candidate;
     out->is_sketch = true;
+    out->is_unmodified = false;
     ev_status status = ir_build_sketch(b->build, covered, err);
     if (status == EV_OK && *covered) {
         out->ptx = ir_build_sketch_ptx(b->build, &out->ptx_bytes);

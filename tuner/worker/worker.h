@@ -20,6 +20,7 @@ typedef struct worker {
     bool leaves;     /* the device is spent and the coordinator knows: a new worker will take
                         over */
     double seconds[PART_COUNT]; /* CPU seconds by part since the last job ended */
+    size_t bold;                /* number of bold edits of the genome that this job built */
 } worker;
 
 /* Enters a stage: tells the coordinator and the guard. */
@@ -50,13 +51,24 @@ ev_status worker_heat(void *context, const ir_genome *genome, const double **out
 /* worker_starts.c: lets fitness draw its cases (fitness_drawn_case). */
 ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) EV_CHECKED;
 
+/* Whose unmodified start it is that a candidate asks for (candidate.unmodified). */
+typedef struct worker_origin {
+    worker *w;
+    const ir_genome *genome; /* borrowed */
+} worker_origin;
+
+/* worker_starts.c: candidate.unmodified; `context`: a worker_origin. */
+ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
+
 /* The build of a genome, stage by stage. */
 typedef struct worker_build {
     const ir_genome *genome; /* a reference */
     const ir_base *base;     /* borrowed from the worker's bases until their next use */
     ir_build *build;
     expr_name *macros;
-    candidate candidate; /* valid after EMIT; borrows from the other members */
+    ev_arena *arena;       /* holds the launch plan, if structural edits changed it; else NULL */
+    candidate candidate;   /* valid after EMIT; borrows from the other members */
+    worker_origin *origin; /* of candidate.unmodified */
 } worker_build;
 
 /* Begins a build. Takes over the reference to `genome`. */
@@ -68,7 +80,7 @@ ev_status worker_build_sketch(worker *w, worker_build *b, candidate *out, ev_sha
                               bool *covered, ev_error *err) EV_CHECKED;
 /* Begins a build without a base: the candidate is PTX that a screener built of `genome`. Takes over
  * the reference; borrows `ptx`. */
-ev_status worker_build_screened(const worker *w, const ir_genome *genome, const char *ptx,
+ev_status worker_build_screened(worker *w, const ir_genome *genome, const char *ptx,
                                 worker_build *out, ev_error *err) EV_CHECKED;
 /* Runs all remaining stages. */
 ev_status worker_build_all(worker *w, worker_build *b, ev_error *err) EV_CHECKED;

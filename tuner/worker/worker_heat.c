@@ -44,6 +44,7 @@ static ev_status profile(worker *w, worker_build *b, const task_case *at, double
     char *ptx = NULL;
     EV_TRY(ir_base_marked_ptx(b->base, &ptx, &b->candidate.ptx_bytes, err));
     b->candidate.ptx = ptx;
+    b->candidate.is_unmodified = false; /* another code than the start's */
     fitness_profile_data p = {0};
     ev_status status = fitness_profile(w->fitness, &b->candidate, at, &p, err);
     if (status == EV_OK && p.outcome.ok)

@@ -63,7 +63,8 @@ static ev_status ask_hash(worker *w, message_kind kind, const char *hex, bool *k
 /* The end of a job: seconds so far, which are reset, and whether the worker leaves. After a fault
  * of a candidate the device may be spent; the answer is sent first, and says so. */
 static job_end end_job(worker *w) {
-    job_end end = {.leaves = device_is_spent(w->device)};
+    job_end end = {.leaves = device_is_spent(w->device), .bold = w->bold};
+    w->bold = 0;
     memcpy(end.seconds, w->seconds, sizeof end.seconds);
     memset(w->seconds, 0, sizeof w->seconds);
     w->leaves = end.leaves;

@@ -87,16 +87,22 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
 
 /* ---- references for variants ---- */
 
+/* The genome's skeleton: without its local edits. */
 static ir_genome *without_edits(const ir_genome *genome) {
     ir_genome *own = ir_genome_clone(genome);
-    while (own && ir_genome_edit_count(own) > 0)
+    while (own && ir_genome_edit_count(own) > ir_genome_prefix_count(own))
         ir_genome_remove(own, ir_genome_edit_count(own) - 1);
     return own;
 }
 
+ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) {
+    const worker_origin *origin = context;
+    return build_apart(origin->w, without_edits(origin->genome), ptx, err);
+}
+
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
-    candidate unmodified = of->candidate; /* the start and macros of the variant */
-    if (ir_genome_edit_count(of->genome) == 0)
+    candidate unmodified = of->candidate; /* the start, macros and prefix of the variant */
+    if (ir_genome_edit_count(of->genome) == ir_genome_prefix_count(of->genome))
         return fitness_add_reference(w->fitness, &unmodified, err);
     ev_str ptx = EV_STR_EMPTY;
     ev_status status = build_apart(w, without_edits(of->genome), &ptx, err);

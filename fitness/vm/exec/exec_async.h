@@ -80,6 +80,7 @@ static bool read_sources(vm_warp *w, const ptx_insn *ip, vm_access *x, const uin
             stop_trap(w);
             return false;
         }
+        promise_source(w, x, same);
     }
     x->bytes = ip->bytes;
     (void)classify(x, reading);
@@ -119,7 +120,8 @@ static bool start_copies(vm_warp *w, const ptx_insn *ip, const vm_access *x, con
                         .to = (uint32_t)lane_offset(y, i),
                         .bytes = ip->bytes,
                         .read = limits[i],
-                        .lane = (uint8_t)i};
+                        .lane = (uint8_t)i,
+                        .marked = races_matter(w, x)};
         if (!vm_copy_add(w, copy))
             return false;
     }

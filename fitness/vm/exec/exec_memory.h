@@ -26,12 +26,15 @@
 
 #include "fitness/vm/exec/exec_race_store.h"
 
+#include "fitness/vm/exec/exec_promise.h"
+
+/* `constant`: a load through the read-only path. */
 static ALWAYS_INLINE bool load_in(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
-                                  vm_access *x, uint8_t space) {
+                                  vm_access *x, uint8_t space, bool constant) {
     if (!locate_lanes(w, ip, x, mask, space))
         return false;
     assume_space(x, space);
-    if (!check_load(w, ip, x, mask)) {
+    if ((constant && !promise_constant(w, ip, x, mask)) || !check_load(w, ip, x, mask)) {
         stop_trap(w);
         return false;
     }
@@ -59,15 +62,20 @@ static ALWAYS_INLINE bool store_in(vm_warp *w, const ptx_insn *ip, uint8_t *regs
 
 static __attribute__((noinline)) bool load_from(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                                                 uint32_t mask, vm_access *x) {
-    return load_in(w, ip, regs, mask, x, x->space);
+    return load_in(w, ip, regs, mask, x, x->space, false);
+}
+static __attribute__((noinline)) bool load_constant(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
+                                                    uint32_t mask, vm_access *x) {
+    return load_in(w, ip, regs, mask, x, x->space, true);
 }
 static __attribute__((noinline)) bool store_to(vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                                                uint32_t mask, vm_access *x) {
     return store_in(w, ip, regs, mask, x, x->space);
 }
 /* The common spaces have handlers of their own. */
-#define load_GLOBAL(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
-#define load_SHARED(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_SHARED)
+#define load_GLOBAL(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL, false)
+#define load_SHARED(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_SHARED, false)
+#define constant_GLOBAL(w, ip, regs, mask, x) load_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL, true)
 #define store_GLOBAL(w, ip, regs, mask, x) store_in(w, ip, regs, mask, x, VM_SPACE_GLOBAL)
 #define store_SHARED(w, ip, regs, mask, x) store_in(w, ip, regs, mask, x, VM_SPACE_SHARED)
 
@@ -98,6 +106,8 @@ MEMORY_HANDLER(load, LOCAL, load_from)
 MEMORY_HANDLER(load, CONST, load_from)
 MEMORY_HANDLER(load, PARAM, load_from)
 GENERIC_HANDLER(load, load_from)
+MEMORY_HANDLER(constant, GLOBAL, constant_GLOBAL)
+GENERIC_HANDLER(constant, load_constant)
 MEMORY_HANDLER(store, GLOBAL, store_GLOBAL)
 MEMORY_HANDLER(store, SHARED, store_SHARED)
 MEMORY_HANDLER(store, LOCAL, store_to)

@@ -214,6 +214,8 @@ static inline void mark_dirty(const vm_warp *w, const vm_access *x, uint32_t mas
     }
 }
 
+static bool keeps_promises(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask);
+
 /* Whether the lanes may write to their addresses. Marks the pages as dirty. */
 static inline bool allow_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (x->space == VM_SPACE_LOCAL)
@@ -223,6 +225,8 @@ static inline bool allow_write(vm_warp *w, const ptx_insn *ip, const vm_access *
         return true;
     if (__builtin_expect(w->check_init && (x->lane_kinds || x->kind == VM_BUFFER_IN), 0) &&
         !refuse_write(w, ip, x, mask))
+        return false;
+    if (__builtin_expect(w->state->races->promised, 0) && !keeps_promises(w, ip, x, mask))
         return false;
     mark_dirty(w, x, mask);
     return true;

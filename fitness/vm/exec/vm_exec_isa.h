@@ -60,6 +60,7 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 #define MAKE_CMP MAKE_TYPE
 #define MAKE_FROM MAKE_TYPE
 #define MAKE_LOAD(T, make, id, expr)
+#define MAKE_CONSTANT(T, make, id, expr)
 #define MAKE_STORE(T, make, id, expr)
 #define MAKE_ONE(T, make, id, expr)
 
@@ -88,6 +89,9 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
     CASE(T, VM_SPACE_PARAM, h_load_PARAM)                                                          \
     CASE(T, VM_SPACE_PARAM + 1, h_load_FRAME)                                                      \
     CASE(T, VM_SPACE_PARAM + 2, h_load_ENTRY)
+#define FIND_CONSTANT(T, one, id)                                                                  \
+    CASE(T, VM_SPACE_GENERIC, h_constant_GENERIC)                                                  \
+    CASE(T, VM_SPACE_GLOBAL, h_constant_GLOBAL)
 #define FIND_STORE(T, one, id)                                                                     \
     CASE(T, VM_SPACE_GENERIC, h_store_GENERIC)                                                     \
     CASE(T, VM_SPACE_GLOBAL, h_store_GLOBAL)                                                       \

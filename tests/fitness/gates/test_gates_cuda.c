@@ -248,10 +248,10 @@ static void test_check_command(void **state) {
 /* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
 static void test_tune_command(void **state) {
     (void)state;
-    json_t *json =
-        cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--evaluations", "40",
-                         "--workers", "2", "--out", cli_path("bundle"), "--json"),
-                 0);
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--bold",
+                                    "--evaluations", "40", "--workers", "2", "--out",
+                                    cli_path("bundle"), "--json"),
+                            0);
     const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
     assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
     assert_string_equal(json_string_value(json_object_get(row, "time_kind")), "modelled");

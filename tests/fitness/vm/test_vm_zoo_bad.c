@@ -202,6 +202,7 @@ BAD_FILE(bounds, "bad_bounds.ptx", false)
 BAD_FILE(alignment, "bad_alignment.ptx", false)
 BAD_FILE(contents, "bad_contents.ptx", false)
 BAD_FILE(races, "bad_races.ptx", false)
+BAD_FILE(promises, "bad_promises.ptx", false)
 BAD_FILE(progress, "bad_progress.ptx", false)
 BAD_FILE(values, "bad_values.ptx", false)
 BAD_FILE(old, "bad_old.ptx", false)
@@ -236,11 +237,12 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),   cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_contents), cmocka_unit_test(test_races),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_old),      cmocka_unit_test(test_source),
-        cmocka_unit_test(test_kinds),    cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_contents),  cmocka_unit_test(test_races),
+        cmocka_unit_test(test_promises),  cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_old),
+        cmocka_unit_test(test_source),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_all_kinds),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

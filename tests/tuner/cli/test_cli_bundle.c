@@ -20,25 +20,50 @@ static const json_t *row_of(const json_t *json, size_t index) {
     return json_array_get(json_object_get(json, "rows"), index);
 }
 
-/* The task's second barrier is of no use: deleting it is a win that any search finds. */
+/* The task's second barrier is of no use: deleting it is a win that any search finds. The edit is
+ * bold, since no proof says that the barrier is of no use. */
 static void tunes_and_exports(void **state) {
     (void)state;
-    json_t *json =
-        cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed", "1",
-                         "--records", cli_path("r.sqlite"), "--out", cli_path("out"), "--json"),
-                 0);
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--bold", "--evaluations", "120",
+                                    "--seed", "1", "--records", cli_path("r.sqlite"), "--out",
+                                    cli_path("out"), "--json"),
+                            0);
     cli_keys(json, "seed:i rows:a");
     assert_int_equal(ev_json_integer(json, "seed", 0), 1);
     assert_int_equal(json_array_size(json_object_get(json, "rows")), 1);
     const json_t *row = row_of(json, 0);
-    cli_keys(row, "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
-                  "tolerance:n promoted:b genome_sha256:s ptx_sha256:s");
+    cli_keys(row,
+             "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
+             "tolerance:n promoted:b preserving:b bold_speedup:n genome_sha256:s ptx_sha256:s");
     assert_string_equal(ev_json_text(row, "kernel", ""), "scale");
     assert_string_equal(ev_json_text(row, "case", ""), "later");
     assert_string_equal(ev_json_text(row, "time_kind", ""), "modelled");
     assert_true(ev_json_flag(row, "promoted", false));
+    assert_false(ev_json_flag(row, "preserving", true));
     assert_true(ev_json_number(row, "speedup", 0) > 1);
     json_decref(json);
+}
+
+/* Without --bold the winner is the baseline, and the bold variant is told beside it: here a barrier
+ * in a loop is of no use. */
+static void a_bold_variant_does_not_win(void **state) {
+    (void)state;
+    cli_copy_changed("task.json", "waits.json", "\"scale.cu\"", "\"waits.cu\"");
+    cli_copy_changed("scale.cu", "waits.cu", "    if (i < n)\n",
+                     "#pragma unroll 1\n    for (int k = 0; k < 50; k++)\n"
+                     "        __syncthreads();\n    if (i < n)\n");
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("waits.json"), "--evaluations", "200",
+                                    "--seed", "1", "--records", cli_path("w.sqlite"), "--json"),
+                            0);
+    const json_t *row = row_of(json, 0);
+    assert_true(ev_json_flag(row, "preserving", false));
+    assert_true(ev_json_number(row, "bold_speedup", 0) > 1.05);
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("tune", cli_path("waits.json"), "--evaluations", "200", "--seed",
+                               "1", "--records", cli_path("w.sqlite"), "--resume");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "scale, later: a bold variant is "));
+    ev_proc_result_free(&r);
 }
 
 static void checks_the_bundle(void **state) {
@@ -130,9 +155,10 @@ static void exports_the_same_bytes(void **state) {
 
 static void resumes_to_the_same_end(void **state) {
     (void)state;
-    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--seed",
-                                    "1", "--records", cli_path("r.sqlite"), "--resume", "--json"),
-                            0);
+    json_t *json =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--bold", "--evaluations", "120", "--seed",
+                         "1", "--records", cli_path("r.sqlite"), "--resume", "--json"),
+                 0);
     char *manifest = cli_read("out/manifest.json");
     const char *sha256 = ev_json_text(row_of(json, 0), "ptx_sha256", "none");
     assert_non_null(strstr(manifest, sha256));
@@ -236,17 +262,12 @@ static void stops_cleanly(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tunes_and_exports),
-        cmocka_unit_test(checks_the_bundle),
-        cmocka_unit_test(needs_nothing_but_the_bundle),
-        cmocka_unit_test(explains_the_winner),
-        cmocka_unit_test(counts_the_edits),
-        cmocka_unit_test(exports_the_same_bytes),
-        cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(finds_a_wrong_kernel),
-        cmocka_unit_test(finds_a_wrong_launch),
-        cmocka_unit_test(names_a_damaged_file),
-        cmocka_unit_test(stops_cleanly),
+        cmocka_unit_test(tunes_and_exports),      cmocka_unit_test(a_bold_variant_does_not_win),
+        cmocka_unit_test(checks_the_bundle),      cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(explains_the_winner),    cmocka_unit_test(counts_the_edits),
+        cmocka_unit_test(exports_the_same_bytes), cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(finds_a_wrong_kernel),   cmocka_unit_test(finds_a_wrong_launch),
+        cmocka_unit_test(names_a_damaged_file),   cmocka_unit_test(stops_cleanly),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

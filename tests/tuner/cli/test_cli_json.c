@@ -192,7 +192,8 @@ static void profiles_a_task(void **state) {
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
     cli_keys(json, "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
                    "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
-                   "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i");
+                   "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i grid:s");
+    assert_string_equal(text(json, "grid"), "even");
     assert_string_equal(text(json, "case"), "time");
     assert_string_equal(text(json, "time_kind"), "modelled");
     assert_true(number(json, "ns") > number(json, "floor_ns"));

@@ -80,8 +80,8 @@ static void judges_a_case(void **state) {
 
 static void make_bundles(void **state) {
     (void)state;
-    ev_proc_result r = CLI_RUN("tune", cli_path("task.json"), "--evaluations", "120", "--out",
-                               cli_path("good"), "--json");
+    ev_proc_result r = CLI_RUN("tune", cli_path("task.json"), "--bold", "--evaluations", "120",
+                               "--out", cli_path("good"), "--json");
     cli_expect(&r, 0);
     ev_proc_result_free(&r);
     r = CLI_RUN("tune", "tests/gpu/small/task.json", "--evaluations", "60", "--out",
@@ -96,7 +96,7 @@ static void make_pair(void **state) {
     cli_copy_changed("task.json", "twice.json", "\"name\": \"scale\"", "\"name\": \"twice\"");
     cli_copy_changed("twice.json", "twice.json", "\"scale.cu\"", "\"twice.cu\"");
     cli_copy_changed("scale.cu", "twice.cu", "void scale(", "void twice(");
-    ev_proc_result r = CLI_RUN("tune", cli_path("task.json"), cli_path("twice.json"),
+    ev_proc_result r = CLI_RUN("tune", cli_path("task.json"), cli_path("twice.json"), "--bold",
                                "--evaluations", "120", "--out", cli_path("pair"), "--json");
     cli_expect(&r, 0);
     ev_proc_result_free(&r);

@@ -82,12 +82,13 @@ static void test_the_schema_stays(void **state) {
         " operators TEXT NOT NULL, genome TEXT, genome_sha256 BLOB, ir_sha256 BLOB,"
         " sketch_sha256 BLOB, sketch_likeness BLOB, ptx_sha256 BLOB, likeness BLOB,"
         " gate TEXT NOT NULL, reason TEXT NOT NULL, ns REAL NOT NULL, error REAL NOT NULL,"
-        " score TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(task, phase, number));"
+        " score TEXT NOT NULL, seconds REAL NOT NULL, bold INTEGER NOT NULL,"
+        " PRIMARY KEY(task, phase, number));"
         "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL, kernel TEXT,"
         " task_path TEXT, task_sha256 TEXT, device TEXT, gpu_name TEXT, sm INTEGER, start TEXT,"
         " genome TEXT, genome_sha256 TEXT, ptx TEXT, ptx_sha256 TEXT, entry TEXT, baseline_ptx "
         "TEXT, baseline_entry TEXT, rows TEXT, score TEXT, edits TEXT, versions TEXT, seed INTEGER,"
-        " promoted INTEGER);";
+        " promoted INTEGER, bold TEXT);";
     char got[4096] = "";
     records_close(create());
     sqlite3 *db = NULL;
@@ -276,7 +277,7 @@ static void test_another_version_is_refused(void **state) {
     records_close(create());
     run_sql("PRAGMA user_version = 7");
     records *r = NULL;
-    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 2");
+    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 3");
     json_t *id = identity("vm:h200", 1);
     expect_bad(records_resume(path, id, &r, &err), &err, "version 7", "--resume");
     json_decref(id);

@@ -25,10 +25,11 @@ static json_int_t gpus(const json_t *report, const char *key) {
 
 static void test_two_gpus(void **state) {
     (void)state;
-    json_t *report = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0,cuda:1",
-                                      "--evaluations", "60", "--workers", "2", "--records",
-                                      cli_path("two.sqlite"), "--out", cli_path("two"), "--json"),
-                              0);
+    json_t *report =
+        cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0,cuda:1", "--bold",
+                         "--evaluations", "60", "--workers", "2", "--records",
+                         cli_path("two.sqlite"), "--out", cli_path("two"), "--json"),
+                 0);
     cli_keys(json_object_get(report, "gpus"), "timers:i screeners:i busy:n let_through:i");
     assert_int_equal(gpus(report, "timers"), 2);
     assert_int_equal(gpus(report, "screeners"), 2);

@@ -25,13 +25,13 @@ static ir_genome *genome_of(const char *letters, int n) {
 
 /* The letter whose deletion has the key. */
 static char letter_of(ev_sha256 key) {
-    for (char letter = 'A'; letter <= 'z'; letter++) {
-        char text[2] = {letter, '\0'};
+    for (int letter = 'A'; letter <= 'z'; letter++) {
+        char text[2] = {(char)letter, '\0'};
         ir_genome *one = genome_of(text, 0);
         ev_sha256 own = ir_genome_edit_key(one, 0);
         ir_genome_free(one);
         if (ev_sha256_equal(&own, &key))
-            return letter;
+            return (char)letter;
     }
     return '?';
 }

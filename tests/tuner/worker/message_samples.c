@@ -42,6 +42,7 @@ static job_end sample_end(void) {
     job_end end = {.leaves = true};
     for (int i = 0; i < PART_COUNT; i++)
         end.seconds[i] = 0.25 + i;
+    end.bold = 3;
     return end;
 }
 

@@ -1,0 +1,263 @@
+/* Varied data: the part of gate 6 that runs the search's small cases with other data than the
+ * task's generators make (variations.def).
+ *
+ * A variant may be right on the task's data and wrong on other data: a polynomial with a wrong
+ * coefficient of a term that was small, a clamp that no element reached, a sum whose order matters
+ * only where terms cancel. The baseline tells what is right: it runs on the same data, and the
+ * variant must be NaN or infinite where the baseline is. Where the baseline is finite, the oracle
+ * has the answer, and the baseline's own error says how large an error the data allow.
+ *
+ * Integers keep their values: they are indices, sizes and flags, which other values break. */
+#include "fitness/gates/fitness_impl.h"
+
+#include "base/hash.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCALE_MOST 20  /* inputs are scaled by up to two to this power, or its inverse */
+#define SPREAD_MOST 8  /* the same for single elements */
+#define TIE_STEPS 2    /* values of either sign that TIES leaves */
+#define JITTER 0x1p-10 /* relative difference of the magnitudes of CANCELLING */
+#define RARE 256       /* one element in so many becomes NaN or infinite */
+#define FUEL_FACTOR 8  /* fuel of the baseline, by its instructions on the task's own data */
+#define FUEL_SLACK 8e6 /* added to it */
+
+static const struct {
+    const char *words;
+    bool is_benign;
+} variations[FIT_VARIATIONS] = {
+#define VARIATION(id, words, is_benign) [FIT_##id] = {words, is_benign},
+#include "fitness/gates/variations.def"
+#undef VARIATION
+};
+
+const char *fit_variation_words(fit_variation v) {
+    return variations[v].words;
+}
+
+/* ---- data ---- */
+
+/* A number that depends on variation, case and argument; its high and low bits are independent. */
+static uint64_t seed_of(const fit_case *c, const fit_argument *a) {
+    uint64_t seed = c->inputs.variation;
+    for (const char *s = c->at->name; *s; s++)
+        seed = ev_mix64(seed + (unsigned char)*s);
+    for (const char *s = a->what->name; *s; s++)
+        seed = ev_mix64(seed + (unsigned char)*s);
+    return seed;
+}
+
+/* A whole number from -most to most. */
+static int exponent_of(uint64_t bits, int most) {
+    return (int)(bits % (2 * (uint64_t)most + 1)) - most;
+}
+
+static double largest(ev_type type, const void *data, uint64_t count) {
+    double most = 0;
+    for (uint64_t i = 0; i < count; i++)
+        most = fmax(most, fabs(ev_type_get(type, data, i)));
+    return most;
+}
+
+static double small_or_zero(uint64_t bits, ev_type type) {
+    const double values[] = {0.0, -0.0, ev_type_ulp(type, 0), -3 * ev_type_ulp(type, 0)};
+    return values[bits % 4];
+}
+
+static double non_finite(uint64_t bits) {
+    const double values[] = {NAN, INFINITY, -INFINITY};
+    return values[bits % 3];
+}
+
+/* What an element's new value depends on. */
+typedef struct varying {
+    fit_variation variation;
+    ev_type type;
+    uint64_t seed;
+    double most;   /* the largest absolute value in the buffer */
+    double chosen; /* becomes NaN or infinite */
+} varying;
+
+/* Depends on the value and not on its place, so that copies stay copies: the replicas of a
+ * parameter on several ranks, or a table that a kernel reads at two places. A zero stays a zero,
+ * since zeros often are a mask. */
+static double vary_element(const varying *v, double value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    bits = ev_mix64(v->seed ^ bits);
+    if (value == 0)
+        return value;
+    switch (v->variation) {
+    case FIT_SCALED:
+        return ldexp(value, exponent_of(v->seed, SCALE_MOST));
+    case FIT_NEGATED:
+        return -value;
+    case FIT_TIES:
+        return rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->most;
+    case FIT_ZEROS:
+        return bits % 8 == 0 ? small_or_zero(bits >> 8, v->type) : value;
+    case FIT_NON_FINITE:
+        return value == v->chosen || bits % RARE == 0 ? non_finite(bits >> 8) : value;
+    case FIT_SPREAD:
+        return ldexp(value, exponent_of(bits, SPREAD_MOST));
+    case FIT_CANCELLING:
+        return (bits % 2 == 0 ? v->most : -v->most) * (1 + value / v->most * JITTER);
+    default:
+        return value;
+    }
+}
+
+static bool is_input(const fit_argument *a) {
+    return (a->what->kind == TASK_IN || a->what->kind == TASK_INOUT) &&
+           ev_type_is_float(a->what->type);
+}
+
+/* NaN and infinities go into one input of a case, so that not all results are NaN. */
+static bool is_spared(const fit_case *c, const fit_argument *a) {
+    if (c->inputs.variation != FIT_NON_FINITE)
+        return false;
+    uint64_t inputs = 0, own = 0;
+    for (const fit_argument *other = c->arguments; other->what != NULL; other++) {
+        own = other == a ? inputs : own;
+        inputs += is_input(other);
+    }
+    return own != seed_of(c, c->arguments) % inputs;
+}
+
+void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data) {
+    if (c->inputs.variation == FIT_PLAIN || !is_input(a) || is_spared(c, a))
+        return;
+    varying v = {.variation = c->inputs.variation, .type = a->what->type, .seed = seed_of(c, a)};
+    v.most = largest(v.type, data, a->count);
+    v.chosen = a->count > 0 ? ev_type_get(v.type, data, v.seed % a->count) : 0;
+    for (uint64_t i = 0; i < a->count; i++)
+        ev_type_set(v.type, data, i, vary_element(&v, ev_type_get(v.type, data, i)));
+}
+
+void fit_vary_scalar(const fit_case *c, fit_argument *a) {
+    if (c->inputs.variation != FIT_SCALARS || !ev_type_is_float(a->what->type))
+        return;
+    double share = (double)(seed_of(c, a) % 1024) / 1024; /* a factor from 0.5 to 1.5 */
+    double value = a->value.is_real ? a->value.real : (double)a->value.whole;
+    a->value = (expr_value){.is_real = true, .real = value * (0.5 + share)};
+}
+
+/* ---- the baseline ---- */
+
+static double most_of(double limit, double own) {
+    return limit > 0 ? fmax(limit, FIT_VARIED_FACTOR * own) : 0;
+}
+
+static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
+    const task_tolerance *t = &f->t->tolerance;
+    const accuracy *own = &c->baseline.accuracy;
+    return (accuracy_limits){.relative_l2 =
+                                 fmax(t->relative_l2, FIT_VARIED_FACTOR * own->relative_l2),
+                             .scaled_max = most_of(t->scaled_max, own->scaled_max),
+                             .max_abs = most_of(t->max_abs, own->max_abs),
+                             .depth = c->depth,
+                             .takes_nan = true};
+}
+
+/* Notes the baseline's run, whose outputs are still there. */
+static ev_status take_baseline(fitness *f, fit_case *c, const fit_run *run, ev_error *err) {
+    EV_TRY(fit_answer_varied(f, c, err));
+    accuracy_limits none = {.relative_l2 = INFINITY, .depth = c->depth, .takes_nan = true};
+    EV_TRY(fit_compare_full(f, c, &none, &c->baseline.accuracy, err));
+    c->baseline.instructions = (double)run->outcome.counters.thread_instructions;
+    c->baseline.rebuilds = device_rebuilds(f->d);
+    c->baseline.done = true;
+    c->usable = FIT_USABLE;
+    return EV_OK;
+}
+
+/* Runs the baseline on the varied data. If it traps, or runs much longer than on the task's own,
+ * the data are not for this kernel. */
+static ev_status prepare(fitness *f, const fit_case *plain, fit_case *c, ev_error *err) {
+    const fit_trial trial = {.who = &f->baseline, .kernel = f->baseline_kernel};
+    fit_run_options options = {
+        .is_baseline = true,
+        .checks = VM_CHECK_INIT,
+        .fuel = (uint64_t)(FUEL_FACTOR * plain->baseline.instructions + FUEL_SLACK)};
+    fit_run run;
+    c->usable = FIT_UNUSABLE;
+    if (f->t->oracle_kind == TASK_ORACLE_BASELINE && !variations[c->inputs.variation].is_benign)
+        return EV_OK;
+    EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
+    if (run.outcome.ok)
+        EV_TRY(take_baseline(f, c, &run, err));
+    return fit_restore_after(f, c, &run, err);
+}
+
+/* ---- the candidate ---- */
+
+static void explain(const fit_case *c, const accuracy_limits *limits, fit_result *r) {
+    ev_str text = EV_STR_EMPTY;
+    if (!r->ran)
+        ev_str_printf(&text, "%s at PTX line %u: %.300s", vm_trap_name(r->run.outcome.fault.kind),
+                      r->run.outcome.fault.line, r->run.outcome.fault.message);
+    else
+        accuracy_explain(&r->accuracy, limits, &text);
+    (void)snprintf(r->reason, sizeof r->reason, "case %s with %s: %s", c->at->name,
+                   fit_variation_words(c->inputs.variation), ev_str_text(&text));
+    ev_str_free(&text);
+}
+
+static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                                fit_result *r, ev_error *err) {
+    fit_run_options options = {.checks = VM_CHECK_INIT};
+    accuracy_limits limits = limits_of(f, c);
+    memset(r, 0, sizeof *r);
+    EV_TRY(fit_run_case(f, c, trial, &options, &r->run, err));
+    s->thread_instructions += r->run.outcome.counters.thread_instructions;
+    r->ran = r->run.outcome.ok;
+    if (r->ran)
+        EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
+    r->ok = r->ran && r->accuracy.normalised <= 1;
+    if (!r->ok) {
+        explain(c, &limits, r);
+        fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
+    }
+    return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
+}
+
+static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation v,
+                               const fit_trial *trial, score *s, ev_error *err) {
+    fit_inputs inputs = fit_usual_inputs(f);
+    fit_case *c = NULL;
+    inputs.variation = v;
+    EV_TRY(fit_case_get(f, plain->at, inputs, &c, err));
+    if (c->usable == FIT_UNKNOWN)
+        EV_TRY(prepare(f, plain, c, err));
+    if (c->usable == FIT_UNUSABLE)
+        return EV_OK;
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = compare_varied(f, c, trial, s, r, err);
+    free(r);
+    return status;
+}
+
+static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial, score *s,
+                          ev_error *err) {
+    fit_case *plain = NULL;
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &plain, err));
+    EV_TRY(fit_need_baseline(f, plain, err));
+    for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++)
+        EV_TRY(try_variation(f, plain, (fit_variation)v, trial, s, err));
+    return EV_OK;
+}
+
+ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (at->split == CORPUS_SEARCH && at->use != TASK_TIME)
+            EV_TRY(try_case(f, at, trial, s, err));
+    }
+    return EV_OK;
+}

@@ -1,0 +1,68 @@
+/* Launch plans of genomes: what structural edits do to the launch of a kernel. */
+#include "ir/edit.h"
+
+#include <assert.h>
+
+/* The expression of one axis after the edit; NULL: out of memory. */
+static const char *changed(ev_arena *arena, const ir_edit *edit, const char *text) {
+    long long by = (long long)edit->option;
+    switch (edit->kind) {
+    case IR_EDIT_COARSEN:
+        return ev_arena_printf(arena, "ceil_div(%s, %lld)", text, by);
+    case IR_EDIT_COARSEN_THREADS:
+        return ev_arena_printf(arena, "div(%s, %lld)", text, by);
+    default:
+        return ev_arena_printf(arena, "(%s) * %lld", text, by);
+    }
+}
+
+/* Which expression of the launch an edit changes; NULL: none. */
+static const char **field_of(const ir_edit *edit, launch_rule *rule) {
+    switch (edit->kind) {
+    case IR_EDIT_COARSEN:
+        return &rule->grid[edit->anchor.number];
+    case IR_EDIT_COARSEN_THREADS:
+        return &rule->block[edit->anchor.number];
+    case IR_EDIT_SPLIT_LANES:
+        return &rule->block[0];
+    default:
+        return NULL;
+    }
+}
+
+static bool is_sound(const ir_edit *edit) {
+    bool takes_axis = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
+    return (!takes_axis || edit->anchor.kind == IR_ANCHOR_DIMENSION) && edit->has_option &&
+           edit->option >= 1;
+}
+
+ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_arena *arena,
+                              const launch_plan **out, ev_error *err) {
+    launch_rule *rules =
+        ev_arena_copy(arena, from->launches, from->launch_count * sizeof *from->launches);
+    launch_plan *plan = ev_arena_copy(arena, from, sizeof *from);
+    if (!plan || !rules)
+        return ev_fail_memory(err, sizeof *plan);
+    const char **field = is_sound(edit) ? field_of(edit, &rules[0]) : NULL;
+    if (!is_sound(edit))
+        return ev_fail(err, EV_BAD, "%s: no dimension or no count", ir_edit_name(edit->kind));
+    if (field)
+        *field = changed(arena, edit, *field);
+    plan->launches = rules;
+    *out = plan;
+    return !field || *field ? EV_OK : ev_fail_memory(err, 1);
+}
+
+ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_arena *arena,
+                         const launch_plan **out, ev_error *err) {
+    *out = from;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        EV_TRY(ir_genome_plan_step(ir_genome_edit(genome, i), *out, arena, out, err));
+    return EV_OK;
+}
+
+ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) {
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        ev_str_printf(out, "%s ", ir_genome_edit(genome, i)->key.hex);
+    return ev_str_status(out, err);
+}

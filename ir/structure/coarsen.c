@@ -1,0 +1,453 @@
+/* Coarsen: one thread does the work of several, from neighbouring blocks or neighbouring threads.
+ *
+ * The new function begins with a prologue of virtual coordinates. For each member, it computes the
+ * block and thread that the member stands for, and whether that member has work: the block must be
+ * in the grid that the kernel was written for, and the tests of coordinates at the kernel's
+ * beginning ("if (i >= n) return;") must not send it home. A thread whose members all have no work
+ * ends. A member without work takes the coordinates of one that has some, so it loads what that
+ * one loads, takes the same branches, and its effects are skipped. The body is then jammed
+ * (jam_internal.h). */
+#include "ir/structure/jam_internal.h"
+#include "ir/structure/structure_internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char axes[] = "xyz";
+
+/* A test of coordinates at the beginning. */
+typedef struct guard {
+    LLVMValueRef condition;
+    bool leaves_if; /* the value of the condition with which the thread ends */
+    uint32_t block;
+    LLVMBasicBlockRef goes_on;
+} guard;
+
+enum { MOST_GUARDS = 8, MOST_KEPT = 4 };
+
+typedef struct coarsening {
+    ir_structure *s;
+    const ir_edit *edit;
+    uint32_t axis, members;
+    ir_flow flow;
+    ir_vary vary;
+    ir_jam jam;
+    LLVMBuilderRef builder;
+    bool *is_seed;
+    guard guards[MOST_GUARDS];
+    uint32_t guard_count;
+    bool guards_differ; /* a guard depends on the coordinates that differ */
+    LLVMValueRef
+        extent; /* blocks of the grid that the kernel was written for, i32; NULL: unknown */
+} coarsening;
+
+/* ---- special registers ------------------------------------------------------------------------
+ */
+
+static LLVMValueRef read_register(const coarsening *c, const char *stem) {
+    char name[64];
+    snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", stem, axes[c->axis]);
+    LLVMModuleRef module = LLVMGetGlobalParent(c->s->function);
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(module, id, NULL, 0);
+    return LLVMBuildCall2(c->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
+}
+
+static bool reads(const coarsening *c, LLVMValueRef value, const char *stem) {
+    char name[32];
+    snprintf(name, sizeof name, "%s.%c", stem, axes[c->axis]);
+    return ir_reads_register(value, name);
+}
+
+/* Whether the kernel reads the register, as it is now. */
+static bool kernel_reads(const coarsening *c, const char *stem) {
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        if (reads(c, c->flow.insns[i], stem))
+            return true;
+    }
+    return false;
+}
+
+static LLVMValueRef number(const coarsening *c, uint64_t value) {
+    return LLVMConstInt(LLVMInt32TypeInContext(c->s->base->context), value, false);
+}
+
+/* ---- guards -----------------------------------------------------------------------------------
+ */
+
+static bool ends_at_once(LLVMBasicBlockRef block) {
+    return LLVMIsAReturnInst(LLVMGetFirstInstruction(block)) != NULL;
+}
+
+static bool has_effects(LLVMBasicBlockRef block) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+        ir_deed deed = ir_deed_of(i);
+        if (deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
+            return true;
+    }
+    return false;
+}
+
+static bool has_one_way_in(const ir_flow *flow, LLVMBasicBlockRef block) {
+    uint32_t b = ir_flow_block(flow, block);
+    return flow->back.first[b + 1] - flow->back.first[b] == 1;
+}
+
+/* Lists the tests at the beginning, in order. */
+static void find_guards(coarsening *c) {
+    LLVMBasicBlockRef at = c->flow.blocks[0];
+    while (c->guard_count < MOST_GUARDS && !has_effects(at)) {
+        LLVMValueRef last = LLVMGetBasicBlockTerminator(at);
+        LLVMBasicBlockRef next = NULL;
+        if (!LLVMIsABranchInst(last))
+            return;
+        if (!LLVMIsConditional(last)) {
+            next = LLVMGetSuccessor(last, 0);
+        } else {
+            LLVMBasicBlockRef yes = LLVMGetSuccessor(last, 0), no = LLVMGetSuccessor(last, 1);
+            if (ends_at_once(yes) == ends_at_once(no))
+                return;
+            next = ends_at_once(yes) ? no : yes;
+            c->guards[c->guard_count++] = (guard){LLVMGetCondition(last), ends_at_once(yes),
+                                                  ir_flow_block(&c->flow, at), next};
+        }
+        if (!has_one_way_in(&c->flow, next))
+            return;
+        at = next;
+    }
+}
+
+/* Makes the guards' branches unconditional: the prologue tests for them. */
+static void open_guards(coarsening *c) {
+    for (uint32_t g = 0; g < c->guard_count; g++) {
+        LLVMValueRef last = ir_flow_last(&c->flow, c->guards[g].block);
+        LLVMPositionBuilderBefore(c->builder, last);
+        LLVMBuildBr(c->builder, c->guards[g].goes_on);
+        LLVMInstructionEraseFromParent(last);
+    }
+}
+
+static bool depends_on_seed(const coarsening *c, const ir_flow *flow, LLVMValueRef value,
+                            unsigned depth) {
+    uint32_t insn = ir_flow_insn(flow, value);
+    if (insn == IR_NONE)
+        return false;
+    if (c->is_seed[insn] || depth == 0)
+        return true;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (depends_on_seed(c, flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return true;
+    }
+    return false;
+}
+
+/* ---- seeds ------------------------------------------------------------------------------------
+ */
+
+static bool of_threads(const coarsening *c) {
+    return c->edit->kind == IR_EDIT_COARSEN_THREADS;
+}
+
+static bool is_neighbours(const coarsening *c) {
+    return c->edit->form == IR_FORM_NEIGHBOURS;
+}
+
+static bool takes_block(const coarsening *c) {
+    return !of_threads(c);
+}
+
+static bool takes_thread(const coarsening *c) {
+    return of_threads(c) || is_neighbours(c);
+}
+
+static ev_status mark_seeds(coarsening *c, ev_error *err) {
+    bool any = false;
+    c->is_seed = EV_NEW_ARRAY(c->s->arena, bool, c->flow.insn_count + 1);
+    if (!c->is_seed)
+        return ev_fail_memory(err, c->flow.insn_count);
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        LLVMValueRef value = c->flow.insns[i];
+        bool block = takes_block(c) && reads(c, value, "ctaid");
+        bool thread = takes_thread(c) && reads(c, value, "tid");
+        c->is_seed[i] = block || thread;
+        any |= block || thread;
+    }
+    return any ? EV_OK
+               : ev_fail(err, EV_BAD, "the kernel reads no %s index in dimension %c",
+                         of_threads(c) ? "thread" : "block", axes[c->axis]);
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+/* Threads of several blocks may change places only where a block's threads have nothing in common.
+ */
+static ev_status check_neighbours(const coarsening *c, ev_error *err) {
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        ir_deed deed = ir_deed_of(c->flow.insns[i]);
+        LLVMValueRef pointer = ir_pointer_of(c->flow.insns[i]);
+        const ir_object *object = pointer ? ir_vary_object(&c->vary, pointer) : NULL;
+        if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || (object && object->is_shared))
+            return ev_fail(err, EV_BAD,
+                           "the threads of a block work together (by a barrier, a warp function or "
+                           "shared memory), so threads of several blocks cannot change places; "
+                           "the form \"strided\" keeps them");
+    }
+    return EV_OK;
+}
+
+static ev_status check_threads(const coarsening *c, ev_error *err) {
+    uint32_t block = c->s->base->block[c->axis];
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        if (ir_deed_of(c->flow.insns[i]) == IR_DEED_WARP)
+            return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
+        const char *name = ir_call_name(c->flow.insns[i]);
+        if (strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
+            (strstr(name, "laneid") || strstr(name, "warpid")))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
+    }
+    if (block == 0 || block % c->members != 0)
+        return ev_fail(err, EV_BAD,
+                       "the threads of a block in dimension %c are not always the same, or no "
+                       "multiple of %u",
+                       axes[c->axis], c->members);
+    return EV_OK;
+}
+
+static ev_status check_guards(const coarsening *c, ev_error *err) {
+    if (takes_block(c) && !c->extent && !c->guards_differ)
+        return ev_fail(err, EV_BAD,
+                       "the kernel does not test its coordinates in dimension %c, and the grid "
+                       "cannot be computed from its arguments",
+                       axes[c->axis]);
+    if (takes_block(c) && !c->extent && kernel_reads(c, "nctaid"))
+        return ev_fail(err, EV_BAD,
+                       "the kernel reads the size of the grid, which cannot be "
+                       "computed from its arguments");
+    return EV_OK;
+}
+
+static ev_status check_option(coarsening *c, ev_error *err) {
+    const ir_edit *edit = c->edit;
+    if (edit->anchor.kind != IR_ANCHOR_DIMENSION)
+        return ev_fail(err, EV_BAD, "\"anchor\" is no dimension: \"x\", \"y\" or \"z\"");
+    if (!edit->has_option || edit->option < 2 || edit->option > IR_MOST_MEMBERS)
+        return ev_fail(err, EV_BAD, "\"option\" is not from 2 to %d", IR_MOST_MEMBERS);
+    bool fits = edit->form == IR_FORM_NEIGHBOURS || edit->form == IR_FORM_STRIDED ||
+                (edit->form == IR_FORM_FAR && !of_threads(c));
+    if (!fits)
+        return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\"%s or \"strided\"",
+                       of_threads(c) ? "" : ", \"far\"");
+    c->axis = edit->anchor.number;
+    c->members = (uint32_t)edit->option;
+    return EV_OK;
+}
+
+/* ---- virtual coordinates ----------------------------------------------------------------------
+ */
+
+/* The block and thread of each member, as they come from the registers. */
+typedef struct coordinates {
+    LLVMValueRef block[IR_MOST_MEMBERS], thread[IR_MOST_MEMBERS];
+    LLVMValueRef alive[IR_MOST_MEMBERS]; /* NULL: has work in any case */
+} coordinates;
+
+/* The threads of a block in the dimension, as the kernel knows them. */
+static LLVMValueRef block_size(const coarsening *c) {
+    uint32_t block = c->s->base->block[c->axis];
+    return block > 0 ? number(c, block) : read_register(c, "ntid");
+}
+
+static LLVMValueRef times_plus(const coarsening *c, LLVMValueRef a, uint64_t b, LLVMValueRef d) {
+    return LLVMBuildAdd(c->builder, LLVMBuildMul(c->builder, a, number(c, b), ""), d, "");
+}
+
+static void set_block_coordinates(const coarsening *c, coordinates *at) {
+    LLVMValueRef block = read_register(c, "ctaid"), thread = read_register(c, "tid");
+    for (uint32_t j = 0; j < c->members; j++) {
+        at->thread[j] = thread;
+        if (c->edit->form == IR_FORM_STRIDED) {
+            at->block[j] = times_plus(c, block, c->members, number(c, j));
+        } else if (c->edit->form == IR_FORM_FAR) {
+            LLVMValueRef grid = read_register(c, "nctaid");
+            at->block[j] = times_plus(c, grid, j, block);
+        } else {
+            LLVMValueRef place = times_plus(c, thread, c->members, number(c, j));
+            LLVMValueRef size = block_size(c);
+            LLVMValueRef behind = LLVMBuildUDiv(c->builder, place, size, "");
+            at->block[j] = times_plus(c, block, c->members, behind);
+            at->thread[j] = LLVMBuildURem(c->builder, place, size, "");
+        }
+    }
+}
+
+static void set_thread_coordinates(const coarsening *c, coordinates *at) {
+    LLVMValueRef thread = read_register(c, "tid"), block = read_register(c, "ctaid");
+    uint32_t size = c->s->base->block[c->axis] / c->members;
+    for (uint32_t j = 0; j < c->members; j++) {
+        at->block[j] = block;
+        at->thread[j] = is_neighbours(c)
+                            ? times_plus(c, thread, c->members, number(c, j))
+                            : LLVMBuildAdd(c->builder, thread, number(c, (uint64_t)j * size), "");
+    }
+}
+
+static LLVMValueRef both(const coarsening *c, LLVMValueRef a, LLVMValueRef b) {
+    return a ? LLVMBuildAnd(c->builder, a, b, "") : b;
+}
+
+/* Gives a member's coordinates to the expressions of the old code. */
+static void map_member(coarsening *c, const coordinates *at, uint32_t j) {
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        LLVMValueRef value = c->flow.insns[i];
+        LLVMValueRef made = NULL;
+        if (c->is_seed[i])
+            made = reads(c, value, "ctaid") ? at->block[j] : at->thread[j];
+        else if (takes_block(c) && c->extent && reads(c, value, "nctaid"))
+            made = c->extent;
+        else if (of_threads(c) && reads(c, value, "ntid"))
+            made = number(c, c->s->base->block[c->axis]);
+        if (made)
+            c->jam.map[i * c->members + j] = made;
+    }
+}
+
+/* Writes whether each member has work. EV_BAD: a test is more than arithmetic of coordinates. */
+static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
+    for (uint32_t j = 0; j < c->members; j++) {
+        /* The first of neighbouring blocks is in the grid, since the launch's one is. */
+        bool inside = !takes_block(c) || !c->extent || (j == 0 && !takes_thread(c));
+        if (!inside)
+            at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
+        map_member(c, at, j);
+        for (uint32_t g = 0; g < c->guard_count; g++) {
+            LLVMValueRef test = ir_jam_expression(&c->jam, c->guards[g].condition, j);
+            if (!test)
+                return ev_fail(err, EV_BAD, "a test at the kernel's beginning reads memory");
+            if (c->guards[g].leaves_if)
+                test = LLVMBuildNot(c->builder, test, "");
+            at->alive[j] = both(c, at->alive[j], test);
+        }
+    }
+    return EV_OK;
+}
+
+/* The value of the first member that has work. */
+static LLVMValueRef first_alive(const coarsening *c, const coordinates *at,
+                                const LLVMValueRef *values) {
+    LLVMValueRef first = values[c->members - 1];
+    for (uint32_t j = c->members - 1; j-- > 0;)
+        first = at->alive[j] ? LLVMBuildSelect(c->builder, at->alive[j], values[j], first, "")
+                             : values[j];
+    return first;
+}
+
+/* Gives members without work the coordinates of one that has some. */
+static void share_coordinates(const coarsening *c, coordinates *at, LLVMValueRef *values) {
+    LLVMValueRef first = first_alive(c, at, values);
+    for (uint32_t j = 0; j < c->members; j++) {
+        if (at->alive[j])
+            values[j] = LLVMBuildSelect(c->builder, at->alive[j], values[j], first, "");
+    }
+}
+
+/* ---- the prologue -----------------------------------------------------------------------------
+ */
+
+static LLVMBasicBlockRef new_block(const coarsening *c) {
+    return LLVMAppendBasicBlockInContext(c->s->base->context, c->s->function, "");
+}
+
+/* Ends the threads whose members all have no work. The builder goes on in the returned block; NULL:
+ * in the same, since no thread ends. */
+static LLVMBasicBlockRef write_exit(const coarsening *c, const coordinates *at) {
+    LLVMValueRef any = NULL;
+    for (uint32_t j = 0; j < c->members; j++) {
+        if (!at->alive[j])
+            return NULL;
+        any = any ? LLVMBuildOr(c->builder, any, at->alive[j], "") : at->alive[j];
+    }
+    LLVMBasicBlockRef body = new_block(c), out = new_block(c);
+    LLVMBuildCondBr(c->builder, any, body, out);
+    LLVMPositionBuilderAtEnd(c->builder, out);
+    LLVMBuildRetVoid(c->builder);
+    LLVMPositionBuilderAtEnd(c->builder, body);
+    return body;
+}
+
+static ev_status write_prologue(coarsening *c, LLVMBasicBlockRef keep[MOST_KEPT], size_t *kept,
+                                ev_error *err) {
+    coordinates at = {0};
+    ir_jam_allocate(&c->jam);
+    if (of_threads(c))
+        set_thread_coordinates(c, &at);
+    else
+        set_block_coordinates(c, &at);
+    EV_TRY(write_alive(c, &at, err));
+    LLVMBasicBlockRef body = write_exit(c, &at);
+    if (body)
+        keep[(*kept)++] = body;
+    if (takes_block(c))
+        share_coordinates(c, &at, at.block);
+    if (takes_thread(c))
+        share_coordinates(c, &at, at.thread);
+    for (uint32_t j = 0; j < c->members; j++) {
+        map_member(c, &at, j);
+        c->jam.alive[j] = at.alive[j];
+    }
+    return EV_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+/* Reads the kernel anew; its guards are open, and their conditions stay in the code. */
+static ev_status read_open(coarsening *c, ev_error *err) {
+    EV_TRY(ir_flow_make(c->s->function, c->s->arena, &c->flow, err));
+    EV_TRY(mark_seeds(c, err));
+    for (uint32_t g = 0; g < c->guard_count; g++)
+        c->guards_differ |= depends_on_seed(c, &c->flow, c->guards[g].condition, 32);
+    return ir_vary_make(&c->flow, c->is_seed, of_threads(c), &c->vary, err);
+}
+
+static void write_extent(coarsening *c) {
+    LLVMTypeRef type = LLVMInt32TypeInContext(c->s->base->context);
+    const launch_plan *plan = c->s->plan;
+    LLVMValueRef wide =
+        plan ? ir_extent_write(c->s, c->builder, plan->launches[0].grid[c->axis]) : NULL;
+    c->extent = wide ? LLVMBuildTrunc(c->builder, wide, type, "") : NULL;
+}
+
+static ev_status coarsen(coarsening *c, ev_error *err) {
+    EV_TRY(check_option(c, err));
+    EV_TRY(ir_flow_make(c->s->function, c->s->arena, &c->flow, err));
+    find_guards(c);
+    open_guards(c);
+    EV_TRY(read_open(c, err));
+    if (of_threads(c))
+        EV_TRY(check_threads(c, err));
+    else if (is_neighbours(c))
+        EV_TRY(check_neighbours(c, err));
+    EV_TRY(ir_jam_check(&c->vary, err));
+    EV_TRY(ir_jam_begin(&c->vary, c->members, c->builder, &c->jam, err));
+    LLVMBasicBlockRef keep[MOST_KEPT] = {new_block(c)};
+    size_t kept = 1;
+    LLVMPositionBuilderAtEnd(c->builder, keep[0]);
+    LLVMSetCurrentDebugLocation2(c->builder, NULL);
+    if (takes_block(c))
+        write_extent(c);
+    EV_TRY(check_guards(c, err));
+    EV_TRY(write_prologue(c, keep, &kept, err));
+    return ir_jam_write(&c->jam, keep, kept, err);
+}
+
+ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    coarsening c = {.s = s, .edit = edit};
+    c.builder = LLVMCreateBuilderInContext(s->base->context);
+    ev_status status = coarsen(&c, err);
+    LLVMDisposeBuilder(c.builder);
+    if (status == EV_OK && edit->kind == IR_EDIT_COARSEN_THREADS)
+        s->base->block[c.axis] /= c.members;
+    return status;
+}

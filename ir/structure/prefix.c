@@ -1,0 +1,100 @@
+/* Prefix: brings a kernel into early form and applies a genome's structural edits to it.
+ *
+ * Early IR is what clang makes, with calls inlined, scalars in registers, equal computations merged
+ * and loops in simplified, loop-closed form, still rolled and tested at the top. */
+#include "ir/structure/structure_internal.h"
+
+#include <llvm-c/Analysis.h>
+
+#include <string.h>
+
+/* Sinking and hoisting common code would join the two sides of a branch behind selected addresses,
+ * which hides what an address is made of. */
+#define TIDY "simplifycfg<no-sink-common-insts;no-hoist-common-insts>"
+static const char inlining[] = "always-inline,inline,globaldce";
+static const char normal[] =
+    "globaldce,function(sroa,early-cse<memssa>," TIDY ",instcombine<no-verify-fixpoint>," TIDY
+    ",early-cse<memssa>,adce,loop-simplify,lcssa)";
+
+static ev_status run(const ir_base *base, LLVMModuleRef module, const char *passes, ev_error *err) {
+    LLVMErrorRef failure = LLVMRunPasses(module, passes, base->machine, base->options);
+    if (!failure)
+        return EV_OK;
+    char *text = LLVMGetErrorMessage(failure);
+    ev_status status = ev_fail(err, EV_INFRA, "LLVM's %s: %s", passes, text);
+    LLVMDisposeErrorMessage(text);
+    return status;
+}
+
+/* Lets the inliner take every function that the source did not mark as one to keep. */
+static void ask_to_inline(LLVMModuleRef module, LLVMValueRef entry) {
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    unsigned always = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+    unsigned never = LLVMGetEnumAttributeKindForName("noinline", 8);
+    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (f != entry && !LLVMIsDeclaration(f) && !LLVMGetEnumAttributeAtIndex(f, at, never))
+            LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(context, always, 0));
+    }
+}
+
+ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) {
+    return run(base, module, normal, err);
+}
+
+ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err) {
+    ask_to_inline(module, LLVMGetNamedFunction(module, base->entry));
+    EV_TRY(run(base, module, inlining, err));
+    return ir_early_normalise(base, module, err);
+}
+
+static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    switch (edit->kind) {
+    case IR_EDIT_COARSEN:
+    case IR_EDIT_COARSEN_THREADS:
+        return ir_structure_coarsen(s, edit, err);
+    case IR_EDIT_SPLIT_LANES:
+        return ir_structure_split(s, edit, err);
+    default:
+        return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
+    }
+}
+
+static ev_status check(const ir_structure *s, ev_error *err) {
+    char *message = NULL;
+    ev_status status = EV_OK;
+    if (LLVMVerifyModule(s->base->module, LLVMReturnStatusAction, &message))
+        status = ev_fail(err, EV_BAD, "the IR does not verify: %s", message);
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+static ev_status apply_all(ir_structure *s, const ir_genome *genome, ev_error *err) {
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        ev_status status = apply(s, edit, err);
+        if (status == EV_OK)
+            status = check(s, err);
+        if (status == EV_OK && s->plan)
+            status = ir_genome_plan_step(edit, s->plan, s->arena, &s->plan, err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "edit %zu (%s)", i, ir_edit_name(edit->kind));
+        EV_TRY(ir_early_normalise(s->base, s->base->module, err));
+    }
+    return EV_OK;
+}
+
+ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) {
+    EV_TRY(ir_early_make(base, base->module, err));
+    ev_arena *arena = ev_arena_new();
+    if (!arena)
+        return ev_fail_memory(err, 1);
+    ir_structure s = {.base = base,
+                      .function = LLVMGetNamedFunction(base->module, base->entry),
+                      .arena = arena,
+                      .source = source,
+                      .plan = source->plan};
+    ev_status status = apply_all(&s, source->genome, err);
+    ev_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* Structure: the structural edits of a genome's prefix, on early IR. Private to ir/structure;
+ * ir/internal.h declares what base.c calls. docs/structure.md explains the design. */
+#ifndef IR_STRUCTURE_INTERNAL_H
+#define IR_STRUCTURE_INTERNAL_H
+
+#include "ir/structure/flow_internal.h"
+
+/* What the structural edits of one base act on. */
+typedef struct ir_structure {
+    ir_base *base;
+    LLVMValueRef function;
+    ev_arena *arena;
+    const ir_source *source;
+    const launch_plan *plan; /* as the edits so far left it; NULL: not known */
+} ir_structure;
+
+/* Brings a function into early form: normalises what clang or an edit left. */
+ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
+
+/* One structural edit; EV_BAD, with the reason: it is refused. */
+ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_split(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+/* Writes the value of an expression of the launch plan as an i64 where the builder stands, from the
+ * kernel's arguments and the macros. NULL: it uses a name that is neither, or a real number. */
+LLVMValueRef ir_extent_write(const ir_structure *s, LLVMBuilderRef builder, const char *text);
+
+#endif

@@ -1,0 +1,351 @@
+/* Vary: a fixed point over the function's instructions. Each round goes through the code once, and
+ * what varies only grows, so the rounds end. */
+#include "ir/structure/vary_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- deeds ------------------------------------------------------------------------------------
+ */
+
+static bool begins(const char *text, const char *stem) {
+    return strncmp(text, stem, strlen(stem)) == 0;
+}
+
+static bool is_pure_function(LLVMValueRef function) {
+    static const char name[] = "memory";
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAttributeRef memory =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return memory && LLVMGetEnumAttributeValue(memory) == 0;
+}
+
+typedef struct deed_row {
+    const char *stem;
+    ir_deed deed;
+} deed_row;
+
+static const deed_row deeds[] = {
+    {"llvm.nvvm.barrier", IR_DEED_BARRIER},
+    {"llvm.nvvm.bar.", IR_DEED_BARRIER},
+    {"llvm.nvvm.membar.", IR_DEED_BARRIER},
+    {"llvm.nvvm.fence", IR_DEED_BARRIER},
+    {"llvm.nvvm.shfl.", IR_DEED_WARP},
+    {"llvm.nvvm.vote.", IR_DEED_WARP},
+    {"llvm.nvvm.match.", IR_DEED_WARP},
+    {"llvm.nvvm.redux.", IR_DEED_WARP},
+    {"llvm.nvvm.activemask", IR_DEED_WARP},
+    {"llvm.lifetime.", IR_DEED_MARKER},
+    {"llvm.assume", IR_DEED_MARKER},
+    {"llvm.experimental.noalias", IR_DEED_MARKER},
+    {"llvm.nvvm.read.ptx.sreg.", IR_DEED_PURE},
+    {"llvm.memset.", IR_DEED_STORE},
+    {"llvm.memcpy.", IR_DEED_STORE},
+    {"llvm.memmove.", IR_DEED_STORE},
+};
+
+static ir_deed deed_of_call(LLVMValueRef call) {
+    const char *name = ir_call_name(call);
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+        if (begins(name, deeds[i].stem))
+            return deeds[i].deed;
+    }
+    bool pure = begins(name, "llvm.") && is_pure_function(LLVMGetCalledValue(call));
+    return pure ? IR_DEED_PURE : IR_DEED_UNKNOWN;
+}
+
+ir_deed ir_deed_of(LLVMValueRef insn) {
+    switch (LLVMGetInstructionOpcode(insn)) {
+    case LLVMLoad:
+        return LLVMGetVolatile(insn) || LLVMGetOrdering(insn) != LLVMAtomicOrderingNotAtomic
+                   ? IR_DEED_COUNTED
+                   : IR_DEED_LOAD;
+    case LLVMStore:
+        return LLVMGetVolatile(insn) || LLVMGetOrdering(insn) != LLVMAtomicOrderingNotAtomic
+                   ? IR_DEED_COUNTED
+                   : IR_DEED_STORE;
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return IR_DEED_COUNTED;
+    case LLVMFence:
+        return IR_DEED_BARRIER;
+    case LLVMCall:
+        return deed_of_call(insn);
+    case LLVMInvoke:
+    case LLVMCallBr:
+    case LLVMVAArg:
+        return IR_DEED_UNKNOWN;
+    default:
+        return IR_DEED_PURE;
+    }
+}
+
+LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
+    switch (LLVMGetInstructionOpcode(insn)) {
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return LLVMGetOperand(insn, 0);
+    case LLVMStore:
+        return LLVMGetOperand(insn, 1);
+    case LLVMCall: /* memset and its kin write to their first operand */
+        return deed_of_call(insn) == IR_DEED_STORE ? LLVMGetOperand(insn, 0) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+bool ir_reads_register(LLVMValueRef value, const char *name) {
+    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
+    if (!LLVMIsACallInst(value))
+        return false;
+    const char *callee = ir_call_name(value);
+    return begins(callee, stem) && strcmp(callee + sizeof stem - 1, name) == 0;
+}
+
+/* ---- objects ----------------------------------------------------------------------------------
+ */
+
+static bool is_cast_or_step(LLVMValueRef value) {
+    LLVMOpcode op = LLVMRet;
+    if (LLVMIsAInstruction(value))
+        op = LLVMGetInstructionOpcode(value);
+    else if (LLVMIsAConstantExpr(value))
+        op = LLVMGetConstOpcode(value);
+    return op == LLVMGetElementPtr || op == LLVMAddrSpaceCast || op == LLVMBitCast;
+}
+
+const ir_object *ir_vary_object(const ir_vary *vary, LLVMValueRef pointer) {
+    while (is_cast_or_step(pointer))
+        pointer = LLVMGetOperand(pointer, 0);
+    for (uint32_t o = 0; o < vary->object_count; o++) {
+        if (vary->objects[o].root == pointer)
+            return &vary->objects[o];
+    }
+    return NULL;
+}
+
+enum { SHARED_SPACE = 3 };
+
+static bool is_shared_array(LLVMValueRef global) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SHARED_SPACE;
+}
+
+/* Whether an address derived from the object is used otherwise than to load and store. */
+static bool escapes(const ir_flow *flow, LLVMValueRef value) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAInstruction(user) && ir_flow_insn(flow, user) == IR_NONE)
+            continue; /* code that nothing reaches */
+        if (is_cast_or_step(user)) {
+            if (escapes(flow, user))
+                return true;
+        } else if (!LLVMIsAInstruction(user)) {
+            return true;
+        } else if (ir_pointer_of(user) != value) {
+            if (ir_deed_of(user) != IR_DEED_MARKER)
+                return true;
+        } else if ((LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) ||
+                   (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool list_objects(ir_vary *vary) {
+    const ir_flow *flow = vary->flow;
+    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
+    uint32_t count = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
+        count += is_shared_array(g);
+    for (uint32_t i = 0; i < flow->insn_count; i++)
+        count += LLVMIsAAllocaInst(flow->insns[i]) != NULL;
+    vary->objects = EV_NEW_ARRAY(flow->arena, ir_object, count + 1);
+    if (!vary->objects)
+        return false;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (is_shared_array(g))
+            vary->objects[vary->object_count++] =
+                (ir_object){.root = g, .is_shared = true, .escapes = escapes(flow, g)};
+    }
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (LLVMIsAAllocaInst(flow->insns[i]))
+            vary->objects[vary->object_count++] =
+                (ir_object){.root = flow->insns[i], .escapes = escapes(flow, flow->insns[i])};
+    }
+    return true;
+}
+
+/* ---- values -----------------------------------------------------------------------------------
+ */
+
+bool ir_varies(const ir_vary *vary, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(vary->flow, value);
+    return insn != IR_NONE && vary->varies[insn];
+}
+
+static bool an_operand_varies(const ir_vary *vary, LLVMValueRef insn) {
+    int count = LLVMGetNumOperands(insn);
+    for (int k = 0; k < count; k++) {
+        if (ir_varies(vary, LLVMGetOperand(insn, (unsigned)k)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether an edge into the PHI's block comes out of a region that ends there. */
+static bool joins_members(const ir_vary *vary, LLVMValueRef phi, uint32_t block) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        uint32_t from = ir_flow_block(vary->flow, LLVMGetIncomingBlock(phi, i));
+        uint32_t region = from == IR_NONE ? IR_NONE : vary->branch_of[from];
+        if (region != IR_NONE && vary->regions[region].exit == block)
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_region(const ir_vary *vary, uint32_t insn) {
+    return vary->region_of[vary->flow->home[insn]] != IR_NONE;
+}
+
+/* ---- memory -----------------------------------------------------------------------------------
+ */
+
+static bool is_write(LLVMValueRef insn) {
+    return !LLVMIsALoadInst(insn) && ir_pointer_of(insn) != NULL;
+}
+
+/* Whether a store that varies may have run before instruction `at`. */
+static bool follows_varying(const ir_vary *vary, const ir_object *object, uint32_t at) {
+    const ir_flow *flow = vary->flow;
+    for (uint32_t s = 0; s < flow->insn_count; s++) {
+        LLVMValueRef store = flow->insns[s];
+        if (is_write(store) && vary->varies[s] &&
+            ir_vary_object(vary, ir_pointer_of(store)) == object && ir_flow_leads(flow, s, at))
+            return true;
+    }
+    return false;
+}
+
+static bool insn_over(const ir_flow *flow, uint32_t a, uint32_t b) {
+    if (flow->home[a] == flow->home[b])
+        return a < b;
+    return ir_dominance_over(&flow->over, flow->home[a], flow->home[b]);
+}
+
+/* Whether varying stores dominate every varying load that `store` leads to. */
+static bool is_overwritten(const ir_vary *vary, const ir_object *object, uint32_t store) {
+    const ir_flow *flow = vary->flow;
+    for (uint32_t l = 0; l < flow->insn_count; l++) {
+        LLVMValueRef pointer = ir_pointer_of(flow->insns[l]);
+        if (!pointer || !vary->differs_in_memory[l] || is_write(flow->insns[l]) ||
+            ir_vary_object(vary, pointer) != object || !ir_flow_leads(flow, store, l))
+            continue;
+        bool over = false;
+        for (uint32_t s = 0; s < flow->insn_count && !over; s++)
+            over = s != store && is_write(flow->insns[s]) && vary->varies[s] &&
+                   ir_vary_object(vary, ir_pointer_of(flow->insns[s])) == object &&
+                   insn_over(flow, s, l) && ir_flow_leads(flow, store, s);
+        if (!over)
+            return false;
+    }
+    return true;
+}
+
+/* Whether an access of an object meets contents of its member's own. */
+static bool meets_own(ir_vary *vary, uint32_t insn) {
+    LLVMValueRef pointer = ir_pointer_of(vary->flow->insns[insn]);
+    ir_object *object = pointer ? (ir_object *)ir_vary_object(vary, pointer) : NULL;
+    if (!object || (object->is_shared && vary->shared_is_one))
+        return false;
+    if (!is_write(vary->flow->insns[insn]))
+        return object->varies && follows_varying(vary, object, insn);
+    if (vary->varies[insn]) {
+        object->varies = true;
+        return true;
+    }
+    return object->varies &&
+           (follows_varying(vary, object, insn) || !is_overwritten(vary, object, insn));
+}
+
+/* ---- the fixed point --------------------------------------------------------------------------
+ */
+
+static bool grow(bool *fact, bool now) {
+    bool grown = now && !*fact;
+    *fact |= now;
+    return grown;
+}
+
+static bool visit_insn(ir_vary *vary, uint32_t i) {
+    LLVMValueRef insn = vary->flow->insns[i];
+    bool changed = false;
+    bool varies = vary->is_seed[i] || an_operand_varies(vary, insn) ||
+                  (LLVMIsAPHINode(insn) && joins_members(vary, insn, vary->flow->home[i]));
+    if (is_write(insn) && is_in_region(vary, i))
+        varies = true;
+    changed |= grow(&vary->varies[i], varies);
+    changed |= grow(&vary->differs_in_memory[i], meets_own(vary, i));
+    if (vary->differs_in_memory[i])
+        changed |= grow(&vary->varies[i], true);
+    return changed;
+}
+
+/* Adds the region around a varying branch. Regions inside of the new one are given up. */
+static ev_status add_region(ir_vary *vary, uint32_t block, ev_error *err) {
+    ir_region region;
+    EV_TRY(ir_region_around(vary->flow, block, &region, err));
+    uint32_t at = vary->region_count;
+    if (at == vary->region_capacity)
+        return ev_fail_memory(err, at);
+    vary->regions[vary->region_count++] = region;
+    for (uint32_t b = 0; b < vary->flow->count; b++) {
+        if (!region.holds[b])
+            continue;
+        vary->branch_of[b] = at;
+        if (b != region.entry || region.whole)
+            vary->region_of[b] = at;
+    }
+    return EV_OK;
+}
+
+static bool is_varying_branch(const ir_vary *vary, uint32_t block) {
+    LLVMValueRef last = ir_flow_last(vary->flow, block);
+    return LLVMGetNumSuccessors(last) > 1 && an_operand_varies(vary, last);
+}
+
+static ev_status visit_all(ir_vary *vary, bool *changed, ev_error *err) {
+    const ir_flow *flow = vary->flow;
+    for (uint32_t b = 0; b < flow->count; b++) {
+        for (uint32_t i = flow->first[b]; i < flow->first[b + 1]; i++)
+            *changed |= visit_insn(vary, i);
+        if (is_varying_branch(vary, b) && vary->branch_of[b] == IR_NONE) {
+            EV_TRY(add_region(vary, b, err));
+            *changed = true;
+        }
+    }
+    return EV_OK;
+}
+
+ev_status ir_vary_make(const ir_flow *flow, const bool *is_seed, bool shared_is_one, ir_vary *out,
+                       ev_error *err) {
+    ir_vary vary = {.flow = flow, .is_seed = is_seed, .shared_is_one = shared_is_one};
+    vary.varies = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+    vary.differs_in_memory = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+    vary.region_of = EV_NEW_ARRAY(flow->arena, uint32_t, flow->count + 1);
+    vary.branch_of = EV_NEW_ARRAY(flow->arena, uint32_t, flow->count + 1);
+    vary.region_capacity = flow->count;
+    vary.regions = EV_NEW_ARRAY(flow->arena, ir_region, flow->count + 1);
+    if (!vary.varies || !vary.differs_in_memory || !vary.region_of || !vary.branch_of ||
+        !vary.regions || !list_objects(&vary))
+        return ev_fail_memory(err, 1);
+    for (uint32_t b = 0; b < flow->count; b++)
+        vary.region_of[b] = vary.branch_of[b] = IR_NONE;
+    for (bool changed = true; changed;) {
+        changed = false;
+        EV_TRY(visit_all(&vary, &changed, err));
+    }
+    *out = vary;
+    return ev_arena_failed(flow->arena) ? ev_fail_memory(err, 1) : EV_OK;
+}

@@ -1,0 +1,68 @@
+/* Vary: which values differ among the members of a group of threads. Private to ir/structure.
+ *
+ * The group is given by its seeds, the special registers that differ within it: `tid` for the
+ * threads of a block (divergence analysis), `ctaid.y` for blocks that one block replaces. A value
+ * varies if an operand varies, if it is a PHI behind a varying branch, or if it is loaded from
+ * memory of the group's own (a shared or local array) after a store that varies. A load from
+ * elsewhere varies with its address alone: blocks may not wait for each other's stores.
+ *
+ * The analysis guesses in one place: a store that dominates all varying loads of an array is taken
+ * to overwrite all that they read, so older contents of the array need not be kept for each member.
+ */
+#ifndef IR_STRUCTURE_VARY_INTERNAL_H
+#define IR_STRUCTURE_VARY_INTERNAL_H
+
+#include "ir/structure/flow_internal.h"
+
+/* A shared array or an alloca. */
+typedef struct ir_object {
+    LLVMValueRef root;
+    bool is_shared;
+    bool escapes; /* its address goes elsewhere than into loads and stores */
+    bool varies;  /* its contents differ among the members */
+} ir_object;
+
+typedef struct ir_vary {
+    const ir_flow *flow;
+    const bool *is_seed;     /* by instruction */
+    bool shared_is_one;      /* the members share one block's shared arrays, so these do not vary */
+    bool *varies;            /* by instruction: its value differs, or its effect */
+    bool *differs_in_memory; /* by load or store of a varying object: it is in the part of the
+                                code where the contents differ */
+    ir_region *regions;      /* around varying branches */
+    uint32_t region_count, region_capacity;
+    uint32_t *region_of; /* by block: the region that holds all of the block; IR_NONE: none */
+    uint32_t *branch_of; /* by block: the region that holds its branch */
+    ir_object *objects;
+    uint32_t object_count;
+} ir_vary;
+
+/* is_seed [flow->insn_count] is borrowed. EV_INFRA: out of memory. */
+ev_status ir_vary_make(const ir_flow *flow, const bool *is_seed, bool shared_is_one, ir_vary *out,
+                       ev_error *err) EV_CHECKED;
+bool ir_varies(const ir_vary *vary, LLVMValueRef value);
+/* The object that a pointer points into, through address arithmetic and casts; NULL: none, or
+ * several. */
+const ir_object *ir_vary_object(const ir_vary *vary, LLVMValueRef pointer);
+
+/* ---- what an instruction does -----------------------------------------------------------------
+ */
+
+typedef enum ir_deed {
+    IR_DEED_PURE,    /* its value depends on its operands alone */
+    IR_DEED_LOAD,    /* reads memory */
+    IR_DEED_STORE,   /* writes memory; once more does no harm */
+    IR_DEED_COUNTED, /* an atomic, or a volatile access: as often as the source says */
+    IR_DEED_WARP,    /* exchanges values within the warp */
+    IR_DEED_BARRIER, /* a barrier or a fence */
+    IR_DEED_MARKER,  /* lifetime, assume: no code */
+    IR_DEED_UNKNOWN
+} ir_deed;
+
+ir_deed ir_deed_of(LLVMValueRef insn);
+/* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
+LLVMValueRef ir_pointer_of(LLVMValueRef insn);
+/* Whether it is a call that reads the special register, such as "ctaid.x". */
+bool ir_reads_register(LLVMValueRef value, const char *name);
+
+#endif

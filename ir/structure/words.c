@@ -1,0 +1,58 @@
+/* Words: the rules of structural edits in the table of edits. A base has its prefix applied
+ * already, so replaying a structural edit on the numbered module changes nothing, and none is drawn
+ * there. */
+#include "ir/structure/structure_internal.h"
+
+static void no_sites(const ir_work *work, ir_sites *sites) {
+    (void)work;
+    (void)sites;
+}
+
+static bool no_draw(ir_work *work, ir_site site, ev_pcg *rng, ir_edit *edit) {
+    (void)work;
+    (void)site;
+    (void)rng;
+    (void)edit;
+    return false;
+}
+
+static ev_status is_applied(ir_work *work, const ir_edit *edit, ev_error *err) {
+    (void)work;
+    (void)edit;
+    (void)err;
+    return EV_OK;
+}
+
+static const char *const places[IR_FORM_COUNT] = {
+    [IR_FORM_NONE] = "",
+    [IR_FORM_STRIDED] = " a block apart",
+    [IR_FORM_NEIGHBOURS] = " side by side",
+    [IR_FORM_FAR] = " a grid apart",
+};
+
+static void describe_coarsen(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    char axis[IR_ANCHOR_TEXT];
+    (void)work;
+    ir_anchor_print(&edit->anchor, axis);
+    ev_str_printf(out, "gives a thread the work of %lld threads along %s,%s",
+                  (long long)edit->option, axis, places[edit->form]);
+}
+
+static void describe_threads(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    char axis[IR_ANCHOR_TEXT];
+    (void)work;
+    ir_anchor_print(&edit->anchor, axis);
+    ev_str_printf(out, "gives a thread the work of %lld threads of its block along %s,%s",
+                  (long long)edit->option, axis,
+                  edit->form == IR_FORM_STRIDED ? " a smaller block apart" : places[edit->form]);
+}
+
+static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "spreads the turns of loop %s over %lld lanes", edit->anchor.path,
+                  (long long)edit->option);
+}
+
+const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
+const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
+const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

@@ -1,0 +1,111 @@
+/* Cheats and their right twins, a folder a subject: each PTX file says in its first line at which
+ * gate it is stopped and by which trap, as in test_gates.c; "none": promoted. */
+#include "base/file.h"
+#include "fitness/gates/fitness.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ok.h"
+
+#define FOLDER "tests/fitness/gates/"
+#define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
+
+static ev_error err;
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *text; /* of the PTX loaded last */
+} bench;
+
+static candidate candidate_of(bench *b, const char *folder, const char *name) {
+    char path[256];
+    (void)snprintf(path, sizeof path, FOLDER "%s/%s", folder, name);
+    size_t bytes = 0;
+    free(b->text);
+    OK(ev_file_read(path, &b->text, &bytes, &err));
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
+}
+
+static void open_bench(bench *b, const char *folder) {
+    char path[256];
+    memset(b, 0, sizeof *b);
+    (void)snprintf(path, sizeof path, FOLDER "%s/task.json", folder);
+    OK(task_load(path, &b->t, &err));
+    OK(device_open("vm:h200", &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    candidate c = candidate_of(b, folder, "baseline.ptx");
+    score s;
+    OK(fitness_set_baseline(b->f, &c, SPLITS_ALL, &s, &err));
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->text);
+}
+
+/* "// expect: GATE [TRAP]"; false: another gate or trap. */
+static bool stopped_as_told(const char *ptx, const score *s) {
+    char gate[32] = "", trap[32] = "";
+    assert_true(sscanf(ptx, "// expect: %31s%*[ ]%31[^\n]", gate, trap) >= 1);
+    return strcmp(gate_name(s->stopped), gate) == 0 && strcmp(s->trap, trap) == 0;
+}
+
+static bool check_file(bench *b, const char *folder, const char *name) {
+    candidate c = candidate_of(b, folder, name);
+    score s;
+    OK(fitness_score(b->f, &c, &s, &err));
+    if (s.stopped == GATE_NONE)
+        OK(fitness_promote(b->f, &c, &s, &err));
+    bool right = stopped_as_told(c.ptx, &s);
+    if (!right)
+        print_error("%s/%s: stopped at %s by '%s' (%s)\n", folder, name, gate_name(s.stopped),
+                    s.trap, s.reason);
+    return right;
+}
+
+static int is_variant(const struct dirent *at) {
+    return strstr(at->d_name, ".ptx") != NULL && strcmp(at->d_name, "baseline.ptx") != 0;
+}
+
+static void check_folder(const char *folder, int least) {
+    bench b;
+    char path[256];
+    struct dirent **names = NULL;
+    open_bench(&b, folder);
+    (void)snprintf(path, sizeof path, FOLDER "%s", folder);
+    int count = scandir(path, &names, is_variant, alphasort), wrong = 0;
+    assert_true(count >= least);
+    for (int i = 0; i < count; i++) {
+        wrong += !check_file(&b, folder, names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    close_bench(&b);
+    assert_int_equal(wrong, 0);
+}
+
+static void test_promises(void **state) {
+    (void)state;
+    check_folder("promises", 12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

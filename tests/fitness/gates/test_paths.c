@@ -1,0 +1,278 @@
+/* Which blocks of a timed case are run: grids of which most blocks are idle, and grids whose blocks
+ * wait for others. Each PTX file says in its first line where it must be stopped. */
+#include "base/file.h"
+#include "fitness/gates/fitness.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+#include "tests/ok.h"
+
+#define FOLDER "tests/fitness/gates/"
+
+static ev_error err;
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *baseline;
+} bench;
+
+static char *read_ptx(const char *folder, const char *name) {
+    char path[256], *text = NULL;
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, FOLDER "%s/%s.ptx", folder, name);
+    OK(ev_file_read(path, &text, &bytes, &err));
+    return text;
+}
+
+/* `macros`: NULL, or the one macro. */
+static candidate candidate_of(const bench *b, const char *ptx, const expr_name *macros) {
+    return (candidate){.ptx = ptx,
+                       .ptx_bytes = strlen(ptx),
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0],
+                       .macros = macros,
+                       .macro_count = macros != NULL ? 1 : 0};
+}
+
+static void open_bench(bench *b, const char *folder) {
+    char path[256];
+    score s;
+    (void)snprintf(path, sizeof path, FOLDER "%s/task.json", folder);
+    memset(b, 0, sizeof *b);
+    OK(task_load(path, &b->t, &err));
+    OK(device_open("vm:h200", &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    b->baseline = read_ptx(folder, "baseline");
+    candidate c = candidate_of(b, b->baseline, NULL);
+    OK(fitness_set_baseline(b->f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    assert_true(s.ns > 0);
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->baseline);
+}
+
+static const expr_name eight = {"BLOCK", {.whole = 8, .real = 8}};
+
+/* ---- the unmodified start ---- */
+
+typedef struct start_build {
+    const char *ptx;
+    int calls;
+} start_build;
+
+static ev_status give_start(void *context, ev_str *ptx, ev_error *why) {
+    start_build *s = context;
+    s->calls++;
+    ev_str_append(ptx, s->ptx);
+    return ev_str_status(ptx, why);
+}
+
+/* ---- cheats and their right twins ---- */
+
+static void check_right(const bench *b, const candidate *c) {
+    for (size_t i = 0; i < b->t->case_count; i++) {
+        fitness_verdict v;
+        OK(fitness_check(b->f, c, &b->t->cases[i], &v, &err));
+        if (!v.ok)
+            fail_msg("case %s: %s", b->t->cases[i].name, v.reason);
+    }
+}
+
+static void check_file(const bench *b, const char *folder, const char *name,
+                       const expr_name *macros) {
+    char *ptx = read_ptx(folder, name), gate[32] = "", trap[64] = "";
+    score s;
+    assert_true(sscanf(ptx, "// expect: %31s%63[^\n]", gate, trap) >= 1);
+    candidate c = candidate_of(b, ptx, macros);
+    char *start = macros != NULL ? read_ptx(folder, "small_blocks") : NULL;
+    start_build from = {.ptx = start};
+    c.unmodified = macros != NULL ? give_start : NULL;
+    c.unmodified_context = &from;
+    OK(fitness_score(b->f, &c, &s, &err));
+    if (strcmp(gate_name(s.stopped), gate) != 0)
+        fail_msg("%s/%s: stopped at %s, expected %s (%s)", folder, name, gate_name(s.stopped), gate,
+                 s.reason);
+    assert_true(s.trap[0] == '\0' ? trap[0] == '\0' : strstr(trap, s.trap) != NULL);
+    if (s.stopped == GATE_NONE)
+        check_right(b, &c);
+    free(start);
+    free(ptx);
+}
+
+static void test_cheats_in_grids_of_idle_blocks_are_seen(void **state) {
+    (void)state;
+    static const char *const small[] = {"small_blocks", "small_split", "half_when_large",
+                                        "off_when_large"};
+    bench b;
+    open_bench(&b, "gauss");
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        check_file(&b, "gauss", small[i], &eight);
+    check_file(&b, "gauss", "baseline", NULL);
+    check_file(&b, "gauss", "half_of_16_when_large", NULL);
+    close_bench(&b);
+}
+
+static void test_cheats_in_grids_that_wait_are_seen(void **state) {
+    (void)state;
+    static const char *const files[][2] = {{"last", "baseline"},
+                                           {"last", "by_fours"},
+                                           {"last", "leaves_out_when_large"},
+                                           {"last", "nobody_adds_when_large"},
+                                           {"grid", "baseline"},
+                                           {"grid", "by_atomic"},
+                                           {"grid", "no_wait_when_large"}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        bench b;
+        open_bench(&b, files[i][0]);
+        check_file(&b, files[i][0], files[i][1], NULL);
+        close_bench(&b);
+    }
+}
+
+/* ---- the sample ---- */
+
+static fitness_profile_data profile_of(const bench *b, const char *ptx, const expr_name *macros,
+                                       const char *at) {
+    fitness_profile_data p;
+    candidate c = candidate_of(b, ptx, macros);
+    OK(fitness_profile(b->f, &c, task_find_case(b->t, at), &p, &err));
+    assert_true(p.outcome.ok);
+    return p;
+}
+
+/* The time of the whole grid, on buffers of zeros: which blocks work depends on no data. */
+static double time_of_all(const char *ptx, uint32_t n, uint32_t pivot) {
+    struct {
+        uint64_t factor, a;
+        uint32_t n, pivot;
+    } params = {.n = n, .pivot = pivot};
+    device *d = NULL;
+    device_kernel *kernel = NULL;
+    device_buffer factor = 0, a = 0;
+    device_outcome outcome;
+    device_timing timing;
+    OK(device_open("vm:h200", &d, &err));
+    OK(device_alloc(d, n * 4, VM_BUFFER_IN, "factor", &factor, &err));
+    OK(device_alloc(d, (uint64_t)n * n * 4, VM_BUFFER_INOUT, "a", &a, &err));
+    OK(device_load(d, ptx, strlen(ptx), "eliminate", &kernel, &err));
+    params.factor = device_address(d, factor);
+    params.a = device_address(d, a);
+    device_launch l = {.grid = {n / 8, n / 8, 1}, .block = {8, 8, 1}, .params = &params};
+    OK(device_time(d, kernel, &l, &outcome, &timing, &err));
+    assert_true(outcome.ok);
+    device_unload(kernel);
+    device_close(d);
+    return timing.ns;
+}
+
+static void test_a_grid_of_idle_blocks_is_timed_by_its_work(void **state) {
+    (void)state;
+    static const struct {
+        const char *at;
+        uint32_t n, pivot;
+    } cases[] = {{"late", 512, 400}, {"held-late", 768, 600}, {"early", 1024, 30}};
+    bench b;
+    open_bench(&b, "gauss");
+    char *ptx = read_ptx("gauss", "small_blocks");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fitness_profile_data p = profile_of(&b, ptx, &eight, cases[i].at);
+        double all = time_of_all(ptx, cases[i].n, cases[i].pivot);
+        if (fabs(p.timing.ns - all) > 0.15 * all)
+            fail_msg("case %s: sampled %.0f ns, all blocks %.0f ns", cases[i].at, p.timing.ns, all);
+        assert_int_equal(p.grid, FITNESS_GRID_UNEVEN);
+        assert_true(p.timing.model.sampled_blocks <= 7);
+        fitness_profile_free(&p);
+    }
+    free(ptx);
+    close_bench(&b);
+}
+
+/* The sample at fixed places: as cheap as ever. */
+static void test_an_even_grid_runs_two_blocks(void **state) {
+    (void)state;
+    task *t = NULL;
+    bench b = {.baseline = NULL};
+    score s;
+    size_t bytes = 0;
+    OK(task_load(FOLDER "task.json", &t, &err));
+    OK(device_open("vm:h200", &b.d, &err));
+    OK(fitness_open(t, b.d, NULL, &b.f, &err));
+    b.t = t;
+    OK(ev_file_read(FOLDER "baseline.ptx", &b.baseline, &bytes, &err));
+    candidate c = candidate_of(&b, b.baseline, NULL);
+    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    fitness_profile_data p = profile_of(&b, b.baseline, NULL, "large");
+    assert_int_equal(p.grid, FITNESS_GRID_EVEN);
+    assert_int_equal(p.timing.model.sampled_blocks, 2);
+    fitness_profile_free(&p);
+    close_bench(&b);
+}
+
+static void test_a_grid_that_waits_runs_whole(void **state) {
+    (void)state;
+    static const char *const folders[] = {"last", "grid"};
+    for (size_t i = 0; i < 2; i++) {
+        bench b;
+        open_bench(&b, folders[i]);
+        fitness_profile_data p = profile_of(&b, b.baseline, NULL, "large");
+        assert_int_equal(p.grid, FITNESS_GRID_WAITS);
+        assert_true(p.timing.model.sampled_blocks == p.timing.model.blocks);
+        fitness_profile_free(&p);
+        close_bench(&b);
+    }
+}
+
+/* ---- whose paths ---- */
+
+/* The start's blocks stand for all variants of it, whichever comes first, and are found once. */
+static void test_the_start_says_which_blocks(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, "gauss");
+    char *start = read_ptx("gauss", "small_blocks"), *split = read_ptx("gauss", "small_split");
+    start_build from = {.ptx = start};
+    candidate own = candidate_of(&b, start, &eight), other = candidate_of(&b, split, &eight);
+    score alone, first, again;
+    own.is_unmodified = true;
+    other.unmodified = give_start;
+    other.unmodified_context = &from;
+    OK(fitness_score(b.f, &other, &first, &err));
+    OK(fitness_score(b.f, &other, &again, &err));
+    assert_int_equal(from.calls, 1);
+    OK(fitness_score(b.f, &own, &alone, &err));
+    assert_true(first.stopped == GATE_NONE && first.ns == again.ns && alone.ns > 0);
+    close_bench(&b);
+    open_bench(&b, "gauss");
+    own.plan = b.t->starts[0].plan;
+    own.start = &b.t->starts[0];
+    OK(fitness_score(b.f, &own, &again, &err));
+    assert_true(alone.ns == again.ns);
+    close_bench(&b);
+    free(start);
+    free(split);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cheats_in_grids_of_idle_blocks_are_seen),
+        cmocka_unit_test(test_cheats_in_grids_that_wait_are_seen),
+        cmocka_unit_test(test_a_grid_of_idle_blocks_is_timed_by_its_work),
+        cmocka_unit_test(test_an_even_grid_runs_two_blocks),
+        cmocka_unit_test(test_a_grid_that_waits_runs_whole),
+        cmocka_unit_test(test_the_start_says_which_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

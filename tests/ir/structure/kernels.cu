@@ -1,0 +1,167 @@
+/* Kernels of test_structure_run.c: each shape of code that a structural edit meets. All take
+ * (x, w, y, m, n): x and w are inputs of small whole numbers, so that every order of a sum gives the
+ * same bits; y is the output of m * n numbers. */
+#include "evoke_cuda.h"
+
+#define PARAMETERS const float *x, const float *w, float *y, int m, int n
+
+/* One element a thread, behind a test of coordinates; grid (n, m), block 8 x 4. */
+extern "C" __global__ void product(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k] * w[k * n + j];
+    y[i * n + j] = sum;
+}
+
+/* The test the other way round, with the sizes of block and grid read from the registers. */
+extern "C" __global__ void inside(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < m * n)
+        y[at] = x[at] + (float)gridDim.x;
+}
+
+/* No test at all: one block a row. */
+extern "C" __global__ void rows(PARAMETERS) {
+    for (int j = threadIdx.x; j < n; j += 32)
+        y[blockIdx.x * n + j] = x[blockIdx.x * n + j] * w[j];
+}
+
+/* Sides of a branch, a select, and a loop whose turns depend on the coordinates. */
+extern "C" __global__ void branches(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m)
+        return;
+    if (j >= n)
+        return;
+    float sum = x[i * n + j];
+    if (sum > 3) {
+        for (int k = 0; k < (i + j) % 5; k++)
+            sum += w[k] * (float)(k + 1);
+    } else if (i % 2 == 0) {
+        sum = sum * 2 + w[j];
+    }
+    for (int k = 0; k < n; k++) {
+        if (x[i * n + k] > 6)
+            break;
+        sum += 1;
+    }
+    y[i * n + j] = sum;
+    if (sum > 20)
+        y[i * n + j] = sum - 1;
+}
+
+/* A sum over a block's threads in shared memory: one block a row. */
+extern "C" __global__ void reduced(PARAMETERS) {
+    __shared__ float part[32];
+    int i = blockIdx.x, t = threadIdx.x;
+    float sum = 0;
+    for (int j = t; j < n; j += 32)
+        sum += x[i * n + j];
+    part[t] = sum;
+    for (int width = 16; width > 0; width /= 2) {
+        __syncthreads();
+        if (t < width)
+            part[t] += part[t + width];
+    }
+    __syncthreads();
+    for (int j = t; j < n; j += 32)
+        y[i * n + j] = part[0] - w[j];
+}
+
+/* A shared array that is first the same for all blocks of a column, then differs. */
+extern "C" __global__ void phases(PARAMETERS) {
+    __shared__ float tile[32];
+    int i = blockIdx.y, t = threadIdx.x;
+    float sum = 0;
+    for (int j = 0; j < n; j += 32) {
+        tile[t] = j + t < n ? w[j + t] : 0;
+        __syncthreads();
+        for (int k = 0; k < 32 && j + k < n; k++)
+            sum += tile[k] * x[i * n + j + k];
+        __syncthreads();
+    }
+    tile[t] = sum + (float)(t % 4);
+    __syncthreads();
+    for (int j = t; j < n; j += 32)
+        y[i * n + j] = tile[31 - t] + tile[t];
+}
+
+/* An array of the thread's own, with indices that are not constant. */
+extern "C" __global__ void local_array(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    float bins[4] = {0, 0, 0, 0};
+    if (at >= m * n)
+        return;
+#pragma unroll 1
+    for (int k = 0; k < 9; k++)
+        bins[((int)x[at] + k) & 3] += w[k % n];
+    y[at] = bins[at & 3] * 2 + bins[0];
+}
+
+/* Atomic sums of small numbers, one a column; y starts at zero. */
+extern "C" __global__ void counted(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i < m && j < n)
+        atomicAdd(&y[j], x[i * n + j]);
+}
+
+/* The threads of a warp exchange values. */
+extern "C" __global__ void exchanged(PARAMETERS) {
+    int i = blockIdx.x, t = threadIdx.x;
+    float sum = 0;
+    for (int j = t; j < n; j += 32)
+        sum += x[i * n + j];
+    for (int width = 16; width > 0; width /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, width);
+    for (int j = t; j < n; j += 32)
+        y[i * n + j] = sum * w[j];
+}
+
+/* Loops with several results: a conditional sum and a greatest value, then a recurrence. */
+extern "C" __global__ void sums(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float sum = w[i % n], greatest = -1;
+    int count = 2;
+    for (int j = n - 1; j >= 0; j--) {
+        float value = x[i * n + j];
+        greatest = fmaxf(greatest, value);
+        if (value > 2) {
+            sum += value;
+            count++;
+        }
+    }
+    float squares = 0;
+    for (int j = 0; j < n; j += 3)
+        squares += x[i * n + j] * x[i * n + j] + greatest;
+    float chain = 1;
+    for (int j = 0; j < n; j++)
+        chain = chain * 0.5f + x[i * n + j];
+    y[i * n] = sum + (float)count * 2 + squares + chain;
+    for (int j = 1; j < n; j++)
+        y[i * n + j] = sum + greatest;
+}
+
+/* Refused: the barrier depends on the block. */
+extern "C" __global__ void half_barrier(PARAMETERS) {
+    __shared__ float part[32];
+    int i = blockIdx.x, t = threadIdx.x;
+    part[t] = x[i * n + t % n];
+    if (x[i * n] > 4)
+        __syncthreads();
+    for (int j = t; j < n; j += 32)
+        y[i * n + j] = part[t];
+}
+
+/* Refused: the test at the beginning reads memory. */
+extern "C" __global__ void tests_memory(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    if (at >= m * n || x[at] > 5)
+        return;
+    for (int k = 0; k < n; k++)
+        y[at] = w[k];
+}

@@ -1,0 +1,248 @@
+/* Structural edits, before and after: each row is a kernel of kernels.cu with its launch and edits.
+ * The start and the edited kernel run in the virtual machine with all checks at ragged sizes, and
+ * must write the same bits. Rows with a reason must be refused with it. */
+#include "base/file.h"
+#include "base/json.h"
+#include "fitness/device/device.h"
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ok.h"
+
+static ev_error err;
+
+typedef struct shape {
+    int m, n;
+} shape;
+
+static const shape shapes[] = {{1, 1}, {3, 5}, {8, 8}, {9, 33}, {13, 40}, {17, 7}};
+
+/* A kernel and its launch. Expressions see m and n. */
+typedef struct subject {
+    const char *entry;
+    const char *grid[3];
+    uint32_t block[3];
+} subject;
+
+static const subject subjects[] = {
+    {"product", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"inside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"rows", {"m", "1", "1"}, {32, 1, 1}},
+    {"branches", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"reduced", {"m", "1", "1"}, {32, 1, 1}},
+    {"phases", {"1", "m", "1"}, {32, 1, 1}},
+    {"local_array", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"counted", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
+    {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
+    {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+};
+
+#define COARSEN(anchor, option, form)                                                              \
+    "{\"kind\":\"coarsen\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"" form "\"" \
+    "}"
+#define THREADS(anchor, option, form)                                                              \
+    "{\"kind\":\"coarsen-threads\",\"anchor\":\"" anchor "\",\"option\":" #option                  \
+    ",\"form\":\"" form "\"}"
+
+#define SPLIT(loop, option)                                                                        \
+    "{\"kind\":\"split-lanes\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+typedef struct row {
+    const char *entry;
+    const char *edits;
+    const char *reason; /* NULL: the edited kernel writes what the start writes */
+} row;
+
+static const row rows[] = {
+#include "tests/ir/structure/rows.def"
+};
+
+static const subject *find_subject(const char *entry) {
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        if (strcmp(subjects[i].entry, entry) == 0)
+            return &subjects[i];
+    }
+    fail_msg("no kernel %s", entry);
+    return NULL;
+}
+
+static ir_genome *genome_of(const char *edits) {
+    ev_str text = EV_STR_EMPTY;
+    ev_json *doc = NULL;
+    ir_genome *genome = NULL;
+    ev_str_printf(&text, "{\"start\":\"textbook\",\"edits\":[%s]}", edits);
+    OK(ev_json_parse(ev_str_text(&text), "test", &doc, &err));
+    OK(ir_genome_from_json(doc->root, &genome, &err));
+    ev_json_free(doc);
+    ev_str_free(&text);
+    return genome;
+}
+
+static launch_plan plan_of(const subject *s, launch_rule *rule) {
+    static const char *const counts[] = {"1", "2", "4", "8", "32"};
+    *rule = (launch_rule){.entry = s->entry, .shared = "0"};
+    for (int a = 0; a < 3; a++) {
+        rule->grid[a] = s->grid[a];
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            if ((uint32_t)atoi(counts[i]) == s->block[a])
+                rule->block[a] = counts[i];
+        }
+    }
+    return (launch_plan){.launches = rule, .launch_count = 1};
+}
+
+static ev_status load_base(const subject *s, const ir_genome *genome, const launch_plan *plan,
+                           ir_base **base) {
+    static const char *const arguments[] = {"x", "w", "y", "m", "n"};
+    ir_source source = {.path = "tests/ir/structure/kernels.cu",
+                        .entry = s->entry,
+                        .include = "kernels/include",
+                        .sm = 90,
+                        .block = {s->block[0], s->block[1], s->block[2]},
+                        .genome = genome,
+                        .plan = plan,
+                        .arguments = arguments,
+                        .argument_count = 5};
+    return ir_base_load(&source, base, &err);
+}
+
+typedef struct params {
+    uint64_t x, w, y;
+    int m, n;
+} params;
+
+/* Runs the PTX at a shape and returns what it wrote; malloc'ed. */
+static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const shape *at) {
+    device *d = NULL;
+    device_kernel *kernel = NULL;
+    device_buffer x, w, y;
+    size_t count = (size_t)at->m * (size_t)at->n, weights = (size_t)at->n * (size_t)at->n + 9;
+    float *data = calloc(count + weights, sizeof *data);
+    assert_non_null(data);
+    for (size_t i = 0; i < count + weights; i++)
+        data[i] = (float)((i * 7 + i / 5) % 8);
+    OK(device_open("vm:h200", &d, &err));
+    OK(device_alloc(d, count * 4, VM_BUFFER_IN, "x", &x, &err));
+    OK(device_alloc(d, weights * 4, VM_BUFFER_IN, "w", &w, &err));
+    OK(device_alloc(d, count * 4, VM_BUFFER_INOUT, "y", &y, &err));
+    OK(device_write(d, x, 0, data, count * 4, &err));
+    OK(device_write(d, w, 0, data + count, weights * 4, &err));
+    memset(data, 0, count * 4);
+    OK(device_write(d, y, 0, data, count * 4, &err));
+    OK(device_load(d, ptx, bytes, launch_plan_entry(plan), &kernel, &err));
+    params p = {device_address(d, x), device_address(d, w), device_address(d, y), at->m, at->n};
+    expr_name names[] = {{"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}};
+    expr_scope scope = {names, 2};
+    launch_geometry geometry;
+    OK(launch_plan_geometry(plan, 0, &scope, &LAUNCH_LIMITS_CUDA, &geometry, &err));
+    device_launch launch = device_launch_of(&geometry);
+    launch.params = &p;
+    launch.checks = VM_CHECK_ALL;
+    device_outcome out;
+    OK(device_reset(d, 0xff, &err));
+    OK(device_run(d, kernel, &launch, &out, &err));
+    if (!out.ok)
+        fail_msg("%d x %d: %s\n%s", at->m, at->n, out.fault.message, ptx);
+    OK(device_read(d, y, 0, data, count * 4, &err));
+    device_unload(kernel);
+    device_close(d);
+    return data;
+}
+
+static ir_build *build_all(const ir_base *base, const ir_genome *genome) {
+    ir_build *build = NULL;
+    OK(ir_build_new(base, genome, &build, &err));
+    for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
+        OK(ir_build_run(build, (ir_stage)stage, &err));
+    return build;
+}
+
+static void compare(const subject *s, const row *r) {
+    ev_arena *arena = ev_arena_new();
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    const launch_plan *after = NULL;
+    ir_genome *none = genome_of(""), *genome = genome_of(r->edits);
+    ir_base *start = NULL, *edited = NULL;
+    OK(load_base(s, none, &plan, &start));
+    OK(load_base(s, genome, &plan, &edited));
+    OK(ir_genome_plan(genome, &plan, arena, &after, &err));
+    ir_build *before_build = build_all(start, none), *after_build = build_all(edited, genome);
+    size_t before_bytes, after_bytes;
+    const char *before_ptx = ir_build_ptx(before_build, &before_bytes);
+    const char *after_ptx = ir_build_ptx(after_build, &after_bytes);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        float *want = run(before_ptx, before_bytes, &plan, &shapes[i]);
+        float *got = run(after_ptx, after_bytes, after, &shapes[i]);
+        for (int k = 0; k < shapes[i].m * shapes[i].n; k++) {
+            if (memcmp(&want[k], &got[k], sizeof *want) != 0)
+                fail_msg("%d x %d, element %d: %g, not %g\n%s", shapes[i].m, shapes[i].n, k,
+                         (double)got[k], (double)want[k], after_ptx);
+        }
+        free(want);
+        free(got);
+    }
+    ir_build_free(before_build);
+    ir_build_free(after_build);
+    ir_base_free(start);
+    ir_base_free(edited);
+    ir_genome_free(none);
+    ir_genome_free(genome);
+    ev_arena_free(arena);
+}
+
+static void refuse(const subject *s, const row *r) {
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(r->edits);
+    ir_base *base = NULL;
+    assert_int_equal(load_base(s, genome, &plan, &base), EV_BAD);
+    if (!strstr(err.text, r->reason))
+        fail_msg("'%s' lacks '%s'", err.text, r->reason);
+    ir_genome_free(genome);
+}
+
+static void each_row(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        print_message("%s %s\n", rows[i].entry, rows[i].edits);
+        (rows[i].reason ? refuse : compare)(find_subject(rows[i].entry), &rows[i]);
+    }
+}
+
+/* The same prefix makes the same module, and another one makes another. */
+static void a_prefix_is_replayed_exactly(void **state) {
+    (void)state;
+    const char *const edits[] = {COARSEN("y", 4, "strided"), COARSEN("y", 4, "strided"),
+                                 COARSEN("y", 2, "strided")};
+    ev_sha256 sha[3];
+    launch_rule rule;
+    launch_plan plan = plan_of(&subjects[0], &rule);
+    for (int i = 0; i < 3; i++) {
+        ir_genome *genome = genome_of(edits[i]);
+        ir_base *base = NULL;
+        OK(load_base(&subjects[0], genome, &plan, &base));
+        sha[i] = ir_base_sha256(base);
+        ir_base_free(base);
+        ir_genome_free(genome);
+    }
+    assert_true(ev_sha256_equal(&sha[0], &sha[1]));
+    assert_false(ev_sha256_equal(&sha[0], &sha[2]));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_row),
+        cmocka_unit_test(a_prefix_is_replayed_exactly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
