@@ -91,7 +91,6 @@ static bool is_against(const fitness *f, const fit_case *c, const fit_trial *tri
 static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
                         const fit_run_options *options, fit_run *out, ev_error *err) {
     EV_TRY(device_reset(f->d, FIT_POISON, err));
-    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
     if (!options->timed)
         return device_run(f->d, trial->kernel, l, &out->outcome, err);
     if (is_against(f, c, trial, options))
@@ -190,6 +189,7 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
     device_launch l = launch_with(c, &out->launch, options);
     void *params = NULL;
+    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
     EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
     l.params = params;
     block_sample sample;
