@@ -78,6 +78,8 @@ static ev_status describe_candidate(const worker *w, worker_build *b, ev_error *
     if (!b->candidate.start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
     b->candidate.plan = b->candidate.start->plan;
+    b->candidate.aligned = ir_genome_aligned(b->genome);
+    b->candidate.aligned_to = IR_ARGUMENT_ALIGN;
     return list_macros(b, err);
 }
 
