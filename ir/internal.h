@@ -272,6 +272,12 @@ void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 /* True if a min-blocks or max-registers knob can be applied; false for other kinds. */
 bool ir_knob_fits(const ir_work *work, const ir_edit *edit);
 
+/* ---- asserted facts (asserts.c) */
+/* After the last edit: replaces each fact that an edit of the genome asserted by a check that
+ * traps.
+ */
+void ir_assert_checks(ir_work *work, const ir_genome *genome);
+
 /* ---- help for rules ---------------------------------------------------------------------------
  */
 
@@ -284,6 +290,13 @@ const char *ir_call_name(LLVMValueRef insn);
 void ir_describe_insn(const ir_work *work, const ir_name *name, ev_str *out);
 void ir_describe_value(const ir_work *work, const ir_value *value, ev_str *out);
 const char *ir_opcode_name(LLVMOpcode opcode);
+/* What an address is computed from: through address computations and casts, the variable, alloca,
+ * argument or other value. */
+LLVMValueRef ir_address_base(LLVMValueRef address);
+/* Makes the variable or alloca that the address is computed from declare at least `bytes` of
+ * alignment. For any other address nothing changes: the gates place arguments at their least
+ * alignment. */
+void ir_raise_alignment(LLVMValueRef address, unsigned bytes);
 LLVMValueRef ir_intrinsic_call(ir_work *work, const char *name, LLVMTypeRef *overloads,
                                size_t overload_count, LLVMValueRef *args, size_t count);
 

@@ -116,6 +116,15 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
  * equals the module that stage EDIT would make. Call before EDIT, which then does nothing. NULL is
  * fine. */
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
+/* Whether an edit of the genome asserts a fact that a run can break without a trap or a wrong
+ * answer at the cases tried. */
+bool ir_genome_asserts(const ir_genome *genome);
+/* The comment in the PTX line of a trap that tests an asserted fact; the rest of the line says
+ * which edit asserts what. */
+#define IR_ASSERT_MARK "// asserted: "
+/* Makes the build one in which asserted facts are checks that trap. Call before EDIT, without
+ * ir_build_take_edited. Such a build is no variant: it only tells whether the facts hold. */
+void ir_build_check_asserts(ir_build *build);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 /* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
  * the meaning of its start, up to rounding (ir/edits.def). */

@@ -21,6 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The alignment of a buffer's address whose argument does not say one, in bytes. */
+#define TASK_ALIGN 16u
+#define TASK_ALIGN_MOST 256u /* what cudaMalloc gives */
+
 typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
 
 typedef struct task_argument {
@@ -33,6 +37,7 @@ typedef struct task_argument {
     const corpus_generator *generator; /* in, inout */
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* expressions, in the generator's order; NULL:
                                                       default */
+    uint32_t align; /* buffers: bytes that every launch grants of the address, a power of two */
     bool begins_constant;   /* inout: a promise that every caller begins with the constant contents
                                that the generator makes */
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be

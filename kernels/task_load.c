@@ -155,6 +155,23 @@ static ev_status check_argument_key(loader *l, const json_t *value, const char *
     return EV_OK;
 }
 
+static ev_status read_align(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "align");
+    uint32_t element = (uint32_t)ev_type_bytes(a->type);
+    a->align = a->kind == TASK_SCALAR ? 0 : TASK_ALIGN;
+    if (given == NULL)
+        return EV_OK;
+    json_int_t align = json_integer_value(given);
+    (void)snprintf(at, sizeof at, "%s.align", where);
+    if (align < element || align > TASK_ALIGN_MOST || (align & (align - 1)) != 0)
+        return ev_json_fail(l->doc, at, l->err,
+                            "an alignment is a power of two from the element's %u bytes to %u",
+                            element, TASK_ALIGN_MOST);
+    a->align = (uint32_t)align;
+    return EV_OK;
+}
+
 static ev_status read_initial(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const char *word = ev_json_text(value, "initial", NULL);
@@ -181,6 +198,8 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "value", false, scalar));
     EV_TRY(check_argument_key(l, value, where, a, "data", made, made));
     EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
+    EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
+    EV_TRY(read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));
     char at[TASK_MAX_WHERE];

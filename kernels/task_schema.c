@@ -31,6 +31,9 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "scalars: an expression; when absent, the shape's value of its name"},
     {"data", EV_JSON_OBJECT, false,
      "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below"},
+    {"align", EV_JSON_INTEGER, false,
+     "buffers: the alignment of its address in bytes that every launch grants: a power of two, at "
+     "least the element's size, at most 256; 16 when absent"},
     {"initial", EV_JSON_STRING, false,
      "inout: \"constant\" is a promise that every caller begins with the constant that \"data\" "
      "makes (zeros, ones, constant), as the bins of a histogram; without it the gates also try "

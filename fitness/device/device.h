@@ -79,6 +79,10 @@ bool device_may_be_spent(const char *id);
 
 ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
                        device_buffer *out, ev_error *err) EV_CHECKED;
+/* As device_alloc. On the VM, the buffer's address is an odd multiple of `align`, a power of two:
+ * an access that needs more alignment traps there. */
+ev_status device_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                           const char *name, device_buffer *out, ev_error *err) EV_CHECKED;
 /* Frees all buffers. */
 void device_clear(device *d);
 uint64_t device_address(const device *d, device_buffer buffer);

@@ -246,7 +246,7 @@ static void compare_output(const fit_case *c, const fit_output *o, const void *g
     const fit_argument *a = &c->arguments[o->argument];
     accuracy_part part = {.type = a->what->type,
                           .got = got,
-                          .want = o->want,
+                          .want = o->varied != NULL ? o->varied : o->want,
                           .scale = o->scale,
                           .written = written,
                           .must_zero = o->must_zero,
@@ -299,28 +299,33 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
-/* Replaces the answers of one output where they or the baseline's results are not finite. */
-static ev_status take_classes(fitness *f, const fit_case *c, fit_output *o, ev_error *err) {
+static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
+    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE;
     const void *got = NULL;
     void *owned = NULL;
+    if (has_oracle)
+        EV_TRY(answer_in_full(f, c, o, err));
+    else if (o->want == NULL)
+        EV_TRY(room_for_answers(o, a->count, err));
+    if (o->varied == NULL)
+        o->varied = calloc(a->count + 1, sizeof *o->varied);
+    if (o->varied == NULL)
+        return ev_fail_memory(err, (a->count + 1) * sizeof *o->varied);
     EV_TRY(read_output(f, a, &got, &owned, err));
     for (uint64_t e = 0; e < a->count; e++) {
         double own = ev_type_get(a->what->type, got, e);
-        if (!isfinite(own) || !isfinite(o->want[e]))
-            o->want[e] = own;
+        bool is_answered = has_oracle && isfinite(own) && isfinite(o->want[e]);
+        o->varied[e] = is_answered ? o->want[e] : own;
     }
     free(owned);
     return EV_OK;
 }
 
 ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) {
-    if (f->t->oracle_kind == TASK_ORACLE_BASELINE)
-        return fit_keep_outputs(f, c, err);
-    for (size_t i = 0; i < c->output_count; i++) {
-        EV_TRY(answer_in_full(f, c, &c->outputs[i], err));
-        EV_TRY(take_classes(f, c, &c->outputs[i], err));
-    }
+    fit_seen_free(c); /* the kept accuracies refer to other answers */
+    for (size_t i = 0; i < c->output_count; i++)
+        EV_TRY(answer_varied(f, c, &c->outputs[i], err));
     return EV_OK;
 }
 

@@ -40,6 +40,7 @@ typedef struct fit_output {
     const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
     double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
     uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
+    double *varied; /* the answers for varied data (vary.c); NULL: `want` has them */
     fit_spot *spots;
     size_t spot_room, spot_count;
 } fit_output;
@@ -84,8 +85,12 @@ typedef struct fit_inputs {
     bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
 } fit_inputs;
 
-/* The baseline's run at a case with varied data. */
-typedef enum fit_usable { FIT_UNKNOWN, FIT_USABLE, FIT_UNUSABLE } fit_usable;
+/* The run of a start at a case with varied data. */
+typedef struct fit_varied {
+    ev_sha256 start;   /* of its PTX; "": no start was run */
+    bool is_usable;    /* the start did not trap there */
+    accuracy accuracy; /* of the start */
+} fit_varied;
 
 typedef struct fit_case {
     const task_case *at;
@@ -101,8 +106,8 @@ typedef struct fit_case {
     double *shape_values;
     void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
+    fit_varied varied;       /* of the start that ran last */
     bool is_tried, is_legal; /* of a case whose inputs have `begins` (begin.c) */
-    fit_usable usable;       /* for varied data: unusable if the baseline traps there */
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -146,6 +151,7 @@ struct fitness {
     candidate baseline;       /* owned copy; ptx NULL: not set */
     ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
+    bool is_unfenced; /* the baseline lacks an acquire fence, and variants may as well */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
     fitness *twin;
@@ -201,8 +207,8 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 /* Counts the output elements that the last launch wrote. */
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
-/* Sets the answers of a case with varied data, after a run of the baseline: the oracle's, except
- * where the oracle's or the baseline's result is not finite; there, the baseline's. */
+/* Sets the answers of a case with varied data, after a run of a start: the oracle's, except where
+ * the oracle's or the start's result is not finite; there, and without an oracle, the start's. */
 ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
@@ -304,6 +310,8 @@ typedef struct fit_run {
                         blocks that ran; 0: not known */
 } fit_run;
 
+/* The checks of a run of all blocks. */
+vm_checks fit_checks(const fitness *f);
 /* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for
  * comparison; the caller restores the buffers with fit_restore_after. */
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
@@ -347,6 +355,28 @@ ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err)
 ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s,
                          ev_error *err) EV_CHECKED;
 
+/* ---- varied data (vary.c) ---- */
+
+/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
+ * case's variation. Leaves integers and FIT_PLAIN as they are. */
+void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
+void fit_vary_scalar(const fit_case *c, fit_argument *a);
+const char *fit_variation_words(fit_variation v);
+/* The part of gate 6 that runs the search's small cases with other data, for a candidate with
+ * edits. The candidate's own start tells what is right: the unmodified start at the same macros.
+ * The answer is the oracle's where the start's result is finite, else the class of the start's
+ * result: NaN, or an infinity with its sign. The error may be as large as the tolerance, or
+ * FIT_VARIED_FACTOR times the start's own. */
+ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
+#define FIT_VARIED_FACTOR 4
+
+/* ---- asserted facts (asserted.c) ---- */
+
+/* The part of gate 6 that runs the candidate with its asserted facts as checks, at all cases that
+ * are run in full. Does nothing if it asserts none. */
+ev_status fit_asserted(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
 /* ---- other initial contents (begin.c) ---- */
 
 /* Makes the initial contents of an argument in a case whose inputs have `begins`; *made false: the
@@ -361,21 +391,6 @@ ev_status fit_begin_is_legal(fitness *f, const task_case *at, uint32_t fresh, bo
  * no rows. `most`: at most so many cases of each use. A failure stops `s` at gate `at`. */
 ev_status fit_begin_cases(fitness *f, corpus_split split, size_t most, const fit_trial *trial,
                           gate at, score *s, ev_error *err) EV_CHECKED;
-
-/* ---- varied data (vary.c) ---- */
-
-/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
- * case's variation. Leaves integers and FIT_PLAIN as they are. */
-void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
-void fit_vary_scalar(const fit_case *c, fit_argument *a);
-const char *fit_variation_words(fit_variation v);
-/* The part of gate 6 that runs the search's small cases with other data. The answer is the oracle's
- * where the baseline's result is finite, else the class of the baseline's result: NaN, or an
- * infinity with its sign. The error may be as large as the tolerance, or FIT_VARIED_FACTOR times
- * the baseline's own. */
-ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
-
-#define FIT_VARIED_FACTOR 4
 
 /* ---- drawn cases (drawn.c) ---- */
 

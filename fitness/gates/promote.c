@@ -5,10 +5,11 @@
  * times are modelled, the time on the held-out cases comes first (`stand`): it is cheap, and most
  * refused variants are too slow. Where times are measured, correctness comes first. `try_others`
  * runs the held-out and adversarial cases, then fresh inputs, then the search's cases with the
- * errors of approximate instructions to the other side (vm_approx), and compares the bits of three
- * schedules (vm_wave.c): different bits mean a race. `fit_cover` (cover.c) runs the full grids. A
- * last smoke test repeats the accuracy check after timing. On a GPU, a virtual machine first runs
- * the smallest cases and the schedules (`stand_in_twin`).
+ * errors of approximate instructions to the other side (vm_approx), then the build with asserted
+ * facts as checks (asserted.c), and compares the bits of three schedules (vm_wave.c): different
+ * bits mean a race. `fit_cover` (cover.c) runs the full grids. A last smoke test repeats the
+ * accuracy check after timing. On a GPU, a virtual machine first runs the smallest cases and the
+ * schedules (`stand_in_twin`).
  *
  * A time below the speed-of-light floor means that the work was not done, or not seen, so the
  * variant fails. With bar.is_last the comparison with the bar is the last check, so a variant that
@@ -204,10 +205,11 @@ static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_err
     EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
     EV_TRY(try_again(f, TASK_CHECK, fresh, trial, s, err));
     EV_TRY(try_begins(f, trial, s, err));
-    if (f->twin == NULL) /* a GPU has one result only; its twin was asked before */
+    if (f->twin == NULL) { /* a GPU has one result only; its twin was asked before */
         EV_TRY(try_turned(f, trial, s, err));
-    if (f->twin == NULL && s->stopped == GATE_NONE)
         EV_TRY(fit_try_varied(f, trial, s, err));
+        EV_TRY(fit_asserted(f, trial, s, err));
+    }
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -243,8 +245,8 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_turned(f, trial, s, err));
-    if (s->stopped == GATE_NONE)
-        EV_TRY(fit_try_varied(f, trial, s, err));
+    EV_TRY(fit_try_varied(f, trial, s, err));
+    EV_TRY(fit_asserted(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 

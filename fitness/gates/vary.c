@@ -3,9 +3,9 @@
  *
  * A variant may be right on the task's data and wrong on other data: a polynomial with a wrong
  * coefficient of a term that was small, a clamp that no element reached, a sum whose order matters
- * only where terms cancel. The baseline tells what is right: it runs on the same data, and the
- * variant must be NaN or infinite where the baseline is. Where the baseline is finite, the oracle
- * has the answer, and the baseline's own error says how large an error the data allow.
+ * only where terms cancel. The variant's own start tells what is right: it runs on the same data,
+ * and the variant must be NaN or infinite where the start is. Where the start is finite, the oracle
+ * has the answer, and the start's own error says how large an error the data allow.
  *
  * Integers keep their values: they are indices, sizes and flags, which other values break. */
 #include "fitness/gates/fitness_impl.h"
@@ -23,7 +23,7 @@
 #define TIE_STEPS 2    /* values of either sign that TIES leaves */
 #define JITTER 0x1p-10 /* relative difference of the magnitudes of CANCELLING */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
-#define FUEL_FACTOR 8  /* fuel of the baseline, by its instructions on the task's own data */
+#define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
 
 static const struct {
@@ -146,7 +146,52 @@ void fit_vary_scalar(const fit_case *c, fit_argument *a) {
     a->value = (expr_value){.is_real = true, .real = value * (0.5 + share)};
 }
 
-/* ---- the baseline ---- */
+/* ---- the start ---- */
+
+/* The start that a candidate is compared with. */
+typedef struct reference {
+    candidate who;
+    device_kernel *kernel;
+    ev_str ptx;    /* memory of who.ptx, if it was built; else empty */
+    bool is_owned; /* the kernel */
+    ev_sha256 sha256;
+} reference;
+
+static void reference_free(reference *r) {
+    if (r->is_owned && r->kernel != NULL)
+        device_unload(r->kernel);
+    ev_str_free(&r->ptx);
+}
+
+/* Builds the unmodified start at the candidate's macros. A start that does not build or load leaves
+ * the baseline as the reference. */
+static ev_status reference_of(fitness *f, const candidate *who, reference *r, ev_error *err) {
+    *r = (reference){.who = f->baseline, .kernel = f->baseline_kernel, .ptx = EV_STR_EMPTY};
+    if (who->unmodified != NULL)
+        EV_TRY(who->unmodified(who->unmodified_context, &r->ptx, err));
+    if (r->ptx.length > 0) {
+        candidate start = {.ptx = ev_str_text(&r->ptx),
+                           .ptx_bytes = r->ptx.length,
+                           .plan = who->plan,
+                           .start = who->start,
+                           .is_unmodified = true,
+                           .macros = who->macros,
+                           .macro_count = who->macro_count};
+        device_kernel *kernel = NULL;
+        ev_error why = {.status = EV_OK};
+        ev_status loaded = device_load(f->d, start.ptx, start.ptx_bytes,
+                                       launch_plan_entry(start.plan), &kernel, &why);
+        if (loaded == EV_INFRA)
+            return ev_fail(err, EV_INFRA, "%s", why.text);
+        if (loaded == EV_OK) {
+            r->who = start;
+            r->kernel = kernel;
+            r->is_owned = true;
+        }
+    }
+    r->sha256 = ev_sha256_of(r->who.ptx, r->who.ptx_bytes);
+    return EV_OK;
+}
 
 static double most_of(double limit, double own) {
     return limit > 0 ? fmax(limit, FIT_VARIED_FACTOR * own) : 0;
@@ -154,7 +199,7 @@ static double most_of(double limit, double own) {
 
 static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
     const task_tolerance *t = &f->t->tolerance;
-    const accuracy *own = &c->baseline.accuracy;
+    const accuracy *own = &c->varied.accuracy;
     return (accuracy_limits){.relative_l2 =
                                  fmax(t->relative_l2, FIT_VARIED_FACTOR * own->relative_l2),
                              .scaled_max = most_of(t->scaled_max, own->scaled_max),
@@ -163,33 +208,31 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
                              .takes_nan = true};
 }
 
-/* Notes the baseline's run, whose outputs are still there. */
-static ev_status take_baseline(fitness *f, fit_case *c, const fit_run *run, ev_error *err) {
-    EV_TRY(fit_answer_varied(f, c, err));
+/* Notes the start's run, whose outputs are still there. */
+static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     accuracy_limits none = {.relative_l2 = INFINITY, .depth = c->depth, .takes_nan = true};
-    EV_TRY(fit_compare_full(f, c, &none, &c->baseline.accuracy, err));
-    c->baseline.instructions = (double)run->outcome.counters.thread_instructions;
-    c->baseline.rebuilds = device_rebuilds(f->d);
-    c->baseline.done = true;
-    c->usable = FIT_USABLE;
+    EV_TRY(fit_answer_varied(f, c, err));
+    EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
+    c->varied.is_usable = true;
     return EV_OK;
 }
 
-/* Runs the baseline on the varied data. If it traps, or runs much longer than on the task's own,
- * the data are not for this kernel. */
-static ev_status prepare(fitness *f, const fit_case *plain, fit_case *c, ev_error *err) {
-    const fit_trial trial = {.who = &f->baseline, .kernel = f->baseline_kernel};
+/* Runs the start on the varied data. If it traps, or runs much longer than the baseline on the
+ * task's own, the data are not for this kernel. */
+static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const reference *start,
+                           ev_error *err) {
+    const fit_trial trial = {.who = &start->who, .kernel = start->kernel};
     fit_run_options options = {
         .is_baseline = true,
         .checks = VM_CHECK_INIT,
         .fuel = (uint64_t)(FUEL_FACTOR * plain->baseline.instructions + FUEL_SLACK)};
     fit_run run;
-    c->usable = FIT_UNUSABLE;
+    c->varied = (fit_varied){.start = start->sha256};
     if (f->t->oracle_kind == TASK_ORACLE_BASELINE && !variations[c->inputs.variation].is_benign)
         return EV_OK;
     EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
     if (run.outcome.ok)
-        EV_TRY(take_baseline(f, c, &run, err));
+        EV_TRY(take_start(f, c, err));
     return fit_restore_after(f, c, &run, err);
 }
 
@@ -226,14 +269,15 @@ static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial,
 }
 
 static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation v,
-                               const fit_trial *trial, score *s, ev_error *err) {
+                               const fit_trial *trial, const reference *start, score *s,
+                               ev_error *err) {
     fit_inputs inputs = fit_usual_inputs(f);
     fit_case *c = NULL;
     inputs.variation = v;
     EV_TRY(fit_case_get(f, plain->at, inputs, &c, err));
-    if (c->usable == FIT_UNKNOWN)
-        EV_TRY(prepare(f, plain, c, err));
-    if (c->usable == FIT_UNUSABLE)
+    if (!ev_sha256_equal(&c->varied.start, &start->sha256))
+        EV_TRY(run_start(f, plain, c, start, err));
+    if (!c->varied.is_usable)
         return EV_OK;
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
@@ -243,21 +287,26 @@ static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation 
     return status;
 }
 
-static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial, score *s,
-                          ev_error *err) {
+static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial,
+                          const reference *start, score *s, ev_error *err) {
     fit_case *plain = NULL;
     EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &plain, err));
     EV_TRY(fit_need_baseline(f, plain, err));
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++)
-        EV_TRY(try_variation(f, plain, (fit_variation)v, trial, s, err));
+        EV_TRY(try_variation(f, plain, (fit_variation)v, trial, start, s, err));
     return EV_OK;
 }
 
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    for (size_t i = 0; i < f->t->case_count && s->stopped == GATE_NONE; i++) {
+    reference start;
+    if (trial->who->is_unmodified || s->stopped != GATE_NONE)
+        return EV_OK;
+    ev_status status = reference_of(f, trial->who, &start, err);
+    for (size_t i = 0; status == EV_OK && i < f->t->case_count && s->stopped == GATE_NONE; i++) {
         const task_case *at = &f->t->cases[i];
         if (at->split == CORPUS_SEARCH && at->use != TASK_TIME)
-            EV_TRY(try_case(f, at, trial, s, err));
+            status = try_case(f, at, trial, &start, s, err);
     }
-    return EV_OK;
+    reference_free(&start);
+    return status;
 }

@@ -8,7 +8,8 @@
  * start, launched alike. The counts are compared, not the places: a variant may assign the blocks
  * differently.
  *
- * Each setting of the macros has its own start (the reference), which has to be built and run
+ * Each setting of the macros has its own start (the reference), and so has each launch plan of
+ * structural edits. The reference has to be built and run
  * first; `fitness_hold_writes` asks for the reference that it lacks. A variant that is no faster
  * than the fastest start at the default macros needs no reference, and no other blocks than the
  * timed ones. */
@@ -22,17 +23,21 @@
 #include <string.h>
 
 struct fit_reference {
-    char *key; /* start and macros */
+    char *key; /* start, macros and launch plan */
     bool known;
     fit_writes writes;
 };
 
-/* "hand\nBLOCK=64"; malloc'ed, NULL: out of memory. */
+/* "hand\nBLOCK=64", and the plan's hash where it is not the start's; malloc'ed, NULL: out of memory.
+ */
 static char *key_of(const candidate *c) {
     ev_str key = EV_STR_EMPTY;
     ev_str_append(&key, c->start->name);
     for (size_t i = 0; i < c->macro_count; i++)
         ev_str_printf(&key, "\n%s=%" PRId64, c->macros[i].name, c->macros[i].value.whole);
+    ev_sha256 plan;
+    if (c->plan != c->start->plan && launch_plan_sha256(c->plan, &plan, NULL) == EV_OK)
+        ev_str_printf(&key, "\n\n%s", plan.hex);
     return ev_str_take(&key);
 }
 

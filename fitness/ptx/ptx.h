@@ -246,6 +246,7 @@ struct ptx_insn {
     uint8_t looked : 1;    /* an earlier instruction of the same straight-line code made that
                               look */
     uint8_t releases : 1;  /* release, acq_rel or sc */
+    uint8_t acquires : 1;  /* acquire, acq_rel or sc */
     uint8_t of_block : 1;  /* scope .cta: strong only for threads of its own block */
     uint8_t of_system : 1; /* scope .sys or .volatile: strong for threads of all ranks */
     uint8_t address_bits;  /* width of the base register: 32 or 64 */

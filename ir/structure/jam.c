@@ -23,6 +23,11 @@ typedef struct ir_jam_join {
     LLVMValueRef made; /* in the member's join */
 } ir_jam_join;
 
+/* The place of an item's entry for one member in the tables of ir_jam. */
+static size_t slot(const ir_jam *jam, uint32_t item, uint32_t member) {
+    return (size_t)item * jam->members + member;
+}
+
 /* ---- what cannot be jammed --------------------------------------------------------------------
  */
 
@@ -108,13 +113,13 @@ static void make_blocks(ir_jam *jam) {
     for (uint32_t b = 0; b < jam->flow->count; b++) {
         bool apart = jam->vary->region_of[b] != IR_NONE;
         for (uint32_t j = 0; j < jam->members; j++) {
-            LLVMBasicBlockRef *begin = &jam->begin[b * jam->members];
+            LLVMBasicBlockRef *begin = &jam->begin[slot(jam, b, 0)];
             begin[j] = j == 0 || apart ? new_block(jam) : begin[0];
         }
     }
     for (uint32_t r = 0; r < jam->vary->region_count; r++) {
         for (uint32_t j = 0; j < jam->members && is_live_region(jam->vary, r); j++)
-            jam->joins[r * jam->members + j] = new_block(jam);
+            jam->joins[slot(jam, r, j)] = new_block(jam);
     }
 }
 
@@ -148,20 +153,20 @@ static LLVMValueRef mapped(const ir_jam *jam, LLVMValueRef value, uint32_t membe
     uint32_t insn = ir_flow_insn(jam->flow, value);
     if (insn == IR_NONE)
         return value;
-    LLVMValueRef made = jam->map[insn * jam->members + member];
+    LLVMValueRef made = jam->map[slot(jam, insn, member)];
     assert(made);
     return made;
 }
 
 static void set_map(ir_jam *jam, uint32_t insn, uint32_t member, LLVMValueRef value) {
-    jam->map[insn * jam->members + member] = value;
+    jam->map[slot(jam, insn, member)] = value;
 }
 
 /* Writes a pointer into an object's storage for one member. */
 static LLVMValueRef rebased(const ir_jam *jam, LLVMValueRef pointer, uint32_t member) {
     for (uint32_t o = 0; o < jam->vary->object_count; o++) {
         if (jam->vary->objects[o].root == pointer)
-            return jam->own[o * jam->members + member];
+            return jam->own[slot(jam, o, member)];
     }
     LLVMValueRef base = rebased(jam, LLVMGetOperand(pointer, 0), member);
     LLVMOpcode op = LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer)
@@ -201,7 +206,7 @@ static LLVMValueRef expression(ir_jam *jam, LLVMValueRef value, uint32_t member,
     uint32_t insn = ir_flow_insn(jam->flow, value);
     if (insn == IR_NONE)
         return value;
-    LLVMValueRef replaced = jam->map[insn * jam->members + member];
+    LLVMValueRef replaced = jam->map[slot(jam, insn, member)];
     if (replaced)
         return replaced;
     if (depth == 0 || LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) ||
@@ -244,7 +249,7 @@ static LLVMValueRef copy_shared(const ir_jam *jam, LLVMValueRef global) {
 void ir_jam_allocate(ir_jam *jam) {
     for (uint32_t o = 0; o < jam->vary->object_count; o++) {
         const ir_object *object = &jam->vary->objects[o];
-        LLVMValueRef *own = &jam->own[o * jam->members];
+        LLVMValueRef *own = &jam->own[slot(jam, o, 0)];
         for (uint32_t j = 0; j < jam->members; j++) {
             if (j > 0 && !object->varies)
                 own[j] = own[0];
@@ -276,7 +281,7 @@ static void write_phi(ir_jam *jam, uint32_t insn, uint32_t member) {
         if (member != ALL && j != member)
             continue;
         if (j > 0 && !apart) {
-            set_map(jam, insn, j, jam->map[insn * jam->members]);
+            set_map(jam, insn, j, jam->map[slot(jam, insn, 0)]);
             continue;
         }
         LLVMValueRef made = LLVMBuildPhi(jam->builder, LLVMTypeOf(old), "");
@@ -291,14 +296,14 @@ static void write_plain(ir_jam *jam, uint32_t insn, uint32_t member) {
         if (member != ALL && j != member)
             continue;
         set_map(jam, insn, j,
-                j > 0 && !apart ? jam->map[insn * jam->members] : clone_insn(jam, insn, j));
+                j > 0 && !apart ? jam->map[slot(jam, insn, 0)] : clone_insn(jam, insn, j));
     }
 }
 
 /* The value of an atomic that a member without work did not execute is zero. */
 static void merge_guarded(ir_jam *jam, uint32_t insn, uint32_t member, LLVMBasicBlockRef without,
                           LLVMBasicBlockRef with) {
-    LLVMValueRef made = jam->map[insn * jam->members + member];
+    LLVMValueRef made = jam->map[slot(jam, insn, member)];
     LLVMTypeRef type = LLVMTypeOf(made);
     if (LLVMGetTypeKind(type) == LLVMVoidTypeKind)
         return;
@@ -350,7 +355,7 @@ static void write_insns(ir_jam *jam, uint32_t block, uint32_t member) {
     const ir_flow *flow = jam->flow;
     for (uint32_t i = flow->first[block]; i + 1 < flow->first[block + 1]; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
-        if (deed == IR_DEED_MARKER || jam->map[i * jam->members + (member == ALL ? 0 : member)])
+        if (deed == IR_DEED_MARKER || jam->map[slot(jam, i, member == ALL ? 0 : member)])
             continue;
         if (LLVMIsAPHINode(flow->insns[i])) {
             write_phi(jam, i, member);
@@ -380,16 +385,17 @@ static bool is_inside(const ir_region *region, uint32_t block) {
  * none. */
 static void write_branch(ir_jam *jam, uint32_t block, uint32_t member, uint32_t region) {
     const ir_flow *flow = jam->flow;
-    uint32_t last = flow->first[block + 1] - 1, n = jam->members;
+    uint32_t last = flow->first[block + 1] - 1;
     LLVMValueRef made = clone_insn(jam, last, member);
     for (unsigned s = 0; s < LLVMGetNumSuccessors(made); s++) {
         uint32_t to = flow->next.succ[flow->next.first[block] + s];
         bool leaves = region != IR_NONE && !is_inside(&jam->vary->regions[region], to);
-        LLVMBasicBlockRef target = leaves ? jam->joins[region * n + member]
-                                          : jam->begin[to * n + (region == IR_NONE ? 0 : member)];
+        LLVMBasicBlockRef target = leaves
+                                       ? jam->joins[slot(jam, region, member)]
+                                       : jam->begin[slot(jam, to, region == IR_NONE ? 0 : member)];
         LLVMSetSuccessor(made, s, target);
     }
-    jam->end[block * n + member] = LLVMGetInsertBlock(jam->builder);
+    jam->end[slot(jam, block, member)] = LLVMGetInsertBlock(jam->builder);
 }
 
 /* Writes a region once for each member. The builder stands at the end of the entry's instructions,
@@ -399,21 +405,21 @@ static void write_region(ir_jam *jam, uint32_t at) {
     uint32_t n = jam->members;
     for (uint32_t j = 0; j < n; j++) {
         if (j > 0)
-            stand_at_end(jam, jam->joins[at * n + j - 1]);
+            stand_at_end(jam, jam->joins[slot(jam, at, j - 1)]);
         if (!region->whole)
             write_branch(jam, region->entry, j, at);
         else if (j > 0)
-            LLVMBuildBr(jam->builder, jam->begin[region->entry * n + j]);
+            LLVMBuildBr(jam->builder, jam->begin[slot(jam, region->entry, j)]);
         for (uint32_t b = 0; b < jam->flow->count; b++) {
             if (!is_inside(region, b))
                 continue;
-            stand_at_end(jam, jam->begin[b * n + j]);
+            stand_at_end(jam, jam->begin[slot(jam, b, j)]);
             write_insns(jam, b, j);
             write_branch(jam, b, j, at);
         }
     }
-    stand_at_end(jam, jam->joins[at * n + n - 1]);
-    LLVMBuildBr(jam->builder, jam->begin[region->exit * n]);
+    stand_at_end(jam, jam->joins[slot(jam, at, n - 1)]);
+    LLVMBuildBr(jam->builder, jam->begin[slot(jam, region->exit, 0)]);
 }
 
 static void write_block(ir_jam *jam, uint32_t block) {
@@ -424,7 +430,7 @@ static void write_block(ir_jam *jam, uint32_t block) {
             write_region(jam, inside);
         return;
     }
-    stand_at_end(jam, jam->begin[block * jam->members]);
+    stand_at_end(jam, jam->begin[slot(jam, block, 0)]);
     write_insns(jam, block, ALL);
     if (branch != IR_NONE) {
         write_region(jam, branch);
@@ -432,7 +438,7 @@ static void write_block(ir_jam *jam, uint32_t block) {
     }
     write_branch(jam, block, 0, IR_NONE);
     for (uint32_t j = 1; j < jam->members; j++)
-        jam->end[block * jam->members + j] = jam->end[block * jam->members];
+        jam->end[slot(jam, block, j)] = jam->end[slot(jam, block, 0)];
 }
 
 /* ---- PHIs -------------------------------------------------------------------------------------
@@ -453,7 +459,7 @@ static void add_old_edge(const ir_jam *jam, LLVMValueRef to, LLVMValueRef phi, u
     uint32_t from = ir_flow_block(jam->flow, LLVMGetIncomingBlock(phi, i));
     if (from != IR_NONE) /* else unreachable */
         add_edge(to, mapped(jam, LLVMGetIncomingValue(phi, i), member),
-                 jam->end[from * jam->members + member]);
+                 jam->end[slot(jam, from, member)]);
 }
 
 /* What a PHI takes out of a region, merged in one member's join. */
@@ -463,7 +469,7 @@ static LLVMValueRef merged(ir_jam *jam, LLVMValueRef phi, uint32_t region, uint3
         if (row->old == phi && row->region == region && row->member == member)
             return row->made;
     }
-    LLVMBasicBlockRef join = jam->joins[region * jam->members + member];
+    LLVMBasicBlockRef join = jam->joins[slot(jam, region, member)];
     LLVMPositionBuilderBefore(jam->builder, LLVMGetFirstInstruction(join));
     LLVMSetCurrentDebugLocation2(jam->builder, NULL);
     LLVMValueRef made = LLVMBuildPhi(jam->builder, LLVMTypeOf(phi), "");
@@ -489,11 +495,11 @@ static bool has_come(const ir_jam *jam, LLVMValueRef phi, unsigned i) {
 static void add_outer_edge(ir_jam *jam, const ir_jam_phi *row, unsigned i, uint32_t own) {
     uint32_t region = branch_region(jam, row->old, i), n = jam->members;
     bool follows = own != IR_NONE && row->member > 0;
-    LLVMBasicBlockRef before = follows ? jam->joins[own * n + row->member - 1] : NULL;
+    LLVMBasicBlockRef before = follows ? jam->joins[slot(jam, own, row->member - 1)] : NULL;
     if (region != IR_NONE) {
         if (!has_come(jam, row->old, i))
             add_edge(row->made, merged(jam, row->old, region, row->member),
-                     follows ? before : jam->joins[region * n + n - 1]);
+                     follows ? before : jam->joins[slot(jam, region, n - 1)]);
     } else if (follows) {
         add_edge(row->made, mapped(jam, LLVMGetIncomingValue(row->old, i), row->member), before);
     } else {

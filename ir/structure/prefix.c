@@ -55,6 +55,11 @@ static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_coarsen(s, edit, err);
     case IR_EDIT_SPLIT_LANES:
         return ir_structure_split(s, edit, err);
+    case IR_EDIT_PIPELINE_LOADS:
+        return ir_structure_pipeline(s, edit, err);
+    case IR_EDIT_RELABEL_THREADS:
+    case IR_EDIT_RELABEL_BLOCKS:
+        return ir_structure_relabel(s, edit, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }

@@ -324,7 +324,8 @@ static void spread_count(const splitting *p, const sum *it) {
      * the bound is within a few turns of the type's greatest number. */
     LLVMPositionBuilderBefore(p->builder, ir_flow_last(&p->flow, p->loop->latch));
     LLVMSetCurrentDebugLocation2(p->builder, NULL);
-    LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)(it->step * p->lanes), true);
+    int64_t turns_step = it->step * p->lanes;
+    LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)turns_step, true);
     LLVMValueRef next = LLVMBuildNSWAdd(p->builder, it->phi, turns, "");
     set_incoming(p, it->phi, p->loop->latch, next);
 }

@@ -131,24 +131,26 @@ static bool is_shared_array(LLVMValueRef global) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SHARED_SPACE;
 }
 
-/* Whether an address derived from the object is used otherwise than to load and store. */
+static bool escapes(const ir_flow *flow, LLVMValueRef value);
+
+/* Whether a use of an object's address is other than to load and store there. */
+static bool escapes_by(const ir_flow *flow, LLVMValueRef user, LLVMValueRef value) {
+    if (is_cast_or_step(user))
+        return escapes(flow, user);
+    if (!LLVMIsAInstruction(user))
+        return true;
+    if (ir_flow_insn(flow, user) == IR_NONE || ir_deed_of(user) == IR_DEED_MARKER)
+        return false; /* code that nothing reaches, or none */
+    if (ir_pointer_of(user) != value)
+        return true;
+    return (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) ||
+           (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value);
+}
+
 static bool escapes(const ir_flow *flow, LLVMValueRef value) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMIsAInstruction(user) && ir_flow_insn(flow, user) == IR_NONE)
-            continue; /* code that nothing reaches */
-        if (is_cast_or_step(user)) {
-            if (escapes(flow, user))
-                return true;
-        } else if (!LLVMIsAInstruction(user)) {
+        if (escapes_by(flow, LLVMGetUser(use), value))
             return true;
-        } else if (ir_pointer_of(user) != value) {
-            if (ir_deed_of(user) != IR_DEED_MARKER)
-                return true;
-        } else if ((LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) ||
-                   (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value)) {
-            return true;
-        }
     }
     return false;
 }

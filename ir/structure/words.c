@@ -53,6 +53,25 @@ static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out
                   (long long)edit->option);
 }
 
+static void describe_pipeline(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "loads one turn ahead in loop %s%s", edit->anchor.path,
+                  edit->option == 2 ? ", at loaded addresses as well" : "");
+}
+
+const ir_rule ir_rule_PIPELINE_LOADS = {no_sites, no_draw, is_applied, describe_pipeline};
+static void describe_relabel_threads(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "gives each warp a tile of threads %lld wide", (long long)edit->option);
+}
+
+static void describe_relabel_blocks(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "runs the blocks in groups of %lld rows", (long long)edit->option);
+}
+
+const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
+const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

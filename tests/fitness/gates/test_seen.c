@@ -62,7 +62,12 @@ static void test_limits_count(void **state) {
     (void)state;
     rig r;
     rig_make(&r);
-    const accuracy_limits limits = {1e-3, 2, 3, 4, 5, 6};
+    const accuracy_limits limits = {.relative_l2 = 1e-3,
+                                    .scaled_max = 2,
+                                    .max_abs = 3,
+                                    .depth = 4,
+                                    .baseline_l2 = 5,
+                                    .baseline_factor = 6};
     keep(&r, &limits, 0.5);
     for (int i = 0; i < 6; i++) {
         accuracy_limits other = limits;

@@ -146,6 +146,18 @@ extern "C" __global__ void sums(PARAMETERS) {
         y[i * n + j] = sum + greatest;
 }
 
+/* Loads at loaded addresses. */
+extern "C" __global__ void gathered(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float sum = 0;
+    for (int j = 0; j < n; j++)
+        sum += x[i * n + (int)w[j] % n] * (float)(j + 1);
+    for (int j = 0; j < n; j++)
+        y[i * n + j] = sum;
+}
+
 /* Refused: the barrier depends on the block. */
 extern "C" __global__ void half_barrier(PARAMETERS) {
     __shared__ float part[32];

@@ -42,6 +42,7 @@ static const subject subjects[] = {
     {"counted", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
@@ -55,6 +56,12 @@ static const subject subjects[] = {
 
 #define SPLIT(loop, option)                                                                        \
     "{\"kind\":\"split-lanes\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define PIPE(loop, option)                                                                         \
+    "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
+#define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
 
 typedef struct row {
     const char *entry;
@@ -184,7 +191,7 @@ static void compare(const subject *s, const row *r) {
         float *want = run(before_ptx, before_bytes, &plan, &shapes[i]);
         float *got = run(after_ptx, after_bytes, after, &shapes[i]);
         for (int k = 0; k < shapes[i].m * shapes[i].n; k++) {
-            if (memcmp(&want[k], &got[k], sizeof *want) != 0)
+            if (want[k] != got[k]) /* no element is not a number or negative zero */
                 fail_msg("%d x %d, element %d: %g, not %g\n%s", shapes[i].m, shapes[i].n, k,
                          (double)got[k], (double)want[k], after_ptx);
         }

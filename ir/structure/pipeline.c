@@ -1,0 +1,304 @@
+/* Pipeline: a loop's loads from global memory run a turn ahead.
+ *
+ * The loads of the first turn stand before the loop, and each turn begins with the loads of the
+ * next one; a PHI carries what was loaded. So a turn's arithmetic need not wait for the turn's own
+ * loads. The last turn has no next one: its counters stay where they are, so it loads its own
+ * addresses once more, which are valid. */
+#include "ir/structure/affine_internal.h"
+#include "ir/structure/structure_internal.h"
+#include "ir/structure/vary_internal.h"
+
+enum { MOST_LOADS = 64, DEEPEST = 32 };
+
+/* One load that runs ahead. */
+typedef struct early_load {
+    LLVMValueRef load;
+    LLVMValueRef before; /* the first turn's, before the loop */
+    LLVMValueRef phi;    /* this turn's */
+    LLVMValueRef next;   /* the next turn's */
+} early_load;
+
+typedef struct piping {
+    ir_structure *s;
+    ir_flow flow;
+    const ir_loop *loop;
+    LLVMBuilderRef builder;
+    early_load loads[MOST_LOADS];
+    uint32_t count;
+    bool takes_chains; /* loads whose address was loaded in the loop run ahead as well */
+    LLVMValueRef more; /* whether there is a next turn */
+} piping;
+
+/* The turn that an expression is written for. AHEAD: the next one, or this one if it is the last.
+ */
+typedef enum turn { FIRST, NEXT, AHEAD } turn;
+
+static bool is_in_loop(const piping *p, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(&p->flow, value);
+    return insn != IR_NONE && p->loop->holds[p->flow.home[insn]];
+}
+
+static LLVMBasicBlockRef header(const piping *p) {
+    return p->flow.blocks[p->loop->header];
+}
+
+static LLVMValueRef incoming(const piping *p, LLVMValueRef phi, uint32_t block) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (LLVMGetIncomingBlock(phi, i) == p->flow.blocks[block])
+            return LLVMGetIncomingValue(phi, i);
+    }
+    return NULL;
+}
+
+static const early_load *find_load(const piping *p, LLVMValueRef value) {
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->loads[i].load == value)
+            return &p->loads[i];
+    }
+    return NULL;
+}
+
+/* ---- which loads ------------------------------------------------------------------------------
+ */
+
+/* Whether a value of the loop can be computed ahead: from the header's PHIs that count, from what
+ * comes from outside, and from loads that run ahead. */
+static bool is_known_ahead(const piping *p, LLVMValueRef value, unsigned depth) {
+    if (!is_in_loop(p, value) || (find_load(p, value) && p->takes_chains))
+        return true;
+    if (depth == 0)
+        return false;
+    if (LLVMIsAPHINode(value)) {
+        LLVMValueRef next = LLVMGetInstructionParent(value) == header(p)
+                                ? incoming(p, value, p->loop->latch)
+                                : NULL;
+        return next && LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+               LLVMGetOperand(next, 0) == value && !is_in_loop(p, LLVMGetOperand(next, 1));
+    }
+    if (ir_deed_of(value) != IR_DEED_PURE)
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!is_known_ahead(p, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a store of the kernel goes where the load reads from. */
+static bool is_written(const piping *p, LLVMValueRef load) {
+    LLVMModuleRef module = p->s->base->module;
+    LLVMValueRef from = NULL, to = NULL;
+    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), &from);
+    for (uint32_t i = 0; i < p->flow.insn_count; i++) {
+        ir_deed deed = ir_deed_of(p->flow.insns[i]);
+        LLVMValueRef pointer = ir_pointer_of(p->flow.insns[i]);
+        if (!pointer || LLVMIsALoadInst(p->flow.insns[i]) ||
+            (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
+            continue;
+        (void)ir_affine_of_address(module, pointer, &to);
+        if (to == from)
+            return true;
+    }
+    return !LLVMIsAArgument(from); /* shared memory and local arrays are near enough */
+}
+
+static bool runs_each_turn(const piping *p, uint32_t block) {
+    return block != p->loop->header && ir_dominance_over(&p->flow.over, block, p->loop->latch) &&
+           &p->flow.loops[ir_loop_of(&p->flow, block)] == p->loop;
+}
+
+static ev_status list_loads(piping *p, ev_error *err) {
+    for (uint32_t i = 0; i < p->flow.insn_count && p->count < MOST_LOADS; i++) {
+        LLVMValueRef load = p->flow.insns[i];
+        if (!is_in_loop(p, load) || ir_deed_of(load) != IR_DEED_LOAD ||
+            !runs_each_turn(p, p->flow.home[i]) || is_written(p, load) ||
+            !is_known_ahead(p, LLVMGetOperand(load, 0), DEEPEST))
+            continue;
+        p->loads[p->count++] = (early_load){.load = load};
+    }
+    return p->count > 0 ? EV_OK
+                        : ev_fail(err, EV_BAD,
+                                  "no load from an argument that the kernel does not write runs "
+                                  "in each turn at an address that is known ahead");
+}
+
+static bool leaves_at_top(const piping *p) {
+    uint32_t block = p->loop->header, at = p->flow.next.first[block];
+    return p->flow.next.first[block + 1] == at + 2 &&
+           p->loop->holds[p->flow.next.succ[at]] != p->loop->holds[p->flow.next.succ[at + 1]];
+}
+
+static ev_status check_loop(const piping *p, ev_error *err) {
+    const ir_loop *loop = p->loop;
+    LLVMValueRef last = ir_flow_last(&p->flow, loop->header);
+    if (loop->latch == IR_NONE || loop->preheader == IR_NONE || loop->exit == IR_NONE ||
+        !LLVMIsABranchInst(last) || !leaves_at_top(p) ||
+        !is_known_ahead(p, LLVMGetCondition(last), DEEPEST))
+        return ev_fail(err, EV_BAD, "the loop does not count to a bound, tested at its top");
+    return EV_OK;
+}
+
+/* ---- expressions of a turn --------------------------------------------------------------------
+ */
+
+/* Writes a value of the loop as it is in the first or in the next turn, where the builder stands.
+ */
+static LLVMValueRef written(const piping *p, LLVMValueRef value, turn at) {
+    if (!is_in_loop(p, value))
+        return value;
+    const early_load *load = find_load(p, value);
+    if (load)
+        return at == FIRST ? load->before : load->next;
+    if (LLVMIsAPHINode(value)) {
+        if (at == FIRST)
+            return incoming(p, value, p->loop->preheader);
+        LLVMValueRef next = LLVMInstructionClone(incoming(p, value, p->loop->latch));
+        LLVMInsertIntoBuilder(p->builder, next);
+        return at == NEXT ? next : LLVMBuildSelect(p->builder, p->more, next, value, "");
+    }
+    LLVMValueRef made = LLVMInstructionClone(value);
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)k);
+        if (is_in_loop(p, operand))
+            LLVMSetOperand(made, (unsigned)k, written(p, operand, at));
+    }
+    LLVMInsertIntoBuilder(p->builder, made);
+    return made;
+}
+
+/* Whether the loop goes on, in the first or in the next turn. */
+static LLVMValueRef goes_on(const piping *p, turn at) {
+    LLVMValueRef last = ir_flow_last(&p->flow, p->loop->header);
+    LLVMValueRef test = written(p, LLVMGetCondition(last), at);
+    bool stays_if = p->loop->holds[ir_flow_block(&p->flow, LLVMGetSuccessor(last, 0))];
+    return stays_if ? test : LLVMBuildNot(p->builder, test, "");
+}
+
+static LLVMValueRef clone_load(const piping *p, LLVMValueRef load, LLVMValueRef pointer) {
+    LLVMValueRef made = LLVMInstructionClone(load);
+    LLVMSetOperand(made, 0, pointer);
+    LLVMInsertIntoBuilder(p->builder, made);
+    return made;
+}
+
+/* ---- the first turn ---------------------------------------------------------------------------
+ */
+
+/* Writes the first turn's loads between the preheader and the loop, under the loop's own test, and
+ * the PHIs that take what was loaded. */
+static LLVMBasicBlockRef write_first(piping *p, LLVMValueRef *taken) {
+    LLVMContextRef context = p->s->base->context;
+    LLVMBasicBlockRef before = p->flow.blocks[p->loop->preheader];
+    LLVMBasicBlockRef with = LLVMInsertBasicBlockInContext(context, header(p), "");
+    LLVMBasicBlockRef join = LLVMInsertBasicBlockInContext(context, header(p), "");
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(before);
+    LLVMPositionBuilderBefore(p->builder, last);
+    LLVMSetCurrentDebugLocation2(p->builder, NULL);
+    LLVMBuildCondBr(p->builder, goes_on(p, FIRST), with, join);
+    LLVMInstructionEraseFromParent(last);
+    LLVMPositionBuilderAtEnd(p->builder, with);
+    for (uint32_t i = 0; i < p->count; i++) {
+        LLVMValueRef load = p->loads[i].load;
+        p->loads[i].before = clone_load(p, load, written(p, LLVMGetOperand(load, 0), FIRST));
+    }
+    LLVMBuildBr(p->builder, join);
+    LLVMPositionBuilderAtEnd(p->builder, join);
+    for (uint32_t i = 0; i < p->count; i++) {
+        LLVMTypeRef type = LLVMTypeOf(p->loads[i].load);
+        LLVMValueRef values[] = {p->loads[i].before, LLVMConstNull(type)};
+        LLVMBasicBlockRef from[] = {with, before};
+        taken[i] = LLVMBuildPhi(p->builder, type, "");
+        LLVMAddIncoming(taken[i], values, from, 2);
+    }
+    LLVMBuildBr(p->builder, header(p));
+    return join;
+}
+
+/* Makes a PHI of the header anew, with the edge from the preheader replaced. */
+static void renew_phi(const piping *p, LLVMValueRef phi, LLVMBasicBlockRef join) {
+    LLVMPositionBuilderBefore(p->builder, phi);
+    LLVMValueRef made = LLVMBuildPhi(p->builder, LLVMTypeOf(phi), "");
+    LLVMBasicBlockRef before = p->flow.blocks[p->loop->preheader];
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        from = from == before ? join : from;
+        LLVMAddIncoming(made, &value, &from, 1);
+    }
+    LLVMReplaceAllUsesWith(phi, made);
+    LLVMInstructionEraseFromParent(phi);
+}
+
+/* ---- the next turn ----------------------------------------------------------------------------
+ */
+
+/* Writes the next turn's loads at the beginning of the block of this turn's. */
+static void write_next(piping *p) {
+    LLVMBasicBlockRef body = LLVMGetInstructionParent(p->loads[0].load);
+    LLVMValueRef at = LLVMGetFirstInstruction(body);
+    while (LLVMIsAPHINode(at))
+        at = LLVMGetNextInstruction(at);
+    LLVMPositionBuilderBefore(p->builder, at);
+    LLVMSetCurrentDebugLocation2(p->builder, NULL);
+    p->more = goes_on(p, NEXT);
+    for (uint32_t i = 0; i < p->count; i++) {
+        LLVMValueRef load = p->loads[i].load;
+        p->loads[i].next = clone_load(p, load, written(p, LLVMGetOperand(load, 0), AHEAD));
+    }
+}
+
+/* Gives the loop what was loaded ahead in place of its own loads. */
+static void carry(piping *p, LLVMBasicBlockRef join, LLVMValueRef *taken) {
+    for (uint32_t i = 0; i < p->count; i++) {
+        early_load *it = &p->loads[i];
+        LLVMPositionBuilderBefore(p->builder, LLVMGetFirstInstruction(header(p)));
+        LLVMSetCurrentDebugLocation2(p->builder, NULL);
+        it->phi = LLVMBuildPhi(p->builder, LLVMTypeOf(it->load), "");
+        LLVMValueRef values[] = {taken[i], it->next};
+        LLVMBasicBlockRef from[] = {join, p->flow.blocks[p->loop->latch]};
+        LLVMAddIncoming(it->phi, values, from, 2);
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        LLVMReplaceAllUsesWith(p->loads[i].load, p->loads[i].phi);
+        LLVMInstructionEraseFromParent(p->loads[i].load);
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static ev_status check_anchor(piping *p, const ir_edit *edit, ev_error *err) {
+    uint32_t at =
+        edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(&p->flow, edit->anchor.path) : IR_NONE;
+    if (at == IR_NONE)
+        return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
+    if (!edit->has_option || edit->option < 1 || edit->option > 2)
+        return ev_fail(err, EV_BAD,
+                       "\"option\" is not 1 (loads at addresses that are counted) or 2 "
+                       "(loads at loaded addresses as well)");
+    p->loop = &p->flow.loops[at];
+    p->takes_chains = edit->option == 2;
+    return EV_OK;
+}
+
+static ev_status pipeline(piping *p, const ir_edit *edit, ev_error *err) {
+    LLVMValueRef taken[MOST_LOADS];
+    EV_TRY(ir_flow_make(p->s->function, p->s->arena, &p->flow, err));
+    EV_TRY(check_anchor(p, edit, err));
+    EV_TRY(check_loop(p, err));
+    EV_TRY(list_loads(p, err));
+    LLVMBasicBlockRef join = write_first(p, taken);
+    write_next(p);
+    for (uint32_t i = p->flow.first[p->loop->header]; LLVMIsAPHINode(p->flow.insns[i]); i++)
+        renew_phi(p, p->flow.insns[i], join);
+    carry(p, join, taken);
+    return EV_OK;
+}
+
+ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    piping p = {.s = s};
+    p.builder = LLVMCreateBuilderInContext(s->base->context);
+    ev_status status = pipeline(&p, edit, err);
+    LLVMDisposeBuilder(p.builder);
+    return status;
+}
