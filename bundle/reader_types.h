@@ -73,6 +73,12 @@ typedef struct bundle_qualified {
     size_t trial_count;
 } bundle_qualified;
 
+/* The alignment of a buffer's address in bytes, a power of two. */
+typedef struct bundle_alignment {
+    const char *argument;
+    uint32_t bytes;
+} bundle_alignment;
+
 typedef struct bundle_variant {
     const char *ptx; /* text */
     size_t ptx_bytes;
@@ -99,12 +105,18 @@ typedef struct bundle_variant {
     const bundle_qualified *qualified;
     size_t qualified_count;
     const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */
+    /* What the variant needs of buffers beyond the `align` of the kernel's arguments. */
+    const bundle_alignment *alignments;
+    size_t alignment_count;
 } bundle_variant;
 
 typedef struct bundle_argument {
     const char *name, *kind, *type; /* kind: "in", "out", "inout" or "scalar" */
     const char *expression;         /* elements of a buffer, value of a scalar */
+    uint32_t align; /* bytes that every launch grants of a buffer's address; 0: BUNDLE_ALIGN */
 } bundle_argument;
+
+#define BUNDLE_ALIGN 16u
 
 /* A variable in constant or global memory of a kernel's PTX. The host fills its first `count`
  * elements before a launch (cuModuleGetGlobal); the rest is zero. A variant may lack it. */

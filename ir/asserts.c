@@ -16,6 +16,16 @@ bool ir_genome_asserts(const ir_genome *genome) {
     return any;
 }
 
+uint64_t ir_genome_aligned(const ir_genome *genome) {
+    uint64_t arguments = 0;
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        if (edit->kind == IR_EDIT_ALIGN_ARGUMENT && edit->value.arg < 64)
+            arguments |= UINT64_C(1) << edit->value.arg;
+    }
+    return arguments;
+}
+
 /* The overflow bit of an add, sub or mul. */
 static LLVMValueRef overflow_by_intrinsic(ir_work *w, LLVMValueRef insn, const char *name) {
     LLVMTypeRef type = LLVMTypeOf(insn);

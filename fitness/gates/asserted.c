@@ -39,7 +39,8 @@ static void refuse(const fit_case *c, const fit_trial *trial, const fit_result *
 static ev_status try_case(fitness *f, const task_case *which, const fit_trial *trial, score *s,
                           ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, which, fit_usual_inputs(f), &c, err));
+    fit_inputs inputs = fit_inputs_for(f, which, fit_usual_inputs(f), trial->who);
+    EV_TRY(fit_case_get(f, which, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

@@ -128,17 +128,32 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
 /* Cases without a time, the smoke cases of gate 3 among them, have each buffer at an odd multiple
  * of its argument's alignment: a variant that needs more traps. Timed cases have buffers at
  * multiples of 256 bytes, as cudaMalloc places them, since an odd place costs sectors. */
-static bool places_odd(const fitness *f, const fit_case *c) {
-    const task_case *at = c->at, *own = f->t->cases;
+static bool places_odd(const fitness *f, const task_case *at) {
+    const task_case *own = f->t->cases;
     bool is_own = at >= own && at < own + f->t->case_count;
     bool is_timed_check = at->split == CORPUS_SEARCH && at->use == TASK_CHECK && is_own;
-    return fit_case_is_full(c) && !is_timed_check;
+    return at->use != TASK_TIME && !is_timed_check;
+}
+
+fit_inputs fit_inputs_for(const fitness *f, const task_case *at, fit_inputs inputs,
+                          const candidate *who) {
+    for (size_t i = 0; i < f->t->argument_count && i < 64 && places_odd(f, at); i++) {
+        const task_argument *a = &f->t->arguments[i];
+        uint64_t bit = UINT64_C(1) << i;
+        if ((who->aligned & bit) != 0 && a->kind != TASK_SCALAR && a->align < who->aligned_to)
+            inputs.aligned |= bit;
+    }
+    inputs.aligned_to = inputs.aligned != 0 ? who->aligned_to : 0;
+    return inputs;
 }
 
 static ev_status make_buffer(fitness *f, const fit_case *c, fit_argument *a, ev_error *err) {
     const char *name = a->what->name;
-    if (places_odd(f, c))
-        return device_alloc_odd(f->d, a->bytes, a->what->align, kind_of(a), name, &a->buffer, err);
+    size_t number = (size_t)(a - c->arguments);
+    bool is_stated = number < 64 && (c->inputs.aligned >> number & 1) != 0;
+    uint32_t align = is_stated ? c->inputs.aligned_to : a->what->align;
+    if (places_odd(f, c->at))
+        return device_alloc_odd(f->d, a->bytes, align, kind_of(a), name, &a->buffer, err);
     return device_alloc(f->d, a->bytes, kind_of(a), name, &a->buffer, err);
 }
 
@@ -282,7 +297,7 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
     return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
-           a.begins == b.begins;
+           a.begins == b.begins && a.aligned == b.aligned && a.aligned_to == b.aligned_to;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,

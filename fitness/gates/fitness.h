@@ -77,6 +77,10 @@ typedef struct candidate {
     const char *checked_ptx;
     size_t checked_bytes;
     const char *checked_mark;
+    /* Buffers of which the candidate needs an alignment of `aligned_to` bytes, where the task
+     * grants less: a bit for each argument. Whoever launches the candidate has to grant this. */
+    uint64_t aligned;
+    uint32_t aligned_to;
 } candidate;
 
 /* Borrows `d`, for its exclusive use, until fitness_close. EV_BAD: a case does not fit in the

@@ -83,6 +83,10 @@ typedef struct fit_inputs {
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
     bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
+    /* The buffers placed at odd multiples of `aligned_to` bytes, in place of the task's alignment:
+     * a bit for each argument. Both 0 at timed cases. */
+    uint64_t aligned;
+    uint32_t aligned_to;
 } fit_inputs;
 
 /* The run of a start at a case with varied data. */
@@ -169,6 +173,10 @@ ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_c
 /* The inputs that a search is given. Approximate instructions are as far off as their bounds allow,
  * so that no variant passes because they are better here than on hardware. */
 fit_inputs fit_usual_inputs(const fitness *f);
+/* The inputs with the alignments that the candidate states as a requirement, where the task grants
+ * less. */
+fit_inputs fit_inputs_for(const fitness *f, const task_case *at, fit_inputs inputs,
+                          const candidate *who);
 bool fit_same_inputs(fit_inputs a, fit_inputs b);
 void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all

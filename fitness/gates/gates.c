@@ -184,6 +184,7 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
 ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
                         const fit_trial *trial, gate at, score *s, ev_error *err) {
     fit_case *c = NULL;
+    inputs = fit_inputs_for(f, which, inputs, trial->who);
     EV_TRY(fit_case_get(f, which, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)

@@ -89,7 +89,9 @@ static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_
         fit_case *c = NULL;
         if (!is_for_schedules(&f->t->cases[i], &had_check))
             continue;
-        status = fit_case_get(f, &f->t->cases[i], fit_usual_inputs(f), &c, err);
+        const task_case *which = &f->t->cases[i];
+        fit_inputs inputs = fit_inputs_for(f, which, fit_usual_inputs(f), trial->who);
+        status = fit_case_get(f, which, inputs, &c, err);
         if (status == EV_OK)
             status = compare_schedules(f, c, trial, s, r, err);
     }
@@ -334,7 +336,8 @@ static ev_status check_begins(fitness *f, const fit_trial *trial, const task_cas
 static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
+    fit_inputs inputs = fit_inputs_for(f, at, fit_usual_inputs(f), trial->who);
+    EV_TRY(fit_case_get(f, at, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

@@ -9,10 +9,9 @@
  * differently.
  *
  * Each setting of the macros has its own start (the reference), and so has each launch plan of
- * structural edits. The reference has to be built and run
- * first; `fitness_hold_writes` asks for the reference that it lacks. A variant that is no faster
- * than the fastest start at the default macros needs no reference, and no other blocks than the
- * timed ones. */
+ * structural edits. The reference has to be built and run first; `fitness_hold_writes` asks for the
+ * reference that it lacks. A variant that is no faster than the fastest start at the default macros
+ * needs no reference, and no other blocks than the timed ones. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/str.h"
@@ -28,7 +27,8 @@ struct fit_reference {
     fit_writes writes;
 };
 
-/* "hand\nBLOCK=64", and the plan's hash where it is not the start's; malloc'ed, NULL: out of memory.
+/* "hand\nBLOCK=64", and the plan's hash where it is not the start's; malloc'ed, NULL: out of
+ * memory.
  */
 static char *key_of(const candidate *c) {
     ev_str key = EV_STR_EMPTY;

@@ -278,7 +278,7 @@ const ir_rule ir_rule_CACHE = {cache_sites, draw_option, apply_cache, describe_c
 /* ---- alignment --------------------------------------------------------------------------------
  */
 
-enum { MOST_ALIGNED = 16 };
+enum { MOST_ALIGNED = IR_ARGUMENT_ALIGN };
 
 static bool is_access(LLVMValueRef insn) {
     return LLVMIsALoadInst(insn) != NULL || LLVMIsAStoreInst(insn) != NULL;

@@ -81,7 +81,8 @@ static void places_are_drawn_by_heat(void **state) {
     ir_hints hints = {.heat = heat};
     heat[at[0]] = 9;
     heat[at[1]] = 3;
-    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT; kind++) { /* knobs and arguments are at no place */
+    for (int kind = 0; kind < IR_EDIT_LOCAL_COUNT;
+         kind++) { /* knobs and arguments are at no place */
         ev_pcg rng = ev_pcg_seed(2, 3);
         ir_genome *child = NULL;
         ev_error err;

@@ -152,7 +152,7 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
         const task_argument *a = &t->arguments[i];
         const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
         all[i] = (bundle_argument){a->name, task_argument_kind_name(a->kind), ev_type_name(a->type),
-                                   expression != NULL ? expression : a->name};
+                                   expression != NULL ? expression : a->name, a->align};
     }
     out->arguments = all;
     out->argument_count = t->argument_count;
@@ -310,6 +310,22 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
 }
 
+/* What the edits align-argument assert, where the task grants less. */
+static ev_status set_alignments(export *x, const task *t, const ir_genome *genome,
+                                bundle_variant *out) {
+    uint64_t aligned = ir_genome_aligned(genome);
+    bundle_alignment *all = EV_NEW_ARRAY(x->arena, bundle_alignment, t->argument_count + 1);
+    if (all == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->argument_count && i < 64; i++) {
+        const task_argument *a = &t->arguments[i];
+        if ((aligned >> i & 1) != 0 && a->kind != TASK_SCALAR && a->align < IR_ARGUMENT_ALIGN)
+            all[out->alignment_count++] = (bundle_alignment){a->name, IR_ARGUMENT_ALIGN};
+    }
+    out->alignments = all;
+    return EV_OK;
+}
+
 static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
                               bundle_variant *out) {
     const task_start *start = task_find_start(t, w->start);
@@ -322,6 +338,8 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     ir_genome *genome = NULL;
     EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
     ev_status status = shipped_set_launch(x->arena, start, genome, out, x->err);
+    if (status == EV_OK)
+        status = set_alignments(x, t, genome, out);
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));

@@ -146,11 +146,39 @@ static void test_alignment(void **state) {
     check_folder("alignment", 16);
 }
 
+/* A variant that states what it needs of an argument is tried with that, and with no more. */
+static void test_stated_alignment(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t aligned;
+        uint32_t to;
+        gate stopped;
+    } rows[] = {{0, 0, GATE_SAFE}, {1, 8, GATE_SAFE}, {2, 16, GATE_SAFE}, {1, 16, GATE_NONE}};
+    bench b;
+    score s;
+    open_bench(&b, "alignment");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        candidate c = candidate_of(&b, "alignment", "argument_of_4.ptx");
+        c.aligned = rows[i].aligned;
+        c.aligned_to = rows[i].to;
+        OK(fitness_score(b.f, &c, &s, &err));
+        assert_int_equal(s.stopped, rows[i].stopped);
+        assert_true(s.stopped == GATE_NONE || strcmp(s.trap, "misaligned") == 0);
+    }
+    candidate c = candidate_of(&b, "alignment", "argument_of_4.ptx");
+    c.aligned = 1;
+    c.aligned_to = 16;
+    OK(fitness_promote(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    close_bench(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_promises),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_asserted_words),
+        cmocka_unit_test(test_stated_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
