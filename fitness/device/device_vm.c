@@ -182,9 +182,11 @@ static void vm_unload(device_kernel *kernel) {
 static ev_status vm_fill(device *d, device_kernel *kernel, const char *name,
                          const vm_variable *variable, const void *data, ev_error *err) {
     (void)d;
-    (void)name;
     (void)err;
     vm_module_fill(kernel->module, variable, data);
+    vm_variable odd; /* the same variable, at another place */
+    if (kernel->odd != NULL && vm_module_variable(kernel->odd, name, &odd))
+        vm_module_fill(kernel->odd, &odd, data);
     return EV_OK;
 }
 

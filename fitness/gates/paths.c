@@ -65,9 +65,9 @@ typedef struct path {
 typedef struct walk {
     fitness *f;
     fit_case *c;
-    const device_kernel *kernel; /* of the subject */
-    device_launch launch;        /* the candidate's, without sample */
-    uint64_t blocks;             /* of the grid */
+    device_kernel *kernel; /* of the subject */
+    device_launch launch;  /* the candidate's, without sample */
+    uint64_t blocks;       /* of the grid */
     path *known;
     size_t count, room;
     size_t places, fixed; /* the first so many are the sample at fixed places; with the middle block
@@ -87,6 +87,7 @@ static ev_status run_blocks(walk *w, const uint32_t *sample, size_t count, uint6
     l.schedule_seed = seed;
     l.paths = paths;
     EV_TRY(device_reset(w->f->d, FIT_POISON, err));
+    EV_TRY(fit_case_fill(w->f, w->c, w->kernel, err));
     EV_TRY(device_run(w->f->d, w->kernel, &l, out, err));
     w->spent += out->counters.thread_instructions;
     return EV_OK;
