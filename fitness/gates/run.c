@@ -288,7 +288,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
 }
 
 vm_checks fit_checks(const fitness *f) {
-    return f->is_unfenced ? (vm_checks)(VM_CHECK_ALL & ~VM_CHECK_FENCES) : VM_CHECK_ALL;
+    return f->is_unfenced ? VM_CHECK_BUT_FENCES : VM_CHECK_ALL;
 }
 
 /* The options of a plain run. The search's small cases are timed, too, if times are modelled: the

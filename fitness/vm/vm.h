@@ -173,6 +173,7 @@ typedef enum vm_checks {
      * whole words, which then trap: compile with -O1 or more, or zero the struct. */
     VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
+    VM_CHECK_BUT_FENCES = 3, /* INIT and RACES */
     /* With RACES, in a launch without ranks: a plain load of what a flag announced, although no
      * acquire fence came after the flag's read. Hardware may then give the load an older value. */
     VM_CHECK_FENCES = 4,
