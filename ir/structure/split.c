@@ -224,7 +224,7 @@ static ev_status check_reads(const splitting *p, ev_error *err) {
         if (LLVMIsAAllocaInst(to))
             return ev_fail(err, EV_BAD, "the kernel has a local array");
         for (uint32_t l = 0; l < flow->insn_count; l++) {
-            if (ir_deed_of(flow->insns[l]) != IR_DEED_LOAD || !ir_flow_leads(flow, s, l))
+            if (!LLVMIsALoadInst(flow->insns[l]) || !ir_flow_leads(flow, s, l))
                 continue;
             (void)ir_affine_of_address(module, ir_pointer_of(flow->insns[l]), &from);
             if (to == from && LLVMIsAArgument(to))

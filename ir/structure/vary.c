@@ -40,6 +40,8 @@ static const deed_row deeds[] = {
     {"llvm.experimental.noalias", IR_DEED_MARKER},
     {"llvm.nvvm.read.ptx.sreg.", IR_DEED_PURE},
     {"llvm.memset.", IR_DEED_STORE},
+    {"llvm.nvvm.ldg.", IR_DEED_LOAD},
+    {"llvm.nvvm.ldu.", IR_DEED_LOAD},
     {"llvm.memcpy.", IR_DEED_STORE},
     {"llvm.memmove.", IR_DEED_STORE},
 };

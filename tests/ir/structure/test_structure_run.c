@@ -43,6 +43,7 @@ static const subject subjects[] = {
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"read_only", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
