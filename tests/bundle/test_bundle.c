@@ -258,8 +258,9 @@ static void alignments_are_requirements(void **state) {
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     v.alignments = needs;
     v.alignment_count = 1;
-    bundle_kernel k = {"add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, &v,
-                       1,     NULL, 0};
+    bundle_kernel k = {
+        "add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, &v, 1, NULL,
+        0,     NULL, 0};
     static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
     bundle_content content = {"0.1.0", &k, 1, files, 1};
     ev_error err = {0};
