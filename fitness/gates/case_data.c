@@ -121,7 +121,7 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
-    fit_vary_buffer(c, a, a->before);
+    EV_TRY(fit_vary_buffer(c, a, a->before, err));
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
 
@@ -168,7 +168,7 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
             return ev_fail_memory(err, a->bytes);
         EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
         EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
-        fit_vary_buffer(c, a, a->before);
+        EV_TRY(fit_vary_buffer(c, a, a->before, err));
     }
     return EV_OK;
 }

@@ -367,7 +367,8 @@ ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score 
 
 /* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
  * case's variation. Leaves integers and FIT_PLAIN as they are. */
-void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data);
+ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data,
+                          ev_error *err) EV_CHECKED;
 void fit_vary_scalar(const fit_case *c, fit_argument *a);
 const char *fit_variation_words(fit_variation v);
 /* The part of gate 6 that runs the search's small cases with other data, for a candidate with

@@ -21,7 +21,8 @@
 #define SCALE_MOST 20  /* inputs are scaled by up to two to this power, or its inverse */
 #define SPREAD_MOST 8  /* the same for single elements */
 #define TIE_STEPS 2    /* values of either sign that TIES leaves */
-#define JITTER 0x1p-10 /* relative difference of the magnitudes of CANCELLING */
+#define LARGE 12       /* CANCELLING: large elements are the largest times two to this power */
+#define LARGE_EACH 4   /* one element in so many is large */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
@@ -104,8 +105,6 @@ static double vary_element(const varying *v, double value) {
         return value == v->chosen || bits % RARE == 0 ? non_finite(bits >> 8) : value;
     case FIT_SPREAD:
         return ldexp(value, exponent_of(bits, SPREAD_MOST));
-    case FIT_CANCELLING:
-        return (bits % 2 == 0 ? v->most : -v->most) * (1 + value / v->most * JITTER);
     default:
         return value;
     }
@@ -128,14 +127,54 @@ static bool is_spared(const fit_case *c, const fit_argument *a) {
     return own != seed_of(c, c->arguments) % inputs;
 }
 
-void fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data) {
+/* An element and its place. */
+typedef struct placed {
+    double value;
+    uint64_t at;
+} placed;
+
+static int by_value(const void *a, const void *b) {
+    const placed *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Makes every fourth element large, such that the large ones cancel in sums: over neighbours, and
+ * at strides that are powers of two. The sum is that of the small ones, of which a partial sum with
+ * a large one loses the lower bits. The signs are those of the Thue-Morse sequence, at the first
+ * place of an equal element, so that copies stay copies. */
+static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_error *err) {
+    double most = largest(type, data, count);
+    placed *sorted = malloc((count + 1) * sizeof *sorted);
+    if (sorted == NULL)
+        return ev_fail_memory(err, (count + 1) * sizeof *sorted);
+    for (uint64_t i = 0; i < count; i++)
+        sorted[i] = (placed){ev_type_get(type, data, i), i};
+    qsort(sorted, count, sizeof *sorted, by_value);
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const placed *p = &sorted[i];
+        first = i > 0 && p->value == sorted[i - 1].value ? first : p->at;
+        double sign = __builtin_popcountll(first / LARGE_EACH) % 2 == 0 ? 1 : -1;
+        if (p->value != 0 && first % LARGE_EACH == 0)
+            ev_type_set(type, data, p->at, sign * ldexp(most, LARGE));
+    }
+    free(sorted);
+    return EV_OK;
+}
+
+ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data, ev_error *err) {
     if (c->inputs.variation == FIT_PLAIN || !is_input(a) || is_spared(c, a))
-        return;
+        return EV_OK;
+    if (c->inputs.variation == FIT_CANCELLING)
+        return make_cancelling(a->what->type, a->count, data, err);
     varying v = {.variation = c->inputs.variation, .type = a->what->type, .seed = seed_of(c, a)};
     v.most = largest(v.type, data, a->count);
     v.chosen = a->count > 0 ? ev_type_get(v.type, data, v.seed % a->count) : 0;
     for (uint64_t i = 0; i < a->count; i++)
         ev_type_set(v.type, data, i, vary_element(&v, ev_type_get(v.type, data, i)));
+    return EV_OK;
 }
 
 void fit_vary_scalar(const fit_case *c, fit_argument *a) {

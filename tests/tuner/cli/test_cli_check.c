@@ -232,6 +232,41 @@ static void lazy_baseline_of_a_bundle(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* ---- a genome in place of the starts ---- */
+
+#define STRUCTURE(edits) "{\"start\":\"textbook\",\"macros\":{},\"edits\":[" edits "]}"
+#define COARSEN(anchor)                                                                            \
+    "{\"kind\":\"coarsen\",\"anchor\":\"" anchor "\",\"option\":2,\"form\":\"strided\"}"
+
+static void genome_of_a_task(void **state) {
+    (void)state;
+    cli_write("genome.json", STRUCTURE(COARSEN("y")));
+    json_t *json = cli_json(CLI_RUN("check", "fft_conv2d", "--genome", cli_path("genome.json"),
+                                    "--split", "search", "--json"),
+                            0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 5);
+    const json_t *last = json_array_get(rows, 4);
+    assert_string_equal(ev_json_text(last, "role", ""), "genome");
+    assert_string_equal(ev_json_text(last, "verdict", ""), "pass");
+    assert_true(ev_json_number(last, "ns", 0) < ev_json_number(last, "baseline_ns", 0));
+    json_decref(json);
+}
+
+static void genomes_that_cannot_be_checked(void **state) {
+    (void)state;
+    cli_write("refused.json", STRUCTURE(COARSEN("z")));
+    cli_expect_error(
+        CLI_RUN("check", "sd_lstm_fp", "--genome", cli_path("refused.json"), "--split", "search"),
+        2, "reads no block index in dimension z");
+    cli_write("unknown.json", "{\"start\":\"none\",\"edits\":[]}");
+    cli_expect_error(
+        CLI_RUN("check", "sd_lstm_fp", "--genome", cli_path("unknown.json"), "--split", "search"),
+        2, "has no start 'none'");
+    cli_expect_error(CLI_RUN("check", "sd_lstm_fp", "--genome", cli_path("absent.json")), 2,
+                     "absent.json");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_of_the_steps),
@@ -243,6 +278,8 @@ int main(void) {
         cmocka_unit_test(oracle_of_zeros),
         cmocka_unit_test(mistakes_in_initial),
         cmocka_unit_test(lazy_baseline_of_a_bundle),
+        cmocka_unit_test(genome_of_a_task),
+        cmocka_unit_test(genomes_that_cannot_be_checked),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

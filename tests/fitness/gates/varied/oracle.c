@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-enum { X, Y, SUMS, LARGE, A, TERMS = 16 };
+enum { X, Y, SUMS, INVERSE, A, TERMS = 16 };
 
 static double sum_of(const float *x) {
     double sum = 0;
     for (int i = 0; i < TERMS; i++)
-        sum += x[i];
+        sum += fabs(x[i]) <= 1e30 ? x[i] : 0;
     return sum;
 }
 
@@ -26,8 +26,8 @@ int evoke_oracle(evoke_oracle_call *call) {
         uint64_t at = call->first + i;
         if (call->output == SUMS)
             call->value[i] = sum_of(x + at * TERMS);
-        else if (call->output == LARGE)
-            call->value[i] = ldexp((double)x[at], 100);
+        else if (call->output == INVERSE)
+            call->value[i] = (double)1e-30f / (double)x[at];
         else
             call->value[i] = value_of(x[at], a) * (x[at] == x[at ^ 1] ? 3 : 1);
     }

@@ -7,22 +7,25 @@
 #endif
 #define TERMS 16
 
-/* Kahan's sum. */
+static __device__ __forceinline__ float finite(float v) {
+    return fabsf(v) <= 1e30f ? v : 0.0f;
+}
+
+/* Neumaier's sum of the finite terms. */
 static __device__ __forceinline__ float sum_of(const float *x) {
 #if FORM == 11
     double all = 0.0;
     for (int i = 0; i < TERMS; i++)
-        all += x[i];
+        all += finite(x[i]);
     return (float)all;
 #else
     float sum = 0.0f, lost = 0.0f;
     for (int i = 0; i < TERMS; i++) {
-        float term = FORM == 6 ? x[i] : x[i] - lost;
-        float next = sum + term;
-        lost = (next - sum) - term;
+        float term = finite(x[i]), next = sum + term;
+        lost += fabsf(sum) >= fabsf(term) ? (sum - next) + term : (term - next) + sum;
         sum = next;
     }
-    return sum;
+    return FORM == 6 ? sum : sum + lost;
 #endif
 }
 
@@ -42,8 +45,8 @@ static __device__ __forceinline__ float value_of(float v, float a) {
     return v < 0.0f ? -1.0f : sqrtf(v) * scale + cube;
 }
 
-extern "C" __global__ void varied(const float *x, float *y, float *sums, float *large, float a,
-                                  int n) {
+extern "C" __global__ void varied(const float *x, float *y, float *sums, float *inverse,
+                                  float a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 #if FORM == 0
 #pragma unroll 1
@@ -57,5 +60,5 @@ extern "C" __global__ void varied(const float *x, float *y, float *sums, float *
     y[i] = value_of(v, a) * factor;
     if (i % TERMS == 0)
         sums[i / TERMS] = sum_of(x + i);
-    large[i] = FORM == 7 && fabsf(v) < 1.2e-38f ? 0.0f : v * 0x1p100f;
+    inverse[i] = 1e-30f / (FORM == 7 && fabsf(v) < 1.2e-38f ? 0.0f : v);
 }
