@@ -207,6 +207,15 @@ static json_t *resources_json(const bundle_variant *v) {
                      "max_threads", (json_int_t)v->max_threads);
 }
 
+static void set_alignments(json_t *object, const bundle_variant *v) {
+    json_t *needs = v->alignment_count > 0 ? json_object() : NULL;
+    for (size_t i = 0; i < v->alignment_count; i++)
+        (void)json_object_set_new(needs, v->alignments[i].argument,
+                                  json_integer(v->alignments[i].bytes));
+    if (needs != NULL)
+        (void)json_object_set_new(object, "alignments", needs);
+}
+
 static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *err) {
     json_t *provenance = NULL, *cases = json_array();
     ev_status status = provenance_json(v, &provenance, err);
@@ -226,6 +235,7 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
     if (*out == NULL)
         return ev_fail_memory(err, 1);
     set_qualified(*out, v);
+    set_alignments(*out, v);
     return EV_OK;
 }
 
@@ -274,9 +284,21 @@ static json_t *arguments_json(const bundle_kernel *k) {
     json_t *array = json_array();
     for (size_t i = 0; i < k->argument_count; i++) {
         const bundle_argument *a = &k->arguments[i];
-        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s}", "name", a->name,
-                                                     "kind", a->kind, "type", a->type, "expression",
-                                                     a->expression));
+        json_t *object = json_pack("{s:s, s:s, s:s, s:s}", "name", a->name, "kind", a->kind, "type",
+                                   a->type, "expression", a->expression);
+        if (a->align != 0 && a->align != BUNDLE_ALIGN)
+            (void)json_object_set_new(object, "align", json_integer(a->align));
+        (void)json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *symbols_json(const bundle_kernel *k) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < k->symbol_count; i++) {
+        const bundle_symbol *v = &k->symbols[i];
+        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "name", v->name, "type",
+                                                     v->type, "count", v->count));
     }
     return array;
 }
@@ -298,6 +320,8 @@ static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err
                      "arguments", arguments_json(k), "baselines", baselines, "variants", variants);
     if (*out != NULL && starts != NULL)
         (void)json_object_set(*out, "starts", starts);
+    if (*out != NULL && k->symbol_count > 0)
+        (void)json_object_set_new(*out, "symbols", symbols_json(k));
     json_decref(starts);
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }

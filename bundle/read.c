@@ -311,6 +311,41 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
     return EV_OK;
 }
 
+/* False: no power of two up to 4096. */
+static bool is_alignment(json_int_t bytes) {
+    return bytes > 0 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
+}
+
+static bool has_buffer(const bundle_kernel *k, const char *name) {
+    for (size_t i = 0; i < k->argument_count; i++)
+        if (strcmp(k->arguments[i].name, name) == 0)
+            return strcmp(k->arguments[i].kind, "scalar") != 0;
+    return false;
+}
+
+static ev_status read_alignments(const reading *r, const bundle_kernel *k, const json_t *object,
+                                 const char *where, bundle_variant *out) {
+    json_t *needs = json_object_get(object, "alignments");
+    const char *name = NULL;
+    json_t *value = NULL;
+    bundle_alignment *all = EV_NEW_ARRAY(r->arena, bundle_alignment, json_object_size(needs) + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, json_object_size(needs) * sizeof *all);
+    out->alignments = all;
+    json_object_foreach(needs, name, value) {
+        if (!is_alignment(json_integer_value(value)) || !has_buffer(k, name))
+            return ev_json_fail(r->doc, reading_join(r, where, "alignments"), r->err,
+                                "'%s' is no buffer of the kernel, or its alignment is no power of "
+                                "two up to 4096",
+                                name);
+        const char *kept = ev_arena_strdup(r->arena, name);
+        if (kept == NULL)
+            return ev_fail_memory(r->err, 1);
+        all[out->alignment_count++] = (bundle_alignment){kept, (uint32_t)json_integer_value(value)};
+    }
+    return EV_OK;
+}
+
 static ev_status read_variant(const reading *r, const bundle_kernel *k, const json_t *object,
                               const char *where, bundle_variant *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_VARIANT, object, where, r->err));
@@ -323,6 +358,7 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     EV_TRY(read_plan(r, k, object, where, out));
     EV_TRY(read_provenance(r, object, where, out));
     EV_TRY(reading_qualified(r, object, where, out));
+    EV_TRY(read_alignments(r, k, object, where, out));
     return read_ptx(r, object, where, out);
 }
 
@@ -355,8 +391,32 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
         const json_t *a = json_array_get(array, i);
         EV_TRY(manifest_check(r->doc, MANIFEST_ARGUMENT, a,
                               reading_member(r, where, "arguments", i), r->err));
+        json_int_t align = ev_json_integer(a, "align", BUNDLE_ALIGN);
+        if (!is_alignment(align))
+            return ev_json_fail(r->doc,
+                                reading_join(r, reading_member(r, where, "arguments", i), "align"),
+                                r->err, "an alignment is a power of two up to 4096");
         all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
-                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", "")};
+                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", ""),
+                                   (uint32_t)align};
+    }
+    return EV_OK;
+}
+
+static ev_status read_symbols(const reading *r, const json_t *kernel, const char *where,
+                              bundle_kernel *out) {
+    const json_t *array = get(kernel, "symbols");
+    out->symbol_count = json_array_size(array);
+    bundle_symbol *all = EV_NEW_ARRAY(r->arena, bundle_symbol, out->symbol_count + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, out->symbol_count * sizeof *all);
+    out->symbols = all;
+    for (size_t i = 0; i < out->symbol_count; i++) {
+        const json_t *v = json_array_get(array, i);
+        EV_TRY(manifest_check(r->doc, MANIFEST_SYMBOL, v, reading_member(r, where, "symbols", i),
+                              r->err));
+        all[i] = (bundle_symbol){ev_json_text(v, "name", ""), ev_json_text(v, "type", ""),
+                                 ev_json_text(v, "count", "")};
     }
     return EV_OK;
 }
@@ -373,6 +433,7 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
         return ev_json_fail(r->doc, reading_join(r, where, "task"), r->err,
                             "the files of the bundle do not have '%s'", out->task);
     EV_TRY(read_arguments(r, object, where, out));
+    EV_TRY(read_symbols(r, object, where, out));
     EV_TRY(
         read_variants(r, out, object, where, "baselines", &out->baselines, &out->baseline_count));
     EV_TRY(read_variants(r, out, object, where, "variants", &out->variants, &out->variant_count));

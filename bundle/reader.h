@@ -51,6 +51,10 @@ typedef struct bundle_request {
     int sm;          /* compute capability x 10 */
     const bundle_number *shape;
     size_t shape_count;
+    /* The alignment of buffers that the caller grants, where this is more than the arguments'
+     * `align`. A variant that needs more than is granted is not chosen. */
+    const bundle_alignment *alignments;
+    size_t alignment_count;
 } bundle_request;
 
 typedef struct bundle_choice {
@@ -68,5 +72,11 @@ typedef struct bundle_choice {
  * nothing that the compute capability can run. */
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) EV_CHECKED;
+
+/* Call before a launch: checks the addresses of the kernel's buffers, in the order of its arguments
+ * (what stands at scalars is not read). EV_BAD: an address with less alignment than the kernel's
+ * argument or the variant says, with the argument, the address and the alignment. */
+ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v,
+                                 const uint64_t *addresses, ev_error *err) EV_CHECKED;
 
 #endif

@@ -73,6 +73,12 @@ typedef struct bundle_qualified {
     size_t trial_count;
 } bundle_qualified;
 
+/* The alignment of a buffer's address in bytes, a power of two. */
+typedef struct bundle_alignment {
+    const char *argument;
+    uint32_t bytes;
+} bundle_alignment;
+
 typedef struct bundle_variant {
     const char *ptx; /* text */
     size_t ptx_bytes;
@@ -99,12 +105,25 @@ typedef struct bundle_variant {
     const bundle_qualified *qualified;
     size_t qualified_count;
     const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */
+    /* What the variant needs of buffers beyond the `align` of the kernel's arguments. */
+    const bundle_alignment *alignments;
+    size_t alignment_count;
 } bundle_variant;
 
 typedef struct bundle_argument {
     const char *name, *kind, *type; /* kind: "in", "out", "inout" or "scalar" */
     const char *expression;         /* elements of a buffer, value of a scalar */
+    uint32_t align; /* bytes that every launch grants of a buffer's address; 0: BUNDLE_ALIGN */
 } bundle_argument;
+
+#define BUNDLE_ALIGN 16u
+
+/* A variable in constant or global memory of a kernel's PTX. The host fills its first `count`
+ * elements before a launch (cuModuleGetGlobal); the rest is zero. A variant may lack it. */
+typedef struct bundle_symbol {
+    const char *name, *type;
+    const char *count; /* an expression */
+} bundle_symbol;
 
 typedef struct bundle_kernel {
     const char *name, *family, *doc;
@@ -118,6 +137,8 @@ typedef struct bundle_kernel {
     size_t variant_count;
     const bundle_variant *starts; /* unmodified, for GPUs on which a variant is disabled */
     size_t start_count;
+    const bundle_symbol *symbols;
+    size_t symbol_count;
 } bundle_kernel;
 
 /* An additional file, such as a task's source. */

@@ -43,6 +43,65 @@ static ev_status shape_fits(const bundle_variant *v, const bundle_request *reque
     return EV_OK;
 }
 
+static const bundle_argument *find_argument(const bundle_kernel *k, const char *name) {
+    for (size_t i = 0; i < k->argument_count; i++) {
+        if (strcmp(k->arguments[i].name, name) == 0)
+            return &k->arguments[i];
+    }
+    return NULL;
+}
+
+static uint32_t align_of(const bundle_argument *a) {
+    return a->align != 0 ? a->align : BUNDLE_ALIGN;
+}
+
+/* 0: the list does not name the argument. */
+static uint32_t listed(const bundle_alignment *list, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i].argument, name) == 0)
+            return list[i].bytes;
+    }
+    return 0;
+}
+
+static ev_status check_alignments(const bundle_kernel *k, const bundle_request *request,
+                                  ev_error *err) {
+    for (size_t i = 0; i < request->alignment_count; i++) {
+        if (find_argument(k, request->alignments[i].argument) == NULL)
+            return ev_fail(err, EV_BAD, "%s has no argument '%s' to be aligned", k->name,
+                           request->alignments[i].argument);
+    }
+    return EV_OK;
+}
+
+static bool alignment_fits(const bundle_kernel *k, const bundle_variant *v,
+                           const bundle_request *request) {
+    bool fits = true;
+    for (size_t i = 0; i < v->alignment_count; i++) {
+        const bundle_alignment *need = &v->alignments[i];
+        const bundle_argument *a = find_argument(k, need->argument);
+        uint32_t granted = listed(request->alignments, request->alignment_count, need->argument);
+        uint32_t usual = a != NULL ? align_of(a) : 0;
+        fits = fits && need->bytes <= (granted > usual ? granted : usual);
+    }
+    return fits;
+}
+
+ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v,
+                                 const uint64_t *addresses, ev_error *err) {
+    for (size_t i = 0; i < k->argument_count; i++) {
+        const bundle_argument *a = &k->arguments[i];
+        uint32_t need = listed(v->alignments, v->alignment_count, a->name);
+        need = need > align_of(a) ? need : align_of(a);
+        if (strcmp(a->kind, "scalar") != 0 && addresses[i] % need != 0)
+            return ev_fail(err, EV_BAD,
+                           "%s: the address 0x%llx of '%s' is no multiple of %u bytes, which the "
+                           "variant needs; align the buffer, or resolve a variant that needs less",
+                           k->name, (unsigned long long)addresses[i], a->name, need);
+    }
+    return EV_OK;
+}
+
 static bool rung_of(const bundle_variant *v, const bundle_request *request, bundle_rung *out) {
     if (request->gpu != NULL &&
         (strcmp(request->gpu, v->gpu_id) == 0 || strcmp(request->gpu, v->gpu_name) == 0))
@@ -90,14 +149,14 @@ static bool is_better(const bundle_request *request, const bundle_variant *v, bu
     return bundle_gain(v, request->gpu) > bundle_gain(than->variant, request->gpu);
 }
 
-static ev_status choose(const bundle_variant *list, size_t count, const bundle_request *request,
-                        pick *best, pick *disabled, ev_error *err) {
+static ev_status choose(const bundle_kernel *k, const bundle_variant *list, size_t count,
+                        const bundle_request *request, pick *best, pick *disabled, ev_error *err) {
     for (size_t i = 0; i < count; i++) {
         const bundle_variant *v = &list[i];
         bundle_rung rung = BUNDLE_RUNG_BASELINE;
         bool fits = false;
         EV_TRY(shape_fits(v, request, &fits, err));
-        if (!fits || !rung_of(v, request, &rung))
+        if (!fits || !alignment_fits(k, v, request) || !rung_of(v, request, &rung))
             continue;
         pick *place = bundle_disabled(v, request->gpu) != NULL ? disabled : best;
         if (is_better(request, v, rung, place))
@@ -112,7 +171,7 @@ static ev_status choose_start(const bundle_kernel *k, const bundle_request *requ
     pick ignored = {0};
     for (size_t i = 0; i < k->start_count; i++) {
         if (bundle_qualification(&k->starts[i], request->gpu) != NULL)
-            EV_TRY(choose(&k->starts[i], 1, request, best, &ignored, err));
+            EV_TRY(choose(k, &k->starts[i], 1, request, best, &ignored, err));
     }
     return EV_OK;
 }
@@ -130,7 +189,8 @@ ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_
     if (k == NULL)
         return fail_kernel(b, request->kernel, err);
     pick best = {0}, start = {0}, disabled = {0};
-    EV_TRY(choose(k->variants, k->variant_count, request, &best, &disabled, err));
+    EV_TRY(check_alignments(k, request, err));
+    EV_TRY(choose(k, k->variants, k->variant_count, request, &best, &disabled, err));
     EV_TRY(choose_start(k, request, &start, err));
     bundle_choice made = {.kernel = k, .variant = best.variant, .rung = best.rung};
     if (disabled.variant != NULL && is_better(request, disabled.variant, disabled.rung, &best)) {

@@ -266,6 +266,7 @@ static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *er
         return no_entry(base->module, source, err);
     ir_make_internal(base->module, entry);
     bool has_prefix = source->genome && ir_genome_prefix_count(source->genome) > 0;
+    ir_symbols_open(base, source);
     if (has_prefix)
         EV_TRY(ir_prefix_apply(base, source, err));
     const char *passes = has_prefix || ir_is_compiled(source) ? "default<O3>" : "globaldce";

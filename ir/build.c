@@ -19,6 +19,7 @@ struct ir_build {
     size_t bold; /* number of bold edits; after EDIT */
     ir_stage next;
     bool failed;
+    bool checks_asserts; /* asserted facts are checks */
     ev_sha256 ir_sha;
     bool is_hashed; /* ir_sha is valid */
     ev_sha256 ptx_sha;
@@ -78,6 +79,11 @@ void ir_build_take_edited(ir_build *build, ir_edited *edited) {
     ir_work_close(edited);
 }
 
+void ir_build_check_asserts(ir_build *build) {
+    assert(build->next == IR_STAGE_EDIT && !build->module);
+    build->checks_asserts = true;
+}
+
 static ev_status stage_edit(ir_build *build, double *llvm, ev_error *err) {
     (void)llvm;
     if (build->module)
@@ -92,6 +98,8 @@ static ev_status stage_edit(ir_build *build, double *llvm, ev_error *err) {
             status = ev_wrap(err, status, "edit %zu (%s)", i, ir_edit_name(edit->kind));
     }
     build->bold = work->bold;
+    if (status == EV_OK && build->checks_asserts)
+        ir_assert_checks(work, build->genome);
     if (status == EV_OK)
         build->module = ir_work_take_module(work);
     ir_work_close(work);

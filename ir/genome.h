@@ -119,6 +119,11 @@ bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to);
 ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to);
 
+/* The arguments that the edits align-argument assert to be aligned to IR_ARGUMENT_ALIGN bytes: a
+ * bit each, by number. A launch of the variant has to grant this. */
+#define IR_ARGUMENT_ALIGN 16u
+uint64_t ir_genome_aligned(const ir_genome *genome);
+
 json_t *ir_genome_to_json(const ir_genome *genome); /* new reference; NULL: out of memory */
 ev_status ir_genome_from_json(const json_t *json, ir_genome **out, ev_error *err) EV_CHECKED;
 /* SHA-256 of the compact JSON, computed once; so is that of the genome without its edits, but with

@@ -63,6 +63,11 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
                          ev_error *err) EV_CHECKED;
 /* Makes all defined functions internal, except `but` (may be NULL). */
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
+
+/* ---- variables that the host fills (symbols.c) ---- */
+
+/* Keeps LLVM from assuming the contents of variables that the host may fill. Before any pass. */
+void ir_symbols_open(const ir_base *base, const ir_source *source);
 /* Empties a module that went through default<O1> to <O3> without code generation. Call before the
  * module is disposed of. LLVM 19's NVPTX caches nvvm.annotations by the addresses of the module and
  * its functions. These pipelines fill the cache, and only the end of code generation clears it.
@@ -267,6 +272,12 @@ void ir_describe_operand(const ir_work *work, const ir_edit *edit, ev_str *out);
 /* True if a min-blocks or max-registers knob can be applied; false for other kinds. */
 bool ir_knob_fits(const ir_work *work, const ir_edit *edit);
 
+/* ---- asserted facts (asserts.c) */
+/* After the last edit: replaces each fact that an edit of the genome asserted by a check that
+ * traps.
+ */
+void ir_assert_checks(ir_work *work, const ir_genome *genome);
+
 /* ---- help for rules ---------------------------------------------------------------------------
  */
 
@@ -279,6 +290,13 @@ const char *ir_call_name(LLVMValueRef insn);
 void ir_describe_insn(const ir_work *work, const ir_name *name, ev_str *out);
 void ir_describe_value(const ir_work *work, const ir_value *value, ev_str *out);
 const char *ir_opcode_name(LLVMOpcode opcode);
+/* What an address is computed from: through address computations and casts, the variable, alloca,
+ * argument or other value. */
+LLVMValueRef ir_address_base(LLVMValueRef address);
+/* Makes the variable or alloca that the address is computed from declare at least `bytes` of
+ * alignment. For any other address nothing changes: the gates place arguments at their least
+ * alignment. */
+void ir_raise_alignment(LLVMValueRef address, unsigned bytes);
 LLVMValueRef ir_intrinsic_call(ir_work *work, const char *name, LLVMTypeRef *overloads,
                                size_t overload_count, LLVMValueRef *args, size_t count);
 

@@ -34,6 +34,9 @@ typedef struct ir_source {
     const char *include;    /* folder of evoke_cuda.h */
     const ir_macro *macros; /* -DNAME=VALUE for a .cu */
     size_t macro_count;
+    const char *const *symbols; /* names of __constant__ and __device__ variables that the host
+                                   fills before a launch */
+    size_t symbol_count;
     int sm;         /* target, e.g. 90 */
     bool optimised; /* the base of genomes for which ir_genome_is_optimised holds */
     /* Facts of the launches, for the edits that draw constants and for launch bounds. */
@@ -72,6 +75,12 @@ uint32_t ir_base_insn_line(const ir_base *base, size_t number); /* source line; 
 char *ir_base_insn_text(const ir_base *base, size_t number);    /* as LLVM prints it; malloc'ed */
 ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canonical IR */
 
+/* Checks, for a base of `source`, that no variable is read that only the host can have filled and
+ * that source->symbols does not list (ir/symbols.c has the rule). EV_BAD: names the variable and
+ * the cure. */
+ev_status ir_base_check_symbols(const ir_base *base, const ir_source *source,
+                                ev_error *err) EV_CHECKED;
+
 /* PTX of the base module without edits, by the light pipeline. The line of each .loc is the number
  * of the originating instruction plus 1, so a profile's counters can be attributed to instructions.
  * The PTX is no variant. malloc'ed. */
@@ -107,6 +116,15 @@ ev_status ir_build_new(const ir_base *base, const ir_genome *genome, ir_build **
  * equals the module that stage EDIT would make. Call before EDIT, which then does nothing. NULL is
  * fine. */
 void ir_build_take_edited(ir_build *build, ir_edited *edited);
+/* Whether an edit of the genome asserts a fact that a run can break without a trap or a wrong
+ * answer at the cases tried. */
+bool ir_genome_asserts(const ir_genome *genome);
+/* The comment in the PTX line of a trap that tests an asserted fact; the rest of the line says
+ * which edit asserts what. */
+#define IR_ASSERT_MARK "// asserted: "
+/* Makes the build one in which asserted facts are checks that trap. Call before EDIT, without
+ * ir_build_take_edited. Such a build is no variant: it only tells whether the facts hold. */
+void ir_build_check_asserts(ir_build *build);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
 /* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
  * the meaning of its start, up to rounding (ir/edits.def). */

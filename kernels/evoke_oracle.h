@@ -21,9 +21,9 @@ typedef struct evoke_argument {
 } evoke_argument;
 
 typedef struct evoke_oracle_call {
-    const evoke_argument *arguments;
-    size_t argument_count;
-    const char *const *shape_names; /* the case's shape */
+    const evoke_argument *arguments; /* behind those of the kernel: the task's symbols */
+    size_t argument_count;           /* with the symbols */
+    const char *const *shape_names;  /* the case's shape */
     const double *shape_values;
     size_t shape_count;
     size_t output;  /* index of the argument to compute */

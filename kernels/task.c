@@ -112,6 +112,42 @@ static const corpus_generator *data_of(const task *t, const task_argument *argum
     return argument->generator;
 }
 
+bool task_generator_is_constant(const corpus_generator *generator) {
+    static const char *const names[] = {"zeros", "ones", "constant"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(generator->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool task_argument_hides(const task *t, const task_argument *argument) {
+    const char *const *ignored = NULL;
+    if (argument->kind != TASK_INOUT || argument->begins_constant)
+        return false;
+    for (size_t i = 0; i < t->case_count; i++) {
+        const task_case *c = &t->cases[i];
+        bool is_small = c->split == CORPUS_SEARCH && c->use != TASK_TIME;
+        if (is_small && !task_generator_is_constant(data_of(t, argument, c, &ignored)))
+            return false;
+    }
+    return true;
+}
+
+bool task_warning(const task *t, size_t index, ev_str *out) {
+    const task_argument *a = &t->arguments[index];
+    if (!task_argument_hides(t, a))
+        return false;
+    ev_str_printf(
+        out,
+        "warning: task %s: the inout argument '%s' begins with the same number everywhere "
+        "(\"%s\"), so += and = are alike; the gates also try other contents, if the baseline is "
+        "right there; give it other data, or say \"initial\": \"constant\" if every caller begins "
+        "so",
+        t->name, a->name, a->generator->name);
+    return true;
+}
+
 static ev_status parameter_values(const corpus_generator *generator, const char *const *expressions,
                                   const expr_scope *scope, double *values, ev_error *err) {
     for (size_t i = 0; i < generator->parameter_count; i++) {

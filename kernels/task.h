@@ -21,6 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The alignment of a buffer's address whose argument does not say one, in bytes. */
+#define TASK_ALIGN 16u
+#define TASK_ALIGN_MOST 256u /* what cudaMalloc gives */
+
 typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
 
 typedef struct task_argument {
@@ -33,13 +37,16 @@ typedef struct task_argument {
     const corpus_generator *generator; /* in, inout */
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* expressions, in the generator's order; NULL:
                                                       default */
+    uint32_t align; /* buffers: bytes that every launch grants of the address, a power of two */
+    bool begins_constant;   /* inout: a promise that every caller begins with the constant contents
+                               that the generator makes */
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
 typedef struct task_data {
-    size_t argument; /* its index */
+    size_t argument; /* its index; of a symbol: argument_count + the symbol's */
     const corpus_generator *generator;
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* as in task_argument */
 } task_data;
@@ -98,11 +105,14 @@ typedef struct task {
     const char *name;
     const char *family;
     const char *doc;
-    const char *path;   /* of the task.json */
-    const char *folder; /* that holds it; sources are relative to it */
-    const char *json;   /* its text */
-    const task_argument *arguments;
+    const char *path;               /* of the task.json */
+    const char *folder;             /* that holds it; sources are relative to it */
+    const char *json;               /* its text */
+    const task_argument *arguments; /* behind them in the same array: the symbols */
     size_t argument_count;
+    /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
+    const task_argument *symbols;
+    size_t symbol_count;
     const task_start *starts;
     size_t start_count;
     const task_case *cases;
@@ -145,6 +155,11 @@ ev_status task_argument_count_of(const task *t, const task_argument *argument, c
 /* Value of a scalar argument at a case, as its type holds it (an f32 is rounded to one). */
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) EV_CHECKED;
+/* True if an inout argument begins with the same number everywhere in all small cases of the
+ * search, and no promise says that every caller does so: then `+=` and `=` are alike there. */
+bool task_argument_hides(const task *t, const task_argument *argument);
+/* If argument `index` hides, appends a warning with the cure, without a newline; false: not. */
+bool task_warning(const task *t, size_t index, ev_str *out);
 /* The generator and parameters of an input's elements at a case. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;

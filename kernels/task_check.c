@@ -21,15 +21,18 @@ static ev_status check_buffer(const task *t, const ev_json *doc, size_t index, s
                               uint64_t *bytes, ev_error *err) {
     const task_argument *argument = &t->arguments[index];
     const task_case *c = &t->cases[case_index];
+    bool is_symbol = index >= t->argument_count;
+    const char *list = is_symbol ? "symbols" : "arguments";
+    size_t place_in_list = is_symbol ? index - t->argument_count : index;
     char where[TASK_MAX_WHERE];
     uint64_t count = 0;
-    (void)snprintf(where, sizeof where, "arguments[%zu].count", index);
+    (void)snprintf(where, sizeof where, "%s[%zu].count", list, place_in_list);
     EV_TRY(place(doc, where, task_argument_count_of(t, argument, c, &count, err), err));
     *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
     if (argument->kind == TASK_OUT)
         return EV_OK;
     corpus_request request;
-    (void)snprintf(where, sizeof where, "arguments[%zu].data", index);
+    (void)snprintf(where, sizeof where, "%s[%zu].data", list, place_in_list);
     for (size_t i = 0; i < c->data_count; i++) {
         if (c->data[i].argument == index)
             (void)snprintf(where, sizeof where, "cases[%zu].data", case_index);
@@ -64,7 +67,7 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
     const task_case *c = &t->cases[index];
     char where[TASK_MAX_WHERE];
     uint64_t bytes = 0;
-    for (size_t i = 0; i < t->argument_count; i++) {
+    for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
         const task_argument *argument = &t->arguments[i];
         if (argument->kind == TASK_SCALAR) {
             expr_value value;

@@ -155,6 +155,42 @@ static ev_status check_argument_key(loader *l, const json_t *value, const char *
     return EV_OK;
 }
 
+static ev_status read_align(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "align");
+    uint32_t element = (uint32_t)ev_type_bytes(a->type);
+    a->align = a->kind == TASK_SCALAR ? 0 : TASK_ALIGN;
+    if (given == NULL)
+        return EV_OK;
+    json_int_t align = json_integer_value(given);
+    (void)snprintf(at, sizeof at, "%s.align", where);
+    if (align < element || align > TASK_ALIGN_MOST || (align & (align - 1)) != 0)
+        return ev_json_fail(l->doc, at, l->err,
+                            "an alignment is a power of two from the element's %u bytes to %u",
+                            element, TASK_ALIGN_MOST);
+    a->align = (uint32_t)align;
+    return EV_OK;
+}
+
+static ev_status read_initial(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const char *word = ev_json_text(value, "initial", NULL);
+    EV_TRY(check_argument_key(l, value, where, a, "initial", false, a->kind == TASK_INOUT));
+    (void)snprintf(at, sizeof at, "%s.initial", where);
+    if (word == NULL)
+        return EV_OK;
+    if (strcmp(word, "constant") != 0)
+        return ev_json_fail(l->doc, at, l->err, "\"%s\" is no promise; there is \"constant\"",
+                            word);
+    a->begins_constant = task_generator_is_constant(a->generator);
+    if (a->begins_constant)
+        return EV_OK;
+    return ev_json_fail(l->doc, at, l->err,
+                        "the generator \"%s\" makes no constant; promise it of zeros, ones or "
+                        "constant, or leave \"initial\" out",
+                        a->generator->name);
+}
+
 static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
                                       task_argument *a) {
     bool scalar = a->kind == TASK_SCALAR, made = a->kind == TASK_IN || a->kind == TASK_INOUT;
@@ -162,6 +198,8 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "value", false, scalar));
     EV_TRY(check_argument_key(l, value, where, a, "data", made, made));
     EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
+    EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
+    EV_TRY(read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));
     char at[TASK_MAX_WHERE];
@@ -172,7 +210,7 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     (void)snprintf(at, sizeof at, "%s.data", where);
     if (made)
         EV_TRY(read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters));
-    return EV_OK;
+    return read_initial(l, value, where, a);
 }
 
 static ev_status read_argument(loader *l, const json_t *value, const char *where,
@@ -195,26 +233,73 @@ static ev_status read_argument(loader *l, const json_t *value, const char *where
     return read_argument_values(l, value, where, a);
 }
 
-static ev_status read_arguments(loader *l) {
+static ev_status check_new_name(loader *l, const task_argument *all, size_t count,
+                                const char *where) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, all[count].name) == 0)
+            return ev_json_fail(l->doc, where, l->err, "a second argument is named %s",
+                                all[i].name);
+    }
+    return EV_OK;
+}
+
+static ev_status read_arguments(loader *l, task_argument *arguments) {
     const json_t *list = json_object_get(l->doc->root, "arguments");
     size_t count = json_array_size(list);
     EV_TRY(check_size(l, count, 1, TASK_MAX_ARGUMENTS, "arguments"));
-    task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
-    if (arguments == NULL)
-        return ev_fail_memory(l->err, count * sizeof *arguments);
-    l->t->arguments = arguments;
     for (size_t i = 0; i < count; i++) {
         char where[TASK_MAX_WHERE];
         (void)snprintf(where, sizeof where, "arguments[%zu]", i);
         EV_TRY(read_argument(l, json_array_get(list, i), where, &arguments[i]));
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(arguments[j].name, arguments[i].name) == 0)
-                return ev_json_fail(l->doc, where, l->err, "a second argument is named %s",
-                                    arguments[i].name);
-        }
+        EV_TRY(check_new_name(l, arguments, i, where));
     }
     l->t->argument_count = count;
     return EV_OK;
+}
+
+static ev_status read_symbol(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    size_t index = 0;
+    EV_TRY(check_keys(l, value, where, &TASK_TABLE_SYMBOL));
+    a->kind = TASK_IN;
+    a->name = keep(l, ev_json_text(value, "name", ""));
+    a->doc = keep(l, ev_json_text(value, "doc", ""));
+    (void)snprintf(at, sizeof at, "%s.name", where);
+    EV_TRY(check_name(l, a->name, at));
+    (void)snprintf(at, sizeof at, "%s.type", where);
+    EV_TRY(
+        find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at, &index));
+    a->type = (ev_type)index;
+    (void)snprintf(at, sizeof at, "%s.count", where);
+    EV_TRY(read_expression(l, json_object_get(value, "count"), at, &a->count));
+    (void)snprintf(at, sizeof at, "%s.data", where);
+    return read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters);
+}
+
+/* Reads the symbols behind the arguments. */
+static ev_status read_symbols(loader *l, task_argument *arguments) {
+    const json_t *list = json_object_get(l->doc->root, "symbols");
+    size_t count = json_array_size(list), first = l->t->argument_count;
+    EV_TRY(check_size(l, count, 0, TASK_MAX_SYMBOLS, "symbols"));
+    for (size_t i = 0; i < count; i++) {
+        char where[TASK_MAX_WHERE];
+        (void)snprintf(where, sizeof where, "symbols[%zu]", i);
+        EV_TRY(read_symbol(l, json_array_get(list, i), where, &arguments[first + i]));
+        EV_TRY(check_new_name(l, arguments, first + i, where));
+    }
+    l->t->symbols = arguments + first;
+    l->t->symbol_count = count;
+    return EV_OK;
+}
+
+static ev_status read_inputs(loader *l) {
+    size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS;
+    task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
+    if (arguments == NULL)
+        return ev_fail_memory(l->err, count * sizeof *arguments);
+    l->t->arguments = arguments;
+    EV_TRY(read_arguments(l, arguments));
+    return read_symbols(l, arguments);
 }
 
 /* ---- starts ------------------------------------------------------------------------------------
@@ -436,16 +521,18 @@ static ev_status read_shape(loader *l, const json_t *value, const char *where, t
 }
 
 static ev_status find_input(loader *l, const char *name, const char *where, size_t *out) {
-    for (size_t i = 0; i < l->t->argument_count; i++) {
+    for (size_t i = 0; i < l->t->argument_count + l->t->symbol_count; i++) {
         const task_argument *a = &l->t->arguments[i];
         if (strcmp(a->name, name) == 0 && (a->kind == TASK_IN || a->kind == TASK_INOUT)) {
             *out = i;
             return EV_OK;
         }
     }
-    return ev_json_fail(l->doc, where, l->err,
-                        "\"%s\" is no input of the task; name an argument of kind in or inout",
-                        name);
+    return ev_json_fail(
+        l->doc, where, l->err,
+        "\"%s\" is no input of the task; name a symbol, or an argument of kind in or "
+        "inout",
+        name);
 }
 
 static ev_status read_case_data(loader *l, const json_t *object, const char *where, task_case *c) {
@@ -575,7 +662,7 @@ static ev_status read_head(loader *l, const char *path) {
 static ev_status read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
     loader l = {doc, box->arena, &box->public, err};
     EV_TRY(read_head(&l, path));
-    EV_TRY(read_arguments(&l));
+    EV_TRY(read_inputs(&l));
     EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));
     EV_TRY(read_tolerance(&l));

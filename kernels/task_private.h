@@ -7,6 +7,7 @@
 #include "kernels/task.h"
 
 #define TASK_MAX_ARGUMENTS 48
+#define TASK_MAX_SYMBOLS 16
 #define TASK_MAX_SHAPE 32
 #define TASK_MAX_MACROS 16
 #define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS)
@@ -24,6 +25,9 @@ typedef struct task_scope {
     expr_name names[TASK_MAX_SCOPE];
     expr_scope scope; /* of `names`: do not copy */
 } task_scope;
+
+/* Whether a generator makes the same number everywhere. */
+bool task_generator_is_constant(const corpus_generator *generator);
 
 /* Those of a launch plan: the shape, the scalar arguments and the start's macros. */
 ev_status task_launch_scope(const task *t, const task_start *start, const expr_name *macros,
@@ -46,7 +50,7 @@ typedef struct task_table {
     size_t count;
 } task_table;
 
-extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_START, TASK_TABLE_MACRO,
-    TASK_TABLE_CASE, TASK_TABLE_TOLERANCE;
+extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
+    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_TOLERANCE;
 
 #endif

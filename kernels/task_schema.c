@@ -8,6 +8,10 @@ static const ev_json_key TASK_KEYS[] = {
     {"family", EV_JSON_STRING, true, "the kernel family it belongs to"},
     {"doc", EV_JSON_STRING, true, "what it computes, in a sentence"},
     {"arguments", EV_JSON_ARRAY, true, "the kernel's arguments, in its order"},
+    {"symbols", EV_JSON_ARRAY, false,
+     "variables in constant or global memory (__constant__, __device__) that the host fills before "
+     "a "
+     "launch"},
     {"starts", EV_JSON_ARRAY, true, "where a search may begin; the first is the baseline"},
     {"oracle", EV_JSON_STRING, true,
      "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
@@ -27,8 +31,25 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "scalars: an expression; when absent, the shape's value of its name"},
     {"data", EV_JSON_OBJECT, false,
      "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below"},
+    {"align", EV_JSON_INTEGER, false,
+     "buffers: the alignment of its address in bytes that every launch grants: a power of two, at "
+     "least the element's size, at most 256; 16 when absent"},
+    {"initial", EV_JSON_STRING, false,
+     "inout: \"constant\" is a promise that every caller begins with the constant that \"data\" "
+     "makes (zeros, ones, constant), as the bins of a histogram; without it the gates also try "
+     "other "
+     "contents"},
     {"zero_where", EV_JSON_STRING, false,
      "out: an input of the same length; where that is 0, the output must be exactly 0"},
+};
+
+static const ev_json_key SYMBOL_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name in the source"},
+    {"type", EV_JSON_STRING, true, "element type, as of an argument"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    {"count", EV_JSON_ANY, true,
+     "number of elements that the host fills, an expression; the rest of the variable is zero"},
+    {"data", EV_JSON_OBJECT, true, "as of an argument"},
 };
 
 static const ev_json_key START_KEYS[] = {
@@ -61,7 +82,8 @@ static const ev_json_key CASE_KEYS[] = {
      "an object of numbers, which may have \"from\": NAME of a shape below and add to it or "
      "override it; or that NAME alone"},
     {"data", EV_JSON_OBJECT, false,
-     "inputs that are made otherwise in this case: {ARGUMENT: {\"generator\": ...}, ...}"},
+     "inputs that are made otherwise in this case: {ARGUMENT OR SYMBOL: {\"generator\": ...}, "
+     "...}"},
 };
 
 static const ev_json_key TOLERANCE_KEYS[] = {
@@ -82,6 +104,7 @@ static const ev_json_key TOLERANCE_KEYS[] = {
 
 TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
+TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
@@ -150,7 +173,7 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_START,
+        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_SYMBOL,    &TASK_TABLE_START,
         &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_TOLERANCE,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)

@@ -115,6 +115,13 @@ ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const cha
     return d->ops->alloc(d, bytes, kind, name, out, err);
 }
 
+ev_status device_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                           const char *name, device_buffer *out, ev_error *err) {
+    if (d->ops->alloc_odd == NULL)
+        return d->ops->alloc(d, bytes, kind, name, out, err);
+    return d->ops->alloc_odd(d, bytes, align, kind, name, out, err);
+}
+
 void device_clear(device *d) {
     d->ops->clear(d);
 }
@@ -169,13 +176,15 @@ ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entr
     kernel->owner = d;
     ev_status status = d->words == NULL ? vm_words_new(&d->words, err) : EV_OK;
     if (status == EV_OK)
-        status = vm_module_load_with(d->words, ptx, bytes, "ptx", &kernel->module, err);
+        status =
+            vm_module_load_with(d->words, VM_PLACE_ODD, ptx, bytes, "ptx", &kernel->module, err);
     if (status == EV_OK)
         status = find_entry(kernel, entry, err);
     if (status == EV_OK)
         status = d->ops->load(d, kernel, err);
     if (status != EV_OK) {
         vm_module_free(kernel->module);
+        vm_module_free(kernel->odd);
         free(kernel);
         return status;
     }
@@ -188,7 +197,29 @@ void device_unload(device_kernel *kernel) {
         return;
     kernel->owner->ops->unload(kernel);
     vm_module_free(kernel->module);
+    vm_module_free(kernel->odd);
     free(kernel);
+}
+
+ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
+                      uint64_t bytes, ev_error *err) {
+    vm_variable v;
+    if (!vm_module_variable(kernel->module, name, &v))
+        return EV_OK;
+    if (bytes > v.bytes)
+        return ev_fail(err, EV_BAD,
+                       "the variable '%s' has %llu bytes, and the host fills %llu; give a smaller "
+                       "\"count\", or a larger array in the source",
+                       name, (unsigned long long)v.bytes, (unsigned long long)bytes);
+    if (bytes == v.bytes)
+        return d->ops->fill(d, kernel, name, &v, data, err);
+    char *whole = calloc(1, v.bytes);
+    if (whole == NULL)
+        return ev_fail_memory(err, v.bytes);
+    memcpy(whole, data, bytes);
+    ev_status status = d->ops->fill(d, kernel, name, &v, whole, err);
+    free(whole);
+    return status;
 }
 
 device_resources device_kernel_resources(const device_kernel *kernel) {

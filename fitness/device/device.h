@@ -79,6 +79,10 @@ bool device_may_be_spent(const char *id);
 
 ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
                        device_buffer *out, ev_error *err) EV_CHECKED;
+/* As device_alloc. On the VM, the buffer's address is an odd multiple of `align`, a power of two:
+ * an access that needs more alignment traps there. */
+ev_status device_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                           const char *name, device_buffer *out, ev_error *err) EV_CHECKED;
 /* Frees all buffers. */
 void device_clear(device *d);
 uint64_t device_address(const device *d, device_buffer buffer);
@@ -107,6 +111,12 @@ ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, 
 ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
                       device_kernel **out, ev_error *err) EV_CHECKED;
 void device_unload(device_kernel *kernel); /* NULL is fine */
+
+/* Fills a .const or .global variable of the kernel's module for the launches from here on; bytes
+ * behind `bytes` become zero. Nothing happens if the module has no variable of that name. EV_BAD:
+ * the variable is smaller. */
+ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
+                      uint64_t bytes, ev_error *err) EV_CHECKED;
 
 typedef struct device_resources {
     uint32_t registers;    /* a thread; estimated on the VM */

@@ -8,6 +8,9 @@ typedef struct device_ops {
     void (*close)(device *d);
     ev_status (*alloc)(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
                        device_buffer *out, ev_error *err);
+    /* As alloc, at an odd multiple of `align`. NULL: as alloc, wherever the device places it. */
+    ev_status (*alloc_odd)(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                           const char *name, device_buffer *out, ev_error *err);
     void (*clear)(device *d);
     uint64_t (*address)(const device *d, device_buffer buffer);
     ev_status (*write)(device *d, device_buffer buffer, uint64_t offset, const void *data,
@@ -21,6 +24,9 @@ typedef struct device_ops {
     ev_status (*load)(device *d, device_kernel *kernel,
                       ev_error *err); /* module and entry are set */
     void (*unload)(device_kernel *kernel);
+    /* `data` has variable->bytes. */
+    ev_status (*fill)(device *d, device_kernel *kernel, const char *name,
+                      const vm_variable *variable, const void *data, ev_error *err);
     ev_status (*check)(const device *d, const device_kernel *kernel, const device_launch *launch,
                        ev_error *err);
     ev_status (*run)(device *d, const device_kernel *kernel, const device_launch *launch,
@@ -54,6 +60,10 @@ struct device_kernel {
     device *owner;
     vm_module *module;
     const vm_entry *entry;
+    /* On the VM, for launches without timing: the same with .global variables at odd multiples of
+     * their alignment. NULL: the module has none. */
+    vm_module *odd;
+    const vm_entry *odd_entry;
     device_resources resources;
     bool may_wait; /* device_kernel_may_wait */
     void *own;     /* private to the device */

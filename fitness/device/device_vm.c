@@ -39,8 +39,9 @@ static void vm_close(device *d) {
 
 /* ---- buffers ---- */
 
-static ev_status vm_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
-                          device_buffer *out, ev_error *err) {
+/* `odd`: at an odd multiple of it; 0: wherever the memory places it. */
+static ev_status alloc_at(device *d, uint64_t bytes, uint32_t odd, vm_buffer_kind kind,
+                          const char *name, device_buffer *out, ev_error *err) {
     device_vm *v = vm_of(d);
     if (v->count == v->room) {
         size_t room = v->room == 0 ? 16 : v->room * 2;
@@ -51,10 +52,23 @@ static ev_status vm_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const 
         v->room = room;
     }
     model_buffer made = {.bytes = bytes};
-    EV_TRY(vm_memory_alloc(v->memory, bytes, kind, name, &made.address, err));
+    if (odd > 0)
+        EV_TRY(vm_memory_alloc_odd(v->memory, bytes, odd, kind, name, &made.address, err));
+    else
+        EV_TRY(vm_memory_alloc(v->memory, bytes, kind, name, &made.address, err));
     v->buffers[v->count++] = made;
     *out = (device_buffer)v->count;
     return EV_OK;
+}
+
+static ev_status vm_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,
+                          device_buffer *out, ev_error *err) {
+    return alloc_at(d, bytes, 0, kind, name, out, err);
+}
+
+static ev_status vm_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                              const char *name, device_buffer *out, ev_error *err) {
+    return alloc_at(d, bytes, align, kind, name, out, err);
 }
 
 static void vm_clear(device *d) {
@@ -128,6 +142,19 @@ static bool may_wait(const vm_module *m) {
     return false;
 }
 
+/* Timed launches have .global variables as the chip places them, at least at whole sectors: their
+ * sectors cost time. */
+static ev_status load_odd(device *d, device_kernel *kernel, ev_error *err) {
+    size_t bytes;
+    const char *text = vm_module_text(kernel->module, &bytes);
+    if (vm_module_global_bytes(kernel->module) == 0)
+        return EV_OK;
+    EV_TRY(
+        vm_module_load_with(d->words, VM_PLACE_ODD_GLOBALS, text, bytes, "ptx", &kernel->odd, err));
+    kernel->odd_entry = vm_module_find(kernel->odd, kernel->entry->name);
+    return EV_OK;
+}
+
 static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
     if (vm_module_sm(kernel->module) > d->properties.sm)
         return ev_fail(err, EV_BAD,
@@ -135,6 +162,7 @@ static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
                        vm_module_sm(kernel->module), d->properties.id, d->properties.sm);
     const vm_entry *entry = kernel->entry;
     model_code *code = NULL;
+    EV_TRY(load_odd(d, kernel, err));
     EV_TRY(model_code_new(vm_of(d)->g, kernel->module, entry, &code, err));
     kernel->own = code;
     kernel->may_wait = may_wait(kernel->module);
@@ -149,6 +177,17 @@ static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
 static void vm_unload(device_kernel *kernel) {
     model_code_free(kernel->own);
     kernel->own = NULL;
+}
+
+static ev_status vm_fill(device *d, device_kernel *kernel, const char *name,
+                         const vm_variable *variable, const void *data, ev_error *err) {
+    (void)d;
+    (void)err;
+    vm_module_fill(kernel->module, variable, data);
+    vm_variable odd; /* the same variable, at another place */
+    if (kernel->odd != NULL && vm_module_variable(kernel->odd, name, &odd))
+        vm_module_fill(kernel->odd, &odd, data);
+    return EV_OK;
 }
 
 #define GRID_X_MOST 2147483647u
@@ -238,11 +277,15 @@ static ev_status vm_run_plain(device *d, const device_kernel *kernel, const devi
     vm_launch l = launch_of(kernel, launch);
     vm_result result;
     device_vm *v = vm_of(d);
+    if (kernel->odd != NULL) {
+        l.module = kernel->odd;
+        l.entry = kernel->odd_entry;
+    }
     model_free(v->last); /* what it stored is history */
     v->last = NULL;
     device_stores_end(&v->stores);
     if (launch->notes_stores)
-        EV_TRY(device_stores_begin(&v->stores, kernel->module, err));
+        EV_TRY(device_stores_begin(&v->stores, l.module, err));
     l.observer = launch->notes_stores ? &v->stores.observer : NULL;
     l.resident_blocks = resident_blocks(d, kernel, launch);
     EV_TRY(vm_run(v->memory, &l, &result, err));
@@ -427,6 +470,7 @@ static const uint64_t *vm_stored(const device *d, size_t *count) {
 static const device_ops VM_OPS = {
     .close = vm_close,
     .alloc = vm_alloc,
+    .alloc_odd = vm_alloc_odd,
     .clear = vm_clear,
     .address = vm_address,
     .write = vm_write,
@@ -436,6 +480,7 @@ static const device_ops VM_OPS = {
     .written = vm_written,
     .load = vm_load,
     .unload = vm_unload,
+    .fill = vm_fill,
     .check = vm_check,
     .run = vm_run_plain,
     .run_ranks = vm_run_side_by_side,

@@ -29,7 +29,7 @@ static ev_status ask(fitness *f, fit_case *c, const fit_output *o, uint64_t firs
                      double *want, double *scale, ev_error *err) {
     assert(f->t->oracle != NULL);
     evoke_oracle_call call = {.arguments = c->oracle_arguments,
-                              .argument_count = f->t->argument_count,
+                              .argument_count = f->t->argument_count + f->t->symbol_count,
                               .shape_names = c->shape_names,
                               .shape_values = c->shape_values,
                               .shape_count = c->at->shape_count,

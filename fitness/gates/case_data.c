@@ -23,23 +23,38 @@ static bool is_output(const fit_argument *a) {
     return a->what->kind == TASK_OUT || a->what->kind == TASK_INOUT;
 }
 
+/* Arguments and symbols. */
+static size_t count_all(const fitness *f) {
+    return f->t->argument_count + f->t->symbol_count;
+}
+
 /* ---- sizes ---- */
+
+static ev_status measure_buffer(const fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
+    EV_TRY(task_argument_count_of(f->t, a->what, c->at, &a->count, err));
+    if (a->count > UINT64_MAX / 64)
+        return ev_fail(err, EV_BAD, "task %s, case %s: '%s' has too many elements (%llu)",
+                       f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
+    a->bytes = a->count * ev_type_bytes(a->what->type);
+    c->output_count += is_output(a) ? 1 : 0;
+    return EV_OK;
+}
 
 static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         fit_argument *a = &c->arguments[i];
         a->what = &f->t->arguments[i];
-        if (a->what->kind == TASK_SCALAR) {
-            EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
-            fit_vary_scalar(c, a);
+        if (a->what->kind != TASK_SCALAR) {
+            EV_TRY(measure_buffer(f, c, a, err));
             continue;
         }
-        EV_TRY(task_argument_count_of(f->t, a->what, c->at, &a->count, err));
-        if (a->count > UINT64_MAX / 64)
-            return ev_fail(err, EV_BAD, "task %s, case %s: '%s' has too many elements (%llu)",
-                           f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
-        a->bytes = a->count * ev_type_bytes(a->what->type);
-        c->output_count += is_output(a) ? 1 : 0;
+        EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
+        fit_vary_scalar(c, a);
+    }
+    for (size_t i = 0; i < f->t->symbol_count; i++) {
+        fit_argument *a = &c->arguments[f->t->argument_count + i];
+        a->what = &f->t->symbols[i];
+        EV_TRY(measure_buffer(f, c, a, err));
     }
     return EV_OK;
 }
@@ -47,7 +62,7 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
 /* Bytes of all buffers on the device, and bytes on the host with copies, shadow and answers. */
 static void need_of(const fitness *f, const fit_case *c, double *on_device, double *on_host) {
     *on_device = *on_host = 0;
-    for (size_t i = 0; i < f->t->argument_count; i++) {
+    for (size_t i = 0; i < count_all(f); i++) {
         const fit_argument *a = &c->arguments[i];
         *on_device += (double)a->bytes;
         *on_host += (double)a->bytes * SHADOW_FACTOR;
@@ -102,10 +117,60 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
             return ev_fail_memory(err, a->bytes);
     }
     corpus_request request;
+    bool begins = false;
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
+    EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
     fit_vary_buffer(c, a, a->before);
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
+}
+
+/* Cases without a time, the smoke cases of gate 3 among them, have each buffer at an odd multiple
+ * of its argument's alignment: a variant that needs more traps. Timed cases have buffers at
+ * multiples of 256 bytes, as cudaMalloc places them, since an odd place costs sectors. */
+static bool places_odd(const fitness *f, const task_case *at) {
+    const task_case *own = f->t->cases;
+    bool is_own = at >= own && at < own + f->t->case_count;
+    bool is_timed_check = at->split == CORPUS_SEARCH && at->use == TASK_CHECK && is_own;
+    return at->use != TASK_TIME && !is_timed_check;
+}
+
+fit_inputs fit_inputs_for(const fitness *f, const task_case *at, fit_inputs inputs,
+                          const candidate *who) {
+    for (size_t i = 0; i < f->t->argument_count && i < 64 && places_odd(f, at); i++) {
+        const task_argument *a = &f->t->arguments[i];
+        uint64_t bit = UINT64_C(1) << i;
+        if ((who->aligned & bit) != 0 && a->kind != TASK_SCALAR && a->align < who->aligned_to)
+            inputs.aligned |= bit;
+    }
+    inputs.aligned_to = inputs.aligned != 0 ? who->aligned_to : 0;
+    return inputs;
+}
+
+static ev_status make_buffer(fitness *f, const fit_case *c, fit_argument *a, ev_error *err) {
+    const char *name = a->what->name;
+    size_t number = (size_t)(a - c->arguments);
+    bool is_stated = number < 64 && (c->inputs.aligned >> number & 1) != 0;
+    uint32_t align = is_stated ? c->inputs.aligned_to : a->what->align;
+    if (places_odd(f, c->at))
+        return device_alloc_odd(f->d, a->bytes, align, kind_of(a), name, &a->buffer, err);
+    return device_alloc(f->d, a->bytes, kind_of(a), name, &a->buffer, err);
+}
+
+/* Keeps the contents of the symbols on the host; each launch gets them (fit_case_fill). */
+static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
+    for (size_t i = f->t->argument_count; i < count_all(f); i++) {
+        fit_argument *a = &c->arguments[i];
+        corpus_request request;
+        a->before = malloc(a->bytes > 0 ? a->bytes : 1);
+        a->owns_before = true;
+        if (a->before == NULL)
+            return ev_fail_memory(err, a->bytes);
+        EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
+        EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+        fit_vary_buffer(c, a, a->before);
+    }
+    return EV_OK;
 }
 
 static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
@@ -113,7 +178,7 @@ static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
         fit_argument *a = &c->arguments[i];
         if (a->what->kind == TASK_SCALAR)
             continue;
-        EV_TRY(device_alloc(f->d, a->bytes, kind_of(a), a->what->name, &a->buffer, err));
+        EV_TRY(make_buffer(f, c, a, err));
         if (a->what->kind != TASK_OUT)
             EV_TRY(fill_input(f, c, a, err));
     }
@@ -127,7 +192,7 @@ static double whole_or_real(const expr_value *v) {
 }
 
 static ev_status describe(const fitness *f, fit_case *c, ev_error *err) {
-    for (size_t i = 0; i < f->t->argument_count; i++) {
+    for (size_t i = 0; i < count_all(f); i++) {
         const fit_argument *a = &c->arguments[i];
         c->oracle_arguments[i] = (evoke_argument){.name = a->what->name,
                                                   .type = ev_type_name(a->what->type),
@@ -177,7 +242,7 @@ static ev_status list_outputs(const fitness *f, fit_case *c, ev_error *err) {
 /* ---- making and finding ---- */
 
 static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
-    size_t arguments = f->t->argument_count + 1, shapes = c->at->shape_count + 1;
+    size_t arguments = count_all(f) + 1, shapes = c->at->shape_count + 1;
     c->arguments = calloc(arguments, sizeof *c->arguments);
     c->oracle_arguments = calloc(arguments, sizeof *c->oracle_arguments);
     c->shape_names = calloc(shapes, sizeof *c->shape_names);
@@ -188,6 +253,7 @@ static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
     EV_TRY(measure(f, c, err));
     EV_TRY(check_memory(f, c, err));
     EV_TRY(make_buffers(f, c, err));
+    EV_TRY(make_symbols(f, c, err));
     EV_TRY(list_outputs(f, c, err));
     return describe(f, c, err);
 }
@@ -195,7 +261,7 @@ static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
 void fit_case_free(const fitness *f, fit_case *c) {
     if (c == NULL)
         return;
-    for (size_t i = 0; c->arguments != NULL && i < f->t->argument_count; i++) {
+    for (size_t i = 0; c->arguments != NULL && i < count_all(f); i++) {
         if (c->arguments[i].owns_before)
             free(c->arguments[i].before);
     }
@@ -230,7 +296,8 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 }
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
-    return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation;
+    return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
+           a.begins == b.begins && a.aligned == b.aligned && a.aligned_to == b.aligned_to;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,
@@ -314,6 +381,14 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
         pack_one(f, &entry->params[i], a, block);
     }
     *out = block;
+    return EV_OK;
+}
+
+ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel, ev_error *err) {
+    for (size_t i = f->t->argument_count; i < count_all(f); i++) {
+        const fit_argument *a = &c->arguments[i];
+        EV_TRY(device_fill(f->d, kernel, a->what->name, a->before, a->bytes, err));
+    }
     return EV_OK;
 }
 

@@ -71,6 +71,16 @@ typedef struct candidate {
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
     void *unmodified_context;
     fitness_bar bar;
+    /* The same variant with the facts that its edits assert as checks, for gate 6. A broken fact
+     * ends in `trap`, on a PTX line that says which behind `checked_mark`. NULL: its edits assert
+     * nothing. */
+    const char *checked_ptx;
+    size_t checked_bytes;
+    const char *checked_mark;
+    /* Buffers of which the candidate needs an alignment of `aligned_to` bytes, where the task
+     * grants less: a bit for each argument. Whoever launches the candidate has to grant this. */
+    uint64_t aligned;
+    uint32_t aligned_to;
 } candidate;
 
 /* Borrows `d`, for its exclusive use, until fitness_close. EV_BAD: a case does not fit in the

@@ -19,7 +19,7 @@
 
 typedef struct fit_argument {
     const task_argument *what;
-    device_buffer buffer; /* 0: the argument is a scalar */
+    device_buffer buffer; /* 0: a scalar, or a symbol */
     uint64_t count;       /* elements */
     uint64_t bytes;
     void *before; /* The contents before a launch; NULL for pure outputs. Points into the device's
@@ -82,6 +82,11 @@ typedef struct fit_inputs {
     fit_variation variation;
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
+    bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
+    /* The buffers placed at odd multiples of `aligned_to` bytes, in place of the task's alignment:
+     * a bit for each argument. Both 0 at timed cases. */
+    uint64_t aligned;
+    uint32_t aligned_to;
 } fit_inputs;
 
 /* The run of a start at a case with varied data. */
@@ -95,7 +100,7 @@ typedef struct fit_case {
     const task_case *at;
     fit_inputs inputs;
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
-    fit_argument *arguments; /* in the order of the task's arguments */
+    fit_argument *arguments; /* in the order of the task's arguments; then the task's symbols */
     fit_output *outputs;
     size_t output_count;
     fit_seen seen[FIT_SEEN_KEPT]; /* the entry used last stands first */
@@ -105,7 +110,8 @@ typedef struct fit_case {
     double *shape_values;
     void *scratch; /* the oracle's own memory */
     fit_baseline baseline;
-    fit_varied varied; /* of the start that ran last */
+    fit_varied varied;       /* of the start that ran last */
+    bool is_tried, is_legal; /* of a case whose inputs have `begins` (begin.c) */
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -149,6 +155,7 @@ struct fitness {
     candidate baseline;       /* owned copy; ptx NULL: not set */
     ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
+    bool is_unfenced; /* the baseline lacks an acquire fence, and variants may as well */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
     fitness *twin;
@@ -166,11 +173,18 @@ ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_c
 /* The inputs that a search is given. Approximate instructions are as far off as their bounds allow,
  * so that no variant passes because they are better here than on hardware. */
 fit_inputs fit_usual_inputs(const fitness *f);
+/* The inputs with the alignments that the candidate states as a requirement, where the task grants
+ * less. */
+fit_inputs fit_inputs_for(const fitness *f, const task_case *at, fit_inputs inputs,
+                          const candidate *who);
 bool fit_same_inputs(fit_inputs a, fit_inputs b);
 void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all
  * but timed cases. */
 bool fit_case_is_full(const fit_case *c);
+/* Fills the symbols of the task in the kernel's module. EV_BAD: a variable is too small. */
+ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel,
+                        ev_error *err) EV_CHECKED;
 /* Packs the parameter block of `entry`; *out is malloc'ed, and the caller frees it. EV_BAD: the
  * kernel's parameters differ from the task's arguments; the message names both. */
 ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
@@ -304,6 +318,8 @@ typedef struct fit_run {
                         blocks that ran; 0: not known */
 } fit_run;
 
+/* The checks of a run of all blocks. */
+vm_checks fit_checks(const fitness *f);
 /* Fills the outputs with poison and runs the kernel. The outputs stay as the launch left them, for
  * comparison; the caller restores the buffers with fit_restore_after. */
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
@@ -362,6 +378,27 @@ const char *fit_variation_words(fit_variation v);
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 #define FIT_VARIED_FACTOR 4
+
+/* ---- asserted facts (asserted.c) ---- */
+
+/* The part of gate 6 that runs the candidate with its asserted facts as checks, at all cases that
+ * are run in full. Does nothing if it asserts none. */
+ev_status fit_asserted(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
+
+/* ---- other initial contents (begin.c) ---- */
+
+/* Makes the initial contents of an argument in a case whose inputs have `begins`; *made false: the
+ * argument keeps those of the task. */
+ev_status fit_begin_request(fitness *f, const fit_case *c, const fit_argument *a,
+                            corpus_request *request, bool *made, ev_error *err) EV_CHECKED;
+/* Whether the task has an argument that begins otherwise, and the baseline is right at the case
+ * with it. */
+ev_status fit_begin_is_legal(fitness *f, const task_case *at, uint32_t fresh, bool *legal,
+                             ev_error *err) EV_CHECKED;
+/* Runs the small cases of a split with other initial contents, where that is legal; the score gets
+ * no rows. `most`: at most so many cases of each use. A failure stops `s` at gate `at`. */
+ev_status fit_begin_cases(fitness *f, corpus_split split, size_t most, const fit_trial *trial,
+                          gate at, score *s, ev_error *err) EV_CHECKED;
 
 /* ---- drawn cases (drawn.c) ---- */
 

@@ -184,6 +184,7 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
 ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
                         const fit_trial *trial, gate at, score *s, ev_error *err) {
     fit_case *c = NULL;
+    inputs = fit_inputs_for(f, which, inputs, trial->who);
     EV_TRY(fit_case_get(f, which, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
@@ -272,6 +273,14 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
         s->case_count = rows < s->case_count ? rows : s->case_count;
     }
     return EV_OK;
+}
+
+/* Runs the smallest cases with other contents in the buffers that are read and written, which by
+ * the task begin as constants. */
+static ev_status gate_begins(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    if (s->stopped != GATE_NONE || trial->who->was_sketched)
+        return EV_OK;
+    return fit_begin_cases(f, CORPUS_SEARCH, 1, trial, GATE_ACCURATE, s, err);
 }
 
 /* Checks that the kernel has the task's parameters. No edit changes parameters, so a difference is
@@ -366,6 +375,7 @@ ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_err
     /* The fingerprint is asked for only after the drawn cases passed. A variant that fails a drawn
      * case may have the fingerprint of a correct one; when such variants were memoised, a quarter
      * of the audits refuted the result. */
+    EV_TRY(gate_begins(f, trial, s, err));
     EV_TRY(gate_drawn(f, trial, s, err));
     EV_TRY(recall(trial, s, err));
     bool is_slow_sketch = trial->who->is_sketch && !times_sketch(trial->who, s->small_ns);

@@ -65,9 +65,9 @@ typedef struct path {
 typedef struct walk {
     fitness *f;
     fit_case *c;
-    const device_kernel *kernel; /* of the subject */
-    device_launch launch;        /* the candidate's, without sample */
-    uint64_t blocks;             /* of the grid */
+    device_kernel *kernel; /* of the subject */
+    device_launch launch;  /* the candidate's, without sample */
+    uint64_t blocks;       /* of the grid */
     path *known;
     size_t count, room;
     size_t places, fixed; /* the first so many are the sample at fixed places; with the middle block
@@ -87,6 +87,7 @@ static ev_status run_blocks(walk *w, const uint32_t *sample, size_t count, uint6
     l.schedule_seed = seed;
     l.paths = paths;
     EV_TRY(device_reset(w->f->d, FIT_POISON, err));
+    EV_TRY(fit_case_fill(w->f, w->c, w->kernel, err));
     EV_TRY(device_run(w->f->d, w->kernel, &l, out, err));
     w->spent += out->counters.thread_instructions;
     return EV_OK;
@@ -325,8 +326,9 @@ static void sort_sample(fit_paths *p) {
 /* The paths are sorted. */
 static void make_strata(const walk *w, fit_paths *p) {
     size_t ends[STRATA_MOST], strata = 0, most = 0;
-    for (double factor = STRATUM_FACTOR; strata == 0 || strata > STRATA_MOST; factor *= 1.25)
-        strata = cut(w->known, w->count, factor, ends);
+    double factor = STRATUM_FACTOR;
+    while ((strata = cut(w->known, w->count, factor, ends)) > STRATA_MOST)
+        factor *= STRATUM_FACTOR;
     double heaviest = -1, scale = (double)w->blocks / (double)w->count;
     for (size_t i = 0; i < strata; i++) {
         size_t first = i > 0 ? ends[i - 1] : 0;
@@ -404,7 +406,8 @@ static bool places_are_good(const walk *w) {
 
 /* Whether few paths are shorter than most, and none is much longer. The paths are sorted. */
 static bool are_alike(const walk *w) {
-    double median = (double)w->known[w->count / 2].length;
+    size_t middle = w->count / 2;
+    double median = (double)w->known[middle].length;
     double longest = (double)w->known[w->count - 1].length;
     return w->spread <= EVEN_SPREAD * w->mean && longest <= STRATUM_FACTOR * median;
 }

@@ -5,10 +5,11 @@
  * times are modelled, the time on the held-out cases comes first (`stand`): it is cheap, and most
  * refused variants are too slow. Where times are measured, correctness comes first. `try_others`
  * runs the held-out and adversarial cases, then fresh inputs, then the search's cases with the
- * errors of approximate instructions to the other side (vm_approx), and compares the bits of three
- * schedules (vm_wave.c): different bits mean a race. `fit_cover` (cover.c) runs the full grids. A
- * last smoke test repeats the accuracy check after timing. On a GPU, a virtual machine first runs
- * the smallest cases and the schedules (`stand_in_twin`).
+ * errors of approximate instructions to the other side (vm_approx), then the build with asserted
+ * facts as checks (asserted.c), and compares the bits of three schedules (vm_wave.c): different
+ * bits mean a race. `fit_cover` (cover.c) runs the full grids. A last smoke test repeats the
+ * accuracy check after timing. On a GPU, a virtual machine first runs the smallest cases and the
+ * schedules (`stand_in_twin`).
  *
  * A time below the speed-of-light floor means that the work was not done, or not seen, so the
  * variant fails. With bar.is_last the comparison with the bar is the last check, so a variant that
@@ -88,7 +89,9 @@ static ev_status try_schedules(fitness *f, const fit_trial *trial, score *s, ev_
         fit_case *c = NULL;
         if (!is_for_schedules(&f->t->cases[i], &had_check))
             continue;
-        status = fit_case_get(f, &f->t->cases[i], fit_usual_inputs(f), &c, err);
+        const task_case *which = &f->t->cases[i];
+        fit_inputs inputs = fit_inputs_for(f, which, fit_usual_inputs(f), trial->who);
+        status = fit_case_get(f, which, inputs, &c, err);
         if (status == EV_OK)
             status = compare_schedules(f, c, trial, s, r, err);
     }
@@ -185,6 +188,13 @@ static ev_status try_turned(fitness *f, const fit_trial *trial, score *s, ev_err
     return try_again(f, TASK_CHECK, turned, trial, s, err);
 }
 
+/* The small cases of all splits with other contents in the buffers that are read and written. */
+static ev_status try_begins(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    for (int split = 0; split < CORPUS_SPLIT_COUNT; split++)
+        EV_TRY(fit_begin_cases(f, (corpus_split)split, SIZE_MAX, trial, GATE_PROMOTED, s, err));
+    return EV_OK;
+}
+
 static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const fit_inputs usual = fit_usual_inputs(f);
     const corpus_split splits[] = {CORPUS_HELD_OUT, CORPUS_ADVERSARIAL};
@@ -196,10 +206,12 @@ static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_err
     fresh.fresh++;
     EV_TRY(try_again(f, TASK_SMOKE, fresh, trial, s, err));
     EV_TRY(try_again(f, TASK_CHECK, fresh, trial, s, err));
-    if (f->twin == NULL) /* a GPU has one result only; its twin was asked before */
+    EV_TRY(try_begins(f, trial, s, err));
+    if (f->twin == NULL) { /* a GPU has one result only; its twin was asked before */
         EV_TRY(try_turned(f, trial, s, err));
-    if (f->twin == NULL && s->stopped == GATE_NONE)
         EV_TRY(fit_try_varied(f, trial, s, err));
+        EV_TRY(fit_asserted(f, trial, s, err));
+    }
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -235,8 +247,8 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_turned(f, trial, s, err));
-    if (s->stopped == GATE_NONE)
-        EV_TRY(fit_try_varied(f, trial, s, err));
+    EV_TRY(fit_try_varied(f, trial, s, err));
+    EV_TRY(fit_asserted(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }
 
@@ -298,10 +310,34 @@ static ev_status check_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
     return status;
 }
 
+/* Checks a small case with other contents in the buffers that are read and written. */
+static ev_status check_begins(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fit_inputs inputs = fit_usual_inputs(f);
+    fit_case *c = NULL;
+    bool legal = false;
+    if (!out->ok || at->use == TASK_TIME)
+        return EV_OK;
+    EV_TRY(fit_begin_is_legal(f, at, inputs.fresh, &legal, err));
+    if (!legal)
+        return EV_OK;
+    inputs.begins = true;
+    EV_TRY(fit_case_get(f, at, inputs, &c, err));
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_case(f, c, trial, 0, r, err);
+    if (status == EV_OK && !r->ok)
+        fill_verdict(r, c, f, out);
+    free(r);
+    return status;
+}
+
 static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
     fit_case *c = NULL;
-    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &c, err));
+    fit_inputs inputs = fit_inputs_for(f, at, fit_usual_inputs(f), trial->who);
+    EV_TRY(fit_case_get(f, at, inputs, &c, err));
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
@@ -311,6 +347,8 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
     free(r);
     if (status == EV_OK)
         status = check_cover(f, c, trial, out, err);
+    if (status == EV_OK)
+        status = check_begins(f, trial, at, out, err);
     if (status == EV_OK && !out->ok) /* a wrong kernel has no time */
         out->ns = out->low_ns = out->high_ns = 0;
     return status;

@@ -299,7 +299,7 @@ static ev_status try_case(fitness *f, const task_case *at, const fit_trial *tria
 
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     reference start;
-    if (trial->who->is_unmodified)
+    if (trial->who->is_unmodified || s->stopped != GATE_NONE)
         return EV_OK;
     ev_status status = reference_of(f, trial->who, &start, err);
     for (size_t i = 0; status == EV_OK && i < f->t->case_count && s->stopped == GATE_NONE; i++) {

@@ -37,7 +37,7 @@ typedef struct block_state {
     bool used;
     bool is_live; /* the block is followed; else it repeats the leader's log so far */
     uint32_t block, warps;
-    double weight; /* number of blocks of the grid that the block stands for */
+    double weight;   /* number of blocks of the grid that the block stands for */
     unsigned kind;   /* KIND_*: the group whose waits a live block's waits are added to */
     size_t leader;   /* index of the leader whose log the block repeats, or, if live, writes;
                         MODEL_LEADERS: none */

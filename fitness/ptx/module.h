@@ -79,8 +79,18 @@ ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_mod
 typedef struct vm_words vm_words;
 ev_status vm_words_new(vm_words **out, ev_error *err) EV_CHECKED;
 void vm_words_free(vm_words *words); /* NULL is fine */
-ev_status vm_module_load_with(vm_words *words, const char *ptx, size_t bytes, const char *name,
-                              vm_module **out, ev_error *err) EV_CHECKED;
+/* Where variables stand in their spaces. */
+typedef enum vm_placement {
+    VM_PLACE_PACKED, /* each at the next multiple of its alignment */
+    /* Variables of the block and the thread, and constants, at odd multiples of the alignment that
+     * they declare: an access that needs more of them traps. A variable stays at the bank of
+     * each of its elements relative to the first, so modelled times are those of PACKED. */
+    VM_PLACE_ODD,
+    VM_PLACE_ODD_GLOBALS, /* .global variables as well; they then lie across sectors */
+} vm_placement;
+ev_status vm_module_load_with(vm_words *words, vm_placement placement, const char *ptx,
+                              size_t bytes, const char *name, vm_module **out,
+                              ev_error *err) EV_CHECKED;
 void vm_module_free(vm_module *module);    /* NULL is fine */
 int vm_module_sm(const vm_module *module); /* of .target, e.g. 90 */
 size_t vm_module_entry_count(const vm_module *module);
@@ -121,6 +131,9 @@ typedef struct vm_variable {
 /* The PTX text as it was loaded, NUL-terminated, borrowed. */
 const char *vm_module_text(const vm_module *module, size_t *bytes);
 bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
+/* Sets the contents of a variable for all launches from here on; `data` has `variable->bytes`. Not
+ * during a launch. */
+void vm_module_fill(vm_module *module, const vm_variable *variable, const void *data);
 /* Bytes of all .global variables; 0: there are none. */
 uint64_t vm_module_global_bytes(const vm_module *module);
 /* Writes the initial contents of the .global variables to `host`, for a buffer at `address` of the

@@ -246,6 +246,7 @@ struct ptx_insn {
     uint8_t looked : 1;    /* an earlier instruction of the same straight-line code made that
                               look */
     uint8_t releases : 1;  /* release, acq_rel or sc */
+    uint8_t acquires : 1;  /* acquire, acq_rel or sc */
     uint8_t of_block : 1;  /* scope .cta: strong only for threads of its own block */
     uint8_t of_system : 1; /* scope .sys or .volatile: strong for threads of all ranks */
     uint8_t address_bits;  /* width of the base register: 32 or 64 */
@@ -456,6 +457,7 @@ struct vm_module {
     uint32_t version_at;   /* offset of the .version number in the text */
     uint32_t versions;     /* number of .version directives in the text */
     uint64_t text_hash;
+    uint64_t fill_hash; /* of global_image, since the host filled a variable; else 0 */
     ptx_func *funcs;
     size_t func_count;
     uint32_t *entries; /* indices of funcs */

@@ -477,6 +477,7 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
         in->op = 0;
     in->strong = m->mod[PTX_G_volatile] || m->mod[PTX_G_sem] > PTX_M_WEAK;
     in->releases = m->mod[PTX_G_sem] >= PTX_M_RELEASE;
+    in->acquires = m->mod[PTX_G_sem] >= PTX_M_ACQUIRE && m->mod[PTX_G_sem] != PTX_M_RELEASE;
     in->of_block = m->mod[PTX_G_scope] == PTX_M_CTA || m->mod[PTX_G_barscope] == PTX_M_BCTA;
     in->of_system = m->mod[PTX_G_scope] == PTX_M_SYS || m->mod[PTX_G_barscope] == PTX_M_BSYS ||
                     m->mod[PTX_G_volatile];

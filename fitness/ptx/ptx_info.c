@@ -2,6 +2,7 @@
  */
 #include "fitness/ptx/ptx_load.h"
 
+#include "base/hash.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -59,6 +60,26 @@ bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) 
         return true;
     }
     return false;
+}
+
+static uint64_t hash_of(const uint8_t *bytes, size_t count) {
+    uint64_t hash = count + 1;
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, count - i < 8 ? count - i : 8);
+        hash = ev_mix64(hash ^ word);
+    }
+    return hash;
+}
+
+void vm_module_fill(vm_module *m, const vm_variable *variable, const void *data) {
+    bool is_global = variable->space == VM_SPACE_GLOBAL;
+    uint8_t *to = (is_global ? m->global_image : m->const_image) + variable->offset;
+    if (memcmp(to, data, variable->bytes) == 0)
+        return;
+    memcpy(to, data, variable->bytes);
+    if (is_global)
+        m->fill_hash = hash_of(m->global_image, m->global_bytes);
 }
 
 uint64_t vm_module_global_bytes(const vm_module *m) {

@@ -141,6 +141,9 @@ typedef struct ptx_loader {
     ptx_func *func; /* being read */
     uint32_t func_index;
     size_t const_capacity, sreg_capacity;
+    vm_placement placement;
+    uint32_t dynamic_align;       /* the largest of .extern .shared variables; 0: none */
+    uint32_t local_moved;         /* bytes that VM_PLACE_ODD adds to the function's depot */
     ptx_shared_end shared_module; /* of module-scope shared variables */
     ptx_shared_end shared_func;   /* of those of the function being read, and all of device
                                      functions */
@@ -181,6 +184,8 @@ bool ptx_scope_leave(ptx_loader *L);
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
 
 /* Slots of the function being read. */
+/* The first place for a variable of that alignment at `from` or behind it, by the placement. */
+uint64_t ptx_place_at(const ptx_loader *L, uint64_t from, uint32_t align);
 uint32_t ptx_slot_new(ptx_loader *L, unsigned bits);
 uint32_t ptx_slot_const(ptx_loader *L, unsigned bits, uint64_t value, unsigned base);
 uint32_t ptx_slot_sreg(ptx_loader *L, ptx_sreg sreg);

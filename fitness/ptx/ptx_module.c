@@ -117,6 +117,7 @@ static bool begin_body(ptx_loader *L, ptx_func *f) {
     L->source_line = 0;
     if (f->entry)
         L->shared_func = L->shared_module;
+    L->local_moved = 0;
     f->defined = true;
     f->pub.name = f->name;
     f->pub.first_pc = L->m->insn_count;
@@ -146,7 +147,7 @@ static bool end_body(ptx_loader *L) {
     f->pub.end_pc = L->m->insn_count;
     ptx_share_looks(L->m, f->pub.first_pc, f->pub.end_pc);
     f->end_reg = L->m->reg_count;
-    f->pub.local_bytes = f->local_bytes;
+    f->pub.local_bytes = f->local_bytes - L->local_moved;
     f->pub.shared_bytes = (uint32_t)L->shared_func.packed;
     f->shared_span = (uint32_t)(L->shared_func.packed + L->shared_func.gaps);
     if (!f->entry && L->shared_module.packed < L->shared_func.packed)
@@ -358,6 +359,8 @@ static bool finish_entries(ptx_loader *L) {
         m->entries[m->entry_count++] = i;
     }
     m->dynamic_base = most ? ((most + 127) & ~127u) + PTX_SHARED_GAP : 0;
+    if (L->dynamic_align)
+        m->dynamic_base = (uint32_t)ptx_place_at(L, m->dynamic_base, L->dynamic_align);
     return true;
 }
 
@@ -439,13 +442,13 @@ ev_status vm_module_load(const char *ptx, size_t bytes, const char *name, vm_mod
                          ev_error *err) {
     vm_words *words = NULL;
     EV_TRY(vm_words_new(&words, err));
-    ev_status status = vm_module_load_with(words, ptx, bytes, name, out, err);
+    ev_status status = vm_module_load_with(words, VM_PLACE_PACKED, ptx, bytes, name, out, err);
     vm_words_free(words);
     return status;
 }
 
-ev_status vm_module_load_with(vm_words *words, const char *ptx, size_t bytes, const char *name,
-                              vm_module **out, ev_error *err) {
+ev_status vm_module_load_with(vm_words *words, vm_placement placement, const char *ptx,
+                              size_t bytes, const char *name, vm_module **out, ev_error *err) {
     vm_module *m = NULL;
     EV_TRY(new_module(ptx, bytes, name, &m, err));
     ptx_loader *L = calloc(1, sizeof *L);
@@ -457,6 +460,8 @@ ev_status vm_module_load_with(vm_words *words, const char *ptx, size_t bytes, co
     L->arena = m->arena;
     L->err = err;
     L->words = words;
+    L->placement = placement;
+    m->text_hash += placement; /* a memory keeps the variables of the module launched last */
     ptx_words_begin(words);
     bool ok = load(L);
     bool failed = L->failed;

@@ -314,14 +314,31 @@ static const char *place_of(ptx_loader *L, const ptx_var *v) {
     return s ? s->name : L->lex.token.at;
 }
 
+uint64_t ptx_place_at(const ptx_loader *L, uint64_t from, uint32_t align) {
+    uint64_t at = align_up(from, align);
+    return L->placement == VM_PLACE_PACKED || at / align % 2 ? at : at + align;
+}
+
 static void place_shared(ptx_loader *L, ptx_var *v) {
     ptx_shared_end *end = L->func ? &L->shared_func : &L->shared_module;
     uint64_t packed = align_up(end->packed, v->align);
     uint64_t gaps = align_up(end->gaps + (end->packed ? PTX_SHARED_GAP : 0), v->align);
-    v->offset = packed + gaps;
-    *end = (ptx_shared_end){packed + v->bytes, align_up(gaps, PTX_SHARED_GAP)};
+    v->offset = ptx_place_at(L, packed + gaps, v->align);
+    *end = (ptx_shared_end){packed + v->bytes, align_up(v->offset - packed, PTX_SHARED_GAP)};
     if (!L->func && L->shared_func.packed < end->packed)
         L->shared_func = *end;
+}
+
+/* The stack of a called function begins at a multiple of local_align: twice the alignment keeps
+ * odd multiples odd. */
+static void place_local(ptx_loader *L, ptx_var *v) {
+    ptx_func *f = L->func;
+    uint64_t packed = align_up(f->local_bytes, v->align);
+    uint32_t align = L->placement == VM_PLACE_PACKED ? v->align : 2 * v->align;
+    v->offset = ptx_place_at(L, packed, v->align);
+    L->local_moved += (uint32_t)(v->offset - packed);
+    if (f->local_align < align)
+        f->local_align = align;
 }
 
 /* Gives a variable its address in its space, and reads what it holds at first. */
@@ -333,6 +350,8 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
             return ptx_fail_expected(L, "';': a .shared variable has no initial value");
         if (is_extern || v->bytes == 0) {
             v->dynamic = true;
+            if (L->dynamic_align < v->align)
+                L->dynamic_align = v->align;
             return true;
         }
         place_shared(L, v);
@@ -340,9 +359,7 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     }
     if (v->space == VM_SPACE_LOCAL) {
         assert(L->func);
-        v->offset = align_up(L->func->local_bytes, v->align);
-        if (L->func->local_align < v->align)
-            L->func->local_align = v->align;
+        place_local(L, v);
         L->func->local_bytes = (uint32_t)(v->offset + v->bytes);
         if (L->func->local_bytes > MAX_VARIABLE)
             return ptx_fail_at(
@@ -359,7 +376,10 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     bool global = v->space == VM_SPACE_GLOBAL;
     uint64_t *used = global ? &m->global_bytes : &m->const_bytes;
     uint64_t from = global && *used ? *used + PTX_GLOBAL_GAP : *used;
-    v->offset = align_up(from, global && v->align < 16 ? 16 : v->align);
+    if (global && L->placement != VM_PLACE_ODD_GLOBALS)
+        v->offset = align_up(from, v->align < 16 ? 16 : v->align);
+    else
+        v->offset = ptx_place_at(L, from, v->align);
     if (ptx_accept(L, '=') && !parse_initialiser(L, v))
         return false;
     if (!place_image(L, v, global ? &m->global_image : &m->const_image, used))

@@ -51,6 +51,10 @@ void vm_memory_range(const vm_memory *memory, uint64_t *address, uint64_t *bytes
  * limit. */
 ev_status vm_memory_alloc(vm_memory *memory, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) EV_CHECKED;
+/* As vm_memory_alloc, but at an odd multiple of `align`, a power of two up to 4096. */
+ev_status vm_memory_alloc_odd(vm_memory *memory, uint64_t bytes, uint32_t align,
+                              vm_buffer_kind kind, const char *name, uint64_t *address,
+                              ev_error *err) EV_CHECKED;
 /* Frees one buffer; later ones may reuse its place. false: no buffer starts at `address`. */
 bool vm_memory_release(vm_memory *memory, uint64_t address);
 /* A hidden buffer is out of bounds for kernels. false: no buffer starts at `address`. */
@@ -169,7 +173,11 @@ typedef enum vm_checks {
      * whole words, which then trap: compile with -O1 or more, or zero the struct. */
     VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
-    VM_CHECK_ALL = 3,
+    VM_CHECK_BUT_FENCES = 3, /* INIT and RACES */
+    /* With RACES, in a launch without ranks: a plain load of what a flag announced, although no
+     * acquire fence came after the flag's read. Hardware may then give the load an older value. */
+    VM_CHECK_FENCES = 4,
+    VM_CHECK_ALL = 7,
 } vm_checks;
 
 /* What approximate instructions (.approx, .full) give; ptx_approx.def has their bounds. */

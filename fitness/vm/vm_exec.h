@@ -128,7 +128,7 @@ struct vm_warp {
     uint32_t cc;       /* carry flag of each lane */
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
-    bool check_init, check_races;
+    bool check_init, check_races, check_fences;
     vm_approx approx;
     vm_state *state;
     vm_block *block;
@@ -137,8 +137,12 @@ struct vm_warp {
     vm_segment *segments;
     uint8_t *shared;
     uint64_t shared_bytes;
-    uint32_t stamp;      /* races: stamp since its last synchronisation; 0: none yet */
-    uint32_t acquired;   /* races: stamps up to this one are ordered before the warp */
+    uint32_t stamp;    /* races: stamp since its last synchronisation; 0: none yet */
+    uint32_t acquired; /* races: stamps up to this one are ordered before the warp */
+    /* Races: stamps of its own block, and of all, up to these are ordered before its plain loads
+     * from global memory. They lag behind `acquired` from the read of a flag to the next acquire
+     * fence. */
+    uint32_t loads_block, loads_all;
     uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
     uint32_t
         first_since_barrier; /* races: its first stamp since that barrier or a message; 0: none */

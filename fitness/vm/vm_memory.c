@@ -262,22 +262,36 @@ static ev_status alloc_in_hole(vm_memory *m, uint64_t offset, uint64_t bytes, vm
     return EV_OK;
 }
 
+/* At `offset`, behind all other buffers. */
+static ev_status alloc_behind(vm_memory *m, uint64_t offset, uint64_t bytes, vm_buffer_kind kind,
+                              const char *name, uint64_t *address, ev_error *err) {
+    if (bytes > m->limit || offset + bytes + VM_REDZONE > m->limit)
+        return ev_fail(err, EV_BAD,
+                       "buffer '%s' of %llu bytes: the device has %llu bytes left; choose a "
+                       "smaller shape or a bigger device",
+                       name, (unsigned long long)bytes, (unsigned long long)(m->limit - m->used));
+    vm_alloc *a = vm_memory_insert(m, offset, bytes, kind, name ? name : "buffer");
+    if (!a)
+        return ev_fail_memory(err, sizeof *a);
+    *address = VM_GLOBAL_BASE + offset;
+    m->used = round_up(offset + bytes + VM_REDZONE, 256);
+    return EV_OK;
+}
+
+ev_status vm_memory_alloc_odd(vm_memory *m, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
+                              const char *name, uint64_t *address, ev_error *err) {
+    assert(align && !(align & (align - 1)) && align <= 4096);
+    uint64_t offset = round_up(m->used, align);
+    offset += offset / align % 2 ? 0 : align;
+    return alloc_behind(m, offset, bytes, kind, name, address, err);
+}
+
 ev_status vm_memory_alloc(vm_memory *m, uint64_t bytes, vm_buffer_kind kind, const char *name,
                           uint64_t *address, ev_error *err) {
     uint64_t hole = m->holes && bytes <= m->limit ? find_hole(m, bytes) : 0;
     if (hole)
         return alloc_in_hole(m, hole, bytes, kind, name, address, err);
-    if (bytes > m->limit || m->used + bytes + VM_REDZONE > m->limit)
-        return ev_fail(err, EV_BAD,
-                       "buffer '%s' of %llu bytes: the device has %llu bytes left; choose a "
-                       "smaller shape or a bigger device",
-                       name, (unsigned long long)bytes, (unsigned long long)(m->limit - m->used));
-    vm_alloc *a = vm_memory_insert(m, m->used, bytes, kind, name ? name : "buffer");
-    if (!a)
-        return ev_fail_memory(err, sizeof *a);
-    *address = VM_GLOBAL_BASE + m->used;
-    m->used = round_up(m->used + bytes + VM_REDZONE, 256);
-    return EV_OK;
+    return alloc_behind(m, m->used, bytes, kind, name, address, err);
 }
 
 const vm_alloc *vm_memory_find(const vm_memory *m, uint64_t address, uint64_t bytes) {
@@ -493,11 +507,16 @@ static ev_status insert_variables(vm_memory *m, const vm_module *module, ev_erro
     return ok ? EV_OK : ev_fail_memory(err, sizeof(vm_alloc));
 }
 
+/* Tells modules and their initial contents apart. */
+static uint64_t identity_of(const vm_module *module) {
+    return module->text_hash ^ module->fill_hash;
+}
+
 ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *address,
                            ev_error *err) {
     *address = VM_GLOBAL_BASE + m->limit;
-    if (m->module_hash == module->text_hash || (!module->global_bytes && !m->module_bytes)) {
-        m->module_hash = module->text_hash;
+    if (m->module_hash == identity_of(module) || (!module->global_bytes && !m->module_bytes)) {
+        m->module_hash = identity_of(module);
         return EV_OK;
     }
     if (module->global_bytes > VM_MODULE_BYTES - VM_REDZONE)
@@ -505,13 +524,13 @@ ev_status vm_memory_attach(vm_memory *m, const vm_module *module, uint64_t *addr
                        module->name, (unsigned long long)module->global_bytes);
     detach(m);
     if (!module->global_bytes) {
-        m->module_hash = module->text_hash;
+        m->module_hash = identity_of(module);
         return EV_OK;
     }
     EV_TRY(insert_variables(m, module, err));
     vm_module_place(module, *address, m->arena + m->limit);
     m->module_bytes = module->global_bytes;
-    m->module_hash = module->text_hash;
+    m->module_hash = identity_of(module);
     return EV_OK;
 }
 

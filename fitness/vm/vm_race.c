@@ -61,6 +61,7 @@ static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
 
 static void forget_warp(vm_warp *w) {
     w->stamp = w->acquired = w->sync_stamp = 0;
+    w->loads_block = w->loads_all = 0;
     w->first_since_barrier = 0;
 }
 
@@ -140,6 +141,7 @@ void vm_race_block(vm_state *s, vm_block *b) {
 void vm_race_warp(vm_warp *w) {
     w->stamp = w->first_since_barrier = 0;
     w->acquired = w->state->races->first_stamp;
+    w->loads_block = w->loads_all = w->acquired;
     w->fenced = 0;
 }
 
@@ -152,13 +154,15 @@ static bool waits_at(const vm_warp *w, unsigned id) {
 
 /* A barrier orders those who wait at it after all that its block did before: who arrived without
  * waiting, and who stayed away, are ordered after nothing. What one of its threads knows, all that
- * wait know. */
+ * wait know, and what one of them has fenced, they all have. */
 void vm_race_barrier(vm_block *b, unsigned id) {
-    uint32_t acquired = 0, stamp = b->warps[0].state->races->stamp;
+    uint32_t acquired = 0, loads_block = 0, loads_all = 0, stamp = b->warps[0].state->races->stamp;
     uint8_t fenced = 0;
     for (uint32_t k = 0; k < b->warp_count; k++) {
         const vm_warp *w = &b->warps[k];
         acquired = w->acquired > acquired ? w->acquired : acquired;
+        loads_block = w->loads_block > loads_block ? w->loads_block : loads_block;
+        loads_all = w->loads_all > loads_all ? w->loads_all : loads_all;
         fenced = w->fenced > fenced ? w->fenced : fenced;
     }
     for (uint32_t k = 0; k < b->warp_count; k++) {
@@ -168,6 +172,8 @@ void vm_race_barrier(vm_block *b, unsigned id) {
             continue;
         w->first_since_barrier = 0;
         w->acquired = acquired;
+        w->loads_block = loads_block;
+        w->loads_all = loads_all;
         w->fenced = fenced;
         w->sync_stamp = stamp;
     }

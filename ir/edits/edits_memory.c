@@ -2,9 +2,10 @@
  *
  * The edits assert facts that the compiler cannot prove: that a store is not needed, that a loaded
  * value equals one that is known, that memory is read-only during the launch (ld.global.nc), or
- * that an address is aligned. The gates refute a wrong assertion: the virtual machine traps on a
- * misaligned access and on a read-only word that the launch writes, and the outputs are compared.
- */
+ * that an address is aligned. A variable of the module is declared with the alignment that an
+ * access to it asserts; an argument has the alignment that the task grants, and no more. The gates
+ * refute a wrong assertion: the virtual machine traps on a misaligned access and on a read-only
+ * word that the launch writes, and the outputs are compared. */
 #include "ir/internal.h"
 
 #include <string.h>
@@ -277,10 +278,35 @@ const ir_rule ir_rule_CACHE = {cache_sites, draw_option, apply_cache, describe_c
 /* ---- alignment --------------------------------------------------------------------------------
  */
 
-enum { MOST_ALIGNED = 16 };
+enum { MOST_ALIGNED = IR_ARGUMENT_ALIGN };
 
 static bool is_access(LLVMValueRef insn) {
     return LLVMIsALoadInst(insn) != NULL || LLVMIsAStoreInst(insn) != NULL;
+}
+
+/* Whether an address computation or a cast, as an instruction or a constant. */
+static bool is_step(LLVMValueRef value) {
+    LLVMOpcode opcode;
+    if (LLVMIsAInstruction(value))
+        opcode = LLVMGetInstructionOpcode(value);
+    else if (LLVMIsAConstantExpr(value))
+        opcode = LLVMGetConstOpcode(value);
+    else
+        return false;
+    return opcode == LLVMGetElementPtr || opcode == LLVMAddrSpaceCast || opcode == LLVMBitCast;
+}
+
+LLVMValueRef ir_address_base(LLVMValueRef address) {
+    while (is_step(address))
+        address = LLVMGetOperand(address, 0);
+    return address;
+}
+
+void ir_raise_alignment(LLVMValueRef address, unsigned bytes) {
+    LLVMValueRef base = ir_address_base(address);
+    bool declares = LLVMIsAGlobalVariable(base) || LLVMIsAAllocaInst(base);
+    if (declares && LLVMGetAlignment(base) < bytes)
+        LLVMSetAlignment(base, bytes);
 }
 
 static void align_sites(const ir_work *w, ir_sites *sites) {
@@ -304,6 +330,8 @@ static ev_status apply_align(ir_work *w, const ir_edit *edit, ev_error *err) {
                        "\"at\" is no access with less than the alignment \"option\", "
                        "or that is no power of two up to 16");
     LLVMSetAlignment(insn, (unsigned)edit->option);
+    ir_raise_alignment(LLVMGetOperand(insn, LLVMIsAStoreInst(insn) ? 1 : 0),
+                       (unsigned)edit->option);
     return EV_OK;
 }
 

@@ -4,7 +4,9 @@
  * An address is expressed as base + sum of (value times bytes) + constant (`place`). Two addresses
  * are adjacent if base and terms agree and the constants differ by the size of an access. LLVM's
  * vectorizer needs a proof of alignment and of independence. The edit asserts both, and the
- * virtual machine and the gates refute a wrong assertion. */
+ * virtual machine and the gates refute a wrong assertion. A variable of the module that the address
+ * is computed from gets the alignment that the vector needs; an argument has what the task grants,
+ * and the virtual machine places it no better. */
 #include "ir/internal.h"
 
 #include <llvm-c/Target.h>
@@ -236,6 +238,7 @@ static void widen_loads(ir_work *w, const group *g, uint32_t count) {
     LLVMPositionBuilderBefore(w->builder, value_at(w, g->earliest));
     LLVMValueRef wide = LLVMBuildLoad2(w->builder, type, address_of(first), "");
     LLVMSetAlignment(wide, (unsigned)(g->bytes * count));
+    ir_raise_alignment(address_of(first), (unsigned)(g->bytes * count));
     ir_work_added(w, wide);
     for (uint32_t i = 0; i < count; i++) {
         LLVMValueRef lane = LLVMBuildExtractElement(w->builder, wide, lane_index(w, i), "");
@@ -259,6 +262,7 @@ static void widen_stores(ir_work *w, const group *g, uint32_t count) {
     }
     LLVMValueRef store = LLVMBuildStore(w->builder, wide, address_of(first));
     LLVMSetAlignment(store, (unsigned)(g->bytes * count));
+    ir_raise_alignment(address_of(first), (unsigned)(g->bytes * count));
     ir_work_added(w, store);
 }
 

@@ -90,13 +90,14 @@ static ev_status write_sample(const char *path, bool other_order, ev_error *err)
     bundle_variant a100 = variant_of(PTX_A100, "a100", "NVIDIA A100", 80);
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     bundle_variant variants[2] = {other_order ? a100 : h200, other_order ? h200 : a100};
-    static const bundle_argument arguments[] = {{"x", "in", "f32", "N"},
-                                                {"n", "scalar", "u32", "N"}};
+    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
+                                                {"n", "scalar", "u32", "N", 0}};
+    static const bundle_symbol centres = {"centres", "f32", "4 * N"};
     bundle_kernel two[2] = {
         {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2, NULL,
-         0},
+         0, &centres, 1},
         {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0,
-         NULL, 0},
+         NULL, 0, NULL, 0},
     };
     if (other_order) {
         bundle_kernel first = two[0];
@@ -168,6 +169,10 @@ static void reads_what_was_written(void **state) {
     assert_non_null(k);
     assert_string_equal(k->doc, "adds");
     assert_string_equal(k->arguments[1].expression, "N");
+    assert_int_equal(k->symbol_count, 1);
+    assert_string_equal(k->symbols[0].name, "centres");
+    assert_string_equal(k->symbols[0].type, "f32");
+    assert_string_equal(k->symbols[0].count, "4 * N");
     assert_int_equal(k->variant_count, 2);
     const bundle_variant *v = &k->variants[1]; /* after a100 */
     assert_string_equal(v->gpu_id, "h200");
@@ -214,7 +219,8 @@ static void equal_content_gives_equal_bytes(void **state) {
 static bundle_choice resolve_ok(const bundle *b, const char *gpu, int sm, double n,
                                 double density) {
     bundle_number shape[] = {{"N", false, n}, {"density", true, density}};
-    bundle_request request = {"add", gpu, sm, shape, 2};
+    bundle_request request = {
+        .kernel = "add", .gpu = gpu, .sm = sm, .shape = shape, .shape_count = 2};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
@@ -241,6 +247,53 @@ static void resolves_by_rungs(void **state) {
     bundle_close(b);
 }
 
+/* A variant that needs more of an argument than launches grant is chosen where the caller grants
+ * it, and its launch is checked. */
+static void alignments_are_requirements(void **state) {
+    (void)state;
+    static const bundle_alignment needs[] = {{"x", 16}};
+    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
+                                                {"n", "scalar", "u32", "N", 0}};
+    bundle_variant v = variant_of(PTX_H200, "h200", "NVIDIA H200", 90);
+    bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
+    v.alignments = needs;
+    v.alignment_count = 1;
+    bundle_kernel k = {"add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, &v,
+                       1,     NULL, 0};
+    static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
+    bundle_content content = {"0.1.0", &k, 1, files, 1};
+    ev_error err = {0};
+    if (bundle_write(in_folder("aligned"), &content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    bundle *b = open_ok(in_folder("aligned"));
+    const bundle_kernel *read = bundle_find(b, "add");
+    assert_int_equal(read->arguments[0].align, 4);
+    assert_int_equal(read->variants[0].alignment_count, 1);
+    assert_string_equal(read->variants[0].alignments[0].argument, "x");
+    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
+    bundle_alignment grants[] = {{"x", 8}};
+    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1};
+    assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    grants[0].bytes = 32;
+    assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
+    assert_int_equal(c.rung, BUNDLE_RUNG_EXACT);
+    const uint64_t good[] = {0x7010, 1}, four[] = {0x7004, 1}, odd[] = {0x7002, 1};
+    assert_int_equal(bundle_check_addresses(read, c.variant, good, &err), EV_OK);
+    assert_int_equal(bundle_check_addresses(read, c.variant, four, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "0x7004 of 'x' is no multiple of 16 bytes"));
+    assert_int_equal(bundle_check_addresses(read, &read->baselines[0], four, &err), EV_OK);
+    assert_int_equal(bundle_check_addresses(read, &read->baselines[0], odd, &err), EV_BAD);
+    grants[0].argument = "z";
+    assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "no argument 'z'"));
+    bundle_close(b);
+    edit_manifest(in_folder("aligned"), "\"x\": 16", "\"x\": 12");
+    open_fails(in_folder("aligned"), "no power of two");
+}
+
 static void never_leaves_the_validated_shapes(void **state) {
     (void)state;
     bundle *b = open_ok(in_folder("b"));
@@ -260,14 +313,17 @@ static void resolve_names_what_is_wrong(void **state) {
     bundle_number shape[] = {{"N", false, 64}};
     bundle_choice c = {0};
     ev_error err = {0};
-    assert_int_equal(bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1}, &c, &err),
-                     EV_BAD);
+    assert_int_equal(
+        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0}, &c, &err),
+        EV_BAD);
     assert_non_null(strstr(err.text, "it has add, mul"));
-    assert_int_equal(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1}, &c, &err),
-                     EV_BAD);
+    assert_int_equal(
+        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0}, &c, &err),
+        EV_BAD);
     assert_non_null(strstr(err.text, "the shape lacks 'density'"));
-    assert_int_equal(bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1}, &c, &err),
-                     EV_BAD);
+    assert_int_equal(
+        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0}, &c, &err),
+        EV_BAD);
     assert_non_null(strstr(err.text, "compute capability 6.0"));
     bundle_close(b);
 }
@@ -586,8 +642,8 @@ static void damaged_manifests_do_no_harm(void **state) {
         }
         bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
         bundle_choice choice;
-        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2}, &choice, &err) ==
-               EV_OK);
+        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0}, &choice,
+                              &err) == EV_OK);
         bundle_close(b);
     }
     assert_true(refused > 200 && refused < 600);
@@ -633,6 +689,7 @@ int main(void) {
         cmocka_unit_test(ranges_cover_the_cases),
         cmocka_unit_test(equal_content_gives_equal_bytes),
         cmocka_unit_test(resolves_by_rungs),
+        cmocka_unit_test(alignments_are_requirements),
         cmocka_unit_test(never_leaves_the_validated_shapes),
         cmocka_unit_test(resolve_names_what_is_wrong),
         cmocka_unit_test(damage_is_named),

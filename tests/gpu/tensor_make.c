@@ -271,17 +271,19 @@ static int registers_moved(const char *text) {
     return x != NULL ? x[2] - '0' : 1;
 }
 
-/* Rows of 16 bytes, a lane's each: to shared memory, and from there by the instruction. */
+/* Rows of 16 bytes, a lane's each: to shared memory, and from there by the instruction. What a
+ * store does not reach holds the row's offset: where `rows` stands is each device's own affair. */
 static void put_move(const move_form *f, ev_str *ptx, int count) {
     bool stores = strncmp(f->text, "st", 2) == 0;
-    ev_str_append(ptx, ".shared .align 16 .b8 rows[512];\n.reg .b32 %row;\n.reg .b32 %v<4>;\n"
-                       "mov.u32 %row, rows;\nmad.lo.u32 %row, %lane, 16, %row;\n"
+    ev_str_append(ptx, ".shared .align 16 .b8 rows[512];\n.reg .b32 %row;\n.reg .b32 %at;\n"
+                       ".reg .b32 %v<4>;\nshl.b32 %at, %lane, 4;\n"
+                       "mov.u32 %row, rows;\nadd.u32 %row, %at, %row;\n"
                        "ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%in];\n");
     put_registers(ptx, 'd', "b32", 4);
     for (int i = 0; i < 4; i++)
         ev_str_printf(ptx, "mov.b32 %%d%d, %s%d;\n", i, stores ? "%v" : "", stores ? i : 0);
     ev_str_printf(ptx, "st.shared.v4.b32 [%%row], {%s};\nbar.sync 0;\n%s ",
-                  stores ? "%row, %row, %row, %row" : "%v0, %v1, %v2, %v3", f->text);
+                  stores ? "%at, %at, %at, %at" : "%v0, %v1, %v2, %v3", f->text);
     if (stores)
         ev_str_append(ptx, "[%row], ");
     put_list(ptx, 'd', count);

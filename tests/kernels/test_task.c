@@ -266,6 +266,9 @@ static const mistake MISTAKES[] = {
     {"\"data\": {\"x\"", "\"data\": {\"y\"", ":18:", "\"y\" is no input of the task"},
     /* keys out of place */
     {"\"count\": \"n * 2\", \"data\"", "\"data\"", ":4:", "needs \"count\""},
+    {"\"zero_where\": \"x\"", "\"align\": 12", ":5:", "a power of two from the element's"},
+    {"\"zero_where\": \"x\"", "\"align\": 1", ":5:", "a power of two from the element's"},
+    {"\"zero_where\": \"x\"", "\"align\": 512", ":5:", "bytes to 256"},
     {"\"zero_where\": \"x\"", "\"value\": 1", ":5:", "of kind \"out\" has no \"value\""},
     {"\"value\": \"n / 2.0\"", "\"count\": 2", ":7:", "of kind \"scalar\" has no \"count\""},
     {", \"data\": {\"generator\": \"normal\", \"sigma\": \"s\"}", "", ":4:", "needs \"data\""},

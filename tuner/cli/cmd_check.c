@@ -10,6 +10,7 @@
 #include "corpora/corpus.h"
 #include "tuner/run/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,12 +173,17 @@ static ev_status check_all(checking *c, ev_error *err) {
     return ev_relay_run(&relay, err);
 }
 
+static void warn(const char *text) {
+    (void)fprintf(stderr, "%s\n", text);
+}
+
 ev_status cmd_check(cmd_context *c, ev_error *err) {
     checking all = {.args = c->args,
                     .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
                               .start = c->args->values[CLI_OPT_START],
                               .genome = cli_text(c->args, CLI_OPT_GENOME),
                               .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
+                              .warn = warn,
                               .rows = json_array(),
                               .replays = json_array()}};
     check *found = &all.found;

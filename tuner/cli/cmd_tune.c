@@ -78,6 +78,8 @@ static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_erro
                   rows, "evaluations", (json_int_t)r->evaluations, "duplicates",
                   (json_int_t)r->duplicates, "rejected", rejected, "failed_workers",
                   (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
+    if (m)
+        (void)json_object_set_new(m, "wrong_settings", tune_wrong_json(r));
     if (m && r->timers > 0)
         (void)json_object_set_new(m, "gpus", tune_timers_json(r));
     return cmd_print_json(c, m, err);
@@ -117,6 +119,10 @@ static void print_counts(const tune_report *r, const char *device_id, ev_str *ou
                       "%" PRIu64 " children were timed since it had nothing else to do\n",
                       r->timers, r->timers == 1 ? "GPU" : "GPUs", r->workers - r->timers,
                       100 * tune_timer_share(r), r->let_through);
+    for (size_t i = 0; i < r->wrong_count; i++)
+        ev_str_printf(out, "%s, start %s: wrong at %s (gate %s), left out\n", r->wrong[i].kernel,
+                      r->wrong[i].setting.start, r->wrong[i].setting.macros,
+                      gate_name(r->wrong[i].setting.at));
     if (r->failed_workers > 0)
         ev_str_printf(out, "%" PRIu64 " workers died or hung and were started again\n",
                       r->failed_workers);

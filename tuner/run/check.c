@@ -213,10 +213,25 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     return status;
 }
 
+/* A later process of the same check warns no second time. */
+static ev_status warn_of(const check *c, const task *t, ev_error *err) {
+    for (size_t i = 0; c->warn != NULL && c->done == 0 && i < t->argument_count; i++) {
+        ev_str text = EV_STR_EMPTY;
+        if (task_warning(t, i, &text))
+            c->warn(ev_str_text(&text));
+        ev_status status = ev_str_status(&text, err);
+        ev_str_free(&text);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) {
     task *t = NULL;
     EV_TRY(task_open(name_or_path, &t, err));
-    ev_status status = check_starts(c, t, err);
+    ev_status status = warn_of(c, t, err);
+    if (status == EV_OK)
+        status = check_starts(c, t, err);
     task_free(t);
     return status;
 }

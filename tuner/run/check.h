@@ -18,7 +18,8 @@ typedef struct check {
     json_t *rows; /* {"kernel", "start", "split", "case", "verdict", "error", "tolerance", ...} */
     json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
     bool failed;
-    ev_lines *lines; /* receives each row too; NULL: no file */
+    void (*warn)(const char *text); /* told of weak points of a task; NULL: nobody */
+    ev_lines *lines;                /* receives each row too; NULL: no file */
     /* Steps of this task or bundle, one a row. The first `done` steps were done by an earlier
      * process and are skipped; `step` counts all. */
     size_t done, step;

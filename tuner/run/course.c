@@ -132,6 +132,16 @@ static void tell_drawn(course *c) {
     ev_str_free(&note);
 }
 
+/* Shows the weak points of the task. */
+static void tell_warnings(course *c) {
+    for (size_t i = 0; i < c->t->argument_count; i++) {
+        ev_str note = EV_STR_EMPTY;
+        if (task_warning(c->t, i, &note))
+            course_display(c, ev_str_text(&note));
+        ev_str_free(&note);
+    }
+}
+
 /* *c must be closed with course_close whatever the status. If a signal comes while the workers open
  * the task, c->search stays NULL and run->stopped is set. */
 ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
@@ -145,6 +155,7 @@ ev_status course_open(tune_state *run, size_t index, course *c, ev_error *err) {
                                .task_index = index,
                                .task_count = o->task_count,
                                .budget = o->evaluations}};
+    tell_warnings(c);
     course_display(c, "opening the task: inputs, oracle, baseline");
     while (!c->ready) {
         EV_TRY(pool_open(run->pool, c->t->path, &c->ready, err));
@@ -404,12 +415,33 @@ static ev_status mark_known(course *c, uint64_t child, const search_verdict *v, 
     return records_mark_known(c->run->records, &known, err);
 }
 
+ev_status course_note_wrong(course *c, const wrong_setting *s, ev_error *err) {
+    ev_str note = EV_STR_EMPTY;
+    EV_TRY(wrong_append(c->run->report, c->t->name, s, err));
+    ev_str_printf(&note, "start %s is wrong at %s (gate %s: %s); this setting is left out",
+                  s->start, s->macros, gate_name(s->at), s->reason);
+    course_display(c, ev_str_text(&note));
+    ev_str_free(&note);
+    return EV_OK;
+}
+
+static ev_status tell_wrong(course *c, size_t before, ev_error *err) {
+    const wrong_setting *list = NULL;
+    size_t count = search_wrong(c->search, &list);
+    for (size_t i = before; i < count; i++)
+        EV_TRY(course_note_wrong(c, &list[i], err));
+    return EV_OK;
+}
+
 static ev_status commit_one(course *c, ev_error *err) {
     uint64_t child = search_committed(c->search);
     on_way *w = &c->on_way[child % SEARCH_LAG];
     search_origin was = w->result.outcome.origin;
     search_verdict verdict;
+    const wrong_setting *ignored = NULL;
+    size_t wrong = search_wrong(c->search, &ignored);
     EV_TRY(search_commit(c->search, &w->result, &verdict, err));
+    EV_TRY(tell_wrong(c, wrong, err));
     if (search_is_known(verdict.outcome.origin) && verdict.outcome.origin != was)
         EV_TRY(mark_known(c, child, &verdict, err));
     child_result_free(&w->result);

@@ -152,10 +152,22 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
         const task_argument *a = &t->arguments[i];
         const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
         all[i] = (bundle_argument){a->name, task_argument_kind_name(a->kind), ev_type_name(a->type),
-                                   expression != NULL ? expression : a->name};
+                                   expression != NULL ? expression : a->name, a->align};
     }
     out->arguments = all;
     out->argument_count = t->argument_count;
+    return EV_OK;
+}
+
+static ev_status set_symbols(export *x, const task *t, bundle_kernel *out) {
+    bundle_symbol *all = EV_NEW_ARRAY(x->arena, bundle_symbol, t->symbol_count + 1);
+    if (all == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->symbol_count; i++)
+        all[i] = (bundle_symbol){t->symbols[i].name, ev_type_name(t->symbols[i].type),
+                                 t->symbols[i].count};
+    out->symbols = all;
+    out->symbol_count = t->symbol_count;
     return EV_OK;
 }
 
@@ -298,6 +310,22 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
 }
 
+/* What the edits align-argument assert, where the task grants less. */
+static ev_status set_alignments(export *x, const task *t, const ir_genome *genome,
+                                bundle_variant *out) {
+    uint64_t aligned = ir_genome_aligned(genome);
+    bundle_alignment *all = EV_NEW_ARRAY(x->arena, bundle_alignment, t->argument_count + 1);
+    if (all == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->argument_count && i < 64; i++) {
+        const task_argument *a = &t->arguments[i];
+        if ((aligned >> i & 1) != 0 && a->kind != TASK_SCALAR && a->align < IR_ARGUMENT_ALIGN)
+            all[out->alignment_count++] = (bundle_alignment){a->name, IR_ARGUMENT_ALIGN};
+    }
+    out->alignments = all;
+    return EV_OK;
+}
+
 static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
                               bundle_variant *out) {
     const task_start *start = task_find_start(t, w->start);
@@ -310,6 +338,8 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     ir_genome *genome = NULL;
     EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
     ev_status status = shipped_set_launch(x->arena, start, genome, out, x->err);
+    if (status == EV_OK)
+        status = set_alignments(x, t, genome, out);
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));
@@ -368,6 +398,7 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
                            .task = place_of(x, t, "task.json"),
                            .task_sha256 = t->sha256.hex};
     EV_TRY(set_arguments(x, t, out));
+    EV_TRY(set_symbols(x, t, out));
     EV_TRY(add_task_files(x, t));
     device *d = NULL;
     EV_TRY(device_open(w->device, &d, x->err));

@@ -142,6 +142,16 @@ static void keep(finish *f, const ir_genome *genome, pool_job *job, const score 
     f->kept = (winner){.genome = ir_genome_ref(genome), .job = job, .promoted = true, .score = *s};
 }
 
+/* Notes a start that gate 6 found wrong at other macros than the defaults. */
+static ev_status note_wrong(finish *f, const ir_genome *genome, const score *s, ev_error *err) {
+    wrong_list one = {0};
+    ev_status status = EV_OK;
+    if (wrong_note(&one, genome, s->stopped, s->reason))
+        status = course_note_wrong(f->c, &one.list[0], err);
+    wrong_free(&one);
+    return status;
+}
+
 static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitness_bar *bar,
                        verdict *v, double *held_out, ev_error *err) {
     pool_job *job = NULL;
@@ -166,6 +176,8 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     }
     if (*v == SLOW && ns > 0)
         finish_note_transfer(f, genome, ns, s.ns);
+    if (status == EV_OK && *v == WRONG && scored)
+        status = note_wrong(f, genome, &s, err);
     tally_add(&f->refused, job->result.reason);
     pool_job_free(job);
     return status;

@@ -258,8 +258,13 @@ static void tell_instead(const qualify *q, const bundle *b, const bundle_kernel 
                          const bundle_variant *v) {
     size_t at = 0;
     json_t *row = NULL;
-    const bundle_request request = {k->name, q->gpu.id, q->gpu.sm, v->cases[0].shape,
-                                    v->cases[0].shape_count};
+    const bundle_request request = {.kernel = k->name,
+                                    .gpu = q->gpu.id,
+                                    .sm = q->gpu.sm,
+                                    .shape = v->cases[0].shape,
+                                    .shape_count = v->cases[0].shape_count,
+                                    .alignments = v->alignments,
+                                    .alignment_count = v->alignment_count};
     bundle_choice choice;
     bool found = bundle_resolve(b, &request, &choice, NULL) == EV_OK;
     json_array_foreach(q->variants, at, row) {

@@ -39,6 +39,18 @@ static ev_status fail_macro(const task *t, const bundle_number *m, shipped *made
                    m->name, m->value);
 }
 
+/* What the bundle says that a launch has to grant. */
+static void set_aligned(const task *t, const bundle_variant *v, candidate *out) {
+    for (size_t i = 0; i < v->alignment_count; i++) {
+        for (size_t a = 0; a < t->argument_count && a < 64; a++) {
+            if (strcmp(t->arguments[a].name, v->alignments[i].argument) == 0)
+                out->aligned |= UINT64_C(1) << a;
+        }
+        if (v->alignments[i].bytes > out->aligned_to)
+            out->aligned_to = v->alignments[i].bytes;
+    }
+}
+
 /* The largest integer up to which doubles are exact. */
 #define MACRO_MOST 9007199254740992.0
 
@@ -61,6 +73,7 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .start = start,
                                  .macros = out->macros,
                                  .macro_count = v->macro_count};
+    set_aligned(t, v, &out->candidate);
     return EV_OK;
 }
 

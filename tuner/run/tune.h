@@ -86,10 +86,18 @@ typedef struct tune_audit {
     uint64_t made, refuted;
 } tune_audit;
 
+/* Macros at which an unmodified start is wrong. */
+typedef struct tune_wrong {
+    char kernel[96];
+    wrong_setting setting;
+} tune_wrong;
+
 typedef struct tune_report {
     uint64_t seed;
     size_t row_count;
     tune_row *rows;
+    tune_wrong *wrong; /* settings that were left out of the search */
+    size_t wrong_count;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
     uint64_t duplicates_by[SEARCH_HASHES]; /* by the key that hit */
     uint64_t memoised_by[SEARCH_HASHES];   /* the same for SEARCH_MEMOISED */
@@ -122,6 +130,8 @@ ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err)
 double tune_timer_share(const tune_report *report);
 /* Timers, screeners and their work as JSON: a new reference. NULL: out of memory. */
 json_t *tune_timers_json(const tune_report *report);
+/* The wrong settings as a JSON array: a new reference. NULL: out of memory. */
+json_t *tune_wrong_json(const tune_report *report);
 void tune_report_free(tune_report *report);
 
 #endif

@@ -77,6 +77,8 @@ double course_baseline_ns(const course *c, const char *name);
 double course_baseline_mean(const course *c, corpus_split split);
 double course_seconds(const course *c);
 void course_display(course *c, const char *note);
+/* Adds a wrong setting to the report, and shows a line. */
+ev_status course_note_wrong(course *c, const wrong_setting *s, ev_error *err) EV_CHECKED;
 
 /* course_trials.c: evaluates single genomes after the search. */
 typedef struct trial {
@@ -123,6 +125,8 @@ ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 
 /* tune_report.c: the final table as JSON, and the winners of an earlier run read back. */
 json_t *rows_to_json(const tune_row *rows, size_t count);
+ev_status wrong_append(tune_report *report, const char *kernel, const wrong_setting *setting,
+                       ev_error *err) EV_CHECKED;
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 

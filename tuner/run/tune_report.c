@@ -16,6 +16,7 @@ double tune_timer_share(const tune_report *report) {
 
 void tune_report_free(tune_report *report) {
     free(report->rows);
+    free(report->wrong);
     *report = (tune_report){0};
 }
 
@@ -23,6 +24,34 @@ json_t *tune_timers_json(const tune_report *r) {
     return json_pack("{s:i, s:i, s:f, s:I}", "timers", (int)r->timers, "screeners",
                      (int)(r->workers - r->timers), "busy", tune_timer_share(r), "let_through",
                      (json_int_t)r->let_through);
+}
+
+json_t *tune_wrong_json(const tune_report *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < r->wrong_count; i++) {
+        const wrong_setting *s = &r->wrong[i].setting;
+        json_t *one =
+            json_pack("{s:s, s:s, s:s, s:s, s:s}", "kernel", r->wrong[i].kernel, "start", s->start,
+                      "macros", s->macros, "gate", gate_name(s->at), "reason", s->reason);
+        if (json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+ev_status wrong_append(tune_report *report, const char *kernel, const wrong_setting *setting,
+                       ev_error *err) {
+    size_t count = report->wrong_count + 1;
+    tune_wrong *more = realloc(report->wrong, count * sizeof *more);
+    if (!more)
+        return ev_fail_memory(err, count * sizeof *more);
+    report->wrong = more;
+    tune_wrong *w = &more[report->wrong_count++];
+    *w = (tune_wrong){.setting = *setting};
+    snprintf(w->kernel, sizeof w->kernel, "%s", kernel);
+    return EV_OK;
 }
 
 /* ---- rows ---- */

@@ -120,6 +120,34 @@ static void take(drawing *d, ir_genome *genome) {
     d->child.genome = genome;
 }
 
+/* Whether the unmodified start is wrong at the genome's macros. */
+static bool is_wrong(const drawing *d, const ir_genome *genome) {
+    uint64_t mark = d->recipe->wrong_count > 0 ? wrong_mark(genome) : 0;
+    for (unsigned i = 0; i < d->recipe->wrong_count; i++) {
+        if (d->recipe->wrong[i] == mark)
+            return true;
+    }
+    return false;
+}
+
+/* Gives the macro the value at `at`, or the next one that is another and not known to be wrong. */
+static ev_status set_macro(drawing *d, const task_macro *macro, size_t at, bool keep_edits,
+                           ev_error *err) {
+    int64_t now = macro_value(d->child.genome, macro);
+    for (size_t i = 0; i < macro->value_count; i++, at = (at + 1) % macro->value_count) {
+        ir_genome *child = NULL;
+        if (macro->values[at] == now)
+            continue;
+        EV_TRY(draw_with_macro(d->child.genome, macro, macro->values[at], keep_edits, &child, err));
+        if (!is_wrong(d, child)) {
+            take(d, child);
+            return EV_OK;
+        }
+        ir_genome_free(child);
+    }
+    return ev_fail(err, EV_BAD, "the start is wrong at all other values of %s", macro->name);
+}
+
 static ev_status step_macro(drawing *d, ev_error *err) {
     const task_start *start = task_find_start(d->t, ir_genome_start(d->child.genome));
     if (!start || start->macro_count == 0)
@@ -127,15 +155,8 @@ static ev_status step_macro(drawing *d, ev_error *err) {
     const task_macro *macro = &start->macros[ev_pcg_below(&d->rng, (uint32_t)start->macro_count)];
     if (macro->value_count < 2)
         return ev_fail(err, EV_BAD, "the macro %s has one value only", macro->name);
-    int64_t now = macro_value(d->child.genome, macro);
     size_t at = ev_pcg_below(&d->rng, (uint32_t)macro->value_count);
-    if (macro->values[at] == now)
-        at = (at + 1) % macro->value_count;
-    ir_genome *child = NULL;
-    EV_TRY(draw_with_macro(d->child.genome, macro, macro->values[at], ev_pcg_below(&d->rng, 2) != 0,
-                           &child, err));
-    take(d, child);
-    return EV_OK;
+    return set_macro(d, macro, at, ev_pcg_below(&d->rng, 2) != 0, err);
 }
 
 /* The index of a genome's pipeline edit; SIZE_MAX: none. */
@@ -322,11 +343,21 @@ static ev_status draw_steps(drawing *d, ev_str *operators, ev_error *err) {
     return ev_str_status(operators, err);
 }
 
+/* Refuses a crossover of macros at which the start is wrong. */
+static ev_status check_base(const drawing *d, ev_error *err) {
+    bool crosses = d->recipe->parent_count > 1 || d->recipe->crossed;
+    if (crosses && is_wrong(d, d->child.genome))
+        return ev_fail(err, EV_BAD, "the unmodified start is wrong at these macros");
+    return EV_OK;
+}
+
 ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
                      ev_str *operators, ev_error *err) {
     assert(r->parent_count > 0);
     drawing d = {.t = t, .bases = bases, .recipe = r, .rng = random_of(&r->stream)};
     ev_status status = draw_steps(&d, operators, err);
+    if (status == EV_OK)
+        status = check_base(&d, err);
     if (status == EV_OK)
         *out = d.child;
     else

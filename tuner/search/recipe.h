@@ -6,6 +6,7 @@
 
 #include "fitness/gates/score.h"
 #include "tuner/search/tabu.h"
+#include "tuner/search/wrong.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,8 @@ typedef struct recipe {
     unsigned stock_count;
     uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
     unsigned tabu_count;
+    uint64_t wrong[WRONG_MOST]; /* marks of bases that are not drawn (wrong_mark) */
+    unsigned wrong_count;
     bool by_heat; /* edits are drawn by the site weights */
     recipe_stream stream;
     recipe_reach reach;

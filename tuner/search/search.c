@@ -200,6 +200,7 @@ void search_free(search *s) {
     for (int i = 0; i < SEARCH_HASHES; i++)
         known_free(s->known[i]);
     known_free(s->filtered);
+    wrong_free(&s->wrong);
     free(s->openings);
     free(s->start_ns);
     free(s->start_error);

@@ -226,6 +226,9 @@ size_t search_archive(const search *s, search_field field, const search_best **o
  * Tolerant: less accurate, within the task's tolerance. */
 typedef enum search_front_kind { SEARCH_EXACT, SEARCH_TOLERANT, SEARCH_FRONTS } search_front_kind;
 const front *search_front(const search *s, search_front_kind kind);
+/* The settings of macros at which an unmodified start failed a gate, in the order of their
+ * commitment. Borrowed until the next commit. Returns their number. */
+size_t search_wrong(const search *s, const wrong_setting **out);
 /* Time of an unmodified start in ns; 0: it did not pass, or is not committed yet. */
 double search_start_ns(const search *s, size_t start);
 /* Children and gains by arm so far: `tries` and `paid` have ARM_COUNT elements

@@ -378,6 +378,18 @@ static void judge_new(const search *s, const draft *d, const child_result *r, se
         v->audits.screen = audited(v->outcome.stopped == GATE_NONE);
 }
 
+/* Notes a start that a gate stopped for its faults at other macros than the defaults. */
+static void note_wrong(search *s, const child_result *r, const search_verdict *v) {
+    if (r->genome && v->outcome.origin == SEARCH_TIMED && v->outcome.stopped >= GATE_VERIFY &&
+        v->outcome.stopped <= GATE_TIMED)
+        (void)wrong_note(&s->wrong, r->genome, v->outcome.stopped, r->reason);
+}
+
+size_t search_wrong(const search *s, const wrong_setting **out) {
+    *out = s->wrong.list;
+    return s->wrong.count;
+}
+
 ev_status search_commit(search *s, const child_result *result, search_verdict *out, ev_error *err) {
     assert(s->committed < s->drawn);
     draft d = s->drafts[s->committed % SEARCH_LAG];
@@ -391,6 +403,7 @@ ev_status search_commit(search *s, const child_result *result, search_verdict *o
     search_each_arm(result->operators, count_arm, s, search_gain(s, &d, out));
     if (search_passed(out))
         keep_passed(s, &d, result, out);
+    note_wrong(s, result, out);
     s->rules->settle(s, &d, result, out);
     s->committed++;
     return EV_OK;

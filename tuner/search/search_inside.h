@@ -148,6 +148,7 @@ struct search {
     links links;               /* for `evolve` */
     arm_statistics statistics; /* for `evolve` */
     tabu_list tabu;            /* for `evolve` */
+    wrong_list wrong;
     archive archives[SEARCH_FIELDS];
     bool bold; /* search_settings */
     uint64_t tries[BANDIT_MOST];

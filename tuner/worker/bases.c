@@ -270,6 +270,27 @@ static ev_status load_source(const bases *b, ir_source *source, ir_base **out, e
     return status;
 }
 
+/* Loads the source, and refuses one that reads what nobody fills. */
+static ev_status load_checked(const bases *b, ir_source *source, ir_base **out, ev_error *err) {
+    const char **symbols = calloc(b->t->symbol_count + 1, sizeof *symbols);
+    if (!symbols)
+        return ev_fail_memory(err, b->t->symbol_count * sizeof *symbols);
+    for (size_t i = 0; i < b->t->symbol_count; i++)
+        symbols[i] = b->t->symbols[i].name;
+    source->symbols = symbols;
+    source->symbol_count = b->t->symbol_count;
+    ir_base *base = NULL;
+    ev_status status = load_source(b, source, &base, err);
+    if (status == EV_OK)
+        status = ir_base_check_symbols(base, source, err);
+    free(symbols);
+    if (status == EV_OK)
+        *out = base;
+    else
+        ir_base_free(base);
+    return status;
+}
+
 static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
     const task_start *start = task_find_start(b->t, ir_genome_start(genome));
     if (!start)
@@ -295,7 +316,7 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .names = macros.for_ir,
                             .name_count = macros.ir_count};
         block_of(b->t, start, macros.for_task, macros.task_count, source.block);
-        status = load_source(b, &source, out, err);
+        status = load_checked(b, &source, out, err);
     } else {
         status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }

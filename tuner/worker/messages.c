@@ -127,6 +127,14 @@ static void walk_tabu(fields *f, recipe *r) {
     r->tabu_count = (unsigned)count;
 }
 
+static void walk_wrong(fields *f, recipe *r) {
+    size_t count = r->wrong_count;
+    fields list = fields_enter_list(f, "wrong", &count, WRONG_MOST);
+    for (size_t i = 0; i < count; i++)
+        field_bits(&list, NULL, &r->wrong[i]);
+    r->wrong_count = (unsigned)count;
+}
+
 static void walk_stream(fields *f, recipe_stream *s) {
     fields in = fields_enter(f, "stream");
     field_bits(&in, "seed", &s->seed);
@@ -162,6 +170,7 @@ static void walk_child(fields *f, child_message *m) {
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);
     walk_tabu(f, r);
+    walk_wrong(f, r);
     field_bool(f, "by_heat", &r->by_heat);
     walk_stream(f, &r->stream);
     walk_reach(f, &r->reach);

@@ -5,6 +5,7 @@
 #include "tuner/worker/worker.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,11 +379,48 @@ static ev_status add_code(const worker_build *b, message *m, ev_error *err) {
     return code->ptx ? EV_OK : ev_fail_memory(err, b->candidate.ptx_bytes);
 }
 
-static ev_status promote(worker *w, const worker_build *b, message *m, ev_error *err) {
+/* Builds the variant with the facts that its edits assert as checks, and gives the PTX to the
+ * candidate, borrowed from *out. */
+static ev_status build_checked(worker_build *b, ir_build **out, ev_error *err) {
+    if (!ir_genome_asserts(b->genome))
+        return EV_OK;
+    EV_TRY(ir_build_new(b->base, b->genome, out, err));
+    ir_build_check_asserts(*out);
+    for (int s = 0; s < IR_STAGE_COUNT; s++)
+        EV_TRY(ir_build_run(*out, (ir_stage)s, err));
+    b->candidate.checked_ptx = ir_build_ptx(*out, &b->candidate.checked_bytes);
+    b->candidate.checked_mark = IR_ASSERT_MARK;
+    return EV_OK;
+}
+
+static score refused_at(gate at, const char *what, const char *why) {
+    score s;
+    memset(&s, 0, sizeof s);
+    s.stopped = at;
+    (void)snprintf(s.reason, sizeof s.reason, "%s: %s", what, why);
+    return s;
+}
+
+static ev_status promote_built(worker *w, const worker_build *b, message *m, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
-    m->done.has_score = true;
     EV_TRY(run_promote(w, b, &m->done.score, err));
     return m->done.score.stopped == GATE_NONE ? add_words(b, m, err) : EV_OK;
+}
+
+static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) {
+    ir_build *checked = NULL;
+    ev_error why = {0};
+    ev_status status = build_checked(b, &checked, &why);
+    m->done.has_score = true;
+    if (status == EV_OK)
+        status = promote_built(w, b, m, err);
+    else if (status == EV_BAD)
+        m->done.score = refused_at(GATE_PROMOTED, "its asserted facts cannot be checked", why.text);
+    else
+        (void)ev_fail(err, status, "%s", why.text);
+    ir_build_free(checked);
+    b->candidate.checked_ptx = NULL;
+    return status == EV_BAD ? EV_OK : status;
 }
 
 /* Checks one held-out case. */

@@ -151,6 +151,9 @@ ev_status cuda_inspect(cuda_device *c, bool inputs, vm_trap *trap, ev_error *err
 /* ---- kernels (cuda_kernel.c) ---- */
 ev_status cuda_load(device *d, device_kernel *kernel, ev_error *err) EV_CHECKED;
 void cuda_unload(device_kernel *kernel);
+/* Copies data to a variable of the kernel's module. */
+ev_status cuda_fill(device *d, device_kernel *kernel, const char *name, const vm_variable *variable,
+                    const void *data, ev_error *err) EV_CHECKED;
 /* Loads the kernel again if its context was replaced. */
 ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error *err) EV_CHECKED;
 /* Loads a copy in the context of a device that is not its owner. The caller unloads the module. */

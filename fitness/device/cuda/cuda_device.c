@@ -173,6 +173,7 @@ static const device_ops CUDA_OPS = {
     .written = cuda_written,
     .load = cuda_load,
     .unload = cuda_unload,
+    .fill = cuda_fill,
     .check = cuda_fits,
     .run = cuda_run,
     .run_ranks = cuda_run_ranks,

@@ -210,6 +210,25 @@ ev_status cuda_need_kernel(cuda_device *c, const device_kernel *kernel, ev_error
                                      c->base.properties.id, kernel->entry->name, why.text);
 }
 
+ev_status cuda_fill(device *d, device_kernel *kernel, const char *name, const vm_variable *variable,
+                    const void *data, ev_error *err) {
+    cuda_device *c = cuda_of(d);
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    EV_TRY(cuda_enter(c, err));
+    EV_TRY(cuda_need_kernel(c, kernel, err));
+    const cuda_kernel *own = kernel->own;
+    CUresult found = c->cu.cuModuleGetGlobal_v2(&address, &bytes, own->module, name);
+    if (found == CUDA_ERROR_NOT_FOUND) /* the driver's compiler removed what no instruction reads */
+        return EV_OK;
+    EV_TRY(cuda_check(c, found, "cuModuleGetGlobal", err));
+    if (bytes < variable->bytes)
+        return ev_fail(err, EV_INFRA, "%s has %zu bytes for the variable '%s' of %llu bytes",
+                       d->properties.id, bytes, name, (unsigned long long)variable->bytes);
+    return cuda_check(c, c->cu.cuMemcpyHtoD_v2(address, data, variable->bytes), "cuMemcpyHtoD",
+                      err);
+}
+
 ev_status cuda_load_copy(cuda_device *c, const device_kernel *kernel, CUmodule *module,
                          CUfunction *function, ev_error *err) {
     cuda_kernel copy = {0};

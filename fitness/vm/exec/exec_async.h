@@ -330,6 +330,8 @@ static bool mb_give(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_acce
             vm_poll_note(w, ip, VM_SPACE_SHARED, lane, x->addr[lane] + (uint64_t)ip->imm);
     } else if (ip->op != PTX_M_WAIT_RELAXED && b->stamp > w->acquired) {
         w->acquired = b->stamp;
+        w->loads_block = b->stamp > w->loads_block ? b->stamp : w->loads_block;
+        w->loads_all = b->stamp > w->loads_all ? b->stamp : w->loads_all;
         w->stamp = 0;
     }
     return true;

@@ -15,8 +15,11 @@
  * Strong accesses (atomic, volatile, relaxed and stronger: PTX ISA, "Memory Consistency Model") do
  * not race with each other where each is in the scope of the other. A strong read that sees a
  * strong write after a fence takes the message of that write: everything until now counts as
- * ordered before the reader. The memory model grants less than that, so the detector may miss a
- * race, but never raises a false alarm.
+ * ordered before the reader's stores and strong reads. Its plain loads from global memory are
+ * ordered only from the next acquire fence on (or if the read acquires): before the fence, hardware
+ * may give them an older value (check_fenced). A barrier passes on what one of its threads fenced.
+ * The memory model grants less than all this, so the detector may miss a race, but never raises a
+ * false alarm.
  *
  * A word that was accessed in parts has one entry a byte, in a separate table (vm_race.c). Such
  * accesses take the slow way: lane by lane, cell by cell, where a cell is the range of one entry.
@@ -190,7 +193,15 @@ static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
     }
 }
 
-static void take_messages(vm_warp *w, const vm_access *x, uint32_t mask) {
+/* An acquire fence, or a strong read with acquire semantics: what the warp was told until now is
+ * ordered before its plain loads. */
+static inline void race_acquires(vm_warp *w, bool of_block) {
+    w->loads_block = w->acquired;
+    if (!of_block)
+        w->loads_all = w->acquired;
+}
+
+static void take_messages(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     race_planes p = planes_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
@@ -200,6 +211,8 @@ static void take_messages(vm_warp *w, const vm_access *x, uint32_t mask) {
                 take_message(w, c.writes[b], i);
         }
     }
+    if (ip->acquires)
+        race_acquires(w, ip->of_block);
 }
 
 /* Called before a strong access. If there are ranks, the warp's stamp must say how far it reaches,
@@ -217,7 +230,7 @@ reach_and_take(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask
             passes |= how_of(e) == VM_RACE_ALL_TOLD && vm_rank_tells(w, e >> VM_RACE_SHIFT);
         }
     }
-    take_messages(w, x, mask);
+    take_messages(w, ip, x, mask);
     vm_rank_reach(w, ip, passes);
 }
 
@@ -390,7 +403,7 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
     if (ip->strong && w->ranked)
         reach_and_take(w, ip, x, mask, false);
     else if (ip->strong)
-        take_messages(w, x, mask);
+        take_messages(w, ip, x, mask);
     race_access a = race_access_of(w, ip, x, ip->strong);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
@@ -552,9 +565,43 @@ static ALWAYS_INLINE bool read_pattern(const vm_warp *w, const vm_access *x, uin
     return true;
 }
 
+/* Whether the write is one that a flag told the warp of, without an acquire fence since. */
+static bool is_unfenced(const vm_warp *w, uint32_t e) {
+    uint32_t stamp = e >> VM_RACE_SHIFT;
+    uint32_t ordered = of_same_block(w, e) ? w->loads_block : w->loads_all;
+    return stamp > ordered && stamp <= w->acquired && foreign(w, stamp, false);
+}
+
+/* Plain loads from global memory while a flag was read and not fenced. */
+static __attribute__((noinline)) bool check_fenced(vm_warp *w, const ptx_insn *ip,
+                                                   const vm_access *x, uint32_t mask) {
+    race_planes p = planes_of(w, x->space);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        for (unsigned k = 0; k < words_of(x); k++) {
+            race_cells c = cells_of(w, x, p, i, k);
+            for (unsigned b = 0; b < c.count; b++)
+                if (is_unfenced(w, c.writes[b]))
+                    return race_found(w, ip, x, i, c.writes[b],
+                                      "a flag was read without an acquire fence after it: a read "
+                                      "of what was written");
+        }
+    }
+    return true;
+}
+
+static inline bool is_fenced(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+    if (__builtin_expect(w->acquired == w->loads_all, 1) || !w->check_fences || ip->strong ||
+        x->space != VM_SPACE_GLOBAL)
+        return true;
+    return check_fenced(w, ip, x, mask);
+}
+
 static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
+    if (!is_fenced(w, ip, x, mask))
+        return false;
     row_state s = {0, VM_RACE_WRITTEN};
     race_access r = race_access_of(w, ip, x, ip->strong);
     if (x->bytes >= 4 && !ip->strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
@@ -587,5 +634,7 @@ static ALWAYS_INLINE bool check_load(vm_warp *w, const ptx_insn *ip, const vm_ac
     bool init = needs_init(w, x);
     if (!races_matter(w, x))
         return !init || check_initialised(w, ip, x, mask);
+    if (!is_fenced(w, ip, x, mask))
+        return false;
     return check_load_race(w, ip, x, mask, init);
 }

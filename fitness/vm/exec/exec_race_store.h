@@ -208,7 +208,7 @@ static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *
     if (w->ranked)
         reach_and_take(w, ip, x, mask, true);
     else
-        take_messages(w, x, mask);
+        take_messages(w, ip, x, mask);
     race_access a = race_access_of(w, ip, x, true);
     race_planes p = planes_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -235,4 +235,5 @@ static inline void race_sync_warp(vm_warp *w) {
 static inline void race_fence(vm_warp *w, const ptx_insn *ip) {
     uint8_t far = ip->of_system ? 3 : 2, reach = ip->of_block ? 1 : far;
     w->fenced = reach > w->fenced ? reach : w->fenced;
+    race_acquires(w, ip->of_block);
 }

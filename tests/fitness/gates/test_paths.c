@@ -125,6 +125,15 @@ static void test_cheats_in_grids_of_idle_blocks_are_seen(void **state) {
     close_bench(&b);
 }
 
+static void check_files(const char *const files[][2], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bench b;
+        open_bench(&b, files[i][0]);
+        check_file(&b, files[i][0], files[i][1], NULL);
+        close_bench(&b);
+    }
+}
+
 static void test_cheats_in_grids_that_wait_are_seen(void **state) {
     (void)state;
     static const char *const files[][2] = {{"last", "baseline"},
@@ -134,12 +143,35 @@ static void test_cheats_in_grids_that_wait_are_seen(void **state) {
                                            {"grid", "baseline"},
                                            {"grid", "by_atomic"},
                                            {"grid", "no_wait_when_large"}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        bench b;
-        open_bench(&b, files[i][0]);
-        check_file(&b, files[i][0], files[i][1], NULL);
-        close_bench(&b);
-    }
+    check_files(files, sizeof files / sizeof files[0]);
+}
+
+/* A flag's read is no order for plain loads: an acquire fence has to come after it. */
+static void test_dropped_fences_are_seen(void **state) {
+    (void)state;
+    static const char *const files[][2] = {
+        {"last", "no_acquire"},        {"last", "no_release"},        {"last", "fence_of_all"},
+        {"last", "volatile_parts"},    {"grid", "no_acquire"},        {"grid", "acquire_of_block"},
+        {"grid", "fence_before_wait"}, {"grid", "fence_in_the_loop"}, {"grid", "acquire_load"}};
+    check_files(files, sizeof files / sizeof files[0]);
+}
+
+/* A baseline without the fence is taken as it is, and so are its variants. */
+static void test_a_baseline_may_lack_the_acquire_fence(void **state) {
+    (void)state;
+    bench b = {.baseline = NULL};
+    score s;
+    OK(task_load(FOLDER "last/task.json", &b.t, &err));
+    OK(device_open("vm:h200", &b.d, &err));
+    OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
+    b.baseline = read_ptx("last", "no_acquire");
+    candidate c = candidate_of(&b, b.baseline, NULL);
+    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    check_file(&b, "last", "fence_of_all", NULL);
+    check_file(&b, "last", "no_release", NULL);
+    close_bench(&b);
 }
 
 /* ---- the sample ---- */
@@ -165,7 +197,7 @@ static double time_of_all(const char *ptx, uint32_t n, uint32_t pivot) {
     device_outcome outcome;
     device_timing timing;
     OK(device_open("vm:h200", &d, &err));
-    OK(device_alloc(d, n * 4, VM_BUFFER_IN, "factor", &factor, &err));
+    OK(device_alloc(d, (uint64_t)n * 4, VM_BUFFER_IN, "factor", &factor, &err));
     OK(device_alloc(d, (uint64_t)n * n * 4, VM_BUFFER_INOUT, "a", &a, &err));
     OK(device_load(d, ptx, strlen(ptx), "eliminate", &kernel, &err));
     params.factor = device_address(d, factor);
@@ -269,6 +301,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cheats_in_grids_of_idle_blocks_are_seen),
         cmocka_unit_test(test_cheats_in_grids_that_wait_are_seen),
+        cmocka_unit_test(test_dropped_fences_are_seen),
+        cmocka_unit_test(test_a_baseline_may_lack_the_acquire_fence),
         cmocka_unit_test(test_a_grid_of_idle_blocks_is_timed_by_its_work),
         cmocka_unit_test(test_an_even_grid_runs_two_blocks),
         cmocka_unit_test(test_a_grid_that_waits_runs_whole),

@@ -166,11 +166,15 @@ static void test_shared_words(void **state) {
     ev_error err = {0};
     assert_int_equal(vm_words_new(&words, &err), EV_OK);
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(vm_module_load_with(words, good, sizeof good - 1, "t", &m[i], &err),
-                         EV_OK);
-        assert_int_equal(vm_module_load_with(words, bad, sizeof bad - 1, "t", &none, &err), EV_BAD);
+        assert_int_equal(
+            vm_module_load_with(words, VM_PLACE_PACKED, good, sizeof good - 1, "t", &m[i], &err),
+            EV_OK);
+        assert_int_equal(
+            vm_module_load_with(words, VM_PLACE_PACKED, bad, sizeof bad - 1, "t", &none, &err),
+            EV_BAD);
         assert_non_null(strstr(err.text, "t:10:14: found %rd2 of 64"));
-        assert_int_equal(vm_module_load_with(words, unknown, sizeof unknown - 1, "t", &none, &err),
+        assert_int_equal(vm_module_load_with(words, VM_PLACE_PACKED, unknown, sizeof unknown - 1,
+                                             "t", &none, &err),
                          EV_BAD);
         assert_non_null(strstr(err.text, "found '.u33'"));
     }

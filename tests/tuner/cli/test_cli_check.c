@@ -1,6 +1,6 @@
-/* evoke check at full shape, through the binary: a kernel that leaves out work where no small case
- * looks is found, on each device and in a bundle, and the same kernel with all of its work passes.
- */
+/* evoke check, through the binary: a kernel that leaves out work at full shape, where no small case
+ * looks, is found on each device and in a bundle, and one that writes where it has to add over
+ * zeros; the same kernels with all of their work pass. */
 #include "tests/cli_run.h"
 
 #include "base/file.h"
@@ -132,6 +132,89 @@ static void lazy_accumulator(void **state) {
     expect_row("lazysum.json", "cuda:0", "case time: it skips its work: ");
 }
 
+/* ---- outputs that begin as zeros ---- */
+
+/* The task whose y begins by `data`, with the starts `add` (y += 2 x) and `write` (y = 2 x). */
+static void make_two(const char *to, const char *data) {
+    ev_str inout = EV_STR_EMPTY;
+    ev_str_printf(&inout, "\"kind\": \"inout\", \"type\": \"f32\", \"count\": \"n\", %s", data);
+    static const char kernel[] =
+        "#include \"evoke_cuda.h\"\n"
+        "extern \"C\" __global__ void scale(const float *x, float *y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n)\n"
+        "        y[i] += x[i] * 2.0f;\n"
+        "}\n";
+    cli_write("add.cu", kernel);
+    cli_copy_changed("add.cu", "write.cu", "+=", "=");
+    cli_copy_changed("task.json", "a.json",
+                     "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"", ev_str_text(&inout));
+    cli_copy_changed("a.json", "b.json", "\"oracle.c\"", "\"baseline\"");
+    cli_copy_changed("b.json", "c.json", "scale.cu\"", "write.cu\", \"entry\": \"scale\"");
+    cli_copy_changed("c.json", to, "\"starts\": [",
+                     "\"starts\": [\n{\"name\": \"add\", \"source\": \"add.cu\", \"entry\": "
+                     "\"scale\", \"grid\": \"ceil_div(n, 128)\", \"block\": 128},");
+    ev_str_free(&inout);
+}
+
+static void expect_warning(const char *task, int exit_code, const char *words) {
+    ev_proc_result r = CLI_RUN("check", cli_path(task));
+    cli_expect(&r, exit_code);
+    const char *found = strstr(ev_str_text(&r.err), "warning: task scale: the inout argument 'y'");
+    if (words == NULL)
+        assert_null(found);
+    else
+        assert_true(found != NULL && strstr(found, words) != NULL);
+    ev_proc_result_free(&r);
+}
+
+#define ZEROS "\"data\": {\"generator\": \"zeros\"}"
+
+static void adds_or_writes(void **state) {
+    (void)state;
+    make_two("zeros.json", ZEROS);
+    expect_row("zeros.json", "vm:h200", "begin with other data");
+    expect_row("zeros.json", "cuda:0", "begin with other data");
+    expect_warning("zeros.json", 1, "\"initial\": \"constant\"");
+    make_two("threes.json", "\"data\": {\"generator\": \"constant\", \"value\": 3}");
+    expect_row("threes.json", "vm:h200", "case smoke: relative L2 error");
+}
+
+/* A promise of the callers, data, or one start: there is nothing to tell apart. */
+static void begins_as_promised(void **state) {
+    (void)state;
+    make_two("promised.json", ZEROS ", \"initial\": \"constant\"");
+    expect_row("promised.json", "vm:h200", NULL);
+    expect_warning("promised.json", 0, NULL);
+    make_two("data.json", "\"data\": {\"generator\": \"normal\"}");
+    expect_warning("data.json", 1, NULL);
+    make_two("zeros.json", ZEROS);
+    cli_copy_changed("zeros.json", "adds.json", "write.cu", "add.cu");
+    expect_row("adds.json", "vm:h200", NULL);
+    expect_warning("adds.json", 0, "'y'");
+}
+
+/* An oracle that knows the sum over zeros alone: other contents are no case of this task. */
+static void oracle_of_zeros(void **state) {
+    (void)state;
+    make_two("zeros.json", ZEROS);
+    cli_copy_changed("zeros.json", "known.json", "\"baseline\"", "\"oracle.c\"");
+    expect_row("known.json", "vm:h200", NULL);
+    expect_warning("known.json", 0, "if the baseline is right there");
+}
+
+static void mistakes_in_initial(void **state) {
+    (void)state;
+    make_two("a4.json", ZEROS ", \"initial\": \"zero\"");
+    cli_expect_error(CLI_RUN("check", cli_path("a4.json")), 2, "\"zero\" is no promise");
+    make_two("a4.json", "\"data\": {\"generator\": \"normal\"}, \"initial\": \"constant\"");
+    cli_expect_error(CLI_RUN("check", cli_path("a4.json")), 2, "makes no constant");
+    cli_copy_changed("task.json", "a4.json", "\"kind\": \"out\"",
+                     "\"initial\": \"constant\", \"kind\": \"out\"");
+    cli_expect_error(CLI_RUN("check", cli_path("a4.json")), 2,
+                     "of kind \"out\" has no \"initial\"");
+}
+
 /* ---- a bundle ---- */
 
 /* Gate 6 looks at variants alone, so a baseline that is wrong at full shape gets into a bundle. */
@@ -190,6 +273,10 @@ int main(void) {
         cmocka_unit_test(defaults_reach_the_compiler),
         cmocka_unit_test(lazy_first_start),
         cmocka_unit_test(lazy_accumulator),
+        cmocka_unit_test(adds_or_writes),
+        cmocka_unit_test(begins_as_promised),
+        cmocka_unit_test(oracle_of_zeros),
+        cmocka_unit_test(mistakes_in_initial),
         cmocka_unit_test(lazy_baseline_of_a_bundle),
         cmocka_unit_test(genome_of_a_task),
         cmocka_unit_test(genomes_that_cannot_be_checked),

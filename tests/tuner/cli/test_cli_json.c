@@ -190,9 +190,11 @@ static void profiles_accesses(const json_t *accesses) {
 static void profiles_a_task(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
-    cli_keys(json, "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
-                   "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
-                   "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i grid:s");
+    cli_keys(
+        json,
+        "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
+        "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
+        "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i grid:s");
     assert_string_equal(text(json, "grid"), "even");
     assert_string_equal(text(json, "case"), "time");
     assert_string_equal(text(json, "time_kind"), "modelled");
@@ -405,16 +407,41 @@ static void benches_the_search(void **state) {
     json_decref(json);
 }
 
+/* A start that is wrong at one value of its macro: said, and not drawn again. */
+static void tune_lists_wrong_settings(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("tune", "tests/fitness/gates/width/task.json", "--evaluations",
+                                    "60", "--seed", "1", "--workers", "1", "--records",
+                                    cli_path("wrong.sqlite"), "--json"),
+                            0);
+    const json_t *list = get(json, "wrong_settings");
+    assert_int_equal(json_array_size(list), 1);
+    const json_t *one = json_array_get(list, 0);
+    cli_keys(one, "kernel:s start:s macros:s gate:s reason:s");
+    assert_string_equal(text(one, "macros"), "WIDTH=3");
+    assert_string_equal(text(one, "gate"), "accurate");
+    json_decref(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(profiles_in_words),
-        cmocka_unit_test(profiles_a_file),     cmocka_unit_test(checks_a_task),
-        cmocka_unit_test(finds_a_regression),  cmocka_unit_test(benches_compilation),
-        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_parts_of_the_machine),
+        cmocka_unit_test(lists_the_tasks),
+        cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),
+        cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes),
+        cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),
+        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),
+        cmocka_unit_test(tune_lists_wrong_settings),
+        cmocka_unit_test(profiles_in_words),
+        cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),
+        cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation),
+        cmocka_unit_test(benches_the_machine),
+        cmocka_unit_test(benches_parts_of_the_machine),
         cmocka_unit_test(benches_the_search),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

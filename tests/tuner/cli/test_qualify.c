@@ -177,7 +177,8 @@ static void expect_verdict(const json_t *json, const char *verdict, const char *
 /* What a scheduler gets of the bundle's only kernel for a size. */
 static bundle_choice resolve(const bundle *b, const char *id, int sm, double n) {
     const bundle_number shape = {"n", false, n};
-    const bundle_request request = {"scale", id, sm, &shape, 1};
+    const bundle_request request = {
+        .kernel = "scale", .gpu = id, .sm = sm, .shape = &shape, .shape_count = 1};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)

@@ -92,6 +92,8 @@ static void fill_child(message *m) {
                  .stock_count = 1,
                  .tabu = {0xfedcba9876543210u, 7},
                  .tabu_count = 2,
+                 .wrong = {0x123456789abcdef0u},
+                 .wrong_count = 1,
                  .by_heat = true,
                  .stream = {.seed = UINT64_MAX - 1, .child = 77, .island = 4, .generation = 5},
                  .reach = {.sketch = 1.5, .built = 2.5, .first = 3.5, .error = 1e-6},

@@ -82,6 +82,8 @@ static void a_recipe_keeps_all_its_parts(void **state) {
     b.parents[0] = b.parents[1] = b.stock[0] = NULL;
     assert_memory_equal(a.steps, b.steps, sizeof a.steps);
     assert_memory_equal(a.tabu, b.tabu, sizeof a.tabu);
+    assert_memory_equal(a.wrong, b.wrong, sizeof a.wrong);
+    assert_int_equal(a.wrong_count, b.wrong_count);
     assert_memory_equal(&a.stream, &b.stream, sizeof a.stream);
     assert_memory_equal(&a.reach, &b.reach, sizeof a.reach);
     assert_true(a.parent_count == b.parent_count && a.crossed == b.crossed);

@@ -1,0 +1,209 @@
+/* Inputs beside the plain ones: variables that the host fills, and buffers that begin with other
+ * data than the task's zeros. Each PTX file of the folders says in
+ * its first line where it must be stopped ("none": nowhere). */
+#include "base/file.h"
+#include "fitness/gates/fitness_impl.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ok.h"
+
+#define FOLDER "tests/fitness/gates/"
+#define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
+
+static ev_error err;
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *text; /* of the PTX loaded last */
+} bench;
+
+static candidate candidate_of(bench *b, const char *folder, const char *name) {
+    char path[256];
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, FOLDER "%s/%s", folder, name);
+    free(b->text);
+    OK(ev_file_read(path, &b->text, &bytes, &err));
+    return (candidate){.ptx = b->text,
+                       .ptx_bytes = bytes,
+                       .plan = b->t->starts[0].plan,
+                       .start = &b->t->starts[0]};
+}
+
+static void open_bench(bench *b, const char *folder, const char *device_id) {
+    char path[256];
+    score s;
+    memset(b, 0, sizeof *b);
+    (void)snprintf(path, sizeof path, FOLDER "%s/task.json", folder);
+    OK(task_load(path, &b->t, &err));
+    OK(device_open(device_id, &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    candidate c = candidate_of(b, folder, "baseline.ptx");
+    OK(fitness_set_baseline(b->f, &c, SPLITS_ALL, &s, &err));
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->text);
+}
+
+/* ---- every file ---- */
+
+/* A variant may be right and slow: only what it leaves counts. */
+static bool is_too_slow(const score *s) {
+    return s->stopped == GATE_PROMOTED && s->ns > 0;
+}
+
+static void check_file(bench *b, const char *folder, const char *name) {
+    candidate c = candidate_of(b, folder, name);
+    char expected[32] = "";
+    score s;
+    assert_int_equal(sscanf(c.ptx, "// expect: %31s", expected), 1);
+    OK(fitness_score(b->f, &c, &s, &err));
+    if (s.stopped == GATE_NONE) {
+        c.bar.is_last = true;
+        OK(fitness_promote(b->f, &c, &s, &err));
+    }
+    const char *stopped = s.stopped == GATE_NONE || is_too_slow(&s) ? "none" : gate_name(s.stopped);
+    if (strcmp(stopped, expected) != 0)
+        fail_msg("%s/%s: stopped at %s, expected %s (%s)", folder, name, stopped, expected,
+                 s.reason);
+}
+
+static int is_ptx(const struct dirent *at) {
+    return strstr(at->d_name, ".ptx") != NULL;
+}
+
+static void check_folder(const char *folder, const char *device_id) {
+    bench b;
+    char path[256];
+    struct dirent **names = NULL;
+    open_bench(&b, folder, device_id);
+    (void)snprintf(path, sizeof path, FOLDER "%s", folder);
+    int count = scandir(path, &names, is_ptx, alphasort);
+    assert_true(count > 6);
+    for (int i = 0; i < count; i++) {
+        check_file(&b, folder, names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    close_bench(&b);
+}
+
+static void test_symbols(void **state) {
+    (void)state;
+    check_folder("symbols", "vm:h200");
+}
+
+static void test_symbols_on_cuda(void **state) {
+    (void)state;
+    check_folder("symbols", "cuda:0");
+}
+
+static void test_initial(void **state) {
+    (void)state;
+    check_folder("initial", "vm:h200");
+}
+
+static void test_initial_on_cuda(void **state) {
+    (void)state;
+    check_folder("initial", "cuda:0");
+}
+
+/* ---- what a launch finds in a symbol ---- */
+
+/* Each case has its own data, and other inputs have others. A launch finds those of its case,
+ * whatever ran before. */
+static void test_data_of_symbols(void **state) {
+    (void)state;
+    bench b;
+    fit_case *first = NULL, *fresh = NULL, *other = NULL;
+    open_bench(&b, "symbols", "vm:h200");
+    fit_inputs inputs = fit_usual_inputs(b.f);
+    const task_case *odd = task_find_case(b.t, "odd"), *zeros = task_find_case(b.t, "zeros");
+    OK(fit_case_get(b.f, odd, inputs, &first, &err));
+    inputs.fresh++;
+    OK(fit_case_get(b.f, odd, inputs, &fresh, &err));
+    OK(fit_case_get(b.f, zeros, fit_usual_inputs(b.f), &other, &err));
+    size_t at = b.t->argument_count;
+    assert_string_equal(first->arguments[at].what->name, "centres");
+    assert_int_equal(first->arguments[at].bytes, 128);
+    assert_memory_not_equal(first->arguments[at].before, fresh->arguments[at].before, 128);
+    assert_true(((const float *)other->arguments[at].before)[5] == 0);
+    assert_string_equal(first->oracle_arguments[at + 1].name, "weights");
+    assert_ptr_equal(first->oracle_arguments[at + 1].data, first->arguments[at + 1].before);
+    candidate c = candidate_of(&b, "symbols", "baseline.ptx");
+    static const char *const order[] = {"odd", "zeros", "odd", "large", "zeros"};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        fitness_verdict v;
+        OK(fitness_check(b.f, &c, task_find_case(b.t, order[i]), &v, &err));
+        if (!v.ok)
+            fail_msg("%zu: %s", i, v.reason);
+    }
+    close_bench(&b);
+}
+
+/* The host fills a part, and the rest is zero; a variable that is too small is an error. */
+static void test_size_of_symbols(void **state) {
+    (void)state;
+    static const char ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+                              ".const .align 4 .b8 c[16];\n.global .align 4 .b8 g[16];\n"
+                              ".visible .entry k(.param .u64 y)\n{\n.reg .b64 %d<2>;\n"
+                              ".reg .b32 %r<5>;\nld.param.u64 %d1, [y];\n"
+                              "ld.const.u32 %r1, [c];\nld.const.u32 %r2, [c+8];\n"
+                              "ld.global.u32 %r3, [g];\nld.global.u32 %r4, [g+8];\n"
+                              "st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r4};\nret;\n}\n";
+    static const uint32_t data[5] = {7, 8, 9, 10, 11};
+    static const char *const devices[] = {"vm:h200", "cuda:0"};
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        device *d = NULL;
+        device_kernel *k = NULL;
+        device_buffer y = 0;
+        device_outcome out;
+        uint32_t got[4];
+        OK(device_open(devices[i], &d, &err));
+        OK(device_load(d, ptx, sizeof ptx - 1, "k", &k, &err));
+        OK(device_alloc(d, 16, VM_BUFFER_OUT, "y", &y, &err));
+        const uint64_t address = device_address(d, y);
+        const launch_geometry one = {{1, 1, 1}, {1, 1, 1}, 0};
+        device_launch l = device_launch_of(&one);
+        l.params = &address;
+        OK(device_fill(d, k, "c", data, 16, &err));
+        OK(device_fill(d, k, "g", data + 1, 16, &err));
+        OK(device_fill(d, k, "nobody", data, 16, &err));
+        OK(device_reset(d, 0xff, &err));
+        OK(device_run(d, k, &l, &out, &err));
+        OK(device_read(d, y, 0, got, sizeof got, &err));
+        assert_true(got[0] == 7 && got[1] == 9 && got[2] == 8 && got[3] == 10);
+        OK(device_fill(d, k, "c", data + 2, 4, &err));
+        OK(device_fill(d, k, "g", data + 3, 4, &err));
+        OK(device_reset(d, 0xff, &err));
+        OK(device_run(d, k, &l, &out, &err));
+        OK(device_read(d, y, 0, got, sizeof got, &err));
+        assert_true(got[0] == 9 && got[1] == 0 && got[2] == 10 && got[3] == 0);
+        assert_int_equal(device_fill(d, k, "c", data, 20, &err), EV_BAD);
+        assert_non_null(strstr(err.text, "'c' has 16 bytes"));
+        device_unload(k);
+        device_close(d);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_symbols),         cmocka_unit_test(test_symbols_on_cuda),
+        cmocka_unit_test(test_initial),         cmocka_unit_test(test_initial_on_cuda),
+        cmocka_unit_test(test_data_of_symbols), cmocka_unit_test(test_size_of_symbols),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* Varied data (fitness/gates/vary.c): forms of one kernel that are right on all cases of the task.
+ * Gate 6 stops each that breaks a rule, by the variation that shows it, and no other. */
+#include "base/file.h"
+#include "fitness/gates/fitness.h"
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ok.h"
+
+#define TASK "tests/fitness/gates/varied/task.json"
+#define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
+#define BASELINE 0
+
+static ev_error err;
+
+static const struct form {
+    int number;
+    const char *rule;      /* that the form breaks, or its other code */
+    const char *variation; /* that stops it; NULL: it is promoted */
+} forms[] = {
+    {1, "a negative element gives -1", "negated inputs"},
+    {2, "a cubic term, small at the task's scale", "inputs of very different magnitudes"},
+    {3, "a scalar that is one value in every case", "other scalars"},
+    {4, "equal neighbours are tripled", "inputs rounded to few values"},
+    {5, "NaN gives 5", "NaN and infinities among the inputs"},
+    {6, "the sum is compensated", "inputs that cancel"},
+    {7, "subnormal numbers count", "zeros of both signs and subnormal numbers among the inputs"},
+    {11, "the sum in double precision", NULL},
+    {12, "the cube in another order", NULL},
+    {13, "selects in place of branches", NULL},
+};
+
+typedef struct rig {
+    task *t;
+    device *d;
+    fitness *f;
+    char *include;
+} rig;
+
+typedef struct built {
+    ir_base *base;
+    ir_genome *genome;
+    ir_build *build;
+    candidate c;
+} built;
+
+static void build_form(const rig *r, int number, built *b) {
+    const task_start *start = &r->t->starts[0];
+    const ir_macro macro = {"FORM", number};
+    const ir_source source = {.path = start->source,
+                              .entry = launch_plan_entry(start->plan),
+                              .include = r->include,
+                              .macros = &macro,
+                              .macro_count = 1,
+                              .sm = 90};
+    OK(ir_base_load(&source, &b->base, &err));
+    b->genome = ir_genome_new(start->name);
+    assert_non_null(b->genome);
+    OK(ir_build_new(b->base, b->genome, &b->build, &err));
+    for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
+        OK(ir_build_run(b->build, (ir_stage)stage, &err));
+    b->c = (candidate){.plan = start->plan, .start = start};
+    b->c.ptx = ir_build_ptx(b->build, &b->c.ptx_bytes);
+}
+
+static void free_form(built *b) {
+    ir_build_free(b->build);
+    ir_genome_free(b->genome);
+    ir_base_free(b->base);
+}
+
+static void open_rig(rig *r) {
+    char *home = ev_path_home();
+    score s;
+    built baseline;
+    assert_non_null(home);
+    r->include = ev_path_join(home, "kernels/include");
+    free(home);
+    OK(task_load(TASK, &r->t, &err));
+    OK(device_open("vm:h200", &r->d, &err));
+    OK(fitness_open(r->t, r->d, NULL, &r->f, &err));
+    build_form(r, BASELINE, &baseline);
+    OK(fitness_set_baseline(r->f, &baseline.c, SPLITS_ALL, &s, &err));
+    free_form(&baseline);
+}
+
+static void close_rig(rig *r) {
+    fitness_close(r->f);
+    device_close(r->d);
+    task_free(r->t);
+    free(r->include);
+}
+
+static void check_form(const rig *r, const struct form *form) {
+    built b;
+    score s;
+    build_form(r, form->number, &b);
+    OK(fitness_score(r->f, &b.c, &s, &err));
+    if (s.stopped != GATE_NONE)
+        fail_msg("form %d (%s) is wrong on the task's own data: %s", form->number, form->rule,
+                 s.reason);
+    OK(fitness_promote(r->f, &b.c, &s, &err));
+    free_form(&b);
+    if (form->variation == NULL && s.stopped != GATE_NONE)
+        fail_msg("form %d (%s) is right, and is refused: %s", form->number, form->rule, s.reason);
+    if (form->variation != NULL &&
+        (s.stopped != GATE_PROMOTED || strstr(s.reason, form->variation) == NULL))
+        fail_msg("form %d (%s) is not stopped with %s, but: %s", form->number, form->rule,
+                 form->variation, s.stopped == GATE_NONE ? "promoted" : s.reason);
+}
+
+static void test_forms(void **state) {
+    (void)state;
+    rig r;
+    open_rig(&r);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        check_form(&r, &forms[i]);
+    close_rig(&r);
+}
+
+/* An unmodified start is the truth; it is not held against other data. */
+static void test_starts_are_the_truth(void **state) {
+    (void)state;
+    rig r;
+    built b;
+    score s;
+    open_rig(&r);
+    build_form(&r, 5, &b);
+    b.c.is_unmodified = true;
+    OK(fitness_promote(r.f, &b.c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    free_form(&b);
+    close_rig(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_starts_are_the_truth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

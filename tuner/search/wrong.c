@@ -1,0 +1,71 @@
+/* Wrong settings: what is noted of them, and their marks. */
+#include "tuner/search/wrong.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void wrong_free(wrong_list *w) {
+    free(w->list);
+    *w = (wrong_list){0};
+}
+
+uint64_t wrong_mark(const ir_genome *genome) {
+    ev_sha256 sha = ir_genome_base_sha256(genome);
+    char digits[17] = "";
+    memcpy(digits, sha.hex, 16);
+    return strtoull(digits, NULL, 16);
+}
+
+static bool is_start(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+        if (ir_genome_edit_kind(genome, i) != IR_EDIT_PIPELINE)
+            return false;
+    }
+    return ir_genome_macro_count(genome) > 0;
+}
+
+static bool is_noted(const wrong_list *w, uint64_t mark) {
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->list[i].mark == mark)
+            return true;
+    }
+    return false;
+}
+
+static void put_macros(const ir_genome *genome, char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < ir_genome_macro_count(genome) && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s=%" PRId64, i > 0 ? " " : "",
+                                 ir_genome_macro_name(genome, i), ir_genome_macro_value(genome, i));
+}
+
+bool wrong_note(wrong_list *w, const ir_genome *genome, gate at, const char *reason) {
+    if (!is_start(genome) || is_noted(w, wrong_mark(genome)))
+        return false;
+    if (w->count == w->capacity) {
+        size_t capacity = w->capacity > 0 ? w->capacity * 2 : 8;
+        wrong_setting *more = realloc(w->list, capacity * sizeof *more);
+        if (!more)
+            return false;
+        w->list = more;
+        w->capacity = capacity;
+    }
+    wrong_setting *s = &w->list[w->count++];
+    *s = (wrong_setting){.mark = wrong_mark(genome), .at = at};
+    snprintf(s->start, sizeof s->start, "%s", ir_genome_start(genome));
+    put_macros(genome, s->macros, sizeof s->macros);
+    snprintf(s->reason, sizeof s->reason, "%s", reason);
+    return true;
+}
+
+unsigned wrong_marks(const wrong_list *w, uint64_t marks[WRONG_MOST]) {
+    unsigned count = 0;
+    for (size_t i = w->count; i-- > 0 && count < WRONG_MOST;)
+        marks[count++] = w->list[i].mark;
+    return count;
+}
