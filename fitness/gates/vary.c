@@ -124,7 +124,7 @@ static bool is_spared(const fit_case *c, const fit_argument *a) {
         own = other == a ? inputs : own;
         inputs += is_input(other);
     }
-    return own != seed_of(c, c->arguments) % inputs;
+    return inputs > 0 && own != seed_of(c, c->arguments) % inputs;
 }
 
 /* An element and its place. */
@@ -313,6 +313,7 @@ static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation 
     fit_inputs inputs = fit_usual_inputs(f);
     fit_case *c = NULL;
     inputs.variation = v;
+    inputs = fit_inputs_for(f, plain->at, inputs, trial->who);
     EV_TRY(fit_case_get(f, plain->at, inputs, &c, err));
     if (!ev_sha256_equal(&c->varied.start, &start->sha256))
         EV_TRY(run_start(f, plain, c, start, err));

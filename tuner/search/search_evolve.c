@@ -18,6 +18,7 @@
  */
 #include "tuner/search/search_inside.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -427,7 +428,8 @@ static void settle_light(search *s, size_t start, const child_result *r, const s
 /* The island of a field that corresponds to an island. */
 static island *in_field(search *s, size_t at, search_field field) {
     size_t half = s->island_count / SEARCH_FIELDS;
-    return &s->islands[field * half + at % half];
+    assert(half > 0 && at < SEARCH_FIELDS * half);
+    return &s->islands[field * half + (at < half ? at : at - half)];
 }
 
 static void settle_passed(search *s, const draft *d, const child_result *r,
