@@ -57,8 +57,8 @@ copy_all() {
   fi
 }
 
-# Prints the calls of a file of calls again, one a line, with the macros of each start at all values, or
-# left out.
+# Prints the calls of a file of calls again, one a line, with the macros of each start at all values.
+# Evoke gives every macro to the compiler.
 vary_macros() {
   python3 - "$1" <<'PYTHON'
 import itertools, json, os, shlex, sys
@@ -71,9 +71,11 @@ for line in open(sys.argv[1]):
     with open(os.path.join(folder, "task.json")) as file:
         starts = [s for s in json.load(file)["starts"] if s["source"] == source]
     for start in starts:
-        each = [[[]] + [["-D%s=%d" % (m["name"], v)] for v in m["values"]] for m in start.get("macros", [])]
+        rest = [word for word in words[:-1] if not word.startswith("-D")]
+        each = [["-D%s=%d" % (m["name"], v) for v in sorted({m["default"], *m["values"]})]
+                for m in start.get("macros", [])]
         for chosen in itertools.product(*each):
-            print(shlex.join(words[:-1] + sum(chosen, []) + words[-1:]))
+            print(shlex.join(rest + list(chosen) + words[-1:]))
 PYTHON
 }
 
