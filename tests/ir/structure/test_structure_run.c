@@ -22,7 +22,16 @@ typedef struct shape {
     int m, n;
 } shape;
 
-static const shape shapes[] = {{1, 1}, {3, 5}, {8, 8}, {9, 33}, {13, 40}, {17, 7}};
+/* Under a sanitizer the virtual machine is slow, so that the first two have to do there. */
+static const shape shapes[] = {{3, 5}, {17, 7}, {1, 1}, {8, 8}, {9, 33}, {13, 40}};
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SHAPES 2
+#endif
+#endif
+#ifndef SHAPES
+#define SHAPES (sizeof shapes / sizeof shapes[0])
+#endif
 
 /* A kernel and its launch. Expressions see m and n. */
 typedef struct subject {
@@ -188,7 +197,7 @@ static void compare(const subject *s, const row *r) {
     size_t before_bytes, after_bytes;
     const char *before_ptx = ir_build_ptx(before_build, &before_bytes);
     const char *after_ptx = ir_build_ptx(after_build, &after_bytes);
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    for (size_t i = 0; i < SHAPES; i++) {
         float *want = run(before_ptx, before_bytes, &plan, &shapes[i]);
         float *got = run(after_ptx, after_bytes, after, &shapes[i]);
         for (int k = 0; k < shapes[i].m * shapes[i].n; k++) {
