@@ -48,7 +48,7 @@ ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err
     return ir_early_normalise(base, module, err);
 }
 
-static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     switch (edit->kind) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
@@ -74,12 +74,15 @@ static ev_status check(const ir_structure *s, ev_error *err) {
     return status;
 }
 
+ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    EV_TRY(dispatch(s, edit, err));
+    return check(s, err);
+}
+
 static ev_status apply_all(ir_structure *s, const ir_genome *genome, ev_error *err) {
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
-        ev_status status = apply(s, edit, err);
-        if (status == EV_OK)
-            status = check(s, err);
+        ev_status status = ir_structure_apply(s, edit, err);
         if (status == EV_OK && s->plan)
             status = ir_genome_plan_step(edit, s->plan, s->arena, &s->plan, err);
         if (status != EV_OK)

@@ -198,6 +198,16 @@ void worker_close_task(worker *w) {
     w->t = NULL;
 }
 
+/* Counts the places of each edit in a start.
+ */
+static ev_status count_sites(worker *w, const ir_genome *genome, size_t sites[IR_EDIT_COUNT],
+                             ev_error *err) {
+    const ir_base *base = NULL;
+    EV_TRY(bases_get(w->bases, genome, &base, err));
+    ir_base_sites(base, sites);
+    return bases_structure_sites(w->bases, genome, sites, err);
+}
+
 /* Counts the places of each edit in the base of each start. */
 static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *arena, ev_error *err) {
     size_t count = w->t->start_count;
@@ -206,14 +216,12 @@ static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *aren
         return ev_fail_memory(err, count * sizeof *ready->starts);
     for (size_t i = 0; i < count; i++) {
         ir_genome *genome = ir_genome_new(w->t->starts[i].name);
-        const ir_base *base = NULL;
         if (!genome)
             return ev_fail_memory(err, 0);
-        ev_status status = bases_get(w->bases, genome, &base, err);
+        ready->starts[i].name = w->t->starts[i].name;
+        ev_status status = count_sites(w, genome, ready->starts[i].sites, err);
         ir_genome_free(genome);
         EV_TRY(status);
-        ready->starts[i].name = w->t->starts[i].name;
-        ir_base_sites(base, ready->starts[i].sites);
     }
     ready->start_count = count;
     return EV_OK;
