@@ -66,10 +66,16 @@ typedef struct candidate {
     ev_status (*is_known)(void *context, const char *fingerprint, bool *known, ev_error *err);
     void *context;      /* of is_known */
     bool is_unmodified; /* the start at these macros, without edits */
-    /* Builds the unmodified start at these macros: *ptx stays empty if it does not build. NULL:
-     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
+    bool is_skeleton;   /* no edit but structural ones and knobs: others with its macros and launch
+                           plan have to write what it writes */
+    /* Builds the unmodified start at these macros, launched by start->plan: *ptx stays empty if it
+     * does not build. NULL: the baseline stands for the start. */
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
-    void *unmodified_context;
+    /* Builds the start with the candidate's macros and structural edits, launched by `plan`. NULL:
+     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
+    ev_status (*skeleton)(void *context, ev_str *ptx, ev_error *err);
+    void *origin;          /* context of both */
+    const char *structure; /* names its structural edits, equal ones by equal texts; NULL: none */
     fitness_bar bar;
     /* The same variant with the facts that its edits assert as checks, for gate 6. A broken fact
      * ends in `trap`, on a PTX line that says which behind `checked_mark`. NULL: its edits assert

@@ -207,11 +207,11 @@ static void reference_free(reference *r) {
 static ev_status reference_of(fitness *f, const candidate *who, reference *r, ev_error *err) {
     *r = (reference){.who = f->baseline, .kernel = f->baseline_kernel, .ptx = EV_STR_EMPTY};
     if (who->unmodified != NULL)
-        EV_TRY(who->unmodified(who->unmodified_context, &r->ptx, err));
+        EV_TRY(who->unmodified(who->origin, &r->ptx, err));
     if (r->ptx.length > 0) {
         candidate start = {.ptx = ev_str_text(&r->ptx),
                            .ptx_bytes = r->ptx.length,
-                           .plan = who->plan,
+                           .plan = who->start->plan,
                            .start = who->start,
                            .is_unmodified = true,
                            .macros = who->macros,

@@ -11,6 +11,7 @@
 
 #define MOST_ANCHORS 32
 #define MOST_TRIES 8 /* places tried in one draw */
+#define MOST_ALIKE 3 /* refusals for one reason in a row, which then holds for the kernel */
 
 enum { SHARED_SPACE = 3 };
 
@@ -157,6 +158,19 @@ static ev_status make_child(const ir_genome *parent, ir_edit edit, ir_genome **o
     return EV_OK;
 }
 
+/* Refusals of one draw. */
+typedef struct refusals {
+    ev_error last;
+    size_t alike; /* the last ones for the same reason */
+} refusals;
+
+static bool goes_on(refusals *r, const ev_error *why) {
+    bool same = strcmp(r->last.text, why->text) == 0;
+    r->alike = same ? r->alike + 1 : 1;
+    r->last = *why;
+    return r->alike < MOST_ALIKE;
+}
+
 /* Tries the ways of the kind at all anchors, from a random one on. */
 static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_hints *hints,
                           ev_pcg *rng, ir_genome **out, ev_error *err) {
@@ -166,7 +180,9 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
     bool *tried = count > 0 ? EV_NEW_ARRAY(d->arena, bool, count) : NULL;
     if (!tried)
         return ev_fail(err, EV_BAD, "%s has no place", ir_edit_name(row->kind));
-    for (size_t left = count; left > 0 && tries < MOST_TRIES; left--) {
+    refusals refused = {.alike = 0};
+    bool more = true;
+    for (size_t left = count; left > 0 && tries < MOST_TRIES && more; left--) {
         size_t at = ev_pcg_below(rng, (uint32_t)count);
         while (tried[at])
             at = (at + 1) % count;
@@ -178,13 +194,16 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
         if (is_spent(hints, &edit) || ir_genome_holds(d->source->genome, &edit.key))
             continue;
         tries++;
-        ev_status status = try_edit(d, &edit, err);
+        ev_error why = {0};
+        ev_status status = try_edit(d, &edit, &why);
         if (status == EV_OK)
             return make_child(d->source->genome, edit, out, err);
         if (status != EV_BAD)
-            return status;
+            return ev_fail(err, status, "%s", why.text);
+        more = goes_on(&refused, &why);
     }
-    return ev_fail(err, EV_BAD, "%s applies at no place that was tried", ir_edit_name(row->kind));
+    return ev_fail(err, EV_BAD, "%s applies at no place that was tried: %s",
+                   ir_edit_name(row->kind), refused.last.text);
 }
 
 ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,

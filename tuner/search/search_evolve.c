@@ -227,7 +227,7 @@ static size_t choose_step_count(bool crossed, ev_pcg *rng) {
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     size_t count = choose_step_count(!d->single, rng);
-    recipe_steps(r, &is->arms, count, rng);
+    recipe_steps(r, &is->arms, count, RECIPE_ALTERNATIVES, rng);
     d->single = d->single && count == 1;
 }
 

@@ -194,8 +194,8 @@ void recipe_cross(recipe *r, const ir_genome *crossed);
  * failed: out of memory. */
 void recipe_stock(recipe *r, const ir_genome *genome);
 /* Draws `count` steps: each is an arm of the bandit, with alternatives in case that arm has no
- * place. */
-void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
+ * place; `most` arms in all. */
+void recipe_steps(recipe *r, const bandit *arms, size_t count, size_t most, ev_pcg *rng);
 /* Makes a bandit over the edits that have a place in the start: those of one family, or all (NULL).
  * `field`: the preserving one lacks the edits that are bold at every place. `statistics`: as for
  * bandit_begin. */

@@ -22,6 +22,7 @@
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 5    /* most skeletons of one prefix in a pool */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
+#define ALTERNATIVES 2   /* arms of a step: most refusals hold for all places */
 #define ONE_STEP 0.65    /* probability of one step */
 #define TWO_STEPS 0.9    /* probability of at most two */
 
@@ -125,7 +126,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
     d->parent_ns = crosses ? fmin(first->ns, mate->ns) : first->ns;
     d->parent_error = first->error;
     d->parent_small_error = first->small.error;
-    recipe_steps(r, &p->arms, at < ONE_STEP ? 1 : at < TWO_STEPS ? 2 : 3, rng);
+    recipe_steps(r, &p->arms, at < ONE_STEP ? 1 : at < TWO_STEPS ? 2 : 3, ALTERNATIVES, rng);
     put_stock(r, p, rng);
     put_tabu(r, s);
 }

@@ -1,7 +1,7 @@
 /* Bases: the base modules of a task, one for each start, setting of its
- * macros and structural prefix, loaded once and kept while there is room. Their costly parts, compiled source and profile, are made once for all
- * workers that share a base store. `bases` owns the modules; the functions return EV_INFRA if
- * memory or the base store fails. */
+ * macros and structural prefix, loaded once and kept while there is room. Their costly parts,
+ * compiled source and profile, are made once for all workers that share a base store. `bases` owns
+ * the modules; the functions return EV_INFRA if memory or the base store fails. */
 #ifndef TUNER_WORKER_BASES_H
 #define TUNER_WORKER_BASES_H
 
