@@ -180,8 +180,9 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
 
 /* Makes a child of source->genome with one more structural edit of `kind`, drawn at a place where
  * it applies. The child keeps macros, prefix and knobs of its parent; local edits, which belong to
- * the parent's base, are dropped. As a knob, max-threads is dropped as well, since blocks may change
- * their size. `hints`: as for ir_mutate, without site weights. EV_BAD: no place that was tried. */
+ * the parent's base, are dropped. As a knob, max-threads is dropped as well, since blocks may
+ * change their size. `hints`: as for ir_mutate, without site weights. EV_BAD: no place that was
+ * tried. */
 ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,
                             ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
 

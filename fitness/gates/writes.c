@@ -150,7 +150,7 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
     else
         status = fit_judge(f, &trial, fit_search_ladder, s, err);
     if (status == EV_OK)
-        status = keep_reference(f, unmodified, s, &writes, err);
+        status = keep_reference(f, &plain, s, &writes, err);
     free(s);
     return status;
 }

@@ -25,22 +25,21 @@ static void add(anchor_list *list, ir_anchor anchor) {
         list->items[list->count++] = anchor;
 }
 
-/* Whether the kernel reads its block's or its thread's number along an axis. */
-static bool reads_axis(const ir_flow *flow, uint32_t axis) {
-    char block[48], thread[48];
-    (void)snprintf(block, sizeof block, "llvm.nvvm.read.ptx.sreg.ctaid.%c", "xyz"[axis]);
-    (void)snprintf(thread, sizeof thread, "llvm.nvvm.read.ptx.sreg.tid.%c", "xyz"[axis]);
+/* Whether the kernel reads a special register, "tid" or "ctaid", along an axis. */
+static bool reads_axis(const ir_flow *flow, const char *which, uint32_t axis) {
+    char name[48];
+    (void)snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", which, "xyz"[axis]);
     for (uint32_t i = 0; i < flow->insn_count; i++) {
-        const char *name = ir_call_name(flow->insns[i]);
-        if (strcmp(name, block) == 0 || strcmp(name, thread) == 0)
+        if (strcmp(ir_call_name(flow->insns[i]), name) == 0)
             return true;
     }
     return false;
 }
 
-static void add_dimensions(const ir_flow *flow, anchor_list *out) {
+static void add_dimensions(const ir_flow *flow, ir_edit_kind kind, anchor_list *out) {
+    const char *which = kind == IR_EDIT_COARSEN_THREADS ? "tid" : "ctaid";
     for (uint32_t axis = 0; axis < 3; axis++) {
-        if (reads_axis(flow, axis))
+        if (reads_axis(flow, which, axis))
             add(out, (ir_anchor){.kind = IR_ANCHOR_DIMENSION, .number = axis});
     }
 }
@@ -73,12 +72,13 @@ static void add_arrays(LLVMModuleRef module, anchor_list *out) {
     }
 }
 
-static void list_anchors(const ir_flow *flow, ir_anchor_kind kind, anchor_list *out) {
+static void list_anchors(const ir_flow *flow, const ir_structure_row *row, anchor_list *out) {
+    ir_anchor_kind kind = row->anchor;
     out->count = 0;
     if (kind == IR_ANCHOR_NONE)
         add(out, (ir_anchor){.kind = IR_ANCHOR_NONE});
     else if (kind == IR_ANCHOR_DIMENSION)
-        add_dimensions(flow, out);
+        add_dimensions(flow, row->kind, out);
     else if (kind == IR_ANCHOR_LOOP)
         add_loops(flow, out);
     else if (kind == IR_ANCHOR_ARGUMENT)
@@ -175,7 +175,7 @@ static bool goes_on(refusals *r, const ev_error *why) {
 static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_hints *hints,
                           ev_pcg *rng, ir_genome **out, ev_error *err) {
     anchor_list anchors;
-    list_anchors(&d->flow, row->anchor, &anchors);
+    list_anchors(&d->flow, row, &anchors);
     size_t ways = ir_structure_ways(row), count = anchors.count * ways, tries = 0;
     bool *tried = count > 0 ? EV_NEW_ARRAY(d->arena, bool, count) : NULL;
     if (!tried)
@@ -222,7 +222,7 @@ ev_status ir_structure_sites(const ir_source *source, size_t sites[IR_EDIT_COUNT
     for (int kind = IR_EDIT_LOCAL_COUNT; status == EV_OK && kind < IR_EDIT_COUNT; kind++) {
         const ir_structure_row *row = ir_structure_row_of((ir_edit_kind)kind);
         anchor_list anchors;
-        list_anchors(&d.flow, row->anchor, &anchors);
+        list_anchors(&d.flow, row, &anchors);
         sites[kind] = anchors.count * ir_structure_ways(row);
     }
     close_draw(&d);

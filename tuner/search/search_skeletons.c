@@ -126,7 +126,8 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
     d->parent_ns = crosses ? fmin(first->ns, mate->ns) : first->ns;
     d->parent_error = first->error;
     d->parent_small_error = first->small.error;
-    recipe_steps(r, &p->arms, at < ONE_STEP ? 1 : at < TWO_STEPS ? 2 : 3, ALTERNATIVES, rng);
+    size_t steps = 1 + (at >= ONE_STEP) + (at >= TWO_STEPS);
+    recipe_steps(r, &p->arms, steps, ALTERNATIVES, rng);
     put_stock(r, p, rng);
     put_tabu(r, s);
 }
