@@ -73,6 +73,11 @@ static const subject subjects[] = {
 #define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
 #define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
 
+#define STAGE(anchor, option)                                                                      \
+    "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define STAGE_PADDED(anchor, option)                                                               \
+    "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"padded\"}"
+
 typedef struct row {
     const char *entry;
     const char *edits;
