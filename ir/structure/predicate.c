@@ -52,9 +52,9 @@ static bool is_needed(const predicating *p) {
 
 static ev_status check(const predicating *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
-        if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP)
-            return ev_fail(err, EV_BAD,
-                           "the threads of a warp exchange values, and some of them end early");
+        if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP &&
+            strncmp(ir_call_name(p->flow.insns[i]), "llvm.nvvm.shfl.", 15) != 0)
+            return ev_fail(err, EV_BAD, "the threads of a warp vote, and some of them end early");
     }
     return ir_jam_check(&p->vary, err);
 }

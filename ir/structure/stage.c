@@ -16,17 +16,30 @@ bool ir_stage_is_in_loop(const ir_staging *g, LLVMValueRef value) {
     return insn != IR_NONE && g->loop->holds[g->flow.home[insn]];
 }
 
+int64_t ir_stage_step(const ir_staging *g, LLVMValueRef phi) {
+    if (!LLVMIsAPHINode(phi) || LLVMGetInstructionParent(phi) != g->flow.blocks[g->loop->header])
+        return 0;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef next = LLVMGetIncomingValue(phi, i);
+        if (LLVMGetIncomingBlock(phi, i) == g->flow.blocks[g->loop->latch] &&
+            LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+            LLVMGetOperand(next, 0) == phi && LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
+            return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+    }
+    return 0;
+}
+
 uint32_t ir_stage_dim_of(const ir_staging *g, LLVMValueRef value) {
     static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
     for (uint32_t a = 0; a < 3; a++) {
         if (ir_reads_register(value, places[a]))
             return a;
     }
-    for (uint32_t d = IR_DIM_TURN; d < g->dim_count; d++) {
+    for (uint32_t d = IR_DIM_INNER; d < g->dim_count; d++) {
         if (g->dims[d].phi == value)
             return d;
     }
-    return IR_NONE;
+    return ir_stage_step(g, value) != 0 ? IR_DIM_TURN : IR_NONE;
 }
 
 static bool is_same_for_the_block(LLVMValueRef value) {
@@ -41,10 +54,37 @@ static bool is_same_for_the_block(LLVMValueRef value) {
 
 static uint32_t mask_of(ir_staging *g, LLVMValueRef value, unsigned depth);
 
+/* Whether the block runs once in each turn of its innermost loop, and so on up to the staged one,
+ * all of whose inner loops have constant turns. */
+static bool runs_each_turn(const ir_staging *g, uint32_t block) {
+    const ir_flow *flow = &g->flow;
+    while (block != g->loop->header) {
+        const ir_loop *inner = &flow->loops[ir_loop_of(flow, block)];
+        if (block == inner->header || inner->latch == IR_NONE ||
+            !ir_dominance_over(&flow->over, block, inner->latch))
+            return false;
+        if (inner == g->loop)
+            return true;
+        if (inner->trips < 1 || inner->step != 1 || inner->compares_next ||
+            inner->exit == IR_NONE || inner->preheader == IR_NONE)
+            return false;
+        block = inner->preheader;
+    }
+    return false;
+}
+
+/* Whether a load, in an address of another one, may be done for other coordinates as well. */
+static bool is_free_to_load(const ir_staging *g, LLVMValueRef value) {
+    LLVMValueRef base = NULL;
+    return ir_deed_of(value) == IR_DEED_LOAD && ir_reads_only(&g->flow, value, &base) &&
+           (!ir_stage_is_in_loop(g, value) ||
+            runs_each_turn(g, g->flow.home[ir_flow_insn(&g->flow, value)]));
+}
+
 static uint32_t mask_of_operands(ir_staging *g, LLVMValueRef value, unsigned depth) {
     uint32_t mask = 0;
     if (depth == 0 || LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) ||
-        ir_deed_of(value) != IR_DEED_PURE ||
+        (ir_deed_of(value) != IR_DEED_PURE && !is_free_to_load(g, value)) ||
         (LLVMIsACallInst(value) && strstr(ir_call_name(value), "sreg")))
         return IR_NO_DIMS;
     for (int k = 0; k < LLVMGetNumOperands(value) && mask != IR_NO_DIMS; k++) {
@@ -163,7 +203,7 @@ static bool distance_of(ir_staging *g, LLVMValueRef value, uint32_t dim, distanc
     if ((ir_stage_mask(g, value) & 1u << dim) == 0)
         return true;
     if (ir_stage_dim_of(g, value) == dim) {
-        *out = (distance){1, NULL};
+        *out = (distance){dim == IR_DIM_TURN ? ir_stage_step(g, value) : 1, NULL};
         return true;
     }
     switch (LLVMGetInstructionOpcode(value)) {
@@ -202,14 +242,23 @@ static uint64_t bytes_of(const ir_staging *g, LLVMTypeRef type) {
     return LLVMABISizeOfType(LLVMGetModuleDataLayout(g->s->base->module), type);
 }
 
+/* How far apart adjacent values along an axis are: 0 for neighbours, 1 where addresses are loaded,
+ * which mostly grow, 2 for other distances. */
+static unsigned spread_of(ir_staging *g, LLVMValueRef pointer, uint32_t dim, LLVMTypeRef type) {
+    distance d;
+    if (!distance_of(g, pointer, dim, &d))
+        return 1;
+    return !d.by && d.factor >= 0 && (uint64_t)d.factor == bytes_of(g, type) ? 0 : 2;
+}
+
 /* Puts the axis along which addresses are adjacent first. */
 static void order_axes(ir_staging *g, LLVMValueRef pointer, ir_box *box) {
     uint32_t first = 0;
-    for (uint32_t a = box->axis_count; a-- > 0;) {
-        distance d;
-        if (distance_of(g, pointer, box->axes[a].dim, &d) && !d.by && d.factor >= 0 &&
-            (uint64_t)d.factor == bytes_of(g, box->type))
-            first = a;
+    unsigned least = spread_of(g, pointer, box->axes[0].dim, box->type);
+    for (uint32_t a = 1; a < box->axis_count; a++) {
+        unsigned spread = spread_of(g, pointer, box->axes[a].dim, box->type);
+        first = spread < least ? a : first;
+        least = spread < least ? spread : least;
     }
     ir_axis axis = box->axes[first];
     memmove(box->axes + 1, box->axes, first * sizeof axis);
@@ -275,25 +324,6 @@ static void add_load(ir_staging *g, LLVMValueRef load, const ir_box *box) {
 
 /* ---- loads ------------------------------------------------------------------------------------
  */
-
-/* Whether the block runs once in each turn of its innermost loop, and so on up to the staged one,
- * all of whose inner loops have constant turns. */
-static bool runs_each_turn(const ir_staging *g, uint32_t block) {
-    const ir_flow *flow = &g->flow;
-    while (block != g->loop->header) {
-        const ir_loop *inner = &flow->loops[ir_loop_of(flow, block)];
-        if (block == inner->header || inner->latch == IR_NONE ||
-            !ir_dominance_over(&flow->over, block, inner->latch))
-            return false;
-        if (inner == g->loop)
-            return true;
-        if (inner->trips < 1 || inner->step != 1 || inner->compares_next ||
-            inner->exit == IR_NONE || inner->preheader == IR_NONE)
-            return false;
-        block = inner->preheader;
-    }
-    return false;
-}
 
 /* Values that all threads load in a tile. */
 static uint64_t uses_of(const ir_staging *g, LLVMValueRef load) {

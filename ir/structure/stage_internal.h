@@ -77,7 +77,9 @@ ev_status ir_stage_plan(ir_staging *g, const ir_edit *edit, ev_error *err) EV_CH
 /* Writes the loop over tiles. */
 ev_status ir_stage_write(ir_staging *g, ev_error *err) EV_CHECKED;
 
-/* The dim that reads of a register or an induction variable are; IR_NONE: none. */
+/* The dim that reads of a register or a counter of a loop are; IR_NONE: none. */
 uint32_t ir_stage_dim_of(const ir_staging *g, LLVMValueRef value);
+/* The constant that a PHI of the staged loop's header grows by in each turn; 0: it does not. */
+int64_t ir_stage_step(const ir_staging *g, LLVMValueRef phi);
 
 #endif

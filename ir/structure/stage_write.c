@@ -141,18 +141,18 @@ static LLVMValueRef cast_to(const tiling *t, LLVMValueRef value, LLVMTypeRef typ
     return LLVMBuildIntCast2(t->builder, value, type, false, "");
 }
 
-/* The induction variable of the staged loop, or of one inside, at the coordinates. */
-static LLVMValueRef turn_value(const tiling *t, uint32_t dim) {
+/* A counter of the staged loop, or of one inside, at the coordinates. */
+static LLVMValueRef turn_value(const tiling *t, LLVMValueRef phi, uint32_t dim) {
     const ir_staging *g = t->g;
-    LLVMValueRef phi = g->dims[dim].phi;
-    LLVMValueRef turns = cast_to(t, t->at[dim], LLVMTypeOf(phi)), from = first_turn(t);
-    uint64_t step = (uint64_t)g->loop->step;
-    for (uint32_t l = 0; l < g->flow.loop_count && dim != IR_DIM_TURN; l++) {
-        if (g->flow.loops[l].induction == phi) {
+    LLVMValueRef from = NULL;
+    if (dim == IR_DIM_TURN)
+        from = t->carried[ir_flow_insn(&g->flow, phi)];
+    for (uint32_t l = 0; l < g->flow.loop_count && !from; l++) {
+        if (g->flow.loops[l].induction == phi)
             from = g->flow.loops[l].start;
-            step = (uint64_t)g->flow.loops[l].step;
-        }
     }
+    uint64_t step = dim == IR_DIM_TURN ? (uint64_t)ir_stage_step(g, phi) : 1;
+    LLVMValueRef turns = cast_to(t, t->at[dim], LLVMTypeOf(phi));
     LLVMValueRef by = LLVMConstInt(LLVMTypeOf(phi), step, true);
     return LLVMBuildAdd(t->builder, from, LLVMBuildMul(t->builder, turns, by, ""), "");
 }
@@ -168,7 +168,7 @@ static LLVMValueRef evaluate(tiling *t, LLVMValueRef value) {
     uint32_t dim = ir_stage_dim_of(g, value);
     LLVMValueRef made = NULL;
     if (dim != IR_NONE) {
-        made = dim < IR_DIM_TURN ? t->at[dim] : turn_value(t, dim);
+        made = dim < IR_DIM_TURN ? t->at[dim] : turn_value(t, value, dim);
     } else {
         LLVMValueRef operands[16];
         int count = LLVMGetNumOperands(value);
@@ -412,6 +412,23 @@ static void copy_branch(tiling *t, uint32_t block) {
     LLVMBuildCondBr(t->builder, more, t->copies[g->loop->holds[yes] ? yes : no], t->back);
 }
 
+/* Gives the next tile what a PHI of the header is behind this one. A counter is counted anew, so
+ * that the loop over tiles counts as well. */
+static void hand_on(const tiling *t, uint32_t insn) {
+    LLVMValueRef next = t->map[insn], phi = t->g->flow.insns[insn];
+    int64_t step = ir_stage_step(t->g, phi) * (int64_t)t->g->tile;
+    if (step != 0) {
+        LLVMValueRef one = incoming(t, phi, t->g->loop->latch);
+        LLVMValueRef by = LLVMConstInt(LLVMTypeOf(phi), (unsigned long long)step, true);
+        stand_at_end(t, t->back);
+        next = LLVMBuildAdd(t->builder, t->carried[insn], by, "");
+        LLVMSetNSW(next, LLVMGetNSW(one));
+        LLVMSetNUW(next, LLVMGetNUW(one));
+    }
+    LLVMBasicBlockRef from = t->back;
+    LLVMAddIncoming(t->carried[insn], &next, &from, 1);
+}
+
 static void fill_phi(const tiling *t, uint32_t insn) {
     const ir_staging *g = t->g;
     LLVMValueRef old = g->flow.insns[insn];
@@ -428,7 +445,7 @@ static void fill_phi(const tiling *t, uint32_t insn) {
             LLVMAddIncoming(t->map[insn], &value, &edge, 1);
     }
     if (is_carried)
-        LLVMAddIncoming(t->carried[insn], &t->map[insn], (LLVMBasicBlockRef *)&t->back, 1);
+        hand_on(t, insn);
 }
 
 static void count_turns(tiling *t) {
