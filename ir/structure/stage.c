@@ -242,13 +242,17 @@ static uint64_t bytes_of(const ir_staging *g, LLVMTypeRef type) {
     return LLVMABISizeOfType(LLVMGetModuleDataLayout(g->s->base->module), type);
 }
 
-/* How far apart adjacent values along an axis are: 0 for neighbours, 1 where addresses are loaded,
- * which mostly grow, 2 for other distances. */
+/* How far apart adjacent values along an axis are: 0 for neighbours, 1 for a few values, or where
+ * addresses are loaded, which mostly grow, 2 for other distances. */
 static unsigned spread_of(ir_staging *g, LLVMValueRef pointer, uint32_t dim, LLVMTypeRef type) {
+    enum { NEAR = 4 };
     distance d;
     if (!distance_of(g, pointer, dim, &d))
         return 1;
-    return !d.by && d.factor >= 0 && (uint64_t)d.factor == bytes_of(g, type) ? 0 : 2;
+    int64_t bytes = (int64_t)bytes_of(g, type);
+    if (d.by || d.factor > NEAR * bytes || d.factor < -NEAR * bytes)
+        return 2;
+    return d.factor == bytes || d.factor == -bytes ? 0 : 1;
 }
 
 /* Puts the axis along which addresses are adjacent first. */
@@ -335,6 +339,15 @@ static uint64_t uses_of(const ir_staging *g, LLVMValueRef load) {
     return uses;
 }
 
+/* Whether the threads along x load far from each other, but a tile's turns near to each other. */
+static bool is_scattered(ir_staging *g, LLVMValueRef load, const ir_box *box) {
+    enum { X = 0 };
+    LLVMValueRef pointer = LLVMGetOperand(load, 0);
+    return box->axes[0].dim >= IR_DIM_TURN && box->axes[0].size > 1 && g->dims[X].size > 1 &&
+           (ir_stage_mask(g, pointer) & 1u << X) != 0 &&
+           spread_of(g, pointer, X, box->type) > spread_of(g, pointer, box->axes[0].dim, box->type);
+}
+
 /* Why a load cannot be staged; NULL: it can, in the box. */
 static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box) {
     LLVMValueRef argument = NULL;
@@ -345,8 +358,10 @@ static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box) {
     if (ir_stage_mask(g, LLVMGetOperand(load, 0)) == IR_NO_DIMS)
         return "a load's address is more than arithmetic of places, turns and arguments";
     *box = box_of(g, load, argument);
-    if ((uint64_t)box->elements * 2 > uses_of(g, load))
-        return "no two threads of a block load the same values in a tile";
+    if ((uint64_t)box->elements * 3 > uses_of(g, load) * 2 && !is_scattered(g, load, box))
+        return "the threads of a block hardly load the same values in a tile, and the addresses of "
+               "a "
+               "warp are as near to each other as the tile's";
     return NULL;
 }
 
