@@ -77,8 +77,9 @@ static LLVMValueRef read_place(const predicating *p, uint32_t axis) {
 /* Gives the kernel's reads of the thread's place the values of `places`. */
 static void map_places(predicating *p, LLVMValueRef const places[AXES]) {
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
-        if (p->is_seed[AXES][i])
-            p->jam.map[i] = places[axis_of(p->flow.insns[i])];
+        uint32_t a = axis_of(p->flow.insns[i]);
+        if (a < AXES)
+            p->jam.map[i] = places[a];
     }
 }
 

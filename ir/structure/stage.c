@@ -6,234 +6,7 @@
 
 #include <string.h>
 
-enum { DEEPEST = 48, MOST_TILE = 64, MOST_ROUNDS = 64, MOST_SHARED = 48 * 1024 };
-
-/* ---- dims -------------------------------------------------------------------------------------
- */
-
-bool ir_stage_is_in_loop(const ir_staging *g, LLVMValueRef value) {
-    uint32_t insn = ir_flow_insn(&g->flow, value);
-    return insn != IR_NONE && g->loop->holds[g->flow.home[insn]];
-}
-
-int64_t ir_stage_step(const ir_staging *g, LLVMValueRef phi) {
-    if (!LLVMIsAPHINode(phi) || LLVMGetInstructionParent(phi) != g->flow.blocks[g->loop->header])
-        return 0;
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef next = LLVMGetIncomingValue(phi, i);
-        if (LLVMGetIncomingBlock(phi, i) == g->flow.blocks[g->loop->latch] &&
-            LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
-            LLVMGetOperand(next, 0) == phi && LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
-            return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
-    }
-    return 0;
-}
-
-uint32_t ir_stage_dim_of(const ir_staging *g, LLVMValueRef value) {
-    static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
-    for (uint32_t a = 0; a < 3; a++) {
-        if (ir_reads_register(value, places[a]))
-            return a;
-    }
-    for (uint32_t d = IR_DIM_INNER; d < g->dim_count; d++) {
-        if (g->dims[d].phi == value)
-            return d;
-    }
-    return ir_stage_step(g, value) != 0 ? IR_DIM_TURN : IR_NONE;
-}
-
-static bool is_same_for_the_block(LLVMValueRef value) {
-    static const char *const names[] = {"ctaid.x", "ctaid.y",  "ctaid.z",  "ntid.x",  "ntid.y",
-                                        "ntid.z",  "nctaid.x", "nctaid.y", "nctaid.z"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (ir_reads_register(value, names[i]))
-            return true;
-    }
-    return false;
-}
-
-static uint32_t mask_of(ir_staging *g, LLVMValueRef value, unsigned depth);
-
-/* Whether the block runs once in each turn of its innermost loop, and so on up to the staged one,
- * all of whose inner loops have constant turns. */
-static bool runs_each_turn(const ir_staging *g, uint32_t block) {
-    const ir_flow *flow = &g->flow;
-    while (block != g->loop->header) {
-        const ir_loop *inner = &flow->loops[ir_loop_of(flow, block)];
-        if (block == inner->header || inner->latch == IR_NONE ||
-            !ir_dominance_over(&flow->over, block, inner->latch))
-            return false;
-        if (inner == g->loop)
-            return true;
-        if (inner->trips < 1 || inner->step != 1 || inner->compares_next ||
-            inner->exit == IR_NONE || inner->preheader == IR_NONE)
-            return false;
-        block = inner->preheader;
-    }
-    return false;
-}
-
-/* Whether a load, in an address of another one, may be done for other coordinates as well. */
-static bool is_free_to_load(const ir_staging *g, LLVMValueRef value) {
-    LLVMValueRef base = NULL;
-    return ir_deed_of(value) == IR_DEED_LOAD && ir_reads_only(&g->flow, value, &base) &&
-           (!ir_stage_is_in_loop(g, value) ||
-            runs_each_turn(g, g->flow.home[ir_flow_insn(&g->flow, value)]));
-}
-
-static uint32_t mask_of_operands(ir_staging *g, LLVMValueRef value, unsigned depth) {
-    uint32_t mask = 0;
-    if (depth == 0 || LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) ||
-        (ir_deed_of(value) != IR_DEED_PURE && !is_free_to_load(g, value)) ||
-        (LLVMIsACallInst(value) && strstr(ir_call_name(value), "sreg")))
-        return IR_NO_DIMS;
-    for (int k = 0; k < LLVMGetNumOperands(value) && mask != IR_NO_DIMS; k++) {
-        uint32_t part = mask_of(g, LLVMGetOperand(value, (unsigned)k), depth - 1);
-        mask = part == IR_NO_DIMS ? IR_NO_DIMS : mask | part;
-    }
-    return mask;
-}
-
-static uint32_t mask_of(ir_staging *g, LLVMValueRef value, unsigned depth) {
-    uint32_t insn = ir_flow_insn(&g->flow, value);
-    if (insn == IR_NONE)
-        return 0;
-    if (g->masks[insn] != 0)
-        return g->masks[insn] - 1;
-    uint32_t dim = ir_stage_dim_of(g, value), mask = 0;
-    bool is_fixed = !ir_stage_is_in_loop(g, value) && !ir_varies(&g->vary, value);
-    if (dim != IR_NONE)
-        mask = 1u << dim;
-    else if (!is_fixed && !is_same_for_the_block(value))
-        mask = mask_of_operands(g, value, depth);
-    g->masks[insn] = mask + 1;
-    return mask;
-}
-
-uint32_t ir_stage_mask(ir_staging *g, LLVMValueRef value) {
-    return mask_of(g, value, DEEPEST);
-}
-
-/* ---- distances --------------------------------------------------------------------------------
- */
-
-/* How far a value moves from one value of a dim to the next: factor times `by` (NULL: 1). */
-typedef struct distance {
-    int64_t factor;
-    LLVMValueRef by;
-} distance;
-
-static LLVMValueRef without_casts(LLVMValueRef value) {
-    while (LLVMIsAInstruction(value) && (LLVMGetInstructionOpcode(value) == LLVMSExt ||
-                                         LLVMGetInstructionOpcode(value) == LLVMZExt))
-        value = LLVMGetOperand(value, 0);
-    return value;
-}
-
-static bool add_distance(distance *to, distance more, int64_t factor) {
-    if (more.factor == 0 || factor == 0)
-        return true;
-    if (to->factor != 0 && to->by != more.by)
-        return false;
-    to->by = more.by;
-    to->factor += more.factor * factor;
-    return true;
-}
-
-static bool distance_of(ir_staging *g, LLVMValueRef value, uint32_t dim, distance *out);
-
-static bool distance_of_product(ir_staging *g, LLVMValueRef value, uint32_t dim, distance *out) {
-    for (unsigned side = 0; side < 2; side++) {
-        LLVMValueRef factor = without_casts(LLVMGetOperand(value, side));
-        distance part = {0};
-        if (ir_stage_mask(g, factor) != 0 ||
-            !distance_of(g, LLVMGetOperand(value, 1 - side), dim, &part))
-            continue;
-        if (LLVMIsAConstantInt(factor))
-            return add_distance(out, part, LLVMConstIntGetSExtValue(factor));
-        if (part.by)
-            return false;
-        *out = (distance){part.factor, factor};
-        return true;
-    }
-    return false;
-}
-
-static bool distance_of_step(ir_staging *g, LLVMValueRef step, uint32_t dim, distance *out) {
-    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(g->s->base->module);
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(step);
-    if (!distance_of(g, LLVMGetOperand(step, 0), dim, out))
-        return false;
-    for (unsigned i = 0; i < LLVMGetNumIndices(step); i++) {
-        LLVMValueRef index = LLVMGetOperand(step, i + 1);
-        distance part = {0};
-        if (i > 0 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-            type = LLVMStructGetTypeAtIndex(type, (unsigned)LLVMConstIntGetZExtValue(index));
-            continue;
-        }
-        if (i > 0)
-            type = LLVMGetElementType(type);
-        if (!distance_of(g, index, dim, &part) ||
-            !add_distance(out, part, (int64_t)LLVMABISizeOfType(layout, type)))
-            return false;
-    }
-    return true;
-}
-
-/* A select among values that move alike; a place that is replaced by 0 moves as it is. */
-static bool distance_of_select(ir_staging *g, LLVMValueRef value, uint32_t dim, distance *out) {
-    LLVMValueRef yes = LLVMGetOperand(value, 1), no = LLVMGetOperand(value, 2);
-    distance other = {0};
-    if (LLVMIsAConstantInt(no) && LLVMConstIntGetZExtValue(no) == 0)
-        return distance_of(g, yes, dim, out);
-    return distance_of(g, yes, dim, out) && distance_of(g, no, dim, &other) &&
-           out->factor == other.factor && out->by == other.by;
-}
-
-static bool distance_of_sum(ir_staging *g, LLVMValueRef value, int64_t sign, uint32_t dim,
-                            distance *out) {
-    distance right = {0};
-    return distance_of(g, LLVMGetOperand(value, 0), dim, out) &&
-           distance_of(g, LLVMGetOperand(value, 1), dim, &right) && add_distance(out, right, sign);
-}
-
-static bool distance_of(ir_staging *g, LLVMValueRef value, uint32_t dim, distance *out) {
-    distance part = {0};
-    *out = part;
-    if ((ir_stage_mask(g, value) & 1u << dim) == 0)
-        return true;
-    if (ir_stage_dim_of(g, value) == dim) {
-        *out = (distance){dim == IR_DIM_TURN ? ir_stage_step(g, value) : 1, NULL};
-        return true;
-    }
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-        return distance_of_sum(g, value, 1, dim, out);
-    case LLVMSub:
-        return distance_of_sum(g, value, -1, dim, out);
-    case LLVMOr:
-        return LLVMGetIsDisjoint(value) && distance_of_sum(g, value, 1, dim, out);
-    case LLVMMul:
-        return distance_of_product(g, value, dim, out);
-    case LLVMShl:
-        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) &&
-               distance_of(g, LLVMGetOperand(value, 0), dim, &part) &&
-               add_distance(out, part,
-                            INT64_C(1)
-                                << (LLVMConstIntGetZExtValue(LLVMGetOperand(value, 1)) & 31));
-    case LLVMSExt:
-    case LLVMZExt:
-    case LLVMTrunc:
-    case LLVMAddrSpaceCast:
-        return distance_of(g, LLVMGetOperand(value, 0), dim, out);
-    case LLVMGetElementPtr:
-        return distance_of_step(g, value, dim, out);
-    case LLVMSelect:
-        return distance_of_select(g, value, dim, out);
-    default:
-        return false;
-    }
-}
+enum { MOST_TILE = 64, MOST_ROUNDS = 64, MOST_SHARED = 48 * 1024 };
 
 /* ---- boxes ------------------------------------------------------------------------------------
  */
@@ -246,8 +19,8 @@ static uint64_t bytes_of(const ir_staging *g, LLVMTypeRef type) {
  * addresses are loaded, which mostly grow, 2 for other distances. */
 static unsigned spread_of(ir_staging *g, LLVMValueRef pointer, uint32_t dim, LLVMTypeRef type) {
     enum { NEAR = 4 };
-    distance d;
-    if (!distance_of(g, pointer, dim, &d))
+    ir_distance d;
+    if (!ir_stage_distance(g, pointer, dim, &d))
         return 1;
     int64_t bytes = (int64_t)bytes_of(g, type);
     if (d.by || d.factor > NEAR * bytes || d.factor < -NEAR * bytes)
@@ -271,9 +44,9 @@ static void order_axes(ir_staging *g, LLVMValueRef pointer, ir_box *box) {
 
 /* Whether two dims move the address by the same distance. */
 static bool move_alike(ir_staging *g, LLVMValueRef pointer, uint32_t a, uint32_t b) {
-    distance x, y;
-    return distance_of(g, pointer, a, &x) && distance_of(g, pointer, b, &y) && x.factor != 0 &&
-           x.factor == y.factor && x.by == y.by;
+    ir_distance x, y;
+    return ir_stage_distance(g, pointer, a, &x) && ir_stage_distance(g, pointer, b, &y) &&
+           x.factor != 0 && x.factor == y.factor && x.by == y.by;
 }
 
 /* Adds a dim as an axis of its own, or to a thread's place that moves the address alike. */
@@ -315,7 +88,7 @@ static bool is_same_box(const ir_box *a, const ir_box *b) {
     return same;
 }
 
-static void add_load(ir_staging *g, LLVMValueRef load, const ir_box *box) {
+static void add_load(ir_staging *g, LLVMValueRef load, const ir_box *box, const ir_path *path) {
     uint32_t b = 0;
     while (b < g->box_count && !is_same_box(&g->boxes[b], box))
         b++;
@@ -323,7 +96,7 @@ static void add_load(ir_staging *g, LLVMValueRef load, const ir_box *box) {
         g->boxes[g->box_count++] = *box;
     else
         g->boxes[b].members++;
-    g->loads[g->load_count++] = (ir_staged){load, b, g->boxes[b].members - 1};
+    g->loads[g->load_count++] = (ir_staged){load, b, g->boxes[b].members - 1, *path};
 }
 
 /* ---- loads ------------------------------------------------------------------------------------
@@ -348,20 +121,39 @@ static bool is_scattered(ir_staging *g, LLVMValueRef load, const ir_box *box) {
            spread_of(g, pointer, X, box->type) > spread_of(g, pointer, box->axes[0].dim, box->type);
 }
 
+/* Whether the tests on the way to a load are known for each element of its box. */
+static bool are_tests_known(ir_staging *g, LLVMValueRef load, const ir_box *box,
+                            const ir_path *path) {
+    uint32_t mask = ir_stage_mask(g, LLVMGetOperand(load, 0));
+    for (uint32_t t = 0; t < path->count; t++) {
+        LLVMValueRef condition = path->tests[t].condition;
+        uint32_t needs = ir_stage_mask(g, condition);
+        if (needs == IR_NO_DIMS || (needs & ~mask) != 0)
+            return false;
+        for (uint32_t a = 0; a < box->axis_count; a++) {
+            if (box->axes[a].also != IR_NONE &&
+                !ir_stage_is_balanced(g, condition, box->axes[a].dim, box->axes[a].also))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Why a load cannot be staged; NULL: it can, in the box. */
-static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box) {
+static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box, ir_path *path) {
     LLVMValueRef argument = NULL;
     if (!ir_reads_only(&g->flow, load, &argument))
         return "the kernel writes to the argument that the loop loads from";
-    if (!runs_each_turn(g, g->flow.home[ir_flow_insn(&g->flow, load)]))
-        return "a load does not run once in each turn";
+    if (!ir_stage_path(g, g->flow.home[ir_flow_insn(&g->flow, load)], path))
+        return "a load runs more or less often than once in a turn";
     if (ir_stage_mask(g, LLVMGetOperand(load, 0)) == IR_NO_DIMS)
         return "a load's address is more than arithmetic of places, turns and arguments";
     *box = box_of(g, load, argument);
+    if (!are_tests_known(g, load, box, path))
+        return "a load depends on a condition that its address does not tell";
     if ((uint64_t)box->elements * 3 > uses_of(g, load) * 2 && !is_scattered(g, load, box))
-        return "the threads of a block hardly load the same values in a tile, and the addresses of "
-               "a "
-               "warp are as near to each other as the tile's";
+        return "the threads of a block hardly load the same values in a tile, and the addresses "
+               "of a warp are as near to each other as the tile's";
     return NULL;
 }
 
@@ -378,14 +170,15 @@ static ev_status list_loads(ir_staging *g, const ir_edit *edit, ev_error *err) {
     for (uint32_t i = 0; i < g->flow.insn_count && g->load_count < IR_MOST_STAGED; i++) {
         LLVMValueRef load = g->flow.insns[i], base = NULL;
         ir_box box;
+        ir_path path;
         if (!ir_stage_is_in_loop(g, load) || ir_deed_of(load) != IR_DEED_LOAD)
             continue;
         (void)ir_reads_only(&g->flow, load, &base);
         if (!LLVMIsAArgument(base) || !is_wanted(g, edit, load))
             continue;
-        const char *why = refusal(g, load, &box);
+        const char *why = refusal(g, load, &box, &path);
         if (!why)
-            add_load(g, load, &box);
+            add_load(g, load, &box, &path);
         else
             reason = why;
     }
@@ -511,7 +304,7 @@ static ev_status mark_threads(ir_staging *g, ev_error *err) {
     for (uint32_t i = 0; i < g->flow.insn_count; i++) {
         const char *name = ir_call_name(g->flow.insns[i]);
         is_seed[i] = strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
-                     !is_same_for_the_block(g->flow.insns[i]);
+                     !ir_stage_is_of_block(g->flow.insns[i]);
     }
     return ir_vary_make(&g->flow, is_seed, true, &g->vary, err);
 }

@@ -44,9 +44,24 @@ typedef struct ir_box {
     LLVMValueRef storage;
 } ir_box;
 
+/* A condition on the way to a load, and the value with which the way goes on. */
+typedef struct ir_path_test {
+    LLVMValueRef condition;
+    bool is;
+} ir_path_test;
+
+enum { IR_MOST_TESTS_OF_PATH = 8 };
+
+/* The conditions under which a load runs in a turn. */
+typedef struct ir_path {
+    ir_path_test tests[IR_MOST_TESTS_OF_PATH];
+    uint32_t count;
+} ir_path;
+
 typedef struct ir_staged {
     LLVMValueRef load;
     uint32_t box, member;
+    ir_path path;
 } ir_staged;
 
 typedef struct ir_staging {
@@ -70,8 +85,20 @@ typedef struct ir_staging {
 /* Whether the value can be evaluated anew for other coordinates, and is the same as now for the
  * same ones: the mask of the dims that it depends on, or IR_NO_DIMS. */
 uint32_t ir_stage_mask(ir_staging *g, LLVMValueRef value);
-/* Whether a value inside or outside of the loop stands where the tile's loads can use it. */
 bool ir_stage_is_in_loop(const ir_staging *g, LLVMValueRef value);
+/* How far a value moves from one value of a dim to the next: factor times `by` (NULL: 1). */
+typedef struct ir_distance {
+    int64_t factor;
+    LLVMValueRef by;
+} ir_distance;
+
+/* False: not by the same distance everywhere, or not known. */
+bool ir_stage_distance(ir_staging *g, LLVMValueRef value, uint32_t dim, ir_distance *out);
+/* Whether a condition of known dims depends on two of them by their sum alone. */
+bool ir_stage_is_balanced(ir_staging *g, LLVMValueRef condition, uint32_t a, uint32_t b);
+/* The conditions under which a block of the loop runs once in a turn, and once in each turn of the
+ * loops inside that hold the block; these make constant turns. False: it runs otherwise. */
+bool ir_stage_path(const ir_staging *g, uint32_t block, ir_path *out);
 /* Finds what can be staged, and refuses what cannot. */
 ev_status ir_stage_plan(ir_staging *g, const ir_edit *edit, ev_error *err) EV_CHECKED;
 /* Writes the loop over tiles. */
@@ -79,6 +106,8 @@ ev_status ir_stage_write(ir_staging *g, ev_error *err) EV_CHECKED;
 
 /* The dim that reads of a register or a counter of a loop are; IR_NONE: none. */
 uint32_t ir_stage_dim_of(const ir_staging *g, LLVMValueRef value);
+/* Whether a value is a register that is the same for all threads of a block. */
+bool ir_stage_is_of_block(LLVMValueRef value);
 /* The constant that a PHI of the staged loop's header grows by in each turn; 0: it does not. */
 int64_t ir_stage_step(const ir_staging *g, LLVMValueRef phi);
 

@@ -226,6 +226,38 @@ static void set_coordinates(tiling *t, const ir_box *box, LLVMValueRef element) 
     }
 }
 
+static LLVMValueRef clone_load(const tiling *t, LLVMValueRef load, LLVMValueRef pointer) {
+    LLVMValueRef made = LLVMInstructionClone(load);
+    LLVMSetOperand(made, 0, pointer);
+    LLVMInsertIntoBuilder(t->builder, made);
+    return made;
+}
+
+/* Loads at the coordinates where the kernel would; elsewhere the value is 0. */
+static LLVMValueRef load_value(tiling *t, const ir_staged *staged) {
+    LLVMValueRef pointer = evaluate(t, LLVMGetOperand(staged->load, 0)), runs = NULL;
+    for (uint32_t k = 0; k < staged->path.count; k++) {
+        LLVMValueRef test = evaluate(t, staged->path.tests[k].condition);
+        if (!staged->path.tests[k].is)
+            test = LLVMBuildNot(t->builder, test, "");
+        runs = runs ? LLVMBuildAnd(t->builder, runs, test, "") : test;
+    }
+    if (!runs)
+        return clone_load(t, staged->load, pointer);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(t->builder);
+    LLVMBasicBlockRef with = block_before(t, t->back), join = block_before(t, t->back);
+    LLVMBuildCondBr(t->builder, runs, with, join);
+    stand_at_end(t, with);
+    LLVMValueRef loaded = clone_load(t, staged->load, pointer);
+    LLVMBuildBr(t->builder, join);
+    stand_at_end(t, join);
+    LLVMValueRef phi = LLVMBuildPhi(t->builder, LLVMTypeOf(loaded), "");
+    LLVMValueRef values[] = {loaded, LLVMConstNull(LLVMTypeOf(loaded))};
+    LLVMBasicBlockRef edges[] = {with, from};
+    LLVMAddIncoming(phi, values, edges, 2);
+    return phi;
+}
+
 static void load_round(tiling *t, uint32_t b, uint32_t round, held *out) {
     const ir_staging *g = t->g;
     uint64_t behind = (uint64_t)round * g->threads;
@@ -234,11 +266,7 @@ static void load_round(tiling *t, uint32_t b, uint32_t round, held *out) {
     for (uint32_t l = 0; l < g->load_count; l++) {
         if (g->loads[l].box != b)
             continue;
-        LLVMValueRef pointer = evaluate(t, LLVMGetOperand(g->loads[l].load, 0));
-        LLVMValueRef made = LLVMInstructionClone(g->loads[l].load);
-        LLVMSetOperand(made, 0, pointer);
-        LLVMInsertIntoBuilder(t->builder, made);
-        out->values[g->loads[l].member] = made;
+        out->values[g->loads[l].member] = load_value(t, &g->loads[l]);
     }
 }
 
@@ -269,7 +297,7 @@ static void allocate(const tiling *t, ir_box *box) {
 static void write_rest(tiling *t, uint32_t b) {
     const ir_box *box = &t->g->boxes[b];
     uint32_t rounds = box->elements / t->g->threads, rest = box->elements % t->g->threads;
-    held values;
+    held values = {0};
     if (rest == 0)
         return;
     LLVMBasicBlockRef with = block_before(t, t->back), join = block_before(t, t->back);

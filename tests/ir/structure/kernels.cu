@@ -208,6 +208,50 @@ extern "C" __global__ void gathered(PARAMETERS) {
         y[i * n + j] = sum;
 }
 
+/* Refused: the loop loads what the kernel writes. */
+extern "C" __global__ void writes_back(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 1; j < n; j++)
+        y[i * n + j] = y[i * n + j - 1] + w[j];
+    for (int j = 0; j < n; j++)
+        y[i * n] += y[j];
+}
+
+/* A product with large blocks, 32 x 32. */
+extern "C" __global__ void wide(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x, i = blockIdx.y * 32 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k] * w[k * n + j];
+    y[i * n + j] = sum;
+}
+
+/* Refused: neighbouring threads load neighbouring values already, each its own. */
+extern "C" __global__ void columns(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x;
+    if (j >= n)
+        return;
+    float sum = 0;
+    for (int i = 0; i < m; i++)
+        sum += x[i * n + j];
+    y[j] = sum;
+}
+
+/* Refused: threads that end early would vote. */
+extern "C" __global__ void some_bits(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x, i = blockIdx.y;
+    if (j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < m; k++)
+        sum += w[k];
+    y[i * n + j] = sum + (float)__popc(__ballot_sync(__activemask(), sum > 2));
+}
+
 /* Refused: the barrier depends on the block. */
 extern "C" __global__ void half_barrier(PARAMETERS) {
     __shared__ float part[32];

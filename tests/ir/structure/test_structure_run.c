@@ -56,6 +56,10 @@ static const subject subjects[] = {
     {"bordered", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"channels", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"read_only", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"writes_back", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"some_bits", {"ceil_div(n, 32)", "m", "1"}, {32, 1, 1}},
+    {"wide", {"ceil_div(n, 32)", "ceil_div(m, 32)", "1"}, {32, 32, 1}},
+    {"columns", {"ceil_div(n, 32)", "1", "1"}, {32, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
