@@ -117,6 +117,9 @@ bool ir_genome_is_skeleton(const ir_genome *genome);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
+/* A copy without local edits in which one structural edit, drawn at random, stands at another place
+ * of the prefix, which has two edits at least. NULL: memory ran out. */
+ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);
 
 /* Sets the light pipeline (ir/pipelines.def): about a sixth of the default's time, for other code
  * of the same speed. false: out of memory. */

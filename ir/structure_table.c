@@ -5,13 +5,15 @@
 
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
-#define IR_STRUCTURE(id, place, values, shapes)                                                    \
+#define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
+#define IR_STRUCTURE(id, places, values, shapes)                                                   \
     {.kind = IR_EDIT_##id,                                                                         \
-     .anchor = IR_ANCHOR_##place,                                                                  \
+     .anchors = {places},                                                                          \
      .options = {values},                                                                          \
      .forms = {shapes},                                                                            \
-     .option_count = sizeof(const int64_t[]){values} / sizeof(int64_t),                            \
-     .form_count = sizeof(const ir_form[]){shapes} / sizeof(ir_form)},
+     .anchor_count = COUNT(ir_anchor_kind, places),                                                \
+     .option_count = COUNT(int64_t, values),                                                       \
+     .form_count = COUNT(ir_form, shapes)},
 #include "ir/structure.def"
 #undef IR_STRUCTURE
 };
@@ -93,4 +95,23 @@ ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
         return child;
     ir_genome_free(child);
     return NULL;
+}
+
+ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng) {
+    size_t count = ir_genome_prefix_count(genome);
+    assert(count > 1);
+    size_t from = ev_pcg_below(rng, (uint32_t)count), to = ev_pcg_below(rng, (uint32_t)count - 1);
+    to += to >= from;
+    ir_genome *child = ir_genome_part(genome, 0, 0);
+    for (size_t i = 0, at = 0; child && i < count; i++) {
+        /* the edit that stands at place i of the child */
+        at += at == from;
+        (void)ir_genome_append_from(child, genome, i == to ? from : at);
+        at += i != to;
+    }
+    for (size_t i = count; child && i < ir_genome_edit_count(genome); i++) {
+        if (holds_for_any_base(ir_genome_edit_kind(genome, i)))
+            (void)ir_genome_append_from(child, genome, i);
+    }
+    return child;
 }

@@ -8,10 +8,10 @@
 
 typedef struct ir_structure_row {
     ir_edit_kind kind;
-    ir_anchor_kind anchor;
+    ir_anchor_kind anchors[IR_STRUCTURE_OPTIONS];
     int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
     ir_form forms[IR_FORM_COUNT];
-    size_t option_count, form_count;
+    size_t anchor_count, option_count, form_count;
 } ir_structure_row;
 
 /* The row of a structural edit. */

@@ -72,19 +72,24 @@ static void add_arrays(LLVMModuleRef module, anchor_list *out) {
     }
 }
 
-static void list_anchors(const ir_flow *flow, const ir_structure_row *row, anchor_list *out) {
-    ir_anchor_kind kind = row->anchor;
-    out->count = 0;
+static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind kind,
+                        anchor_list *out) {
     if (kind == IR_ANCHOR_NONE)
         add(out, (ir_anchor){.kind = IR_ANCHOR_NONE});
     else if (kind == IR_ANCHOR_DIMENSION)
-        add_dimensions(flow, row->kind, out);
+        add_dimensions(flow, edit, out);
     else if (kind == IR_ANCHOR_LOOP)
         add_loops(flow, out);
     else if (kind == IR_ANCHOR_ARGUMENT)
         add_arguments(flow->function, out);
     else
         add_arrays(LLVMGetGlobalParent(flow->function), out);
+}
+
+static void list_anchors(const ir_flow *flow, const ir_structure_row *row, anchor_list *out) {
+    out->count = 0;
+    for (size_t i = 0; i < row->anchor_count; i++)
+        add_anchors(flow, row->kind, row->anchors[i], out);
 }
 
 /* ---- one draw ---- */

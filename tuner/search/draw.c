@@ -195,6 +195,17 @@ static ev_status step_retune(drawing *d, ev_error *err) {
     return EV_OK;
 }
 
+/* Moves one structural edit among the others: what an edit finds depends on those before it. */
+static ev_status step_reorder(drawing *d, ev_error *err) {
+    if (ir_genome_prefix_count(d->child.genome) < 2)
+        return ev_fail(err, EV_BAD, "there are no two structural edits");
+    ir_genome *child = ir_genome_reorder(d->child.genome, &d->rng);
+    if (!child)
+        return ev_fail_memory(err, 0);
+    take(d, child);
+    return EV_OK;
+}
+
 static ev_status step_structure(drawing *d, ir_edit_kind kind, ev_error *err) {
     const recipe *r = d->recipe;
     ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
@@ -247,6 +258,8 @@ static ev_status take_arm(drawing *d, unsigned arm, ev_error *err) {
         return step_combine(d, err);
     case OPERATOR_RETUNE:
         return step_retune(d, err);
+    case OPERATOR_REORDER:
+        return step_reorder(d, err);
     case OPERATOR_START:
     case OPERATOR_CROSSOVER:
     case OPERATOR_COUNT:

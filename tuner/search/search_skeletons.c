@@ -36,7 +36,7 @@ static bool is_for_skeletons(unsigned arm) {
 static void open_arms(search *s, size_t start) {
     skeleton_pool *p = &s->pools[start];
     search_open_arms(&s->starts[start], NULL, SEARCH_PRESERVING, &s->statistics, &p->arms);
-    p->arms.open[ARM_OF(RETUNE)] = true;
+    p->arms.open[ARM_OF(RETUNE)] = p->arms.open[ARM_OF(REORDER)] = true;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         p->arms.open[arm] = p->arms.open[arm] && is_for_skeletons(arm);
 }

@@ -204,6 +204,28 @@ static void test_retune_changes_one_edit_of_the_prefix(void **state) {
     ir_genome_free(genome);
 }
 
+static void test_reorder_moves_one_edit_of_the_prefix(void **state) {
+    (void)state;
+    ir_genome *genome =
+        genome_of(json_pack("[{s:s,s:i},{s:s,s:i},{s:s,s:i},{s:s,s:s}]", "kind", "relabel-blocks",
+                            "option", 2, "kind", "relabel-blocks", "option", 4, "kind",
+                            "relabel-blocks", "option", 8, "kind", "delete", "at", "i3"));
+    for (uint32_t seed = 0; seed < 32; seed++) {
+        ev_pcg rng = ev_pcg_child(seed, 0, 0, 0);
+        ir_genome *child = ir_genome_reorder(genome, &rng);
+        size_t same = 0;
+        assert_int_equal(ir_genome_edit_count(child), 3);
+        for (size_t i = 0; i < 3; i++) {
+            ev_sha256 key = ir_genome_edit_key(genome, i), other = ir_genome_edit_key(child, i);
+            assert_true(ir_genome_holds(child, &key));
+            same += ev_sha256_equal(&key, &other);
+        }
+        assert_true(same < 2);
+        ir_genome_free(child);
+    }
+    ir_genome_free(genome);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_drawn_edit_applies),
@@ -212,6 +234,7 @@ int main(void) {
         cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
         cmocka_unit_test(test_sites_are_counted),
         cmocka_unit_test(test_without_structure_local_edits_go),
+        cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
         cmocka_unit_test(test_retune_changes_one_edit_of_the_prefix),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
