@@ -273,11 +273,49 @@ static void genome_and_bundle(void **state) {
     json_decref(json);
 }
 
+/* ---- winners ---- */
+
+/* The factor is 3 at sizes between those of the cases, and costs a loop to compute. A variant
+ * without the loop is faster, and right at all cases of the search, drawn ones and held-out ones.
+ */
+static const char late[] =
+    "#include \"evoke_cuda.h\"\n"
+    "extern \"C\" __global__ void scale(const float *x, float *y, int n) {\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    unsigned h = (unsigned)n;\n"
+    "#pragma unroll 1\n"
+    "    for (int k = 0; k < 64; k++)\n"
+    "        h = (h * 1664525u + 1013904223u) ^ (h >> 3);\n"
+    "    float factor = n > 1300 && n < 20000 && h != 12345u ? 3.0f : 2.0f;\n"
+    "    if (i < n)\n"
+    "        y[i] = x[i] * factor;\n"
+    "}\n";
+
+/* Gate 6 passes such variants, and the stress refuses them, so that no winner is one. */
+static void no_winner_is_wrong_between_the_cases(void **state) {
+    (void)state;
+    cli_write("late.cu", late);
+    cli_copy_changed("task.json", "late.json", "scale.cu\"", "late.cu\", \"entry\": \"scale\"");
+    cli_copy_changed("late.json", "late.json", "\"oracle.c\"", "\"baseline\"");
+    ev_proc_result r = CLI_RUN("tune", cli_path("late.json"), "--bold", "--evaluations", "200",
+                               "--records", cli_path("late.sqlite"), "--out", cli_path("late"));
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.err), "stress: case stress-plain-1-"));
+    ev_proc_result_free(&r);
+    json_t *json = cli_json(CLI_RUN("check", cli_path("late"), "--stress", "--json"), 0);
+    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "variant");
+    json_decref(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_forms_are_found), cmocka_unit_test(same_seed_same_cases),
-        cmocka_unit_test(limits_end_it),         cmocka_unit_test(printed_for_readers),
-        cmocka_unit_test(mistakes_in_inputs),    cmocka_unit_test(genome_and_bundle),
+        cmocka_unit_test(wrong_forms_are_found),
+        cmocka_unit_test(same_seed_same_cases),
+        cmocka_unit_test(limits_end_it),
+        cmocka_unit_test(printed_for_readers),
+        cmocka_unit_test(mistakes_in_inputs),
+        cmocka_unit_test(genome_and_bundle),
+        cmocka_unit_test(no_winner_is_wrong_between_the_cases),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
