@@ -405,7 +405,7 @@ static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
                 add_disabled(c, k, &list[i], role, why);
             continue;
         }
-        EV_TRY(check_variant(c, t, k, &list[i], role, err));
+        EV_TRY(check_variant(c, t, k, &list[i], list[i].is_bold ? "bold variant" : role, err));
         *count += 1;
     }
     return EV_OK;

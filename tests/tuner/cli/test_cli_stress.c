@@ -268,7 +268,7 @@ static void genome_and_bundle(void **state) {
     cli_expect(&r, 0);
     ev_proc_result_free(&r);
     json = cli_json(CLI_RUN("check", cli_path("bundle"), "--stress", "5", "--json"), 0);
-    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "variant");
+    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "bold variant");
     assert_int_equal(ev_json_integer(only_stress(json), "shapes", 0), 5);
     json_decref(json);
 }
@@ -303,7 +303,7 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
     assert_non_null(strstr(ev_str_text(&r.err), "stress: case stress-plain-1-"));
     ev_proc_result_free(&r);
     json_t *json = cli_json(CLI_RUN("check", cli_path("late"), "--stress", "--json"), 0);
-    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "variant");
+    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "bold variant");
     json_decref(json);
 }
 
