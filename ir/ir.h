@@ -196,6 +196,9 @@ ev_status ir_structure_sites(const ir_source *source, size_t sites[IR_EDIT_COUNT
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
+/* Stands in the words of an edit that is bold, before the reason. */
+#define IR_BOLD_MARK " [bold"
+
 /* Appends one line that describes an edit in words, with the source line. An edit that is bold
  * there is marked so, with the reason. */
 ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,

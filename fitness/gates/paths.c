@@ -521,7 +521,7 @@ static ev_status walk_start(walk *w, const candidate *who, size_t limit, fit_pat
     ev_str ptx = EV_STR_EMPTY;
     device_kernel *kernel = NULL;
     ev_error why = {.status = EV_OK};
-    ev_status status = who->skeleton(who->origin, &ptx, err);
+    ev_status status = who->skeleton(who->unmodified_context, &ptx, err);
     ev_status loaded = EV_BAD;
     if (status == EV_OK && ptx.length > 0)
         loaded = device_load(w->f->d, ev_str_text(&ptx), ptx.length, launch_plan_entry(who->plan),

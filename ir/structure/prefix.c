@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define MOST_INSNS 8000 /* of a kernel that an edit jams */
+
 /* Sinking and hoisting common code would join the two sides of a branch behind selected addresses,
  * which hides what an address is made of. */
 #define TIDY "simplifycfg<no-sink-common-insts;no-hoist-common-insts>"
@@ -76,7 +78,27 @@ static ev_status check(const ir_structure *s, ev_error *err) {
     return status;
 }
 
+static size_t count_insns(LLVMValueRef function) {
+    size_t count = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            count++;
+    return count;
+}
+
+/* Refuses an edit that would write the body so often that LLVM takes seconds for the result. */
+static ev_status check_size(const ir_structure *s, const ir_edit *edit, ev_error *err) {
+    bool jams = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
+    size_t count = count_insns(s->function);
+    if (jams && edit->has_option && edit->option > 1 && count > MOST_INSNS / (size_t)edit->option)
+        return ev_fail(err, EV_BAD,
+                       "the kernel has %zu instructions, and %lld times as many are more than %d",
+                       count, (long long)edit->option, MOST_INSNS);
+    return EV_OK;
+}
+
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    EV_TRY(check_size(s, edit, err));
     EV_TRY(dispatch(s, edit, err));
     return check(s, err);
 }

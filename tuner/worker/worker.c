@@ -106,7 +106,7 @@ static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     *b->origin = (worker_origin){w, b->genome};
     b->candidate.unmodified = worker_unmodified;
     b->candidate.skeleton = worker_skeleton;
-    b->candidate.origin = b->origin;
+    b->candidate.unmodified_context = b->origin;
     b->candidate.aligned = ir_genome_aligned(b->genome);
     b->candidate.aligned_to = IR_ARGUMENT_ALIGN;
     return list_macros(b, err);

@@ -69,7 +69,7 @@ typedef struct worker_build {
     expr_name *macros;
     ev_arena *arena;       /* holds the launch plan, if structural edits changed it; else NULL */
     candidate candidate;   /* valid after EMIT; borrows from the other members */
-    worker_origin *origin; /* candidate.origin */
+    worker_origin *origin; /* of candidate.unmodified_context */
 } worker_build;
 
 /* Begins a build. Takes over the reference to `genome`. */

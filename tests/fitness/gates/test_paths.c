@@ -100,7 +100,7 @@ static void check_file(const bench *b, const char *folder, const char *name,
     char *start = macros != NULL ? read_ptx(folder, "small_blocks") : NULL;
     start_build from = {.ptx = start};
     c.skeleton = macros != NULL ? give_start : NULL;
-    c.origin = &from;
+    c.unmodified_context = &from;
     OK(fitness_score(b->f, &c, &s, &err));
     if (strcmp(gate_name(s.stopped), gate) != 0)
         fail_msg("%s/%s: stopped at %s, expected %s (%s)", folder, name, gate_name(s.stopped), gate,
@@ -280,7 +280,7 @@ static void test_the_start_says_which_blocks(void **state) {
     score alone, first, again;
     own.is_unmodified = true;
     other.skeleton = give_start;
-    other.origin = &from;
+    other.unmodified_context = &from;
     OK(fitness_score(b.f, &other, &first, &err));
     OK(fitness_score(b.f, &other, &again, &err));
     assert_int_equal(from.calls, 1);
