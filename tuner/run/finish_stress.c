@@ -64,8 +64,7 @@ static ev_status run_made(const stress_request *r, const candidate *baseline,
     return ev_str_status(out, err);
 }
 
-static ev_status run_in_child(void *context, ev_str *out, ev_error *err) {
-    const stress_request *r = context;
+static ev_status run_all(const stress_request *r, ev_str *out, ev_error *err) {
     const finish *f = r->f;
     shipped baseline = {0}, origin = {0}, who = {0};
     ev_arena *arena = ev_arena_new();
@@ -84,6 +83,24 @@ static ev_status run_in_child(void *context, ev_str *out, ev_error *err) {
     shipped_free(&who);
     ev_arena_free(arena);
     return status;
+}
+
+/* EV_BAD of the stress tells nothing about the candidate: the baseline does not load here. */
+static ev_status run_in_child(void *context, ev_str *out, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    ev_status status = run_all(context, out, &why);
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    if (status == EV_OK)
+        return EV_OK;
+    json_t *row = json_pack("{s:s, s:s}", "verdict", "none", "reason", why.text);
+    char *text = row ? ev_json_print(row, true) : NULL;
+    json_decref(row);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    ev_str_append(out, text);
+    free(text);
+    return ev_str_status(out, err);
 }
 
 /* ---- the starts ---- */
@@ -138,13 +155,18 @@ static void refuse(const json_t *row, score *s) {
     free(found);
 }
 
-/* Takes the child's row; keeps its text for the record. */
-static ev_status take(finish *f, const char *text, score *s, ev_error *err) {
+/* Takes the child's row; keeps its text for the record. Without a stress, a bold variant is
+ * refused, and a preserving one is promoted as one that was not tried. */
+static ev_status take(finish *f, const char *text, bool is_bold, score *s, ev_error *err) {
     ev_json *doc = NULL;
     EV_TRY(ev_json_parse(text, "the report of a stress", &doc, err));
-    if (strcmp(ev_json_text(doc->root, "verdict", ""), "pass") != 0)
+    const char *verdict = ev_json_text(doc->root, "verdict", "");
+    bool was_run = strcmp(verdict, "none") != 0;
+    if (strcmp(verdict, "pass") != 0 && (was_run || is_bold))
         refuse(doc->root, s);
     ev_json_free(doc);
+    if (!was_run)
+        return EV_OK;
     free(f->stress);
     f->stress = strdup(text);
     return f->stress ? EV_OK : ev_fail_memory(err, strlen(text));
@@ -170,7 +192,7 @@ ev_status finish_stress(finish *f, const ir_genome *genome, const pool_job *job,
     EV_TRY(build_starts(f, genome, err));
     ev_status status = ev_child_run(&child, &text, &why);
     if (status == EV_OK) {
-        status = take(f, ev_str_text(&text), s, err);
+        status = take(f, ev_str_text(&text), job->result.bold > 0, s, err);
     } else if (status == EV_BAD) { /* the candidate's fault */
         s->stopped = GATE_PROMOTED;
         s->ns = 0;
