@@ -70,6 +70,10 @@ static ev_status scope_of(const task *t, const task_case *c, const task_argument
     return EV_OK;
 }
 
+ev_status task_case_scope(const task *t, const task_case *c, task_scope *out, ev_error *err) {
+    return scope_of(t, c, NULL, out, err);
+}
+
 /* ---- arguments ---------------------------------------------------------------------------------
  */
 

@@ -27,6 +27,17 @@
 
 typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
 
+/* The values that every caller keeps an input within, as task.json says under "domain". */
+typedef struct task_domain {
+    bool is_given;
+    const char *min, *max; /* expressions; NULL: no bound */
+    bool finite;           /* neither NaN nor infinite */
+    bool positive;         /* above 0 */
+    bool sorted;           /* ascending, equal neighbours allowed */
+    bool permutation;      /* each of 0 .. count - 1 once */
+    bool distinct;         /* no two elements are equal */
+} task_domain;
+
 typedef struct task_argument {
     const char *name;
     const char *doc;
@@ -42,6 +53,7 @@ typedef struct task_argument {
                                that the generator makes */
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
+    task_domain domain;     /* in, inout, scalar */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
@@ -163,6 +175,29 @@ bool task_warning(const task *t, size_t index, ev_str *out);
 /* The generator and parameters of an input's elements at a case. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
+/* The domain of an input at a case. */
+typedef struct task_range {
+    double low, high; /* inclusive; an infinity: no bound */
+    bool orders;      /* no element is NaN */
+    bool finite, positive, sorted, permutation, distinct;
+} task_range;
+
+/* The range of an input's elements, or of a scalar: the argument's domain. Where the domain says
+ * nothing of a bound, the range of an integer buffer is that of its generator, as a kernel may use
+ * the elements as indices. */
+ev_status task_range_of(const task *t, const task_argument *argument, const task_case *c,
+                        task_range *out, ev_error *err) EV_CHECKED;
+/* Whether a value lies in the range. */
+bool task_range_has(const task_range *range, double value);
+/* Checks the elements of an input that the task's own generator made. EV_BAD: names the element,
+ * the rule that the element breaks, and the cure. */
+ev_status task_range_check(const task *t, const task_argument *argument, const task_case *c,
+                           const task_range *range, const void *data, uint64_t count,
+                           ev_error *err) EV_CHECKED;
+/* True for a scalar that is no size: no count, launch rule, data parameter or other scalar uses its
+ * name, and its own value is a number or a value of the shape with the scalar's name. Such a scalar
+ * may take other values at the same shape. */
+bool task_scalar_is_free(const task *t, const task_argument *scalar);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
 

@@ -63,6 +63,31 @@ static ev_status check_zero_where(const task *t, const ev_json *doc, size_t inde
                         argument->zero_where);
 }
 
+/* Evaluates the domain at a case, and holds a scalar's value against it. The elements of buffers
+ * are checked when a case is made. */
+static ev_status check_domain(const task *t, const ev_json *doc, size_t index, const task_case *c,
+                              ev_error *err) {
+    const task_argument *argument = &t->arguments[index];
+    bool is_symbol = index >= t->argument_count;
+    char where[TASK_MAX_WHERE];
+    task_range range;
+    expr_value value;
+    if (!argument->domain.is_given)
+        return EV_OK;
+    (void)snprintf(where, sizeof where, "%s[%zu].domain", is_symbol ? "symbols" : "arguments",
+                   is_symbol ? index - t->argument_count : index);
+    EV_TRY(place(doc, where, task_range_of(t, argument, c, &range, err), err));
+    if (argument->kind != TASK_SCALAR)
+        return EV_OK;
+    EV_TRY(task_argument_value_of(t, argument, c, &value, err));
+    if (task_range_has(&range, value.real))
+        return EV_OK;
+    return ev_json_fail(doc, where, err,
+                        "case %s: the scalar %s is %g, outside its domain; change the case or the "
+                        "domain",
+                        c->name, argument->name, value.real);
+}
+
 static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_error *err) {
     const task_case *c = &t->cases[index];
     char where[TASK_MAX_WHERE];
@@ -76,6 +101,7 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
         } else {
             EV_TRY(check_buffer(t, doc, i, index, &bytes, err));
         }
+        EV_TRY(check_domain(t, doc, i, c, err));
         if (argument->zero_where != NULL)
             EV_TRY(check_zero_where(t, doc, i, c, err));
     }

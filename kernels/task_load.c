@@ -191,6 +191,55 @@ static ev_status read_initial(loader *l, const json_t *value, const char *where,
                         a->generator->name);
 }
 
+/* The rules that a domain states, for a refusal of those that an argument cannot have. */
+static ev_status check_domain_keys(loader *l, const char *where, const task_argument *a) {
+    const task_domain *d = &a->domain;
+    bool is_float = ev_type_is_float(a->type), is_scalar = a->kind == TASK_SCALAR;
+    bool has_bound = d->min != NULL || d->max != NULL;
+    if (is_scalar && (d->sorted || d->permutation || d->distinct))
+        return ev_json_fail(l->doc, where, l->err,
+                            "the scalar %s has one value; leave \"sorted\", \"permutation\" and "
+                            "\"distinct\" out",
+                            a->name);
+    if (!is_float && d->finite)
+        return ev_json_fail(l->doc, where, l->err,
+                            "an integer is always finite; leave \"finite\" out of the domain of %s",
+                            a->name);
+    if (is_float && d->permutation)
+        return ev_json_fail(l->doc, where, l->err,
+                            "%s holds floats, and a permutation is of whole numbers; say "
+                            "\"distinct\", or give the argument an integer type",
+                            a->name);
+    if (d->permutation && (has_bound || d->positive || d->sorted || d->distinct))
+        return ev_json_fail(l->doc, where, l->err,
+                            "a permutation holds each of 0 to count - 1 once; leave the other keys "
+                            "of the domain of %s out",
+                            a->name);
+    return EV_OK;
+}
+
+static ev_status read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "domain");
+    task_domain *d = &a->domain;
+    if (given == NULL)
+        return EV_OK;
+    (void)snprintf(at, sizeof at, "%s.domain", where);
+    EV_TRY(check_keys(l, given, at, &TASK_TABLE_DOMAIN));
+    const json_t *min = json_object_get(given, "min"), *max = json_object_get(given, "max");
+    if (min != NULL)
+        EV_TRY(read_expression(l, min, at, &d->min));
+    if (max != NULL)
+        EV_TRY(read_expression(l, max, at, &d->max));
+    d->is_given = true;
+    d->finite = json_is_true(json_object_get(given, "finite"));
+    d->positive = json_is_true(json_object_get(given, "positive"));
+    d->sorted = json_is_true(json_object_get(given, "sorted"));
+    d->permutation = json_is_true(json_object_get(given, "permutation"));
+    d->distinct = json_is_true(json_object_get(given, "distinct"));
+    return check_domain_keys(l, at, a);
+}
+
 static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
                                       task_argument *a) {
     bool scalar = a->kind == TASK_SCALAR, made = a->kind == TASK_IN || a->kind == TASK_INOUT;
@@ -199,6 +248,8 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "data", made, made));
     EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
     EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
+    EV_TRY(check_argument_key(l, value, where, a, "domain", false, a->kind != TASK_OUT));
+    EV_TRY(read_domain(l, value, where, a));
     EV_TRY(read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));
@@ -272,6 +323,7 @@ static ev_status read_symbol(loader *l, const json_t *value, const char *where, 
     a->type = (ev_type)index;
     (void)snprintf(at, sizeof at, "%s.count", where);
     EV_TRY(read_expression(l, json_object_get(value, "count"), at, &a->count));
+    EV_TRY(read_domain(l, value, where, a));
     (void)snprintf(at, sizeof at, "%s.data", where);
     return read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters);
 }

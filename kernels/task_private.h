@@ -34,6 +34,10 @@ ev_status task_launch_scope(const task *t, const task_start *start, const expr_n
                             size_t macro_count, const task_case *c, task_scope *out,
                             ev_error *err) EV_CHECKED;
 
+/* The names that counts, parameters and domains see at a case: the shape's and the scalars'. */
+ev_status task_case_scope(const task *t, const task_case *c, task_scope *out,
+                          ev_error *err) EV_CHECKED;
+
 /* Evaluates every expression for every case; `doc` gives the places for messages. */
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 
@@ -51,6 +55,6 @@ typedef struct task_table {
 } task_table;
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
-    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_TOLERANCE;
+    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN;
 
 #endif

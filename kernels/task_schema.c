@@ -41,6 +41,22 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "contents"},
     {"zero_where", EV_JSON_STRING, false,
      "out: an input of the same length; where that is 0, the output must be exactly 0"},
+    {"domain", EV_JSON_OBJECT, false,
+     "in, inout and scalar: the values that every caller keeps within; gate 6 tries others of "
+     "them"},
+};
+
+static const ev_json_key DOMAIN_KEYS[] = {
+    {"min", EV_JSON_ANY, false,
+     "the least value, an expression; no number is less, and none is NaN. Integer buffers: the "
+     "least that their generator makes when absent"},
+    {"max", EV_JSON_ANY, false, "the largest value, an expression; as \"min\""},
+    {"finite", EV_JSON_BOOL, false, "floats: neither NaN nor an infinity"},
+    {"positive", EV_JSON_BOOL, false, "all are above 0"},
+    {"sorted", EV_JSON_BOOL, false, "buffers: ascending, equal neighbours allowed"},
+    {"permutation", EV_JSON_BOOL, false,
+     "integer buffers: each of 0 to count - 1 once; no other key beside it"},
+    {"distinct", EV_JSON_BOOL, false, "buffers: no two elements are equal"},
 };
 
 static const ev_json_key SYMBOL_KEYS[] = {
@@ -50,6 +66,7 @@ static const ev_json_key SYMBOL_KEYS[] = {
     {"count", EV_JSON_ANY, true,
      "number of elements that the host fills, an expression; the rest of the variable is zero"},
     {"data", EV_JSON_OBJECT, true, "as of an argument"},
+    {"domain", EV_JSON_OBJECT, false, "as of an argument"},
 };
 
 static const ev_json_key START_KEYS[] = {
@@ -104,6 +121,7 @@ static const ev_json_key TOLERANCE_KEYS[] = {
 
 TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
+TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities of floats.");
 TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(MACRO, "starts[].macros[]", "");
@@ -173,8 +191,8 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_SYMBOL,    &TASK_TABLE_START,
-        &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_DOMAIN, &TASK_TABLE_SYMBOL,
+        &TASK_TABLE_START, &TASK_TABLE_MACRO,    &TASK_TABLE_CASE,   &TASK_TABLE_TOLERANCE,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -299,9 +299,10 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error *err) {
+static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, bool by_start,
+                               ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
-    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE;
+    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE && !by_start;
     const void *got = NULL;
     void *owned = NULL;
     if (has_oracle)
@@ -322,10 +323,10 @@ static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error 
     return EV_OK;
 }
 
-ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) {
+ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) {
     fit_seen_free(c); /* the kept accuracies refer to other answers */
     for (size_t i = 0; i < c->output_count; i++)
-        EV_TRY(answer_varied(f, c, &c->outputs[i], err));
+        EV_TRY(answer_varied(f, c, &c->outputs[i], by_start, err));
     return EV_OK;
 }
 

@@ -37,6 +37,20 @@ static ev_status measure_buffer(const fitness *f, fit_case *c, fit_argument *a, 
                        f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
     a->bytes = a->count * ev_type_bytes(a->what->type);
     c->output_count += is_output(a) ? 1 : 0;
+    return a->what->kind == TASK_OUT ? EV_OK : task_range_of(f->t, a->what, c->at, &a->range, err);
+}
+
+static ev_status measure_scalar(const fitness *f, const fit_case *c, fit_argument *a,
+                                ev_error *err) {
+    EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
+    EV_TRY(task_range_of(f->t, a->what, c->at, &a->range, err));
+    if (!task_range_has(&a->range, a->value.real))
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the scalar %s is %g, outside its domain; change the case "
+                       "or the domain",
+                       f->t->name, c->at->name, a->what->name, a->value.real);
+    a->is_free = task_scalar_is_free(f->t, a->what);
+    fit_vary_scalar(c, a);
     return EV_OK;
 }
 
@@ -48,8 +62,7 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
             EV_TRY(measure_buffer(f, c, a, err));
             continue;
         }
-        EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
-        fit_vary_scalar(c, a);
+        EV_TRY(measure_scalar(f, c, a, err));
     }
     for (size_t i = 0; i < f->t->symbol_count; i++) {
         fit_argument *a = &c->arguments[f->t->argument_count + i];
@@ -121,6 +134,8 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    if (!begins) /* else the baseline tells whether the contents are legal */
+        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
     EV_TRY(fit_vary_buffer(c, a, a->before, err));
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
@@ -168,6 +183,7 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
             return ev_fail_memory(err, a->bytes);
         EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
         EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
         EV_TRY(fit_vary_buffer(c, a, a->before, err));
     }
     return EV_OK;

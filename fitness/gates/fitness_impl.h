@@ -26,6 +26,9 @@ typedef struct fit_argument {
                      own memory if the host can read it, else to a copy. */
     bool owns_before;
     expr_value value; /* of a scalar */
+    task_range range; /* of all but pure outputs */
+    bool is_free;     /* a scalar that is no size (task_scalar_is_free) */
+    bool is_varied;   /* the case's variation changed its contents or value */
 } fit_argument;
 
 /* The answer at one element, for outputs too large to answer in full. An entry of a hash table with
@@ -216,8 +219,9 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
 /* Sets the answers of a case with varied data, after a run of a start: the oracle's, except where
- * the oracle's or the start's result is not finite; there, and without an oracle, the start's. */
-ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
+ * the oracle's or the start's result is not finite; there, and without an oracle, the start's.
+ * `by_start`: the start's everywhere. */
+ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
@@ -365,11 +369,15 @@ ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score 
 
 /* ---- varied data (vary.c) ---- */
 
-/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
- * case's variation. Leaves integers and FIT_PLAIN as they are. */
-ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data,
-                          ev_error *err) EV_CHECKED;
+/* Changes the contents of an input, or the value of a scalar, by the case's variation, within the
+ * argument's range. Leaves FIT_PLAIN as it is. */
+ev_status fit_vary_buffer(const fit_case *c, fit_argument *a, void *data, ev_error *err) EV_CHECKED;
 void fit_vary_scalar(const fit_case *c, fit_argument *a);
+/* Those of an integer buffer (vary_whole.c). */
+ev_status fit_vary_whole(const fit_case *c, const fit_argument *a, void *data,
+                         ev_error *err) EV_CHECKED;
+/* A number that depends on variation, case and argument; its high and low bits are independent. */
+uint64_t fit_vary_seed(const fit_case *c, const fit_argument *a);
 const char *fit_variation_words(fit_variation v);
 /* The part of gate 6 that runs the search's small cases with other data, for a candidate with
  * edits. The candidate's own start tells what is right: the unmodified start at the same macros.
