@@ -80,6 +80,8 @@ typedef struct task_start {
     const launch_plan *plan;
     const task_macro *macros;
     size_t macro_count;
+    const uint32_t *assumed; /* source lines of which no caller takes an arm that no case takes */
+    size_t assumed_count;
 } task_start;
 
 /* The use of a case: all blocks and every output element (check, smoke), or a sample of blocks at

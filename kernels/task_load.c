@@ -469,6 +469,43 @@ static ev_status read_plan(loader *l, const json_t *value, const char *where, ta
     return EV_OK;
 }
 
+static ev_status count_lines(const char *path, size_t *out, ev_error *err) {
+    char *text = NULL;
+    size_t bytes = 0;
+    EV_TRY(ev_file_read(path, &text, &bytes, err));
+    size_t lines = bytes > 0 && text[bytes - 1] != '\n';
+    for (size_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
+    free(text);
+    *out = lines;
+    return EV_OK;
+}
+
+static ev_status read_assumed(loader *l, const json_t *list, const char *where, task_start *s) {
+    size_t count = json_array_size(list), lines = 0;
+    uint32_t *assumed = EV_NEW_ARRAY(l->arena, uint32_t, count + 1);
+    if (assumed == NULL)
+        return ev_fail_memory(l->err, (count + 1) * sizeof *assumed);
+    if (count > 0)
+        EV_TRY(count_lines(s->source, &lines, l->err));
+    for (size_t i = 0; i < count; i++) {
+        char at[TASK_MAX_WHERE];
+        const json_t *value = json_array_get(list, i);
+        json_int_t line = json_integer_value(value);
+        (void)snprintf(at, sizeof at, "%s[%zu]", where, i);
+        if (!json_is_integer(value) || line < 1 || line > (json_int_t)lines)
+            return ev_json_fail(
+                l->doc, at, l->err,
+                "an assumption is the number of a source line, from 1 to the %zu of "
+                "%s",
+                lines, s->source);
+        assumed[i] = (uint32_t)line;
+    }
+    s->assumed = assumed;
+    s->assumed_count = count;
+    return EV_OK;
+}
+
 static ev_status read_start(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
     EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
@@ -477,6 +514,8 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
     EV_TRY(read_plan(l, value, where, s));
+    (void)snprintf(at, sizeof at, "%s.assume", where);
+    EV_TRY(read_assumed(l, json_object_get(value, "assume"), at, s));
     (void)snprintf(at, sizeof at, "%s.macros", where);
     return read_macros(l, json_object_get(value, "macros"), at, s);
 }

@@ -78,6 +78,9 @@ static const ev_json_key START_KEYS[] = {
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+    {"assume", EV_JSON_ARRAY, false,
+     "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
+     "that no case takes is one that no caller takes"},
 };
 
 static const ev_json_key MACRO_KEYS[] = {

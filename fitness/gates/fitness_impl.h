@@ -158,6 +158,8 @@ struct fitness {
     candidate baseline;       /* owned copy; ptx NULL: not set */
     ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
+    device_buffer arms; /* of arms.c; 0: none */
+    size_t arms_bytes;
     bool is_unfenced; /* the baseline lacks an acquire fence, and variants may as well */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
@@ -387,6 +389,12 @@ const char *fit_variation_words(fit_variation v);
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 #define FIT_VARIED_FACTOR 4
+
+/* ---- arms (arms.c) ---- */
+
+/* The part of gate 6 that refuses a candidate with an edit of an arm that its start takes at no
+ * case. Runs after the cases of gate 6, whose data it uses. */
+ev_status fit_try_arms(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 /* ---- asserted facts (asserted.c) ---- */
 

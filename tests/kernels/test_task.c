@@ -273,6 +273,9 @@ static const mistake MISTAKES[] = {
     {"\"value\": \"n / 2.0\"", "\"count\": 2", ":7:", "of kind \"scalar\" has no \"count\""},
     {", \"data\": {\"generator\": \"normal\", \"sigma\": \"s\"}", "", ":4:", "needs \"data\""},
     {"{\"generator\": \"zeros\"}", "{}", ":18:", "\"generator\": NAME"},
+    /* assumptions */
+    {"\"block\": 64", "\"block\": 64, \"assume\": [\"a\"]", ":12:", "the number of a source line"},
+    {"\"block\": 64", "\"block\": 64, \"assume\": [2]", ":12:", "from 1 to the 1 of "},
     /* domains */
     {"\"zero_where\": \"x\"", "\"domain\": {\"min\": 0}", ":5:", "\"out\" has no \"domain\""},
     {"\"value\": \"n / 2.0\"", "\"domain\": {\"most\": 1}, \"value\": 1", ":7:", "'most'"},
