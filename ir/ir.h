@@ -81,6 +81,9 @@ ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canoni
 ev_status ir_base_check_symbols(const ir_base *base, const ir_source *source,
                                 ev_error *err) EV_CHECKED;
 
+/* The pointer arguments of the kernel that the source does not declare as not overlapping
+ * (__restrict__, LLVM's noalias): a bit each, of the first 64. */
+uint64_t ir_base_may_alias(const ir_base *base);
 /* PTX of the base module without edits, by the light pipeline. The line of each .loc is the number
  * of the originating instruction plus 1, so a profile's counters can be attributed to instructions.
  * The PTX is no variant. malloc'ed. */

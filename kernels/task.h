@@ -127,6 +127,8 @@ typedef struct task {
     /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
     const task_argument *symbols;
     size_t symbol_count;
+    bool says_alias;  /* "alias" is there */
+    uint64_t aliased; /* arguments of which callers may pass one buffer twice: a bit each */
     const task_start *starts;
     size_t start_count;
     const task_case *cases;

@@ -192,6 +192,27 @@ static ev_status check_macro_names(const task *t, const ev_json *doc, ev_error *
     return EV_OK;
 }
 
+/* Checks that the aliased arguments agree with the first of them in type and length. */
+static ev_status check_alias(const task *t, const ev_json *doc, const task_case *c, ev_error *err) {
+    const task_argument *first = NULL;
+    uint64_t wanted = 0, count = 0;
+    for (size_t i = 0; i < t->argument_count; i++) {
+        const task_argument *a = &t->arguments[i];
+        if ((t->aliased >> i & 1) == 0)
+            continue;
+        EV_TRY(task_argument_count_of(t, a, c, &count, err));
+        wanted = first == NULL ? count : wanted;
+        first = first == NULL ? a : first;
+        if (a->type != first->type || count != wanted)
+            return ev_json_fail(doc, "alias", err,
+                                "case %s: %s has %" PRIu64 " elements of %s, and %s %" PRIu64
+                                " of %s; name arguments of one type and length",
+                                c->name, first->name, wanted, ev_type_name(first->type), a->name,
+                                count, ev_type_name(a->type));
+    }
+    return EV_OK;
+}
+
 static ev_status check_uses(const task *t, const ev_json *doc, ev_error *err) {
     for (int use = TASK_CHECK; use <= TASK_SMOKE; use++) {
         bool found = false;
@@ -221,6 +242,7 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_macro_names(t, doc, err));
     for (size_t i = 0; i < t->case_count; i++) {
         EV_TRY(check_case(t, doc, i, err));
+        EV_TRY(check_alias(t, doc, &t->cases[i], err));
         for (size_t s = 0; s < t->start_count; s++)
             EV_TRY(check_start(t, doc, s, &t->cases[i], err));
     }

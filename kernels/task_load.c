@@ -344,6 +344,34 @@ static ev_status read_symbols(loader *l, task_argument *arguments) {
     return EV_OK;
 }
 
+static ev_status read_alias(loader *l) {
+    const json_t *list = json_object_get(l->doc->root, "alias");
+    size_t kinds[TASK_SCALAR + 1] = {0};
+    l->t->says_alias = list != NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char at[TASK_MAX_WHERE];
+        const char *name = json_string_value(json_array_get(list, i));
+        size_t k = 0;
+        (void)snprintf(at, sizeof at, "alias[%zu]", i);
+        while (name != NULL && k < l->t->argument_count &&
+               strcmp(l->t->arguments[k].name, name) != 0)
+            k++;
+        const task_argument *a = &l->t->arguments[k];
+        if (name == NULL || k == l->t->argument_count ||
+            (a->kind != TASK_IN && a->kind != TASK_OUT))
+            return ev_json_fail(l->doc, at, l->err,
+                                "\"%s\" is no argument of kind \"in\" or \"out\"; name some of "
+                                "each that may be one buffer",
+                                name != NULL ? name : "");
+        l->t->aliased |= UINT64_C(1) << k;
+        kinds[a->kind]++;
+    }
+    if (json_array_size(list) > 0 && (kinds[TASK_IN] == 0 || kinds[TASK_OUT] == 0))
+        return ev_json_fail(l->doc, "alias", l->err,
+                            "an in and an out share a buffer; name at least one of each");
+    return EV_OK;
+}
+
 static ev_status read_inputs(loader *l) {
     size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS;
     task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
@@ -351,6 +379,7 @@ static ev_status read_inputs(loader *l) {
         return ev_fail_memory(l->err, count * sizeof *arguments);
     l->t->arguments = arguments;
     EV_TRY(read_arguments(l, arguments));
+    EV_TRY(read_alias(l));
     return read_symbols(l, arguments);
 }
 

@@ -111,6 +111,8 @@ static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
 /* ---- contents ---- */
 
 static vm_buffer_kind kind_of(const fit_argument *a) {
+    if (a->is_shared)
+        return VM_BUFFER_INOUT;
     switch (a->what->kind) {
     case TASK_IN:
         return VM_BUFFER_IN;
@@ -122,7 +124,7 @@ static vm_buffer_kind kind_of(const fit_argument *a) {
 }
 
 static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
-    a->before = a->what->kind == TASK_IN ? device_host(f->d, a->buffer) : NULL;
+    a->before = a->what->kind == TASK_IN && !a->is_shared ? device_host(f->d, a->buffer) : NULL;
     if (a->before == NULL) {
         a->before = malloc(a->bytes > 0 ? a->bytes : 1);
         a->owns_before = true;
@@ -190,14 +192,20 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
 }
 
 static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
+    fit_argument *shared = c->inputs.alias_in > 0 ? &c->arguments[c->inputs.alias_in - 1] : NULL;
+    fit_argument *other = c->inputs.alias_out > 0 ? &c->arguments[c->inputs.alias_out - 1] : NULL;
+    if (shared != NULL)
+        shared->is_shared = shared->is_varied = true;
     for (size_t i = 0; i < f->t->argument_count; i++) {
         fit_argument *a = &c->arguments[i];
-        if (a->what->kind == TASK_SCALAR)
+        if (a->what->kind == TASK_SCALAR || a == other)
             continue;
         EV_TRY(make_buffer(f, c, a, err));
         if (a->what->kind != TASK_OUT)
             EV_TRY(fill_input(f, c, a, err));
     }
+    if (shared != NULL && other != NULL)
+        other->buffer = shared->buffer;
     return EV_OK;
 }
 
@@ -313,7 +321,8 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
     return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
-           a.begins == b.begins && a.aligned == b.aligned && a.aligned_to == b.aligned_to;
+           a.begins == b.begins && a.aligned == b.aligned && a.aligned_to == b.aligned_to &&
+           a.alias_in == b.alias_in && a.alias_out == b.alias_out;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,
@@ -426,7 +435,7 @@ ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size
                            ev_error *err) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         const fit_argument *a = &c->arguments[i];
-        if (a->what->kind != TASK_INOUT)
+        if (a->what->kind != TASK_INOUT && !a->is_shared)
             continue;
         if (stored == NULL)
             EV_TRY(device_write(f->d, a->buffer, 0, a->before, a->bytes, err));

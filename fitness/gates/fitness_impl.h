@@ -28,6 +28,7 @@ typedef struct fit_argument {
     expr_value value; /* of a scalar */
     task_range range; /* of all but pure outputs */
     bool is_free;     /* a scalar that is no size (task_scalar_is_free) */
+    bool is_shared;   /* an in argument whose buffer is an out argument's as well */
     bool is_varied;   /* the case's variation changed its contents or value */
 } fit_argument;
 
@@ -85,7 +86,9 @@ typedef struct fit_inputs {
     fit_variation variation;
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
-    bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
+    /* The in and the out argument that are one buffer, as their numbers plus 1; 0: none. */
+    uint16_t alias_in, alias_out;
+    bool begins; /* inout buffers that begin as constants begin with data instead (begin.c) */
     /* The buffers placed at odd multiples of `aligned_to` bytes, in place of the task's alignment:
      * a bit for each argument. Both 0 at timed cases. */
     uint64_t aligned;

@@ -27,6 +27,7 @@
 #define LARGE_EACH 4   /* one element in so many is large */
 #define EXTREME_EACH 4 /* one element in so many takes a bound of its domain */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
+#define PAIRS_MOST 4   /* pairs of arguments in one buffer */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
 
@@ -174,6 +175,7 @@ static bool concerns(fit_variation v, const task_argument *what, const task_rang
     case FIT_PLAIN:
     case FIT_SCALARS:
     case FIT_FAR_SCALARS:
+    case FIT_ALIASED:
     case FIT_VARIATIONS:
         return false;
     case FIT_SCALED:
@@ -337,7 +339,8 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
 /* Whether the variation of the case changes nothing but floating-point buffers. */
 static bool is_of_floats(const fit_case *c) {
     for (const fit_argument *a = c->arguments; a->what != NULL; a++) {
-        if (a->is_varied && (a->what->kind == TASK_SCALAR || !ev_type_is_float(a->what->type)))
+        bool is_float = a->what->kind != TASK_SCALAR && ev_type_is_float(a->what->type);
+        if (a->is_shared || (a->is_varied && !is_float))
             return false;
     }
     return true;
@@ -357,7 +360,8 @@ static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     EV_TRY(fit_answer_varied(f, c, false, err));
     EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     /* An oracle may know only the task's own scalars, from the shape or its source. */
-    if (!is_of_floats(c) && c->varied.accuracy.relative_l2 > f->t->tolerance.relative_l2) {
+    bool is_beyond = c->varied.accuracy.relative_l2 > f->t->tolerance.relative_l2;
+    if (c->inputs.alias_in > 0 || (!is_of_floats(c) && is_beyond)) {
         EV_TRY(fit_answer_varied(f, c, true, err));
         EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     }
@@ -431,14 +435,10 @@ static bool may_vary(const fit_case *plain, fit_variation v) {
     return false;
 }
 
-static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation v,
-                               const fit_trial *trial, const reference *start, score *s,
-                               ev_error *err) {
-    fit_inputs inputs = fit_usual_inputs(f);
+static ev_status try_inputs(fitness *f, const fit_case *plain, fit_inputs inputs,
+                            const fit_trial *trial, const reference *start, score *s,
+                            ev_error *err) {
     fit_case *c = NULL;
-    if (!may_vary(plain, v))
-        return EV_OK;
-    inputs.variation = v;
     inputs = fit_inputs_for(f, plain->at, inputs, trial->who);
     EV_TRY(fit_case_get(f, plain->at, inputs, &c, err));
     if (!ev_sha256_equal(&c->varied.start, &start->sha256))
@@ -453,14 +453,46 @@ static ev_status try_variation(fitness *f, const fit_case *plain, fit_variation 
     return status;
 }
 
+/* Whether callers may pass one buffer for an in and an out argument. */
+static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *trial, size_t in,
+                      size_t out) {
+    const fit_argument *a = &plain->arguments[in], *b = &plain->arguments[out];
+    uint64_t may = f->t->says_alias ? f->t->aliased : trial->who->may_alias;
+    return a->what->kind == TASK_IN && b->what->kind == TASK_OUT &&
+           a->what->type == b->what->type && a->count == b->count && in < 64 && out < 64 &&
+           (may >> in & may >> out & 1) != 0;
+}
+
+/* Runs the case with an input and an output in one buffer, for each pair that may share one. */
+static ev_status try_aliases(fitness *f, const fit_case *plain, const fit_trial *trial,
+                             const reference *start, score *s, ev_error *err) {
+    size_t pairs = 0, count = f->t->argument_count;
+    for (size_t i = 0; i < count * count && pairs < PAIRS_MOST && s->stopped == GATE_NONE; i++) {
+        fit_inputs inputs = fit_usual_inputs(f);
+        size_t in = i / count, out = i % count;
+        if (!may_share(f, plain, trial, in, out))
+            continue;
+        inputs.variation = FIT_ALIASED;
+        inputs.alias_in = (uint16_t)(in + 1);
+        inputs.alias_out = (uint16_t)(out + 1);
+        EV_TRY(try_inputs(f, plain, inputs, trial, start, s, err));
+        pairs++;
+    }
+    return EV_OK;
+}
+
 static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial,
                           const reference *start, score *s, ev_error *err) {
     fit_case *plain = NULL;
     EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &plain, err));
     EV_TRY(fit_need_baseline(f, plain, err));
-    for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++)
-        EV_TRY(try_variation(f, plain, (fit_variation)v, trial, start, s, err));
-    return EV_OK;
+    for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++) {
+        fit_inputs inputs = fit_usual_inputs(f);
+        inputs.variation = (fit_variation)v;
+        if (may_vary(plain, inputs.variation))
+            EV_TRY(try_inputs(f, plain, inputs, trial, start, s, err));
+    }
+    return try_aliases(f, plain, trial, start, s, err);
 }
 
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) {

@@ -273,6 +273,11 @@ static const mistake MISTAKES[] = {
     {"\"value\": \"n / 2.0\"", "\"count\": 2", ":7:", "of kind \"scalar\" has no \"count\""},
     {", \"data\": {\"generator\": \"normal\", \"sigma\": \"s\"}", "", ":4:", "needs \"data\""},
     {"{\"generator\": \"zeros\"}", "{}", ":18:", "\"generator\": NAME"},
+    /* aliases */
+    {"\"oracle\": \"baseline\",", "\"alias\": [\"x\", \"z\"], \"oracle\": \"baseline\",",
+     ":14:", "\"z\" is no argument of kind \"in\" or \"out\""},
+    {"\"oracle\": \"baseline\",", "\"alias\": [\"x\"], \"oracle\": \"baseline\",",
+     ":14:", "name at least one of each"},
     /* assumptions */
     {"\"block\": 64", "\"block\": 64, \"assume\": [\"a\"]", ":12:", "the number of a source line"},
     {"\"block\": 64", "\"block\": 64, \"assume\": [2]", ":12:", "from 1 to the 1 of "},

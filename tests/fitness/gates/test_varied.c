@@ -56,6 +56,17 @@ static const form wholes[] = {
     {21, "no test of what the domains exclude", NULL},
 };
 
+/* An input and an output in one buffer. */
+static const form shared[] = {
+    {1, "no barrier between reads and writes", "an input and an output in one buffer"},
+    {2, "the input is read after the output is written", "an input and an output in one buffer"},
+    {11, "a fused multiply-add", NULL},
+};
+static const form apart[] = {
+    {1, "no barrier", NULL},
+    {2, "the input is read late", NULL},
+};
+
 typedef struct rig {
     task *t;
     device *d;
@@ -86,6 +97,7 @@ static void build_form(const rig *r, int number, built *b) {
     for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
         OK(ir_build_run(b->build, (ir_stage)stage, &err));
     b->c = (candidate){.plan = start->plan, .start = start};
+    b->c.may_alias = ir_base_may_alias(b->base);
     b->c.ptx = ir_build_ptx(b->build, &b->c.ptx_bytes);
 }
 
@@ -153,6 +165,15 @@ static void test_wholes(void **state) {
     check_forms(WHOLE, wholes, sizeof wholes / sizeof wholes[0]);
 }
 
+/* With "alias", without it, and with the promise that nothing overlaps. */
+static void test_aliases(void **state) {
+    (void)state;
+    size_t count = sizeof shared / sizeof shared[0];
+    check_forms("tests/fitness/gates/shared/task.json", shared, count);
+    check_forms("tests/fitness/gates/shared/silent.json", shared, count);
+    check_forms("tests/fitness/gates/shared/apart.json", apart, sizeof apart / sizeof apart[0]);
+}
+
 /* An unmodified start is the truth; it is not held against other data. */
 static void test_starts_are_the_truth(void **state) {
     (void)state;
@@ -172,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_wholes),
+        cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_starts_are_the_truth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
