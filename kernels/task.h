@@ -54,6 +54,8 @@ typedef struct task_argument {
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
     task_domain domain;     /* in, inout, scalar */
+    const char *row, *stride; /* out, inout, of "pitch": expressions for the elements of a row, and
+                                 for the elements from row to row; NULL: no padding */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
@@ -168,6 +170,10 @@ ev_status task_launch_of(const task *t, const task_start *start, const launch_pl
 /* Elements of a buffer argument at a case. */
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) EV_CHECKED;
+/* Elements of a row of an out or inout argument, and from row to row; the rest is padding, which no
+ * kernel writes. 0 and 0: there is no padding. */
+ev_status task_argument_pitch_of(const task *t, const task_argument *argument, const task_case *c,
+                                 uint64_t *row, uint64_t *stride, ev_error *err) EV_CHECKED;
 /* Value of a scalar argument at a case, as its type holds it (an f32 is rounded to one). */
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) EV_CHECKED;

@@ -29,6 +29,9 @@ static ev_status check_buffer(const task *t, const ev_json *doc, size_t index, s
     (void)snprintf(where, sizeof where, "%s[%zu].count", list, place_in_list);
     EV_TRY(place(doc, where, task_argument_count_of(t, argument, c, &count, err), err));
     *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
+    uint64_t row = 0, stride = 0;
+    (void)snprintf(where, sizeof where, "%s[%zu].pitch", list, place_in_list);
+    EV_TRY(place(doc, where, task_argument_pitch_of(t, argument, c, &row, &stride, err), err));
     if (argument->kind == TASK_OUT)
         return EV_OK;
     corpus_request request;

@@ -171,8 +171,8 @@ static bool any_mentions(const char *const *expressions, size_t count, const cha
 
 static bool input_mentions(const task_argument *a, const char *name) {
     return mentions(a->count, name) || mentions(a->domain.min, name) ||
-           mentions(a->domain.max, name) || mentions(a->value, name) ||
-           any_mentions(a->parameters, CORPUS_MAX_PARAMETERS, name);
+           mentions(a->domain.max, name) || mentions(a->value, name) || mentions(a->row, name) ||
+           mentions(a->stride, name) || any_mentions(a->parameters, CORPUS_MAX_PARAMETERS, name);
 }
 
 static bool case_mentions(const task_case *c, const char *name) {

@@ -240,6 +240,19 @@ static ev_status read_domain(loader *l, const json_t *value, const char *where, 
     return check_domain_keys(l, at, a);
 }
 
+static ev_status read_pitch(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "pitch");
+    bool is_output = a->kind == TASK_OUT || a->kind == TASK_INOUT;
+    EV_TRY(check_argument_key(l, value, where, a, "pitch", false, is_output));
+    if (given == NULL)
+        return EV_OK;
+    (void)snprintf(at, sizeof at, "%s.pitch", where);
+    EV_TRY(check_keys(l, given, at, &TASK_TABLE_PITCH));
+    EV_TRY(read_expression(l, json_object_get(given, "row"), at, &a->row));
+    return read_expression(l, json_object_get(given, "stride"), at, &a->stride);
+}
+
 static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
                                       task_argument *a) {
     bool scalar = a->kind == TASK_SCALAR, made = a->kind == TASK_IN || a->kind == TASK_INOUT;
@@ -250,6 +263,7 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
     EV_TRY(check_argument_key(l, value, where, a, "domain", false, a->kind != TASK_OUT));
     EV_TRY(read_domain(l, value, where, a));
+    EV_TRY(read_pitch(l, value, where, a));
     EV_TRY(read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));

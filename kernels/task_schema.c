@@ -48,6 +48,14 @@ static const ev_json_key ARGUMENT_KEYS[] = {
     {"domain", EV_JSON_OBJECT, false,
      "in, inout and scalar: the values that every caller keeps within; gate 6 tries others of "
      "them"},
+    {"pitch", EV_JSON_OBJECT, false,
+     "out and inout: rows with padding behind them, which no kernel writes"},
+};
+
+static const ev_json_key PITCH_KEYS[] = {
+    {"row", EV_JSON_ANY, true, "elements of a row, an expression"},
+    {"stride", EV_JSON_ANY, true,
+     "elements from the begin of a row to that of the next, an expression"},
 };
 
 static const ev_json_key DOMAIN_KEYS[] = {
@@ -129,6 +137,7 @@ static const ev_json_key TOLERANCE_KEYS[] = {
 TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
 TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities of floats.");
+TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(MACRO, "starts[].macros[]", "");
@@ -198,8 +207,9 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_DOMAIN, &TASK_TABLE_SYMBOL,
-        &TASK_TABLE_START, &TASK_TABLE_MACRO,    &TASK_TABLE_CASE,   &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_DOMAIN,
+        &TASK_TABLE_PITCH, &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,
+        &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_TOLERANCE,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

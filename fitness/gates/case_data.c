@@ -36,6 +36,7 @@ static ev_status measure_buffer(const fitness *f, fit_case *c, fit_argument *a, 
         return ev_fail(err, EV_BAD, "task %s, case %s: '%s' has too many elements (%llu)",
                        f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
     a->bytes = a->count * ev_type_bytes(a->what->type);
+    EV_TRY(task_argument_pitch_of(f->t, a->what, c->at, &a->row, &a->stride, err));
     c->output_count += is_output(a) ? 1 : 0;
     return a->what->kind == TASK_OUT ? EV_OK : task_range_of(f->t, a->what, c->at, &a->range, err);
 }

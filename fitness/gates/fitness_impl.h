@@ -25,11 +25,12 @@ typedef struct fit_argument {
     void *before; /* The contents before a launch; NULL for pure outputs. Points into the device's
                      own memory if the host can read it, else to a copy. */
     bool owns_before;
-    expr_value value; /* of a scalar */
-    task_range range; /* of all but pure outputs */
-    bool is_free;     /* a scalar that is no size (task_scalar_is_free) */
-    bool is_shared;   /* an in argument whose buffer is an out argument's as well */
-    bool is_varied;   /* the case's variation changed its contents or value */
+    expr_value value;     /* of a scalar */
+    uint64_t row, stride; /* of an output: as in accuracy_part */
+    task_range range;     /* of all but pure outputs */
+    bool is_free;         /* a scalar that is no size (task_scalar_is_free) */
+    bool is_shared;       /* an in argument whose buffer is an out argument's as well */
+    bool is_varied;       /* the case's variation changed its contents or value */
 } fit_argument;
 
 /* The answer at one element, for outputs too large to answer in full. An entry of a hash table with

@@ -354,7 +354,8 @@ static bool is_changed(const fit_case *c) {
     return false;
 }
 
-/* Notes the start's run, whose outputs are still there. */
+/* Notes the start's run, unless it left elements unwritten or wrote padding, as it may with a size
+ * that became another one. Its outputs are still there. */
 static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     accuracy_limits none = {.relative_l2 = INFINITY, .depth = c->depth, .takes_nan = true};
     EV_TRY(fit_answer_varied(f, c, false, err));
@@ -365,7 +366,7 @@ static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
         EV_TRY(fit_answer_varied(f, c, true, err));
         EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     }
-    c->varied.is_usable = true;
+    c->varied.is_usable = c->varied.accuracy.unwritten == 0 && c->varied.accuracy.spoilt == 0;
     return EV_OK;
 }
 

@@ -273,6 +273,13 @@ static const mistake MISTAKES[] = {
     {"\"value\": \"n / 2.0\"", "\"count\": 2", ":7:", "of kind \"scalar\" has no \"count\""},
     {", \"data\": {\"generator\": \"normal\", \"sigma\": \"s\"}", "", ":4:", "needs \"data\""},
     {"{\"generator\": \"zeros\"}", "{}", ":18:", "\"generator\": NAME"},
+    /* padding */
+    {"\"data\": {\"generator\": \"normal\"",
+     "\"pitch\": {\"row\": 1, \"stride\": 2}, \"data\": {\"generator\": \"normal\"",
+     ":4:", "of kind \"in\" has no \"pitch\""},
+    {"\"zero_where\": \"x\"", "\"pitch\": {\"row\": 1}", ":5:", "'stride' is missing"},
+    {"\"zero_where\": \"x\"", "\"pitch\": {\"row\": 4, \"stride\": 2}",
+     ":5:", "case smoke, pitch of y: expression \"2\" is 2; it must be in [4, "},
     /* aliases */
     {"\"oracle\": \"baseline\",", "\"alias\": [\"x\", \"z\"], \"oracle\": \"baseline\",",
      ":14:", "\"z\" is no argument of kind \"in\" or \"out\""},

@@ -174,6 +174,31 @@ static void test_aliases(void **state) {
     check_forms("tests/fitness/gates/shared/apart.json", apart, sizeof apart / sizeof apart[0]);
 }
 
+/* Padding behind the rows of an output stays as it is, at small cases and at timed ones. */
+static void test_padding(void **state) {
+    static const struct {
+        int form;
+        bool is_right;
+    } rows[] = {{1, false}, {2, false}, {3, false}, {4, false}, {11, true}};
+    (void)state;
+    rig r;
+    open_rig(&r, "tests/fitness/gates/pitch/task.json");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        built b;
+        score s;
+        build_form(&r, rows[i].form, &b);
+        OK(fitness_score(r.f, &b.c, &s, &err));
+        if (rows[i].is_right)
+            OK(fitness_promote(r.f, &b.c, &s, &err));
+        bool as_told = rows[i].is_right ? s.stopped == GATE_NONE
+                                        : s.stopped != GATE_NONE && strstr(s.reason, "padding");
+        if (!as_told)
+            fail_msg("form %d: %s", rows[i].form, s.stopped == GATE_NONE ? "passed" : s.reason);
+        free_form(&b);
+    }
+    close_rig(&r);
+}
+
 /* An unmodified start is the truth; it is not held against other data. */
 static void test_starts_are_the_truth(void **state) {
     (void)state;
@@ -194,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_wholes),
         cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_padding),
         cmocka_unit_test(test_starts_are_the_truth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
