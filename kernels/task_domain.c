@@ -8,6 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- what a domain may say ---- */
+
+ev_status task_domain_check(const task_argument *a, const ev_json *doc, const char *where,
+                            ev_error *err) {
+    const task_domain *d = &a->domain;
+    bool is_float = ev_type_is_float(a->type), is_scalar = a->kind == TASK_SCALAR;
+    bool has_bound = d->min != NULL || d->max != NULL;
+    if (is_scalar && (d->sorted || d->permutation || d->distinct))
+        return ev_json_fail(doc, where, err,
+                            "the scalar %s has one value; leave \"sorted\", \"permutation\" and "
+                            "\"distinct\" out",
+                            a->name);
+    if (!is_float && d->finite)
+        return ev_json_fail(doc, where, err,
+                            "an integer is always finite; leave \"finite\" out of the domain of %s",
+                            a->name);
+    if (is_float && d->permutation)
+        return ev_json_fail(doc, where, err,
+                            "%s holds floats, and a permutation is of whole numbers; say "
+                            "\"distinct\", or give the argument an integer type",
+                            a->name);
+    if (d->permutation && (has_bound || d->positive || d->sorted || d->distinct))
+        return ev_json_fail(doc, where, err,
+                            "a permutation holds each of 0 to count - 1 once; leave the other keys "
+                            "of the domain of %s out",
+                            a->name);
+    return EV_OK;
+}
+
 /* ---- the range at a case ---- */
 
 static ev_status bound_of(const char *expression, const char *name, const expr_scope *scope,

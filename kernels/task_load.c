@@ -191,33 +191,6 @@ static ev_status read_initial(loader *l, const json_t *value, const char *where,
                         a->generator->name);
 }
 
-/* The rules that a domain states, for a refusal of those that an argument cannot have. */
-static ev_status check_domain_keys(loader *l, const char *where, const task_argument *a) {
-    const task_domain *d = &a->domain;
-    bool is_float = ev_type_is_float(a->type), is_scalar = a->kind == TASK_SCALAR;
-    bool has_bound = d->min != NULL || d->max != NULL;
-    if (is_scalar && (d->sorted || d->permutation || d->distinct))
-        return ev_json_fail(l->doc, where, l->err,
-                            "the scalar %s has one value; leave \"sorted\", \"permutation\" and "
-                            "\"distinct\" out",
-                            a->name);
-    if (!is_float && d->finite)
-        return ev_json_fail(l->doc, where, l->err,
-                            "an integer is always finite; leave \"finite\" out of the domain of %s",
-                            a->name);
-    if (is_float && d->permutation)
-        return ev_json_fail(l->doc, where, l->err,
-                            "%s holds floats, and a permutation is of whole numbers; say "
-                            "\"distinct\", or give the argument an integer type",
-                            a->name);
-    if (d->permutation && (has_bound || d->positive || d->sorted || d->distinct))
-        return ev_json_fail(l->doc, where, l->err,
-                            "a permutation holds each of 0 to count - 1 once; leave the other keys "
-                            "of the domain of %s out",
-                            a->name);
-    return EV_OK;
-}
-
 static ev_status read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const json_t *given = json_object_get(value, "domain");
@@ -237,7 +210,7 @@ static ev_status read_domain(loader *l, const json_t *value, const char *where, 
     d->sorted = json_is_true(json_object_get(given, "sorted"));
     d->permutation = json_is_true(json_object_get(given, "permutation"));
     d->distinct = json_is_true(json_object_get(given, "distinct"));
-    return check_domain_keys(l, at, a);
+    return task_domain_check(a, l->doc, at, l->err);
 }
 
 static ev_status read_pitch(loader *l, const json_t *value, const char *where, task_argument *a) {
@@ -728,7 +701,7 @@ static ev_status read_cases(loader *l) {
     return EV_OK;
 }
 
-/* ---- tolerance and identity --------------------------------------------------------------------
+/* ---- tolerance ---------------------------------------------------------------------------------
  */
 
 static ev_status read_tolerance(loader *l) {
@@ -745,33 +718,6 @@ static ev_status read_tolerance(loader *l) {
     if (to->relative_l2 < 0 || to->scaled_max < 0 || to->max_abs < 0 || to->baseline_factor < 0)
         return ev_json_fail(l->doc, "tolerance", l->err, "a bound is negative");
     return EV_OK;
-}
-
-/* Adds a file's length and bytes to the task's identity. */
-static ev_status add_file(ev_str *all, const char *path, ev_error *err) {
-    char *data = NULL;
-    size_t bytes = 0;
-    EV_TRY(ev_file_read(path, &data, &bytes, err));
-    ev_str_printf(all, "%zu:", bytes);
-    ev_str_append_n(all, data, bytes);
-    free(data);
-    return EV_OK;
-}
-
-static ev_status set_identity(loader *l) {
-    ev_str all = EV_STR_EMPTY;
-    ev_str_append(&all, l->t->json);
-    ev_status status = EV_OK;
-    for (size_t i = 0; i < l->t->start_count && status == EV_OK; i++)
-        status = add_file(&all, l->t->starts[i].source, l->err);
-    if (status == EV_OK && l->t->oracle_kind == TASK_ORACLE_SOURCE)
-        status = add_file(&all, l->t->oracle_name, l->err);
-    if (status == EV_OK)
-        status = ev_str_status(&all, l->err);
-    if (status == EV_OK)
-        l->t->sha256 = ev_sha256_of(ev_str_text(&all), all.length);
-    ev_str_free(&all);
-    return status;
 }
 
 /* ---- loading -----------------------------------------------------------------------------------
@@ -806,7 +752,7 @@ static ev_status read_all(task_box *box, const char *path, const ev_json *doc, e
     EV_TRY(task_oracle_set(box, ev_json_text(doc->root, "oracle", ""), doc, err));
     if (ev_arena_failed(box->arena))
         return ev_fail_memory(err, ev_arena_bytes(box->arena));
-    return set_identity(&l);
+    return task_identity_set(&box->public, err);
 }
 
 ev_status task_load(const char *path, task **out, ev_error *err) {

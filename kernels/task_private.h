@@ -46,6 +46,13 @@ ev_status task_oracle_set(task_box *box, const char *text, const ev_json *doc,
                           ev_error *err) EV_CHECKED;
 void task_oracle_close(task_box *box);
 
+/* Refuses rules of a domain that an argument of that kind and type cannot have; `where`: the
+ * domain's place in the document. */
+ev_status task_domain_check(const task_argument *a, const ev_json *doc, const char *where,
+                            ev_error *err) EV_CHECKED;
+/* Sets the task's SHA-256. EV_BAD: a source cannot be read. */
+ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
+
 /* The key tables, for the loader and the printed schema. */
 typedef struct task_table {
     const char *title;
