@@ -216,6 +216,20 @@ static void set_alignments(json_t *object, const bundle_variant *v) {
         (void)json_object_set_new(object, "alignments", needs);
 }
 
+static void set_meaning(json_t *object, const bundle_variant *v) {
+    const bundle_tried *t = &v->tried;
+    (void)json_object_set_new(object, "meaning", json_string(v->is_bold ? "bold" : "preserving"));
+    if (v->is_bold)
+        (void)json_object_set_new(object, "changes", texts_json(v->changes, v->change_count));
+    if (v->is_bold && v->is_default)
+        (void)json_object_set_new(object, "default", json_true());
+    if (t->shapes > 0)
+        (void)json_object_set_new(object, "tried",
+                                  json_pack("{s:s, s:I, s:I, s:I}", "device", t->device, "shapes",
+                                            (json_int_t)t->shapes, "runs", (json_int_t)t->runs,
+                                            "seed", (json_int_t)t->seed));
+}
+
 static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *err) {
     json_t *provenance = NULL, *cases = json_array();
     ev_status status = provenance_json(v, &provenance, err);
@@ -236,6 +250,7 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
         return ev_fail_memory(err, 1);
     set_qualified(*out, v);
     set_alignments(*out, v);
+    set_meaning(*out, v);
     return EV_OK;
 }
 

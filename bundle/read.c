@@ -346,6 +346,43 @@ static ev_status read_alignments(const reading *r, const bundle_kernel *k, const
     return EV_OK;
 }
 
+static ev_status read_tried(const reading *r, const json_t *object, const char *where,
+                            bundle_tried *out) {
+    const json_t *t = NULL;
+    if (get(object, "tried") == NULL)
+        return EV_OK;
+    EV_TRY(checked(r, MANIFEST_TRIED, object, where, "tried", &t));
+    *out = (bundle_tried){.device = ev_json_text(t, "device", ""),
+                          .shapes = word_of(t, "shapes"),
+                          .runs = word_of(t, "runs"),
+                          .seed = (uint64_t)ev_json_integer(t, "seed", 0)};
+    return EV_OK;
+}
+
+/* A mark that is unknown, or that contradicts the rest, is refused: who does not allow bold
+ * variants must not get one by mistake. */
+static ev_status read_meaning(const reading *r, const json_t *object, const char *where,
+                              bundle_variant *out) {
+    const char *meaning = ev_json_text(object, "meaning", "");
+    const json_t *changes = get(object, "changes");
+    out->is_bold = strcmp(meaning, "bold") == 0;
+    out->is_default = ev_json_flag(object, "default", false);
+    out->change_count = json_array_size(changes);
+    if (!out->is_bold && strcmp(meaning, "preserving") != 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "meaning"), r->err,
+                            "\"%s\" is no meaning of a variant; it is preserving or bold", meaning);
+    if (out->is_bold != (out->change_count > 0) || (out->is_default && !out->is_bold))
+        return ev_json_fail(r->doc, reading_join(r, where, "meaning"), r->err,
+                            "a bold variant has changes, and a preserving one has none and is no "
+                            "default");
+    const char **texts = EV_NEW_ARRAY(r->arena, const char *, out->change_count + 1);
+    if (texts == NULL)
+        return ev_fail_memory(r->err, out->change_count * sizeof *texts);
+    out->changes = texts;
+    EV_TRY(read_tried(r, object, where, &out->tried));
+    return read_texts(r, changes, reading_join(r, where, "changes"), 0, texts);
+}
+
 static ev_status read_variant(const reading *r, const bundle_kernel *k, const json_t *object,
                               const char *where, bundle_variant *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_VARIANT, object, where, r->err));
@@ -359,6 +396,7 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     EV_TRY(read_provenance(r, object, where, out));
     EV_TRY(reading_qualified(r, object, where, out));
     EV_TRY(read_alignments(r, k, object, where, out));
+    EV_TRY(read_meaning(r, object, where, out));
     return read_ptx(r, object, where, out);
 }
 

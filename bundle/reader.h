@@ -55,6 +55,9 @@ typedef struct bundle_request {
      * `align`. A variant that needs more than is granted is not chosen. */
     const bundle_alignment *alignments;
     size_t alignment_count;
+    /* Take bold variants, too: faster, but with edits that change what the kernel means, which
+     * nothing that was tried shows. False: only those that are the bundle's default. */
+    bool allow_bold;
 } bundle_request;
 
 typedef struct bundle_choice {

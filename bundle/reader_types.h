@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define BUNDLE_SCHEMA "evoke-bundle"
-#define BUNDLE_VERSION 1
+#define BUNDLE_VERSION 2
 
 /* A shape's or macro's number. Whole numbers are exact up to 2^53. */
 typedef struct bundle_number {
@@ -79,6 +79,14 @@ typedef struct bundle_alignment {
     uint32_t bytes;
 } bundle_alignment;
 
+/* What a stress (`evoke check --stress`) tried a variant on: drawn shapes within its ranges, with
+ * fresh and varied data, under several schedules. */
+typedef struct bundle_tried {
+    const char *device;    /* "vm:h200" */
+    uint32_t shapes, runs; /* shapes 0: it was not tried */
+    uint64_t seed;         /* of the drawing */
+} bundle_tried;
+
 typedef struct bundle_variant {
     const char *ptx; /* text */
     size_t ptx_bytes;
@@ -105,6 +113,12 @@ typedef struct bundle_variant {
     const bundle_qualified *qualified;
     size_t qualified_count;
     const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */
+    /* An edit of a bold variant changes what the kernel means, and nothing that was tried shows it.
+     * The reader hands it out to callers that allow it, and to all if it is the default. */
+    bool is_bold, is_default;   /* default: it was tuned to be (`evoke tune --bold`) */
+    const char *const *changes; /* of a bold variant: the edits that change the meaning, in words */
+    size_t change_count;
+    bundle_tried tried;
     /* What the variant needs of buffers beyond the `align` of the kernel's arguments. */
     const bundle_alignment *alignments;
     size_t alignment_count;

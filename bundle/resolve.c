@@ -102,6 +102,11 @@ ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v
     return EV_OK;
 }
 
+/* Whether the caller takes what the variant means. */
+static bool meaning_fits(const bundle_variant *v, const bundle_request *request) {
+    return !v->is_bold || v->is_default || request->allow_bold;
+}
+
 static bool rung_of(const bundle_variant *v, const bundle_request *request, bundle_rung *out) {
     if (request->gpu != NULL &&
         (strcmp(request->gpu, v->gpu_id) == 0 || strcmp(request->gpu, v->gpu_name) == 0))
@@ -156,7 +161,8 @@ static ev_status choose(const bundle_kernel *k, const bundle_variant *list, size
         bundle_rung rung = BUNDLE_RUNG_BASELINE;
         bool fits = false;
         EV_TRY(shape_fits(v, request, &fits, err));
-        if (!fits || !alignment_fits(k, v, request) || !rung_of(v, request, &rung))
+        if (!fits || !alignment_fits(k, v, request) || !meaning_fits(v, request) ||
+            !rung_of(v, request, &rung))
             continue;
         pick *place = bundle_disabled(v, request->gpu) != NULL ? disabled : best;
         if (is_better(request, v, rung, place))

@@ -21,8 +21,9 @@ set(EVOKE_LAYERS
   "fitness/gates:             base kernels fitness/vm fitness/device"
   "tuner/search:              base kernels ir fitness/gates"
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"
-  "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker"
-  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/run"
+  "tuner/stress:              base kernels fitness/device fitness/gates"
+  "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
+  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
   "tuner/bench:               base kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 

@@ -259,16 +259,19 @@ static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_erro
 /* Removes all that the entry does not need: all other definitions become internal, and LLVM's
  * passes remove the unused ones. Structural edits act before. CUDA C is optimised here as well, but
  * its loops stay rolled, except where a pragma unrolls them. An edit of a loop's body then acts on
- * every iteration, and each variant's own pipeline unrolls afterwards. */
-static ev_status keep_entry(ir_base *base, const ir_source *source, ev_error *err) {
+ * every iteration, and each variant's own pipeline unrolls afterwards. `early`: the module stays
+ * early IR. */
+static ev_status keep_entry(ir_base *base, const ir_source *source, bool early, ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
         return no_entry(base->module, source, err);
     ir_make_internal(base->module, entry);
     bool has_prefix = source->genome && ir_genome_prefix_count(source->genome) > 0;
     ir_symbols_open(base, source);
-    if (has_prefix)
+    if (has_prefix || early)
         EV_TRY(ir_prefix_apply(base, source, err));
+    if (early)
+        return EV_OK;
     const char *passes = has_prefix || ir_is_compiled(source) ? "default<O3>" : "globaldce";
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
@@ -380,12 +383,14 @@ ev_sha256 ir_module_sha256(LLVMModuleRef module) {
     return sha;
 }
 
-static ev_status prepare_module(ir_base *base, const ir_source *source, ev_error *err) {
+static ev_status prepare_module(ir_base *base, const ir_source *source, bool early, ev_error *err) {
     set_target(base);
     LLVMSetModuleIdentifier(base->module, "evoke", 5);
     LLVMSetSourceFileName(base->module, "evoke", 5);
     EV_TRY(check_module(base, source->path, err));
-    EV_TRY(keep_entry(base, source, err));
+    EV_TRY(keep_entry(base, source, early, err));
+    if (early)
+        return EV_OK;
     EV_TRY(number_insns(base, source->path, err));
     base->sha = ir_module_sha256(base->module);
     return EV_OK;
@@ -470,7 +475,7 @@ static void strip_names(LLVMModuleRef module) {
     }
 }
 
-static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err) {
+static ev_status fill_base(ir_base *base, const ir_source *source, bool early, ev_error *err) {
     base->sm = source->sm;
     base->optimised = source->optimised;
     memcpy(base->block, source->block, sizeof base->block);
@@ -487,23 +492,31 @@ static ev_status fill_base(ir_base *base, const ir_source *source, ev_error *err
      * LLVM cannot read textual IR in a context that discards names. */
     strip_names(base->module);
     LLVMContextSetDiscardValueNames(base->context, true);
-    return prepare_module(base, source, err);
+    return prepare_module(base, source, early, err);
 }
 
-ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) {
+static ev_status load(const ir_source *source, bool early, ir_base **out, ev_error *err) {
     if (ptx_version(source->sm) == 0)
         return ev_fail(err, EV_BAD, "sm_%d: not one of 53, 60-62, 70, 72, 75, 80, 86, 87, 89, 90",
                        source->sm);
     ir_base *base = calloc(1, sizeof *base);
     if (!base)
         return ev_fail_memory(err, sizeof *base);
-    ev_status status = fill_base(base, source, err);
+    ev_status status = fill_base(base, source, early, err);
     if (status != EV_OK) {
         ir_base_free(base);
         return status;
     }
     *out = base;
     return EV_OK;
+}
+
+ev_status ir_base_load(const ir_source *source, ir_base **out, ev_error *err) {
+    return load(source, false, out, err);
+}
+
+ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) {
+    return load(source, true, out, err);
 }
 
 void ir_base_free(ir_base *base) {

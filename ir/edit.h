@@ -72,6 +72,7 @@ typedef enum ir_form {
     IR_FORM_STRIDED,
     IR_FORM_NEIGHBOURS,
     IR_FORM_FAR,
+    IR_FORM_PADDED,
     IR_FORM_COUNT
 } ir_form;
 
@@ -113,8 +114,6 @@ bool ir_edit_is_knob(ir_edit_kind kind);
 /* True if the edit leaves no use to repair, and so is complete before it is applied. */
 bool ir_edit_only_marks(ir_edit_kind kind);
 
-/* True for an edit of the prefix: it acts on early IR, before instructions are numbered. */
-bool ir_edit_is_structural(ir_edit_kind kind);
 /* The text of an anchor, such as "loop 0.1". */
 #define IR_ANCHOR_TEXT 32
 void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]);

@@ -252,7 +252,19 @@ ir_genome *ir_genome_clone(const ir_genome *genome) {
 
 ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to) {
     assert(from <= to && to <= genome->edit_count);
-    return copy_without(genome, from, to);
+    ir_genome *rest = copy_without(genome, from, to);
+    if (rest && !ir_genome_same_base(rest, genome))
+        ir_genome_keep_knobs(rest);
+    return rest;
+}
+
+ir_genome *ir_genome_part_on_base(const ir_genome *genome, size_t from, size_t to) {
+    size_t prefix = ir_genome_prefix_count(genome);
+    ir_genome *part = ir_genome_part(genome, 0, from < prefix ? from : prefix);
+    if (!part || append_copies(part, genome, from, to))
+        return part;
+    destroy(part);
+    return NULL;
 }
 
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
@@ -264,7 +276,7 @@ ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to) {
     return NULL;
 }
 
-static bool same_prefix(const ir_genome *a, const ir_genome *b) {
+bool ir_genome_same_prefix(const ir_genome *a, const ir_genome *b) {
     size_t count = ir_genome_prefix_count(a);
     bool same = count == ir_genome_prefix_count(b);
     for (size_t i = 0; same && i < count; i++)
@@ -274,7 +286,7 @@ static bool same_prefix(const ir_genome *a, const ir_genome *b) {
 
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
     bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
-                a->macro_count == b->macro_count && same_prefix(a, b);
+                a->macro_count == b->macro_count && ir_genome_same_prefix(a, b);
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = a->macros[i].value == b->macros[i].value &&
                strcmp(a->macros[i].name, b->macros[i].name) == 0;
@@ -537,7 +549,7 @@ ir_genome *ir_genome_crossover(const ir_genome *a, const ir_genome *b, ev_pcg *r
     if (!child)
         return NULL;
     child->optimised = a->optimised;
-    if (!same_prefix(a, b)) {
+    if (!ir_genome_same_prefix(a, b)) {
         ir_genome_free(child);
         return ir_genome_clone(a);
     }

@@ -58,6 +58,8 @@ bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits o
 /* Expected number of new and correct ones of 100 children made by this edit alone. */
 int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
+/* True for an edit of the prefix: it acts on early IR, before instructions are numbered. */
+bool ir_edit_is_structural(ir_edit_kind kind);
 /* A 64-bit hash of an edit's JSON without its repairs; 0: out of memory. */
 uint64_t ir_edit_mark(const json_t *edit);
 
@@ -106,6 +108,19 @@ void ir_genome_remove(ir_genome *genome, size_t index);
  * edit already, and is unchanged. */
 bool ir_genome_append_from(ir_genome *genome, const ir_genome *from, size_t index);
 
+/* Drops all local edits but the knobs that hold for any base. Local edits refer to instructions of
+ * one base by number; call when macros or prefix change. */
+void ir_genome_keep_knobs(ir_genome *genome);
+/* Whether the genome is a skeleton with knobs: it has no local edit that refers to an instruction.
+ */
+bool ir_genome_is_skeleton(const ir_genome *genome);
+/* A copy without local edits in which one structural edit, drawn at random, has another option or
+ * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
+ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
+/* A copy without local edits in which one structural edit, drawn at random, stands at another place
+ * of the prefix, which has two edits at least. NULL: memory ran out. */
+ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);
+
 /* Sets the light pipeline (ir/pipelines.def): about a sixth of the default's time, for other code
  * of the same speed. false: out of memory. */
 bool ir_genome_make_light(ir_genome *genome);
@@ -115,8 +130,13 @@ bool ir_genome_make_light(ir_genome *genome);
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b);
 /* Whether the genome has the other's base and all of the other's edits. */
 bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
-/* The genome with the edits [from, to) alone, and the genome without them. NULL: out of memory. */
+/* Whether two genomes have the same structural edits in the same order. */
+bool ir_genome_same_prefix(const ir_genome *a, const ir_genome *b);
+/* The genome with the edits [from, to) alone; the same with the structural edits before `from`; and
+ * the genome without [from, to). Without a structural edit, the local edits that refer to its base
+ * are dropped as well. NULL: out of memory. */
 ir_genome *ir_genome_part(const ir_genome *genome, size_t from, size_t to);
+ir_genome *ir_genome_part_on_base(const ir_genome *genome, size_t from, size_t to);
 ir_genome *ir_genome_without(const ir_genome *genome, size_t from, size_t to);
 
 /* The arguments that the edits align-argument assert to be aligned to IR_ARGUMENT_ALIGN bytes: a

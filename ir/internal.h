@@ -36,6 +36,9 @@ ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err
 /* Brings the base's module into early form and applies the source's structural prefix. EV_BAD: an
  * edit is refused, with its reason. */
 ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* As ir_base_load, but the module stays early IR, with the source's structural prefix applied. No
+ * instruction has a number. */
+ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
 /* Clears the complaint, so that later code sees only new ones. */
 void ir_base_clear_complaint(ir_base *base);
 /* SHA-256 of the module's bitcode, which LLVM writes faster than text. The module has no names and

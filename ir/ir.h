@@ -204,11 +204,26 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
                            const ir_hints *hints, ev_pcg *rng, ir_edited **edited, ir_genome **out,
                            ev_error *err) EV_CHECKED;
 
-/* Counts the places of each kind of edit in the base module. */
+/* Makes a child of source->genome with one more structural edit of `kind`, drawn at a place where
+ * it applies. The child keeps macros, prefix and knobs of its parent; local edits, which belong to
+ * the parent's base, are dropped. As a knob, max-threads is dropped as well, since blocks may
+ * change their size. `hints`: as for ir_mutate, without site weights. EV_BAD: no place that was
+ * tried. */
+ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,
+                            ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
+
+/* Counts the places of each local edit in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);
+/* Counts the places of the structural edits in source->genome's early IR, each with its options and
+ * forms; an edit may be refused at some. The counts of local edits stay as they are. */
+ev_status ir_structure_sites(const ir_source *source, size_t sites[IR_EDIT_COUNT],
+                             ev_error *err) EV_CHECKED;
 
 /* ---- reading -----------------------------------------------------------------------------------
  */
+
+/* Stands in the words of an edit that is bold, before the reason. */
+#define IR_BOLD_MARK " [bold"
 
 /* Appends one line that describes an edit in words, with the source line. An edit that is bold
  * there is marked so, with the reason. */

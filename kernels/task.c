@@ -17,6 +17,16 @@ const char *task_case_use_name(task_case_use use) {
     return USES[use];
 }
 
+const char *task_variation_name(task_variation variation) {
+    static const char *const names[] = {
+        "plain",
+#define VARIATION(id, name, words, is_benign) name,
+#include "kernels/variations.def"
+#undef VARIATION
+    };
+    return names[variation];
+}
+
 void task_free(task *t) {
     if (t == NULL)
         return;
@@ -194,7 +204,7 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
     corpus_request made = {
         .generator = generator,
         .type = argument->type,
-        .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh),
+        .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh + c->inputs.fresh),
     };
     EV_TRY(task_argument_count_of(t, argument, c, &made.length, err));
     task_scope room;

@@ -90,6 +90,26 @@ typedef struct task_start {
  * full shape (time). */
 typedef enum task_case_use { TASK_CHECK, TASK_TIME, TASK_SMOKE } task_case_use;
 
+/* Other data for the floating-point inputs and scalars of a case (variations.def). */
+typedef enum task_variation {
+    TASK_PLAIN, /* the task's own */
+#define VARIATION(id, name, words, is_benign) TASK_##id,
+#include "kernels/variations.def"
+#undef VARIATION
+    TASK_VARIATIONS
+} task_variation;
+
+#define TASK_POWER_MOST 20
+
+/* What a case is run with beside its shape and its data; all 0: nothing else. */
+typedef struct task_case_inputs {
+    task_variation variation;
+    int power;         /* TASK_SCALED: the inputs times two to this power, from -TASK_POWER_MOST to
+                          TASK_POWER_MOST; 0: another power for each input */
+    uint32_t fresh;    /* number of the inputs: another number, other inputs */
+    uint64_t schedule; /* seed of the order of blocks and warps, on the virtual machine */
+} task_case_inputs;
+
 typedef struct task_case {
     const char *name; /* "vgg16.conv4_2-n8-d30" */
     corpus_split split;
@@ -99,6 +119,7 @@ typedef struct task_case {
     size_t shape_count;
     const task_data *data; /* inputs with other data than their argument's */
     size_t data_count;
+    task_case_inputs inputs;
 } task_case;
 
 typedef struct task_tolerance {
@@ -182,7 +203,8 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
 bool task_argument_hides(const task *t, const task_argument *argument);
 /* If argument `index` hides, appends a warning with the cure, without a newline; false: not. */
 bool task_warning(const task *t, size_t index, ev_str *out);
-/* The generator and parameters of an input's elements at a case. */
+/* The generator and parameters of an input's elements at a case. `fresh` is added to the case's
+ * own. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
 /* The domain of an input at a case. */
@@ -214,6 +236,7 @@ ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error
 /* Names of the enumerations above, as in task.json. */
 const char *task_argument_kind_name(task_argument_kind kind);
 const char *task_case_use_name(task_case_use use);
+const char *task_variation_name(task_variation variation); /* "plain" for TASK_PLAIN */
 
 /* The schema of task.json as text for the docs (Markdown tables of the key tables). */
 void task_print_schema(ev_str *out);

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,34 @@ ev_status task_range_check(const task *t, const task_argument *argument, const t
         before = value;
     }
     return range->distinct ? check_distinct(t, argument, c, data, count, err) : EV_OK;
+}
+
+/* ---- arguments that overlap ---- */
+
+ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) {
+    const json_t *list = json_object_get(doc->root, "alias");
+    size_t kinds[TASK_SCALAR + 1] = {0};
+    t->says_alias = list != NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char at[TASK_MAX_WHERE];
+        const char *name = json_string_value(json_array_get(list, i));
+        size_t k = 0;
+        (void)snprintf(at, sizeof at, "alias[%zu]", i);
+        while (name != NULL && k < t->argument_count && strcmp(t->arguments[k].name, name) != 0)
+            k++;
+        const task_argument *a = &t->arguments[k];
+        if (name == NULL || k == t->argument_count || (a->kind != TASK_IN && a->kind != TASK_OUT))
+            return ev_json_fail(doc, at, err,
+                                "\"%s\" is no argument of kind \"in\" or \"out\"; name some of "
+                                "each that may be one buffer",
+                                name != NULL ? name : "");
+        t->aliased |= UINT64_C(1) << k;
+        kinds[a->kind]++;
+    }
+    if (json_array_size(list) > 0 && (kinds[TASK_IN] == 0 || kinds[TASK_OUT] == 0))
+        return ev_json_fail(doc, "alias", err,
+                            "an in and an out share a buffer; name at least one of each");
+    return EV_OK;
 }
 
 /* ---- free scalars ---- */

@@ -101,6 +101,9 @@ static const char *split_at(size_t i) {
 static const char *generator_at(size_t i) {
     return corpus_generator_at(i)->name;
 }
+static const char *variation_at(size_t i) {
+    return task_variation_name((task_variation)i);
+}
 static const char *shape_at(size_t i) {
     return corpus_shape_at(i)->name;
 }
@@ -331,34 +334,6 @@ static ev_status read_symbols(loader *l, task_argument *arguments) {
     return EV_OK;
 }
 
-static ev_status read_alias(loader *l) {
-    const json_t *list = json_object_get(l->doc->root, "alias");
-    size_t kinds[TASK_SCALAR + 1] = {0};
-    l->t->says_alias = list != NULL;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        char at[TASK_MAX_WHERE];
-        const char *name = json_string_value(json_array_get(list, i));
-        size_t k = 0;
-        (void)snprintf(at, sizeof at, "alias[%zu]", i);
-        while (name != NULL && k < l->t->argument_count &&
-               strcmp(l->t->arguments[k].name, name) != 0)
-            k++;
-        const task_argument *a = &l->t->arguments[k];
-        if (name == NULL || k == l->t->argument_count ||
-            (a->kind != TASK_IN && a->kind != TASK_OUT))
-            return ev_json_fail(l->doc, at, l->err,
-                                "\"%s\" is no argument of kind \"in\" or \"out\"; name some of "
-                                "each that may be one buffer",
-                                name != NULL ? name : "");
-        l->t->aliased |= UINT64_C(1) << k;
-        kinds[a->kind]++;
-    }
-    if (json_array_size(list) > 0 && (kinds[TASK_IN] == 0 || kinds[TASK_OUT] == 0))
-        return ev_json_fail(l->doc, "alias", l->err,
-                            "an in and an out share a buffer; name at least one of each");
-    return EV_OK;
-}
-
 static ev_status read_inputs(loader *l) {
     size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS;
     task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
@@ -366,7 +341,7 @@ static ev_status read_inputs(loader *l) {
         return ev_fail_memory(l->err, count * sizeof *arguments);
     l->t->arguments = arguments;
     EV_TRY(read_arguments(l, arguments));
-    EV_TRY(read_alias(l));
+    EV_TRY(task_alias_read(l->t, l->doc, l->err));
     return read_symbols(l, arguments);
 }
 
@@ -661,6 +636,45 @@ static ev_status read_case_data(loader *l, const json_t *object, const char *whe
     return EV_OK;
 }
 
+/* Reads a whole number from `low` to `high`. */
+static ev_status read_input(loader *l, const json_t *object, const char *where, const char *name,
+                            int64_t low, int64_t high, int64_t *out) {
+    char at[TASK_MAX_WHERE];
+    *out = ev_json_integer(object, name, 0);
+    (void)snprintf(at, sizeof at, "%s.%s", where, name);
+    if (*out >= low && *out <= high)
+        return EV_OK;
+    return ev_json_fail(l->doc, at, l->err, "%" PRId64 " must be from %" PRId64 " to %" PRId64,
+                        *out, low, high);
+}
+
+static ev_status read_case_inputs(loader *l, const json_t *object, const char *where,
+                                  task_case *c) {
+    char at[TASK_MAX_WHERE];
+    size_t variation = 0;
+    int64_t fresh = 0, power = 0, schedule = 0;
+    if (object == NULL)
+        return EV_OK;
+    EV_TRY(check_keys(l, object, where, &TASK_TABLE_INPUTS));
+    if (c->use == TASK_TIME)
+        return ev_json_fail(l->doc, where, l->err, "a timed case has no \"inputs\"; use \"check\"");
+    (void)snprintf(at, sizeof at, "%s.variation", where);
+    EV_TRY(find_name(l, "variation", ev_json_text(object, "variation", "plain"), at,
+                     TASK_VARIATIONS, variation_at, &variation));
+    EV_TRY(read_input(l, object, where, "power", -TASK_POWER_MOST, TASK_POWER_MOST, &power));
+    EV_TRY(read_input(l, object, where, "fresh", 0, INT32_MAX, &fresh));
+    EV_TRY(read_input(l, object, where, "schedule", 0, INT64_MAX, &schedule));
+    c->inputs = (task_case_inputs){.variation = (task_variation)variation,
+                                   .power = (int)power,
+                                   .fresh = (uint32_t)fresh,
+                                   .schedule = (uint64_t)schedule};
+    (void)snprintf(at, sizeof at, "%s.power", where);
+    if (power != 0 && variation != TASK_SCALED)
+        return ev_json_fail(l->doc, at, l->err,
+                            "only the variation \"scaled\" has a power; remove it");
+    return EV_OK;
+}
+
 static ev_status read_case(loader *l, const json_t *value, const char *where, task_case *c) {
     char at[TASK_MAX_WHERE];
     size_t index = 0;
@@ -676,7 +690,9 @@ static ev_status read_case(loader *l, const json_t *value, const char *where, ta
     (void)snprintf(at, sizeof at, "%s.shape", where);
     EV_TRY(read_shape(l, json_object_get(value, "shape"), at, c));
     (void)snprintf(at, sizeof at, "%s.data", where);
-    return read_case_data(l, json_object_get(value, "data"), at, c);
+    EV_TRY(read_case_data(l, json_object_get(value, "data"), at, c));
+    (void)snprintf(at, sizeof at, "%s.inputs", where);
+    return read_case_inputs(l, json_object_get(value, "inputs"), at, c);
 }
 
 static ev_status read_cases(loader *l) {

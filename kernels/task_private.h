@@ -50,6 +50,8 @@ void task_oracle_close(task_box *box);
  * domain's place in the document. */
 ev_status task_domain_check(const task_argument *a, const ev_json *doc, const char *where,
                             ev_error *err) EV_CHECKED;
+/* Reads "alias", after the arguments. */
+ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 /* Sets the task's SHA-256. EV_BAD: a source cannot be read. */
 ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
 
@@ -62,6 +64,7 @@ typedef struct task_table {
 } task_table;
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
-    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN, TASK_TABLE_PITCH;
+    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN,
+    TASK_TABLE_PITCH;
 
 #endif

@@ -116,6 +116,25 @@ static const ev_json_key CASE_KEYS[] = {
     {"data", EV_JSON_OBJECT, false,
      "inputs that are made otherwise in this case: {ARGUMENT OR SYMBOL: {\"generator\": ...}, "
      "...}"},
+    {"inputs", EV_JSON_OBJECT, false,
+     "smoke and check: what the case is run with beside its shape and data, as evoke check "
+     "--stress "
+     "prints it"},
+};
+
+static const ev_json_key INPUTS_KEYS[] = {
+    {"fresh", EV_JSON_INTEGER, false, "number of the inputs: another number, other inputs; 0"},
+    {"variation", EV_JSON_STRING, false,
+     "other data for the floating-point inputs and scalars, made from the task's own; the case is "
+     "run with its plain data, too:"
+#define VARIATION(id, name, words, is_benign) " " name " (" words ")"
+#include "kernels/variations.def"
+#undef VARIATION
+    },
+    {"power", EV_JSON_INTEGER, false,
+     "of scaled: the inputs times two to this power, -20 to 20; 0: another power for each input"},
+    {"schedule", EV_JSON_INTEGER, false,
+     "seed of the order of blocks and warps on the virtual machine; 0: the natural order"},
 };
 
 static const ev_json_key TOLERANCE_KEYS[] = {
@@ -142,6 +161,7 @@ TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
+TABLE(INPUTS, "cases[].inputs", "");
 TABLE(TOLERANCE, "tolerance", "");
 
 static const char *kind_name(ev_json_kind kind) {
@@ -207,9 +227,9 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_DOMAIN,
-        &TASK_TABLE_PITCH, &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,
-        &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
+        &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
+        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -311,6 +311,46 @@ ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limit
     return status;
 }
 
+/* The distance of an element from its answer: infinite if the element is of another class, or was
+ * not written. */
+static double distance_of(const fit_output *o, const accuracy_limits *limits, double got,
+                          double want, uint64_t at) {
+    if (o->must_zero != NULL && o->must_zero[at] != 0 && got != 0)
+        return INFINITY;
+    if (isfinite(got) && isfinite(want))
+        return fabs(got - want);
+    bool is_same = (isinf(got) && got == want) || (limits->takes_nan && isnan(got) && isnan(want));
+    return is_same ? 0 : INFINITY;
+}
+
+static void find_worst_of(const fit_case *c, size_t output, const left_behind *left,
+                          const accuracy_limits *limits, double *most, fitness_element *out) {
+    const fit_output *o = &c->outputs[output];
+    const fit_argument *a = &c->arguments[o->argument];
+    const double *wanted = o->varied != NULL ? o->varied : o->want;
+    for (uint64_t i = 0; i < a->count; i++) {
+        bool is_written = left->written[output] == NULL || left->written[output][i] != 0;
+        double got = is_written ? ev_type_get(a->what->type, left->got[output], i) : 0;
+        double distance = is_written ? distance_of(o, limits, got, wanted[i], i) : (double)INFINITY;
+        if (distance > *most) {
+            *most = distance;
+            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written};
+        }
+    }
+}
+
+ev_status fit_find_worst(fitness *f, fit_case *c, const accuracy_limits *limits,
+                         fitness_element *out, ev_error *err) {
+    left_behind left;
+    double most = 0;
+    *out = (fitness_element){.output = NULL};
+    ev_status status = left_read(f, c, &left, err);
+    for (size_t i = 0; status == EV_OK && i < c->output_count; i++)
+        find_worst_of(c, i, &left, limits, &most, out);
+    left_free(c, &left);
+    return status;
+}
+
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
     fit_seen_free(c); /* the kept accuracies refer to other answers */
     for (size_t i = 0; i < c->output_count; i++) {

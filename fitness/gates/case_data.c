@@ -322,8 +322,8 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
     return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
-           a.begins == b.begins && a.aligned == b.aligned && a.aligned_to == b.aligned_to &&
-           a.alias_in == b.alias_in && a.alias_out == b.alias_out;
+           a.begins == b.begins && a.power == b.power && a.aligned == b.aligned &&
+           a.aligned_to == b.aligned_to && a.alias_in == b.alias_in && a.alias_out == b.alias_out;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,

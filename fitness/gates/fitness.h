@@ -21,10 +21,12 @@ typedef struct fitness fitness;
 typedef struct fitness_options {
     size_t
         sample_blocks; /* blocks a timed run executes on search cases; 0: 2. At least 4 on others */
-    size_t spot_elements; /* outputs of a timed run to compare with the oracle; 0: 64 */
-    uint64_t fuel_factor; /* fuel = factor x the baseline's own thread instructions; 0: 8 */
-    uint32_t fresh;       /* number of the inputs: another number, other inputs, same split */
-    uint32_t jobs;        /* on the VM: threads that share the full grids of gate 6; 0: one */
+    size_t spot_elements;   /* outputs of a timed run to compare with the oracle; 0: 64 */
+    uint64_t fuel_factor;   /* fuel = factor x the baseline's own thread instructions; 0: 8 */
+    uint32_t fresh;         /* number of the inputs: another number, other inputs, same split */
+    uint64_t baseline_fuel; /* limit of the baseline's run at a case in thread instructions; 0: of
+                               minutes on the virtual machine */
+    uint32_t jobs;          /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
 /* The time on the held-out cases that a promoted candidate has to beat (gate 6). */
@@ -66,10 +68,19 @@ typedef struct candidate {
     ev_status (*is_known)(void *context, const char *fingerprint, bool *known, ev_error *err);
     void *context;      /* of is_known */
     bool is_unmodified; /* the start at these macros, without edits */
-    /* Builds the unmodified start at these macros: *ptx stays empty if it does not build. NULL:
-     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
+    bool is_skeleton;   /* no edit but structural ones and knobs: others with its macros and launch
+                           plan have to write what it writes */
+    /* Builds the unmodified start at these macros, launched by start->plan: *ptx stays empty if it
+     * does not build. NULL: the baseline stands for the start. */
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
-    void *unmodified_context;
+    /* Builds the start with the candidate's macros and structural edits, launched by `plan`. NULL:
+     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
+    ev_status (*skeleton)(void *context, ev_str *ptx, ev_error *err);
+    void *unmodified_context; /* of both */
+    const char *structure; /* names its structural edits, equal ones by equal texts; NULL: none */
+    /* The unmodified start at these macros, already built, in place of `unmodified`. NULL: not
+     * built. */
+    const struct candidate *origin;
     fitness_bar bar;
     /* The same variant with the facts that its edits assert as checks, for gate 6. A broken fact
      * ends in `trap`, on a PTX line that says which behind `checked_mark`. NULL: its edits assert
@@ -139,6 +150,14 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
  * one; modelled times are compared first. A time below the speed-of-light floor fails. */
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 
+/* The element of an output that is farthest from its answer. */
+typedef struct fitness_element {
+    const char *output; /* its name, of the task; NULL: not known, as after a trap */
+    uint64_t index;
+    double got, want;
+    bool is_written; /* false: no thread wrote it, and `got` is 0 */
+} fitness_element;
+
 /* One row of `evoke check`: the candidate at one case of any split, checked, and timed if the case
  * is a timed one. At a timed case all blocks run once more, and the elements that they write are
  * compared with the baseline's count (cover.c). */
@@ -152,6 +171,7 @@ typedef struct fitness_verdict {
     /* The baseline's times; measured ones are taken by turns with the candidate's. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     gate stopped; /* EMIT: refused, SAFE: ended by a fault, ACCURATE: wrong; GATE_NONE: ok */
+    fitness_element worst; /* of a wrong one */
     char reason[600];
 } fitness_verdict;
 
@@ -161,6 +181,30 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
  * of fitness_check may be the baseline's. EV_BAD: the baseline traps or disagrees with its oracle.
  */
 ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) EV_CHECKED;
+
+/* A candidate under stress (stress.c): drawn cases, each compared as gate 6 compares. */
+typedef struct fitness_stress fitness_stress;
+
+/* Borrows `f`, for its exclusive use, and the candidate. The baseline is set; the device is a
+ * virtual machine. The limit of a run is taken from the baseline's at the search's small cases.
+ * *refused: the candidate does not load (its reason is in *verdict), and *out is NULL. */
+ev_status fitness_stress_open(fitness *f, const candidate *c, fitness_stress **out,
+                              fitness_verdict *refused, ev_error *err) EV_CHECKED;
+void fitness_stress_close(fitness_stress *s); /* NULL is fine */
+
+/* How a case of the stress ended. */
+typedef enum fitness_stood {
+    FITNESS_STOOD,  /* right */
+    FITNESS_FAILED, /* wrong: the verdict says how */
+    FITNESS_UNFIT   /* the case tells nothing: the start does not stand there, or it is too large */
+} fitness_stood;
+
+/* Runs the candidate at a case of the task's shapes with the inputs `with`, which stand in place of
+ * at->inputs but have its `fresh`. The case is borrowed until fitness_stress_forget. */
+ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_case_inputs *with,
+                             fitness_stood *stood, fitness_verdict *out, ev_error *err) EV_CHECKED;
+/* Frees the data of all cases that were tried. */
+void fitness_stress_forget(fitness_stress *s);
 
 /* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
 double fitness_baseline_ns(const fitness *f, const char *case_name);

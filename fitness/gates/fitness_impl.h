@@ -73,11 +73,11 @@ typedef struct fit_baseline {
     uint64_t rebuilds;
 } fit_baseline;
 
-/* Other data than the task's own (variations.def). */
+/* Other data than the task's own, in the order of task_variation. */
 typedef enum fit_variation {
     FIT_PLAIN,
-#define VARIATION(id, words, is_benign) FIT_##id,
-#include "fitness/gates/variations.def"
+#define VARIATION(id, name, words, is_benign) FIT_##id,
+#include "kernels/variations.def"
 #undef VARIATION
     FIT_VARIATIONS
 } fit_variation;
@@ -85,6 +85,7 @@ typedef enum fit_variation {
 /* What a case is run with, beside its shape. */
 typedef struct fit_inputs {
     fit_variation variation;
+    int power;        /* of FIT_SCALED, as task_case_inputs.power */
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
     /* The in and the out argument that are one buffer, as their numbers plus 1; 0: none. */
@@ -98,9 +99,10 @@ typedef struct fit_inputs {
 
 /* The run of a start at a case with varied data. */
 typedef struct fit_varied {
-    ev_sha256 start;   /* of its PTX; "": no start was run */
-    bool is_usable;    /* the start did not trap there */
-    accuracy accuracy; /* of the start */
+    ev_sha256 start;     /* of its PTX; "": no start was run */
+    bool is_usable;      /* the start did not trap there */
+    double instructions; /* thread instructions of the start */
+    accuracy accuracy;   /* of the start */
 } fit_varied;
 
 typedef struct fit_case {
@@ -210,6 +212,9 @@ ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *
 /* Compares every element of the outputs that the last launch at `c` left. */
 ev_status fit_compare_full(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                            ev_error *err) EV_CHECKED;
+/* Finds the element that is farthest from its answer, after a launch that left wrong outputs. */
+ev_status fit_find_worst(fitness *f, fit_case *c, const accuracy_limits *limits,
+                         fitness_element *out, ev_error *err) EV_CHECKED;
 /* An output with elements that no thread wrote and that should have other contents. */
 typedef struct fit_skipped {
     const char *output;        /* its name; NULL: there is none */
@@ -344,6 +349,7 @@ typedef struct fit_result {
     accuracy accuracy;
     fit_run run;
     uint64_t written;
+    fitness_element worst; /* of a wrong run */
     char reason[600];
 } fit_result;
 
@@ -394,6 +400,29 @@ ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error 
 
 #define FIT_VARIED_FACTOR 4
 
+/* The start that a candidate is compared with, loaded. */
+typedef struct fit_start {
+    candidate who;
+    device_kernel *kernel;
+    ev_str ptx;    /* memory of who.ptx, if it was built; else empty */
+    bool is_owned; /* the kernel */
+    ev_sha256 sha256;
+} fit_start;
+
+/* Loads the candidate's own start; the baseline if that does not build or load. Free by
+ * fit_start_free. */
+ev_status fit_start_of(fitness *f, const candidate *who, fit_start *out, ev_error *err) EV_CHECKED;
+void fit_start_free(fit_start *start);
+/* Runs a candidate at a case with other data, and restores the buffers. `with`: the variation, its
+ * power and the schedule. *usable false: the data are not for this kernel, and nothing was run.
+ * `c` and `r` are for the caller's report. */
+ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
+                            const fit_trial *trial, const fit_start *start, bool *usable,
+                            fit_result *r, ev_error *err) EV_CHECKED;
+/* As fit_try_variation, for the case's own variation, which it has. */
+ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial *trial,
+                                fit_result *r, ev_error *err) EV_CHECKED;
+
 /* ---- arms (arms.c) ---- */
 
 /* The part of gate 6 that refuses a candidate with an edit of an arm that its start takes at no
@@ -420,6 +449,13 @@ ev_status fit_begin_is_legal(fitness *f, const task_case *at, uint32_t fresh, bo
  * no rows. `most`: at most so many cases of each use. A failure stops `s` at gate `at`. */
 ev_status fit_begin_cases(fitness *f, corpus_split split, size_t most, const fit_trial *trial,
                           gate at, score *s, ev_error *err) EV_CHECKED;
+
+/* Checks a small case with other initial contents, where that is legal. *tried false: it is not. */
+ev_status fit_try_begins(fitness *f, const fit_trial *trial, const task_case *at, bool *tried,
+                         fit_result *r, ev_error *err) EV_CHECKED;
+/* Fills the verdict of `evoke check` from a result at a case. */
+void fit_fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
+                      fitness_verdict *out);
 
 /* ---- drawn cases (drawn.c) ---- */
 

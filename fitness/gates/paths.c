@@ -457,6 +457,8 @@ static char *key_of(const candidate *who, size_t macro_count, bool own) {
     ev_str_append(&key, who->start->name);
     for (size_t i = 0; i < macro_count; i++)
         ev_str_printf(&key, "\n%s=%" PRId64, who->macros[i].name, who->macros[i].value.whole);
+    if (who->structure != NULL)
+        ev_str_printf(&key, "\n\n%s", who->structure);
     if (own)
         ev_str_printf(&key, "\n%s", ev_sha256_of(who->ptx, who->ptx_bytes).hex);
     return ev_str_take(&key);
@@ -474,7 +476,8 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
  * search, whose default starts are all known before any candidate. */
 static ev_status is_even_by_default(const fitness *f, const fit_case *c, const candidate *who,
                                     bool *even, ev_error *err) {
-    char *key = key_of(who, 0, false);
+    candidate plain = {.start = who->start};
+    char *key = key_of(&plain, 0, false);
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *p = find(f, c, key);
@@ -484,8 +487,10 @@ static ev_status is_even_by_default(const fitness *f, const fit_case *c, const c
     return EV_OK;
 }
 
-static bool same_macros(const candidate *a, const candidate *b) {
-    bool same = a->start == b->start && a->macro_count == b->macro_count;
+/* Whether two candidates have one start, the same macros and no structural edits. */
+static bool same_skeleton(const candidate *a, const candidate *b) {
+    bool same = a->start == b->start && a->macro_count == b->macro_count && a->structure == NULL &&
+                b->structure == NULL;
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = strcmp(a->macros[i].name, b->macros[i].name) == 0 &&
                a->macros[i].value.whole == b->macros[i].value.whole;
@@ -498,9 +503,9 @@ typedef enum subject_source { BY_ITSELF, BY_BASELINE, BY_START } subject_source;
 static subject_source source_of(const fitness *f, const candidate *who) {
     if (who->is_unmodified)
         return BY_ITSELF;
-    if (same_macros(who, &f->baseline))
+    if (same_skeleton(who, &f->baseline))
         return BY_BASELINE;
-    return who->unmodified != NULL ? BY_START : BY_ITSELF;
+    return who->skeleton != NULL ? BY_START : BY_ITSELF;
 }
 
 static ev_status walk_with(walk *w, size_t limit, fit_paths *p, ev_error *err) {
@@ -516,7 +521,7 @@ static ev_status walk_start(walk *w, const candidate *who, size_t limit, fit_pat
     ev_str ptx = EV_STR_EMPTY;
     device_kernel *kernel = NULL;
     ev_error why = {.status = EV_OK};
-    ev_status status = who->unmodified(who->unmodified_context, &ptx, err);
+    ev_status status = who->skeleton(who->unmodified_context, &ptx, err);
     ev_status loaded = EV_BAD;
     if (status == EV_OK && ptx.length > 0)
         loaded = device_load(w->f->d, ev_str_text(&ptx), ptx.length, launch_plan_entry(who->plan),

@@ -272,8 +272,8 @@ static gate stopped_at(const fit_result *r) {
     return r->ran ? GATE_ACCURATE : GATE_SAFE;
 }
 
-static void fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
-                         fitness_verdict *out) {
+void fit_fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
+                      fitness_verdict *out) {
     const device_timing *own = &r->run.timing, *base = &r->run.baseline;
     bool by_turns = base->samples > 0;
     *out = (fitness_verdict){.ok = r->ok,
@@ -286,7 +286,8 @@ static void fill_verdict(const fit_result *r, const fit_case *c, const fitness *
                              .baseline_ns = by_turns ? base->ns : c->baseline.ns,
                              .baseline_low_ns = by_turns ? base->low_ns : c->baseline.ns,
                              .baseline_high_ns = by_turns ? base->high_ns : c->baseline.ns,
-                             .stopped = stopped_at(r)};
+                             .stopped = stopped_at(r),
+                             .worst = r->worst};
     (void)snprintf(out->reason, sizeof out->reason, "%s", r->reason);
 }
 
@@ -312,26 +313,55 @@ static ev_status check_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
     return status;
 }
 
-/* Checks a small case with other contents in the buffers that are read and written. */
-static ev_status check_begins(fitness *f, const fit_trial *trial, const task_case *at,
-                              fitness_verdict *out, ev_error *err) {
+ev_status fit_try_begins(fitness *f, const fit_trial *trial, const task_case *at, bool *tried,
+                         fit_result *r, ev_error *err) {
     fit_inputs inputs = fit_usual_inputs(f);
     fit_case *c = NULL;
-    bool legal = false;
-    if (!out->ok || at->use == TASK_TIME)
-        return EV_OK;
-    EV_TRY(fit_begin_is_legal(f, at, inputs.fresh, &legal, err));
-    if (!legal)
+    EV_TRY(fit_begin_is_legal(f, at, inputs.fresh, tried, err));
+    if (!*tried)
         return EV_OK;
     inputs.begins = true;
     EV_TRY(fit_case_get(f, at, inputs, &c, err));
+    return fit_try_case(f, c, trial, 0, r, err);
+}
+
+/* Checks a small case with other contents in the buffers that are read and written. */
+static ev_status check_begins(fitness *f, const fit_trial *trial, fit_case *c, fitness_verdict *out,
+                              ev_error *err) {
+    bool tried = false;
+    if (!out->ok || c->at->use == TASK_TIME)
+        return EV_OK;
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    ev_status status = fit_try_case(f, c, trial, 0, r, err);
-    if (status == EV_OK && !r->ok)
-        fill_verdict(r, c, f, out);
+    ev_status status = fit_try_begins(f, trial, c->at, &tried, r, err);
+    if (status == EV_OK && tried && !r->ok)
+        fit_fill_verdict(r, c, f, out);
     free(r);
+    return status;
+}
+
+/* Checks the variation of data that the case asks for, in a virtual machine. */
+static ev_status check_varied(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fitness *on = f->twin != NULL ? f->twin : f;
+    fit_case *c = NULL;
+    if (!out->ok || at->inputs.variation == TASK_PLAIN)
+        return EV_OK;
+    fit_trial there = {.who = trial->who};
+    const candidate *who = trial->who;
+    EV_TRY(device_load(on->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan), &there.kernel,
+                       err));
+    fit_result *r = malloc(sizeof *r);
+    ev_status status = r != NULL ? EV_OK : ev_fail_memory(err, sizeof *r);
+    if (status == EV_OK)
+        status = fit_try_own_variation(on, at, &there, r, err);
+    if (status == EV_OK)
+        status = fit_case_get(on, at, fit_usual_inputs(on), &c, err);
+    if (status == EV_OK && !r->ok)
+        fit_fill_verdict(r, c, on, out);
+    free(r);
+    device_unload(there.kernel);
     return status;
 }
 
@@ -345,12 +375,14 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
         return ev_fail_memory(err, sizeof *r);
     ev_status status = fit_try_case(f, c, trial, 0, r, err);
     if (status == EV_OK)
-        fill_verdict(r, c, f, out);
+        fit_fill_verdict(r, c, f, out);
     free(r);
     if (status == EV_OK)
         status = check_cover(f, c, trial, out, err);
     if (status == EV_OK)
-        status = check_begins(f, trial, at, out, err);
+        status = check_begins(f, trial, c, out, err);
+    if (status == EV_OK)
+        status = check_varied(f, trial, at, out, err);
     if (status == EV_OK && !out->ok) /* a wrong kernel has no time */
         out->ns = out->low_ns = out->high_ns = 0;
     return status;

@@ -41,9 +41,13 @@ static size_t sample_limit(const fitness *f, const fit_case *c, double share, ui
     return limit < SAMPLE_MOST ? limit : SAMPLE_MOST;
 }
 
+static uint64_t baseline_fuel(const fitness *f) {
+    return f->options.baseline_fuel > 0 ? f->options.baseline_fuel : BASELINE_FUEL;
+}
+
 static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
     if (!c->baseline.done)
-        return BASELINE_FUEL;
+        return baseline_fuel(f);
     double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
     return (uint64_t)fuel + FUEL_LEAST;
 }
@@ -262,11 +266,23 @@ static bool writes_enough(const fit_case *c, const fit_run_options *options, fit
     return false;
 }
 
-static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
-                         ev_error *err) {
+static accuracy_limits limits_of(const fitness *f, const fit_case *c,
+                                 const fit_run_options *options) {
     accuracy_limits limits = fit_limits(f, c);
     if (options->is_baseline)
         limits.baseline_l2 = limits.baseline_factor = 0;
+    return limits;
+}
+
+static ev_status find_worst(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
+                            ev_error *err) {
+    accuracy_limits limits = limits_of(f, c, options);
+    return fit_find_worst(f, c, &limits, &r->worst, err);
+}
+
+static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
+                         ev_error *err) {
+    accuracy_limits limits = limits_of(f, c, options);
     bool full = fit_case_is_full(c);
     fit_skipped skipped = {0};
     bool sees_all = options->covers && r->run.share >= 1;
@@ -302,7 +318,7 @@ static fit_run_options options_for(const fitness *f, const fit_case *c, const ca
                              .one_block = who->is_sketch,
                              .against_baseline = c->at->use == TASK_TIME,
                              .checks = full && !who->was_sketched ? fit_checks(f) : VM_CHECK_INIT,
-                             .seed = seed};
+                             .seed = seed != 0 ? seed : c->at->inputs.schedule};
 }
 
 /* The member of f->cost that a case's seconds go to: the gate of the case's use. */
@@ -330,6 +346,8 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
         status = compare(f, c, options, out, err);
     else
         explain_trap(out, c);
+    if (status == EV_OK && out->ran && !out->ok && fit_case_is_full(c))
+        status = find_worst(f, c, options, out, err);
     if (status == EV_OK && bits && out->ran)
         status = fit_hash_outputs(f, c, &out->bits, err);
     if (status == EV_OK && !device_is_spent(f->d))
@@ -363,7 +381,8 @@ ev_status fit_try_bits(fitness *f, fit_case *c, const fit_trial *trial, uint64_t
 /* Runs all blocks of the baseline and keeps what it writes as the answers. */
 static ev_status answer_by_baseline(fitness *f, fit_case *c, const fit_trial *trial,
                                     ev_error *err) {
-    fit_run_options options = {.all_blocks = true, .checks = VM_CHECK_INIT, .fuel = BASELINE_FUEL};
+    fit_run_options options = {
+        .all_blocks = true, .checks = VM_CHECK_INIT, .fuel = baseline_fuel(f)};
     fit_run run;
     EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
     if (!run.outcome.ok)
@@ -379,7 +398,7 @@ static ev_status answer_by_baseline(fitness *f, fit_case *c, const fit_trial *tr
 static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_error *err) {
     if (fit_case_is_full(c))
         return EV_OK;
-    fit_run_options options = {.checks = VM_CHECK_NONE, .timed = true, .fuel = BASELINE_FUEL};
+    fit_run_options options = {.checks = VM_CHECK_NONE, .timed = true, .fuel = baseline_fuel(f)};
     fit_run run;
     EV_TRY(fit_run_case(f, c, trial, &options, &run, err));
     EV_TRY(fit_restore_after(f, c, &run, err));
@@ -410,7 +429,8 @@ static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, f
                               ev_error *err) {
     fit_run_options options = options_for(f, c, trial->who, 0);
     options.is_baseline = true;
-    options.fuel = BASELINE_FUEL;
+    options.fuel = baseline_fuel(f);
+    options.seed = 0;
     EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
     bool may_lack_fence = !f->is_unfenced && (options.checks & VM_CHECK_FENCES) != 0;
     if (out->ran || !may_lack_fence || out->run.outcome.fault.kind != VM_TRAP_RACE_GLOBAL)

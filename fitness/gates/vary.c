@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCALE_MOST 20  /* inputs are scaled by up to two to this power, or its inverse */
 #define SPREAD_MOST 8  /* the same for single elements */
 #define TIE_STEPS 2    /* values of either sign that TIES leaves */
 #define LARGE 12       /* CANCELLING: large elements are the largest times two to this power */
@@ -35,8 +34,8 @@ static const struct {
     const char *words;
     bool is_benign;
 } variations[FIT_VARIATIONS] = {
-#define VARIATION(id, words, is_benign) [FIT_##id] = {words, is_benign},
-#include "fitness/gates/variations.def"
+#define VARIATION(id, name, words, is_benign) [FIT_##id] = {words, is_benign},
+#include "kernels/variations.def"
 #undef VARIATION
 };
 
@@ -83,6 +82,7 @@ typedef struct varying {
     ev_type type;
     uint64_t seed;
     task_range range;
+    int power;     /* SCALED: of two */
     double most;   /* the largest absolute value in the buffer */
     double chosen; /* becomes NaN or infinite */
 } varying;
@@ -107,7 +107,7 @@ static double vary_element(const varying *v, double value) {
         return value;
     switch (v->variation) {
     case FIT_SCALED:
-        return ldexp(value, exponent_of(v->seed, SCALE_MOST));
+        return ldexp(value, v->power);
     case FIT_NEGATED:
         return -value;
     case FIT_TIES:
@@ -235,6 +235,7 @@ static ev_status vary_floats(const fit_case *c, const fit_argument *a, void *dat
                  .type = a->what->type,
                  .range = a->range,
                  .seed = fit_vary_seed(c, a)};
+    v.power = c->inputs.power != 0 ? c->inputs.power : exponent_of(v.seed, TASK_POWER_MOST);
     v.most = largest(v.type, data, a->count);
     v.chosen = a->count > 0 ? ev_type_get(v.type, data, v.seed % a->count) : 0;
     for (uint64_t i = 0; i < a->count; i++)
@@ -276,48 +277,50 @@ ev_status fit_vary_buffer(const fit_case *c, fit_argument *a, void *data, ev_err
 
 /* ---- the start ---- */
 
-/* The start that a candidate is compared with. */
-typedef struct reference {
-    candidate who;
-    device_kernel *kernel;
-    ev_str ptx;    /* memory of who.ptx, if it was built; else empty */
-    bool is_owned; /* the kernel */
-    ev_sha256 sha256;
-} reference;
-
-static void reference_free(reference *r) {
-    if (r->is_owned && r->kernel != NULL)
-        device_unload(r->kernel);
-    ev_str_free(&r->ptx);
+void fit_start_free(fit_start *start) {
+    if (start->is_owned && start->kernel != NULL)
+        device_unload(start->kernel);
+    ev_str_free(&start->ptx);
 }
 
-/* Builds the unmodified start at the candidate's macros. A start that does not build or load leaves
- * the baseline as the reference. */
-static ev_status reference_of(fitness *f, const candidate *who, reference *r, ev_error *err) {
-    *r = (reference){.who = f->baseline, .kernel = f->baseline_kernel, .ptx = EV_STR_EMPTY};
+/* Gives the unmodified start at the candidate's macros; its PTX is NULL if it is not known. */
+static ev_status origin_of(const candidate *who, fit_start *start, candidate *out, ev_error *err) {
+    *out = (candidate){.ptx = NULL};
+    if (who->origin != NULL) {
+        *out = *who->origin;
+        return EV_OK;
+    }
     if (who->unmodified != NULL)
-        EV_TRY(who->unmodified(who->unmodified_context, &r->ptx, err));
-    if (r->ptx.length > 0) {
-        candidate start = {.ptx = ev_str_text(&r->ptx),
-                           .ptx_bytes = r->ptx.length,
-                           .plan = who->plan,
+        EV_TRY(who->unmodified(who->unmodified_context, &start->ptx, err));
+    if (start->ptx.length > 0)
+        *out = (candidate){.ptx = ev_str_text(&start->ptx),
+                           .ptx_bytes = start->ptx.length,
+                           .plan = who->start->plan,
                            .start = who->start,
-                           .is_unmodified = true,
                            .macros = who->macros,
                            .macro_count = who->macro_count};
+    out->is_unmodified = true;
+    return EV_OK;
+}
+
+ev_status fit_start_of(fitness *f, const candidate *who, fit_start *out, ev_error *err) {
+    candidate origin;
+    *out = (fit_start){.who = f->baseline, .kernel = f->baseline_kernel, .ptx = EV_STR_EMPTY};
+    EV_TRY(origin_of(who, out, &origin, err));
+    if (origin.ptx != NULL) {
         device_kernel *kernel = NULL;
         ev_error why = {.status = EV_OK};
-        ev_status loaded = device_load(f->d, start.ptx, start.ptx_bytes,
-                                       launch_plan_entry(start.plan), &kernel, &why);
+        ev_status loaded = device_load(f->d, origin.ptx, origin.ptx_bytes,
+                                       launch_plan_entry(origin.plan), &kernel, &why);
         if (loaded == EV_INFRA)
             return ev_fail(err, EV_INFRA, "%s", why.text);
         if (loaded == EV_OK) {
-            r->who = start;
-            r->kernel = kernel;
-            r->is_owned = true;
+            out->who = origin;
+            out->kernel = kernel;
+            out->is_owned = true;
         }
     }
-    r->sha256 = ev_sha256_of(r->who.ptx, r->who.ptx_bytes);
+    out->sha256 = ev_sha256_of(out->who.ptx, out->who.ptx_bytes);
     return EV_OK;
 }
 
@@ -370,9 +373,17 @@ static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
+/* Whether a start's outcome with such data tells something about the candidate. Where sums are
+ * ill-conditioned, the error of another start, or of the oracle's stand-in, tells nothing. */
+static bool tells(const fitness *f, fit_variation v, const fit_trial *trial,
+                  const fit_start *start) {
+    return variations[v].is_benign ||
+           (f->t->oracle_kind != TASK_ORACLE_BASELINE && trial->who->start == start->who.start);
+}
+
 /* Runs the start on the varied data. If it traps, or runs much longer than the baseline on the
  * task's own, the data are not for this kernel. */
-static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const reference *start,
+static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const fit_start *start,
                            ev_error *err) {
     const fit_trial trial = {.who = &start->who, .kernel = start->kernel};
     fit_run_options options = {
@@ -381,11 +392,10 @@ static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const
         .fuel = (uint64_t)(FUEL_FACTOR * plain->baseline.instructions + FUEL_SLACK)};
     fit_run run;
     c->varied = (fit_varied){.start = start->sha256};
-    if (f->t->oracle_kind == TASK_ORACLE_BASELINE && !variations[c->inputs.variation].is_benign)
-        return EV_OK;
     if (!is_changed(c))
         return EV_OK;
     EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
+    c->varied.instructions = (double)run.outcome.counters.thread_instructions;
     if (run.outcome.ok)
         EV_TRY(take_start(f, c, err));
     return fit_restore_after(f, c, &run, err);
@@ -405,21 +415,23 @@ static void explain(const fit_case *c, const accuracy_limits *limits, fit_result
     ev_str_free(&text);
 }
 
-static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, uint64_t schedule,
                                 fit_result *r, ev_error *err) {
-    fit_run_options options = {.checks = VM_CHECK_INIT};
+    fit_run_options options = {.checks = VM_CHECK_INIT,
+                               .seed = schedule,
+                               .fuel =
+                                   (uint64_t)(FUEL_FACTOR * c->varied.instructions + FUEL_SLACK)};
     accuracy_limits limits = limits_of(f, c);
     memset(r, 0, sizeof *r);
     EV_TRY(fit_run_case(f, c, trial, &options, &r->run, err));
-    s->thread_instructions += r->run.outcome.counters.thread_instructions;
     r->ran = r->run.outcome.ok;
     if (r->ran)
         EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
     r->ok = r->ran && r->accuracy.normalised <= 1;
-    if (!r->ok) {
+    if (r->ran && !r->ok)
+        EV_TRY(fit_find_worst(f, c, &limits, &r->worst, err));
+    if (!r->ok)
         explain(c, &limits, r);
-        fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
-    }
     return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
 }
 
@@ -436,24 +448,6 @@ static bool may_vary(const fit_case *plain, fit_variation v) {
     return false;
 }
 
-static ev_status try_inputs(fitness *f, const fit_case *plain, fit_inputs inputs,
-                            const fit_trial *trial, const reference *start, score *s,
-                            ev_error *err) {
-    fit_case *c = NULL;
-    inputs = fit_inputs_for(f, plain->at, inputs, trial->who);
-    EV_TRY(fit_case_get(f, plain->at, inputs, &c, err));
-    if (!ev_sha256_equal(&c->varied.start, &start->sha256))
-        EV_TRY(run_start(f, plain, c, start, err));
-    if (!c->varied.is_usable)
-        return EV_OK;
-    fit_result *r = malloc(sizeof *r);
-    if (r == NULL)
-        return ev_fail_memory(err, sizeof *r);
-    ev_status status = compare_varied(f, c, trial, s, r, err);
-    free(r);
-    return status;
-}
-
 /* Whether callers may pass one buffer for an in and an out argument. */
 static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *trial, size_t in,
                       size_t out) {
@@ -464,48 +458,101 @@ static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *
            (may >> in & may >> out & 1) != 0;
 }
 
-/* Runs the case with an input and an output in one buffer, for each pair that may share one. */
-static ev_status try_aliases(fitness *f, const fit_case *plain, const fit_trial *trial,
-                             const reference *start, score *s, ev_error *err) {
-    size_t pairs = 0, count = f->t->argument_count;
-    for (size_t i = 0; i < count * count && pairs < PAIRS_MOST && s->stopped == GATE_NONE; i++) {
-        fit_inputs inputs = fit_usual_inputs(f);
-        size_t in = i / count, out = i % count;
-        if (!may_share(f, plain, trial, in, out))
+/* Finds pair `nth` of an input and an output that may share one buffer. */
+static bool find_pair(const fitness *f, const fit_case *plain, const fit_trial *trial, int nth,
+                      fit_inputs *inputs) {
+    size_t count = f->t->argument_count;
+    for (size_t i = 0; i < count * count; i++) {
+        if (!may_share(f, plain, trial, i / count, i % count) || nth-- > 0)
             continue;
-        inputs.variation = FIT_ALIASED;
-        inputs.alias_in = (uint16_t)(in + 1);
-        inputs.alias_out = (uint16_t)(out + 1);
-        EV_TRY(try_inputs(f, plain, inputs, trial, start, s, err));
-        pairs++;
+        inputs->alias_in = (uint16_t)(i / count + 1);
+        inputs->alias_out = (uint16_t)(i % count + 1);
+        return true;
+    }
+    return false;
+}
+
+ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
+                            const fit_trial *trial, const fit_start *start, bool *usable,
+                            fit_result *r, ev_error *err) {
+    fit_variation variation = (fit_variation)with->variation;
+    fit_inputs inputs = fit_usual_inputs(f);
+    fit_case *plain = NULL, *c = NULL;
+    *usable = false;
+    if (!tells(f, variation, trial, start))
+        return EV_OK;
+    EV_TRY(fit_case_get(f, at, inputs, &plain, err));
+    EV_TRY(fit_need_baseline(f, plain, err));
+    inputs.variation = variation;
+    if (variation == FIT_SCALED)
+        inputs.power = with->power;
+    bool applies = variation == FIT_ALIASED ? find_pair(f, plain, trial, with->power, &inputs)
+                                            : may_vary(plain, variation);
+    if (!applies)
+        return EV_OK;
+    inputs = fit_inputs_for(f, at, inputs, trial->who);
+    EV_TRY(fit_case_get(f, at, inputs, &c, err));
+    if (!ev_sha256_equal(&c->varied.start, &start->sha256))
+        EV_TRY(run_start(f, plain, c, start, err));
+    *usable = c->varied.is_usable;
+    return *usable ? compare_varied(f, c, trial, with->schedule, r, err) : EV_OK;
+}
+
+ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial *trial,
+                                fit_result *r, ev_error *err) {
+    fit_start start;
+    bool usable = false;
+    ev_status status = fit_start_of(f, trial->who, &start, err);
+    if (status == EV_OK)
+        status = fit_try_variation(f, at, &at->inputs, trial, &start, &usable, r, err);
+    if (status == EV_OK && !usable)
+        *r = (fit_result){.ok = true, .ran = true};
+    fit_start_free(&start);
+    return status;
+}
+
+/* ---- the part of gate 6 ---- */
+
+/* `pair`: of FIT_ALIASED, the number of the pair. */
+static ev_status try_variation(fitness *f, const task_case *at, fit_variation v, int pair,
+                               const fit_trial *trial, const fit_start *start, score *s,
+                               ev_error *err) {
+    task_case_inputs with = at->inputs;
+    bool usable = false;
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    with.power = v == (fit_variation)with.variation ? with.power : pair;
+    with.variation = (task_variation)v;
+    ev_status status = fit_try_variation(f, at, &with, trial, start, &usable, r, err);
+    if (status == EV_OK && usable) {
+        s->thread_instructions += r->run.outcome.counters.thread_instructions;
+        if (!r->ok)
+            fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
+    }
+    free(r);
+    return status;
+}
+
+/* The search's small cases are run with all variations, the others with their own. */
+static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial,
+                          const fit_start *start, score *s, ev_error *err) {
+    bool is_small = at->split == CORPUS_SEARCH && at->use != TASK_TIME;
+    for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++) {
+        int pairs = v == FIT_ALIASED ? PAIRS_MOST : 1;
+        for (int i = 0; i < pairs && (is_small || v == (int)at->inputs.variation); i++)
+            EV_TRY(try_variation(f, at, (fit_variation)v, i, trial, start, s, err));
     }
     return EV_OK;
 }
 
-static ev_status try_case(fitness *f, const task_case *at, const fit_trial *trial,
-                          const reference *start, score *s, ev_error *err) {
-    fit_case *plain = NULL;
-    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &plain, err));
-    EV_TRY(fit_need_baseline(f, plain, err));
-    for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++) {
-        fit_inputs inputs = fit_usual_inputs(f);
-        inputs.variation = (fit_variation)v;
-        if (may_vary(plain, inputs.variation))
-            EV_TRY(try_inputs(f, plain, inputs, trial, start, s, err));
-    }
-    return try_aliases(f, plain, trial, start, s, err);
-}
-
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
-    reference start;
+    fit_start start;
     if (trial->who->is_unmodified || s->stopped != GATE_NONE)
         return EV_OK;
-    ev_status status = reference_of(f, trial->who, &start, err);
-    for (size_t i = 0; status == EV_OK && i < f->t->case_count && s->stopped == GATE_NONE; i++) {
-        const task_case *at = &f->t->cases[i];
-        if (at->split == CORPUS_SEARCH && at->use != TASK_TIME)
-            status = try_case(f, at, trial, &start, s, err);
-    }
-    reference_free(&start);
+    ev_status status = fit_start_of(f, trial->who, &start, err);
+    for (size_t i = 0; status == EV_OK && i < f->t->case_count && s->stopped == GATE_NONE; i++)
+        status = try_case(f, &f->t->cases[i], trial, &start, s, err);
+    fit_start_free(&start);
     return status;
 }

@@ -9,9 +9,11 @@
  * differently.
  *
  * Each setting of the macros has its own start (the reference), and so has each launch plan of
- * structural edits. The reference has to be built and run first; `fitness_hold_writes` asks for the
- * reference that it lacks. A variant that is no faster than the fastest start at the default macros
- * needs no reference, and no other blocks than the timed ones. */
+ * structural edits. A skeleton that was scored is the reference of the variants that grow from it;
+ * that it does all of its work, the sampled run (run.c) and gate 6 (cover.c) check against the
+ * baseline. Otherwise the reference has to be built and run first; `fitness_hold_writes` asks for
+ * the reference that it lacks. A variant that is no faster than the fastest start at the default
+ * macros needs no reference, and no other blocks than the timed ones. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/str.h"
@@ -22,22 +24,19 @@
 #include <string.h>
 
 struct fit_reference {
-    char *key; /* start, macros and launch plan */
+    char *key; /* start, macros and structural edits */
     bool known;
     fit_writes writes;
 };
 
-/* "hand\nBLOCK=64", and the plan's hash where it is not the start's; malloc'ed, NULL: out of
- * memory.
- */
+/* "hand\nBLOCK=64", and the structural edits; malloc'ed, NULL: out of memory. */
 static char *key_of(const candidate *c) {
     ev_str key = EV_STR_EMPTY;
     ev_str_append(&key, c->start->name);
     for (size_t i = 0; i < c->macro_count; i++)
         ev_str_printf(&key, "\n%s=%" PRId64, c->macros[i].name, c->macros[i].value.whole);
-    ev_sha256 plan;
-    if (c->plan != c->start->plan && launch_plan_sha256(c->plan, &plan, NULL) == EV_OK)
-        ev_str_printf(&key, "\n\n%s", plan.hex);
+    if (c->structure != NULL)
+        ev_str_printf(&key, "\n\n%s", c->structure);
     return ev_str_take(&key);
 }
 
@@ -86,6 +85,9 @@ static void hold_against(const fitness *f, const fit_reference *reference, score
     }
 }
 
+static ev_status keep_reference(fitness *f, const candidate *c, const score *s,
+                                const fit_writes *writes, ev_error *err);
+
 ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
                               ev_error *err) {
     *wants = false;
@@ -97,28 +99,30 @@ ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wa
         return ev_fail_memory(err, 0);
     const fit_reference *reference = find(f, key);
     free(key);
-    *wants = reference == NULL;
     if (reference != NULL)
         hold_against(f, reference, s);
+    else if (c->is_skeleton)
+        return keep_reference(f, c, s, &f->writes, err);
+    *wants = reference == NULL;
     return EV_OK;
 }
 
-/* Keeps the counts of an unmodified start as a reference. The fastest start at the default macros
- * sets the bar. */
-static ev_status keep_reference(fitness *f, const candidate *unmodified, const score *s,
+/* Keeps the counts of an unmodified start or a skeleton as a reference. The fastest start at the
+ * default macros sets the bar. */
+static ev_status keep_reference(fitness *f, const candidate *c, const score *s,
                                 const fit_writes *writes, ev_error *err) {
     size_t count = f->reference_count + 1;
     fit_reference *more = realloc(f->references, count * sizeof *more);
     if (more == NULL)
         return ev_fail_memory(err, count * sizeof *more);
     f->references = more;
-    char *key = key_of(unmodified);
+    char *key = key_of(c);
     if (key == NULL)
         return ev_fail_memory(err, 0);
     bool known = s->stopped == GATE_NONE;
     f->references[f->reference_count++] =
         (fit_reference){.key = key, .known = known, .writes = *writes};
-    if (known && unmodified->macro_count == 0 && (f->bar_ns == 0 || s->ns < f->bar_ns))
+    if (known && c->is_unmodified && c->macro_count == 0 && (f->bar_ns == 0 || s->ns < f->bar_ns))
         f->bar_ns = s->ns;
     return EV_OK;
 }
@@ -129,7 +133,9 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
                        .ptx_bytes = unmodified->ptx_bytes,
                        .plan = unmodified->plan,
                        .start = unmodified->start,
-                       .is_unmodified = true,
+                       .is_unmodified = unmodified->structure == NULL,
+                       .is_skeleton = true,
+                       .structure = unmodified->structure,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count};
     fit_writes writes = {.count = 0};
@@ -144,7 +150,7 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
     else
         status = fit_judge(f, &trial, fit_search_ladder, s, err);
     if (status == EV_OK)
-        status = keep_reference(f, unmodified, s, &writes, err);
+        status = keep_reference(f, &plain, s, &writes, err);
     free(s);
     return status;
 }

@@ -230,7 +230,7 @@ ev_status ir_describe_edit(const ir_base *base, const ir_genome *genome, size_t 
         ev_str_printf(out, " (%zu repair%s)", edit->repair_count,
                       edit->repair_count == 1 ? "" : "s");
     if (bold)
-        ev_str_printf(out, " [bold%s: %s]", ir_edit_is_bold(edit->kind) ? "" : " here",
+        ev_str_printf(out, IR_BOLD_MARK "%s: %s]", ir_edit_is_bold(edit->kind) ? "" : " here",
                       ir_edit_because(edit->kind));
     ir_work_close(work);
     return EV_OK;

@@ -7,6 +7,7 @@
  * ends. A member without work takes the coordinates of one that has some, so it loads what that
  * one loads, takes the same branches, and its effects are skipped. The body is then jammed
  * (jam_internal.h). */
+#include "ir/structure/guards_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -16,15 +17,7 @@
 
 static const char axes[] = "xyz";
 
-/* A test of coordinates at the beginning. */
-typedef struct guard {
-    LLVMValueRef condition;
-    bool leaves_if; /* the value of the condition with which the thread ends */
-    uint32_t block;
-    LLVMBasicBlockRef goes_on;
-} guard;
-
-enum { MOST_GUARDS = 8, MOST_KEPT = 4 };
+enum { MOST_KEPT = 4 };
 
 typedef struct coarsening {
     ir_structure *s;
@@ -35,9 +28,9 @@ typedef struct coarsening {
     ir_jam jam;
     LLVMBuilderRef builder;
     bool *is_seed;
-    guard guards[MOST_GUARDS];
-    uint32_t guard_count;
-    bool guards_differ; /* a guard depends on the coordinates that differ */
+    ir_guards guards;
+    bool differs[IR_MOST_TESTS]; /* the test depends on the coordinates that differ */
+    bool guards_differ;          /* one of the tests does */
     LLVMValueRef
         extent; /* blocks of the grid that the kernel was written for, i32; NULL: unknown */
 } coarsening;
@@ -71,75 +64,6 @@ static bool kernel_reads(const coarsening *c, const char *stem) {
 
 static LLVMValueRef number(const coarsening *c, uint64_t value) {
     return LLVMConstInt(LLVMInt32TypeInContext(c->s->base->context), value, false);
-}
-
-/* ---- guards -----------------------------------------------------------------------------------
- */
-
-static bool ends_at_once(LLVMBasicBlockRef block) {
-    return LLVMIsAReturnInst(LLVMGetFirstInstruction(block)) != NULL;
-}
-
-static bool has_effects(LLVMBasicBlockRef block) {
-    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
-        ir_deed deed = ir_deed_of(i);
-        if (deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
-            return true;
-    }
-    return false;
-}
-
-static bool has_one_way_in(const ir_flow *flow, LLVMBasicBlockRef block) {
-    uint32_t b = ir_flow_block(flow, block);
-    return flow->back.first[b + 1] - flow->back.first[b] == 1;
-}
-
-/* Lists the tests at the beginning, in order. */
-static void find_guards(coarsening *c) {
-    LLVMBasicBlockRef at = c->flow.blocks[0];
-    while (c->guard_count < MOST_GUARDS && !has_effects(at)) {
-        LLVMValueRef last = LLVMGetBasicBlockTerminator(at);
-        LLVMBasicBlockRef next = NULL;
-        if (!LLVMIsABranchInst(last))
-            return;
-        if (!LLVMIsConditional(last)) {
-            next = LLVMGetSuccessor(last, 0);
-        } else {
-            LLVMBasicBlockRef yes = LLVMGetSuccessor(last, 0), no = LLVMGetSuccessor(last, 1);
-            if (ends_at_once(yes) == ends_at_once(no))
-                return;
-            next = ends_at_once(yes) ? no : yes;
-            c->guards[c->guard_count++] = (guard){LLVMGetCondition(last), ends_at_once(yes),
-                                                  ir_flow_block(&c->flow, at), next};
-        }
-        if (!has_one_way_in(&c->flow, next))
-            return;
-        at = next;
-    }
-}
-
-/* Makes the guards' branches unconditional: the prologue tests for them. */
-static void open_guards(coarsening *c) {
-    for (uint32_t g = 0; g < c->guard_count; g++) {
-        LLVMValueRef last = ir_flow_last(&c->flow, c->guards[g].block);
-        LLVMPositionBuilderBefore(c->builder, last);
-        LLVMBuildBr(c->builder, c->guards[g].goes_on);
-        LLVMInstructionEraseFromParent(last);
-    }
-}
-
-static bool depends_on_seed(const coarsening *c, const ir_flow *flow, LLVMValueRef value,
-                            unsigned depth) {
-    uint32_t insn = ir_flow_insn(flow, value);
-    if (insn == IR_NONE)
-        return false;
-    if (c->is_seed[insn] || depth == 0)
-        return true;
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (depends_on_seed(c, flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
-            return true;
-    }
-    return false;
 }
 
 /* ---- seeds ------------------------------------------------------------------------------------
@@ -250,7 +174,8 @@ static ev_status check_option(coarsening *c, ev_error *err) {
 /* The block and thread of each member, as they come from the registers. */
 typedef struct coordinates {
     LLVMValueRef block[IR_MOST_MEMBERS], thread[IR_MOST_MEMBERS];
-    LLVMValueRef alive[IR_MOST_MEMBERS]; /* NULL: has work in any case */
+    LLVMValueRef alive[IR_MOST_MEMBERS]; /* NULL: has work if all have */
+    LLVMValueRef all_alive; /* else no member has work; the same for all. NULL: there is no test */
 } coordinates;
 
 /* The threads of a block in the dimension, as the kernel knows them. */
@@ -313,22 +238,39 @@ static void map_member(coarsening *c, const coordinates *at, uint32_t j) {
     }
 }
 
+/* Writes whether test `t` lets a member stay. */
+static ev_status write_test(coarsening *c, uint32_t t, uint32_t j, LLVMValueRef *stays,
+                            ev_error *err) {
+    const ir_test *test = &c->guards.tests[t];
+    *stays = ir_jam_expression(&c->jam, test->condition, j);
+    if (!*stays)
+        return ev_fail(err, EV_BAD, "a test at the kernel's beginning reads memory");
+    if (test->leaves_if)
+        *stays = LLVMBuildNot(c->builder, *stays, "");
+    return EV_OK;
+}
+
 /* Writes whether each member has work. EV_BAD: a test is more than arithmetic of coordinates. */
 static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
+    LLVMValueRef stays = NULL;
     for (uint32_t j = 0; j < c->members; j++) {
         /* The first of neighbouring blocks is in the grid, since the launch's one is. */
         bool inside = !takes_block(c) || !c->extent || (j == 0 && !takes_thread(c));
         if (!inside)
             at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
         map_member(c, at, j);
-        for (uint32_t g = 0; g < c->guard_count; g++) {
-            LLVMValueRef test = ir_jam_expression(&c->jam, c->guards[g].condition, j);
-            if (!test)
-                return ev_fail(err, EV_BAD, "a test at the kernel's beginning reads memory");
-            if (c->guards[g].leaves_if)
-                test = LLVMBuildNot(c->builder, test, "");
-            at->alive[j] = both(c, at->alive[j], test);
+        for (uint32_t t = 0; t < c->guards.test_count; t++) {
+            if (!c->differs[t])
+                continue;
+            EV_TRY(write_test(c, t, j, &stays, err));
+            at->alive[j] = both(c, at->alive[j], stays);
         }
+    }
+    for (uint32_t t = 0; t < c->guards.test_count; t++) {
+        if (c->differs[t])
+            continue;
+        EV_TRY(write_test(c, t, 0, &stays, err));
+        at->all_alive = both(c, at->all_alive, stays);
     }
     return EV_OK;
 }
@@ -363,11 +305,15 @@ static LLVMBasicBlockRef new_block(const coarsening *c) {
  * in the same, since no thread ends. */
 static LLVMBasicBlockRef write_exit(const coarsening *c, const coordinates *at) {
     LLVMValueRef any = NULL;
-    for (uint32_t j = 0; j < c->members; j++) {
-        if (!at->alive[j])
-            return NULL;
+    bool is_tested = true;
+    for (uint32_t j = 0; j < c->members; j++)
+        is_tested &= at->alive[j] != NULL;
+    for (uint32_t j = 0; j < c->members && is_tested; j++)
         any = any ? LLVMBuildOr(c->builder, any, at->alive[j], "") : at->alive[j];
-    }
+    if (at->all_alive)
+        any = both(c, any, at->all_alive);
+    if (!any)
+        return NULL;
     LLVMBasicBlockRef body = new_block(c), out = new_block(c);
     LLVMBuildCondBr(c->builder, any, body, out);
     LLVMPositionBuilderAtEnd(c->builder, out);
@@ -406,8 +352,10 @@ static ev_status write_prologue(coarsening *c, LLVMBasicBlockRef keep[MOST_KEPT]
 static ev_status read_open(coarsening *c, ev_error *err) {
     EV_TRY(ir_flow_make(c->s->function, c->s->arena, &c->flow, err));
     EV_TRY(mark_seeds(c, err));
-    for (uint32_t g = 0; g < c->guard_count; g++)
-        c->guards_differ |= depends_on_seed(c, &c->flow, c->guards[g].condition, 32);
+    for (uint32_t t = 0; t < c->guards.test_count; t++) {
+        c->differs[t] = ir_depends_on(&c->flow, c->is_seed, c->guards.tests[t].condition);
+        c->guards_differ |= c->differs[t];
+    }
     return ir_vary_make(&c->flow, c->is_seed, of_threads(c), &c->vary, err);
 }
 
@@ -422,8 +370,8 @@ static void write_extent(coarsening *c) {
 static ev_status coarsen(coarsening *c, ev_error *err) {
     EV_TRY(check_option(c, err));
     EV_TRY(ir_flow_make(c->s->function, c->s->arena, &c->flow, err));
-    find_guards(c);
-    open_guards(c);
+    ir_guards_find(&c->flow, &c->guards);
+    ir_guards_open(&c->guards, c->builder);
     EV_TRY(read_open(c, err));
     if (of_threads(c))
         EV_TRY(check_threads(c, err));

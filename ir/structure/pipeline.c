@@ -4,7 +4,6 @@
  * next one; a PHI carries what was loaded. So a turn's arithmetic need not wait for the turn's own
  * loads. The last turn has no next one: its counters stay where they are, so it loads its own
  * addresses once more, which are valid. */
-#include "ir/structure/affine_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/vary_internal.h"
 
@@ -84,24 +83,6 @@ static bool is_known_ahead(const piping *p, LLVMValueRef value, unsigned depth) 
     return true;
 }
 
-/* Whether a store of the kernel goes where the load reads from. */
-static bool is_written(const piping *p, LLVMValueRef load) {
-    LLVMModuleRef module = p->s->base->module;
-    LLVMValueRef from = NULL, to = NULL;
-    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), &from);
-    for (uint32_t i = 0; i < p->flow.insn_count; i++) {
-        ir_deed deed = ir_deed_of(p->flow.insns[i]);
-        LLVMValueRef pointer = ir_pointer_of(p->flow.insns[i]);
-        if (!pointer || LLVMIsALoadInst(p->flow.insns[i]) ||
-            (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
-            continue;
-        (void)ir_affine_of_address(module, pointer, &to);
-        if (to == from)
-            return true;
-    }
-    return !LLVMIsAArgument(from); /* shared memory and local arrays are near enough */
-}
-
 static bool runs_each_turn(const piping *p, uint32_t block) {
     return block != p->loop->header && ir_dominance_over(&p->flow.over, block, p->loop->latch) &&
            &p->flow.loops[ir_loop_of(&p->flow, block)] == p->loop;
@@ -109,9 +90,9 @@ static bool runs_each_turn(const piping *p, uint32_t block) {
 
 static ev_status list_loads(piping *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow.insn_count && p->count < MOST_LOADS; i++) {
-        LLVMValueRef load = p->flow.insns[i];
+        LLVMValueRef load = p->flow.insns[i], base = NULL;
         if (!is_in_loop(p, load) || ir_deed_of(load) != IR_DEED_LOAD ||
-            !runs_each_turn(p, p->flow.home[i]) || is_written(p, load) ||
+            !runs_each_turn(p, p->flow.home[i]) || !ir_reads_only(&p->flow, load, &base) ||
             !is_known_ahead(p, LLVMGetOperand(load, 0), DEEPEST))
             continue;
         p->loads[p->count++] = (early_load){.load = load};

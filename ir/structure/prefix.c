@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define MOST_INSNS 4000 /* of a kernel that an edit jams */
+
 /* Sinking and hoisting common code would join the two sides of a branch behind selected addresses,
  * which hides what an address is made of. */
 #define TIDY "simplifycfg<no-sink-common-insts;no-hoist-common-insts>"
@@ -48,7 +50,7 @@ ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err
     return ir_early_normalise(base, module, err);
 }
 
-static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     switch (edit->kind) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
@@ -60,6 +62,8 @@ static ev_status apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_RELABEL_THREADS:
     case IR_EDIT_RELABEL_BLOCKS:
         return ir_structure_relabel(s, edit, err);
+    case IR_EDIT_STAGE:
+        return ir_structure_stage(s, edit, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }
@@ -74,12 +78,35 @@ static ev_status check(const ir_structure *s, ev_error *err) {
     return status;
 }
 
+static size_t count_insns(LLVMValueRef function) {
+    size_t count = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            count++;
+    return count;
+}
+
+/* Refuses an edit that would write the body so often that LLVM takes seconds for the result. */
+static ev_status check_size(const ir_structure *s, const ir_edit *edit, ev_error *err) {
+    bool jams = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
+    size_t count = count_insns(s->function);
+    if (jams && edit->has_option && edit->option > 1 && count > MOST_INSNS / (size_t)edit->option)
+        return ev_fail(err, EV_BAD,
+                       "the kernel has %zu instructions, and %lld times as many are more than %d",
+                       count, (long long)edit->option, MOST_INSNS);
+    return EV_OK;
+}
+
+ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    EV_TRY(check_size(s, edit, err));
+    EV_TRY(dispatch(s, edit, err));
+    return check(s, err);
+}
+
 static ev_status apply_all(ir_structure *s, const ir_genome *genome, ev_error *err) {
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
-        ev_status status = apply(s, edit, err);
-        if (status == EV_OK)
-            status = check(s, err);
+        ev_status status = ir_structure_apply(s, edit, err);
         if (status == EV_OK && s->plan)
             status = ir_genome_plan_step(edit, s->plan, s->arena, &s->plan, err);
         if (status != EV_OK)

@@ -17,7 +17,11 @@ typedef struct ir_structure {
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 
-/* One structural edit; EV_BAD, with the reason: it is refused. */
+/* Applies one structural edit of any kind, and verifies the module. EV_BAD, with the reason: it is
+ * refused; the module is then of no use. */
+ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+/* The edits; EV_BAD, with the reason: it is refused. */
 ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_split(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
@@ -25,6 +29,8 @@ ev_status ir_structure_split(ir_structure *s, const ir_edit *edit, ev_error *err
 ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* Writes the value of an expression of the launch plan as an i64 where the builder stands, from the
  * kernel's arguments and the macros. NULL: it uses a name that is neither, or a real number. */

@@ -1,5 +1,6 @@
 /* Vary: a fixed point over the function's instructions. Each round goes through the code once, and
  * what varies only grows, so the rounds end. */
+#include "ir/structure/affine_internal.h"
 #include "ir/structure/vary_internal.h"
 
 #include <assert.h>
@@ -95,6 +96,23 @@ LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     default:
         return NULL;
     }
+}
+
+bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
+    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
+    LLVMValueRef to = NULL;
+    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        ir_deed deed = ir_deed_of(flow->insns[i]);
+        LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
+        if (!pointer || LLVMIsALoadInst(flow->insns[i]) ||
+            (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
+            continue;
+        (void)ir_affine_of_address(module, pointer, &to);
+        if (to == *base)
+            return false;
+    }
+    return LLVMIsAArgument(*base); /* shared memory and local arrays are near enough */
 }
 
 bool ir_reads_register(LLVMValueRef value, const char *name) {

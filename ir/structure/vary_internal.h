@@ -62,6 +62,9 @@ typedef enum ir_deed {
 ir_deed ir_deed_of(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
+/* Whether a load reads from an argument that no store of the kernel goes to. *base: what it reads
+ * from, an argument or not. */
+bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
 

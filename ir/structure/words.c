@@ -28,6 +28,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_STRIDED] = " a block apart",
     [IR_FORM_NEIGHBOURS] = " side by side",
     [IR_FORM_FAR] = " a grid apart",
+    [IR_FORM_PADDED] = " padded",
 };
 
 static void describe_coarsen(const ir_work *work, const ir_edit *edit, ev_str *out) {
@@ -70,6 +71,18 @@ static void describe_relabel_blocks(const ir_work *work, const ir_edit *edit, ev
     ev_str_printf(out, "runs the blocks in groups of %lld rows", (long long)edit->option);
 }
 
+static void describe_stage(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    char place[IR_ANCHOR_TEXT];
+    (void)work;
+    ir_anchor_print(&edit->anchor, place);
+    ev_str_printf(out,
+                  "loads what %s%s reads from global memory by tiles of %lld turns into%s "
+                  "shared memory",
+                  edit->anchor.kind == IR_ANCHOR_ARGUMENT ? "a loop of argument " : "", place,
+                  (long long)edit->option, edit->form == IR_FORM_PADDED ? " padded" : "");
+}
+
+const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};

@@ -275,7 +275,7 @@ static void alignments_are_requirements(void **state) {
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
     bundle_alignment grants[] = {{"x", 8}};
-    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1};
+    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false};
     assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     grants[0].bytes = 32;
@@ -293,6 +293,91 @@ static void alignments_are_requirements(void **state) {
     bundle_close(b);
     edit_manifest(in_folder("aligned"), "\"x\": 16", "\"x\": 12");
     open_fails(in_folder("aligned"), "no power of two");
+}
+
+/* A bundle of `add` with a preserving variant and a faster bold one. */
+static void write_bold(bool is_default) {
+    static const bundle_case fast[] = {{"small", "search", shape_small, 2, 50, 50, 50, 200, 1e-7},
+                                       {"large", "held-out", shape_large, 2, 0, 0, 0, 0, -1}};
+    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
+                                                {"n", "scalar", "u32", "N", 0}};
+    bundle_variant both[2] = {variant_of(PTX_H200, "h200", "NVIDIA H200", 90),
+                              variant_of(PTX_A100, "h200", "NVIDIA H200", 90)};
+    bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
+    both[1].cases = fast;
+    both[1].is_bold = true;
+    both[1].is_default = is_default;
+    both[1].changes = edits;
+    both[1].change_count = 1;
+    both[1].tried = (bundle_tried){"vm:h200", 100, 1117, 7};
+    bundle_kernel k = {
+        "add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, both, 2, NULL,
+        0,     NULL, 0};
+    static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
+    bundle_content content = {"0.1.0", &k, 1, files, 1};
+    ev_error err = {0};
+    if (bundle_write(in_folder("bold"), &content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+}
+
+static bundle_choice resolve_bold(const bundle *b, const char *gpu, bool allow_bold) {
+    bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
+    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold};
+    bundle_choice choice = {0};
+    ev_error err = {0};
+    if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return choice;
+}
+
+/* On every rung, only a caller that allows bold variants gets one. */
+static void bold_variants_have_to_be_allowed(void **state) {
+    (void)state;
+    static const char *const gpus[] = {"h200", "h100", NULL};
+    write_bold(false);
+    bundle *b = open_ok(in_folder("bold"));
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        bundle_choice c = resolve_bold(b, gpus[i], false);
+        assert_string_equal(c.variant->ptx, PTX_H200);
+        assert_false(c.variant->is_bold);
+        assert_null(c.passed_over);
+        c = resolve_bold(b, gpus[i], true);
+        assert_string_equal(c.variant->ptx, PTX_A100);
+        assert_true(c.variant->is_bold && !c.variant->is_default);
+        assert_int_equal(c.variant->change_count, 1);
+        assert_string_equal(c.variant->changes[0], edits[0]);
+        assert_string_equal(c.variant->tried.device, "vm:h200");
+        assert_int_equal(c.variant->tried.shapes, 100);
+        assert_int_equal(c.variant->tried.runs, 1117);
+        assert_int_equal(c.variant->tried.seed, 7);
+    }
+    bundle_close(b);
+    write_bold(true); /* it was tuned with --bold */
+    b = open_ok(in_folder("bold"));
+    assert_string_equal(resolve_bold(b, "h200", false).variant->ptx, PTX_A100);
+    bundle_close(b);
+}
+
+static void bad_marks_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *words;
+    } rows[] = {
+        {"\"meaning\": \"bold\"", "\"meaning\": \"brave\"", "\"brave\" is no meaning"},
+        {"\"meaning\": \"bold\",", "", "meaning"},
+        {"\"meaning\": \"preserving\",", "", "meaning"},
+        {"\"meaning\": \"bold\"", "\"meaning\": \"preserving\"", "a preserving one has none"},
+        {"\"meaning\": \"preserving\"", "\"meaning\": \"bold\"", "a bold variant has changes"},
+        {"\"meaning\": \"preserving\"", "\"default\": true, \"meaning\": \"preserving\"",
+         "is no default"},
+        {"\"shapes\": 100", "\"shape\": 100", "did you mean 'shapes'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_bold(false);
+        edit_manifest(in_folder("bold"), rows[i].from, rows[i].to);
+        open_fails(in_folder("bold"), rows[i].words);
+        open_fails(in_folder("bold"), "manifest.json:");
+    }
 }
 
 static void never_leaves_the_validated_shapes(void **state) {
@@ -315,15 +400,15 @@ static void resolve_names_what_is_wrong(void **state) {
     bundle_choice c = {0};
     ev_error err = {0};
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0}, &c, &err),
+        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "it has add, mul"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0}, &c, &err),
+        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "the shape lacks 'density'"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0}, &c, &err),
+        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false}, &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "compute capability 6.0"));
     bundle_close(b);
@@ -349,9 +434,9 @@ static void bad_manifests_are_named(void **state) {
     (void)state;
     open_fails(in_folder("none"), "is no bundle");
     write_ok(in_folder("e"), false);
-    edit_manifest(in_folder("e"), "\"version\": 1", "\"version\": 99");
+    edit_manifest(in_folder("e"), "\"version\": 2", "\"version\": 99");
     open_fails(in_folder("e"), "has 99");
-    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 1,,");
+    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 2,,");
     open_fails(in_folder("e"), "manifest.json:");
     write_ok(in_folder("f"), false);
     edit_manifest(in_folder("f"), "\"family\"", "\"famly\"");
@@ -643,8 +728,8 @@ static void damaged_manifests_do_no_harm(void **state) {
         }
         bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
         bundle_choice choice;
-        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0}, &choice,
-                              &err) == EV_OK);
+        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false},
+                              &choice, &err) == EV_OK);
         bundle_close(b);
     }
     assert_true(refused > 200 && refused < 600);
@@ -691,6 +776,8 @@ int main(void) {
         cmocka_unit_test(equal_content_gives_equal_bytes),
         cmocka_unit_test(resolves_by_rungs),
         cmocka_unit_test(alignments_are_requirements),
+        cmocka_unit_test(bold_variants_have_to_be_allowed),
+        cmocka_unit_test(bad_marks_are_refused),
         cmocka_unit_test(never_leaves_the_validated_shapes),
         cmocka_unit_test(resolve_names_what_is_wrong),
         cmocka_unit_test(damage_is_named),

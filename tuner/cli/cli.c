@@ -91,6 +91,7 @@ static bool value_fits(const cli_option_row *row, const char *value) {
     case CLI_IS_TEXT:
         return value[0] != '\0';
     case CLI_IS_COUNT:
+    case CLI_IS_MAYBE_COUNT:
         return read_count(value, &count);
     case CLI_IS_REAL:
         return read_real(value, &real);
@@ -105,6 +106,7 @@ static bool value_fits(const cli_option_row *row, const char *value) {
 static const char *kind_wants(const cli_option_row *row) {
     switch (row->kind) {
     case CLI_IS_COUNT:
+    case CLI_IS_MAYBE_COUNT:
         return "a whole number from 0 to 2^63 - 1";
     case CLI_IS_REAL:
         return "a number from 0 up";
@@ -127,7 +129,8 @@ bool cli_flag(const cli_args *args, cli_option option) {
 }
 
 uint64_t cli_count(const cli_args *args, cli_option option, uint64_t otherwise) {
-    assert(cli_options[option].kind == CLI_IS_COUNT);
+    assert(cli_options[option].kind == CLI_IS_COUNT ||
+           cli_options[option].kind == CLI_IS_MAYBE_COUNT);
     uint64_t value = otherwise;
     return read_count(args->values[option], &value) ? value : otherwise;
 }
@@ -242,6 +245,9 @@ static ev_status read_option(cli_args *args, int argc, char *const argv[], int *
         if (value != NULL)
             return ev_fail(err, EV_BAD, "--%s takes no value; leave out '=%s'", row->name, value);
         value = "";
+    } else if (row->kind == CLI_IS_MAYBE_COUNT && value == NULL) {
+        bool has_number = *at + 1 < argc && argv[*at + 1][0] >= '0' && argv[*at + 1][0] <= '9';
+        value = has_number ? argv[++*at] : row->otherwise;
     } else if (value == NULL) {
         if (*at + 1 >= argc)
             return ev_fail(err, EV_BAD, "--%s needs a value: --%s %s; see evoke %s --help",

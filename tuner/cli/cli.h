@@ -28,6 +28,7 @@ typedef enum cli_kind {
     CLI_IS_FLAG,
     CLI_IS_TEXT,
     CLI_IS_COUNT,
+    CLI_IS_MAYBE_COUNT,
     CLI_IS_REAL,
     CLI_IS_SIZES,
     CLI_IS_CHOICE,

@@ -79,6 +79,42 @@ static void print_reasons(const json_t *list, ev_str *out) {
     }
 }
 
+static void print_element(const json_t *row, ev_str *out) {
+    char *got = ev_json_print(json_object_get(row, "got"), true);
+    char *want = ev_json_print(json_object_get(row, "want"), true);
+    ev_str_printf(out, "  %s[%lld]: got %s, want %s\n", ev_json_text(row, "output", ""),
+                  (long long)ev_json_integer(row, "index", 0), got != NULL ? got : "",
+                  want != NULL ? want : "");
+    free(got);
+    free(want);
+}
+
+/* The case that failed, for task.json. */
+static void print_case(const json_t *row, ev_str *out) {
+    char *text = json_dumps(json_object_get(row, "case"), 0);
+    ev_str_printf(out, "  the smallest case that fails, for \"cases\" in task.json:\n    %s\n",
+                  text != NULL ? text : "");
+    free(text);
+}
+
+static void print_stresses(const json_t *list, ev_str *out) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *reason = ev_json_text(row, "reason", NULL);
+        ev_str_printf(out, "stress of %s (%s, %s): %s: %lld shapes, %lld runs\n",
+                      ev_json_text(row, "kernel", ""), ev_json_text(row, "role", ""),
+                      ev_json_text(row, "start", ""), ev_json_text(row, "verdict", ""),
+                      (long long)ev_json_integer(row, "shapes", 0),
+                      (long long)ev_json_integer(row, "runs", 0));
+        if (reason != NULL)
+            ev_str_printf(out, "  %s\n", reason);
+        if (json_object_get(row, "output") != NULL)
+            print_element(row, out);
+        if (json_object_get(row, "case") != NULL)
+            print_case(row, out);
+    }
+}
+
 static const char *verdict_of(const check *found) {
     if (found->failed)
         return "fail";
@@ -89,14 +125,16 @@ static ev_status print_findings(cmd_context *c, const check *found, ev_error *er
     const char *verdict = verdict_of(found);
     c->exit_code = found->failed;
     if (cli_flag(c->args, CLI_OPT_JSON))
-        return cmd_print_json(c,
-                              cmd_note_stop(json_pack("{s:s, s:O, s:O}", "verdict", verdict, "rows",
-                                                      found->rows, "replays", found->replays)),
-                              err);
+        return cmd_print_json(
+            c,
+            cmd_note_stop(json_pack("{s:s, s:O, s:O, s:O}", "verdict", verdict, "rows", found->rows,
+                                    "replays", found->replays, "stresses", found->stresses)),
+            err);
     EV_TRY(print_rows(found->rows, c->out, err));
     ev_str_char(c->out, '\n');
     print_replays(found->replays, c->out);
     print_reasons(found->rows, c->out);
+    print_stresses(found->stresses, c->out);
     ev_str_printf(c->out, "verdict: %s\n", verdict);
     return EV_OK;
 }
@@ -135,9 +173,9 @@ static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *er
     found->again = false;
     EV_TRY(check_rest(c, err));
     *again = found->again;
-    json_t *all = json_pack("{s:I, s:I, s:b, s:O, s:O}", "operand", (json_int_t)c->operand, "done",
-                            (json_int_t)found->step, "failed", found->failed, "rows", found->rows,
-                            "replays", found->replays);
+    json_t *all = json_pack("{s:I, s:I, s:b, s:O, s:O, s:O}", "operand", (json_int_t)c->operand,
+                            "done", (json_int_t)found->step, "failed", found->failed, "rows",
+                            found->rows, "replays", found->replays, "stresses", found->stresses);
     char *text = ev_json_print(all, true);
     json_decref(all);
     if (text == NULL)
@@ -156,11 +194,13 @@ static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_err
         return ev_fail_memory(err, baton->length);
     json_decref(found->rows);
     json_decref(found->replays);
+    json_decref(found->stresses);
     c->operand = (size_t)ev_json_integer(all, "operand", 0);
     found->done = (size_t)ev_json_integer(all, "done", 0);
     found->failed = json_is_true(json_object_get(all, "failed"));
     found->rows = json_incref(json_object_get(all, "rows"));
     found->replays = json_incref(json_object_get(all, "replays"));
+    found->stresses = json_incref(json_object_get(all, "stresses"));
     json_decref(all);
     return EV_OK;
 }
@@ -173,11 +213,21 @@ static ev_status check_all(checking *c, ev_error *err) {
     return ev_relay_run(&relay, err);
 }
 
+static stress_limits stress_limits_of(const cli_args *args) {
+    uint64_t shapes = cli_count(args, CLI_OPT_STRESS, STRESS_SHAPES);
+    return (stress_limits){.shapes = shapes < UINT32_MAX ? (uint32_t)shapes : UINT32_MAX - 1,
+                           .seconds = cli_real(args, CLI_OPT_CHECK_SECONDS, 0),
+                           .seed = cli_count(args, CLI_OPT_CHECK_SEED, 1)};
+}
+
 static void warn(const char *text) {
     (void)fprintf(stderr, "%s\n", text);
 }
 
 ev_status cmd_check(cmd_context *c, ev_error *err) {
+    const bool *given = c->args->given;
+    if (!given[CLI_OPT_STRESS] && (given[CLI_OPT_CHECK_SECONDS] || given[CLI_OPT_CHECK_SEED]))
+        return ev_fail(err, EV_BAD, "--seconds and --seed are for --stress; add it");
     checking all = {.args = c->args,
                     .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
                               .start = c->args->values[CLI_OPT_START],
@@ -185,8 +235,11 @@ ev_status cmd_check(cmd_context *c, ev_error *err) {
                               .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
                               .warn = warn,
                               .rows = json_array(),
-                              .replays = json_array()}};
+                              .replays = json_array(),
+                              .stresses = json_array()}};
+    const stress_limits limits = stress_limits_of(c->args);
     check *found = &all.found;
+    found->stress = given[CLI_OPT_STRESS] ? &limits : NULL;
     ev_stop_catch();
     ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found->lines, err);
     if (status == EV_OK)
@@ -198,5 +251,6 @@ ev_status cmd_check(cmd_context *c, ev_error *err) {
     ev_lines_close(found->lines);
     json_decref(found->rows);
     json_decref(found->replays);
+    json_decref(found->stresses);
     return status;
 }

@@ -155,10 +155,12 @@ static void print_bold(const tune_report *r, ev_str *out) {
     for (size_t i = 0; i < r->row_count; i++) {
         const tune_row *row = &r->rows[i];
         if (row->bold_speedup > 0)
-            ev_str_printf(out,
-                          "%s, %s: a bold variant is %.2fx as fast as the best; no case showed a "
-                          "difference, but its edits change the meaning (--bold promotes such)\n",
-                          row->kernel, row->at, row->bold_speedup);
+            ev_str_printf(
+                out,
+                "%s, %s: a bold variant is %.2fx as fast as the best; no case showed a "
+                "difference, but its edits change the meaning (a bundle has it for callers "
+                "that allow it; --bold promotes such)\n",
+                row->kernel, row->at, row->bold_speedup);
     }
 }
 

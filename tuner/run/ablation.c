@@ -61,8 +61,10 @@ static bool add_without_edit(parts *p, const ir_genome *genome, size_t edit) {
 /* Adds the genome without the edits a and b, a < b. */
 static bool add_without_pair(parts *p, const ir_genome *genome, size_t a, size_t b) {
     ir_genome *rest = ir_genome_without(genome, b, b + 1);
-    if (rest)
+    if (rest && a < ir_genome_edit_count(rest))
         ir_genome_remove(rest, a);
+    if (rest && !ir_genome_same_base(rest, genome))
+        ir_genome_keep_knobs(rest);
     return add(p, rest, (part){.edits = {a, b}});
 }
 

@@ -62,8 +62,9 @@ static ev_status add_wrong(search_for *s, const ir_genome *genome, ev_error *err
 static ev_status note_wrong(search_for *s, size_t k, ev_error *err) {
     bool alone = false;
     if (k > 1 && has_budget(s))
-        EV_TRY(is_wrong(s, ir_genome_part(s->genome, k - 1, k), &alone, err));
-    const ir_genome *part = ir_genome_part(s->genome, alone ? k - 1 : 0, k);
+        EV_TRY(is_wrong(s, ir_genome_part_on_base(s->genome, k - 1, k), &alone, err));
+    const ir_genome *part =
+        alone ? ir_genome_part_on_base(s->genome, k - 1, k) : ir_genome_part(s->genome, 0, k);
     return add_wrong(s, part, err);
 }
 

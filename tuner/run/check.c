@@ -37,6 +37,9 @@ typedef struct subject {
     const device *device;
     const char *role; /* "variant" or "baseline" of a bundle, "start" of a task */
     const candidate *candidate;
+    const candidate *baseline;
+    const char *device_id;
+    const launch_plan *within; /* whose ranges bound the drawn shapes; NULL: the task's cases */
 } subject;
 
 static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
@@ -94,6 +97,50 @@ static ev_status check_cases(check *c, const subject *s, ev_error *err) {
     return EV_OK;
 }
 
+/* ---- stress ---- */
+
+static ev_status stress_one(check *c, const subject *s, ev_error *err) {
+    const stress_subject of = {.t = s->t,
+                               .device = s->device_id,
+                               .baseline = s->baseline,
+                               .candidate = s->candidate,
+                               .role = s->role,
+                               .ranges = s->within != NULL ? s->within->ranges : NULL,
+                               .range_count = s->within != NULL ? s->within->range_count : 0};
+    json_t *row = NULL;
+    if (is_done(c))
+        return EV_OK;
+    EV_TRY(stress_run(&of, c->stress, &row, err));
+    c->failed = c->failed || strcmp(ev_json_text(row, "verdict", ""), "pass") != 0;
+    (void)json_array_append(c->stresses, row);
+    ev_status status = ev_lines_add(c->lines, row, err);
+    json_decref(row);
+    return status;
+}
+
+/* The cases; then the stress, if all of them passed. */
+static ev_status check_subject(check *c, const subject *s, ev_error *err) {
+    bool failed = c->failed;
+    c->failed = false;
+    ev_status status = check_cases(c, s, err);
+    if (status == EV_OK && c->stress != NULL && !c->failed && !check_is_over(c))
+        status = stress_one(c, s, err);
+    c->failed = c->failed || failed;
+    return status;
+}
+
+/* Whether a candidate is compared with its own start. */
+static bool needs_origin(const check *c, const task *t) {
+    bool needs = c->stress != NULL;
+    for (size_t i = 0; i < t->case_count; i++)
+        needs = needs || t->cases[i].inputs.variation != TASK_PLAIN;
+    return needs;
+}
+
+static const char *device_of(const check *c) {
+    return c->device != NULL ? c->device : DEVICE_OF_TASKS;
+}
+
 /* ---- tasks ---- */
 
 static bool is_wanted(const check *c, const task_start *start) {
@@ -114,10 +161,12 @@ typedef struct trial {
     ev_arena *arena;     /* holds the launch plan and the macros */
     bundle_variant form; /* as a bundle has it */
     shipped made;
+    origin origin;
 } trial;
 
 static void trial_free(trial *it) {
     shipped_free(&it->made);
+    origin_free(&it->origin);
     ir_genome_free(it->genome);
     ev_str_free(&it->ptx);
     ev_arena_free(it->arena);
@@ -147,19 +196,23 @@ static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev
     it->form = (bundle_variant){
         .start = start->name, .ptx = ev_str_text(&it->ptx), .ptx_bytes = it->ptx.length};
     EV_TRY(shipped_set_launch(it->arena, start, it->genome, &it->form, err));
-    return shipped_make(t, &it->form, &it->made, err);
+    EV_TRY(shipped_make(t, &it->form, &it->made, err));
+    it->made.candidate.aligned = ir_genome_aligned(it->genome);
+    it->made.candidate.aligned_to = it->made.candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
+    return needs_origin(c, t) ? origin_build(t, sm, &it->made.candidate, &it->origin, err) : EV_OK;
 }
 
 static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *first,
                              ev_error *err) {
-    trial it = {.genome = NULL};
+    trial it = {.origin = {.ptx = EV_STR_EMPTY}};
     candidate baseline = start_candidate(&t->starts[0], first);
     ev_status status = trial_make(c, t, device_properties_of(st->device)->sm, &it, err);
     if (status == EV_OK)
         status = stand_fill(st, t, &baseline, err);
     if (status == EV_OK) {
-        subject s = {t, st->fitness, st->device, "genome", &it.made.candidate};
-        status = check_cases(c, &s, err);
+        subject s = {t,         st->fitness,  st->device, "genome", &it.made.candidate,
+                     &baseline, device_of(c), NULL};
+        status = check_subject(c, &s, err);
     }
     trial_free(&it);
     return status;
@@ -172,9 +225,9 @@ static ev_status check_built(check *c, const task *t, stand *st, const ev_str *p
     ev_status status = stand_fill(st, t, &baseline, err);
     for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
         candidate one = start_candidate(&t->starts[i], &ptx[i]);
-        subject s = {t, st->fitness, st->device, "start", &one};
+        subject s = {t, st->fitness, st->device, "start", &one, &baseline, device_of(c), NULL};
         if (is_wanted(c, &t->starts[i]))
-            status = check_cases(c, &s, err);
+            status = check_subject(c, &s, err);
     }
     return status;
 }
@@ -199,8 +252,7 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     ev_str *ptx = calloc(t->start_count, sizeof *ptx);
     if (ptx == NULL)
         return ev_fail_memory(err, t->start_count * sizeof *ptx);
-    ev_status status =
-        device_open(c->device != NULL ? c->device : DEVICE_OF_TASKS, &st.device, err);
+    ev_status status = device_open(device_of(c), &st.device, err);
     if (status == EV_OK)
         status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
     if (status == EV_OK && !check_is_over(c))
@@ -275,20 +327,24 @@ static ev_status replay(check *c, const task *t, const bundle_variant *v, const 
 static ev_status check_shipped(check *c, const task *t, const bundle_variant *baseline,
                                const bundle_variant *v, const char *role, ev_error *err) {
     shipped base = {0}, one = {0};
+    origin own = {.ptx = EV_STR_EMPTY};
     stand st = {0};
     ev_str device_id = EV_STR_EMPTY;
     ev_str_printf(&device_id, "vm:%s", v->gpu_id);
     ev_status status = shipped_make(t, baseline, &base, err);
     if (status == EV_OK)
         status = shipped_make(t, v, &one, err);
+    if (status == EV_OK && needs_origin(c, t))
+        status = origin_build(t, v->sm, &one.candidate, &own, err);
+    const char *id = c->device != NULL ? c->device : ev_str_text(&device_id);
     if (status == EV_OK)
-        status = stand_open(c->device != NULL ? c->device : ev_str_text(&device_id), t,
-                            &base.candidate, &st, err);
+        status = stand_open(id, t, &base.candidate, &st, err);
     if (status == EV_OK) {
-        subject s = {t, st.fitness, st.device, role, &one.candidate};
-        status = check_cases(c, &s, err);
+        subject s = {t, st.fitness, st.device, role, &one.candidate, &base.candidate, id, v->plan};
+        status = check_subject(c, &s, err);
         stand_close(&st);
     }
+    origin_free(&own);
     shipped_free(&base);
     shipped_free(&one);
     ev_str_free(&device_id);
@@ -349,7 +405,7 @@ static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
                 add_disabled(c, k, &list[i], role, why);
             continue;
         }
-        EV_TRY(check_variant(c, t, k, &list[i], role, err));
+        EV_TRY(check_variant(c, t, k, &list[i], list[i].is_bold ? "bold variant" : role, err));
         *count += 1;
     }
     return EV_OK;

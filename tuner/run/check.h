@@ -5,6 +5,7 @@
 #include "base/lines.h"
 #include "base/status.h"
 #include "fitness/device/device.h"
+#include "tuner/stress/stress.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,7 +17,9 @@ typedef struct check {
     const char *genome; /* of a task: a file with a genome to check in place of the starts; NULL */
     unsigned splits;    /* set of bits 1 << corpus_split */
     json_t *rows; /* {"kernel", "start", "split", "case", "verdict", "error", "tolerance", ...} */
-    json_t *replays; /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
+    json_t *replays;  /* {"kernel", "start", "verdict", "ptx_sha256", "replayed_sha256"} */
+    json_t *stresses; /* of each candidate that passed, as stress_run gives them */
+    const stress_limits *stress; /* NULL: no stress */
     bool failed;
     void (*warn)(const char *text); /* told of weak points of a task; NULL: nobody */
     ev_lines *lines;                /* receives each row too; NULL: no file */

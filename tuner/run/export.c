@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "bundle/bundle.h"
 #include "fitness/device/device.h"
+#include "ir/ir.h"
 #include "kernels/task.h"
 #include "tuner/run/records.h"
 #include "tuner/run/shipped.h"
@@ -326,6 +327,34 @@ static ev_status set_alignments(export *x, const task *t, const ir_genome *genom
     return EV_OK;
 }
 
+/* The edits whose words say that they change the meaning (ir/edits/meaning.c). */
+static ev_status set_changes(export *x, bundle_variant *out) {
+    const char **changes = EV_NEW_ARRAY(x->arena, const char *, out->edit_count + 1);
+    if (changes == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < out->edit_count; i++) {
+        if (strstr(out->edits[i], IR_BOLD_MARK) != NULL)
+            changes[out->change_count++] = out->edits[i];
+    }
+    out->changes = changes;
+    out->is_bold = out->change_count > 0;
+    return EV_OK;
+}
+
+static ev_status set_tried(export *x, const char *stress, bundle_variant *out) {
+    ev_json *doc = NULL;
+    if (stress[0] == '\0')
+        return EV_OK;
+    EV_TRY(ev_json_parse(stress, "stress of a winner", &doc, x->err));
+    out->tried =
+        (bundle_tried){.device = ev_arena_strdup(x->arena, ev_json_text(doc->root, "device", "")),
+                       .shapes = (uint32_t)ev_json_integer(doc->root, "shapes", 0),
+                       .runs = (uint32_t)ev_json_integer(doc->root, "runs", 0),
+                       .seed = (uint64_t)ev_json_integer(doc->root, "seed", 0)};
+    ev_json_free(doc);
+    return out->tried.device != NULL ? EV_OK : fail_memory(x);
+}
+
 static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
                               bundle_variant *out) {
     const task_start *start = task_find_start(t, w->start);
@@ -344,7 +373,35 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));
     EV_TRY(set_cases(x, t, w, out));
-    return set_edits(x, w->edits, out);
+    EV_TRY(set_edits(x, w->edits, out));
+    EV_TRY(set_tried(x, w->stress, out));
+    return set_changes(x, out);
+}
+
+/* The bold winner beside a preserving one, from its JSON in the records. */
+static ev_status make_bold(export *x, const task *t, const records_winner *w, device *d,
+                           bundle_variant *out) {
+    ev_json *doc = NULL;
+    EV_TRY(ev_json_parse(w->bold, "a bold winner", &doc, x->err));
+    records_winner bold = *w;
+    char *genome = ev_json_print(json_object_get(doc->root, "genome"), true);
+    char *score_text = ev_json_print(json_object_get(doc->root, "score"), true);
+    bold.genome = genome;
+    bold.score = score_text;
+    bold.genome_sha256 = ev_json_text(doc->root, "genome_sha256", "");
+    bold.ptx = ev_json_text(doc->root, "ptx", "");
+    bold.start = ev_json_text(doc->root, "start", "");
+    bold.edits = ev_json_text(doc->root, "edits", "");
+    bold.stress = ev_json_text(doc->root, "stress", "");
+    ev_status status =
+        genome != NULL && score_text != NULL ? make_variant(x, t, &bold, d, out) : fail_memory(x);
+    free(genome);
+    free(score_text);
+    ev_json_free(doc);
+    if (status == EV_OK && !out->is_bold)
+        return ev_fail(x->err, EV_BAD, "the bold winner of %s in the records has no bold edit",
+                       w->kernel);
+    return status;
 }
 
 static ev_status make_baseline(export *x, const task *t, const records_winner *w, device *d,
@@ -373,19 +430,20 @@ static ev_status make_baseline(export *x, const task *t, const records_winner *w
 static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,
                                bundle_kernel *out) {
     bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
-    bundle_variant *variant = EV_NEW(x->arena, bundle_variant);
-    if (baseline == NULL || variant == NULL)
+    bundle_variant *variants = EV_NEW_ARRAY(x->arena, bundle_variant, 2);
+    if (baseline == NULL || variants == NULL)
         return fail_memory(x);
     EV_TRY(make_baseline(x, t, w, d, baseline));
     out->baselines = baseline;
     out->baseline_count = 1;
-    if (!w->promoted)
-        return EV_OK;
-    EV_TRY(make_variant(x, t, w, d, variant));
-    out->variants = variant;
-    out->variant_count = 1;
-    x->variants++;
-    return EV_OK;
+    out->variants = variants;
+    if (w->promoted) {
+        bundle_variant *own = &variants[out->variant_count++];
+        EV_TRY(make_variant(x, t, w, d, own));
+        own->is_default = own->is_bold; /* only --bold lets a bold variant win */
+        x->variants++;
+    }
+    return w->bold[0] != '\0' ? make_bold(x, t, w, d, &variants[out->variant_count++]) : EV_OK;
 }
 
 /* ---- kernels ---- */

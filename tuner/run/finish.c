@@ -363,6 +363,9 @@ ev_status course_finish(course *c, ev_error *err) {
     finish_clear_winner(&f->kept);
     finish_clear_winner(&f->winner);
     finish_clear_winner(&f->bold);
+    finish_clear_winner(&f->baseline);
+    finish_clear_winner(&f->origin);
+    free(f->stress);
     free(f);
     return status;
 }

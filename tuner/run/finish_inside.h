@@ -88,8 +88,11 @@ typedef struct finish {
     winner kept;        /* the variant promoted last; without a genome: none, or taken by
                            finish_take */
     winner winner;
-    double winner_ns; /* time on the search cases; 0: the winner is an unmodified start */
-    winner bold;      /* the bold winner beside a preserving one; without a genome: none */
+    double winner_ns;        /* time on the search cases; 0: the winner is an unmodified start */
+    winner bold;             /* the bold winner beside a preserving one; without a genome: none */
+    winner baseline, origin; /* unmodified starts as built for the stress; without a genome: none */
+    char *stress;            /* report of the last stress, JSON text; NULL: none since the last
+                                finish_take of a variant */
 } finish;
 
 /* ---- finish_candidates.c ---- */
@@ -136,6 +139,14 @@ double finish_reference(const finish *f, const ir_genome *genome);
  * winner. `ns`: its time on the search cases. */
 ev_status finish_win(finish *f, const ir_genome *genome, double ns, ev_error *err) EV_CHECKED;
 bool finish_is_measured(const finish *f); /* whether times are measured, not modelled */
+
+/* ---- finish_stress.c ---- */
+
+/* Runs the stress (tuner/stress) on a genome that gate 6 found correct; its short form if the
+ * genome has no bold edit. Genomes without edits are passed. A failure stops `s` at gate 6. Keeps
+ * the report in f->stress. */
+ev_status finish_stress(finish *f, const ir_genome *genome, const pool_job *job, score *s,
+                        ev_error *err) EV_CHECKED;
 
 /* ---- finish_promote.c ---- */
 

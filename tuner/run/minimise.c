@@ -66,6 +66,8 @@ static const ir_genome *without(const work *w, size_t from, size_t to) {
         number += may_go(w, i);
         ok = ok && (goes || ir_genome_append_from(rest, w->genome, i));
     }
+    if (ok && !ir_genome_same_base(rest, w->genome))
+        ir_genome_keep_knobs(rest);
     if (ok)
         return rest;
     ir_genome_free(rest);

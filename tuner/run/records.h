@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 3
+#define RECORDS_VERSION 4
 
 typedef struct records records;
 
@@ -43,8 +43,9 @@ typedef struct records_winner {
     uint64_t seed;
     bool promoted;
     /* The bold winner beside a preserving one (ir/edits.def), as JSON: genome, genome_sha256, ptx,
-     * ptx_sha256, entry, start, score, edits in words. "": none. */
+     * ptx_sha256, entry, start, score, edits in words, stress. "": none. */
     const char *bold;
+    const char *stress; /* JSON: what the stress of the winner tried (tuner/stress); "": none */
 } records_winner;
 
 /* One evaluation. Its key is (task, phase, number); in the phase "search" the number is the

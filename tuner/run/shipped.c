@@ -3,6 +3,7 @@
 #include "tuner/run/shipped.h"
 
 #include "base/str.h"
+#include "tuner/worker/variant.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,35 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .macro_count = v->macro_count};
     set_aligned(t, v, &out->candidate);
     return EV_OK;
+}
+
+/* ---- unmodified starts ---- */
+
+ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_error *err) {
+    ir_genome *genome = ir_genome_new(of->start->name);
+    ev_status status = genome != NULL ? EV_OK : ev_fail_memory(err, 1);
+    *out = (origin){.ptx = EV_STR_EMPTY};
+    for (size_t i = 0; i < of->macro_count && status == EV_OK; i++)
+        status = ir_genome_set_macro(genome, of->macros[i].name, of->macros[i].value.whole, err);
+    if (status == EV_OK)
+        status = variant_build(t, genome, sm, &out->ptx, err);
+    ir_genome_free(genome);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "task %s, start %s", t->name, of->start->name);
+    out->candidate = (candidate){.ptx = ev_str_text(&out->ptx),
+                                 .ptx_bytes = out->ptx.length,
+                                 .plan = of->start->plan,
+                                 .start = of->start,
+                                 .macros = of->macros,
+                                 .macro_count = of->macro_count,
+                                 .is_unmodified = true};
+    of->origin = &out->candidate;
+    return EV_OK;
+}
+
+void origin_free(origin *o) {
+    ev_str_free(&o->ptx);
+    *o = (origin){.ptx = EV_STR_EMPTY};
 }
 
 /* ---- launch plans ---- */

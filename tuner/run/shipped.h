@@ -28,6 +28,17 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out,
                        ev_error *err) EV_CHECKED;
 void shipped_free(shipped *s);
 
+/* The unmodified start of a candidate, at the candidate's macros. */
+typedef struct origin {
+    ev_str ptx;
+    candidate candidate; /* borrows from `ptx`, and what `of` borrowed from */
+} origin;
+
+/* Builds the start, and sets of->origin to it, which must outlive `of`. EV_BAD: it does not build.
+ */
+ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_error *err) EV_CHECKED;
+void origin_free(origin *o);
+
 /* Sets the launch plan of a start, borrowed from the task, and its macros with a genome's values;
  * NULL: with their defaults. */
 ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,

@@ -108,9 +108,10 @@ typedef struct winner {
     const ir_genome *genome;
     pool_job *job; /* the job of its promotion or, if nothing was promoted, of its check */
     bool promoted;
-    score score; /* valid if `promoted` */
-    char *words; /* its edits and macros in words, with the share of each in the gain; NULL:
-                    not measured */
+    score score;  /* valid if `promoted` */
+    char *words;  /* its edits and macros in words, with the share of each in the gain; NULL:
+                     not measured */
+    char *stress; /* the report of its stress, JSON text; NULL: none */
 } winner;
 
 /* Writes the winner to the records, with the bold winner beside it; `bold` without a genome: there

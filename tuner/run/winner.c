@@ -153,6 +153,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .edits = w->words ? w->words : words,
                              .versions = texts->versions,
                              .bold = texts->bold,
+                             .stress = w->stress ? w->stress : "",
                              .seed = c->run->options->seed,
                              .promoted = w->promoted};
     return records_put_winner(c->run->records, c->index, &record, course_finished(c), err);
@@ -174,13 +175,13 @@ static char *bold_text(const winner *w) {
     if (!w->genome)
         return strdup("");
     const done_message *reply = w->job->reply;
-    json_t *json = json_pack("{s:o*, s:s, s:s, s:s, s:s, s:s, s:o*, s:s}", "genome",
-                             ir_genome_to_json(w->genome), "genome_sha256",
-                             w->job->result.hashes[SEARCH_BY_GENOME], "ptx", reply->code.ptx,
-                             "ptx_sha256", w->job->result.hashes[SEARCH_BY_PTX], "entry",
-                             reply->code.entry, "start", ir_genome_start(w->genome), "score",
-                             score_to_json(&w->score), "edits", reply->words ? reply->words : "");
-    if (json && json_object_size(json) != 8) { /* a member could not be made */
+    json_t *json = json_pack(
+        "{s:o*, s:s, s:s, s:s, s:s, s:s, s:o*, s:s, s:s}", "genome", ir_genome_to_json(w->genome),
+        "genome_sha256", w->job->result.hashes[SEARCH_BY_GENOME], "ptx", reply->code.ptx,
+        "ptx_sha256", w->job->result.hashes[SEARCH_BY_PTX], "entry", reply->code.entry, "start",
+        ir_genome_start(w->genome), "score", score_to_json(&w->score), "edits",
+        reply->words ? reply->words : "", "stress", w->stress ? w->stress : "");
+    if (json && json_object_size(json) != 9) { /* a member could not be made */
         json_decref(json);
         json = NULL;
     }

@@ -51,26 +51,13 @@ bool arm_find(const char *name, unsigned *out) {
 
 /* ---- macros ---- */
 
-static bool is_launch_edit(const ir_genome *genome, size_t index) {
-    return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
-}
-
-/* Local edits refer to instructions of one base module by number. On another base, only launch
- * knobs and structural edits, which name anchors, remain valid. */
-static void keep_launch_edits(ir_genome *genome) {
-    for (size_t i = ir_genome_edit_count(genome); i-- > 0;) {
-        if (!is_launch_edit(genome, i) && i >= ir_genome_prefix_count(genome))
-            ir_genome_remove(genome, i);
-    }
-}
-
 ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,
                           bool keep_edits, ir_genome **out, ev_error *err) {
     ir_genome *own = ir_genome_clone(genome);
     if (!own)
         return ev_fail_memory(err, 0);
     if (!keep_edits)
-        keep_launch_edits(own);
+        ir_genome_keep_knobs(own);
     ev_status status = EV_OK;
     if (value == macro->otherwise)
         ir_genome_unset_macro(own, macro->name);
@@ -168,16 +155,21 @@ static size_t find_pipeline(const ir_genome *genome) {
     return SIZE_MAX;
 }
 
-/* Drops a random edit. The pipeline edit is exchanged, not dropped: without one, a build takes the
+/* Drops a random edit; a structural one only from a skeleton, since local edits need the base that
+ * they refer to. The pipeline edit is exchanged, not dropped: without one, a build takes the
  * default pipeline, which needs three times as long. Minimisation decides later whether the winner
  * keeps the edit. */
 static ev_status step_drop(drawing *d, ev_error *err) {
     size_t count = ir_genome_edit_count(d->child.genome);
     size_t at = count > 0 ? ev_pcg_below(&d->rng, (uint32_t)count) : 0;
+    bool is_skeleton = ir_genome_is_skeleton(d->child.genome);
     for (size_t i = 0; i < count; i++, at = (at + 1) % count) {
-        if (ir_genome_edit_kind(d->child.genome, at) == IR_EDIT_PIPELINE)
+        ir_edit_kind kind = ir_genome_edit_kind(d->child.genome, at);
+        if (kind == IR_EDIT_PIPELINE || (ir_edit_is_structural(kind) && !is_skeleton))
             continue;
         ir_genome_remove(unedited(d), at);
+        if (ir_edit_is_structural(kind))
+            ir_genome_keep_knobs(d->child.genome);
         return EV_OK;
     }
     return ev_fail(err, EV_BAD, "there is no edit to drop");
@@ -185,7 +177,43 @@ static ev_status step_drop(drawing *d, ev_error *err) {
 
 /* Appends the one edit of a stock entry. False: the child has the edit already. */
 static bool append_stock(drawing *d, const ir_genome *entry) {
-    return ir_genome_edit_count(entry) == 1 && ir_genome_append_from(unedited(d), entry, 0);
+    if (ir_genome_edit_count(entry) != 1 || !ir_genome_append_from(unedited(d), entry, 0))
+        return false;
+    if (ir_genome_prefix_count(entry) == 1)
+        ir_genome_keep_knobs(d->child.genome);
+    return true;
+}
+
+/* Gives one structural edit another option or form. */
+static ev_status step_retune(drawing *d, ev_error *err) {
+    if (ir_genome_prefix_count(d->child.genome) == 0)
+        return ev_fail(err, EV_BAD, "there is no structural edit");
+    ir_genome *child = ir_genome_retune(d->child.genome, &d->rng);
+    if (!child)
+        return ev_fail(err, EV_BAD, "the structural edit has no other option");
+    take(d, child);
+    return EV_OK;
+}
+
+/* Moves one structural edit among the others: what an edit finds depends on those before it. */
+static ev_status step_reorder(drawing *d, ev_error *err) {
+    if (ir_genome_prefix_count(d->child.genome) < 2)
+        return ev_fail(err, EV_BAD, "there are no two structural edits");
+    ir_genome *child = ir_genome_reorder(d->child.genome, &d->rng);
+    if (!child)
+        return ev_fail_memory(err, 0);
+    take(d, child);
+    return EV_OK;
+}
+
+static ev_status step_structure(drawing *d, ir_edit_kind kind, ev_error *err) {
+    const recipe *r = d->recipe;
+    ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
+    ir_genome *child = NULL;
+    EV_TRY(d->bases->structure(d->bases->context, d->child.genome, kind, &hints, &d->rng, &child,
+                               err));
+    take(d, child);
+    return EV_OK;
 }
 
 /* Appends one to three edits of the stock, beginning at a random place. */
@@ -203,6 +231,8 @@ static ev_status step_combine(drawing *d, ev_error *err) {
 
 static ev_status step_edit(drawing *d, ir_edit_kind kind, ev_error *err) {
     const ir_base *base = NULL;
+    if (ir_edit_is_structural(kind))
+        return step_structure(d, kind, err);
     EV_TRY(d->bases->get(d->bases->context, d->child.genome, &base, err));
     const recipe *r = d->recipe;
     ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
@@ -226,6 +256,10 @@ static ev_status take_arm(drawing *d, unsigned arm, ev_error *err) {
         return step_drop(d, err);
     case OPERATOR_COMBINE:
         return step_combine(d, err);
+    case OPERATOR_RETUNE:
+        return step_retune(d, err);
+    case OPERATOR_REORDER:
+        return step_reorder(d, err);
     case OPERATOR_START:
     case OPERATOR_CROSSOVER:
     case OPERATOR_COUNT:
@@ -259,6 +293,10 @@ static ev_status take_step(drawing *d, const recipe_step *step, ev_str *operator
  * which the coordinator chose the parents. */
 static ev_pcg random_of(const recipe_stream *s) {
     return ev_pcg_child(s->seed, s->island | 0x80000000u, s->generation, (uint32_t)s->child);
+}
+
+static bool is_launch_edit(const ir_genome *genome, size_t index) {
+    return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
 }
 
 /* Appends the edit that one of the child's edits is linked to, from a parent that has it. */

@@ -39,6 +39,9 @@ typedef struct draw_bases {
     ev_status (*get)(void *context, const ir_genome *genome, const ir_base **out, ev_error *err);
     /* The site weights of the base, for recipes with by_heat; borrowed, too. */
     ev_status (*heat)(void *context, const ir_genome *genome, const double **out, ev_error *err);
+    /* A child of `parent` with one more structural edit, as ir_structure_draw. */
+    ev_status (*structure)(void *context, const ir_genome *parent, ir_edit_kind kind,
+                           const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err);
 } draw_bases;
 
 /* Pairs of linked edits: a child that has one of a pair gets the other as well. */

@@ -58,9 +58,9 @@ void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]) {
     recipe_parents(r, &m, NULL, lineage);
 }
 
-static void draw_step(recipe_step *step, const bandit *arms, ev_pcg *rng) {
+static void draw_step(recipe_step *step, const bandit *arms, size_t most, ev_pcg *rng) {
     bool skip[BANDIT_MOST] = {false};
-    while (step->count < RECIPE_ALTERNATIVES) {
+    while (step->count < most) {
         unsigned arm = bandit_draw(arms, skip, rng);
         if (arm >= ARM_COUNT)
             return;
@@ -69,10 +69,11 @@ static void draw_step(recipe_step *step, const bandit *arms, ev_pcg *rng) {
     }
 }
 
-void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng) {
+void recipe_steps(recipe *r, const bandit *arms, size_t count, size_t most, ev_pcg *rng) {
+    assert(most <= RECIPE_ALTERNATIVES);
     assert(r->step_count + count <= RECIPE_STEPS);
     for (size_t i = 0; i < count; i++)
-        draw_step(&r->steps[r->step_count++], arms, rng);
+        draw_step(&r->steps[r->step_count++], arms, most, rng);
 }
 
 /* ---- children ---- */

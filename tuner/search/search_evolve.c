@@ -128,16 +128,6 @@ static size_t macro_differences(const ir_genome *a, const ir_genome *b) {
     return count;
 }
 
-/* Whether all edits are launch knobs, which apply to any base because they refer to no instruction.
- */
-static bool names_nothing(const ir_genome *genome) {
-    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
-        if (strcmp(ir_edit_family(ir_genome_edit_kind(genome, i)), "launch") != 0)
-            return false;
-    }
-    return true;
-}
-
 /* Whether two members can be crossed into a child that equals neither. Either each has edits that
  * the other lacks, on one base; or they differ in several macros, and all edits apply to any base.
  */
@@ -145,7 +135,8 @@ static bool can_cross(const member *a, const member *b) {
     if (ir_genome_same_base(a->genome, b->genome))
         return !ir_genome_holds_all(a->genome, b->genome) &&
                !ir_genome_holds_all(b->genome, a->genome);
-    return names_nothing(a->genome) && names_nothing(b->genome) &&
+    return ir_genome_is_skeleton(a->genome) && ir_genome_is_skeleton(b->genome) &&
+           ir_genome_same_prefix(a->genome, b->genome) &&
            macro_differences(a->genome, b->genome) > 1;
 }
 
@@ -236,7 +227,7 @@ static size_t choose_step_count(bool crossed, ev_pcg *rng) {
 
 static void put_steps(recipe *r, const island *is, draft *d, ev_pcg *rng) {
     size_t count = choose_step_count(!d->single, rng);
-    recipe_steps(r, &is->arms, count, rng);
+    recipe_steps(r, &is->arms, count, RECIPE_ALTERNATIVES, rng);
     d->single = d->single && count == 1;
 }
 
@@ -320,6 +311,10 @@ static void evolve_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
     island *is = &s->islands[d->island];
     d->start = (uint32_t)is->start;
     d->generation = is->generation;
+    if (skeletons_are_due(s, is->start, rng)) {
+        skeletons_draw(s, r, d, parents, rng);
+        return;
+    }
     if (draw_merge(is, r, d, parents))
         return;
     put_parents(r, s, is, d, parents, rng);
@@ -499,13 +494,16 @@ static void note_tabu(search *s, const draft *d, const child_result *r, const se
 static void evolve_settle(search *s, const draft *d, const child_result *r,
                           const search_verdict *v) {
     island *is = &s->islands[d->island];
-    search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+    skeletons_settle(s, d, r, v);
+    if (!d->skeleton)
+        search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* with several arms, the cause of the result is not known */
         bandit_note(&s->statistics, arm, search_passed(v) || v->outcome.origin == SEARCH_FILTERED);
     note_tabu(s, d, r, v);
-    is->idle++;
-    learn_links(s, is, r, v);
+    is->idle += !d->skeleton;
+    if (!d->skeleton)
+        learn_links(s, is, r, v);
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->light)
         settle_light(s, o->start, r, v);
@@ -516,6 +514,12 @@ static void evolve_settle(search *s, const draft *d, const child_result *r,
 }
 
 /* ---- beginning and end ---- */
+
+/* Structural edits are drawn on skeletons (search_skeletons.c). */
+static void close_structure(bandit *arms) {
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++)
+        arms->open[arm] = false;
+}
 
 static ev_status evolve_begin(search *s, ev_error *err) {
     double odds[ARM_COUNT];
@@ -538,8 +542,9 @@ static ev_status evolve_begin(search *s, ev_error *err) {
         EV_TRY(population_begin(&is->members, POPULATION, err));
         s->island_count++;
         search_open_arms(&s->starts[is->start], NULL, is->field, &s->statistics, &is->arms);
+        close_structure(&is->arms);
     }
-    return EV_OK;
+    return skeletons_begin(s, err);
 }
 
 static void evolve_end(search *s) {
@@ -553,6 +558,7 @@ static void evolve_end(search *s) {
             ir_genome_free(s->islands[i].gains[k].genome);
     }
     free(s->islands);
+    skeletons_end(s);
     links_free(&s->links);
     tabu_free(&s->tabu);
 }

@@ -94,7 +94,7 @@ static void draw_birth(const search *s, recipe *r, draft *d, char parents[48], e
         recipe_parents(r, m, NULL, parents);
     else
         recipe_start(r, s, d->start, parents);
-    recipe_steps(r, &s->even[d->start], 1, rng);
+    recipe_steps(r, &s->even[d->start], 1, RECIPE_ALTERNATIVES, rng);
 }
 
 static void take_birth(gevo *g, size_t slot, const member *m) {
@@ -151,7 +151,7 @@ static void draw_child_of(const search *s, recipe *r, draft *d, char parents[48]
     d->parent_ns = mate && mate->ns < first->ns ? mate->ns : first->ns;
     d->parent_edits = first->edits;
     recipe_parents(r, first, mate, parents);
-    recipe_steps(r, &s->even[d->start], mutated ? 1 : 0, rng);
+    recipe_steps(r, &s->even[d->start], mutated ? 1 : 0, RECIPE_ALTERNATIVES, rng);
 }
 
 static void gevo_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {

@@ -14,7 +14,8 @@
 
 #define STOCK_MOST 48
 #define GAINS_MOST 16
-#define NICHES 6
+#define NICHES 8
+#define SKELETONS 24
 #define SEARCH_MISSED 1e-3 /* relative change; modelled times do not vary by chance */
 
 /* An edit that did no harm alone, in the genome where it was tried. */
@@ -43,6 +44,22 @@ typedef struct island {
     size_t gain_count;
 } island;
 
+/* How much of late the children of one kind improved on the best time of their start, as faded
+ * sums: logarithms of the improvements, and children. */
+typedef struct effort {
+    double gain, tries;
+} effort;
+
+/* The skeletons of one start: variants without local edits that passed, by time, the fastest first.
+ * Structural edits are drawn on them alone, as local edits do not outlive a change of structure. */
+typedef struct skeleton_pool {
+    member members[SKELETONS]; /* with references to the genomes */
+    size_t count;
+    bandit arms;    /* structural edits and the operators on skeletons */
+    double best_ns; /* of the start's preserving variants; 0: none passed */
+    effort structure, local;
+} skeleton_pool;
+
 /* A child of the opening. The search opens with the unmodified starts. Then, if the strategy asks,
  * come the starts with the light pipeline, and these with one macro changed at a time. */
 typedef struct opening {
@@ -70,6 +87,7 @@ typedef struct draft {
                          although they would end it */
     bool let_through; /* both audits, because timers were idle */
     bool single;      /* one parent and one step */
+    bool skeleton;    /* drawn from the skeletons */
     size_t slot;      /* for `gevo`: index of the individual */
 } draft;
 
@@ -139,7 +157,8 @@ struct search {
     size_t opening_count;
     island *islands;
     size_t island_count;
-    known *filtered; /* children that the filter stopped, by all hashes of their code */
+    skeleton_pool *pools; /* [start_count]; for `evolve` */
+    known *filtered;      /* children that the filter stopped, by all hashes of their code */
     uint64_t drawn, committed;
     draft drafts[SEARCH_LAG];
     child_outcome *outcomes; /* [committed] */
@@ -175,13 +194,24 @@ void recipe_cross(recipe *r, const ir_genome *crossed);
  * failed: out of memory. */
 void recipe_stock(recipe *r, const ir_genome *genome);
 /* Draws `count` steps: each is an arm of the bandit, with alternatives in case that arm has no
- * place. */
-void recipe_steps(recipe *r, const bandit *arms, size_t count, ev_pcg *rng);
+ * place; `most` arms in all. */
+void recipe_steps(recipe *r, const bandit *arms, size_t count, size_t most, ev_pcg *rng);
 /* Makes a bandit over the edits that have a place in the start: those of one family, or all (NULL).
  * `field`: the preserving one lacks the edits that are bold at every place. `statistics`: as for
  * bandit_begin. */
 void search_open_arms(const search_start *start, const char *family, search_field field,
                       const arm_statistics *statistics, bandit *out);
+/* ---- skeletons (search_skeletons.c) ---- */
+
+ev_status skeletons_begin(search *s, ev_error *err) EV_CHECKED;
+void skeletons_end(search *s);
+/* Decides whether the next child of a start is drawn from its skeletons. */
+bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng);
+/* Puts a skeleton, or two, and the steps into the recipe. */
+void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+/* Learns from a committed child of `evolve`. */
+void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
+
 /* Makes a member of a result. The genome is borrowed. */
 member member_of(const search *s, const child_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* whether the child is new and passed all gates */

@@ -27,7 +27,7 @@ static void random_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg
     size_t steps = 1;
     while (steps < MOST_STEPS && ev_pcg_unit(rng) < GO_ON)
         steps++;
-    recipe_steps(r, &s->even[d->start], steps, rng);
+    recipe_steps(r, &s->even[d->start], steps, RECIPE_ALTERNATIVES, rng);
 }
 
 static void random_settle(search *s, const draft *d, const child_result *r,
@@ -67,7 +67,7 @@ static void hill_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *
     } else {
         recipe_start(r, s, d->start, parents);
     }
-    recipe_steps(r, &s->even[d->start], 1, rng);
+    recipe_steps(r, &s->even[d->start], 1, RECIPE_ALTERNATIVES, rng);
 }
 
 static void climb_to(climber *c, const member *m) {

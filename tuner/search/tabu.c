@@ -30,10 +30,14 @@ static void add(tabu_list *s, tabu_edit e) {
 
 void tabu_note(tabu_list *s, const ir_genome *genome, bool worked) {
     size_t count = ir_genome_edit_count(genome);
-    if (count == 0)
-        return;
-    tabu_edit e = {ir_genome_base_sha256(genome), ir_genome_edit_mark(genome, count - 1),
-                   ir_genome_edit_kind(genome, count - 1), worked};
+    if (count > 0)
+        tabu_note_at(s, genome, genome, count - 1, worked);
+}
+
+void tabu_note_at(tabu_list *s, const ir_genome *parent, const ir_genome *child, size_t index,
+                  bool worked) {
+    tabu_edit e = {ir_genome_base_sha256(parent), ir_genome_edit_mark(child, index),
+                   ir_genome_edit_kind(child, index), worked};
     if (e.mark == 0)
         return;
     tabu_edit *known = find(s, &e);

@@ -28,6 +28,9 @@ void tabu_free(tabu_list *s);
 /* Notes whether the last edit of `genome`, the only new one, worked. Notes nothing when memory runs
  * out. */
 void tabu_note(tabu_list *s, const ir_genome *genome, bool worked);
+/* Notes whether edit `index` of `child` worked on the base of `parent`. */
+void tabu_note_at(tabu_list *s, const ir_genome *parent, const ir_genome *child, size_t index,
+                  bool worked);
 /* Marks of the tabu edits of `genome`'s base and of the kinds [IR_EDIT_COUNT], newest first, at
  * most TABU_MOST; returns their number. */
 unsigned tabu_marks(const tabu_list *s, const ir_genome *genome, const bool *kinds,

@@ -253,9 +253,13 @@ static ev_status compile(const bases *b, const ir_source *source, const char *ke
     return status;
 }
 
-static ev_status load_source(const bases *b, ir_source *source, ir_base **out, ev_error *err) {
+/* What is done with the source of a genome's base, once it is compiled. */
+typedef ev_status source_use(void *context, ir_source *source, ev_error *err);
+
+static ev_status use_compiled(const bases *b, ir_source *source, source_use *use, void *context,
+                              ev_error *err) {
     if (!ir_is_compiled(source))
-        return ir_base_load(source, out, err);
+        return use(context, source, err);
     char *key = code_key_of(source->genome);
     if (!key)
         return ev_fail_memory(err, 0);
@@ -265,46 +269,31 @@ static ev_status load_source(const bases *b, ir_source *source, ir_base **out, e
     source->bitcode = ev_str_text(&bitcode);
     source->bitcode_bytes = bitcode.length;
     if (status == EV_OK)
-        status = ir_base_load(source, out, err);
+        status = use(context, source, err);
     ev_str_free(&bitcode);
     return status;
 }
 
-/* Loads the source, and refuses one that reads what nobody fills. */
-static ev_status load_checked(const bases *b, ir_source *source, ir_base **out, ev_error *err) {
-    const char **symbols = calloc(b->t->symbol_count + 1, sizeof *symbols);
-    if (!symbols)
-        return ev_fail_memory(err, b->t->symbol_count * sizeof *symbols);
-    for (size_t i = 0; i < b->t->symbol_count; i++)
-        symbols[i] = b->t->symbols[i].name;
-    source->symbols = symbols;
-    source->symbol_count = b->t->symbol_count;
-    ir_base *base = NULL;
-    ev_status status = load_source(b, source, &base, err);
-    if (status == EV_OK)
-        status = ir_base_check_symbols(base, source, err);
-    free(symbols);
-    if (status == EV_OK)
-        *out = base;
-    else
-        ir_base_free(base);
-    return status;
-}
-
-static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
+static ev_status use_source(const bases *b, const ir_genome *genome, source_use *use, void *context,
+                            ev_error *err) {
     const task_start *start = task_find_start(b->t, ir_genome_start(genome));
     if (!start)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", b->t->name,
                        ir_genome_start(genome));
     int64_t constants[MOST_CONSTANTS];
     macro_lists macros = {0};
+    const char **symbols = calloc(b->t->symbol_count + 1, sizeof *symbols);
     ev_status status = EV_OK;
-    if (macro_lists_make(genome, start, &macros) && list_arguments(b->t, &macros)) {
+    if (symbols && macro_lists_make(genome, start, &macros) && list_arguments(b->t, &macros)) {
+        for (size_t i = 0; i < b->t->symbol_count; i++)
+            symbols[i] = b->t->symbols[i].name;
         ir_source source = {.path = start->source,
                             .entry = launch_plan_entry(start->plan),
                             .include = b->include,
                             .macros = macros.for_ir,
                             .macro_count = macros.ir_count,
+                            .symbols = symbols,
+                            .symbol_count = b->t->symbol_count,
                             .sm = b->sm,
                             .optimised = ir_genome_is_optimised(genome),
                             .constants = constants,
@@ -316,12 +305,61 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
                             .names = macros.for_ir,
                             .name_count = macros.ir_count};
         block_of(b->t, start, macros.for_task, macros.task_count, source.block);
-        status = load_checked(b, &source, out, err);
+        status = use_compiled(b, &source, use, context, err);
     } else {
         status = ev_fail_memory(err, (start->macro_count + 1) * sizeof(ir_macro));
     }
     macro_lists_free(&macros);
+    free(symbols);
     return status;
+}
+
+/* Loads the base, and refuses one that reads what nobody fills. */
+static ev_status load_checked(void *context, ir_source *source, ev_error *err) {
+    ir_base **out = context, *base = NULL;
+    ev_status status = ir_base_load(source, &base, err);
+    if (status == EV_OK)
+        status = ir_base_check_symbols(base, source, err);
+    if (status == EV_OK)
+        *out = base;
+    else
+        ir_base_free(base);
+    return status;
+}
+
+static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev_error *err) {
+    return use_source(b, genome, load_checked, out, err);
+}
+
+/* ---- structural edits ---- */
+
+typedef struct structure_draw {
+    ir_edit_kind kind;
+    const ir_hints *hints;
+    ev_pcg *rng;
+    ir_genome *child;
+} structure_draw;
+
+static ev_status draw_structure(void *context, ir_source *source, ev_error *err) {
+    structure_draw *d = context;
+    return ir_structure_draw(source, d->kind, d->hints, d->rng, &d->child, err);
+}
+
+ev_status bases_draw_structure(const bases *b, const ir_genome *parent, ir_edit_kind kind,
+                               const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+    structure_draw d = {kind, hints, rng, NULL};
+    EV_TRY(use_source(b, parent, draw_structure, &d, err));
+    *out = d.child;
+    return EV_OK;
+}
+
+static ev_status count_structure(void *context, ir_source *source, ev_error *err) {
+    return ir_structure_sites(source, context, err);
+}
+
+ev_status bases_structure_sites(const bases *b, const ir_genome *genome,
+                                size_t sites[IR_EDIT_COUNT], ev_error *err) {
+    return use_source(b, genome, count_structure, sites, err);
 }
 
 static entry *find(bases *b, const char *key) {

@@ -1,8 +1,7 @@
 /* Bases: the base modules of a task, one for each start, setting of its
- * macros and structural prefix, loaded once and
- * kept while there is room. Their costly parts, compiled source and profile, are made once for all
- * workers that share a base store. `bases` owns the modules; the functions return EV_INFRA if
- * memory or the base store fails. */
+ * macros and structural prefix, loaded once and kept while there is room. Their costly parts,
+ * compiled source and profile, are made once for all workers that share a base store. `bases` owns
+ * the modules; the functions return EV_INFRA if memory or the base store fails. */
 #ifndef TUNER_WORKER_BASES_H
 #define TUNER_WORKER_BASES_H
 
@@ -38,6 +37,14 @@ ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out,
  * bases_set_heat takes `heat` (malloc'ed) over, and frees it with the base. */
 bool bases_heat(bases *b, const ir_genome *genome, const double **out);
 void bases_set_heat(bases *b, const ir_genome *genome, double *heat);
+
+/* Draws one more structural edit of `kind` for the parent's prefix, as ir_structure_draw. */
+ev_status bases_draw_structure(const bases *b, const ir_genome *parent, ir_edit_kind kind,
+                               const ir_hints *hints, ev_pcg *rng, ir_genome **out,
+                               ev_error *err) EV_CHECKED;
+/* Counts the places of structural edits in a genome, as ir_structure_sites. */
+ev_status bases_structure_sites(const bases *b, const ir_genome *genome,
+                                size_t sites[IR_EDIT_COUNT], ev_error *err) EV_CHECKED;
 
 /* Looks up a thing of a genome's base in the base store. *value: a new reference; NULL: the store
  * has no such entry. */

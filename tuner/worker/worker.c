@@ -73,13 +73,20 @@ static ev_status list_macros(worker_build *b, ev_error *err) {
     return EV_OK;
 }
 
-/* The launch plan of the genome: that of its start, as its structural edits change it. */
+/* The structural edits of the genome, and its launch plan: that of its start, as these change it.
+ */
 static ev_status take_plan(worker_build *b, ev_error *err) {
     b->candidate.plan = b->candidate.start->plan;
     if (ir_genome_prefix_count(b->genome) == 0)
         return EV_OK;
     b->arena = ev_arena_new();
     if (!b->arena)
+        return ev_fail_memory(err, 1);
+    ev_str text = EV_STR_EMPTY;
+    EV_TRY(ir_genome_prefix_text(b->genome, &text, err));
+    b->candidate.structure = ev_arena_strdup(b->arena, ev_str_text(&text));
+    ev_str_free(&text);
+    if (!b->candidate.structure)
         return ev_fail_memory(err, 1);
     return ir_genome_plan(b->genome, b->candidate.start->plan, b->arena, &b->candidate.plan, err);
 }
@@ -92,11 +99,13 @@ static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
         return ev_fail(err, EV_BAD, "the task %s has no start '%s'", w->t->name, name);
     EV_TRY(take_plan(b, err));
     b->candidate.is_unmodified = ir_genome_edit_count(b->genome) == 0;
+    b->candidate.is_skeleton = ir_genome_is_skeleton(b->genome);
     b->origin = malloc(sizeof *b->origin);
     if (!b->origin)
         return ev_fail_memory(err, sizeof *b->origin);
     *b->origin = (worker_origin){w, b->genome};
     b->candidate.unmodified = worker_unmodified;
+    b->candidate.skeleton = worker_skeleton;
     b->candidate.unmodified_context = b->origin;
     b->candidate.aligned = ir_genome_aligned(b->genome);
     b->candidate.aligned_to = IR_ARGUMENT_ALIGN;
@@ -200,6 +209,16 @@ void worker_close_task(worker *w) {
     w->t = NULL;
 }
 
+/* Counts the places of each edit in a start.
+ */
+static ev_status count_sites(worker *w, const ir_genome *genome, size_t sites[IR_EDIT_COUNT],
+                             ev_error *err) {
+    const ir_base *base = NULL;
+    EV_TRY(bases_get(w->bases, genome, &base, err));
+    ir_base_sites(base, sites);
+    return bases_structure_sites(w->bases, genome, sites, err);
+}
+
 /* Counts the places of each edit in the base of each start. */
 static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *arena, ev_error *err) {
     size_t count = w->t->start_count;
@@ -208,14 +227,12 @@ static ev_status describe_starts(worker *w, ready_message *ready, ev_arena *aren
         return ev_fail_memory(err, count * sizeof *ready->starts);
     for (size_t i = 0; i < count; i++) {
         ir_genome *genome = ir_genome_new(w->t->starts[i].name);
-        const ir_base *base = NULL;
         if (!genome)
             return ev_fail_memory(err, 0);
-        ev_status status = bases_get(w->bases, genome, &base, err);
+        ready->starts[i].name = w->t->starts[i].name;
+        ev_status status = count_sites(w, genome, ready->starts[i].sites, err);
         ir_genome_free(genome);
         EV_TRY(status);
-        ready->starts[i].name = w->t->starts[i].name;
-        ir_base_sites(base, ready->starts[i].sites);
     }
     ready->start_count = count;
     return EV_OK;

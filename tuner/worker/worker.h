@@ -57,8 +57,9 @@ typedef struct worker_origin {
     const ir_genome *genome; /* borrowed */
 } worker_origin;
 
-/* worker_starts.c: candidate.unmodified; `context`: a worker_origin. */
+/* worker_starts.c: candidate.unmodified and candidate.skeleton; `context`: a worker_origin. */
 ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
+ev_status worker_skeleton(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
 
 /* The build of a genome, stage by stage. */
 typedef struct worker_build {
@@ -68,7 +69,7 @@ typedef struct worker_build {
     expr_name *macros;
     ev_arena *arena;       /* holds the launch plan, if structural edits changed it; else NULL */
     candidate candidate;   /* valid after EMIT; borrows from the other members */
-    worker_origin *origin; /* of candidate.unmodified */
+    worker_origin *origin; /* of candidate.unmodified_context */
 } worker_build;
 
 /* Begins a build. Takes over the reference to `genome`. */

@@ -87,15 +87,23 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
 
 /* ---- references for variants ---- */
 
-/* The genome's skeleton: without its local edits. */
+/* The genome's skeleton: without its local edits and knobs. Where it has a structural prefix, it
+ * takes the light pipeline, since its paths and writes are all that is asked for. */
 static ir_genome *without_edits(const ir_genome *genome) {
-    ir_genome *own = ir_genome_clone(genome);
-    while (own && ir_genome_edit_count(own) > ir_genome_prefix_count(own))
-        ir_genome_remove(own, ir_genome_edit_count(own) - 1);
-    return own;
+    size_t prefix = ir_genome_prefix_count(genome);
+    ir_genome *own = ir_genome_part(genome, 0, prefix);
+    if (!own || prefix == 0 || ir_genome_make_light(own))
+        return own;
+    ir_genome_free(own);
+    return NULL;
 }
 
 ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) {
+    const worker_origin *origin = context;
+    return build_apart(origin->w, ir_genome_part(origin->genome, 0, 0), ptx, err);
+}
+
+ev_status worker_skeleton(void *context, ev_str *ptx, ev_error *err) {
     const worker_origin *origin = context;
     return build_apart(origin->w, without_edits(origin->genome), ptx, err);
 }

@@ -99,7 +99,7 @@ static void check_file(const bench *b, const char *folder, const char *name,
     candidate c = candidate_of(b, ptx, macros);
     char *start = macros != NULL ? read_ptx(folder, "small_blocks") : NULL;
     start_build from = {.ptx = start};
-    c.unmodified = macros != NULL ? give_start : NULL;
+    c.skeleton = macros != NULL ? give_start : NULL;
     c.unmodified_context = &from;
     OK(fitness_score(b->f, &c, &s, &err));
     if (strcmp(gate_name(s.stopped), gate) != 0)
@@ -279,7 +279,7 @@ static void test_the_start_says_which_blocks(void **state) {
     candidate own = candidate_of(&b, start, &eight), other = candidate_of(&b, split, &eight);
     score alone, first, again;
     own.is_unmodified = true;
-    other.unmodified = give_start;
+    other.skeleton = give_start;
     other.unmodified_context = &from;
     OK(fitness_score(b.f, &other, &first, &err));
     OK(fitness_score(b.f, &other, &again, &err));

@@ -146,6 +146,45 @@ extern "C" __global__ void sums(PARAMETERS) {
         y[i * n + j] = sum + greatest;
 }
 
+/* A window that slides over rows: one element a thread; grid (n, m), block 8 x 4. */
+extern "C" __global__ void window(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m - 2 || j >= n - 2)
+        return;
+    float sum = 0;
+    for (int u = 0; u < 3; u++)
+        for (int v = 0; v < 3; v++)
+            sum += x[(i + u) * n + j + v] * w[u * 3 + v];
+    y[i * n + j] = sum;
+}
+
+/* A window along each of m rows, whose sums are added; the rows are counted down. */
+extern "C" __global__ void channels(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x;
+    if (j + 2 < n) {
+        float sum = 0;
+        for (int i = m - 1; i >= 0; i--)
+            for (int v = 0; v < 3; v++)
+                sum += x[i * n + j + v] * w[i + v];
+        y[j] = sum;
+    }
+}
+
+/* A window with zeros around the rows. */
+extern "C" __global__ void bordered(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int u = 0; u < 3; u++)
+        for (int v = 0; v < 3; v++) {
+            int row = i + u - 1, column = j + v - 1;
+            if (row >= 0 && row < m && column >= 0 && column < n)
+                sum += x[row * n + column] * w[u * 3 + v];
+        }
+    y[i * n + j] = sum;
+}
+
 /* Through the read-only path. */
 extern "C" __global__ void read_only(PARAMETERS) {
     int at = blockIdx.x * 32 + threadIdx.x;
@@ -167,6 +206,50 @@ extern "C" __global__ void gathered(PARAMETERS) {
         sum += x[i * n + (int)w[j] % n] * (float)(j + 1);
     for (int j = 0; j < n; j++)
         y[i * n + j] = sum;
+}
+
+/* Refused: the loop loads what the kernel writes. */
+extern "C" __global__ void writes_back(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 1; j < n; j++)
+        y[i * n + j] = y[i * n + j - 1] + w[j];
+    for (int j = 0; j < n; j++)
+        y[i * n] += y[j];
+}
+
+/* A product with large blocks, 32 x 32. */
+extern "C" __global__ void wide(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x, i = blockIdx.y * 32 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k] * w[k * n + j];
+    y[i * n + j] = sum;
+}
+
+/* Refused: neighbouring threads load neighbouring values already, each its own. */
+extern "C" __global__ void columns(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x;
+    if (j >= n)
+        return;
+    float sum = 0;
+    for (int i = 0; i < m; i++)
+        sum += x[i * n + j];
+    y[j] = sum;
+}
+
+/* Refused: threads that end early would vote. */
+extern "C" __global__ void some_bits(PARAMETERS) {
+    int j = blockIdx.x * 32 + threadIdx.x, i = blockIdx.y;
+    if (j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < m; k++)
+        sum += w[k];
+    y[i * n + j] = sum + (float)__popc(__ballot_sync(__activemask(), sum > 2));
 }
 
 /* Refused: the barrier depends on the block. */

@@ -44,7 +44,14 @@ static const subject subjects[] = {
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"window", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"bordered", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"channels", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"read_only", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"writes_back", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"some_bits", {"ceil_div(n, 32)", "m", "1"}, {32, 1, 1}},
+    {"wide", {"ceil_div(n, 32)", "ceil_div(m, 32)", "1"}, {32, 32, 1}},
+    {"columns", {"ceil_div(n, 32)", "1", "1"}, {32, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
@@ -64,6 +71,11 @@ static const subject subjects[] = {
 
 #define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
 #define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
+
+#define STAGE(anchor, option)                                                                      \
+    "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define STAGE_PADDED(anchor, option)                                                               \
+    "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"padded\"}"
 
 typedef struct row {
     const char *entry;

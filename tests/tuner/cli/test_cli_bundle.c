@@ -44,6 +44,72 @@ static void tunes_and_exports(void **state) {
     json_decref(json);
 }
 
+/* The variants of a bundle's only kernel. */
+static json_t *variants_of(const char *bundle, json_t **manifest) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "%s/manifest.json", bundle);
+    char *text = cli_read(path);
+    *manifest = json_loads(text, 0, NULL);
+    free(text);
+    return json_object_get(json_array_get(json_object_get(*manifest, "kernels"), 0), "variants");
+}
+
+static const json_t *variant_that_is(const json_t *variants, const char *meaning) {
+    for (size_t i = 0; i < json_array_size(variants); i++) {
+        const json_t *v = json_array_get(variants, i);
+        if (strcmp(ev_json_text(v, "meaning", ""), meaning) == 0)
+            return v;
+    }
+    fail_msg("the bundle has no variant that is %s", meaning);
+    return NULL;
+}
+
+/* What won by --bold is bold, and the default of its bundle. */
+static void a_bold_winner_is_the_default(void **state) {
+    (void)state;
+    json_t *manifest = NULL;
+    const json_t *variants = variants_of("out", &manifest);
+    assert_int_equal(json_array_size(variants), 1);
+    const json_t *bold = variant_that_is(variants, "bold");
+    assert_true(ev_json_flag(bold, "default", false));
+    json_decref(manifest);
+}
+
+/* Without --bold the bundle has the preserving winner and, marked, the bold one, which stood the
+ * whole stress. */
+static void both_winners_are_exported(void **state) {
+    (void)state;
+    json_t *manifest = NULL;
+    cli_copy_changed("task.json", "both.json", "\"scale.cu\"", "\"both.cu\", \"entry\": \"scale\"");
+    cli_copy_changed("scale.cu", "both.cu", "    __syncthreads();\n    __syncthreads();\n",
+                     "#pragma unroll 1\n    for (int k = 0; k < 40; k++)\n"
+                     "        __syncthreads();\n");
+    ev_proc_result r = CLI_RUN("tune", cli_path("both.json"), "--evaluations", "120", "--seed", "1",
+                               "--records", cli_path("both.sqlite"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("export", "--records", cli_path("both.sqlite"), "--out", cli_path("both"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    const json_t *variants = variants_of("both", &manifest);
+    assert_int_equal(json_array_size(variants), 2);
+    const json_t *bold = variant_that_is(variants, "bold");
+    const json_t *preserving = variant_that_is(variants, "preserving");
+    assert_false(ev_json_flag(bold, "default", false));
+    assert_null(json_object_get(preserving, "changes"));
+    const json_t *changes = json_object_get(bold, "changes");
+    assert_true(json_array_size(changes) > 0);
+    assert_non_null(strstr(json_string_value(json_array_get(changes, 0)), "[bold"));
+    const json_t *tried = json_object_get(bold, "tried");
+    assert_int_equal(ev_json_integer(tried, "shapes", 0), 100);
+    assert_true(ev_json_integer(tried, "runs", 0) > 500);
+    tried = json_object_get(preserving, "tried");
+    assert_in_range(ev_json_integer(tried, "shapes", 0), 1, 99);
+    json_decref(manifest);
+    json_t *json = cli_json(CLI_RUN("check", cli_path("both"), "--json"), 0);
+    json_decref(json);
+}
+
 /* Without --bold the winner is the baseline, and the bold variant is told beside it: here a barrier
  * in a loop is of no use. */
 static void a_bold_variant_does_not_win(void **state) {
@@ -243,7 +309,7 @@ static void names_a_damaged_file(void **state) {
     cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\",\n \"version\": }");
     cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "manifest.json:2:");
     cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\", \"version\": 7}");
-    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "schema version 1");
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "schema version 2");
 }
 
 /* One SIGINT ends the run cleanly: what is known is told, and the exit code is 0. */
@@ -262,12 +328,13 @@ static void stops_cleanly(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tunes_and_exports),      cmocka_unit_test(a_bold_variant_does_not_win),
-        cmocka_unit_test(checks_the_bundle),      cmocka_unit_test(needs_nothing_but_the_bundle),
-        cmocka_unit_test(explains_the_winner),    cmocka_unit_test(counts_the_edits),
-        cmocka_unit_test(exports_the_same_bytes), cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(finds_a_wrong_kernel),   cmocka_unit_test(finds_a_wrong_launch),
-        cmocka_unit_test(names_a_damaged_file),   cmocka_unit_test(stops_cleanly),
+        cmocka_unit_test(tunes_and_exports),         cmocka_unit_test(a_bold_winner_is_the_default),
+        cmocka_unit_test(both_winners_are_exported), cmocka_unit_test(a_bold_variant_does_not_win),
+        cmocka_unit_test(checks_the_bundle),         cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(explains_the_winner),       cmocka_unit_test(counts_the_edits),
+        cmocka_unit_test(exports_the_same_bytes),    cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(finds_a_wrong_kernel),      cmocka_unit_test(finds_a_wrong_launch),
+        cmocka_unit_test(names_a_damaged_file),      cmocka_unit_test(stops_cleanly),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

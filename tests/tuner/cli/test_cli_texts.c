@@ -81,11 +81,9 @@ static void effort_is_what_the_help_says(void **state) {
 /* Every row of the table can be parsed, and every command finds its own options only. */
 static void every_option_is_read(void **state) {
     (void)state;
-    static const char *const values[] = {[CLI_IS_TEXT] = "x",
-                                         [CLI_IS_COUNT] = "1",
-                                         [CLI_IS_REAL] = "1",
-                                         [CLI_IS_SIZES] = "1,1",
-                                         [CLI_IS_LIST] = "x"};
+    static const char *const values[] = {
+        [CLI_IS_TEXT] = "x", [CLI_IS_COUNT] = "1",   [CLI_IS_MAYBE_COUNT] = "1",
+        [CLI_IS_REAL] = "1", [CLI_IS_SIZES] = "1,1", [CLI_IS_LIST] = "x"};
     for (size_t o = 0; o < CLI_OPTION_COUNT; o++) {
         const cli_option_row *row = &cli_options[o];
         assert_true(row->commands != 0 && row->doc[0] != '\0');

@@ -1,0 +1,237 @@
+/* Stress: tries a candidate at drawn cases, beyond those of its task, for `evoke check --stress`
+ * (tuner/stress/stress.c draws them).
+ *
+ * A shape is legal if the baseline and the candidate's own start agree with the oracle there. Then
+ * the candidate is held to the answers, under all checks of the virtual machine. With other data
+ * (vary.c), its own start says what is right. A case costs the baseline no more than COST_FACTOR
+ * times the dearest small case of the search. */
+#include "fitness/gates/fitness_impl.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COST_FACTOR 2
+#define COST_LEAST 2e6    /* thread instructions of the baseline */
+#define ELEMENTS_FACTOR 4 /* of all buffers, by those of the largest small case */
+#define ELEMENTS_LEAST 65536
+
+struct fitness_stress {
+    fitness *f;
+    fit_trial trial;
+    fit_start start;
+    uint64_t elements_most; /* of all buffers of a case */
+};
+
+/* ---- limits ---- */
+
+static bool is_small(const task_case *at) {
+    return at->split == CORPUS_SEARCH && at->use != TASK_TIME;
+}
+
+/* Elements of all buffers of a case. EV_BAD: an expression has no value at this shape. */
+static ev_status elements_of(const task *t, const task_case *at, uint64_t *out, ev_error *err) {
+    *out = 0;
+    for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
+        uint64_t count = 0;
+        if (t->arguments[i].kind == TASK_SCALAR)
+            continue;
+        EV_TRY(task_argument_count_of(t, &t->arguments[i], at, &count, err));
+        *out += count;
+    }
+    return EV_OK;
+}
+
+/* Runs the baseline at the search's small cases, and sets the limits of a drawn case. */
+static ev_status set_limits(fitness_stress *s, ev_error *err) {
+    double cost = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->f->t->case_count; i++) {
+        const task_case *at = &s->f->t->cases[i];
+        fit_case *c = NULL;
+        uint64_t elements = 0;
+        if (!is_small(at))
+            continue;
+        EV_TRY(elements_of(s->f->t, at, &elements, err));
+        EV_TRY(fit_case_get(s->f, at, fit_usual_inputs(s->f), &c, err));
+        EV_TRY(fit_need_baseline(s->f, c, err));
+        most = elements > most ? elements : most;
+        cost = fmax(cost, c->baseline.instructions);
+    }
+    s->elements_most = ELEMENTS_FACTOR * most;
+    if (s->elements_most < ELEMENTS_LEAST)
+        s->elements_most = ELEMENTS_LEAST;
+    s->f->options.baseline_fuel = (uint64_t)fmax(COST_FACTOR * cost, COST_LEAST);
+    fitness_stress_forget(s);
+    return EV_OK;
+}
+
+/* ---- opening and closing ---- */
+
+ev_status fitness_stress_open(fitness *f, const candidate *c, fitness_stress **out,
+                              fitness_verdict *refused, ev_error *err) {
+    assert(f->baseline_kernel != NULL && f->twin == NULL);
+    score *load = calloc(1, sizeof *load);
+    fitness_stress *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (load == NULL || s == NULL) {
+        free(load);
+        free(s);
+        return ev_fail_memory(err, sizeof *s);
+    }
+    *s = (fitness_stress){.f = f, .trial = {.who = c}, .start = {.ptx = EV_STR_EMPTY}};
+    load->stopped = GATE_NONE;
+    ev_status status = fit_load(f, c, &s->trial.kernel, load, err);
+    bool is_refused = status == EV_OK && load->stopped != GATE_NONE;
+    if (is_refused) {
+        *refused = (fitness_verdict){.stopped = load->stopped};
+        (void)snprintf(refused->reason, sizeof refused->reason, "%s", load->reason);
+    }
+    if (status == EV_OK && !is_refused)
+        status = fit_start_of(f, c, &s->start, err);
+    if (status == EV_OK && !is_refused)
+        status = set_limits(s, err);
+    free(load);
+    if (status == EV_OK && !is_refused)
+        *out = s;
+    else
+        fitness_stress_close(s);
+    return status;
+}
+
+void fitness_stress_close(fitness_stress *s) {
+    if (s == NULL)
+        return;
+    fitness_stress_forget(s);
+    fit_start_free(&s->start);
+    device_unload(s->trial.kernel);
+    free(s);
+}
+
+void fitness_stress_forget(fitness_stress *s) {
+    fitness *f = s->f;
+    for (size_t i = 0; i < f->case_count; i++)
+        fit_case_free(f, f->cases[i]);
+    f->case_count = 0;
+    f->host_bytes = 0;
+    fit_paths_free(f); /* they point to cases */
+    device_clear(f->d);
+}
+
+/* ---- one case ---- */
+
+/* Turns EV_BAD into a case that tells nothing. */
+static ev_status unfit(ev_status status, const ev_error *why, fitness_stood *stood, ev_error *err) {
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why->text);
+    if (status == EV_BAD)
+        *stood = FITNESS_UNFIT;
+    return EV_OK;
+}
+
+/* Runs the baseline and the candidate's own start. EV_BAD: one of them is not right there. */
+static ev_status need_starts(fitness_stress *s, fit_case *c, ev_error *err) {
+    const fit_trial own = {.who = &s->start.who, .kernel = s->start.kernel};
+    EV_TRY(fit_need_baseline(s->f, c, err));
+    if (!s->start.is_owned || c->is_tried)
+        return c->is_tried && !c->is_legal ? ev_fail(err, EV_BAD, "the start is wrong") : EV_OK;
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_case(s->f, c, &own, 0, r, err);
+    c->is_tried = true;
+    c->is_legal = status == EV_OK && r->ok;
+    if (status == EV_OK && !r->ok)
+        status = ev_fail(err, EV_BAD, "%s", r->reason);
+    free(r);
+    return status;
+}
+
+/* Whether the case is of a size that the stress pays for, and both starts stand there. */
+static ev_status is_legal(fitness_stress *s, const task_case *at, fit_case **plain,
+                          fitness_stood *stood, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    uint64_t elements = 0;
+    ev_status status = elements_of(s->f->t, at, &elements, &why);
+    if (status == EV_OK && elements > s->elements_most)
+        status = ev_fail(&why, EV_BAD, "too large");
+    if (status == EV_OK)
+        status = fit_case_get(s->f, at, fit_usual_inputs(s->f), plain, &why);
+    if (status == EV_OK)
+        status = need_starts(s, *plain, &why);
+    return unfit(status, &why, stood, err);
+}
+
+static void judge(const fitness_stress *s, const fit_case *c, const fit_result *r,
+                  fitness_stood *stood, fitness_verdict *out) {
+    fit_fill_verdict(r, c, s->f, out);
+    *stood = r->ok ? FITNESS_STOOD : FITNESS_FAILED;
+}
+
+/* A launch that does not fit the device is the candidate's fault, since its start's fits. */
+static ev_status blame(ev_status status, const ev_error *why, const task_case *at, fit_result *r,
+                       ev_error *err) {
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why->text);
+    if (status == EV_BAD) {
+        *r = (fit_result){.ok = false};
+        (void)snprintf(r->reason, sizeof r->reason, "case %s: %s", at->name, why->text);
+    }
+    return EV_OK;
+}
+
+static ev_status try_plain(fitness_stress *s, const task_case *at, fit_case *plain,
+                           const task_case_inputs *with, fit_result *r, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    fit_case *c = plain;
+    bool tried = false;
+    fit_inputs inputs = fit_inputs_for(s->f, at, fit_usual_inputs(s->f), s->trial.who);
+    ev_status status = fit_case_get(s->f, at, inputs, &c, &why);
+    if (status == EV_OK)
+        status = fit_try_case(s->f, c, &s->trial, with->schedule, r, &why);
+    if (status == EV_OK && r->ok && with->schedule == 0) {
+        fit_result first = *r;
+        status = fit_try_begins(s->f, &s->trial, at, &tried, r, &why);
+        if (!tried)
+            *r = first;
+    }
+    return blame(status, &why, at, r, err);
+}
+
+static ev_status try_legal(fitness_stress *s, const task_case *at, fit_case *plain,
+                           const task_case_inputs *with, fit_result *r, fitness_stood *stood,
+                           fitness_verdict *out, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    bool usable = true;
+    if (with->variation == TASK_PLAIN) {
+        EV_TRY(try_plain(s, at, plain, with, r, err));
+    } else {
+        ev_status status =
+            fit_try_variation(s->f, at, with, &s->trial, &s->start, &usable, r, &why);
+        usable = usable || status == EV_BAD;
+        EV_TRY(blame(status, &why, at, r, err));
+    }
+    if (usable)
+        judge(s, plain, r, stood, out);
+    else
+        *stood = FITNESS_UNFIT;
+    return EV_OK;
+}
+
+ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_case_inputs *with,
+                             fitness_stood *stood, fitness_verdict *out, ev_error *err) {
+    fit_case *plain = NULL;
+    assert(at->use != TASK_TIME && with->fresh == at->inputs.fresh);
+    *stood = FITNESS_STOOD;
+    EV_TRY(is_legal(s, at, &plain, stood, err));
+    if (*stood == FITNESS_UNFIT)
+        return EV_OK;
+    fit_result *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = try_legal(s, at, plain, with, r, stood, out, err);
+    free(r);
+    return status;
+}

@@ -1,0 +1,235 @@
+/* Places: where structural edits can be drawn in a kernel, and the draw of one.
+ *
+ * The places of a kind are its anchors in early IR (dimensions, loops, arguments, shared arrays),
+ * each with the options and forms of ir/structure.def. Whether an edit applies at a place shows
+ * when it is applied, so the draw tries places in random order on copies of the module. */
+#include "ir/structure/structure_internal.h"
+#include "ir/structure_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_ANCHORS 32
+#define MOST_TRIES 8 /* places tried in one draw */
+#define MOST_ALIKE 3 /* refusals for one reason in a row, which then holds for the kernel */
+
+enum { SHARED_SPACE = 3 };
+
+typedef struct anchor_list {
+    ir_anchor items[MOST_ANCHORS];
+    size_t count;
+} anchor_list;
+
+static void add(anchor_list *list, ir_anchor anchor) {
+    if (list->count < MOST_ANCHORS)
+        list->items[list->count++] = anchor;
+}
+
+/* Whether the kernel reads a special register, "tid" or "ctaid", along an axis. */
+static bool reads_axis(const ir_flow *flow, const char *which, uint32_t axis) {
+    char name[48];
+    (void)snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", which, "xyz"[axis]);
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (strcmp(ir_call_name(flow->insns[i]), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_dimensions(const ir_flow *flow, ir_edit_kind kind, anchor_list *out) {
+    const char *which = kind == IR_EDIT_COARSEN_THREADS ? "tid" : "ctaid";
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        if (reads_axis(flow, which, axis))
+            add(out, (ir_anchor){.kind = IR_ANCHOR_DIMENSION, .number = axis});
+    }
+}
+
+static void add_loops(const ir_flow *flow, anchor_list *out) {
+    for (uint32_t loop = 0; loop < flow->loop_count; loop++) {
+        ev_str path = EV_STR_EMPTY;
+        ir_anchor anchor = {.kind = IR_ANCHOR_LOOP};
+        ir_loop_path(flow, loop, &path);
+        if (path.length > 0 && path.length < sizeof anchor.path) {
+            memcpy(anchor.path, path.data, path.length + 1);
+            add(out, anchor);
+        }
+        ev_str_free(&path);
+    }
+}
+
+static void add_arguments(LLVMValueRef function, anchor_list *out) {
+    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
+        if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, i))) == LLVMPointerTypeKind)
+            add(out, (ir_anchor){.kind = IR_ANCHOR_ARGUMENT, .number = i});
+    }
+}
+
+static void add_arrays(LLVMModuleRef module, anchor_list *out) {
+    uint32_t number = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+            add(out, (ir_anchor){.kind = IR_ANCHOR_SHARED, .number = number++});
+    }
+}
+
+static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind kind,
+                        anchor_list *out) {
+    if (kind == IR_ANCHOR_NONE)
+        add(out, (ir_anchor){.kind = IR_ANCHOR_NONE});
+    else if (kind == IR_ANCHOR_DIMENSION)
+        add_dimensions(flow, edit, out);
+    else if (kind == IR_ANCHOR_LOOP)
+        add_loops(flow, out);
+    else if (kind == IR_ANCHOR_ARGUMENT)
+        add_arguments(flow->function, out);
+    else
+        add_arrays(LLVMGetGlobalParent(flow->function), out);
+}
+
+static void list_anchors(const ir_flow *flow, const ir_structure_row *row, anchor_list *out) {
+    out->count = 0;
+    for (size_t i = 0; i < row->anchor_count; i++)
+        add_anchors(flow, row->kind, row->anchors[i], out);
+}
+
+/* ---- one draw ---- */
+
+typedef struct place_draw {
+    const ir_source *source;
+    ir_base *base; /* its module is early IR with the parent's prefix */
+    ev_arena *arena;
+    ir_flow flow;
+    const launch_plan *plan; /* the parent's; NULL: not known */
+} place_draw;
+
+static ev_status open_draw(const ir_source *source, place_draw *d, ev_error *err) {
+    *d = (place_draw){.source = source, .arena = ev_arena_new(), .plan = source->plan};
+    if (!d->arena)
+        return ev_fail_memory(err, 1);
+    EV_TRY(ir_early_load(source, &d->base, err));
+    if (d->plan)
+        EV_TRY(ir_genome_plan(source->genome, source->plan, d->arena, &d->plan, err));
+    LLVMValueRef function = LLVMGetNamedFunction(d->base->module, d->base->entry);
+    return ir_flow_make(function, d->arena, &d->flow, err);
+}
+
+static void close_draw(place_draw *d) {
+    ir_base_free(d->base);
+    ev_arena_free(d->arena);
+}
+
+/* Applies an edit to a copy of the module. EV_BAD: it is refused. */
+static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
+    LLVMModuleRef module = d->base->module;
+    uint32_t block[3];
+    memcpy(block, d->base->block, sizeof block);
+    d->base->module = LLVMCloneModule(module);
+    ir_structure s = {.base = d->base,
+                      .function = LLVMGetNamedFunction(d->base->module, d->base->entry),
+                      .arena = d->arena,
+                      .source = d->source,
+                      .plan = d->plan};
+    ev_status status = ir_structure_apply(&s, edit, err);
+    LLVMDisposeModule(d->base->module);
+    d->base->module = module;
+    memcpy(d->base->block, block, sizeof block);
+    return status;
+}
+
+static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
+    uint64_t mark = 0;
+    json_t *json = hints && hints->spent_count > 0 ? ir_edit_to_json(edit) : NULL;
+    if (json)
+        mark = ir_edit_mark(json);
+    json_decref(json);
+    for (size_t i = 0; mark != 0 && i < hints->spent_count; i++) {
+        if (hints->spent[i] == mark)
+            return true;
+    }
+    return false;
+}
+
+/* The child: the parent's skeleton with one more structural edit, and its knobs. Takes `edit` over.
+ */
+static ev_status make_child(const ir_genome *parent, ir_edit edit, ir_genome **out, ev_error *err) {
+    ir_genome *child = ir_genome_clone(parent);
+    if (child)
+        ir_genome_keep_knobs(child);
+    if (!child || !ir_genome_append(child, edit)) {
+        ir_genome_free(child);
+        return ev_fail_memory(err, sizeof edit);
+    }
+    *out = child;
+    return EV_OK;
+}
+
+/* Refusals of one draw. */
+typedef struct refusals {
+    ev_error last;
+    size_t alike; /* the last ones for the same reason */
+} refusals;
+
+static bool goes_on(refusals *r, const ev_error *why) {
+    bool same = strcmp(r->last.text, why->text) == 0;
+    r->alike = same ? r->alike + 1 : 1;
+    r->last = *why;
+    return r->alike < MOST_ALIKE;
+}
+
+/* Tries the ways of the kind at all anchors, from a random one on. */
+static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_hints *hints,
+                          ev_pcg *rng, ir_genome **out, ev_error *err) {
+    anchor_list anchors;
+    list_anchors(&d->flow, row, &anchors);
+    size_t ways = ir_structure_ways(row), count = anchors.count * ways, tries = 0;
+    bool *tried = count > 0 ? EV_NEW_ARRAY(d->arena, bool, count) : NULL;
+    if (!tried)
+        return ev_fail(err, EV_BAD, "%s has no place", ir_edit_name(row->kind));
+    refusals refused = {.alike = 0};
+    bool more = true;
+    for (size_t left = count; left > 0 && tries < MOST_TRIES && more; left--) {
+        size_t at = ev_pcg_below(rng, (uint32_t)count);
+        while (tried[at])
+            at = (at + 1) % count;
+        tried[at] = true;
+        ir_edit edit = {.kind = row->kind, .anchor = anchors.items[at / ways]};
+        ir_structure_set_way(row, at % ways, &edit);
+        if (!ir_edit_seal(&edit))
+            return ev_fail_memory(err, 0);
+        if (is_spent(hints, &edit) || ir_genome_holds(d->source->genome, &edit.key))
+            continue;
+        tries++;
+        ev_error why = {0};
+        ev_status status = try_edit(d, &edit, &why);
+        if (status == EV_OK)
+            return make_child(d->source->genome, edit, out, err);
+        if (status != EV_BAD)
+            return ev_fail(err, status, "%s", why.text);
+        more = goes_on(&refused, &why);
+    }
+    return ev_fail(err, EV_BAD, "%s applies at no place that was tried: %s",
+                   ir_edit_name(row->kind), refused.last.text);
+}
+
+ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,
+                            ev_pcg *rng, ir_genome **out, ev_error *err) {
+    place_draw d;
+    ev_status status = open_draw(source, &d, err);
+    if (status == EV_OK)
+        status = draw_way(&d, ir_structure_row_of(kind), hints, rng, out, err);
+    close_draw(&d);
+    return status;
+}
+
+ev_status ir_structure_sites(const ir_source *source, size_t sites[IR_EDIT_COUNT], ev_error *err) {
+    place_draw d;
+    ev_status status = open_draw(source, &d, err);
+    for (int kind = IR_EDIT_LOCAL_COUNT; status == EV_OK && kind < IR_EDIT_COUNT; kind++) {
+        const ir_structure_row *row = ir_structure_row_of((ir_edit_kind)kind);
+        anchor_list anchors;
+        list_anchors(&d.flow, row, &anchors);
+        sites[kind] = anchors.count * ir_structure_ways(row);
+    }
+    close_draw(&d);
+    return status == EV_BAD ? EV_OK : status;
+}

@@ -1,0 +1,117 @@
+/* The table of what structural edits can be drawn with, and the change of one in a genome. */
+#include "ir/structure_table.h"
+
+#include <assert.h>
+
+#define IR_LIST(...) __VA_ARGS__
+static const ir_structure_row rows[] = {
+#define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
+#define IR_STRUCTURE(id, places, values, shapes)                                                   \
+    {.kind = IR_EDIT_##id,                                                                         \
+     .anchors = {places},                                                                          \
+     .options = {values},                                                                          \
+     .forms = {shapes},                                                                            \
+     .anchor_count = COUNT(ir_anchor_kind, places),                                                \
+     .option_count = COUNT(int64_t, values),                                                       \
+     .form_count = COUNT(ir_form, shapes)},
+#include "ir/structure.def"
+#undef IR_STRUCTURE
+};
+
+_Static_assert(sizeof rows / sizeof rows[0] == IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT,
+               "one row a structural edit");
+
+const ir_structure_row *ir_structure_row_of(ir_edit_kind kind) {
+    assert(ir_edit_is_structural(kind));
+    const ir_structure_row *row = &rows[kind - IR_EDIT_LOCAL_COUNT];
+    assert(row->kind == kind);
+    return row;
+}
+
+size_t ir_structure_ways(const ir_structure_row *row) {
+    return row->option_count * row->form_count;
+}
+
+void ir_structure_set_way(const ir_structure_row *row, size_t way, ir_edit *edit) {
+    assert(way < ir_structure_ways(row));
+    edit->has_option = true;
+    edit->option = row->options[way / row->form_count];
+    edit->form = row->forms[way % row->form_count];
+}
+
+/* The edit with another option or form, one that the genome does not have yet. False: there is no
+ * other, or no memory. */
+static bool change_way(const ir_genome *genome, const ir_edit *edit, ev_pcg *rng, ir_edit *out) {
+    const ir_structure_row *row = ir_structure_row_of(edit->kind);
+    size_t ways = ir_structure_ways(row), from = ev_pcg_below(rng, (uint32_t)ways);
+    for (size_t i = 0; i < ways; i++) {
+        ir_edit other = {.kind = edit->kind, .anchor = edit->anchor};
+        ir_structure_set_way(row, (from + i) % ways, &other);
+        if (!ir_edit_seal(&other))
+            return false;
+        if (ir_genome_holds(genome, &other.key))
+            continue;
+        *out = other;
+        return true;
+    }
+    return false;
+}
+
+/* max-threads states the size of a block, which another base may not have. */
+static bool holds_for_any_base(ir_edit_kind kind) {
+    return ir_edit_is_knob(kind) && kind != IR_EDIT_MAX_THREADS;
+}
+
+void ir_genome_keep_knobs(ir_genome *genome) {
+    for (size_t i = ir_genome_edit_count(genome); i-- > ir_genome_prefix_count(genome);) {
+        if (!holds_for_any_base(ir_genome_edit_kind(genome, i)))
+            ir_genome_remove(genome, i);
+    }
+}
+
+bool ir_genome_is_skeleton(const ir_genome *genome) {
+    for (size_t i = ir_genome_prefix_count(genome); i < ir_genome_edit_count(genome); i++) {
+        if (!ir_edit_is_knob(ir_genome_edit_kind(genome, i)))
+            return false;
+    }
+    return true;
+}
+
+ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
+    size_t count = ir_genome_prefix_count(genome);
+    ir_edit other;
+    assert(count > 0);
+    size_t at = ev_pcg_below(rng, (uint32_t)count);
+    if (!change_way(genome, ir_genome_edit(genome, at), rng, &other))
+        return NULL;
+    /* the skeleton without its edits from `at` on, then the changed edit, then those behind it */
+    ir_genome *child = ir_genome_without(genome, at, ir_genome_edit_count(genome));
+    bool ok = child && ir_genome_append(child, other);
+    for (size_t i = at + 1; ok && i < ir_genome_edit_count(genome); i++) {
+        if (i < count || holds_for_any_base(ir_genome_edit_kind(genome, i)))
+            (void)ir_genome_append_from(child, genome, i); /* false: the genome has it already */
+    }
+    if (ok)
+        return child;
+    ir_genome_free(child);
+    return NULL;
+}
+
+ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng) {
+    size_t count = ir_genome_prefix_count(genome);
+    assert(count > 1);
+    size_t from = ev_pcg_below(rng, (uint32_t)count), to = ev_pcg_below(rng, (uint32_t)count - 1);
+    to += to >= from;
+    ir_genome *child = ir_genome_part(genome, 0, 0);
+    for (size_t i = 0, at = 0; child && i < count; i++) {
+        /* the edit that stands at place i of the child */
+        at += at == from;
+        (void)ir_genome_append_from(child, genome, i == to ? from : at);
+        at += i != to;
+    }
+    for (size_t i = count; child && i < ir_genome_edit_count(genome); i++) {
+        if (holds_for_any_base(ir_genome_edit_kind(genome, i)))
+            (void)ir_genome_append_from(child, genome, i);
+    }
+    return child;
+}

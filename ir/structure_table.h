@@ -1,0 +1,24 @@
+/* The table of what structural edits can be drawn with (ir/structure.def). Private to ir/. */
+#ifndef IR_STRUCTURE_TABLE_H
+#define IR_STRUCTURE_TABLE_H
+
+#include "ir/edit.h"
+
+#define IR_STRUCTURE_OPTIONS 8
+
+typedef struct ir_structure_row {
+    ir_edit_kind kind;
+    ir_anchor_kind anchors[IR_STRUCTURE_OPTIONS];
+    int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
+    ir_form forms[IR_FORM_COUNT];
+    size_t anchor_count, option_count, form_count;
+} ir_structure_row;
+
+/* The row of a structural edit. */
+const ir_structure_row *ir_structure_row_of(ir_edit_kind kind);
+/* Number of pairs of option and form. */
+size_t ir_structure_ways(const ir_structure_row *row);
+/* Sets option and form of an edit to those of pair `way`. */
+void ir_structure_set_way(const ir_structure_row *row, size_t way, ir_edit *edit);
+
+#endif

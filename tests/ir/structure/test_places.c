@@ -1,0 +1,244 @@
+/* Drawing structural edits: each drawn edit applies, equal seeds draw equal edits, what was tried
+ * is not drawn again, and a child keeps what holds for any base alone. */
+#include "base/str.h"
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/genomes.h"
+#include "tests/ok.h"
+
+static ev_error err;
+
+static const launch_rule rules[] = {
+    {.entry = "product",
+     .grid = {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"},
+     .block = {"8", "4", "1"},
+     .shared = "0"},
+    {.entry = "exchanged", .grid = {"m", "1", "1"}, .block = {"32", "1", "1"}, .shared = "0"}};
+static const launch_plan product = {.launches = &rules[0], .launch_count = 1};
+static const launch_plan exchanged = {.launches = &rules[1], .launch_count = 1};
+
+static ev_str bitcode[2] = {EV_STR_EMPTY, EV_STR_EMPTY};
+
+static ir_source source_of(const launch_plan *plan, const ir_genome *genome) {
+    static const char *const arguments[] = {"x", "w", "y", "m", "n"};
+    bool wide = plan == &product;
+    ev_str *code = &bitcode[wide];
+    ir_source source = {.path = "tests/ir/structure/kernels.cu",
+                        .entry = launch_plan_entry(plan),
+                        .include = "kernels/include",
+                        .sm = 90,
+                        .block = {wide ? 8 : 32, wide ? 4 : 1, 1},
+                        .genome = genome,
+                        .plan = plan,
+                        .arguments = arguments,
+                        .argument_count = 5};
+    if (code->length == 0) /* compiled once a kernel */
+        OK(ir_compile(&source, code, &err));
+    source.bitcode = ev_str_text(code);
+    source.bitcode_bytes = code->length;
+    return source;
+}
+
+static ir_genome *genome_of(json_t *edits) {
+    return genome_from(json_pack("{s:s,s:o}", "start", "textbook", "edits", edits));
+}
+
+static void check_applies(const launch_plan *plan, const ir_genome *child) {
+    ir_base *base = NULL;
+    ir_source source = source_of(plan, child);
+    OK(ir_base_load(&source, &base, &err));
+    ir_base_free(base);
+}
+
+static void test_each_drawn_edit_applies(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array());
+    ir_source source = source_of(&product, parent);
+    unsigned made = 0;
+    for (int kind = IR_EDIT_LOCAL_COUNT; kind < IR_EDIT_COUNT; kind++) {
+        for (uint32_t seed = 0; seed < 3; seed++) {
+            ev_pcg one = ev_pcg_child(7, 0, 0, seed), same = ev_pcg_child(7, 0, 0, seed);
+            ir_genome *child = NULL, *again = NULL;
+            ev_status status =
+                ir_structure_draw(&source, (ir_edit_kind)kind, NULL, &one, &child, &err);
+            ev_status other =
+                ir_structure_draw(&source, (ir_edit_kind)kind, NULL, &same, &again, &err);
+            assert_int_equal(status, other);
+            if (status != EV_OK) {
+                assert_int_equal(status, EV_BAD);
+                continue;
+            }
+            made++;
+            ev_sha256 a = ir_genome_sha256(child), b = ir_genome_sha256(again);
+            assert_true(ev_sha256_equal(&a, &b));
+            assert_int_equal(ir_genome_prefix_count(child), 1);
+            assert_int_equal(ir_genome_edit_kind(child, 0), kind);
+            check_applies(&product, child);
+            ir_genome_free(child);
+            ir_genome_free(again);
+        }
+    }
+    assert_true(made >= 9);
+    ir_genome_free(parent);
+}
+
+/* `exchanged` shuffles among the lanes of a warp, so that threads cannot change places. */
+static void test_a_refused_kind_tells_the_reason(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array()), *child = NULL;
+    ir_source source = source_of(&exchanged, parent);
+    ev_pcg rng = ev_pcg_child(1, 0, 0, 0);
+    assert_int_equal(ir_structure_draw(&source, IR_EDIT_RELABEL_THREADS, NULL, &rng, &child, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, "relabel-threads applies at no place that was tried: "));
+    assert_true(strlen(strstr(err.text, "tried: ")) > strlen("tried: "));
+    assert_null(child);
+    ir_genome_free(parent);
+}
+
+static void test_what_was_tried_is_not_drawn_again(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array());
+    ir_source source = source_of(&product, parent);
+    uint64_t spent[64];
+    ir_hints hints = {.spent = spent};
+    for (;;) {
+        ev_pcg rng = ev_pcg_child(3, 0, 0, (uint32_t)hints.spent_count);
+        ir_genome *child = NULL;
+        if (ir_structure_draw(&source, IR_EDIT_RELABEL_BLOCKS, &hints, &rng, &child, &err) != EV_OK)
+            break;
+        uint64_t mark = ir_genome_edit_mark(child, 0);
+        for (size_t i = 0; i < hints.spent_count; i++)
+            assert_true(spent[i] != mark);
+        spent[hints.spent_count++] = mark;
+        ir_genome_free(child);
+    }
+    assert_int_equal(hints.spent_count, 4); /* its options in ir/structure.def */
+    ir_genome_free(parent);
+}
+
+static void test_a_child_keeps_what_holds_for_any_base(void **state) {
+    (void)state;
+    ir_genome *parent =
+        genome_of(json_pack("[{s:s,s:i},{s:s,s:s},{s:s,s:i},{s:s,s:i}]", "kind", "relabel-blocks",
+                            "option", 2, "kind", "delete", "at", "i3", "kind", "max-threads",
+                            "option", 32, "kind", "max-registers", "option", 64));
+    ir_source source = source_of(&product, parent);
+    ev_pcg rng = ev_pcg_child(5, 0, 0, 0);
+    ir_genome *child = NULL;
+    OK(ir_structure_draw(&source, IR_EDIT_COARSEN, NULL, &rng, &child, &err));
+    assert_int_equal(ir_genome_edit_count(child), 3);
+    assert_int_equal(ir_genome_edit_kind(child, 0), IR_EDIT_RELABEL_BLOCKS);
+    assert_int_equal(ir_genome_edit_kind(child, 1), IR_EDIT_COARSEN);
+    assert_int_equal(ir_genome_edit_kind(child, 2), IR_EDIT_MAX_REGISTERS);
+    assert_true(ir_genome_is_skeleton(child) && !ir_genome_is_skeleton(parent));
+    ir_genome_free(child);
+    ir_genome_free(parent);
+}
+
+static void test_sites_are_counted(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array());
+    ir_source source = source_of(&product, parent);
+    size_t sites[IR_EDIT_COUNT] = {[IR_EDIT_DELETE] = 12};
+    OK(ir_structure_sites(&source, sites, &err));
+    assert_int_equal(sites[IR_EDIT_DELETE], 12);
+    assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 15); /* x and y, 5 options, 3 forms */
+    assert_int_equal(sites[IR_EDIT_SPLIT_LANES], 5);  /* one loop */
+    ir_genome_free(parent);
+}
+
+/* ---- genomes ---- */
+
+static ir_genome *coarsened(void) {
+    return genome_of(json_pack("[{s:s,s:s,s:i,s:s},{s:s,s:i},{s:s,s:s},{s:s,s:i}]", "kind",
+                               "coarsen", "anchor", "y", "option", 2, "form", "strided", "kind",
+                               "relabel-blocks", "option", 4, "kind", "delete", "at", "i3", "kind",
+                               "max-registers", "option", 64));
+}
+
+static void test_without_structure_local_edits_go(void **state) {
+    (void)state;
+    ir_genome *genome = coarsened();
+    ir_genome *rest = ir_genome_without(genome, 0, 1), *same = ir_genome_without(genome, 3, 4);
+    assert_int_equal(ir_genome_edit_count(rest), 2); /* relabel-blocks and max-registers */
+    assert_int_equal(ir_genome_edit_kind(rest, 0), IR_EDIT_RELABEL_BLOCKS);
+    assert_int_equal(ir_genome_edit_kind(rest, 1), IR_EDIT_MAX_REGISTERS);
+    assert_int_equal(ir_genome_edit_count(same), 3);
+    ir_genome_free(rest);
+    ir_genome_free(same);
+    ir_genome *alone = ir_genome_part_on_base(genome, 2, 3);
+    assert_int_equal(ir_genome_edit_count(alone), 3);
+    assert_true(ir_genome_same_base(alone, genome));
+    assert_int_equal(ir_genome_edit_kind(alone, 2), IR_EDIT_DELETE);
+    ir_genome_free(alone);
+    ir_genome_free(genome);
+}
+
+static void test_retune_changes_one_edit_of_the_prefix(void **state) {
+    (void)state;
+    ir_genome *genome = coarsened();
+    for (uint32_t seed = 0; seed < 32; seed++) {
+        ev_pcg rng = ev_pcg_child(seed, 0, 0, 0);
+        ir_genome *child = ir_genome_retune(genome, &rng);
+        assert_non_null(child);
+        assert_int_equal(ir_genome_prefix_count(child), 2);
+        assert_int_equal(ir_genome_edit_count(child), 3);
+        size_t changed = 0;
+        for (size_t i = 0; i < 2; i++) {
+            ev_sha256 key = ir_genome_edit_key(genome, i);
+            assert_int_equal(ir_genome_edit_kind(child, i), ir_genome_edit_kind(genome, i));
+            changed += !ir_genome_holds(child, &key);
+        }
+        assert_int_equal(changed, 1);
+        ir_genome_free(child);
+    }
+    ir_genome_free(genome);
+}
+
+static void test_reorder_moves_one_edit_of_the_prefix(void **state) {
+    (void)state;
+    ir_genome *genome =
+        genome_of(json_pack("[{s:s,s:i},{s:s,s:i},{s:s,s:i},{s:s,s:s}]", "kind", "relabel-blocks",
+                            "option", 2, "kind", "relabel-blocks", "option", 4, "kind",
+                            "relabel-blocks", "option", 8, "kind", "delete", "at", "i3"));
+    for (uint32_t seed = 0; seed < 32; seed++) {
+        ev_pcg rng = ev_pcg_child(seed, 0, 0, 0);
+        ir_genome *child = ir_genome_reorder(genome, &rng);
+        size_t same = 0;
+        assert_int_equal(ir_genome_edit_count(child), 3);
+        for (size_t i = 0; i < 3; i++) {
+            ev_sha256 key = ir_genome_edit_key(genome, i), other = ir_genome_edit_key(child, i);
+            assert_true(ir_genome_holds(child, &key));
+            same += ev_sha256_equal(&key, &other);
+        }
+        assert_true(same < 2);
+        ir_genome_free(child);
+    }
+    ir_genome_free(genome);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_drawn_edit_applies),
+        cmocka_unit_test(test_a_refused_kind_tells_the_reason),
+        cmocka_unit_test(test_what_was_tried_is_not_drawn_again),
+        cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
+        cmocka_unit_test(test_sites_are_counted),
+        cmocka_unit_test(test_without_structure_local_edits_go),
+        cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
+        cmocka_unit_test(test_retune_changes_one_edit_of_the_prefix),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    ev_str_free(&bitcode[0]);
+    ev_str_free(&bitcode[1]);
+    return failed;
+}

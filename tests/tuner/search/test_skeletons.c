@@ -1,0 +1,205 @@
+/* The pool of skeletons of a search that is fed by hand: structural edits are drawn on skeletons
+ * alone, the share of such children follows their gains, and removal of structure drops local
+ * edits. */
+#include "tuner/search/draw.h"
+#include "tuner/search/search.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/genomes.h"
+
+static const task_start textbook = {.name = "textbook"};
+
+static ir_genome *genome_of(int option, int deleted) {
+    json_t *edits = json_array();
+    if (option > 0)
+        assert_int_equal(
+            json_array_append_new(
+                edits, json_pack("{s:s,s:i}", "kind", "relabel-blocks", "option", option)),
+            0);
+    if (deleted >= 0) {
+        char at[16];
+        (void)snprintf(at, sizeof at, "i%d", deleted);
+        assert_int_equal(
+            json_array_append_new(edits, json_pack("{s:s,s:s}", "kind", "sink", "at", at)), 0);
+    }
+    return genome_from(json_pack("{s:s,s:o}", "start", "textbook", "edits", edits));
+}
+
+typedef struct fed {
+    search *s;
+    search_start start;
+    uint64_t structure, local; /* children drawn with a structural step, and others */
+} fed;
+
+static void begin(fed *f, size_t structural_sites) {
+    *f = (fed){.start = {.start = &textbook,
+                         .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = structural_sites}}};
+    const search_settings settings = {
+        .starts = &f->start, .start_count = 1, .seed = 5, .evaluations = 2000};
+    assert_int_equal(search_new(&settings, &f->s, NULL), EV_OK);
+}
+
+static bool is_structural(const recipe *r) {
+    for (unsigned i = 0; i < r->step_count; i++) {
+        for (unsigned k = 0; k < r->steps[i].count; k++) {
+            unsigned arm = r->steps[i].arms[k];
+            if ((arm < IR_EDIT_COUNT && ir_edit_is_structural((ir_edit_kind)arm)) ||
+                arm == ARM_OF(RETUNE))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* One child; it takes `ns`, and its genome is `genome` (a reference that is taken over). */
+static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
+    static int number;
+    recipe r;
+    char hash[32];
+    assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+    bool structural = is_structural(&r);
+    if (structural) /* drawn on a skeleton, without limits of the filter */
+        assert_true(ir_genome_is_skeleton(r.parents[0]) && r.reach.built == 0);
+    f->structure += structural;
+    f->local += !structural;
+    recipe_free(&r);
+    child_result result = {.genome = genome,
+                           .outcome = {.origin = SEARCH_TIMED, .stopped = GATE_NONE, .ns = ns}};
+    (void)snprintf(result.operators, sizeof result.operators, "%s", operators);
+    (void)snprintf(hash, sizeof hash, "code %d", number++);
+    (void)snprintf(result.hashes[SEARCH_BY_IR], sizeof result.hashes[0], "%s", hash);
+    (void)snprintf(result.hashes[SEARCH_BY_PTX], sizeof result.hashes[0], "%s", hash);
+    search_verdict v;
+    assert_int_equal(search_commit(f->s, &result, &v, NULL), EV_OK);
+    ir_genome_free(genome);
+    return structural;
+}
+
+static void open_search(fed *f, size_t structural_sites) {
+    begin(f, structural_sites);
+    (void)feed(f, genome_of(0, -1), "start", 1000);
+    (void)feed(f, genome_of(0, -1), "start", 1000);
+    f->structure = f->local = 0;
+}
+
+static void test_without_places_none_is_drawn(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 0);
+    for (int i = 0; i < 300; i++)
+        (void)feed(&f, genome_of(0, i), "sink", 1000 + i);
+    assert_int_equal(f.structure, 0);
+    search_free(f.s);
+}
+
+static void test_structure_is_drawn_on_skeletons(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    for (int i = 0; i < 400; i++)
+        (void)feed(&f, genome_of(i % 3 == 0 ? 2 + i : 0, i % 3 == 1 ? -1 : i), "sink", 1000 + i);
+    assert_true(f.structure > 40 && f.local > 40);
+    search_free(f.s);
+}
+
+/* Children of one kind always improve on the best; the other kind never does. */
+static double share_where_gains(bool structure_gains) {
+    fed f;
+    double best = 1000;
+    open_search(&f, 30);
+    bool structural = false;
+    for (int i = 0; i < 600; i++) {
+        /* the next child's kind is not known before it is drawn: what the last one was decides */
+        double ns = structural == structure_gains ? best * 0.999 : best * 1.5;
+        best = ns < best ? ns : best;
+        structural = feed(&f, genome_of(0, i), "sink", ns);
+    }
+    double share = (double)f.structure / (double)(f.structure + f.local);
+    search_free(f.s);
+    return share;
+}
+
+static void test_both_kinds_keep_a_share(void **state) {
+    (void)state;
+    double a = share_where_gains(true), b = share_where_gains(false);
+    assert_true(a > 0.1 && a < 0.9);
+    assert_true(b > 0.1 && b < 0.9);
+}
+
+/* ---- steps in a worker ---- */
+
+static ev_status no_base(void *context, const ir_genome *genome, const ir_base **out,
+                         ev_error *err) {
+    (void)context, (void)genome, (void)out;
+    return ev_fail(err, EV_BAD, "no base");
+}
+
+static ev_status add_structure(void *context, const ir_genome *parent, ir_edit_kind kind,
+                               const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+    (void)context, (void)kind, (void)hints, (void)rng, (void)err;
+    ir_genome *child = ir_genome_clone(parent), *one = genome_of(8, -1);
+    ir_genome_keep_knobs(child);
+    assert_true(ir_genome_append_from(child, one, 0));
+    ir_genome_free(one);
+    *out = child;
+    return EV_OK;
+}
+
+static ir_genome *step(const ir_genome *parent, unsigned arm, const ir_genome *stock) {
+    const task t = {.starts = (task_start *)&textbook, .start_count = 1};
+    draw_bases bases = {.get = no_base, .structure = add_structure};
+    recipe r = {.parents = {ir_genome_ref(parent)},
+                .parent_count = 1,
+                .steps = {{.arms = {arm}, .count = 1}},
+                .step_count = 1};
+    if (stock)
+        r.stock[r.stock_count++] = ir_genome_ref(stock);
+    drawn_child child = {0};
+    ev_str operators = EV_STR_EMPTY;
+    ev_error err = {0};
+    ev_status status = draw_child(&t, &bases, &r, &child, &operators, &err);
+    ev_str_free(&operators);
+    recipe_free(&r);
+    return status == EV_OK ? child.genome : NULL;
+}
+
+static void check_step(const ir_genome *parent, unsigned arm, const ir_genome *stock, size_t prefix,
+                       size_t edits) {
+    ir_genome *child = step(parent, arm, stock);
+    assert_non_null(child);
+    assert_int_equal(ir_genome_prefix_count(child), prefix);
+    assert_int_equal(ir_genome_edit_count(child), edits);
+    ir_genome_free(child);
+}
+
+static void test_steps_on_structure_drop_local_edits(void **state) {
+    (void)state;
+    ir_genome *skeleton = genome_of(2, -1), *grown = genome_of(2, 7), *other = genome_of(4, -1);
+    ir_genome *bare = genome_of(0, -1);
+    check_step(grown, IR_EDIT_COARSEN, NULL, 2, 2);
+    check_step(grown, ARM_OF(RETUNE), NULL, 1, 1);
+    check_step(grown, ARM_OF(COMBINE), other, 2, 2);
+    check_step(skeleton, ARM_OF(DROP), NULL, 0, 0);
+    check_step(grown, ARM_OF(DROP), NULL, 1, 1); /* the local edit, never the structural one */
+    assert_null(step(bare, ARM_OF(RETUNE), NULL));
+    ir_genome_free(skeleton);
+    ir_genome_free(grown);
+    ir_genome_free(other);
+    ir_genome_free(bare);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_places_none_is_drawn),
+        cmocka_unit_test(test_structure_is_drawn_on_skeletons),
+        cmocka_unit_test(test_both_kinds_keep_a_share),
+        cmocka_unit_test(test_steps_on_structure_drop_local_edits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

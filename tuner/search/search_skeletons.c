@@ -1,0 +1,204 @@
+/* Skeletons: how `evolve` draws structure. A skeleton is a start with macros and a structural
+ * prefix, without local edits (docs/structure.md).
+ *
+ * Each start has a pool of its fastest skeletons, few of which may share a prefix, so that a
+ * structure that is slower at first gets time. A child of the pool has one parent and one to three
+ * steps: another structural edit, another option of one, one edit less, an edit of another
+ * skeleton, another macro; or two parents, which are crossed. It enters the islands like any other
+ * child, where local edits are drawn on it.
+ *
+ * The share of children that are drawn here follows what they gained of late, measured as the
+ * others are: by improvements of the start's best time. */
+#include "tuner/search/search_inside.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
+#define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
+#define PRIOR_TRIES 20   /* ... of so many children */
+#define FADE 0.98        /* of an effort at each of its children */
+#define OF_A_PREFIX 5    /* most skeletons of one prefix in a pool */
+#define CROSSED 0.2      /* so often two skeletons are crossed */
+#define ALTERNATIVES 2   /* arms of a step: most refusals hold for all places */
+#define ONE_STEP 0.65    /* probability of one step */
+#define TWO_STEPS 0.9    /* probability of at most two */
+
+static bool is_for_skeletons(unsigned arm) {
+    if (arm < IR_EDIT_COUNT)
+        return ir_edit_is_structural((ir_edit_kind)arm);
+    return true;
+}
+
+/* Opens the arms of pools, and closes the structural ones of islands. */
+static void open_arms(search *s, size_t start) {
+    skeleton_pool *p = &s->pools[start];
+    search_open_arms(&s->starts[start], NULL, SEARCH_PRESERVING, &s->statistics, &p->arms);
+    p->arms.open[ARM_OF(RETUNE)] = p->arms.open[ARM_OF(REORDER)] = true;
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
+        p->arms.open[arm] = p->arms.open[arm] && is_for_skeletons(arm);
+}
+
+ev_status skeletons_begin(search *s, ev_error *err) {
+    s->pools = calloc(s->start_count, sizeof *s->pools);
+    if (!s->pools)
+        return ev_fail_memory(err, s->start_count * sizeof *s->pools);
+    for (size_t i = 0; i < s->start_count; i++) {
+        s->pools[i].structure = s->pools[i].local = (effort){PRIOR_GAIN, PRIOR_TRIES};
+        open_arms(s, i);
+    }
+    return EV_OK;
+}
+
+void skeletons_end(search *s) {
+    for (size_t i = 0; s->pools && i < s->start_count; i++) {
+        for (size_t k = 0; k < s->pools[i].count; k++)
+            ir_genome_free(s->pools[i].members[k].genome);
+    }
+    free(s->pools);
+}
+
+/* ---- drawing ---- */
+
+static bool has_structure(const skeleton_pool *p) {
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++) {
+        if (p->arms.open[arm])
+            return true;
+    }
+    return false;
+}
+
+bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
+    const skeleton_pool *p = &s->pools[start];
+    double structure = p->structure.gain / p->structure.tries;
+    double local = p->local.gain / p->local.tries;
+    double share = structure / (structure + local), at = ev_pcg_unit(rng);
+    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_SHARE);
+    return p->count > 0 && has_structure(p) && at < share;
+}
+
+/* One of the pool, faster ones more often. */
+static const member *choose(const skeleton_pool *p, ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    size_t index = (size_t)(at * at * (double)p->count);
+    return &p->members[index < p->count ? index : p->count - 1];
+}
+
+/* Whether crossing can give another genome than the parents: macros cross, prefixes do not. */
+static bool can_cross(const member *a, const member *b) {
+    return a != b && !ir_genome_same_prefix(a->genome, b->genome);
+}
+
+/* Puts structural edits of other skeletons into the stock, from a random one on. */
+static void put_stock(recipe *r, const skeleton_pool *p, ev_pcg *rng) {
+    size_t from = ev_pcg_below(rng, (uint32_t)p->count);
+    for (size_t i = 0; i < p->count; i++) {
+        const ir_genome *other = p->members[(from + i) % p->count].genome;
+        for (size_t k = 0; k < ir_genome_prefix_count(other); k++) {
+            ev_sha256 key = ir_genome_edit_key(other, k);
+            bool is_new = !ir_genome_holds(r->parents[0], &key);
+            for (unsigned j = 0; j < r->stock_count; j++)
+                is_new = is_new && !ir_genome_holds(r->stock[j], &key);
+            if (is_new && r->stock_count < RECIPE_STOCK)
+                recipe_stock(r, ir_genome_part(other, k, k + 1));
+        }
+    }
+}
+
+static void put_tabu(recipe *r, const search *s) {
+    bool kinds[ARM_COUNT] = {false};
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++)
+        kinds[arm] = true;
+    r->tabu_count = tabu_marks(&s->tabu, r->parents[0], kinds, r->tabu);
+}
+
+void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
+    skeleton_pool *p = &s->pools[d->start];
+    const member *first = choose(p, rng), *mate = choose(p, rng);
+    bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
+    double at = ev_pcg_unit(rng);
+    recipe_parents(r, first, crosses ? mate : NULL, parents);
+    d->skeleton = true;
+    d->parent = first->child;
+    d->parent_edits = first->edits;
+    d->parent_ns = crosses ? fmin(first->ns, mate->ns) : first->ns;
+    d->parent_error = first->error;
+    d->parent_small_error = first->small.error;
+    size_t steps = 1 + (at >= ONE_STEP) + (at >= TWO_STEPS);
+    recipe_steps(r, &p->arms, steps, ALTERNATIVES, rng);
+    put_stock(r, p, rng);
+    put_tabu(r, s);
+}
+
+/* ---- learning ---- */
+
+/* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
+ * prefix if that has its share; p->count: none. */
+static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
+    size_t of_prefix = 0, slowest = p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        if (ir_genome_same_base(p->members[i].genome, genome))
+            return i;
+        if (ir_genome_same_prefix(p->members[i].genome, genome)) {
+            of_prefix++;
+            slowest = i;
+        }
+    }
+    if (of_prefix >= OF_A_PREFIX)
+        return slowest;
+    return p->count == SKELETONS ? SKELETONS - 1 : p->count;
+}
+
+static void join(skeleton_pool *p, const member *m) {
+    size_t at = rival(p, m->genome);
+    if (at < p->count && p->members[at].ns <= m->ns)
+        return;
+    if (at < p->count)
+        ir_genome_free(p->members[at].genome);
+    else
+        p->count++;
+    (void)ir_genome_ref(m->genome);
+    for (; at > 0 && p->members[at - 1].ns > m->ns; at--)
+        p->members[at] = p->members[at - 1];
+    p->members[at] = *m;
+}
+
+static void pay(effort *e, double gain) {
+    e->gain = e->gain * FADE + PRIOR_GAIN * (1 - FADE) + gain;
+    e->tries = e->tries * FADE + 1;
+}
+
+static void pay_arm(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain);
+}
+
+/* Notes a structural edit that was drawn on a skeleton, so that it is not drawn there again. */
+static void note_tried(search *s, const child_result *r) {
+    unsigned arm = 0;
+    size_t count = r->genome ? ir_genome_prefix_count(r->genome) : 0;
+    bool is_one = arm_find(r->operators, &arm) && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
+    ir_genome *parent = is_one && count > 0 ? ir_genome_part(r->genome, 0, count - 1) : NULL;
+    if (parent)
+        tabu_note_at(&s->tabu, parent, r->genome, count - 1, false);
+    ir_genome_free(parent);
+}
+
+void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
+    skeleton_pool *p = &s->pools[d->start];
+    bool passed = search_passed(v) && r->bold == 0 && v->outcome.ns > 0;
+    double gain = passed && p->best_ns > v->outcome.ns ? log(p->best_ns / v->outcome.ns) : 0;
+    if (s->committed >= s->opening_count)
+        pay(d->skeleton ? &p->structure : &p->local, gain);
+    if (d->skeleton) {
+        search_each_arm(r->operators, pay_arm, &p->arms, search_gain(s, d, v));
+        note_tried(s, r);
+    }
+    if (passed && v->outcome.origin != SEARCH_ESTIMATED && (p->best_ns == 0 || gain > 0))
+        p->best_ns = v->outcome.ns;
+    if (passed && v->outcome.origin == SEARCH_TIMED && ir_genome_is_skeleton(r->genome)) {
+        member m = member_of(s, r, v);
+        join(p, &m);
+    }
+}
