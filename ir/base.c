@@ -561,3 +561,17 @@ char *ir_base_insn_text(const ir_base *base, size_t number) {
     LLVMDisposeMessage(printed);
     return text;
 }
+
+uint64_t ir_base_may_alias(const ir_base *base) {
+    static const char noalias[] = "noalias";
+    unsigned kind = LLVMGetEnumAttributeKindForName(noalias, sizeof noalias - 1);
+    LLVMValueRef entry = LLVMGetNamedFunction(base->module, base->entry);
+    uint64_t may = 0;
+    for (unsigned i = 0; entry && i < LLVMCountParams(entry) && i < 64; i++) {
+        bool is_pointer =
+            LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(entry, i))) == LLVMPointerTypeKind;
+        if (is_pointer && !LLVMGetEnumAttributeAtIndex(entry, i + 1, kind))
+            may |= UINT64_C(1) << i;
+    }
+    return may;
+}

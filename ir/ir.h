@@ -81,6 +81,9 @@ ev_sha256 ir_base_sha256(const ir_base *base);                  /* of the canoni
 ev_status ir_base_check_symbols(const ir_base *base, const ir_source *source,
                                 ev_error *err) EV_CHECKED;
 
+/* The pointer arguments of the kernel that the source does not declare as not overlapping
+ * (__restrict__, LLVM's noalias): a bit each, of the first 64. */
+uint64_t ir_base_may_alias(const ir_base *base);
 /* PTX of the base module without edits, by the light pipeline. The line of each .loc is the number
  * of the originating instruction plus 1, so a profile's counters can be attributed to instructions.
  * The PTX is no variant. malloc'ed. */
@@ -153,6 +156,29 @@ typedef struct ir_build_cost {
     double own[IR_STAGE_COUNT];
 } ir_build_cost;
 ir_build_cost ir_build_cost_of(const ir_build *build);
+
+/* ---- arms --------------------------------------------------------------------------------------
+ */
+
+/* Appends PTX of the base without edits that notes the arms that branches, selects, compares,
+ * minima and maxima take, and the blocks that run. The PTX is no variant. The host writes the
+ * address of a buffer of ir_base_arms_bytes bytes, zeroed, into the variable IR_ARMS_VARIABLE; a
+ * byte becomes 1 when a thread takes its arm. */
+#define IR_ARMS_VARIABLE "evoke_arms"
+size_t ir_base_arms_bytes(const ir_base *base);
+ev_status ir_base_arms_ptx(const ir_base *base, ev_str *ptx, ev_error *err) EV_CHECKED;
+
+/* What is known of the arms of a base. */
+typedef struct ir_arms {
+    const uint8_t *taken;    /* the buffer above, after the runs */
+    const uint32_t *assumed; /* source lines whose arms the user declares unreachable */
+    size_t assumed_count;
+} ir_arms;
+
+/* Appends why a bold edit of the genome touches an arm that no run took: the first such edit, the
+ * source line, the arm and the cure. Nothing, if there is none. */
+ev_status ir_arms_missed(const ir_base *base, const ir_genome *genome, const ir_arms *arms,
+                         ev_str *why, ev_error *err) EV_CHECKED;
 
 /* ---- mutation ----------------------------------------------------------------------------------
  */

@@ -80,6 +80,10 @@ static ev_status scope_of(const task *t, const task_case *c, const task_argument
     return EV_OK;
 }
 
+ev_status task_case_scope(const task *t, const task_case *c, task_scope *out, ev_error *err) {
+    return scope_of(t, c, NULL, out, err);
+}
+
 /* ---- arguments ---------------------------------------------------------------------------------
  */
 
@@ -94,6 +98,25 @@ ev_status task_argument_count_of(const task *t, const task_argument *argument, c
     if (status != EV_OK)
         return ev_wrap(err, status, "case %s, length of %s", c->name, argument->name);
     *out = (uint64_t)count;
+    return EV_OK;
+}
+
+ev_status task_argument_pitch_of(const task *t, const task_argument *argument, const task_case *c,
+                                 uint64_t *row, uint64_t *stride, ev_error *err) {
+    task_scope room;
+    int64_t own = 0, all = 0;
+    *row = *stride = 0;
+    if (argument->row == NULL)
+        return EV_OK;
+    ev_status status = scope_of(t, c, NULL, &room, err);
+    if (status == EV_OK)
+        status = expr_eval_whole(argument->row, &room.scope, 1, MAX_ELEMENTS, &own, err);
+    if (status == EV_OK)
+        status = expr_eval_whole(argument->stride, &room.scope, own, MAX_ELEMENTS, &all, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "case %s, pitch of %s", c->name, argument->name);
+    *row = (uint64_t)own;
+    *stride = (uint64_t)all;
     return EV_OK;
 }
 

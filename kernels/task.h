@@ -27,6 +27,17 @@
 
 typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
 
+/* The values that every caller keeps an input within, as task.json says under "domain". */
+typedef struct task_domain {
+    bool is_given;
+    const char *min, *max; /* expressions; NULL: no bound */
+    bool finite;           /* neither NaN nor infinite */
+    bool positive;         /* above 0 */
+    bool sorted;           /* ascending, equal neighbours allowed */
+    bool permutation;      /* each of 0 .. count - 1 once */
+    bool distinct;         /* no two elements are equal */
+} task_domain;
+
 typedef struct task_argument {
     const char *name;
     const char *doc;
@@ -42,6 +53,9 @@ typedef struct task_argument {
                                that the generator makes */
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
+    task_domain domain;     /* in, inout, scalar */
+    const char *row, *stride; /* out, inout, of "pitch": expressions for the elements of a row, and
+                                 for the elements from row to row; NULL: no padding */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
@@ -68,6 +82,8 @@ typedef struct task_start {
     const launch_plan *plan;
     const task_macro *macros;
     size_t macro_count;
+    const uint32_t *assumed; /* source lines of which no caller takes an arm that no case takes */
+    size_t assumed_count;
 } task_start;
 
 /* The use of a case: all blocks and every output element (check, smoke), or a sample of blocks at
@@ -134,6 +150,8 @@ typedef struct task {
     /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
     const task_argument *symbols;
     size_t symbol_count;
+    bool says_alias;  /* "alias" is there */
+    uint64_t aliased; /* arguments of which callers may pass one buffer twice: a bit each */
     const task_start *starts;
     size_t start_count;
     const task_case *cases;
@@ -173,6 +191,10 @@ ev_status task_launch_of(const task *t, const task_start *start, const launch_pl
 /* Elements of a buffer argument at a case. */
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) EV_CHECKED;
+/* Elements of a row of an out or inout argument, and from row to row; the rest is padding, which no
+ * kernel writes. 0 and 0: there is no padding. */
+ev_status task_argument_pitch_of(const task *t, const task_argument *argument, const task_case *c,
+                                 uint64_t *row, uint64_t *stride, ev_error *err) EV_CHECKED;
 /* Value of a scalar argument at a case, as its type holds it (an f32 is rounded to one). */
 ev_status task_argument_value_of(const task *t, const task_argument *argument, const task_case *c,
                                  expr_value *out, ev_error *err) EV_CHECKED;
@@ -185,6 +207,29 @@ bool task_warning(const task *t, size_t index, ev_str *out);
  * own. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
+/* The domain of an input at a case. */
+typedef struct task_range {
+    double low, high; /* inclusive; an infinity: no bound */
+    bool orders;      /* no element is NaN */
+    bool finite, positive, sorted, permutation, distinct;
+} task_range;
+
+/* The range of an input's elements, or of a scalar: the argument's domain. Where the domain says
+ * nothing of a bound, the range of an integer buffer is that of its generator, as a kernel may use
+ * the elements as indices. */
+ev_status task_range_of(const task *t, const task_argument *argument, const task_case *c,
+                        task_range *out, ev_error *err) EV_CHECKED;
+/* Whether a value lies in the range. */
+bool task_range_has(const task_range *range, double value);
+/* Checks the elements of an input that the task's own generator made. EV_BAD: names the element,
+ * the rule that the element breaks, and the cure. */
+ev_status task_range_check(const task *t, const task_argument *argument, const task_case *c,
+                           const task_range *range, const void *data, uint64_t count,
+                           ev_error *err) EV_CHECKED;
+/* True for a scalar that is no size: no count, launch rule, data parameter or other scalar uses its
+ * name, and its own value is a number or a value of the shape with the scalar's name. Such a scalar
+ * may take other values at the same shape. */
+bool task_scalar_is_free(const task *t, const task_argument *scalar);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
 

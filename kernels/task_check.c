@@ -29,6 +29,9 @@ static ev_status check_buffer(const task *t, const ev_json *doc, size_t index, s
     (void)snprintf(where, sizeof where, "%s[%zu].count", list, place_in_list);
     EV_TRY(place(doc, where, task_argument_count_of(t, argument, c, &count, err), err));
     *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
+    uint64_t row = 0, stride = 0;
+    (void)snprintf(where, sizeof where, "%s[%zu].pitch", list, place_in_list);
+    EV_TRY(place(doc, where, task_argument_pitch_of(t, argument, c, &row, &stride, err), err));
     if (argument->kind == TASK_OUT)
         return EV_OK;
     corpus_request request;
@@ -63,6 +66,31 @@ static ev_status check_zero_where(const task *t, const ev_json *doc, size_t inde
                         argument->zero_where);
 }
 
+/* Evaluates the domain at a case, and holds a scalar's value against it. The elements of buffers
+ * are checked when a case is made. */
+static ev_status check_domain(const task *t, const ev_json *doc, size_t index, const task_case *c,
+                              ev_error *err) {
+    const task_argument *argument = &t->arguments[index];
+    bool is_symbol = index >= t->argument_count;
+    char where[TASK_MAX_WHERE];
+    task_range range;
+    expr_value value;
+    if (!argument->domain.is_given)
+        return EV_OK;
+    (void)snprintf(where, sizeof where, "%s[%zu].domain", is_symbol ? "symbols" : "arguments",
+                   is_symbol ? index - t->argument_count : index);
+    EV_TRY(place(doc, where, task_range_of(t, argument, c, &range, err), err));
+    if (argument->kind != TASK_SCALAR)
+        return EV_OK;
+    EV_TRY(task_argument_value_of(t, argument, c, &value, err));
+    if (task_range_has(&range, value.real))
+        return EV_OK;
+    return ev_json_fail(doc, where, err,
+                        "case %s: the scalar %s is %g, outside its domain; change the case or the "
+                        "domain",
+                        c->name, argument->name, value.real);
+}
+
 static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_error *err) {
     const task_case *c = &t->cases[index];
     char where[TASK_MAX_WHERE];
@@ -76,6 +104,7 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
         } else {
             EV_TRY(check_buffer(t, doc, i, index, &bytes, err));
         }
+        EV_TRY(check_domain(t, doc, i, c, err));
         if (argument->zero_where != NULL)
             EV_TRY(check_zero_where(t, doc, i, c, err));
     }
@@ -166,6 +195,27 @@ static ev_status check_macro_names(const task *t, const ev_json *doc, ev_error *
     return EV_OK;
 }
 
+/* Checks that the aliased arguments agree with the first of them in type and length. */
+static ev_status check_alias(const task *t, const ev_json *doc, const task_case *c, ev_error *err) {
+    const task_argument *first = NULL;
+    uint64_t wanted = 0, count = 0;
+    for (size_t i = 0; i < t->argument_count; i++) {
+        const task_argument *a = &t->arguments[i];
+        if ((t->aliased >> i & 1) == 0)
+            continue;
+        EV_TRY(task_argument_count_of(t, a, c, &count, err));
+        wanted = first == NULL ? count : wanted;
+        first = first == NULL ? a : first;
+        if (a->type != first->type || count != wanted)
+            return ev_json_fail(doc, "alias", err,
+                                "case %s: %s has %" PRIu64 " elements of %s, and %s %" PRIu64
+                                " of %s; name arguments of one type and length",
+                                c->name, first->name, wanted, ev_type_name(first->type), a->name,
+                                count, ev_type_name(a->type));
+    }
+    return EV_OK;
+}
+
 static ev_status check_uses(const task *t, const ev_json *doc, ev_error *err) {
     for (int use = TASK_CHECK; use <= TASK_SMOKE; use++) {
         bool found = false;
@@ -195,6 +245,7 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_macro_names(t, doc, err));
     for (size_t i = 0; i < t->case_count; i++) {
         EV_TRY(check_case(t, doc, i, err));
+        EV_TRY(check_alias(t, doc, &t->cases[i], err));
         for (size_t s = 0; s < t->start_count; s++)
             EV_TRY(check_start(t, doc, s, &t->cases[i], err));
     }

@@ -194,6 +194,41 @@ static ev_status read_initial(loader *l, const json_t *value, const char *where,
                         a->generator->name);
 }
 
+static ev_status read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "domain");
+    task_domain *d = &a->domain;
+    if (given == NULL)
+        return EV_OK;
+    (void)snprintf(at, sizeof at, "%s.domain", where);
+    EV_TRY(check_keys(l, given, at, &TASK_TABLE_DOMAIN));
+    const json_t *min = json_object_get(given, "min"), *max = json_object_get(given, "max");
+    if (min != NULL)
+        EV_TRY(read_expression(l, min, at, &d->min));
+    if (max != NULL)
+        EV_TRY(read_expression(l, max, at, &d->max));
+    d->is_given = true;
+    d->finite = json_is_true(json_object_get(given, "finite"));
+    d->positive = json_is_true(json_object_get(given, "positive"));
+    d->sorted = json_is_true(json_object_get(given, "sorted"));
+    d->permutation = json_is_true(json_object_get(given, "permutation"));
+    d->distinct = json_is_true(json_object_get(given, "distinct"));
+    return task_domain_check(a, l->doc, at, l->err);
+}
+
+static ev_status read_pitch(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *given = json_object_get(value, "pitch");
+    bool is_output = a->kind == TASK_OUT || a->kind == TASK_INOUT;
+    EV_TRY(check_argument_key(l, value, where, a, "pitch", false, is_output));
+    if (given == NULL)
+        return EV_OK;
+    (void)snprintf(at, sizeof at, "%s.pitch", where);
+    EV_TRY(check_keys(l, given, at, &TASK_TABLE_PITCH));
+    EV_TRY(read_expression(l, json_object_get(given, "row"), at, &a->row));
+    return read_expression(l, json_object_get(given, "stride"), at, &a->stride);
+}
+
 static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
                                       task_argument *a) {
     bool scalar = a->kind == TASK_SCALAR, made = a->kind == TASK_IN || a->kind == TASK_INOUT;
@@ -202,6 +237,9 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "data", made, made));
     EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
     EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
+    EV_TRY(check_argument_key(l, value, where, a, "domain", false, a->kind != TASK_OUT));
+    EV_TRY(read_domain(l, value, where, a));
+    EV_TRY(read_pitch(l, value, where, a));
     EV_TRY(read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));
@@ -275,6 +313,7 @@ static ev_status read_symbol(loader *l, const json_t *value, const char *where, 
     a->type = (ev_type)index;
     (void)snprintf(at, sizeof at, "%s.count", where);
     EV_TRY(read_expression(l, json_object_get(value, "count"), at, &a->count));
+    EV_TRY(read_domain(l, value, where, a));
     (void)snprintf(at, sizeof at, "%s.data", where);
     return read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters);
 }
@@ -302,6 +341,7 @@ static ev_status read_inputs(loader *l) {
         return ev_fail_memory(l->err, count * sizeof *arguments);
     l->t->arguments = arguments;
     EV_TRY(read_arguments(l, arguments));
+    EV_TRY(task_alias_read(l->t, l->doc, l->err));
     return read_symbols(l, arguments);
 }
 
@@ -420,6 +460,43 @@ static ev_status read_plan(loader *l, const json_t *value, const char *where, ta
     return EV_OK;
 }
 
+static ev_status count_lines(const char *path, size_t *out, ev_error *err) {
+    char *text = NULL;
+    size_t bytes = 0;
+    EV_TRY(ev_file_read(path, &text, &bytes, err));
+    size_t lines = bytes > 0 && text[bytes - 1] != '\n';
+    for (size_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
+    free(text);
+    *out = lines;
+    return EV_OK;
+}
+
+static ev_status read_assumed(loader *l, const json_t *list, const char *where, task_start *s) {
+    size_t count = json_array_size(list), lines = 0;
+    uint32_t *assumed = EV_NEW_ARRAY(l->arena, uint32_t, count + 1);
+    if (assumed == NULL)
+        return ev_fail_memory(l->err, (count + 1) * sizeof *assumed);
+    if (count > 0)
+        EV_TRY(count_lines(s->source, &lines, l->err));
+    for (size_t i = 0; i < count; i++) {
+        char at[TASK_MAX_WHERE];
+        const json_t *value = json_array_get(list, i);
+        json_int_t line = json_integer_value(value);
+        (void)snprintf(at, sizeof at, "%s[%zu]", where, i);
+        if (!json_is_integer(value) || line < 1 || line > (json_int_t)lines)
+            return ev_json_fail(
+                l->doc, at, l->err,
+                "an assumption is the number of a source line, from 1 to the %zu of "
+                "%s",
+                lines, s->source);
+        assumed[i] = (uint32_t)line;
+    }
+    s->assumed = assumed;
+    s->assumed_count = count;
+    return EV_OK;
+}
+
 static ev_status read_start(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
     EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
@@ -428,6 +505,8 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
     EV_TRY(read_plan(l, value, where, s));
+    (void)snprintf(at, sizeof at, "%s.assume", where);
+    EV_TRY(read_assumed(l, json_object_get(value, "assume"), at, s));
     (void)snprintf(at, sizeof at, "%s.macros", where);
     return read_macros(l, json_object_get(value, "macros"), at, s);
 }
@@ -638,7 +717,7 @@ static ev_status read_cases(loader *l) {
     return EV_OK;
 }
 
-/* ---- tolerance and identity --------------------------------------------------------------------
+/* ---- tolerance ---------------------------------------------------------------------------------
  */
 
 static ev_status read_tolerance(loader *l) {
@@ -655,33 +734,6 @@ static ev_status read_tolerance(loader *l) {
     if (to->relative_l2 < 0 || to->scaled_max < 0 || to->max_abs < 0 || to->baseline_factor < 0)
         return ev_json_fail(l->doc, "tolerance", l->err, "a bound is negative");
     return EV_OK;
-}
-
-/* Adds a file's length and bytes to the task's identity. */
-static ev_status add_file(ev_str *all, const char *path, ev_error *err) {
-    char *data = NULL;
-    size_t bytes = 0;
-    EV_TRY(ev_file_read(path, &data, &bytes, err));
-    ev_str_printf(all, "%zu:", bytes);
-    ev_str_append_n(all, data, bytes);
-    free(data);
-    return EV_OK;
-}
-
-static ev_status set_identity(loader *l) {
-    ev_str all = EV_STR_EMPTY;
-    ev_str_append(&all, l->t->json);
-    ev_status status = EV_OK;
-    for (size_t i = 0; i < l->t->start_count && status == EV_OK; i++)
-        status = add_file(&all, l->t->starts[i].source, l->err);
-    if (status == EV_OK && l->t->oracle_kind == TASK_ORACLE_SOURCE)
-        status = add_file(&all, l->t->oracle_name, l->err);
-    if (status == EV_OK)
-        status = ev_str_status(&all, l->err);
-    if (status == EV_OK)
-        l->t->sha256 = ev_sha256_of(ev_str_text(&all), all.length);
-    ev_str_free(&all);
-    return status;
 }
 
 /* ---- loading -----------------------------------------------------------------------------------
@@ -716,7 +768,7 @@ static ev_status read_all(task_box *box, const char *path, const ev_json *doc, e
     EV_TRY(task_oracle_set(box, ev_json_text(doc->root, "oracle", ""), doc, err));
     if (ev_arena_failed(box->arena))
         return ev_fail_memory(err, ev_arena_bytes(box->arena));
-    return set_identity(&l);
+    return task_identity_set(&box->public, err);
 }
 
 ev_status task_load(const char *path, task **out, ev_error *err) {

@@ -34,6 +34,10 @@ ev_status task_launch_scope(const task *t, const task_start *start, const expr_n
                             size_t macro_count, const task_case *c, task_scope *out,
                             ev_error *err) EV_CHECKED;
 
+/* The names that counts, parameters and domains see at a case: the shape's and the scalars'. */
+ev_status task_case_scope(const task *t, const task_case *c, task_scope *out,
+                          ev_error *err) EV_CHECKED;
+
 /* Evaluates every expression for every case; `doc` gives the places for messages. */
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 
@@ -41,6 +45,15 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CH
 ev_status task_oracle_set(task_box *box, const char *text, const ev_json *doc,
                           ev_error *err) EV_CHECKED;
 void task_oracle_close(task_box *box);
+
+/* Refuses rules of a domain that an argument of that kind and type cannot have; `where`: the
+ * domain's place in the document. */
+ev_status task_domain_check(const task_argument *a, const ev_json *doc, const char *where,
+                            ev_error *err) EV_CHECKED;
+/* Reads "alias", after the arguments. */
+ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
+/* Sets the task's SHA-256. EV_BAD: a source cannot be read. */
+ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
 
 /* The key tables, for the loader and the printed schema. */
 typedef struct task_table {
@@ -51,6 +64,7 @@ typedef struct task_table {
 } task_table;
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
-    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE;
+    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN,
+    TASK_TABLE_PITCH;
 
 #endif

@@ -12,6 +12,10 @@ static const ev_json_key TASK_KEYS[] = {
      "variables in constant or global memory (__constant__, __device__) that the host fills before "
      "a "
      "launch"},
+    {"alias", EV_JSON_ARRAY, false,
+     "names of in and out arguments of one type and length: callers may pass one buffer for an in "
+     "and an out of them. [] says that no arguments overlap; when absent, gate 6 tries all such "
+     "pairs that the source does not declare as __restrict__"},
     {"starts", EV_JSON_ARRAY, true, "where a search may begin; the first is the baseline"},
     {"oracle", EV_JSON_STRING, true,
      "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
@@ -41,6 +45,30 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "contents"},
     {"zero_where", EV_JSON_STRING, false,
      "out: an input of the same length; where that is 0, the output must be exactly 0"},
+    {"domain", EV_JSON_OBJECT, false,
+     "in, inout and scalar: the values that every caller keeps within; gate 6 tries others of "
+     "them"},
+    {"pitch", EV_JSON_OBJECT, false,
+     "out and inout: rows with padding behind them, which no kernel writes"},
+};
+
+static const ev_json_key PITCH_KEYS[] = {
+    {"row", EV_JSON_ANY, true, "elements of a row, an expression"},
+    {"stride", EV_JSON_ANY, true,
+     "elements from the begin of a row to that of the next, an expression"},
+};
+
+static const ev_json_key DOMAIN_KEYS[] = {
+    {"min", EV_JSON_ANY, false,
+     "the least value, an expression; no number is less, and none is NaN. Integer buffers: the "
+     "least that their generator makes when absent"},
+    {"max", EV_JSON_ANY, false, "the largest value, an expression; as \"min\""},
+    {"finite", EV_JSON_BOOL, false, "floats: neither NaN nor an infinity"},
+    {"positive", EV_JSON_BOOL, false, "all are above 0"},
+    {"sorted", EV_JSON_BOOL, false, "buffers: ascending, equal neighbours allowed"},
+    {"permutation", EV_JSON_BOOL, false,
+     "integer buffers: each of 0 to count - 1 once; no other key beside it"},
+    {"distinct", EV_JSON_BOOL, false, "buffers: no two elements are equal"},
 };
 
 static const ev_json_key SYMBOL_KEYS[] = {
@@ -50,6 +78,7 @@ static const ev_json_key SYMBOL_KEYS[] = {
     {"count", EV_JSON_ANY, true,
      "number of elements that the host fills, an expression; the rest of the variable is zero"},
     {"data", EV_JSON_OBJECT, true, "as of an argument"},
+    {"domain", EV_JSON_OBJECT, false, "as of an argument"},
 };
 
 static const ev_json_key START_KEYS[] = {
@@ -61,6 +90,9 @@ static const ev_json_key START_KEYS[] = {
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+    {"assume", EV_JSON_ARRAY, false,
+     "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
+     "that no case takes is one that no caller takes"},
 };
 
 static const ev_json_key MACRO_KEYS[] = {
@@ -123,6 +155,8 @@ static const ev_json_key TOLERANCE_KEYS[] = {
 
 TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
+TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities of floats.");
+TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(MACRO, "starts[].macros[]", "");
@@ -193,8 +227,9 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_SYMBOL, &TASK_TABLE_START,
-        &TASK_TABLE_MACRO, &TASK_TABLE_CASE,     &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
+        &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
+        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

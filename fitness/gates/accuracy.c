@@ -119,6 +119,10 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part) {
     tally t = tally_of(check);
     worst->checked += part->count;
     for (uint64_t i = 0; i < part->count; i++) {
+        if (part->stride > 0 && i % part->stride >= part->row) {
+            worst->spoilt += part->written == NULL || part->written[i] != 0;
+            continue;
+        }
         if (part->written != NULL && part->written[i] == 0) {
             worst->unwritten++;
             continue;
@@ -161,7 +165,7 @@ static double over(double value, double limit) {
 }
 
 static bool is_broken(const accuracy *a) {
-    return a->unwritten > 0 || a->not_zero > 0 || a->not_finite > 0;
+    return a->spoilt > 0 || a->unwritten > 0 || a->not_zero > 0 || a->not_finite > 0;
 }
 
 accuracy accuracy_end(const accuracy_check *check) {
@@ -181,7 +185,10 @@ accuracy accuracy_end(const accuracy_check *check) {
 
 void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *out) {
     unsigned long long checked = a->checked;
-    if (a->not_finite > 0 && limits->takes_nan)
+    if (a->spoilt > 0)
+        ev_str_printf(out, "%llu elements of the padding behind rows were written",
+                      (unsigned long long)a->spoilt);
+    else if (a->not_finite > 0 && limits->takes_nan)
         ev_str_printf(out,
                       "%llu of %llu elements are finite, infinite or NaN where the answer is not",
                       (unsigned long long)a->not_finite, checked);

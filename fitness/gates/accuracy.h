@@ -40,6 +40,8 @@ typedef struct accuracy_part {
     const double *scale;      /* sum of |terms| an element, 0 if unknown; NULL: all unknown */
     const uint8_t *written;   /* 0: never written; NULL: all written */
     const uint8_t *must_zero; /* 1: must be exactly zero; NULL: none */
+    uint64_t row, stride; /* the elements behind `row` of each `stride` are padding, which is not
+                             compared and must not be written; 0: none are */
     uint64_t count;
 } accuracy_part;
 

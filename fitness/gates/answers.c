@@ -185,10 +185,31 @@ static ev_status read_output(fitness *f, const fit_argument *a, const void **got
     return EV_OK;
 }
 
+static bool is_padding(const fit_argument *a, uint64_t element) {
+    return a->stride > 0 && element % a->stride >= a->row;
+}
+
+/* Marks the elements of an INOUT buffer as written, but those of the padding only if they were. A
+ * device without shadow memory shows that by their contents. */
+static ev_status mark_inout(fitness *f, const fit_argument *a, uint8_t *written, ev_error *err) {
+    size_t size = ev_type_bytes(a->what->type);
+    const char *got = NULL;
+    void *owned = NULL;
+    bool has_shadow = device_host(f->d, a->buffer) != NULL;
+    EV_TRY(read_output(f, a, (const void **)&got, &owned, err));
+    for (uint64_t i = 0; i < a->count; i++) {
+        bool is_same = memcmp(got + i * size, (const char *)a->before + i * size, size) == 0;
+        if (!is_padding(a, i) || !has_shadow)
+            written[i] = !is_padding(a, i) || !is_same;
+    }
+    free(owned);
+    return EV_OK;
+}
+
 /* An INOUT element may keep its old value. An element of a pure output must be written. */
 static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, ev_error *err) {
     *out = NULL;
-    if (a->what->kind == TASK_INOUT)
+    if (a->what->kind == TASK_INOUT && a->stride == 0)
         return EV_OK;
     uint8_t *written = malloc(a->count > 0 ? a->count : 1);
     if (written == NULL)
@@ -196,7 +217,13 @@ static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, 
     uint64_t count = 0;
     ev_status status = device_written(f->d, a->buffer, ev_type_bytes(a->what->type), 0, a->count,
                                       written, &count, err);
-    if (status != EV_OK || count == a->count) {
+    if (status == EV_OK && a->what->kind == TASK_INOUT)
+        status = mark_inout(f, a, written, err);
+    else if (status != EV_OK || count == a->count) {
+        free(written);
+        return status;
+    }
+    if (status != EV_OK) {
         free(written);
         return status;
     }
@@ -250,6 +277,8 @@ static void compare_output(const fit_case *c, const fit_output *o, const void *g
                           .scale = o->scale,
                           .written = written,
                           .must_zero = o->must_zero,
+                          .row = a->row,
+                          .stride = a->stride,
                           .count = a->count};
     accuracy_begin_output(check, a->what->type);
     accuracy_add(check, &part);
@@ -339,9 +368,10 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error *err) {
+static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, bool by_start,
+                               ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
-    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE;
+    bool has_oracle = f->t->oracle_kind != TASK_ORACLE_BASELINE && !by_start;
     const void *got = NULL;
     void *owned = NULL;
     if (has_oracle)
@@ -362,10 +392,10 @@ static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, ev_error 
     return EV_OK;
 }
 
-ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) {
+ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) {
     fit_seen_free(c); /* the kept accuracies refer to other answers */
     for (size_t i = 0; i < c->output_count; i++)
-        EV_TRY(answer_varied(f, c, &c->outputs[i], err));
+        EV_TRY(answer_varied(f, c, &c->outputs[i], by_start, err));
     return EV_OK;
 }
 
@@ -509,6 +539,8 @@ static ev_status compare_element(fitness *f, fit_case *c, fit_output *o, uint64_
     size_t size = ev_type_bytes(a->what->type);
     double want = 0, scale = 0;
     uint64_t got = 0;
+    if (is_padding(a, element))
+        return EV_OK;
     EV_TRY(answer_at(f, c, o, element, &want, &scale, err));
     EV_TRY(device_read(f->d, a->buffer, element * size, &got, size, err));
     uint8_t must_zero = zero_at(o, element), written = is_written;
@@ -573,6 +605,19 @@ static ev_status look_for_skipped(fitness *f, fit_case *c, fit_output *o, const 
     return compare_unlisted(f, c, o, list, check, err); /* so that the case is wrong */
 }
 
+/* Takes the padding out of the list. An INOUT buffer of a device without shadow memory lists what
+ * nobody wrote, too. */
+static uint64_t drop_padding(fitness *f, const fit_argument *a, element_list *list) {
+    bool knows = a->what->kind == TASK_OUT || device_host(f->d, a->buffer) != NULL;
+    size_t kept = 0, all = list->count;
+    for (size_t i = 0; i < all; i++) {
+        if (!is_padding(a, list->at[i]))
+            list->at[kept++] = list->at[i];
+    }
+    list->count = kept;
+    return knows ? all - kept : 0;
+}
+
 /* Without a list of stored sectors from the device, every element is compared. */
 static ev_status list_output(fitness *f, const fit_argument *a, const uint64_t *sectors,
                              size_t count, element_list *list, ev_error *err) {
@@ -618,6 +663,8 @@ static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors,
         fit_output *o = &c->outputs[i];
         element_list list = {0};
         ev_status status = list_output(f, &c->arguments[o->argument], sectors, count, &list, err);
+        if (status == EV_OK)
+            check->worst.spoilt += drop_padding(f, &c->arguments[o->argument], &list);
         if (status == EV_OK && list.count > 0)
             status = compare_listed(f, c, o, &list, check, err);
         if (status == EV_OK)

@@ -51,9 +51,14 @@ static double scale_of(const fit_case *plain, const task_argument *what) {
     return isfinite(mean) && mean > 0 ? fmin(mean, SCALE_MOST) : 1;
 }
 
+/* Whether numbers drawn one by one may keep the domain. */
+static bool takes_any(const task_range *range) {
+    return !range->sorted && !range->distinct;
+}
+
 ev_status fit_begin_request(fitness *f, const fit_case *c, const fit_argument *a,
                             corpus_request *request, bool *made, ev_error *err) {
-    *made = c->inputs.begins && task_argument_hides(f->t, a->what);
+    *made = c->inputs.begins && task_argument_hides(f->t, a->what) && takes_any(&a->range);
     if (!*made)
         return EV_OK;
     fit_case *plain = NULL;
@@ -67,6 +72,10 @@ ev_status fit_begin_request(fitness *f, const fit_case *c, const fit_argument *a
     assert(request->generator != NULL && request->generator->parameter_count == 2);
     request->values[0] = is_whole ? 1 : 0.5 * scale;
     request->values[1] = is_whole ? WHOLE_MOST : 1.5 * scale;
+    if (a->what->domain.is_given) {
+        for (size_t i = 0; i < 2; i++)
+            request->values[i] = fmin(fmax(request->values[i], a->range.low), a->range.high);
+    }
     return corpus_request_check(request, err);
 }
 

@@ -36,7 +36,22 @@ static ev_status measure_buffer(const fitness *f, fit_case *c, fit_argument *a, 
         return ev_fail(err, EV_BAD, "task %s, case %s: '%s' has too many elements (%llu)",
                        f->t->name, c->at->name, a->what->name, (unsigned long long)a->count);
     a->bytes = a->count * ev_type_bytes(a->what->type);
+    EV_TRY(task_argument_pitch_of(f->t, a->what, c->at, &a->row, &a->stride, err));
     c->output_count += is_output(a) ? 1 : 0;
+    return a->what->kind == TASK_OUT ? EV_OK : task_range_of(f->t, a->what, c->at, &a->range, err);
+}
+
+static ev_status measure_scalar(const fitness *f, const fit_case *c, fit_argument *a,
+                                ev_error *err) {
+    EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
+    EV_TRY(task_range_of(f->t, a->what, c->at, &a->range, err));
+    if (!task_range_has(&a->range, a->value.real))
+        return ev_fail(err, EV_BAD,
+                       "task %s, case %s: the scalar %s is %g, outside its domain; change the case "
+                       "or the domain",
+                       f->t->name, c->at->name, a->what->name, a->value.real);
+    a->is_free = task_scalar_is_free(f->t, a->what);
+    fit_vary_scalar(c, a);
     return EV_OK;
 }
 
@@ -48,8 +63,7 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
             EV_TRY(measure_buffer(f, c, a, err));
             continue;
         }
-        EV_TRY(task_argument_value_of(f->t, a->what, c->at, &a->value, err));
-        fit_vary_scalar(c, a);
+        EV_TRY(measure_scalar(f, c, a, err));
     }
     for (size_t i = 0; i < f->t->symbol_count; i++) {
         fit_argument *a = &c->arguments[f->t->argument_count + i];
@@ -98,6 +112,8 @@ static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
 /* ---- contents ---- */
 
 static vm_buffer_kind kind_of(const fit_argument *a) {
+    if (a->is_shared)
+        return VM_BUFFER_INOUT;
     switch (a->what->kind) {
     case TASK_IN:
         return VM_BUFFER_IN;
@@ -109,7 +125,7 @@ static vm_buffer_kind kind_of(const fit_argument *a) {
 }
 
 static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
-    a->before = a->what->kind == TASK_IN ? device_host(f->d, a->buffer) : NULL;
+    a->before = a->what->kind == TASK_IN && !a->is_shared ? device_host(f->d, a->buffer) : NULL;
     if (a->before == NULL) {
         a->before = malloc(a->bytes > 0 ? a->bytes : 1);
         a->owns_before = true;
@@ -121,6 +137,8 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
     EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    if (!begins) /* else the baseline tells whether the contents are legal */
+        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
     EV_TRY(fit_vary_buffer(c, a, a->before, err));
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
@@ -168,20 +186,27 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
             return ev_fail_memory(err, a->bytes);
         EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
         EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
         EV_TRY(fit_vary_buffer(c, a, a->before, err));
     }
     return EV_OK;
 }
 
 static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
+    fit_argument *shared = c->inputs.alias_in > 0 ? &c->arguments[c->inputs.alias_in - 1] : NULL;
+    fit_argument *other = c->inputs.alias_out > 0 ? &c->arguments[c->inputs.alias_out - 1] : NULL;
+    if (shared != NULL)
+        shared->is_shared = shared->is_varied = true;
     for (size_t i = 0; i < f->t->argument_count; i++) {
         fit_argument *a = &c->arguments[i];
-        if (a->what->kind == TASK_SCALAR)
+        if (a->what->kind == TASK_SCALAR || a == other)
             continue;
         EV_TRY(make_buffer(f, c, a, err));
         if (a->what->kind != TASK_OUT)
             EV_TRY(fill_input(f, c, a, err));
     }
+    if (shared != NULL && other != NULL)
+        other->buffer = shared->buffer;
     return EV_OK;
 }
 
@@ -298,7 +323,7 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
     return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
            a.begins == b.begins && a.power == b.power && a.aligned == b.aligned &&
-           a.aligned_to == b.aligned_to;
+           a.aligned_to == b.aligned_to && a.alias_in == b.alias_in && a.alias_out == b.alias_out;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,
@@ -411,7 +436,7 @@ ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size
                            ev_error *err) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         const fit_argument *a = &c->arguments[i];
-        if (a->what->kind != TASK_INOUT)
+        if (a->what->kind != TASK_INOUT && !a->is_shared)
             continue;
         if (stored == NULL)
             EV_TRY(device_write(f->d, a->buffer, 0, a->before, a->bytes, err));

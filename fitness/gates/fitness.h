@@ -88,6 +88,18 @@ typedef struct candidate {
     const char *checked_ptx;
     size_t checked_bytes;
     const char *checked_mark;
+    /* Arguments whose pointers the source does not declare as not overlapping: a bit each. Gate 6
+     * tries them as one buffer, unless the task says which arguments overlap. */
+    uint64_t may_alias;
+    /* A build of the unmodified start that notes the arms that it takes, for gate 6 (arms.c), in a
+     * buffer of `arms_bytes` bytes whose address stands in the variable `arms_variable`. NULL: no
+     * edit of the candidate can depend on them. `missed` appends why an edit touches an arm that
+     * was not taken; nothing: no edit does. */
+    const char *arms_ptx;
+    size_t arms_ptx_bytes, arms_bytes;
+    const char *arms_variable;
+    ev_status (*missed)(void *context, const uint8_t *taken, ev_str *why, ev_error *err);
+    void *missed_context;
     /* Buffers of which the candidate needs an alignment of `aligned_to` bytes, where the task
      * grants less: a bit for each argument. Whoever launches the candidate has to grant this. */
     uint64_t aligned;

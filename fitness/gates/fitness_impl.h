@@ -25,7 +25,12 @@ typedef struct fit_argument {
     void *before; /* The contents before a launch; NULL for pure outputs. Points into the device's
                      own memory if the host can read it, else to a copy. */
     bool owns_before;
-    expr_value value; /* of a scalar */
+    expr_value value;     /* of a scalar */
+    uint64_t row, stride; /* of an output: as in accuracy_part */
+    task_range range;     /* of all but pure outputs */
+    bool is_free;         /* a scalar that is no size (task_scalar_is_free) */
+    bool is_shared;       /* an in argument whose buffer is an out argument's as well */
+    bool is_varied;       /* the case's variation changed its contents or value */
 } fit_argument;
 
 /* The answer at one element, for outputs too large to answer in full. An entry of a hash table with
@@ -83,7 +88,9 @@ typedef struct fit_inputs {
     int power;        /* of FIT_SCALED, as task_case_inputs.power */
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
-    bool begins;      /* inout buffers that begin as constants begin with data instead (begin.c) */
+    /* The in and the out argument that are one buffer, as their numbers plus 1; 0: none. */
+    uint16_t alias_in, alias_out;
+    bool begins; /* inout buffers that begin as constants begin with data instead (begin.c) */
     /* The buffers placed at odd multiples of `aligned_to` bytes, in place of the task's alignment:
      * a bit for each argument. Both 0 at timed cases. */
     uint64_t aligned;
@@ -157,6 +164,8 @@ struct fitness {
     candidate baseline;       /* owned copy; ptx NULL: not set */
     ev_arena *baseline_arena; /* memory of `baseline`; NULL: not set */
     device_kernel *baseline_kernel;
+    device_buffer arms; /* of arms.c; 0: none */
+    size_t arms_bytes;
     bool is_unfenced; /* the baseline lacks an acquire fence, and variants may as well */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
@@ -221,8 +230,9 @@ ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limi
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
 /* Sets the answers of a case with varied data, after a run of a start: the oracle's, except where
- * the oracle's or the start's result is not finite; there, and without an oracle, the start's. */
-ev_status fit_answer_varied(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
+ * the oracle's or the start's result is not finite; there, and without an oracle, the start's.
+ * `by_start`: the start's everywhere. */
+ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
@@ -371,11 +381,15 @@ ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score 
 
 /* ---- varied data (vary.c) ---- */
 
-/* Changes the contents of a floating-point input, or the value of a floating-point scalar, by the
- * case's variation. Leaves integers and FIT_PLAIN as they are. */
-ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data,
-                          ev_error *err) EV_CHECKED;
+/* Changes the contents of an input, or the value of a scalar, by the case's variation, within the
+ * argument's range. Leaves FIT_PLAIN as it is. */
+ev_status fit_vary_buffer(const fit_case *c, fit_argument *a, void *data, ev_error *err) EV_CHECKED;
 void fit_vary_scalar(const fit_case *c, fit_argument *a);
+/* Those of an integer buffer (vary_whole.c). */
+ev_status fit_vary_whole(const fit_case *c, const fit_argument *a, void *data,
+                         ev_error *err) EV_CHECKED;
+/* A number that depends on variation, case and argument; its high and low bits are independent. */
+uint64_t fit_vary_seed(const fit_case *c, const fit_argument *a);
 const char *fit_variation_words(fit_variation v);
 /* The part of gate 6 that runs the search's small cases with other data, for a candidate with
  * edits. The candidate's own start tells what is right: the unmodified start at the same macros.
@@ -408,6 +422,12 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
 /* As fit_try_variation, for the case's own variation, which it has. */
 ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial *trial,
                                 fit_result *r, ev_error *err) EV_CHECKED;
+
+/* ---- arms (arms.c) ---- */
+
+/* The part of gate 6 that refuses a candidate with an edit of an arm that its start takes at no
+ * case. Runs after the cases of gate 6, whose data it uses. */
+ev_status fit_try_arms(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 /* ---- asserted facts (asserted.c) ---- */
 

@@ -210,6 +210,7 @@ static ev_status try_others(fitness *f, const fit_trial *trial, score *s, ev_err
     if (f->twin == NULL) { /* a GPU has one result only; its twin was asked before */
         EV_TRY(try_turned(f, trial, s, err));
         EV_TRY(fit_try_varied(f, trial, s, err));
+        EV_TRY(fit_try_arms(f, trial, s, err));
         EV_TRY(fit_asserted(f, trial, s, err));
     }
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
@@ -248,6 +249,7 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
     EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_turned(f, trial, s, err));
     EV_TRY(fit_try_varied(f, trial, s, err));
+    EV_TRY(fit_try_arms(f, trial, s, err));
     EV_TRY(fit_asserted(f, trial, s, err));
     return s->stopped == GATE_NONE ? try_schedules(f, trial, s, err) : EV_OK;
 }

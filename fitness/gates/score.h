@@ -35,6 +35,7 @@ typedef struct accuracy {
     double normalised;
     uint64_t checked;   /* elements */
     uint64_t unwritten; /* elements of outputs that were never written */
+    uint64_t spoilt;    /* padding elements that were written */
     uint64_t not_zero;  /* elements that had to be exactly zero and are not */
     uint64_t not_finite;
 } accuracy;

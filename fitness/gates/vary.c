@@ -7,7 +7,9 @@
  * and the variant must be NaN or infinite where the start is. Where the start is finite, the oracle
  * has the answer, and the start's own error says how large an error the data allow.
  *
- * Integers keep their values: they are indices, sizes and flags, which other values break. */
+ * All data stay within the domains that the task states. A task without domains leaves out what the
+ * start traps on. Whole numbers have rules of their own (vary_whole.c), and a start that has a race
+ * on other whole numbers, such as equal indices, tells nothing. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/hash.h"
@@ -22,7 +24,9 @@
 #define TIE_STEPS 2    /* values of either sign that TIES leaves */
 #define LARGE 12       /* CANCELLING: large elements are the largest times two to this power */
 #define LARGE_EACH 4   /* one element in so many is large */
+#define EXTREME_EACH 4 /* one element in so many takes a bound of its domain */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
+#define PAIRS_MOST 4   /* pairs of arguments in one buffer */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
 
@@ -41,8 +45,7 @@ const char *fit_variation_words(fit_variation v) {
 
 /* ---- data ---- */
 
-/* A number that depends on variation, case and argument; its high and low bits are independent. */
-static uint64_t seed_of(const fit_case *c, const fit_argument *a) {
+uint64_t fit_vary_seed(const fit_case *c, const fit_argument *a) {
     uint64_t seed = c->inputs.variation;
     for (const char *s = c->at->name; *s; s++)
         seed = ev_mix64(seed + (unsigned char)*s);
@@ -78,10 +81,20 @@ typedef struct varying {
     fit_variation variation;
     ev_type type;
     uint64_t seed;
+    task_range range;
     int power;     /* SCALED: of two */
     double most;   /* the largest absolute value in the buffer */
     double chosen; /* becomes NaN or infinite */
 } varying;
+
+/* One of the bounds that there are. */
+static double end_of(const task_range *range, uint64_t bits, double value) {
+    double one = bits % 2 == 0 ? range->low : range->high;
+    double other = bits % 2 == 0 ? range->high : range->low;
+    if (isfinite(one))
+        return one;
+    return isfinite(other) ? other : value;
+}
 
 /* Depends on the value and not on its place, so that copies stay copies: the replicas of a
  * parameter on several ranks, or a table that a kernel reads at two places. A zero stays a zero,
@@ -105,6 +118,8 @@ static double vary_element(const varying *v, double value) {
         return value == v->chosen || bits % RARE == 0 ? non_finite(bits >> 8) : value;
     case FIT_SPREAD:
         return ldexp(value, exponent_of(bits, SPREAD_MOST));
+    case FIT_EXTREMES:
+        return bits % EXTREME_EACH == 0 ? end_of(&v->range, bits >> 8, value) : value;
     default:
         return value;
     }
@@ -113,18 +128,6 @@ static double vary_element(const varying *v, double value) {
 static bool is_input(const fit_argument *a) {
     return (a->what->kind == TASK_IN || a->what->kind == TASK_INOUT) &&
            ev_type_is_float(a->what->type);
-}
-
-/* NaN and infinities go into one input of a case, so that not all results are NaN. */
-static bool is_spared(const fit_case *c, const fit_argument *a) {
-    if (c->inputs.variation != FIT_NON_FINITE)
-        return false;
-    uint64_t inputs = 0, own = 0;
-    for (const fit_argument *other = c->arguments; other->what != NULL; other++) {
-        own = other == a ? inputs : own;
-        inputs += is_input(other);
-    }
-    return inputs > 0 && own != seed_of(c, c->arguments) % inputs;
 }
 
 /* An element and its place. */
@@ -164,12 +167,74 @@ static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_er
     return EV_OK;
 }
 
-ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data, ev_error *err) {
-    if (c->inputs.variation == FIT_PLAIN || !is_input(a) || is_spared(c, a))
-        return EV_OK;
+/* Whether the variation changes arguments of this type and kind. */
+static bool concerns(fit_variation v, const task_argument *what, const task_range *range) {
+    bool is_float = ev_type_is_float(what->type);
+    bool is_bounded = isfinite(range->low) || isfinite(range->high);
+    switch (v) {
+    case FIT_PLAIN:
+    case FIT_SCALARS:
+    case FIT_FAR_SCALARS:
+    case FIT_ALIASED:
+    case FIT_VARIATIONS:
+        return false;
+    case FIT_SCALED:
+    case FIT_NEGATED:
+    case FIT_SPREAD:
+        return is_float;
+    case FIT_ZEROS:
+    case FIT_CANCELLING:
+        return is_float && !range->distinct;
+    case FIT_NON_FINITE:
+        return is_float && !range->distinct && !(range->orders && range->finite);
+    case FIT_TIES:
+        return !range->distinct;
+    case FIT_EXTREMES:
+        return !is_float || (is_bounded && !range->distinct);
+    case FIT_SMALL:
+    case FIT_SORTED:
+    case FIT_REVERSED:
+        break;
+    }
+    return !is_float;
+}
+
+static bool takes_non_finite(const fit_argument *a) {
+    return is_input(a) && concerns(FIT_NON_FINITE, a->what, &a->range);
+}
+
+/* NaN and infinities go into one input of a case, so that not all results are NaN. */
+static bool is_spared(const fit_case *c, const fit_argument *a) {
+    if (c->inputs.variation != FIT_NON_FINITE)
+        return false;
+    uint64_t inputs = 0, own = 0;
+    for (const fit_argument *other = c->arguments; other->what != NULL; other++) {
+        own = other == a ? inputs : own;
+        inputs += takes_non_finite(other);
+    }
+    return inputs > 0 && own != fit_vary_seed(c, c->arguments) % inputs;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort(ev_type type, void *data, uint64_t count, double *room) {
+    for (uint64_t i = 0; i < count; i++)
+        room[i] = ev_type_get(type, data, i);
+    qsort(room, count, sizeof *room, ascending);
+    for (uint64_t i = 0; i < count; i++)
+        ev_type_set(type, data, i, room[i]);
+}
+
+static ev_status vary_floats(const fit_case *c, const fit_argument *a, void *data, ev_error *err) {
     if (c->inputs.variation == FIT_CANCELLING)
         return make_cancelling(a->what->type, a->count, data, err);
-    varying v = {.variation = c->inputs.variation, .type = a->what->type, .seed = seed_of(c, a)};
+    varying v = {.variation = c->inputs.variation,
+                 .type = a->what->type,
+                 .range = a->range,
+                 .seed = fit_vary_seed(c, a)};
     v.power = c->inputs.power != 0 ? c->inputs.power : exponent_of(v.seed, TASK_POWER_MOST);
     v.most = largest(v.type, data, a->count);
     v.chosen = a->count > 0 ? ev_type_get(v.type, data, v.seed % a->count) : 0;
@@ -178,12 +243,36 @@ ev_status fit_vary_buffer(const fit_case *c, const fit_argument *a, void *data, 
     return EV_OK;
 }
 
-void fit_vary_scalar(const fit_case *c, fit_argument *a) {
-    if (c->inputs.variation != FIT_SCALARS || !ev_type_is_float(a->what->type))
-        return;
-    double share = (double)(seed_of(c, a) % 1024) / 1024; /* a factor from 0.5 to 1.5 */
-    double value = a->value.is_real ? a->value.real : (double)a->value.whole;
-    a->value = (expr_value){.is_real = true, .real = value * (0.5 + share)};
+/* Puts floats back into their range: a new value outside gives way to the old one. */
+static void keep_in_range(const fit_argument *a, const void *old, void *data, double *room) {
+    ev_type type = a->what->type;
+    for (uint64_t i = 0; i < a->count; i++) {
+        if (!task_range_has(&a->range, ev_type_get(type, data, i)))
+            ev_type_set(type, data, i, ev_type_get(type, old, i));
+    }
+    if (a->range.sorted)
+        sort(type, data, a->count, room);
+}
+
+ev_status fit_vary_buffer(const fit_case *c, fit_argument *a, void *data, ev_error *err) {
+    bool is_float = is_input(a);
+    if (!concerns(c->inputs.variation, a->what, &a->range) || (is_float && is_spared(c, a)))
+        return EV_OK;
+    void *old = malloc(a->bytes + 1);
+    double *room = malloc((a->count + 1) * sizeof *room);
+    ev_status status = EV_OK;
+    if (old == NULL || room == NULL) {
+        status = ev_fail_memory(err, a->bytes + (a->count + 1) * sizeof *room);
+    } else {
+        memcpy(old, data, a->bytes);
+        status = is_float ? vary_floats(c, a, data, err) : fit_vary_whole(c, a, data, err);
+        if (is_float && a->what->domain.is_given)
+            keep_in_range(a, old, data, room);
+        a->is_varied = memcmp(old, data, a->bytes) != 0;
+    }
+    free(old);
+    free(room);
+    return status;
 }
 
 /* ---- the start ---- */
@@ -250,12 +339,37 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
                              .takes_nan = true};
 }
 
-/* Notes the start's run, whose outputs are still there. */
+/* Whether the variation of the case changes nothing but floating-point buffers. */
+static bool is_of_floats(const fit_case *c) {
+    for (const fit_argument *a = c->arguments; a->what != NULL; a++) {
+        bool is_float = a->what->kind != TASK_SCALAR && ev_type_is_float(a->what->type);
+        if (a->is_shared || (a->is_varied && !is_float))
+            return false;
+    }
+    return true;
+}
+
+static bool is_changed(const fit_case *c) {
+    for (const fit_argument *a = c->arguments; a->what != NULL; a++) {
+        if (a->is_varied)
+            return true;
+    }
+    return false;
+}
+
+/* Notes the start's run, unless it left elements unwritten or wrote padding, as it may with a size
+ * that became another one. Its outputs are still there. */
 static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     accuracy_limits none = {.relative_l2 = INFINITY, .depth = c->depth, .takes_nan = true};
-    EV_TRY(fit_answer_varied(f, c, err));
+    EV_TRY(fit_answer_varied(f, c, false, err));
     EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
-    c->varied.is_usable = true;
+    /* An oracle may know only the task's own scalars, from the shape or its source. */
+    bool is_beyond = c->varied.accuracy.relative_l2 > f->t->tolerance.relative_l2;
+    if (c->inputs.alias_in > 0 || (!is_of_floats(c) && is_beyond)) {
+        EV_TRY(fit_answer_varied(f, c, true, err));
+        EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
+    }
+    c->varied.is_usable = c->varied.accuracy.unwritten == 0 && c->varied.accuracy.spoilt == 0;
     return EV_OK;
 }
 
@@ -274,10 +388,12 @@ static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const
     const fit_trial trial = {.who = &start->who, .kernel = start->kernel};
     fit_run_options options = {
         .is_baseline = true,
-        .checks = VM_CHECK_INIT,
+        .checks = is_of_floats(c) ? VM_CHECK_INIT : fit_checks(f),
         .fuel = (uint64_t)(FUEL_FACTOR * plain->baseline.instructions + FUEL_SLACK)};
     fit_run run;
     c->varied = (fit_varied){.start = start->sha256};
+    if (!is_changed(c))
+        return EV_OK;
     EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
     c->varied.instructions = (double)run.outcome.counters.thread_instructions;
     if (run.outcome.ok)
@@ -319,6 +435,43 @@ static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial,
     return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
 }
 
+/* Whether the variation can change a case: no case is made for it otherwise. */
+static bool may_vary(const fit_case *plain, fit_variation v) {
+    bool is_for_scalars = v == FIT_SCALARS || v == FIT_FAR_SCALARS;
+    for (const fit_argument *a = plain->arguments; a->what != NULL; a++) {
+        bool is_scalar = a->what->kind == TASK_SCALAR;
+        if (is_scalar && is_for_scalars && (a->is_free || ev_type_is_float(a->what->type)))
+            return true;
+        if (!is_scalar && a->what->kind != TASK_OUT && concerns(v, a->what, &a->range))
+            return true;
+    }
+    return false;
+}
+
+/* Whether callers may pass one buffer for an in and an out argument. */
+static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *trial, size_t in,
+                      size_t out) {
+    const fit_argument *a = &plain->arguments[in], *b = &plain->arguments[out];
+    uint64_t may = f->t->says_alias ? f->t->aliased : trial->who->may_alias;
+    return a->what->kind == TASK_IN && b->what->kind == TASK_OUT &&
+           a->what->type == b->what->type && a->count == b->count && in < 64 && out < 64 &&
+           (may >> in & may >> out & 1) != 0;
+}
+
+/* Finds pair `nth` of an input and an output that may share one buffer. */
+static bool find_pair(const fitness *f, const fit_case *plain, const fit_trial *trial, int nth,
+                      fit_inputs *inputs) {
+    size_t count = f->t->argument_count;
+    for (size_t i = 0; i < count * count; i++) {
+        if (!may_share(f, plain, trial, i / count, i % count) || nth-- > 0)
+            continue;
+        inputs->alias_in = (uint16_t)(i / count + 1);
+        inputs->alias_out = (uint16_t)(i % count + 1);
+        return true;
+    }
+    return false;
+}
+
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
                             const fit_trial *trial, const fit_start *start, bool *usable,
                             fit_result *r, ev_error *err) {
@@ -331,7 +484,12 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
     EV_TRY(fit_case_get(f, at, inputs, &plain, err));
     EV_TRY(fit_need_baseline(f, plain, err));
     inputs.variation = variation;
-    inputs.power = with->power;
+    if (variation == FIT_SCALED)
+        inputs.power = with->power;
+    bool applies = variation == FIT_ALIASED ? find_pair(f, plain, trial, with->power, &inputs)
+                                            : may_vary(plain, variation);
+    if (!applies)
+        return EV_OK;
     inputs = fit_inputs_for(f, at, inputs, trial->who);
     EV_TRY(fit_case_get(f, at, inputs, &c, err));
     if (!ev_sha256_equal(&c->varied.start, &start->sha256))
@@ -355,7 +513,8 @@ ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial
 
 /* ---- the part of gate 6 ---- */
 
-static ev_status try_variation(fitness *f, const task_case *at, fit_variation v,
+/* `pair`: of FIT_ALIASED, the number of the pair. */
+static ev_status try_variation(fitness *f, const task_case *at, fit_variation v, int pair,
                                const fit_trial *trial, const fit_start *start, score *s,
                                ev_error *err) {
     task_case_inputs with = at->inputs;
@@ -363,7 +522,7 @@ static ev_status try_variation(fitness *f, const task_case *at, fit_variation v,
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    with.power = v == (fit_variation)with.variation ? with.power : 0;
+    with.power = v == (fit_variation)with.variation ? with.power : pair;
     with.variation = (task_variation)v;
     ev_status status = fit_try_variation(f, at, &with, trial, start, &usable, r, err);
     if (status == EV_OK && usable) {
@@ -380,8 +539,9 @@ static ev_status try_case(fitness *f, const task_case *at, const fit_trial *tria
                           const fit_start *start, score *s, ev_error *err) {
     bool is_small = at->split == CORPUS_SEARCH && at->use != TASK_TIME;
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++) {
-        if (is_small || v == (int)at->inputs.variation)
-            EV_TRY(try_variation(f, at, (fit_variation)v, trial, start, s, err));
+        int pairs = v == FIT_ALIASED ? PAIRS_MOST : 1;
+        for (int i = 0; i < pairs && (is_small || v == (int)at->inputs.variation); i++)
+            EV_TRY(try_variation(f, at, (fit_variation)v, i, trial, start, s, err));
     }
     return EV_OK;
 }

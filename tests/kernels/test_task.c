@@ -273,6 +273,40 @@ static const mistake MISTAKES[] = {
     {"\"value\": \"n / 2.0\"", "\"count\": 2", ":7:", "of kind \"scalar\" has no \"count\""},
     {", \"data\": {\"generator\": \"normal\", \"sigma\": \"s\"}", "", ":4:", "needs \"data\""},
     {"{\"generator\": \"zeros\"}", "{}", ":18:", "\"generator\": NAME"},
+    /* padding */
+    {"\"data\": {\"generator\": \"normal\"",
+     "\"pitch\": {\"row\": 1, \"stride\": 2}, \"data\": {\"generator\": \"normal\"",
+     ":4:", "of kind \"in\" has no \"pitch\""},
+    {"\"zero_where\": \"x\"", "\"pitch\": {\"row\": 1}", ":5:", "'stride' is missing"},
+    {"\"zero_where\": \"x\"", "\"pitch\": {\"row\": 4, \"stride\": 2}",
+     ":5:", "case smoke, pitch of y: expression \"2\" is 2; it must be in [4, "},
+    /* aliases */
+    {"\"oracle\": \"baseline\",", "\"alias\": [\"x\", \"z\"], \"oracle\": \"baseline\",",
+     ":14:", "\"z\" is no argument of kind \"in\" or \"out\""},
+    {"\"oracle\": \"baseline\",", "\"alias\": [\"x\"], \"oracle\": \"baseline\",",
+     ":14:", "name at least one of each"},
+    /* assumptions */
+    {"\"block\": 64", "\"block\": 64, \"assume\": [\"a\"]", ":12:", "the number of a source line"},
+    {"\"block\": 64", "\"block\": 64, \"assume\": [2]", ":12:", "from 1 to the 1 of "},
+    /* domains */
+    {"\"zero_where\": \"x\"", "\"domain\": {\"min\": 0}", ":5:", "\"out\" has no \"domain\""},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"most\": 1}, \"value\": 1", ":7:", "'most'"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": true}, \"value\": 1",
+     ":7:", "must be text or a number"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"finite\": 1}, \"value\": 1", ":7:", "true or false"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": \"m\"}, \"value\": 1",
+     ":7:", "case smoke, domain of half: \"min\": expression \"m\", column 1: unknown name"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": 2, \"max\": 1}, \"value\": 1",
+     ":7:", "\"min\" is 2, and \"max\" is 1; swap them"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": 2}, \"value\": 1",
+     ":7:", "case smoke: the scalar half is 1, outside its domain; change the case or the domain"},
+    {"\"value\": \"n / 2.0\"", "\"domain\": {\"sorted\": true}, \"value\": 1",
+     ":7:", "the scalar half has one value; leave \"sorted\""},
+    {"\"type\": \"s32\"", "\"type\": \"s32\", \"domain\": {\"finite\": true}",
+     ":6:", "an integer is always finite"},
+    {"\"data\": {\"generator\": \"normal\"",
+     "\"domain\": {\"permutation\": true}, \"data\": {\"generator\": \"normal\"",
+     ":4:", "a permutation is of whole numbers"},
     /* expressions */
     {"\"count\": \"n * 2\"", "\"count\": \"m * 2\"", ":4:",
      "case smoke, length of x: expression \"m * 2\", column 1: unknown name \"m\"; known here: n, "
@@ -395,6 +429,57 @@ static void test_oracle_source(void **state) {
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+/* ---- domains ---- */
+
+static task *load_with(const folder *f, const char *find, const char *replace) {
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    char *text = changed(find, replace);
+    write_text(f->json, text);
+    free(text);
+    if (task_load(f->json, &t, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static void expect_refusal(const task *t, const float *data, uint64_t count, const char *words) {
+    ev_error err = {EV_OK, ""};
+    task_range range;
+    assert_int_equal(task_range_of(t, &t->arguments[0], &t->cases[0], &range, &err), EV_OK);
+    assert_int_equal(task_range_check(t, &t->arguments[0], &t->cases[0], &range, data, count, &err),
+                     EV_BAD);
+    expect_words(err.text, words);
+}
+
+static void test_domain(void **state) {
+    task *t = load_with(*state, "\"data\": {\"generator\": \"normal\"",
+                        "\"domain\": {\"min\": 0, \"max\": \"2 * n\", \"sorted\": true, "
+                        "\"distinct\": true}, \"data\": {\"generator\": \"normal\"");
+    const float beyond[] = {0, 7}, falling[] = {3, 2}, twice[] = {1, 1}, good[] = {0, 1, 6};
+    const float unordered[] = {0, NAN};
+    ev_error err = {EV_OK, ""};
+    task_range range;
+    expect_refusal(t, beyond, 2, "task good, case smoke: element 1 of x is 7");
+    expect_refusal(t, falling, 2, "the elements ascend");
+    expect_refusal(t, twice, 2, "has the element 1 twice");
+    expect_refusal(t, unordered, 2, "element 1 of x is nan");
+    assert_int_equal(task_range_of(t, &t->arguments[0], &t->cases[0], &range, &err), EV_OK);
+    assert_int_equal(task_range_check(t, &t->arguments[0], &t->cases[0], &range, good, 3, &err),
+                     EV_OK);
+    task_free(t);
+}
+
+/* A scalar is free if nothing but the kernel sees its name. */
+static void test_free_scalars(void **state) {
+    task *t = load_with(*state, "\"value\": \"n / 2.0\"", "\"value\": 0.5");
+    assert_false(task_scalar_is_free(t, &t->arguments[2])); /* a count has the name */
+    assert_true(task_scalar_is_free(t, &t->arguments[3]));
+    task_free(t);
+    t = load_good(*state);
+    assert_false(task_scalar_is_free(t, &t->arguments[3])); /* depends on a size */
+    task_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_structure, set_up, tear_down),
@@ -402,6 +487,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_identity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_oracle_source, set_up, tear_down),

@@ -50,12 +50,14 @@ static bool is_input(const task_argument *a) {
     return a->kind == TASK_IN || a->kind == TASK_INOUT;
 }
 
-/* Whether the variation changes anything: whole numbers keep their values. */
+/* Whether the variation may change anything. */
 static bool changes(const task *t, task_variation v) {
     for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
         const task_argument *a = &t->arguments[i];
+        bool is_for_scalars = v == TASK_SCALARS || v == TASK_FAR_SCALARS;
         bool is_scalar = a->kind == TASK_SCALAR;
-        if (ev_type_is_float(a->type) && (v == TASK_SCALARS ? is_scalar : is_input(a)))
+        bool is_free = is_scalar && (ev_type_is_float(a->type) || task_scalar_is_free(t, a));
+        if (is_for_scalars ? is_free : is_input(a))
             return true;
     }
     return false;

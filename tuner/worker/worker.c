@@ -120,6 +120,8 @@ ev_status worker_build_begin(worker *w, const ir_genome *genome, worker_build *o
     if (status == EV_OK)
         status = ir_build_new(b.base, genome, &b.build, err);
     if (status == EV_OK)
+        b.candidate.may_alias = ir_base_may_alias(b.base);
+    if (status == EV_OK)
         *out = b;
     else
         worker_build_end(&b);

@@ -401,6 +401,52 @@ static ev_status build_checked(worker_build *b, ir_build **out, ev_error *err) {
     return EV_OK;
 }
 
+/* What the judge of arms needs (candidate.missed). */
+typedef struct arms_request {
+    const worker_build *b;
+    uint8_t *none; /* no arm was taken */
+    ev_str ptx;
+} arms_request;
+
+static ev_status arms_missed(void *context, const uint8_t *taken, ev_str *why, ev_error *err) {
+    const arms_request *r = context;
+    const task_start *start = r->b->candidate.start;
+    const ir_arms arms = {taken, start->assumed, start->assumed_count};
+    return ir_arms_missed(r->b->base, r->b->genome, &arms, why, err);
+}
+
+/* Builds the start so that it notes the arms that it takes, if a bold edit can depend on them, and
+ * gives the PTX to the candidate, borrowed from *r. */
+static ev_status build_arms(worker_build *b, arms_request *r, ev_error *err) {
+    size_t bytes = ir_base_arms_bytes(b->base);
+    ev_str why = EV_STR_EMPTY;
+    *r = (arms_request){.b = b, .ptx = EV_STR_EMPTY};
+    if (ir_build_bold(b->build) == 0)
+        return EV_OK;
+    r->none = calloc(bytes + 1, 1);
+    if (!r->none)
+        return ev_fail_memory(err, bytes + 1);
+    ev_status status = arms_missed(r, r->none, &why, err);
+    bool depends = status == EV_OK && why.length > 0;
+    ev_str_free(&why);
+    if (!depends)
+        return status;
+    EV_TRY(ir_base_arms_ptx(b->base, &r->ptx, err));
+    b->candidate.arms_ptx = ev_str_text(&r->ptx);
+    b->candidate.arms_ptx_bytes = r->ptx.length;
+    b->candidate.arms_bytes = bytes;
+    b->candidate.arms_variable = IR_ARMS_VARIABLE;
+    b->candidate.missed = arms_missed;
+    b->candidate.missed_context = r;
+    return EV_OK;
+}
+
+static void free_arms(worker_build *b, arms_request *r) {
+    b->candidate.arms_ptx = NULL;
+    free(r->none);
+    ev_str_free(&r->ptx);
+}
+
 static score refused_at(gate at, const char *what, const char *why) {
     score s;
     memset(&s, 0, sizeof s);
@@ -417,16 +463,20 @@ static ev_status promote_built(worker *w, const worker_build *b, message *m, ev_
 
 static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) {
     ir_build *checked = NULL;
+    arms_request arms;
     ev_error why = {0};
-    ev_status status = build_checked(b, &checked, &why);
+    ev_status status = build_arms(b, &arms, &why);
+    if (status == EV_OK)
+        status = build_checked(b, &checked, &why);
     m->done.has_score = true;
     if (status == EV_OK)
         status = promote_built(w, b, m, err);
     else if (status == EV_BAD)
-        m->done.score = refused_at(GATE_PROMOTED, "its asserted facts cannot be checked", why.text);
+        m->done.score = refused_at(GATE_PROMOTED, "a build that checks its edits fails", why.text);
     else
         (void)ev_fail(err, status, "%s", why.text);
     ir_build_free(checked);
+    free_arms(b, &arms);
     b->candidate.checked_ptx = NULL;
     return status == EV_BAD ? EV_OK : status;
 }

@@ -198,6 +198,7 @@ static void test_explain(void **state) {
     check_words(&(accuracy){.not_finite = 3, .checked = 9}, &limits, "3 of 9 elements are NaN");
     check_words(&(accuracy){.unwritten = 1}, &limits, "never written");
     check_words(&(accuracy){.not_zero = 1}, &limits, "exactly zero");
+    check_words(&(accuracy){.spoilt = 1}, &limits, "padding behind rows");
     check_words(&(accuracy){.relative_l2 = 0.2}, &limits, "relative L2 error 0.2");
     check_words(&(accuracy){.scaled_max = 4}, &limits, "scaled");
     check_words(&(accuracy){.max_abs = 4}, &limits, "largest error 4");
