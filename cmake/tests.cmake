@@ -30,8 +30,8 @@ function(evoke_test_settings name timeout)
   if(NOT timeout)
     set(timeout 300)
   endif()
-  set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES # ctest begins with the costliest
+    TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
 endfunction()
 
 function(evoke_test path)
