@@ -30,7 +30,12 @@ static const char **field_of(const ir_edit *edit, launch_rule *rule) {
     }
 }
 
+/* Edits that leave the launch as it is are sound as they are. */
 static bool is_sound(const ir_edit *edit) {
+    launch_rule any;
+    if (edit->kind != IR_EDIT_COARSEN && edit->kind != IR_EDIT_COARSEN_THREADS &&
+        !field_of(edit, &any))
+        return true;
     bool takes_axis = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
     return (!takes_axis || edit->anchor.kind == IR_ANCHOR_DIMENSION) && edit->has_option &&
            edit->option >= 1;

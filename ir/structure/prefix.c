@@ -62,6 +62,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_RELABEL_THREADS:
     case IR_EDIT_RELABEL_BLOCKS:
         return ir_structure_relabel(s, edit, err);
+    case IR_EDIT_SINK_LOOP:
+        return ir_structure_sink(s, edit, err);
     case IR_EDIT_STAGE:
         return ir_structure_stage(s, edit, err);
     default:

@@ -30,6 +30,8 @@ ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *
 
 ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* Writes the value of an expression of the launch plan as an i64 where the builder stands, from the

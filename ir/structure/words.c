@@ -82,6 +82,12 @@ static void describe_stage(const ir_work *work, const ir_edit *edit, ev_str *out
                   (long long)edit->option, edit->form == IR_FORM_PADDED ? " padded" : "");
 }
 
+static void describe_sink(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "runs loop %s only where its results are used", edit->anchor.path);
+}
+
+const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};

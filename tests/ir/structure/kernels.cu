@@ -146,6 +146,38 @@ extern "C" __global__ void sums(PARAMETERS) {
         y[i * n + j] = sum + greatest;
 }
 
+/* Results of a loop that are used where a value is large, or below the diagonal. */
+extern "C" __global__ void masked(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0, other = 1;
+    for (int k = 0; k < n; k++) {
+        sum += x[i * n + k] * w[k * n + j];
+        other += x[i * n + k];
+    }
+    if (x[i * n + j] > 5)
+        y[i * n + j] = sum;
+    else if (i > j)
+        y[i * n + j] = other;
+    else
+        y[i * n + j] = 0;
+}
+
+/* A result that is selected, and one whose condition depends on the loop. */
+extern "C" __global__ void lower(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0, other = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k] * w[k * n + j];
+    for (int k = 0; k < n; k++)
+        other += x[i * n + k];
+    float value = i >= j ? sum * 2 : 1;
+    y[i * n + j] = other > 9 ? value : other;
+}
+
 /* A window that slides over rows: one element a thread; grid (n, m), block 8 x 4. */
 extern "C" __global__ void window(PARAMETERS) {
     int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;

@@ -44,6 +44,8 @@ static const subject subjects[] = {
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"masked", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"lower", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"window", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"bordered", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"channels", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
@@ -72,6 +74,7 @@ static const subject subjects[] = {
 #define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
 #define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
 
+#define SINK(loop) "{\"kind\":\"sink-loop\",\"anchor\":\"loop " loop "\"}"
 #define STAGE(anchor, option)                                                                      \
     "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
 #define STAGE_PADDED(anchor, option)                                                               \
