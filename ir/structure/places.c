@@ -10,8 +10,10 @@
 #include <string.h>
 
 #define MOST_ANCHORS 32
-#define MOST_TRIES 8 /* places tried in one draw */
-#define MOST_ALIKE 3 /* refusals for one reason in a row, which then holds for the kernel */
+#define MOST_TRIES 8    /* places tried in one draw */
+#define MOST_INSNS 4000 /* of a kernel that a drawn edit jams: LLVM should take no second for it   \
+                         */
+#define MOST_ALIKE 3    /* refusals for one reason in a row, which then holds for the kernel */
 
 enum { SHARED_SPACE = 3 };
 
@@ -118,8 +120,15 @@ static void close_draw(place_draw *d) {
     ev_arena_free(d->arena);
 }
 
+static bool jams_too_much(const place_draw *d, const ir_edit *edit) {
+    bool jams = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
+    return jams && d->flow.insn_count > MOST_INSNS / (uint32_t)edit->option;
+}
+
 /* Applies an edit to a copy of the module. EV_BAD: it is refused. */
 static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
+    if (jams_too_much(d, edit))
+        return ev_fail(err, EV_BAD, "the kernel would have more than %d instructions", MOST_INSNS);
     LLVMModuleRef module = d->base->module;
     uint32_t block[3];
     memcpy(block, d->base->block, sizeof block);

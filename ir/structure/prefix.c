@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MOST_INSNS 4000 /* of a kernel that an edit jams */
+#define MOST_INSNS 8000 /* of a kernel that an edit jams */
 
 /* Sinking and hoisting common code would join the two sides of a branch behind selected addresses,
  * which hides what an address is made of. */

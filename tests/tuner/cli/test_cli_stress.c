@@ -275,9 +275,9 @@ static void genome_and_bundle(void **state) {
 
 /* ---- winners ---- */
 
-/* The factor is 3 at sizes between those of the cases, and costs a loop to compute. A variant
- * without the loop is faster, and right at all cases of the search, drawn ones and held-out ones.
- */
+/* The factor is more than 2 at sizes between those of the cases, and costs a loop to compute. A
+ * variant without the loop is faster, and right at all cases of the search, drawn ones and held-out
+ * ones. No arm tells the sizes apart, which gate 6 would see (fitness/gates/arms.c). */
 static const char late[] =
     "#include \"evoke_cuda.h\"\n"
     "extern \"C\" __global__ void scale(const float *x, float *y, int n) {\n"
@@ -286,18 +286,17 @@ static const char late[] =
     "#pragma unroll 1\n"
     "    for (int k = 0; k < 64; k++)\n"
     "        h = (h * 1664525u + 1013904223u) ^ (h >> 3);\n"
-    "    float factor = n > 1300 && n < 20000 && h != 12345u ? 3.0f : 2.0f;\n"
+    "    unsigned between = (unsigned)n / 1301u * (20000u / ((unsigned)n + 1u));\n"
+    "    float factor = 2.0f + (float)(between * (h >> 28 | 1u));\n"
     "    if (i < n)\n"
     "        y[i] = x[i] * factor;\n"
     "}\n";
 
-/* Gate 6 passes such variants if the task assumes that no caller takes the arm at line 8, and the
- * stress refuses them, so that no winner is one. */
+/* Gate 6 passes such variants, and the stress refuses them, so that no winner is one. */
 static void no_winner_is_wrong_between_the_cases(void **state) {
     (void)state;
     cli_write("late.cu", late);
-    cli_copy_changed("task.json", "late.json", "scale.cu\"",
-                     "late.cu\", \"entry\": \"scale\", \"assume\": [8]");
+    cli_copy_changed("task.json", "late.json", "scale.cu", "late.cu");
     cli_copy_changed("late.json", "late.json", "\"oracle.c\"", "\"baseline\"");
     ev_proc_result r = CLI_RUN("tune", cli_path("late.json"), "--bold", "--evaluations", "200",
                                "--records", cli_path("late.sqlite"), "--out", cli_path("late"));
@@ -305,7 +304,7 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
     assert_non_null(strstr(ev_str_text(&r.err), "stress: case stress-plain-1-"));
     ev_proc_result_free(&r);
     json_t *json = cli_json(CLI_RUN("check", cli_path("late"), "--stress", "--json"), 0);
-    assert_string_equal(ev_json_text(only_stress(json), "role", ""), "bold variant");
+    assert_non_null(strstr(ev_json_text(only_stress(json), "role", ""), "variant"));
     json_decref(json);
 }
 
