@@ -200,12 +200,14 @@ static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRe
 
 ev_status ir_base_arms_ptx(const ir_base *base, ev_str *ptx, ev_error *err) {
     ir_genome *light = ir_genome_new("");
-    if (!light || !ir_genome_make_light(light)) {
+    if (!light)
+        return ev_fail_memory(err, 1);
+    ir_genome_set_optimised(light, base->optimised);
+    if (!ir_genome_make_light(light)) {
         ir_genome_free(light);
         return ev_fail_memory(err, 1);
     }
     LLVMModuleRef module = LLVMCloneModule(base->module);
-    ir_genome_set_optimised(light, base->optimised);
     ev_status status = note_module(base, module, err);
     if (status == EV_OK)
         status = emit(base, light, module, ptx, err);
