@@ -10,11 +10,9 @@
 #include <string.h>
 
 #define MOST_ANCHORS 32
-#define MOST_TRIES 8 /* places tried in one draw */
-#define MOST_INSNS                                                                                 \
-    4000             /* of a kernel that a drawn edit jams: LLVM should take no second for it      \
-                      */
-#define MOST_ALIKE 3 /* refusals for one reason in a row, which then holds for the kernel */
+#define MOST_TRIES 8    /* places tried in one draw */
+#define MOST_INSNS 4000 /* of a kernel that a drawn edit jams */
+#define MOST_ALIKE 3    /* refusals for one reason in a row, which then holds for the kernel */
 
 enum { SHARED_SPACE = 3 };
 
