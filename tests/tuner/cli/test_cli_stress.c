@@ -156,7 +156,8 @@ static void expect_paste(const struct form *form, const json_t *row) {
     }
     json_decref(json);
     cli_copy_changed("pasted.json", "right.json", form->name, "base");
-    cli_json(CLI_RUN("check", cli_path("right.json"), "--json"), 0);
+    json = cli_json(CLI_RUN("check", cli_path("right.json"), "--json"), 0);
+    json_decref(json);
 }
 
 static void check_form(const struct form *form) {
