@@ -54,11 +54,14 @@ static bool is_chosen(const course *c, const char *name) {
     return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
 }
 
-static void read_sites(search_start *start, const ready_message *ready) {
+/* Without `structure`, structural edits have no places. */
+static void read_sites(search_start *start, const ready_message *ready, bool structure) {
     for (size_t i = 0; i < ready->start_count; i++) {
         if (strcmp(ready->starts[i].name, start->start->name) == 0)
             memcpy(start->sites, ready->starts[i].sites, sizeof start->sites);
     }
+    for (int kind = IR_EDIT_LOCAL_COUNT; kind < IR_EDIT_COUNT && !structure; kind++)
+        start->sites[kind] = 0;
 }
 
 static ev_status choose_starts(course *c, ev_error *err) {
@@ -70,7 +73,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
-        read_sites(start, c->ready);
+        read_sites(start, c->ready, c->run->options->structure);
     }
     return EV_OK;
 }

@@ -72,11 +72,13 @@ static bool has_structure(const skeleton_pool *p) {
 
 bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     const skeleton_pool *p = &s->pools[start];
+    if (p->count == 0 || !has_structure(p))
+        return false;
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
     share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_SHARE);
-    return p->count > 0 && has_structure(p) && at < share;
+    return at < share;
 }
 
 /* One of the pool, faster ones more often. */
