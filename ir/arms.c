@@ -180,24 +180,6 @@ size_t ir_base_arms_bytes(const ir_base *base) {
     return (size_t)base->count * IR_ARM_COUNT;
 }
 
-static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
-                      ev_str *ptx, ev_error *err) {
-    EV_TRY(ir_passes_first(base, genome, module, err));
-    EV_TRY(ir_passes_rest(base, genome, module, err));
-    char *text = NULL;
-    LLVMMemoryBufferRef code = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module, LLVMAssemblyFile,
-                                            &text, &code)) {
-        ev_status status =
-            ev_fail(err, EV_BAD, "the build that notes arms: %s", text ? text : "no words");
-        LLVMDisposeMessage(text);
-        return status;
-    }
-    ev_str_append_n(ptx, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
-    LLVMDisposeMemoryBuffer(code);
-    return ev_str_status(ptx, err);
-}
-
 ev_status ir_base_arms_ptx(const ir_base *base, ev_str *ptx, ev_error *err) {
     ir_genome *light = ir_genome_new("");
     if (!light)
@@ -210,7 +192,7 @@ ev_status ir_base_arms_ptx(const ir_base *base, ev_str *ptx, ev_error *err) {
     LLVMModuleRef module = LLVMCloneModule(base->module);
     ev_status status = note_module(base, module, err);
     if (status == EV_OK)
-        status = emit(base, light, module, ptx, err);
+        status = ir_emit_aside(base, light, module, ptx, err);
     LLVMDisposeModule(module);
     ir_genome_free(light);
     return status;

@@ -109,8 +109,6 @@ bool ir_edit_seal(ir_edit *edit);
 bool ir_edit_copy(const ir_edit *from, ir_edit *to); /* deep; false: out of memory */
 void ir_edit_clear(ir_edit *edit);                   /* frees what it holds */
 bool ir_edit_add_repair(ir_edit *edit, ir_repair repair);
-/* True for a knob of the launch or the pipeline; a genome has at most one of each kind. */
-bool ir_edit_is_knob(ir_edit_kind kind);
 /* True if the edit leaves no use to repair, and so is complete before it is applied. */
 bool ir_edit_only_marks(ir_edit_kind kind);
 

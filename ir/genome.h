@@ -58,6 +58,8 @@ bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits o
 /* Expected number of new and correct ones of 100 children made by this edit alone. */
 int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
+/* True for a knob of the launch or the pipeline; a genome has at most one of each kind. */
+bool ir_edit_is_knob(ir_edit_kind kind);
 /* True for an edit of the prefix: it acts on early IR, before instructions are numbered. */
 bool ir_edit_is_structural(ir_edit_kind kind);
 /* A 64-bit hash of an edit's JSON without its repairs; 0: out of memory. */

@@ -64,6 +64,10 @@ ev_status ir_passes_first(const ir_base *base, const ir_genome *genome, LLVMModu
                           ev_error *err) EV_CHECKED;
 ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                          ev_error *err) EV_CHECKED;
+/* Runs the genome's pipeline on a module that is no variant, and appends its PTX. EV_BAD, with
+ * LLVM's message. */
+ev_status ir_emit_aside(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
+                        ev_str *ptx, ev_error *err) EV_CHECKED;
 /* Makes all defined functions internal, except `but` (may be NULL). */
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
 

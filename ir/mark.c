@@ -58,34 +58,17 @@ static void mark_module(LLVMModuleRef module, LLVMContextRef context, const uint
                       LLVMValueAsMetadata(version));
 }
 
-/* Builds like a genome without edits. */
-static ev_status emit(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
-                      char **ptx, size_t *bytes, ev_error *err) {
-    EV_TRY(ir_passes_first(base, genome, module, err));
-    EV_TRY(ir_passes_rest(base, genome, module, err));
-    char *text = NULL;
-    LLVMMemoryBufferRef code = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module, LLVMAssemblyFile,
-                                            &text, &code)) {
-        ev_status status = ev_fail(err, EV_BAD, "marked code: %s", text ? text : "no words");
-        LLVMDisposeMessage(text);
-        return status;
-    }
-    *bytes = LLVMGetBufferSize(code);
-    *ptx = malloc(*bytes + 1);
-    if (*ptx)
-        memcpy(*ptx, LLVMGetBufferStart(code), *bytes + 1);
-    LLVMDisposeMemoryBuffer(code);
-    return *ptx ? EV_OK : ev_fail_memory(err, *bytes + 1);
-}
-
 static ev_status marked(const ir_base *base, const uint32_t *lines, const ir_genome *genome,
                         char **ptx, size_t *bytes, ev_error *err) {
     LLVMModuleRef module = LLVMCloneModule(base->module);
     mark_module(module, base->context, lines);
-    ev_status status = emit(base, genome, module, ptx, bytes, err);
+    ev_str text = EV_STR_EMPTY;
+    ev_status status = ir_emit_aside(base, genome, module, &text, err);
     LLVMDisposeModule(module);
-    return status;
+    *bytes = text.length;
+    *ptx = status == EV_OK ? ev_str_take(&text) : NULL;
+    ev_str_free(&text);
+    return status == EV_OK && !*ptx ? ev_fail_memory(err, *bytes) : status;
 }
 
 ev_status ir_base_marked_ptx(const ir_base *base, char **ptx, size_t *bytes, ev_error *err) {

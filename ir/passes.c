@@ -24,6 +24,24 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
     return run(base, module, ir_passes_of(genome).rest, err);
 }
 
+ev_status ir_emit_aside(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
+                        ev_str *ptx, ev_error *err) {
+    EV_TRY(ir_passes_first(base, genome, module, err));
+    EV_TRY(ir_passes_rest(base, genome, module, err));
+    char *text = NULL;
+    LLVMMemoryBufferRef code = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(ir_machine_of(base, genome), module, LLVMAssemblyFile,
+                                            &text, &code)) {
+        ev_status status =
+            ev_fail(err, EV_BAD, "LLVM's code generation: %s", text ? text : "no words");
+        LLVMDisposeMessage(text);
+        return status;
+    }
+    ev_str_append_n(ptx, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
+    LLVMDisposeMemoryBuffer(code);
+    return ev_str_status(ptx, err);
+}
+
 /* ---- unused globals after the passes */
 
 void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {

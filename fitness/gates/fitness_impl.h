@@ -390,6 +390,14 @@ ev_status fit_vary_whole(const fit_case *c, const fit_argument *a, void *data,
                          ev_error *err) EV_CHECKED;
 /* A number that depends on variation, case and argument; its high and low bits are independent. */
 uint64_t fit_vary_seed(const fit_case *c, const fit_argument *a);
+/* An element of a buffer and its place. */
+typedef struct fit_placed {
+    double value;
+    uint64_t at;
+} fit_placed;
+/* Lists the elements of a buffer in ascending order, equal ones by place; *out is malloc'ed. */
+ev_status fit_sort_elements(ev_type type, const void *data, uint64_t count, fit_placed **out,
+                            ev_error *err) EV_CHECKED;
 const char *fit_variation_words(fit_variation v);
 /* The part of gate 6 that runs the search's small cases with other data, for a candidate with
  * edits. The candidate's own start tells what is right: the unmodified start at the same macros.

@@ -130,17 +130,23 @@ static bool is_input(const fit_argument *a) {
            ev_type_is_float(a->what->type);
 }
 
-/* An element and its place. */
-typedef struct placed {
-    double value;
-    uint64_t at;
-} placed;
-
 static int by_value(const void *a, const void *b) {
-    const placed *x = a, *y = b;
+    const fit_placed *x = a, *y = b;
     if (x->value != y->value)
         return x->value < y->value ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
+}
+
+ev_status fit_sort_elements(ev_type type, const void *data, uint64_t count, fit_placed **out,
+                            ev_error *err) {
+    fit_placed *all = malloc((count + 1) * sizeof *all);
+    if (all == NULL)
+        return ev_fail_memory(err, (count + 1) * sizeof *all);
+    for (uint64_t i = 0; i < count; i++)
+        all[i] = (fit_placed){ev_type_get(type, data, i), i};
+    qsort(all, count, sizeof *all, by_value);
+    *out = all;
+    return EV_OK;
 }
 
 /* Makes every fourth element large, such that the large ones cancel in sums: over neighbours, and
@@ -149,15 +155,11 @@ static int by_value(const void *a, const void *b) {
  * place of an equal element, so that copies stay copies. */
 static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_error *err) {
     double most = largest(type, data, count);
-    placed *sorted = malloc((count + 1) * sizeof *sorted);
-    if (sorted == NULL)
-        return ev_fail_memory(err, (count + 1) * sizeof *sorted);
-    for (uint64_t i = 0; i < count; i++)
-        sorted[i] = (placed){ev_type_get(type, data, i), i};
-    qsort(sorted, count, sizeof *sorted, by_value);
+    fit_placed *sorted = NULL;
+    EV_TRY(fit_sort_elements(type, data, count, &sorted, err));
     uint64_t first = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const placed *p = &sorted[i];
+        const fit_placed *p = &sorted[i];
         first = i > 0 && p->value == sorted[i - 1].value ? first : p->at;
         double sign = __builtin_popcountll(first / LARGE_EACH) % 2 == 0 ? 1 : -1;
         if (p->value != 0 && first % LARGE_EACH == 0)

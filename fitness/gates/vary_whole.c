@@ -84,35 +84,10 @@ static void map(whole *w, fit_variation v) {
     }
 }
 
-/* An element and its place. */
-typedef struct placed {
-    double value;
-    uint64_t at;
-} placed;
-
-static int by_value(const void *a, const void *b) {
-    const placed *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-/* The elements in ascending order. malloc'ed. */
-static ev_status sort(const whole *w, placed **out, ev_error *err) {
-    placed *all = malloc((w->a->count + 1) * sizeof *all);
-    if (all == NULL)
-        return ev_fail_memory(err, (w->a->count + 1) * sizeof *all);
-    for (uint64_t i = 0; i < w->a->count; i++)
-        all[i] = (placed){get(w, i), i};
-    qsort(all, w->a->count, sizeof *all, by_value);
-    *out = all;
-    return EV_OK;
-}
-
 /* Puts the elements into ascending or descending order. */
 static ev_status order(const whole *w, bool descends, ev_error *err) {
-    placed *all = NULL;
-    EV_TRY(sort(w, &all, err));
+    fit_placed *all = NULL;
+    EV_TRY(fit_sort_elements(w->a->what->type, w->data, w->a->count, &all, err));
     for (uint64_t i = 0; i < w->a->count; i++)
         set(w, i, all[descends ? w->a->count - 1 - i : i].value);
     free(all);
@@ -121,11 +96,11 @@ static ev_status order(const whole *w, bool descends, ev_error *err) {
 
 /* Other distinct elements in the same order: a run of neighbours at one end of the range. */
 static ev_status gather(const whole *w, bool at_end, ev_error *err) {
-    placed *all = NULL;
+    fit_placed *all = NULL;
     double count = (double)w->a->count;
     if (w->high - w->low < count - 1)
         return EV_OK;
-    EV_TRY(sort(w, &all, err));
+    EV_TRY(fit_sort_elements(w->a->what->type, w->data, w->a->count, &all, err));
     double first = at_end ? w->high - count + 1 : w->low;
     for (uint64_t i = 0; i < w->a->count; i++)
         set(w, all[i].at, first + (double)i);

@@ -85,28 +85,6 @@ static void hold_against(const fitness *f, const fit_reference *reference, score
     }
 }
 
-static ev_status keep_reference(fitness *f, const candidate *c, const score *s,
-                                const fit_writes *writes, ev_error *err);
-
-ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
-                              ev_error *err) {
-    *wants = false;
-    bool matters = f->bar_ns == 0 || s->ns < f->bar_ns;
-    if (s->stopped != GATE_NONE || f->writes.count == 0 || !matters)
-        return EV_OK;
-    char *key = key_of(c);
-    if (key == NULL)
-        return ev_fail_memory(err, 0);
-    const fit_reference *reference = find(f, key);
-    free(key);
-    if (reference != NULL)
-        hold_against(f, reference, s);
-    else if (c->is_skeleton)
-        return keep_reference(f, c, s, &f->writes, err);
-    *wants = reference == NULL;
-    return EV_OK;
-}
-
 /* Keeps the counts of an unmodified start or a skeleton as a reference. The fastest start at the
  * default macros sets the bar. */
 static ev_status keep_reference(fitness *f, const candidate *c, const score *s,
@@ -124,6 +102,25 @@ static ev_status keep_reference(fitness *f, const candidate *c, const score *s,
         (fit_reference){.key = key, .known = known, .writes = *writes};
     if (known && c->is_unmodified && c->macro_count == 0 && (f->bar_ns == 0 || s->ns < f->bar_ns))
         f->bar_ns = s->ns;
+    return EV_OK;
+}
+
+ev_status fitness_hold_writes(fitness *f, const candidate *c, score *s, bool *wants,
+                              ev_error *err) {
+    *wants = false;
+    bool matters = f->bar_ns == 0 || s->ns < f->bar_ns;
+    if (s->stopped != GATE_NONE || f->writes.count == 0 || !matters)
+        return EV_OK;
+    char *key = key_of(c);
+    if (key == NULL)
+        return ev_fail_memory(err, 0);
+    const fit_reference *reference = find(f, key);
+    free(key);
+    if (reference != NULL)
+        hold_against(f, reference, s);
+    else if (c->is_skeleton)
+        return keep_reference(f, c, s, &f->writes, err);
+    *wants = reference == NULL;
     return EV_OK;
 }
 

@@ -105,20 +105,6 @@ static ev_status run_in_child(void *context, ev_str *out, ev_error *err) {
 
 /* ---- the starts ---- */
 
-/* The start of a genome at its macros, without edits. NULL: out of memory. */
-static ir_genome *unedited(const ir_genome *genome) {
-    ir_genome *start = ir_genome_new(ir_genome_start(genome));
-    ev_error ignored = {.status = EV_OK};
-    for (size_t i = 0; start && i < ir_genome_macro_count(genome); i++) {
-        if (ir_genome_set_macro(start, ir_genome_macro_name(genome, i),
-                                ir_genome_macro_value(genome, i), &ignored) != EV_OK) {
-            ir_genome_free(start);
-            return NULL;
-        }
-    }
-    return start;
-}
-
 /* Builds a start on a worker, unless it is the one that was built last. Takes `genome` over. */
 static ev_status build(finish *f, const ir_genome *genome, winner *to, ev_error *err) {
     if (!genome)
@@ -141,7 +127,7 @@ static ev_status build(finish *f, const ir_genome *genome, winner *to, ev_error 
 
 static ev_status build_starts(finish *f, const ir_genome *genome, ev_error *err) {
     EV_TRY(build(f, ir_genome_new(f->c->t->starts[0].name), &f->baseline, err));
-    return build(f, unedited(genome), &f->origin, err);
+    return build(f, ir_genome_part(genome, 0, 0), &f->origin, err);
 }
 
 /* ---- the verdict ---- */

@@ -295,14 +295,10 @@ static ev_pcg random_of(const recipe_stream *s) {
     return ev_pcg_child(s->seed, s->island | 0x80000000u, s->generation, (uint32_t)s->child);
 }
 
-static bool is_launch_edit(const ir_genome *genome, size_t index) {
-    return strcmp(ir_edit_family(ir_genome_edit_kind(genome, index)), "launch") == 0;
-}
-
 /* Appends the edit that one of the child's edits is linked to, from a parent that has it. */
 static void keep_link(drawing *d, const edit_pair *pair, const ir_genome *from) {
     size_t at = ir_genome_find(from, &pair->needs);
-    if (at != SIZE_MAX && !is_launch_edit(from, at) &&
+    if (at != SIZE_MAX && !ir_edit_is_knob(ir_genome_edit_kind(from, at)) &&
         ir_genome_holds(d->child.genome, &pair->edit))
         (void)ir_genome_append_from(unedited(d), from, at); /* false: the child has the edit */
 }

@@ -214,6 +214,14 @@ double search_gain(const search *s, const draft *d, const search_verdict *v) {
     return gain < MOST_GAIN ? gain : MOST_GAIN;
 }
 
+static void pay_arm(void *context, unsigned arm, double gain) {
+    bandit_pay(context, arm, gain);
+}
+
+void search_pay_arms(bandit *arms, const char *operators, double gain) {
+    search_each_arm(operators, pay_arm, arms, gain);
+}
+
 static void count_arm(void *context, unsigned arm, double gain) {
     search *s = context;
     s->tries[arm]++;

@@ -446,10 +446,6 @@ static void settle_passed(search *s, const draft *d, const child_result *r,
     }
 }
 
-static void pay_arm(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain);
-}
-
 static bool outcome_of(const void *context, const ir_genome *genome, bool *passed) {
     const search *s = context;
     uint64_t child = 0;
@@ -496,7 +492,7 @@ static void evolve_settle(search *s, const draft *d, const child_result *r,
     island *is = &s->islands[d->island];
     skeletons_settle(s, d, r, v);
     if (!d->skeleton)
-        search_each_arm(r->operators, pay_arm, &is->arms, search_gain(s, d, v));
+        search_pay_arms(&is->arms, r->operators, search_gain(s, d, v));
     unsigned arm = 0;
     if (arm_find(r->operators, &arm)) /* with several arms, the cause of the result is not known */
         bandit_note(&s->statistics, arm, search_passed(v) || v->outcome.origin == SEARCH_FILTERED);

@@ -223,5 +223,7 @@ double search_parent_ns(const search *s, const draft *d);
 double search_gain(const search *s, const draft *d, const search_verdict *v);
 void search_each_arm(const char *operators, void (*pay)(void *context, unsigned arm, double gain),
                      void *context, double gain);
+/* Pays each of the named arms the gain. */
+void search_pay_arms(bandit *arms, const char *operators, double gain);
 
 #endif

@@ -26,19 +26,13 @@
 #define ONE_STEP 0.65    /* probability of one step */
 #define TWO_STEPS 0.9    /* probability of at most two */
 
-static bool is_for_skeletons(unsigned arm) {
-    if (arm < IR_EDIT_COUNT)
-        return ir_edit_is_structural((ir_edit_kind)arm);
-    return true;
-}
-
-/* Opens the arms of pools, and closes the structural ones of islands. */
+/* Opens the structural edits and all operators. */
 static void open_arms(search *s, size_t start) {
-    skeleton_pool *p = &s->pools[start];
-    search_open_arms(&s->starts[start], NULL, SEARCH_PRESERVING, &s->statistics, &p->arms);
-    p->arms.open[ARM_OF(RETUNE)] = p->arms.open[ARM_OF(REORDER)] = true;
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
-        p->arms.open[arm] = p->arms.open[arm] && is_for_skeletons(arm);
+    bandit *arms = &s->pools[start].arms;
+    search_open_arms(&s->starts[start], NULL, SEARCH_PRESERVING, &s->statistics, arms);
+    arms->open[ARM_OF(RETUNE)] = arms->open[ARM_OF(REORDER)] = true;
+    for (unsigned arm = 0; arm < IR_EDIT_LOCAL_COUNT; arm++)
+        arms->open[arm] = false;
 }
 
 ev_status skeletons_begin(search *s, ev_error *err) {
@@ -172,10 +166,6 @@ static void pay(effort *e, double gain) {
     e->tries = e->tries * FADE + 1;
 }
 
-static void pay_arm(void *context, unsigned arm, double gain) {
-    bandit_pay(context, arm, gain);
-}
-
 /* Notes a structural edit that was drawn on a skeleton, so that it is not drawn there again. */
 static void note_tried(search *s, const child_result *r) {
     unsigned arm = 0;
@@ -194,7 +184,7 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
     if (s->committed >= s->opening_count)
         pay(d->skeleton ? &p->structure : &p->local, gain);
     if (d->skeleton) {
-        search_each_arm(r->operators, pay_arm, &p->arms, search_gain(s, d, v));
+        search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, r);
     }
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && (p->best_ns == 0 || gain > 0))

@@ -110,8 +110,6 @@ ev_status worker_skeleton(void *context, ev_str *ptx, ev_error *err) {
 
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
     candidate unmodified = of->candidate; /* the start, macros and prefix of the variant */
-    if (ir_genome_edit_count(of->genome) == ir_genome_prefix_count(of->genome))
-        return fitness_add_reference(w->fitness, &unmodified, err);
     ev_str ptx = EV_STR_EMPTY;
     ev_status status = build_apart(w, without_edits(of->genome), &ptx, err);
     unmodified.ptx = ptx.length > 0 ? ev_str_text(&ptx) : NULL;
