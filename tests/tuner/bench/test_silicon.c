@@ -121,11 +121,39 @@ static void refuses_bad_data(void **state) {
     cli_expect_error(CLI_RUN("bench", "model", "--data", cli_path("bad.csv")), 2, "nosuch");
 }
 
+/* A few configurations of one kernel, whose order is beyond doubt: the bench ranks them by their
+ * modelled times, and leaves a line for each. */
+static void ranks_configurations(void **state) {
+    (void)state;
+    cli_write(
+        "few.csv",
+        "block_size_x,block_size_y,tile_size_x,tile_size_y,use_padding,read_only,v100_pcie_ms\n"
+        "2,32,1,1,0,0,9.68\n32,4,1,1,0,0,1.3\n4,32,1,1,0,0,2.78\n");
+    json_t *json = cli_json(CLI_RUN("bench", "model", "--only", "ranking", "--data",
+                                    cli_path("few.csv"), "--rows", cli_path("few.jsonl"), "--json"),
+                            0);
+    const json_t *row = row_of(json_object_get(json, "rows"), "v100-pcie", "convolution");
+    cli_keys(row, "compiler:s n:i refused:i tau:n tau_top:n recall_top:n regret_1:n regret_10:n "
+                  "regret_50:n mape:n scale:n mape_scaled:n");
+    assert_true(number(row, "n") == 3 && number(row, "refused") == 0);
+    assert_true(number(row, "tau") == 1 && number(row, "regret_10") == 0);
+    json_decref(json);
+    char *lines = cli_read("few.jsonl");
+    size_t count = 0;
+    for (const char *at = lines; (at = strchr(at, '\n')) != NULL; at++)
+        count++;
+    assert_int_equal(count, 3);
+    json_t *line = json_loads(lines, JSON_DISABLE_EOF_CHECK, NULL);
+    cli_keys(line, "gpu:s set:s compiler:s macros:o silicon_ms:n refused:b model_ms:n terms_ms:o "
+                   "registers:i spilled:i blocks_per_sm:i");
+    json_decref(line);
+    free(lines);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_the_bars),
-        cmocka_unit_test(takes_other_gpus),
-        cmocka_unit_test(tells_its_cost),
+        cmocka_unit_test(holds_the_bars),   cmocka_unit_test(takes_other_gpus),
+        cmocka_unit_test(tells_its_cost),   cmocka_unit_test(ranks_configurations),
         cmocka_unit_test(refuses_bad_data),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
