@@ -257,6 +257,7 @@ ev_status bench_model(cmd_context *c, ev_error *err) {
         {"ranking", bench_model_ranking},
         {"convolution", bench_model_ranking},
         {"gemm", bench_model_ranking},
+        {"ladder", bench_model_ladder},
     };
     const char *only = cli_text(c->args, CLI_OPT_ONLY);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -268,7 +269,7 @@ ev_status bench_model(cmd_context *c, ev_error *err) {
     return ev_fail(
         err, EV_BAD,
         "bench model has no part '%s'; it has silicon, overhead, sensitivity, registers, "
-        "ranking (of the sets convolution and gemm, or of one by its name), and for a kernel of "
-        "bench vm its overhead",
+        "ranking (of the sets convolution and gemm, or of one by its name), ladder, and for a "
+        "kernel of bench vm its overhead",
         only);
 }

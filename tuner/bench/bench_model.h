@@ -4,6 +4,7 @@
 #define TUNER_BENCH_BENCH_MODEL_H
 
 #include "fitness/model/gpu.h"
+#include "fitness/model/model.h"
 #include "tuner/bench/silicon.h"
 #include "tuner/cli/cmd.h"
 
@@ -18,6 +19,12 @@ void model_rig_free(model_rig *rig); /* NULL is fine */
 ev_status model_rig_run(model_rig *rig, const gpu *g, silicon_point *point,
                         ev_error *err) EV_CHECKED;
 
+/* Runs the launch's sample of blocks and models the time of the whole grid; the entry, parameters
+ * and sample are set. EV_BAD: a trap; as vm_run. */
+ev_status model_rig_time(vm_memory *memory, const gpu *g, vm_launch *launch,
+                         const model_buffer *buffers, size_t count, model_time *out,
+                         ev_error *err) EV_CHECKED;
+
 /* Calls `fn` for each GPU and set of the data named on the command line, or else of the shipped
  * data. `fn` may change the GPU's description. EV_BAD: as silicon_read; an unknown description. */
 typedef ev_status bench_model_fn(void *context, gpu *g, silicon_set set, silicon_point *points,
@@ -27,6 +34,7 @@ ev_status bench_model_each(const cli_args *args, bench_model_fn *fn, void *conte
 
 ev_status bench_model_sensitivity(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_model_registers(cmd_context *c, ev_error *err) EV_CHECKED;
+ev_status bench_model_ladder(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_model_ranking(cmd_context *c, ev_error *err) EV_CHECKED;
 
 #endif

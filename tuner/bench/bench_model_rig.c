@@ -2,7 +2,6 @@
 #include "tuner/bench/bench_model.h"
 
 #include "base/file.h"
-#include "fitness/model/model.h"
 #include "tuner/worker/variant.h"
 
 #include <math.h>
@@ -125,26 +124,34 @@ static ev_status add_buffer(model_rig *rig, rig_launch *l, uint64_t bytes, vm_bu
     return EV_OK;
 }
 
+ev_status model_rig_time(vm_memory *memory, const gpu *g, vm_launch *launch,
+                         const model_buffer *buffers, size_t count, model_time *out,
+                         ev_error *err) {
+    model *m = NULL;
+    EV_TRY(model_new(g, launch, &m, err));
+    model_set_buffers(m, buffers, count);
+    launch->observer = model_observer(m);
+    vm_result result;
+    ev_status status = vm_run(memory, launch, &result, err);
+    if (status == EV_OK && !result.ok)
+        status = ev_fail(err, EV_BAD, "%s traps at PTX line %u: %.300s", launch->entry->name,
+                         result.trap.line, result.trap.message);
+    if (status == EV_OK)
+        status = model_finish(m, &result, out, err);
+    launch->observer = NULL;
+    model_free(m);
+    return status;
+}
+
 static ev_status model_launch(model_rig *rig, const gpu *g, rig_launch *l, double *ns,
                               ev_error *err) {
     uint64_t blocks = l->vm.grid[0];
+    model_time time = {0};
     l->vm.entry = vm_module_entry(l->vm.module, 0);
     l->vm.params = l->params;
     l->vm.sample = l->sample;
     l->vm.sample_count = model_sample_blocks(blocks, BLOCKS_RUN, l->sample);
-    model *m = NULL;
-    EV_TRY(model_new(g, &l->vm, &m, err));
-    model_set_buffers(m, l->buffers, l->count);
-    l->vm.observer = model_observer(m);
-    vm_result result;
-    model_time time = {0};
-    ev_status status = vm_run(rig->memory, &l->vm, &result, err);
-    if (status == EV_OK && !result.ok)
-        status = ev_fail(err, EV_BAD, "%s traps at PTX line %u: %s", l->vm.entry->name,
-                         result.trap.line, result.trap.message);
-    if (status == EV_OK)
-        status = model_finish(m, &result, &time, err);
-    model_free(m);
+    ev_status status = model_rig_time(rig->memory, g, &l->vm, l->buffers, l->count, &time, err);
     *ns = time.ns;
     return status;
 }

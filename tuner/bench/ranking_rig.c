@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "tuner/bench/bench_model.h"
 #include "tuner/worker/variant.h"
 
 #include <stdio.h>
@@ -255,27 +256,6 @@ static void sample_middle(const uint32_t grid[3], sample *s) {
     add_block(s, y * grid[0] + x, (double)grid[0] * grid[1]);
 }
 
-static ev_status run_blocks(ranking_rig *rig, const gpu *g, const vm_launch *l, model_time *time,
-                            ev_error *err) {
-    model *m = NULL;
-    vm_launch launch = *l;
-    vm_result result;
-    EV_TRY(model_new(g, &launch, &m, err));
-    model_set_buffers(m, rig->buffers, rig->buffer_count);
-    launch.observer = model_observer(m);
-    ev_status status = vm_run(rig->memory, &launch, &result, err);
-    if (status == EV_OK && !result.ok)
-        status = ev_fail(err, EV_BAD, "traps at PTX line %u: %.300s", result.trap.line,
-                         result.trap.message);
-    if (status == EV_OK)
-        status = model_finish(m, &result, time, err);
-    model_free(m);
-    if (status == EV_OK && time->occupancy.blocks_per_sm == 0)
-        status = ev_fail(err, EV_BAD, "does not fit: %u registers a thread, limited by %s",
-                         time->occupancy.registers, model_limiter_name(time->occupancy.limiter));
-    return status;
-}
-
 static ev_status run_module(ranking_rig *rig, const gpu *g, const recipe *r, vm_module *module,
                             ranking_result *out, ev_error *err) {
     sample s = {.count = 0};
@@ -296,7 +276,12 @@ static ev_status run_module(ranking_rig *rig, const gpu *g, const recipe *r, vm_
     l.sample_count = s.count;
     out->live_registers = model_live_registers(module, l.entry);
     out->insns = (uint32_t)vm_module_insn_count(module);
-    return run_blocks(rig, g, &l, &out->time, err);
+    EV_TRY(model_rig_time(rig->memory, g, &l, rig->buffers, rig->buffer_count, &out->time, err));
+    const model_occupancy *o = &out->time.occupancy;
+    return o->blocks_per_sm > 0
+               ? EV_OK
+               : ev_fail(err, EV_BAD, "does not fit: %u registers a thread, limited by %s",
+                         o->registers, model_limiter_name(o->limiter));
 }
 
 ev_status ranking_rig_run(ranking_rig *rig, const gpu *g, ranking_kernel kernel,

@@ -142,12 +142,13 @@ typedef struct job {
 } job;
 
 /* The kernel with those macros, built by our own path. */
-static job build(const char *kernel, const ir_macro *macros, size_t macro_count) {
+static job build_entry(const char *file, const char *kernel, const ir_macro *macros,
+                       size_t macro_count) {
     job j = {.count = 0};
     ev_error err = {.text = ""};
     ev_str path = EV_STR_EMPTY, ptx = EV_STR_EMPTY;
     char *home = ev_path_home();
-    ev_str_printf(&path, "%s/fitness/model/bench/%s.cu", home, kernel);
+    ev_str_printf(&path, "%s/fitness/model/bench/%s.cu", home, file);
     if (variant_build_macros(ev_str_text(&path), kernel, macros, macro_count, 70, &ptx, &err) !=
             EV_OK ||
         vm_module_load(ptx.data, ptx.length, kernel, &j.module, &err) != EV_OK ||
@@ -157,6 +158,10 @@ static job build(const char *kernel, const ir_macro *macros, size_t macro_count)
     ev_str_free(&ptx);
     free(home);
     return j;
+}
+
+static job build(const char *kernel, const ir_macro *macros, size_t macro_count) {
+    return build_entry(kernel, kernel, macros, macro_count);
 }
 
 static float *add(job *j, size_t floats, vm_buffer_kind kind) {
@@ -280,12 +285,44 @@ static void test_gemm(void **state) {
         check_gemm(configs[i]);
 }
 
+/* ---- ladder ---- */
+
+static void check_step(const char *entry, uint32_t tile, uint32_t x, uint32_t y) {
+    ir_macro none = {"UNUSED", 0};
+    job j = build_entry("ladder", entry, &none, 1);
+    float *c = add(&j, (size_t)M * N, VM_BUFFER_OUT), *a = add(&j, (size_t)M * N, VM_BUFFER_IN);
+    float *b = add(&j, (size_t)M * N, VM_BUFFER_IN);
+    fill(a, (size_t)M * N, 5);
+    fill(b, (size_t)M * N, 77);
+    j.params[3] = N;
+    run(&j, (uint32_t[2]){M / tile, N / tile}, (uint32_t[2]){x, y}, VM_CHECK_ALL);
+    for (size_t at = 0; at < (size_t)M * N; at++) {
+        float want = 0;
+        for (size_t k = 0; k < N; k++)
+            want += a[at / N * N + k] * b[k * N + at % N];
+        if (c[at] != want)
+            fail_msg("%s %zu: %g, not %g", entry, at, (double)c[at], (double)want);
+    }
+    done(&j);
+}
+
+static void test_ladder(void **state) {
+    (void)state;
+    check_step("naive", 32, 32, 32);
+    check_step("coalesced", 32, 32, 32);
+    check_step("shared_tile", 32, 32, 32);
+    check_step("rows", 64, 512, 1);
+    check_step("squares", 128, 256, 1);
+    check_step("vectors", 128, 256, 1);
+    check_step("warps", 128, 128, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tau),    cmocka_unit_test(test_top),
         cmocka_unit_test(test_regret), cmocka_unit_test(test_scale),
         cmocka_unit_test(test_sets),   cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_gemm),   cmocka_unit_test(test_ladder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

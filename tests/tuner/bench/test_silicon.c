@@ -150,6 +150,25 @@ static void ranks_configurations(void **state) {
     free(lines);
 }
 
+/* Each product of the ladder is faster than the one before, and none faster than its floor. */
+static void climbs_the_ladder(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("bench", "model", "--only", "ladder", "--json"), 0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 7);
+    double before = INFINITY;
+    for (size_t i = 0; i < 7; i++) {
+        const json_t *row = json_array_get(rows, i);
+        cli_keys(row, "gpu:s kernel:s model_ms:n share_of_floor:n share_of_last:n "
+                      "published_of_last:n bound_by:s registers:i spilled:i");
+        assert_string_equal(json_string_value(json_object_get(row, "gpu")), "a6000");
+        assert_true(number(row, "model_ms") < before);
+        assert_true(number(row, "share_of_floor") > 0 && number(row, "share_of_floor") <= 1);
+        before = number(row, "model_ms");
+    }
+    json_decref(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_the_bars),   cmocka_unit_test(takes_other_gpus),
