@@ -171,9 +171,9 @@ static void climbs_the_ladder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_the_bars),   cmocka_unit_test(takes_other_gpus),
-        cmocka_unit_test(tells_its_cost),   cmocka_unit_test(ranks_configurations),
-        cmocka_unit_test(refuses_bad_data),
+        cmocka_unit_test(holds_the_bars),    cmocka_unit_test(takes_other_gpus),
+        cmocka_unit_test(tells_its_cost),    cmocka_unit_test(ranks_configurations),
+        cmocka_unit_test(climbs_the_ladder), cmocka_unit_test(refuses_bad_data),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
