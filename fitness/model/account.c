@@ -37,6 +37,7 @@ typedef struct account {
     double dram_bytes, l2_bytes; /* of an average block */
     double dram_share;           /* of the first reads: those that go to DRAM */
     double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
+    double spill_l2, spill_dram; /* bytes of an average block's spills that miss the L1, and L2 */
     double ns_per_cycle;
 } account;
 
@@ -78,9 +79,9 @@ static void count_bytes(account *a) {
         writes += fmin(whole, a->sums.written_bytes[i] * a->blocks);
         first += a->sums.read_bytes[i] * a->blocks;
     }
-    a->dram_bytes = (reads + writes) / a->blocks;
+    a->dram_bytes = (reads + writes) / a->blocks + a->spill_dram;
     a->dram_mix = reads + writes > 0 ? 2 * fmin(reads, writes) / (reads + writes) : 0;
-    a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR);
+    a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR) + a->spill_l2;
     a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
 }
 
@@ -155,7 +156,26 @@ static void add_waves(const account *a, double count, double blocks, double on_s
 
 /* ---- the whole ---- */
 
-/* Registers that do not fit are kept in local memory: instructions, L1 traffic and latency. */
+/* What the shared memory of the resident blocks leaves of an SM's L1. */
+static double l1_left(const account *a) {
+    const model_occupancy *o = &a->shape->occupancy;
+    double used = get(a, GPU_UNIFIED_L1) > 0 ? (double)o->shared_bytes * o->blocks_per_sm : 0;
+    return fmax(0, get(a, GPU_L1_SIZE) - used);
+}
+
+/* Local memory is apart for every resident thread: a few registers of each are more than the L1
+ * holds, some tens more than the L2, and then each spill goes to DRAM and back. `bytes`: what an
+ * average block stores and loads. */
+static void spread_spills(account *a, double spilled, double bytes) {
+    double of_block = spilled * 4 * a->sums.warps * get(a, GPU_WARP_SIZE);
+    double on_sm = of_block * fmax(1, a->shape->occupancy.blocks_per_sm);
+    double on_chip = of_block * a->resident;
+    a->spill_l2 = bytes * (1 - fmin(1, l1_left(a) / on_sm));
+    a->spill_dram = a->spill_l2 * (1 - fmin(1, get(a, GPU_L2_SIZE) / on_chip));
+}
+
+/* Registers that do not fit are kept in local memory: instructions, latency, and the traffic of
+ * their caches. */
 static void charge_spills(account *a) {
     const model_shape *shape = a->shape;
     if (shape->live_registers <= shape->given_registers)
@@ -168,6 +188,9 @@ static void charge_spills(account *a) {
     double a_warp = s->warps > 0 ? more / s->warps : 0;
     s->chain += a_warp * get(a, GPU_LAT_L1) / 2;
     s->longest += a_warp * get(a, GPU_LAT_L1) / 2;
+    if (more > 0)
+        spread_spills(a, shape->live_registers - shape->given_registers,
+                      more * get(a, GPU_WARP_SIZE) * 4);
 }
 
 /* Each row of the sums as an average over the grid's blocks. */

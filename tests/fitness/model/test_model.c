@@ -431,6 +431,31 @@ static void test_fits(void **state) {
     free(capped);
 }
 
+/* Spills of one block stay in the L1. Those of an SM full of blocks do not: their traffic reaches
+ * the L2, and DRAM where the chip's blocks spill more than the L2 holds. */
+static void test_spill_traffic(void **state) {
+    (void)state;
+    char *loose = sum_of_loads(59, ""), *capped = sum_of_loads(59, ".maxnreg 16\n");
+    timed t = {.gpu = "p100", .block = 64, .sample = 1};
+    for (uint32_t grid = 1; grid <= 10000; grid += 9999) {
+        t.grid = grid;
+        t.ptx = loose;
+        model_time a = model_of(&t, NULL);
+        t.ptx = capped;
+        model_time b = model_of(&t, NULL);
+        assert_true(b.spilled > 40 && a.spilled == 0);
+        if (grid == 1) {
+            assert_float_equal(b.l2_bytes, a.l2_bytes, 1);
+            continue;
+        }
+        /* 40 registers, 2048 threads: 320 KiB on an SM of 24 KiB, 18 MB on a chip of 4 MB */
+        assert_true(b.l2_bytes > 1.1 * a.l2_bytes);
+        assert_true(b.dram_bytes > 1.1 * a.dram_bytes);
+    }
+    free(loose);
+    free(capped);
+}
+
 static void test_names(void **state) {
     (void)state;
     for (int i = 0; i < MODEL_TERM_COUNT; i++) {
@@ -455,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_registers),
         cmocka_unit_test(test_spills),
         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_spill_traffic),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
