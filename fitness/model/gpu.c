@@ -82,6 +82,7 @@ static ev_status read_number(const ev_json *doc, const json_t *value, gpu_key ke
                             row->doc);
     out->value = v;
     out->source = ev_arena_strdup(arena, ev_json_text(value, "src", "no source given"));
+    out->is_checked = json_is_true(json_object_get(value, "verified"));
     return EV_OK;
 }
 

@@ -25,6 +25,7 @@ typedef enum gpu_key {
 typedef struct gpu_number {
     double value;
     const char *source; /* the text of the description's source, "measured", or "derived: ..." */
+    bool is_checked; /* the figure was read in its source ("verified"), not remembered or derived */
 } gpu_number;
 
 typedef struct gpu {
