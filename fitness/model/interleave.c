@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_LOADS 4 /* as many as a loop has that is unrolled by the usual four */
+#define SLICE_LOADS 4   /* as many as a loop has that is unrolled by the usual four */
 #define SLICE_EVENTS 96 /* after so many, a slice may end within a basic block */
 #define QUEUES_BYTES ((size_t)8 << 20) /* of a block, before warps go on */
 #define QUEUES_MOST ((size_t)96 << 20) /* of a block, before they go on whatever the order */
