@@ -35,6 +35,7 @@ typedef struct account {
     model_sums sums; /* an average block's */
     double blocks, resident;
     double dram_bytes, l2_bytes; /* of an average block */
+    double l2_work;              /* the same for the chip's L2: bytes read in as much time */
     double dram_share;           /* of the first reads: those that go to DRAM */
     double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
     double ns_per_cycle;
@@ -69,9 +70,18 @@ static double footprint(const account *a) {
     return bytes;
 }
 
+/* Bytes of written sectors that nobody writes. DRAM takes whole sectors only, so it is read for
+ * them. */
+static double unwritten_bytes(const account *a) {
+    double sectors = 0;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++)
+        sectors += fmin(buffer_bytes(a, i), a->sums.written_bytes[i] * a->blocks);
+    return a->sums.store_parts > 0 ? fmax(0, sectors - a->sums.store_bytes * a->blocks) : 0;
+}
+
 static void count_bytes(account *a) {
     double all = footprint(a), kept = all > 0 ? fmin(1, get(a, GPU_L2_SIZE) / all) : 1;
-    double reads = 0, first = 0, writes = 0;
+    double reads = unwritten_bytes(a), first = 0, writes = 0;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
         reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
@@ -81,6 +91,9 @@ static void count_bytes(account *a) {
     a->dram_bytes = (reads + writes) / a->blocks;
     a->dram_mix = reads + writes > 0 ? 2 * fmin(reads, writes) / (reads + writes) : 0;
     a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR);
+    /* a sector that is written in part is read, too, to be merged with the rest */
+    double more = a->sums.store_sectors * (get(a, GPU_L2_WRITE) - 1) + a->sums.store_parts;
+    a->l2_work = a->l2_bytes + more * get(a, GPU_L2_SECTOR);
     a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
 }
 
@@ -122,7 +135,7 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         w.term[i] = a->sums.cycles[i] * on_sm * a->ns_per_cycle;
     w.term[MODEL_ISSUE] /= get(a, GPU_SCHEDULERS) * get(a, GPU_ISSUE);
-    double l2_chip = a->l2_bytes * blocks / get(a, GPU_L2_GBS);
+    double l2_chip = a->l2_work * blocks / get(a, GPU_L2_GBS);
     double l2_sm = a->l2_bytes * on_sm / get(a, GPU_L2_BYTES_CLK) * a->ns_per_cycle;
     w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
     w.term[MODEL_DRAM] = dram_ns(a, blocks);
@@ -172,8 +185,9 @@ static void charge_spills(account *a) {
 
 /* Each row of the sums as an average over the grid's blocks. */
 static void average(model_sums *s, double blocks) {
-    double *rows[] = {&s->chain,      &s->chain_wait, &s->load_sectors,  &s->load_hits,
-                      &s->l2_sectors, &s->warps,      &s->atomic_sectors};
+    double *rows[] = {&s->chain,       &s->chain_wait, &s->load_sectors,   &s->load_hits,
+                      &s->l2_sectors,  &s->warps,      &s->atomic_sectors, &s->store_sectors,
+                      &s->store_parts, &s->store_bytes};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         *rows[i] /= blocks;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
