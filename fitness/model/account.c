@@ -106,7 +106,8 @@ static double smooth(double a, double b, double p) {
 
 /* Cycles of the dependence chain, with loads from the L2 where DRAM was assumed. */
 static double chain_cycles(const account *a, double chain, double wait) {
-    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK);
+    double hold = a->sums.store_sectors > 0 ? get(a, GPU_STORE_HOLD) : 0;
+    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK) + hold;
 }
 
 /* A DRAM bus that changes between reads and writes idles meanwhile. */
@@ -141,6 +142,7 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     w.term[MODEL_DRAM] = dram_ns(a, blocks);
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
+    w.term[MODEL_DISPATCH] = blocks / get(a, GPU_BLOCKS_CLK) * a->ns_per_cycle;
     w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;

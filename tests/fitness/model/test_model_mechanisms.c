@@ -299,6 +299,38 @@ static void test_start(void **state) {
     gpu_free(g);
 }
 
+/* The whole chip starts so many blocks a cycle, however many SMs are free. */
+static void test_dispatch(void **state) {
+    (void)state;
+    static const char *const ids[] = {"a100", "h200"};
+    static const double rates[] = {0.95, 0.83};
+    for (int i = 0; i < 2; i++) {
+        gpu *g = load_gpu(ids[i]);
+        subject s = {.body = "", .grid = 40000, .block = 32};
+        double is = cycles_of(g, &s);
+        assert_ratio("small blocks", is, s.grid / rates[i], 1, 0.02);
+        set(g, GPU_BLOCKS_CLK, rates[i] / 2);
+        assert_ratio("at half of the rate", cycles_of(g, &s), is, 2, 0.02);
+        gpu_free(g);
+    }
+}
+
+/* On Hopper, a block that stores keeps its slot for longer. */
+static void test_store_hold(void **state) {
+    (void)state;
+    gpu *g = load_small("h100");
+    subject s = {.body = "mul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd4, %rd2, %rd3;\n"
+                         "st.global.u32 [%rd4], %r4;\n",
+                 .grid = 5 * SMS,
+                 .block = 32,
+                 .shared = 160000}; /* five waves of one block an SM */
+    double with = cycles_of(g, &s), hold = gpu_get(g, GPU_STORE_HOLD);
+    assert_true(hold >= 64 && hold <= 80);
+    set(g, GPU_STORE_HOLD, 0);
+    assert_ratio("stores", with - cycles_of(g, &s), 5 * hold, 1, 0.01);
+    gpu_free(g);
+}
+
 /* Chains: one block more than a wave takes a wave more. Throughput: it takes its own share. */
 static void test_waves(void **state) {
     (void)state;
@@ -655,6 +687,8 @@ int main(void) {
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_smooth_maximum),
         cmocka_unit_test(test_start),
+        cmocka_unit_test(test_dispatch),
+        cmocka_unit_test(test_store_hold),
         cmocka_unit_test(test_waves),
         cmocka_unit_test(test_l1),
         cmocka_unit_test(test_sectors),
