@@ -148,15 +148,19 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     return w;
 }
 
-/* Units work side by side, so that the slowest hides the rest almost wholly. An instruction takes
- * its slot and its pipe in the same cycle: a pipe as wide as the issue costs nothing beside it. */
+/* An instruction takes its slot and its pipe in the same cycle: a pipe as wide as the issue costs
+ * nothing beside it. Shared memory and arithmetic hide each other in part only: the warps of a
+ * block load, wait and multiply in step. Units that work on the requests of all warps or SMs in any
+ * order hide the others almost wholly: the slowest decides. */
 static double wave_ns(const account *a, const wave *w) {
-    double throughput = 0;
+    double throughput = 0, local = 0; /* local: instructions and shared memory */
     for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
+        local = smooth(local, w->term[i], get(a, GPU_PIPES_POWER));
+    local = fmax(local, w->term[MODEL_ISSUE]);
+    local = smooth(local, w->term[MODEL_SHARED], get(a, GPU_LOCAL_POWER));
+    for (int i = MODEL_SHARED + 1; i < MODEL_LATENCY; i++)
         throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
-    throughput = fmax(throughput, w->term[MODEL_ISSUE]);
-    for (int i = MODEL_SHUFFLE + 1; i < MODEL_LATENCY; i++)
-        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
+    throughput = smooth(throughput, local, get(a, GPU_PIPES_POWER));
     return smooth(throughput, w->term[MODEL_LATENCY], get(a, GPU_JOIN_POWER));
 }
 

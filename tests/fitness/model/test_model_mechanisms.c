@@ -285,6 +285,41 @@ static void test_smooth_maximum(void **state) {
     gpu_free(g);
 }
 
+/* Of two units that are busy as long as each other. */
+static void assert_joined(gpu *g, const char *what, const char *inner, model_term a, model_term b,
+                          gpu_key slower, double p) {
+    for (int i = 0; i < 2; i++) {
+        char *body = loop_of("mov.u32 %r5, s;\nmov.u32 %r6, 0;\n" START, inner, 16, 64);
+        subject s = {.body = body, .grid = SMS, .block = 1024};
+        model_time t = time_of(g, &s);
+        double x = t.term_ns[a], y = t.term_ns[b];
+        if (i == 0) {
+            set(g, slower, gpu_get(g, slower) * y / x);
+        } else {
+            assert_ratio(what, x, y, 1, 0.02);
+            assert_ratio(what, t.ns - t.term_ns[MODEL_LAUNCH], pow(2, 1 / p) * x, 1, 0.06);
+        }
+        free(body);
+    }
+}
+
+/* Shared memory and arithmetic hide each other in part: p = 2. The L1 hides arithmetic: p = 6. */
+static void test_local_join(void **state) {
+    (void)state;
+    gpu *g = load_small("a100");
+    assert_joined(g, "shared memory and arithmetic",
+                  "ld.shared.f32 %f10, [%r5];\nld.shared.f32 %f11, [%r5];\n" FOUR("fma.rn.f32", "f",
+                                                                                  "%f9, %f9, %f9"),
+                  MODEL_SHARED, MODEL_FMA, GPU_FP32, 2);
+    gpu_free(g);
+    g = load_small("a100");
+    assert_joined(g, "L1 and arithmetic",
+                  "ld.global.f32 %f10, [%rd1];\nld.global.f32 %f11, [%rd1];\n" FOUR(
+                      "fma.rn.f32", "f", "%f9, %f9, %f9"),
+                  MODEL_L1, MODEL_FMA, GPU_FP32, 6);
+    gpu_free(g);
+}
+
 /* Empty blocks: each wave costs the start of a block. */
 static void test_start(void **state) {
     (void)state;
@@ -680,25 +715,16 @@ static void test_links(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_tensor),
-        cmocka_unit_test(test_dual_issue),
-        cmocka_unit_test(test_scoreboard),
-        cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_smooth_maximum),
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_dispatch),
-        cmocka_unit_test(test_store_hold),
-        cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_l1),
-        cmocka_unit_test(test_sectors),
-        cmocka_unit_test(test_l2),
-        cmocka_unit_test(test_dram),
-        cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_transpose),
-        cmocka_unit_test(test_bank_conflicts),
-        cmocka_unit_test(test_atomics),
-        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_pipes),      cmocka_unit_test(test_tensor),
+        cmocka_unit_test(test_dual_issue), cmocka_unit_test(test_scoreboard),
+        cmocka_unit_test(test_barrier),    cmocka_unit_test(test_smooth_maximum),
+        cmocka_unit_test(test_local_join), cmocka_unit_test(test_start),
+        cmocka_unit_test(test_dispatch),   cmocka_unit_test(test_store_hold),
+        cmocka_unit_test(test_waves),      cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_sectors),    cmocka_unit_test(test_l2),
+        cmocka_unit_test(test_dram),       cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_transpose),  cmocka_unit_test(test_bank_conflicts),
+        cmocka_unit_test(test_atomics),    cmocka_unit_test(test_registers),
         cmocka_unit_test(test_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
