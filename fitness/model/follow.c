@@ -261,6 +261,8 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, uint3
     if (row->kind == ROW_SHARED || row->kind == ROW_LOCAL)
         return (row->latency + c->later) << MODEL_REASON_BITS | row->reason;
     const uint64_t *at = sectors + e->first_sector;
+    if (row->kind == ROW_STORE)
+        model_stores_add(&b->stores, e, row);
     if (row->kind != ROW_LOAD)
         return update_global(m, b, pc, at, e->sectors, c->later);
     b->read += e->sectors;
@@ -672,6 +674,9 @@ static void follow_plan(const follower *f, model_plan *p, const uint64_t *sector
     f->b->path[0] += p->path[0];
     f->b->path[1] += p->path[1];
     f->b->read += p->read;
+    f->b->stores.sectors += p->stores.sectors;
+    f->b->stores.parts += p->stores.parts;
+    f->b->stores.bytes += p->stores.bytes;
     for (size_t i = 0; i < p->run_count; i++)
         f->b->runs[p->runs[i].pc] += p->runs[i].more;
     follow_accesses(f, p, sectors);

@@ -202,6 +202,7 @@ static bool block_reset(model *m, block_state *b) {
     memset(&b->sums, 0, sizeof b->sums);
     b->read = b->missed = b->wrote = b->remote = 0;
     b->path[0] = b->path[1] = 0;
+    b->stores = (model_stores){0};
     b->epoch_seen = 0;
     start_warps(m, b);
     return true;
@@ -273,11 +274,13 @@ static block_state *find_block(model *m, uint32_t block) {
 
 /* `buffers`: how many there are. */
 static void add_weighted(model_sums *into, const model_sums *from, double weight, size_t buffers) {
-    double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
-                         &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
+    double *to_rows[] = {&into->chain,       &into->chain_wait,  &into->load_sectors,
+                         &into->load_hits,   &into->l2_sectors,  &into->store_sectors,
+                         &into->store_parts, &into->store_bytes, &into->atomic_sectors,
                          &into->warps};
-    const double *from_rows[] = {&from->chain,     &from->chain_wait, &from->load_sectors,
-                                 &from->load_hits, &from->l2_sectors, &from->atomic_sectors,
+    const double *from_rows[] = {&from->chain,       &from->chain_wait,  &from->load_sectors,
+                                 &from->load_hits,   &from->l2_sectors,  &from->store_sectors,
+                                 &from->store_parts, &from->store_bytes, &from->atomic_sectors,
                                  &from->warps};
     for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
         *to_rows[i] += weight * *from_rows[i];
@@ -421,6 +424,10 @@ static void count_chains(block_state *b) {
     b->sums.load_sectors = (double)b->read;
     b->sums.load_hits = (double)(b->read - b->missed);
     b->sums.l2_sectors = (double)(b->missed + b->wrote - b->remote);
+    double own = b->remote > 0 ? b->sums.l2_sectors / (double)(b->missed + b->wrote) : 1;
+    b->sums.store_sectors = own * (double)b->stores.sectors;
+    b->sums.store_parts = own * (double)b->stores.parts;
+    b->sums.store_bytes = own * (double)b->stores.bytes;
 }
 
 static void end_live(model *m, block_state *b) {

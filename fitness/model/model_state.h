@@ -59,8 +59,9 @@ typedef struct block_state {
     uint64_t read, missed, wrote; /* sectors loaded, sectors loaded that missed the L1, sectors
                                      stored */
     uint64_t remote;              /* sectors missed or stored that belong to peers' memory */
-    uint64_t path[2];             /* work of the L1 and of the shared memory, UNITS a cycle */
-    int64_t *runs;                /* [pc]: differences of the execution counts */
+    model_stores stores;
+    uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
+    int64_t *runs;    /* [pc]: differences of the execution counts */
 } block_state;
 
 struct model_scratch {
