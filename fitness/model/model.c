@@ -485,6 +485,9 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
+    if (s->occupancy.registers < registers)
+        s->given_registers =
+            s->occupancy.registers; /* the block's size caps them: the rest spills */
     s->buffers = m->buffers.list;
     m->l1_bytes = l1_share(s);
     m->latency[MODEL_L1] = (uint64_t)gpu_get(g, GPU_LAT_L1);

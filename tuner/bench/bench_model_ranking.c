@@ -11,6 +11,7 @@
 #include "tuner/bench/ranking_rig.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,7 +26,11 @@
 #define FOLDER "fitness/model/silicon"
 #define BY_HASH 300
 #define FASTEST_SHARE 6 /* for so many by the hash, one of the fastest is added */
+/* Measured times that are nearer to each other are not ranked: in the whole set, and in the fastest
+ * tenth, which often lies within a few percent. A repeated measurement ranks itself with tau 0.98.
+ */
 #define APART 0.05
+#define APART_TOP 0.01
 #define SETS_MOST 4
 #define GROUPS_MOST (SETS_MOST * RANKING_GPUS_MOST * RANKING_COMPILERS)
 #define WORKERS_MOST 64
@@ -36,6 +41,7 @@ typedef struct group {
     size_t gpu; /* column */
     ranking_compiler compiler;
     gpu *g;
+    int sm; /* what it is compiled for: the oldest target of the set's GPUs, which all can run */
     size_t *configs;
     size_t first, count; /* among all work items; */
 } group;
@@ -62,6 +68,7 @@ typedef struct ranking_bench {
     ranking_board *board;
     ranking_options options;
     char nvcc[512];
+    char scratch[40]; /* folder of this run's compiled configurations; "": none */
     ev_lines *lines;
     json_t *list;
     table *rows;
@@ -87,8 +94,18 @@ static ev_status add_group(ranking_bench *b, const ranking_set *set, size_t colu
     return EV_OK;
 }
 
+/* Groups from `first` on are of one set. */
+static void choose_target(ranking_bench *b, size_t first) {
+    int oldest = INT_MAX;
+    for (size_t i = first; i < b->group_count; i++)
+        oldest = b->groups[i].g->sm < oldest ? b->groups[i].g->sm : oldest;
+    for (size_t i = first; i < b->group_count; i++)
+        b->groups[i].sm = oldest;
+}
+
 static ev_status add_set(ranking_bench *b, const char *path, const cli_args *args, ev_error *err) {
     ranking_set *set = &b->sets[b->set_count];
+    size_t first = b->group_count;
     EV_TRY(ranking_read(path, set, err));
     b->set_count++;
     for (int compiler = 0; compiler < RANKING_COMPILERS; compiler++) {
@@ -97,6 +114,7 @@ static ev_status add_set(ranking_bench *b, const char *path, const cli_args *arg
         for (size_t i = 0; i < set->gpu_count; i++)
             EV_TRY(add_group(b, set, i, (ranking_compiler)compiler, args, err));
     }
+    choose_target(b, first);
     return EV_OK;
 }
 
@@ -194,7 +212,7 @@ static ev_status run_item(const ranking_bench *b, ranking_rig *rig, size_t numbe
     item *it = &b->board->items[number];
     it->fate = BEGUN;
     ev_status status = ranking_rig_run(rig, g->g, g->set->kernel, c->macros, g->set->macro_count,
-                                       g->compiler, &it->result, err);
+                                       g->compiler, g->sm, &it->result, err);
     if (status == EV_BAD)
         (void)snprintf(it->why, sizeof it->why, "%.190s", err->text);
     if (status != EV_INFRA)
@@ -292,7 +310,7 @@ static ev_status figures_of(const ranking_bench *b, const group *g, figures *f, 
                            it->fate == TIMED ? it->result.time.ns * 1e-6 : INFINITY};
     }
     f->tau = ranking_tau(pairs, f->count, APART);
-    f->tau_top = ranking_tau_top(pairs, f->count, APART);
+    f->tau_top = ranking_tau_top(pairs, f->count, APART_TOP);
     f->recall = ranking_recall(pairs, f->count);
     for (size_t i = 0; i < 3; i++)
         f->regret[i] = ranking_regret(pairs, f->count, FIRST[i]);
@@ -345,10 +363,10 @@ static ev_status print_report(cmd_context *c, ranking_bench *b, ev_error *err) {
         c->out,
         "\nModelled against measured times of one kernel's configurations. tau: Kendall's, over "
         "the pairs that silicon\ntells apart by 5 % or more; top: within the tenth that silicon "
-        "runs fastest; recall: the share of that tenth in\nthe model's first tenth; regret: "
-        "silicon's time of the best of the model's first 1, 10 and 50, over silicon's\nbest; "
-        "error: mean of |modelled / measured - 1|, and the same with all modelled times "
-        "multiplied by 'scale'.\nRefused configurations rank last.\n");
+        "runs fastest, over the pairs 1 % apart; recall:\nthe share of that tenth in the model's "
+        "first tenth; regret: silicon's time of the best of the model's first 1, 10\nand 50, over "
+        "silicon's best; error: mean of |modelled / measured - 1|, and the same with all modelled "
+        "times\nmultiplied by 'scale'. Refused configurations rank last.\n");
     return EV_OK;
 }
 
@@ -359,11 +377,29 @@ static void bench_free(ranking_bench *b) {
     }
     for (size_t i = 0; i < b->set_count; i++)
         ranking_set_free(&b->sets[i]);
+    ev_error ignored;
+    if (b->scratch[0] != '\0' && ev_dir_remove(b->scratch, &ignored) != EV_OK)
+        (void)fprintf(stderr, "evoke: %s\n", ignored.text);
     if (b->board != NULL)
         (void)munmap(b->board, b->board_bytes);
     ev_lines_close(b->lines);
     json_decref(b->list);
     table_free(b->rows);
+}
+
+/* Without a folder of the caller's, one for this run: GPUs of one set share what is compiled. */
+static ev_status open_cache(ranking_bench *b, const char *asked, ev_error *err) {
+    static const char name[] = "/tmp/evoke-ranking-XXXXXX";
+    b->options.cache = asked;
+    if (asked != NULL)
+        return ev_dir_make(asked, err);
+    memcpy(b->scratch, name, sizeof name);
+    if (mkdtemp(b->scratch) == NULL) {
+        b->scratch[0] = '\0';
+        return ev_fail_errno(err, "cannot make a folder in", "/tmp");
+    }
+    b->options.cache = b->scratch;
+    return EV_OK;
 }
 
 static ev_status open_bench(cmd_context *c, ranking_bench *b, ev_error *err) {
@@ -378,9 +414,7 @@ static ev_status open_bench(cmd_context *c, ranking_bench *b, ev_error *err) {
     if (cli_flag(c->args, CLI_OPT_NVCC) && !ranking_find_nvcc(b->nvcc))
         return ev_fail(err, EV_BAD, "--nvcc: there is no nvcc in PATH or /usr/local/cuda/bin");
     b->options.nvcc = cli_flag(c->args, CLI_OPT_NVCC) ? b->nvcc : NULL;
-    b->options.cache = cli_text(c->args, CLI_OPT_CACHE);
-    if (b->options.cache != NULL)
-        EV_TRY(ev_dir_make(b->options.cache, err));
+    EV_TRY(open_cache(b, cli_text(c->args, CLI_OPT_CACHE), err));
     if (data != NULL)
         EV_TRY(add_set(b, data, c->args, err));
     else

@@ -301,11 +301,11 @@ static ev_status run_module(ranking_rig *rig, const gpu *g, const recipe *r, vm_
 
 ev_status ranking_rig_run(ranking_rig *rig, const gpu *g, ranking_kernel kernel,
                           const ir_macro *macros, size_t macro_count, ranking_compiler compiler,
-                          ranking_result *out, ev_error *err) {
+                          int sm, ranking_result *out, ev_error *err) {
     ev_str ptx = EV_STR_EMPTY, path = EV_STR_EMPTY;
     vm_module *module = NULL;
     ev_str_printf(&path, "%s/" FOLDER "/%s.cu", rig->home, ranking_kernel_name(kernel));
-    const recipe r = {rig, kernel, macros, macro_count, compiler, g->sm, ev_str_text(&path)};
+    const recipe r = {rig, kernel, macros, macro_count, compiler, sm, ev_str_text(&path)};
     double start = ev_clock_now();
     *out = (ranking_result){.insns = 0};
     ev_status status = compile_cached(&r, &ptx, err);

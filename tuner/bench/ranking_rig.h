@@ -34,9 +34,10 @@ typedef struct ranking_result {
     double build_seconds, run_seconds;
 } ranking_result;
 
-/* EV_BAD: the configuration is refused, with the reason. EV_INFRA: the machine failed. */
+/* `sm`: the target to compile for, at most the GPU's. EV_BAD: the configuration is refused, with
+ * the reason. EV_INFRA: the machine failed. */
 ev_status ranking_rig_run(ranking_rig *rig, const gpu *g, ranking_kernel kernel,
                           const ir_macro *macros, size_t macro_count, ranking_compiler compiler,
-                          ranking_result *out, ev_error *err) EV_CHECKED;
+                          int sm, ranking_result *out, ev_error *err) EV_CHECKED;
 
 #endif

@@ -32,7 +32,7 @@ static const occupancy_row OCCUPANCY[] = {
     {"h200", 32, 128, 51200, 4, MODEL_BY_SHARED},  /* 233472 / 52224 */
     {"h200", 32, 128, 232448, 1, MODEL_BY_SHARED}, /* all that a block may have */
     {"h200", 16, 32, 0, 32, MODEL_BY_BLOCKS},
-    {"h200", 128, 1024, 0, 0, MODEL_BY_REGISTERS}, /* 131072 registers: does not fit */
+    {"h200", 128, 1024, 0, 1, MODEL_BY_REGISTERS}, /* 131072 registers: capped at 64 a thread */
     {"h200", 32, 128, 232449, 0, MODEL_BY_WARPS},  /* more than a block may have */
     {"a100", 16, 32, 0, 32, MODEL_BY_BLOCKS},
     {"a100", 40, 192, 20000, 7, MODEL_BY_SHARED}, /* 167936 / 21120 */
@@ -416,6 +416,24 @@ static void test_spills(void **state) {
     free(capped);
 }
 
+/* A block that would not fit with its registers gets fewer, and pays in spills as with a cap of the
+ * kernel's own. */
+static void test_fits(void **state) {
+    (void)state;
+    char *many = sum_of_loads(59, ""), *capped = sum_of_loads(59, ".maxnreg 64\n");
+    timed t = {.ptx = many, .gpu = "h200", .grid = 500, .block = 1024, .sample = 3};
+    model_time a = model_of(&t, NULL);
+    t.ptx = capped;
+    model_time b = model_of(&t, NULL);
+    assert_int_equal(a.occupancy.blocks_per_sm, 1);
+    assert_int_equal(a.occupancy.registers, 64);
+    assert_true(a.spilled > 0);
+    assert_int_equal(a.spilled, b.spilled);
+    assert_float_equal(a.ns, b.ns, 1e-9 * b.ns);
+    free(many);
+    free(capped);
+}
+
 static void test_names(void **state) {
     (void)state;
     for (int i = 0; i < MODEL_TERM_COUNT; i++) {
@@ -439,6 +457,7 @@ int main(void) {
         cmocka_unit_test(test_sampling),
         cmocka_unit_test(test_registers),
         cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
