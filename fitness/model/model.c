@@ -27,7 +27,9 @@ ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *
     code->entry = entry;
     ev_status status = model_insns_make(module, &code->insns, err);
     if (status == EV_OK) {
-        code->live_registers = model_live_registers_of(module, &code->insns, entry);
+        model_need need = model_registers_needed(module, &code->insns, entry);
+        code->live_registers = need.wanted;
+        code->least_registers = need.least;
         status = model_rows_make(g, &code->insns, &code->rows, err);
     }
     if (status == EV_OK)
@@ -480,9 +482,11 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     model_shape *s = &m->shape;
     s->g = g;
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    s->live_registers = code->live_registers;
-    s->given_registers = model_register_cap(launch->entry);
-    uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint32_t cap = model_block_cap(launch->entry, threads);
+    s->live_registers = code->least_registers; /* above the cap: spilled */
+    s->given_registers = cap;
+    uint32_t registers = model_given_registers(code->live_registers, cap);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
     if (s->occupancy.registers < registers)

@@ -80,7 +80,7 @@ struct model_code {
     const gpu *gpu;
     const vm_module *module;
     const vm_entry *entry;
-    uint32_t live_registers;
+    uint32_t live_registers, least_registers; /* model_need */
     model_insns insns;
     model_rows rows;
     model_schedule schedule;
