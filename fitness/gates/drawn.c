@@ -83,7 +83,7 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
         return ev_fail_memory(err, start->insn_count * sizeof *executions);
     fit_run_options options = {
         .checks = fit_checks(g->f), .fuel = (uint64_t)fuel, .executions = executions};
-    fit_run run = {.share = 1};
+    fit_run run = {.share = 1, .whole = 1};
     accuracy got = {0};
     accuracy_limits limits = fit_limits(g->f, c);
     ev_status status = fit_run_case(g->f, c, &start->trial, &options, &run, err);

@@ -328,6 +328,7 @@ typedef struct fit_run {
     device_timing baseline; /* of the baseline's launches in turn; samples 0: not taken */
     double share;           /* share of the grid's work that ran: of its blocks, or of an uneven
                                grid's instructions */
+    double whole;           /* share of the blocks that ran which are not at the grid's edges */
     fitness_grid grid;      /* EVEN if it was not asked for */
     uint64_t wanted; /* output elements that the unmodified start at the same macros writes in the
                         blocks that ran; 0: not known */

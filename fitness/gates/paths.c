@@ -17,6 +17,7 @@
  * variants of a base are timed on the same blocks, whichever is judged first. Its result is kept by
  * case, start and macros. A candidate whose start is not at hand is its own subject. */
 #include "fitness/gates/fitness_impl.h"
+#include "fitness/gates/sample.h"
 
 #include "base/str.h"
 
@@ -73,6 +74,7 @@ typedef struct walk {
     size_t places, fixed; /* the first so many are the sample at fixed places; with the middle block
                              of the grid, whose index is */
     size_t middle;
+    double *weights;     /* of the places: how many blocks of the grid each stands for */
     double mean, spread; /* of the others; spread: standard deviation */
     uint64_t spent;      /* thread instructions */
 } walk;
@@ -347,32 +349,30 @@ static void make_strata(const walk *w, fit_paths *p) {
 
 /* ---- the fixed places ---- */
 
-/* Whether the first and the last of them stand for themselves alone. */
-static bool has_edges(const path *places, size_t count, uint64_t blocks) {
-    return count >= 3 && places[0].block == 0 && places[count - 1].block == blocks - 1;
-}
-
 /* Their mean length, weighted as the model weights them. */
-static double mean_at_places(const path *places, size_t count, uint64_t blocks) {
-    double sum = sum_of(places, count);
-    if (!has_edges(places, count, blocks))
-        return sum / (double)count;
-    double edges = (double)places[0].length + (double)places[count - 1].length;
-    double inner = (sum - edges) / (double)(count - 2);
-    return (edges + inner * (double)(blocks - 2)) / (double)blocks;
+static double mean_at_places(const walk *w) {
+    double sum = 0;
+    for (size_t i = 0; i < w->places; i++)
+        sum += w->weights[i] * (double)w->known[i].length;
+    return sum / (double)w->blocks;
 }
 
 static bool is_near(double length, double mean) {
     return fabs(length - mean) <= PLACES_ERROR * mean;
 }
 
-/* The sample of that many blocks, then the middle block, which fast code runs alone. */
+/* The sample of about that many blocks, then the middle block, which fast code runs alone. */
 static ev_status measure_places(walk *w, size_t limit, bool *ok, ev_error *err) {
     uint32_t *sample = malloc((limit + 1) * sizeof *sample), middle = 0;
-    if (sample == NULL)
+    w->weights = malloc((limit + 1) * sizeof *w->weights);
+    if (sample == NULL || w->weights == NULL) {
+        free(sample);
         return ev_fail_memory(err, (limit + 1) * sizeof *sample);
-    size_t count = model_sample_blocks(w->blocks, limit, sample);
-    (void)model_sample_blocks(w->blocks, 1, &middle);
+    }
+    double all;
+    size_t inner;
+    size_t count = sample_grid(w->launch.grid, limit, sample, w->weights, &inner);
+    (void)sample_grid(w->launch.grid, 1, &middle, &all, &inner);
     ev_status status = measure_blocks(w, sample, count, ok, err);
     w->places = w->middle = count;
     for (size_t i = 0; i < count; i++)
@@ -386,10 +386,11 @@ static ev_status measure_places(walk *w, size_t limit, bool *ok, ev_error *err) 
 
 /* The longest path of those that stand for others. */
 static uint64_t longest_place(const walk *w) {
-    size_t edge = has_edges(w->known, w->places, w->blocks) ? 1 : 0;
     uint64_t longest = 0;
-    for (size_t i = edge; i + edge < w->places; i++)
-        longest = w->known[i].length > longest ? w->known[i].length : longest;
+    for (size_t i = 0; i < w->places; i++) {
+        if (w->weights[i] > 1 && w->known[i].length > longest)
+            longest = w->known[i].length;
+    }
     return longest;
 }
 
@@ -397,7 +398,7 @@ static uint64_t longest_place(const walk *w) {
  * those at the fixed places. */
 static bool places_are_good(const walk *w) {
     double most = STRATUM_FACTOR * (double)longest_place(w);
-    bool good = is_near(mean_at_places(w->known, w->places, w->blocks), w->mean);
+    bool good = is_near(mean_at_places(w), w->mean);
     good = good && is_near((double)w->known[w->middle].length, w->mean);
     for (size_t i = w->fixed; good && i < w->count; i++)
         good = (double)w->known[i].length <= most;
@@ -511,7 +512,9 @@ static subject_source source_of(const fitness *f, const candidate *who) {
 static ev_status walk_with(walk *w, size_t limit, fit_paths *p, ev_error *err) {
     ev_status status = walk_grid(w, limit, p, err);
     free(w->known);
+    free(w->weights);
     w->known = NULL;
+    w->weights = NULL;
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Runs: executes one kernel at one case, checked or timed, and compares its outputs. */
 #include "fitness/gates/fitness_impl.h"
+#include "fitness/gates/sample.h"
 
 #include "base/hash.h"
 #include "base/proc.h"
@@ -123,8 +124,9 @@ static size_t sample_others(uint64_t blocks, uint32_t *sample) {
 
 /* The blocks to run. */
 typedef struct block_sample {
-    uint32_t blocks[SAMPLE_MOST];
-    size_t count; /* 0: all */
+    uint32_t blocks[SAMPLE_MOST + 1];
+    double weights[SAMPLE_MOST + 1]; /* how many blocks of the grid each one stands for */
+    size_t count;                    /* 0: all */
 } block_sample;
 
 static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_options *options,
@@ -135,11 +137,15 @@ static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_option
 }
 
 /* Chooses blocks at fixed places. */
-static void sample_even(const fit_run_options *options, uint64_t blocks, size_t limit,
-                        block_sample *s, fit_run *out) {
-    s->count = options->other_blocks ? sample_others(blocks, s->blocks)
-                                     : model_sample_blocks(blocks, limit, s->blocks);
+static void sample_even(const fit_run_options *options, size_t limit, block_sample *s,
+                        fit_run *out) {
+    uint64_t blocks = blocks_of(&out->launch);
+    size_t inner = OTHER_BLOCKS;
+    s->count = options->other_blocks
+                   ? sample_others(blocks, s->blocks)
+                   : sample_grid(out->launch.grid, limit, s->blocks, s->weights, &inner);
     out->share = (double)s->count / (double)blocks;
+    out->whole = (double)inner / (double)s->count;
 }
 
 /* Takes the blocks that the paths chose. */
@@ -147,6 +153,7 @@ static void sample_uneven(const fit_paths *p, const fit_run_options *options, bl
                           fit_run *out) {
     s->count = options->other_blocks ? p->other_count : p->count;
     memcpy(s->blocks, options->other_blocks ? p->others : p->blocks, s->count * sizeof *s->blocks);
+    memcpy(s->weights, p->weights, p->count * sizeof *p->weights);
     out->share = p->share;
 }
 
@@ -167,13 +174,12 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
     if (paths->grid == FITNESS_GRID_WAITS)
         return EV_OK;
     if (paths->grid == FITNESS_GRID_EVEN || options->sample_share > 0)
-        sample_even(options, blocks, limit, s, out);
+        sample_even(options, limit, s, out);
     else
         sample_uneven(paths, options, s, out);
     l->sample = s->blocks;
     l->sample_count = s->count;
-    bool is_weighted = paths->grid == FITNESS_GRID_UNEVEN && options->sample_share == 0;
-    l->weights = is_weighted && !options->other_blocks ? paths->weights : NULL;
+    l->weights = options->other_blocks ? NULL : s->weights;
     return EV_OK;
 }
 
@@ -189,7 +195,7 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
                        const fit_run_options *options, fit_run *out, ev_error *err) {
     memset(out, 0, sizeof *out);
-    out->share = 1;
+    out->share = out->whole = 1;
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
     device_launch l = launch_with(c, &out->launch, options);
     void *params = NULL;
@@ -246,7 +252,7 @@ static double least_written(const fit_case *c, const fit_run *run, double *wante
     bool knows = c->baseline.covered > 0;
     *wanted = (knows ? c->baseline.covered : c->baseline.written) * run->share;
     if (run->wanted == 0)
-        return (run->share < 1 || !knows ? WRITTEN_SHARE : 1) * *wanted;
+        return (run->share < 1 || !knows ? WRITTEN_SHARE * run->whole : 1) * *wanted;
     *wanted = (double)run->wanted; /* of the same blocks of the start at the same macros */
     return (run->share < 1 ? WRITTEN_SHARE : 1) * *wanted;
 }

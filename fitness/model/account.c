@@ -35,6 +35,7 @@ typedef struct account {
     model_sums sums; /* an average block's */
     double blocks, resident;
     double dram_bytes, l2_bytes; /* of an average block */
+    double l2_work;              /* the same for the chip's L2: bytes read in as much time */
     double dram_share;           /* of the first reads: those that go to DRAM */
     double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
     double spill_l2, spill_dram; /* bytes of an average block's spills that miss the L1, and L2 */
@@ -70,9 +71,18 @@ static double footprint(const account *a) {
     return bytes;
 }
 
+/* Bytes of written sectors that nobody writes. DRAM takes whole sectors only, so it is read for
+ * them. */
+static double unwritten_bytes(const account *a) {
+    double sectors = 0;
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++)
+        sectors += fmin(buffer_bytes(a, i), a->sums.written_bytes[i] * a->blocks);
+    return a->sums.store_parts > 0 ? fmax(0, sectors - a->sums.store_bytes * a->blocks) : 0;
+}
+
 static void count_bytes(account *a) {
     double all = footprint(a), kept = all > 0 ? fmin(1, get(a, GPU_L2_SIZE) / all) : 1;
-    double reads = 0, first = 0, writes = 0;
+    double reads = unwritten_bytes(a), first = 0, writes = 0;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
         reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
@@ -81,7 +91,12 @@ static void count_bytes(account *a) {
     }
     a->dram_bytes = (reads + writes) / a->blocks + a->spill_dram;
     a->dram_mix = reads + writes > 0 ? 2 * fmin(reads, writes) / (reads + writes) : 0;
-    a->l2_bytes = a->sums.l2_sectors * get(a, GPU_L2_SECTOR) + a->spill_l2;
+    double sector = get(a, GPU_L2_SECTOR);
+    a->l2_bytes = a->sums.l2_sectors * sector + a->spill_l2;
+    /* a sector that is written in part is read, too, to be merged with the rest; half of the
+     * spills' bytes are written */
+    double stored = a->sums.store_sectors * sector + a->spill_l2 / 2;
+    a->l2_work = a->l2_bytes + stored * (get(a, GPU_L2_WRITE) - 1) + a->sums.store_parts * sector;
     a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
 }
 
@@ -94,7 +109,8 @@ static double smooth(double a, double b, double p) {
 
 /* Cycles of the dependence chain, with loads from the L2 where DRAM was assumed. */
 static double chain_cycles(const account *a, double chain, double wait) {
-    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK);
+    double hold = a->sums.store_sectors > 0 ? get(a, GPU_STORE_HOLD) : 0;
+    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK) + hold;
 }
 
 /* A DRAM bus that changes between reads and writes idles meanwhile. */
@@ -123,27 +139,40 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         w.term[i] = a->sums.cycles[i] * on_sm * a->ns_per_cycle;
     w.term[MODEL_ISSUE] /= get(a, GPU_SCHEDULERS) * get(a, GPU_ISSUE);
-    double l2_chip = a->l2_bytes * blocks / get(a, GPU_L2_GBS);
+    double l2_chip = a->l2_work * blocks / get(a, GPU_L2_GBS);
     double l2_sm = a->l2_bytes * on_sm / get(a, GPU_L2_BYTES_CLK) * a->ns_per_cycle;
     w.term[MODEL_L2] = fmax(l2_chip, l2_sm);
     w.term[MODEL_DRAM] = dram_ns(a, blocks);
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
+    w.term[MODEL_DISPATCH] = blocks / get(a, GPU_BLOCKS_CLK) * a->ns_per_cycle;
     w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;
 }
 
-/* Units work side by side, so that the slowest hides the rest almost wholly. An instruction takes
- * its slot and its pipe in the same cycle: a pipe as wide as the issue costs nothing beside it. */
-static double wave_ns(const account *a, const wave *w) {
-    double throughput = 0;
+/* What an SM does of itself. An instruction takes its slot and its pipe in the same cycle: a pipe
+ * as wide as the issue costs nothing beside it. Where shared memory and L1 are one array, their
+ * requests follow each other through it. Arithmetic, that array and the dependence chains hide each
+ * other in part only: the warps of a block load, wait and multiply in step. */
+static double local_ns(const account *a, const wave *w) {
+    double arithmetic = 0, shared = w->term[MODEL_SHARED], l1 = w->term[MODEL_L1];
     for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
-        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
-    throughput = fmax(throughput, w->term[MODEL_ISSUE]);
-    for (int i = MODEL_SHUFFLE + 1; i < MODEL_LATENCY; i++)
-        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
-    return smooth(throughput, w->term[MODEL_LATENCY], get(a, GPU_JOIN_POWER));
+        arithmetic = smooth(arithmetic, w->term[i], get(a, GPU_PIPES_POWER));
+    arithmetic = fmax(arithmetic, w->term[MODEL_ISSUE]);
+    bool is_one = get(a, GPU_UNIFIED_L1) > 0;
+    double memory = is_one ? shared + l1 : smooth(shared, l1, get(a, GPU_PIPES_POWER));
+    return smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER));
+}
+
+/* Units that work on the requests of all warps or SMs in any order hide the others almost wholly:
+ * the slowest decides. */
+static double wave_ns(const account *a, const wave *w) {
+    double far = 0;
+    for (int i = MODEL_L1 + 1; i < MODEL_LATENCY; i++)
+        far = smooth(far, w->term[i], get(a, GPU_PIPES_POWER));
+    double local = smooth(local_ns(a, w), w->term[MODEL_LATENCY], get(a, GPU_LATENCY_POWER));
+    return smooth(local, far, get(a, GPU_JOIN_POWER));
 }
 
 static void add_waves(const account *a, double count, double blocks, double on_sm, double chain,
@@ -195,8 +224,9 @@ static void charge_spills(account *a) {
 
 /* Each row of the sums as an average over the grid's blocks. */
 static void average(model_sums *s, double blocks) {
-    double *rows[] = {&s->chain,      &s->chain_wait, &s->load_sectors,  &s->load_hits,
-                      &s->l2_sectors, &s->warps,      &s->atomic_sectors};
+    double *rows[] = {&s->chain,       &s->chain_wait, &s->load_sectors,   &s->load_hits,
+                      &s->l2_sectors,  &s->warps,      &s->atomic_sectors, &s->store_sectors,
+                      &s->store_parts, &s->store_bytes};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         *rows[i] /= blocks;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)

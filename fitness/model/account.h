@@ -13,15 +13,17 @@
 /* Sums over the grid. A sampled block counts with its weight: the number of blocks that it stands
  * for. */
 typedef struct model_sums {
-    double cycles[MODEL_TERM_COUNT]; /* busy cycles of an SM's unit by term; for ISSUE: machine
-                                        instructions of warps */
-    double chain;                    /* sum over the blocks of the cycles of the longest warp */
-    double chain_wait;               /* the most of those cycles that would go if DRAM loads
-                                        hit the L2 */
-    double longest, longest_wait;    /* of the slowest block; a maximum, not a sum */
-    double load_sectors, load_hits;  /* sectors loaded through the L1, and those that hit */
-    double l2_sectors;               /* sectors of loads that missed the L1, of stores and of
-                                        atomics */
+    double cycles[MODEL_TERM_COUNT];   /* busy cycles of an SM's unit by term; for ISSUE: machine
+                                          instructions of warps */
+    double chain;                      /* sum over the blocks of the cycles of the longest warp */
+    double chain_wait;                 /* the most of those cycles that would go if DRAM loads
+                                          hit the L2 */
+    double longest, longest_wait;      /* of the slowest block; a maximum, not a sum */
+    double load_sectors, load_hits;    /* sectors loaded through the L1, and those that hit */
+    double l2_sectors;                 /* sectors of loads that missed the L1, of stores and of
+                                          atomics */
+    double store_sectors, store_parts; /* of the stores: sectors, and those written in part */
+    double store_bytes;                /* of the lanes that store */
     double atomic_sectors;
     double read_bytes[MODEL_MAX_BUFFERS + 1]; /* bytes of sectors that a block read for the
                                                  first time, by buffer; last: outside all

@@ -26,15 +26,12 @@
 
 /* ---- memory ---- */
 
-/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
- * words in passes, and what the lanes get, each its own copy, crosses a bus of so many bytes a
- * cycle. Against measured strided loads: see docs/model.md. */
-static inline double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
+/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, and its banks give
+ * their words in passes, each as wide as a register of a warp. Against measured strided loads: see
+ * docs/model.md. */
+static inline double l1_cycles(const model *m, const vm_event *e) {
     assert(e->lines <= L1_MOST_LINES);
-    double most = m->l1_tag_cycles[e->lines];
-    double bus = __builtin_popcount(e->active) * row->access_bytes * m->l1_byte_cycles;
-    double banks = e->passes * m->l1_pass_cycles;
-    most = bus > most ? bus : most;
+    double most = m->l1_tag_cycles[e->lines], banks = e->passes * m->l1_pass_cycles;
     return banks > most ? banks : most;
 }
 
@@ -70,10 +67,9 @@ static inline void add_line(model *m, access_cost *c, double *by_buffer, uint64_
         add_sectors(m, c, by_buffer, line, sectors);
 }
 
-/* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
-static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double bus = __builtin_popcount(e->active) * row->access_bytes * m->shared_byte_cycles;
-    return fmax(fmax(e->passes, m->lsu_cycles), bus);
+/* Cycles of the shared memory for one request: passes over its banks. */
+static double shared_cycles(const model *m, const vm_event *e) {
+    return fmax(e->passes * m->shared_pass_cycles, m->lsu_cycles);
 }
 
 /* As cross_link, where there are peers. */
@@ -112,15 +108,22 @@ static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_c
     return MODEL_DRAM;
 }
 
-/* Reads sectors of a line through the L1; as above. */
+/* Reads sectors of a line through the L1; as above. Sectors that another warp has asked for are a
+ * hit, and as far away as they were for that warp. */
 static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasses_l1,
                                           access_cost *c, uint64_t line, unsigned sectors,
                                           uint64_t *remote) {
     uint32_t hash = model_line_hash(line);
     cache_line *l = model_cache_line(&b->cache, line, hash);
-    if (!bypasses_l1)
-        sectors = model_cache_read(&b->cache, l, hash, sectors);
-    return sectors == 0 ? MODEL_L1 : fetch_sectors(m, b, c, l, line, sectors, remote);
+    if (bypasses_l1)
+        return fetch_sectors(m, b, c, l, line, sectors, remote);
+    unsigned missing = model_cache_read(&b->cache, l, sectors);
+    if (missing == 0)
+        return model_cache_is_coming(&b->cache, l) ? (model_term)l->from : MODEL_L1;
+    model_term from = fetch_sectors(m, b, c, l, line, missing, remote);
+    if (from != MODEL_LINK)
+        model_cache_miss(&b->cache, l, from, m->latency[from]);
+    return from;
 }
 
 /* The same of a load's sectors; the furthest that one had to come from. */
@@ -212,10 +215,10 @@ static access_cost *cost_of(model *m, const vm_event *e, uint32_t pc, const mode
     c->passes = e->passes;
     c->path = c->later = 0;
     if (row->kind == ROW_SHARED) {
-        c->path = (uint64_t)(shared_cycles(m, e, row) * UNITS);
+        c->path = (uint64_t)(shared_cycles(m, e) * UNITS);
         c->later = e->passes > 1 ? e->passes - 1u : 0;
     } else if (row->kind != ROW_ATOMIC) {
-        double cycles = l1_cycles(m, e, row);
+        double cycles = l1_cycles(m, e);
         c->path = (uint64_t)(cycles * UNITS);
         c->later = cycles > 1 ? (uint64_t)cycles - 1 : 0;
     }
@@ -254,6 +257,8 @@ static uint64_t access_memory(model *m, block_state *b, const vm_event *e, uint3
     if (row->kind == ROW_SHARED || row->kind == ROW_LOCAL)
         return (row->latency + c->later) << MODEL_REASON_BITS | row->reason;
     const uint64_t *at = sectors + e->first_sector;
+    if (row->kind == ROW_STORE)
+        model_stores_add(&b->stores, e, row);
     if (row->kind != ROW_LOAD)
         return update_global(m, b, pc, at, e->sectors, c->later);
     b->read += e->sectors;
@@ -665,6 +670,9 @@ static void follow_plan(const follower *f, model_plan *p, const uint64_t *sector
     f->b->path[0] += p->path[0];
     f->b->path[1] += p->path[1];
     f->b->read += p->read;
+    f->b->stores.sectors += p->stores.sectors;
+    f->b->stores.parts += p->stores.parts;
+    f->b->stores.bytes += p->stores.bytes;
     for (size_t i = 0; i < p->run_count; i++)
         f->b->runs[p->runs[i].pc] += p->runs[i].more;
     follow_accesses(f, p, sectors);
@@ -736,13 +744,15 @@ static size_t follow_by_plan(const follower *f, const vm_batch *batch) {
 
 void model_follow_batch(model *m, block_state *b, const vm_batch *batch) {
     assert(batch->warp < b->warps && batch->count > 0);
-    if (b->leader < MODEL_LEADERS)
-        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
     follower f = follow(m, b, batch->warp);
+    b->cache.now = f.w->at.clock;
+    b->cache.warp = (uint8_t)batch->warp;
     vm_batch rest;
     for (const vm_batch *left = batch;; left = &rest) { /* mostly the first plan has all of it */
-        if (f.w->at_barrier)
+        if (f.w->at_barrier) {
             leave_barrier(&f, left->events[0].pc);
+            b->cache.now = f.w->at.clock;
+        }
         size_t done = follow_by_plan(&f, left);
         while (done == 0 || (done < left->count && !f.w->at_barrier))
             on_event(&f, &left->events[done++], left->sectors);

@@ -27,7 +27,9 @@ ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *
     code->entry = entry;
     ev_status status = model_insns_make(module, &code->insns, err);
     if (status == EV_OK) {
-        code->live_registers = model_live_registers_of(module, &code->insns, entry);
+        model_need need = model_registers_needed(module, &code->insns, entry);
+        code->live_registers = need.wanted;
+        code->least_registers = need.least;
         status = model_rows_make(g, &code->insns, &code->rows, err);
     }
     if (status == EV_OK)
@@ -132,6 +134,7 @@ static void block_free(block_state *b) {
     free(b->ready);
     free(b->memory);
     free(b->runs);
+    model_queues_free(b->queues, b->queue_count);
     model_cache_free(&b->cache);
     free(b);
 }
@@ -194,13 +197,14 @@ static bool make_warps(const model *m, block_state *b, uint32_t warps) {
 }
 
 static bool block_reset(model *m, block_state *b) {
-    if (!make_warps(m, b, b->warps))
+    if (!make_warps(m, b, b->warps) || !model_interleave_block(b))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->cache);
     memset(&b->sums, 0, sizeof b->sums);
     b->read = b->missed = b->wrote = b->remote = 0;
     b->path[0] = b->path[1] = 0;
+    b->stores = (model_stores){0};
     b->epoch_seen = 0;
     start_warps(m, b);
     return true;
@@ -272,11 +276,13 @@ static block_state *find_block(model *m, uint32_t block) {
 
 /* `buffers`: how many there are. */
 static void add_weighted(model_sums *into, const model_sums *from, double weight, size_t buffers) {
-    double *to_rows[] = {&into->chain,     &into->chain_wait, &into->load_sectors,
-                         &into->load_hits, &into->l2_sectors, &into->atomic_sectors,
+    double *to_rows[] = {&into->chain,       &into->chain_wait,  &into->load_sectors,
+                         &into->load_hits,   &into->l2_sectors,  &into->store_sectors,
+                         &into->store_parts, &into->store_bytes, &into->atomic_sectors,
                          &into->warps};
-    const double *from_rows[] = {&from->chain,     &from->chain_wait, &from->load_sectors,
-                                 &from->load_hits, &from->l2_sectors, &from->atomic_sectors,
+    const double *from_rows[] = {&from->chain,       &from->chain_wait,  &from->load_sectors,
+                                 &from->load_hits,   &from->l2_sectors,  &from->store_sectors,
+                                 &from->store_parts, &from->store_bytes, &from->atomic_sectors,
                                  &from->warps};
     for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
         *to_rows[i] += weight * *from_rows[i];
@@ -293,6 +299,14 @@ static void add_weighted(model_sums *into, const model_sums *from, double weight
         into->longest = from->chain;
         into->longest_wait = from->chain_wait;
     }
+}
+
+/* What a live block does goes into its log as the machine ran it, and is followed as an SM would
+ * run it. */
+static void take_batch(model *m, block_state *b, const vm_batch *batch) {
+    if (b->leader < MODEL_LEADERS)
+        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
+    model_interleave_batch(m, b, batch);
 }
 
 /* ---- repeating ---- */
@@ -319,7 +333,7 @@ static void part(model *m, block_state *b) {
     for (size_t i = 0; i < at.batch && !m->failed; i++) {
         vm_batch batch;
         if (model_log_read(log, &at, i, b->block, &m->copy, &batch))
-            model_follow_batch(m, b, &batch);
+            take_batch(m, b, &batch);
         else
             m->failed = true;
     }
@@ -352,7 +366,7 @@ static void on_batch(void *context, const vm_batch *batch) {
     if (!b->is_live && repeats(m, b, batch))
         return;
     if (!m->failed)
-        model_follow_batch(m, b, batch);
+        take_batch(m, b, batch);
 }
 
 static void end_repeat(model *m, const block_state *b) {
@@ -412,9 +426,14 @@ static void count_chains(block_state *b) {
     b->sums.load_sectors = (double)b->read;
     b->sums.load_hits = (double)(b->read - b->missed);
     b->sums.l2_sectors = (double)(b->missed + b->wrote - b->remote);
+    double own = b->remote > 0 ? b->sums.l2_sectors / (double)(b->missed + b->wrote) : 1;
+    b->sums.store_sectors = own * (double)b->stores.sectors;
+    b->sums.store_parts = own * (double)b->stores.parts;
+    b->sums.store_bytes = own * (double)b->stores.bytes;
 }
 
 static void end_live(model *m, block_state *b) {
+    model_interleave_rest(m, b);
     for (uint32_t i = 0; i < b->warps; i++)
         model_follow_rest(m, b, i);
     count_pipes(m, b);
@@ -463,9 +482,11 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     model_shape *s = &m->shape;
     s->g = g;
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    s->live_registers = code->live_registers;
-    s->given_registers = model_register_cap(launch->entry);
-    uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint32_t cap = model_block_cap(launch->entry, threads);
+    s->live_registers = code->least_registers; /* above the cap: spilled */
+    s->given_registers = cap;
+    uint32_t registers = model_given_registers(code->live_registers, cap);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
     if (s->occupancy.registers < registers)
@@ -479,10 +500,10 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
     m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
     m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));
-    m->shared_byte_cycles =
-        gpu_get(g, GPU_BOOST_MHZ) * gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3);
+    m->shared_pass_cycles =
+        fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) * gpu_get(g, GPU_BOOST_MHZ) *
+                    gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3));
     m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
-    m->l1_byte_cycles = 1 / gpu_get(g, GPU_L1_BYTES_CLK);
     m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
     for (int lines = 0; lines <= L1_MOST_LINES; lines++)
         m->l1_tag_cycles[lines] = fmax(m->lsu_cycles, lines / gpu_get(g, GPU_L1_TAGS_CLK) +
@@ -515,7 +536,7 @@ static ev_status make_parts(model *m, ev_error *err) {
     m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
     m->plans = model_plans_new();
     if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL ||
-        m->runs_before == NULL)
+        m->runs_before == NULL || !model_interleave_begin(m))
         return ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     if (has_atomics(m))
         EV_TRY(model_hot_make(&m->hot, err));
@@ -581,6 +602,7 @@ void model_free(model *m) {
     free(m->runs_before);
     free(m->polls);
     free(m->waits);
+    free(m->marks);
     model_plans_free(m->plans);
     free(m);
 }

@@ -151,6 +151,8 @@ void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, a
     if (e->active != 0) {
         p->path[row->kind == ROW_SHARED] += cost->path;
         p->read += is_load ? e->sectors : 0;
+        if (row->kind == ROW_STORE)
+            model_stores_add(&p->stores, e, row);
         if (has_sectors)
             p->accesses[p->access_count++] = (plan_access){.first_sector = e->first_sector,
                                                            .sectors = e->sectors,

@@ -24,6 +24,24 @@ typedef struct access_cost {
     uint32_t buffer; /* the buffer of its line */
 } access_cost;
 
+/* What stores do to sectors of global memory; atomics are not among them. */
+typedef struct model_stores {
+    uint64_t sectors, parts; /* requests' sectors, and those of which a request writes a part */
+    uint64_t bytes;          /* of the lanes */
+} model_stores;
+
+/* Adds the stores of one request. The bytes that a request leaves out are those of its parts, each
+ * of which has one lane's bytes at least. */
+static inline void model_stores_add(model_stores *s, const vm_event *e, const model_row *row) {
+    uint64_t bytes = (uint64_t)__builtin_popcount(e->active) * row->access_bytes;
+    uint64_t all = (uint64_t)e->sectors * 32,
+             most = row->access_bytes < 32 ? row->access_bytes : 31;
+    uint64_t parts = all > bytes ? (all - bytes + 31 - most) / (32 - most) : 0;
+    s->sectors += e->sectors;
+    s->parts += parts < e->sectors ? parts : e->sectors;
+    s->bytes += bytes;
+}
+
 typedef enum plan_way {
     PLAN_RECALL, /* a block of code, all of whose accesses are in the plan */
     PLAN_FOLLOW,
@@ -113,6 +131,7 @@ struct model_plan {
     size_t stretch_count, stretch_room, access_count, time_count, code_count;
     uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
     uint64_t read;    /* sectors that it loads */
+    model_stores stores;
     plan_memo memos[PLAN_MEMOS];
     unsigned memo_next;    /* to be overwritten */
     const model_row *last; /* NULL, or of its last event: a barrier or an end of lanes */

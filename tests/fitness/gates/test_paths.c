@@ -215,7 +215,10 @@ static void test_a_grid_of_idle_blocks_is_timed_by_its_work(void **state) {
     static const struct {
         const char *at;
         uint32_t n, pivot;
-    } cases[] = {{"late", 512, 400}, {"held-late", 768, 600}, {"early", 1024, 30}};
+        fitness_grid grid; /* early, all but a twentieth of the blocks have work */
+    } cases[] = {{"late", 512, 400, FITNESS_GRID_UNEVEN},
+                 {"held-late", 768, 600, FITNESS_GRID_UNEVEN},
+                 {"early", 1024, 30, FITNESS_GRID_EVEN}};
     bench b;
     open_bench(&b, "gauss");
     char *ptx = read_ptx("gauss", "small_blocks");
@@ -224,7 +227,7 @@ static void test_a_grid_of_idle_blocks_is_timed_by_its_work(void **state) {
         double all = time_of_all(ptx, cases[i].n, cases[i].pivot);
         if (fabs(p.timing.ns - all) > 0.15 * all)
             fail_msg("case %s: sampled %.0f ns, all blocks %.0f ns", cases[i].at, p.timing.ns, all);
-        assert_int_equal(p.grid, FITNESS_GRID_UNEVEN);
+        assert_int_equal(p.grid, cases[i].grid);
         assert_true(p.timing.model.sampled_blocks <= 7);
         fitness_profile_free(&p);
     }
@@ -251,6 +254,74 @@ static void test_an_even_grid_runs_two_blocks(void **state) {
     assert_int_equal(p.timing.model.sampled_blocks, 2);
     fitness_profile_free(&p);
     close_bench(&b);
+}
+
+/* The modelled launch of all blocks of a grid of tiles of 32 x `high`, on buffers of zeros. */
+static model_time model_of_all(const char *ptx, const char *entry, uint32_t width, uint32_t height,
+                               uint32_t high) {
+    struct {
+        uint64_t x, y;
+        uint32_t width, height;
+    } params = {.width = width, .height = height};
+    device *d = NULL;
+    device_kernel *kernel = NULL;
+    device_buffer x = 0, y = 0;
+    device_outcome outcome;
+    device_timing timing;
+    OK(device_open("vm:t4", &d, &err));
+    OK(device_alloc(d, (uint64_t)width * height * 4, VM_BUFFER_IN, "x", &x, &err));
+    OK(device_alloc(d, (uint64_t)width * height * 4, VM_BUFFER_OUT, "y", &y, &err));
+    OK(device_load(d, ptx, strlen(ptx), entry, &kernel, &err));
+    params.x = device_address(d, x);
+    params.y = device_address(d, y);
+    device_launch l = {.grid = {(width + 31) / 32, (height + high - 1) / high, 1},
+                       .block = {32, 8, 1},
+                       .params = &params};
+    OK(device_time(d, kernel, &l, &outcome, &timing, &err));
+    assert_true(outcome.ok);
+    device_unload(kernel);
+    device_close(d);
+    return timing.model;
+}
+
+static void assert_near(const char *what, double sampled, double all) {
+    if (!(fabs(sampled / all - 1) <= 0.05))
+        fail_msg("%s: sampled %.0f, all blocks %.0f", what, sampled, all);
+}
+
+/* A block that is cut off at the grid's edge stands for the edge, wherever blocks are taken. Where
+ * 3 divides the rows of blocks, a third of the grid ends with a row. */
+static void test_cut_off_blocks_stand_for_their_edge(void **state) {
+    (void)state;
+    static const struct {
+        const char *task, *at;
+        uint32_t width, height, high, most;
+    } cases[] = {{"stencil", "search", 609, 577, 8, 3},
+                 {"stencil", "promotion", 545, 768, 8, 4},
+                 {"transpose", "search", 609, 577, 32, 3},
+                 {"transpose", "promotion", 545, 768, 32, 4}};
+    char *ptx = read_ptx("edges", "edges");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench b = {.baseline = NULL};
+        char path[256];
+        score s;
+        (void)snprintf(path, sizeof path, FOLDER "edges/%s.json", cases[i].task);
+        OK(task_load(path, &b.t, &err));
+        OK(device_open("vm:t4", &b.d, &err));
+        OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
+        candidate c = candidate_of(&b, ptx, NULL);
+        OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+        fitness_profile_data p = profile_of(&b, ptx, NULL, cases[i].at);
+        model_time all =
+            model_of_all(ptx, cases[i].task, cases[i].width, cases[i].height, cases[i].high);
+        assert_near("bytes", p.timing.model.dram_bytes, all.dram_bytes);
+        assert_near("sectors", p.timing.model.l2_bytes, all.l2_bytes);
+        assert_near("time", p.timing.ns, all.ns);
+        assert_true(p.timing.model.sampled_blocks <= cases[i].most);
+        fitness_profile_free(&p);
+        close_bench(&b);
+    }
+    free(ptx);
 }
 
 static void test_a_grid_that_waits_runs_whole(void **state) {
@@ -305,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_a_baseline_may_lack_the_acquire_fence),
         cmocka_unit_test(test_a_grid_of_idle_blocks_is_timed_by_its_work),
         cmocka_unit_test(test_an_even_grid_runs_two_blocks),
+        cmocka_unit_test(test_cut_off_blocks_stand_for_their_edge),
         cmocka_unit_test(test_a_grid_that_waits_runs_whole),
         cmocka_unit_test(test_the_start_says_which_blocks),
     };
