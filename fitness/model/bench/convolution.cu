@@ -35,6 +35,27 @@
 
 __constant__ float filter[FILTER * FILTER];
 
+/* Adds what the filter's rows from `first` on give, a third of them: compilers unroll a loop wholly
+ * up to a limit, which one over all rows exceeds. */
+template <int first>
+static __device__ __forceinline__ void add_rows(float (&sum)[tile_size_y][tile_size_x],
+                                                const float (&part)[COLUMN][ROW + PADDING], int tx,
+                                                int ty) {
+#pragma unroll
+    for (int i = first; i < first + FILTER / 3; i++) {
+#pragma unroll
+        for (int j = 0; j < FILTER; j++) {
+#pragma unroll
+            for (int b = 0; b < tile_size_y; b++) {
+#pragma unroll
+                for (int a = 0; a < tile_size_x; a++)
+                    sum[b][a] += part[ty + b * block_size_y + i][tx + a * block_size_x + j] *
+                                 filter[i * FILTER + j];
+            }
+        }
+    }
+}
+
 extern "C" __global__ void convolution(float *output, const float *input) {
     __shared__ float part[COLUMN][ROW + PADDING];
     int tx = threadIdx.x, ty = threadIdx.y;
@@ -57,19 +78,9 @@ extern "C" __global__ void convolution(float *output, const float *input) {
         for (int a = 0; a < tile_size_x; a++)
             sum[b][a] = 0.0f;
     }
-#pragma unroll
-    for (int i = 0; i < FILTER; i++) {
-#pragma unroll
-        for (int j = 0; j < FILTER; j++) {
-#pragma unroll
-            for (int b = 0; b < tile_size_y; b++) {
-#pragma unroll
-                for (int a = 0; a < tile_size_x; a++)
-                    sum[b][a] += part[ty + b * block_size_y + i][tx + a * block_size_x + j] *
-                                 filter[i * FILTER + j];
-            }
-        }
-    }
+    add_rows<0>(sum, part, tx, ty);
+    add_rows<5>(sum, part, tx, ty);
+    add_rows<10>(sum, part, tx, ty);
 
 #pragma unroll
     for (int b = 0; b < tile_size_y; b++) {
