@@ -222,8 +222,11 @@ static ev_status vm_check(const device *d, const device_kernel *k, const device_
         return ev_fail(err, EV_BAD, "a block needs %llu bytes of shared memory; %s has %u",
                        (unsigned long long)shared, d->properties.id,
                        d->properties.max_shared_per_block);
-    model_occupancy o = model_occupancy_of(vm_of_const(d)->g, k->entry, k->resources.registers,
-                                           l->grid, l->block, l->dynamic_shared);
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    uint32_t cap = model_block_cap(k->entry, threads), registers = k->resources.registers;
+    model_occupancy o =
+        model_occupancy_of(vm_of_const(d)->g, k->entry, registers < cap ? registers : cap, l->grid,
+                           l->block, l->dynamic_shared);
     if (o.blocks_per_sm == 0)
         return ev_fail(err, EV_BAD,
                        "a block does not fit an SM of %s: %u threads with about %u registers each, "

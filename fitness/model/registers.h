@@ -16,9 +16,6 @@ typedef struct model_need {
 /* Of a module that is read already. Zeros: out of memory. */
 model_need model_registers_needed(const vm_module *module, const model_insns *insns,
                                   const vm_entry *entry);
-/* The most that a thread of the entry may have in blocks of so many threads: model_register_cap,
- * and what leaves room for one block. */
-uint32_t model_block_cap(const vm_entry *entry, uint64_t threads);
 /* As model_live_registers, for a module that is read already. */
 uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
                                  const vm_entry *entry);

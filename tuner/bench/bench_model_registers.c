@@ -6,7 +6,8 @@
 #include "base/file.h"
 #include "base/table.h"
 #include "fitness/device/cuda/ptxas.h"
-#include "fitness/model/model.h"
+#include "fitness/model/gpu.h"
+#include "fitness/model/registers.h"
 #include "kernels/task.h"
 #include "tuner/bench/bench.h"
 #include "tuner/cli/sampled.h"
@@ -21,6 +22,12 @@
 #define CANDIDATES 60     /* a task */
 #define NEAR 8            /* registers: one step of what is allocated */
 
+enum { GPUS = 3 };
+
+/* Of candidates, and the GPU for each. */
+static const int targets[GPUS] = {75, 80, 90};
+static const char *const gpu_names[GPUS] = {"t4", "a100", "h200"};
+
 /* Estimates of some kernels against what the assembler says. */
 typedef struct figures {
     size_t count, near;
@@ -28,12 +35,14 @@ typedef struct figures {
     double off, share, rounded; /* sums: registers, of the count, of what is allocated */
     uint32_t worst;
     size_t spilled, guessed, both; /* by the assembler, by the model */
+    size_t same, refused;          /* blocks an SM: those that the count gives; none by the model */
 } figures;
 
 typedef struct report {
     json_t *list, *candidates;
     table *rows, *tasks;
     ptxas assembler;
+    gpu *gpus[GPUS]; /* one a target */
     figures kernels, drawn;
     size_t refused; /* candidates, by the machine or the assembler */
 } report;
@@ -43,6 +52,7 @@ typedef struct report {
 typedef struct kernel_row {
     uint32_t estimate, counted;            /* registers */
     uint32_t guessed_bytes, spilled_bytes; /* by the model, by the assembler */
+    uint32_t blocks, counted_blocks;       /* an SM holds; 0 and 0: the block's size is not known */
 } kernel_row;
 
 static double rounded(double registers) {
@@ -61,6 +71,8 @@ static void figures_add(figures *f, const kernel_row *k) {
     f->spilled += k->spilled_bytes > 0;
     f->guessed += k->guessed_bytes > 0;
     f->both += k->spilled_bytes > 0 && k->guessed_bytes > 0;
+    f->same += k->blocks == k->counted_blocks;
+    f->refused += k->blocks == 0 && k->counted_blocks > 0;
 }
 
 /* The number before `unit`, in the log behind the line that names the entry; false: it is not
@@ -99,21 +111,48 @@ static ev_status assemble(const report *r, const char *ptx, int sm, ev_str *log,
 
 typedef void row_fn(report *r, const char *name, int sm, const kernel_row *k);
 
-/* Calls `fn` for each entry. */
+static uint32_t blocks_of(const gpu *g, const vm_entry *entry, uint32_t registers,
+                          uint32_t threads) {
+    const uint32_t grid[3] = {1u << 20, 1, 1}, block[3] = {threads, 1, 1};
+    uint32_t cap = model_block_cap(entry, threads);
+    return model_occupancy_of(g, entry, model_given_registers(registers, cap), grid, block, 0)
+        .blocks_per_sm;
+}
+
+static ev_status estimate(const report *r, const vm_module *module, const vm_entry *entry,
+                          uint32_t threads, kernel_row *k, ev_error *err) {
+    model_insns insns;
+    EV_TRY(model_insns_make(module, &insns, err));
+    model_need need = model_registers_needed(module, &insns, entry);
+    model_insns_free(&insns);
+    uint32_t cap = model_register_cap(entry);
+    k->estimate = need.wanted < cap ? need.wanted : cap;
+    k->guessed_bytes = need.least > cap ? 4 * (need.least - cap) : 0;
+    for (size_t i = 0; i < GPUS && threads > 0; i++) {
+        if (targets[i] != vm_module_sm(module))
+            continue;
+        k->blocks = blocks_of(r->gpus[i], entry, need.wanted, threads);
+        k->counted_blocks = blocks_of(r->gpus[i], entry, k->counted, threads);
+    }
+    return EV_OK;
+}
+
+/* Calls `fn` for each entry. `threads` of a block; 0: not known. */
 static ev_status compare_module(report *r, const char *name, const char *ptx, size_t bytes,
-                                row_fn *fn, ev_error *err) {
+                                uint32_t threads, row_fn *fn, ev_error *err) {
     vm_module *module = NULL;
     ev_str log = EV_STR_EMPTY;
     EV_TRY(vm_module_load(ptx, bytes, name, &module, err));
     ev_status status = assemble(r, ptx, vm_module_sm(module), &log, err);
     for (size_t i = 0; i < vm_module_entry_count(module) && status == EV_OK; i++) {
         const vm_entry *entry = vm_module_entry(module, i);
-        uint32_t live = model_live_registers(module, entry), cap = model_register_cap(entry);
-        kernel_row k = {.estimate = live < cap ? live : cap,
-                        .guessed_bytes = live > cap ? 4 * (live - cap) : 0};
+        kernel_row k = {0};
         char label[64];
         (void)snprintf(label, sizeof label, "%.30s %.30s", name, entry->name);
-        if (read_log(ev_str_text(&log), entry->name, &k))
+        if (!read_log(ev_str_text(&log), entry->name, &k))
+            continue;
+        status = estimate(r, module, entry, threads, &k, err);
+        if (status == EV_OK)
             fn(r, label, vm_module_sm(module), &k);
     }
     ev_str_free(&log);
@@ -141,8 +180,6 @@ static void add_kernel(report *r, const char *name, int sm, const kernel_row *k)
 
 /* ---- random candidates ---- */
 
-static const int targets[] = {75, 80, 90};
-
 typedef struct drawing {
     report *r;
     const task *t;
@@ -163,7 +200,8 @@ static ev_status on_sampled(void *context, const sampled *s, ev_error *err) {
     if (s->is_sketch || d->wanted == 0)
         return EV_OK;
     d->wanted--;
-    ev_status status = compare_module(d->r, s->start, s->ptx, s->bytes, add_candidate, &why);
+    ev_status status =
+        compare_module(d->r, s->start, s->ptx, s->bytes, s->threads, add_candidate, &why);
     d->r->refused += status == EV_BAD;
     if (status == EV_INFRA)
         *err = why;
@@ -172,9 +210,10 @@ static ev_status on_sampled(void *context, const sampled *s, ev_error *err) {
 
 static json_t *figures_json(const char *task_name, const figures *f) {
     double n = f->count > 0 ? (double)f->count : 1;
-    return json_pack("{s:s, s:I, s:f, s:I, s:f, s:f, s:I, s:I, s:I}", "kernel", task_name,
-                     "candidates", (json_int_t)f->count, "mean_error", f->off / n, "worst",
-                     (json_int_t)f->worst, "within_8", (double)f->near / n, "mape",
+    return json_pack("{s:s, s:I, s:f, s:f, s:I, s:I, s:f, s:f, s:I, s:I, s:I}", "kernel", task_name,
+                     "candidates", (json_int_t)f->count, "blocks_right", (double)f->same / n,
+                     "mean_error", f->off / n, "worst", (json_int_t)f->worst, "refused",
+                     (json_int_t)f->refused, "within_8", (double)f->near / n, "mape",
                      100 * f->share / n, "spilled_ptxas", (json_int_t)f->spilled, "spilled_model",
                      (json_int_t)f->guessed, "spilled_both", (json_int_t)f->both);
 }
@@ -184,6 +223,7 @@ static void tell_task(report *r, const char *name, const figures *f) {
     (void)json_array_append_new(r->candidates, figures_json(name, f));
     table_cell(r->tasks, "%s", name);
     table_cell(r->tasks, "%zu", f->count);
+    table_cell(r->tasks, "%.0f %%", 100 * (double)f->same / n);
     table_cell(r->tasks, "%.1f", f->off / n);
     table_cell(r->tasks, "%u", f->worst);
     table_cell(r->tasks, "%.0f %%", 100 * (double)f->near / n);
@@ -203,6 +243,8 @@ static void figures_join(figures *all, const figures *f) {
     all->spilled += f->spilled;
     all->guessed += f->guessed;
     all->both += f->both;
+    all->same += f->same;
+    all->refused += f->refused;
 }
 
 static ev_status draw_task(report *r, const task *t, size_t wanted, uint64_t seed, ev_error *err) {
@@ -230,7 +272,7 @@ static ev_status compare_task(report *r, const task *t, ev_error *err) {
             ev_str ptx = EV_STR_EMPTY;
             ev_status status = variant_build_start(t, &t->starts[i], start_targets[s], &ptx, err);
             if (status == EV_OK)
-                status = compare_module(r, t->starts[i].name, ev_str_text(&ptx), ptx.length,
+                status = compare_module(r, t->starts[i].name, ev_str_text(&ptx), ptx.length, 0,
                                         add_kernel, err);
             ev_str_free(&ptx);
             EV_TRY(status);
@@ -268,7 +310,7 @@ static ev_status compare_source(report *r, const char *home, const char *file, c
     ev_str_printf(&path, "%s/%s", home, file);
     ev_status status = variant_build_file(ev_str_text(&path), entry, 80, &ptx, err);
     if (status == EV_OK)
-        status = compare_module(r, "bench", ev_str_text(&ptx), ptx.length, add_kernel, err);
+        status = compare_module(r, "bench", ev_str_text(&ptx), ptx.length, 0, add_kernel, err);
     ev_str_free(&path);
     ev_str_free(&ptx);
     return status;
@@ -298,7 +340,7 @@ static ev_status compare_zoo(report *r, const char *home, ev_error *err) {
     if (ev_path_exists(ev_str_text(&path)))
         status = ev_file_read(ev_str_text(&path), &text, &bytes, err);
     if (status == EV_OK && text != NULL)
-        status = compare_module(r, "zoo", text, bytes, add_kernel, err);
+        status = compare_module(r, "zoo", text, bytes, 0, add_kernel, err);
     free(text);
     ev_str_free(&path);
     return status;
@@ -346,13 +388,16 @@ static ev_status print_report(cmd_context *c, const report *r, ev_error *err) {
         c->out,
         "\nregisters a thread of %zu random candidates: off by %.1f on average and %u at "
         "worst, %.0f %% of them\nwithin %d; %zu spill, %zu by the model, %zu in both. %zu "
-        "were refused by the virtual machine or ptxas.\n",
+        "were refused by the virtual machine or ptxas.\nOf %.1f %% an SM holds as many blocks as "
+        "by ptxas' count; %zu do not fit by the model alone.\n",
         d->count, d->off / m, d->worst, 100 * (double)d->near / m, NEAR, d->spilled, d->guessed,
-        d->both, r->refused);
+        d->both, r->refused, 100 * (double)d->same / m, d->refused);
     return EV_OK;
 }
 
 static void report_free(report *r) {
+    for (size_t i = 0; i < GPUS; i++)
+        gpu_free(r->gpus[i]);
     json_decref(r->list);
     json_decref(r->candidates);
     table_free(r->rows);
@@ -363,8 +408,8 @@ ev_status bench_model_registers(cmd_context *c, ev_error *err) {
     static const char *const columns[] = {"kernel", "target",         ">estimate", ">ptxas",
                                           ">off",   ">spilled bytes", ">ptxas's",  NULL};
     static const char *const tasks[] = {
-        "random candidates", ">count", ">mean error", ">worst", ">within 8",
-        ">spill: model",     ">ptxas", ">both",       NULL};
+        "random candidates", ">count",        ">blocks right", ">mean error", ">worst",
+        ">within 8",         ">spill: model", ">ptxas",        ">both",       NULL};
     report r = {.list = json_array(),
                 .candidates = json_array(),
                 .rows = table_new(columns),
@@ -377,6 +422,8 @@ ev_status bench_model_registers(cmd_context *c, ev_error *err) {
         status =
             ev_fail(err, EV_BAD,
                     "there is no ptxas in PATH or /usr/local/cuda/bin; name one in EVOKE_PTXAS");
+    for (size_t i = 0; i < GPUS && status == EV_OK; i++)
+        status = gpu_load(gpu_names[i], &r.gpus[i], err);
     if (status == EV_OK)
         status = compare_all(&r, c->args, err);
     if (status == EV_OK)

@@ -459,6 +459,67 @@ static void test_spill_traffic(void **state) {
     free(capped);
 }
 
+/* A block's size bounds what a thread gets: no block is refused for its registers. */
+static void test_large_block(void **state) {
+    (void)state;
+    vm_entry entry = {0}, bound = {.max_registers = 40};
+    assert_int_equal(model_block_cap(&entry, 64), 255);
+    assert_int_equal(model_block_cap(&entry, 512), 128);
+    assert_int_equal(model_block_cap(&entry, 1024), 64);
+    assert_int_equal(model_block_cap(&entry, 900), 64); /* 29 warps: 70 */
+    assert_int_equal(model_block_cap(&bound, 1024), 40);
+    char *ptx = sum_of_loads(56, "");
+    timed t = {.ptx = ptx, .gpu = "h200", .grid = 500, .block = 1024, .sample = 3};
+    assert_int_equal(model_of(&t, NULL).occupancy.blocks_per_sm, 1);
+    free(ptx);
+}
+
+/* Four sums over one row of shared memory, 16 places apart: in the order of the text 48 values stay
+ * alive, but the sums can follow each other with a few. Of values in constant memory at known
+ * addresses, none takes a register. */
+static char *shared_sums(const char *target, int taps) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    fprintf(out,
+            ".version 7.8\n.target %s\n.address_size 64\n.const .align 4 .b8 c[1024];\n"
+            ".visible .entry k(.param .u64 k0, .param .u64 k1)\n{\n.reg .b32 %%r<9>;\n"
+            ".reg .f32 %%s<200>;\n.reg .f32 %%c<200>;\n.reg .f32 %%f<800>;\n.reg .b64 %%rd<9>;\n"
+            ".shared .align 4 .b8 s[4096];\nld.param.u64 %%rd1, [k1];\nmov.u32 %%r1, %%tid.x;\n"
+            "shl.b32 %%r2, %%r1, 2;\nmov.u32 %%r3, s;\nadd.s32 %%r4, %%r3, %%r2;\n",
+            target);
+    for (int y = 0; y < 4; y++)
+        fprintf(out, "mov.f32 %%f%d, 0f00000000;\n", 200 * y);
+    for (int i = 0; i < taps; i++) {
+        fprintf(out, "ld.const.f32 %%c%d, [c+%d];\n", i, 4 * i);
+        for (int y = 0; y < 4; y++) {
+            if (y == 3 || i < 16)
+                fprintf(out, "ld.shared.f32 %%s%d, [%%r4+%d];\n", i + 16 * y, 4 * (i + 16 * y));
+            fprintf(out, "fma.rn.f32 %%f%d, %%s%d, %%c%d, %%f%d;\n", 200 * y + i + 1, i + 16 * y, i,
+                    200 * y + i);
+        }
+    }
+    fprintf(out, "mul.wide.u32 %%rd2, %%r1, 4;\nadd.s64 %%rd3, %%rd1, %%rd2;\n");
+    for (int y = 0; y < 4; y++)
+        fprintf(out, "st.global.f32 [%%rd3+%d], %%f%d;\n", 512 * y, 200 * y + taps);
+    fprintf(out, "ret;\n}\n");
+    (void)fclose(out);
+    return text;
+}
+
+static void test_saved_registers(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        uint32_t registers; /* at which an SM holds all its warps */
+    } rows[] = {{"sm_75", 64}, {"sm_80", 32}, {"sm_86", 40}, {"sm_90", 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *ptx = shared_sums(rows[i].target, 96);
+        assert_int_equal(registers_of(ptx), rows[i].registers);
+        free(ptx);
+    }
+}
+
 static void test_names(void **state) {
     (void)state;
     for (int i = 0; i < MODEL_TERM_COUNT; i++) {
@@ -484,6 +545,8 @@ int main(void) {
         cmocka_unit_test(test_spills),
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_spill_traffic),
+        cmocka_unit_test(test_large_block),
+        cmocka_unit_test(test_saved_registers),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,14 +47,18 @@ static void check_rows(const json_t *all) {
 static void check_candidates(const json_t *all) {
     const json_t *drawn = json_object_get(all, "candidates"), *one = NULL;
     size_t i = 0;
-    double count = 0, off = 0, near = 0;
+    double count = 0, off = 0, near = 0, same = 0;
     json_array_foreach(json_object_get(all, "candidates_by_kernel"), i, one) {
-        cli_keys(one, "kernel:s candidates:i mean_error:n worst:i within_8:n mape:n "
-                      "spilled_ptxas:i spilled_model:i spilled_both:i");
+        cli_keys(
+            one,
+            "kernel:s candidates:i blocks_right:n mean_error:n worst:i refused:i within_8:n mape:n "
+            "spilled_ptxas:i spilled_model:i spilled_both:i");
         assert_int_equal(number(one, "spilled_ptxas"), number(one, "candidates"));
         count += number(one, "candidates");
         off += number(one, "candidates") * number(one, "mean_error");
         near += number(one, "candidates") * number(one, "within_8");
+        same += number(one, "candidates") * number(one, "blocks_right");
+        assert_int_equal(number(one, "refused"), 0);
     }
     assert_int_equal(i, 4);
     assert_int_equal(count + number(all, "candidates_refused"), 8);
@@ -62,6 +66,7 @@ static void check_candidates(const json_t *all) {
     assert_int_equal(number(drawn, "spilled_ptxas"), count);
     assert_true(fabs(number(drawn, "mean_error") - off / count) < 1e-6);
     assert_true(fabs(number(drawn, "within_8") - near / count) < 1e-6);
+    assert_true(fabs(number(drawn, "blocks_right") - same / count) < 1e-6);
 }
 
 static void test_figures(void **state) {
