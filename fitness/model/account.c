@@ -116,12 +116,14 @@ static double dram_ns(const account *a, double blocks) {
     return a->dram_bytes * blocks / get(a, GPU_DRAM_GBS) * (1 + lost);
 }
 
-/* Blocks ask for memory in bursts, so their loads queue long before the bandwidth is used up. What
- * only stores does not wait: the share is of a load's whole wait for DRAM. */
-static double queue_ns(const account *a, double dram) {
+/* A block's warps ask for memory together, so loads queue long before the bandwidth is used up: the
+ * last one waits until those of its block, one on each SM, are served. `dram`: for `on_sm` blocks
+ * an SM. The more of them, the smaller is one burst; the other blocks' loads are in the DRAM term
+ * already. What only stores does not wait: the share is of a load's whole wait for DRAM. */
+static double queue_ns(const account *a, double dram, double on_sm) {
     double load = get(a, GPU_LAT_DRAM) - get(a, GPU_LAT_L2);
     double share = load > 0 ? fmin(1, a->sums.chain_wait * a->dram_share / load) : 0;
-    return get(a, GPU_DRAM_QUEUE) * share * dram;
+    return get(a, GPU_DRAM_QUEUE) * share * dram / on_sm;
 }
 
 /* The L2's slices update their sectors side by side, but each its own one after the other. */
@@ -143,7 +145,7 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
     w.term[MODEL_DISPATCH] = blocks / get(a, GPU_BLOCKS_CLK) * a->ns_per_cycle;
-    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
+    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM], on_sm);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;
 }

@@ -485,6 +485,33 @@ static void test_dram(void **state) {
     gpu_free(g);
 }
 
+/* Loads queue behind those of their own block. As many threads in four times as many blocks wait a
+ * quarter as long, so that 64 warps an SM keep DRAM busy where its time is as long as a load's. */
+static void test_queue(void **state) {
+    (void)state;
+    gpu *g = load_small("h200");
+    static const char body[] =
+        "mul.wide.u32 %rd3, %r4, 8;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n"
+        "ld.global.v2.u32 {%r10, %r11}, [%rd4];\nst.global.v2.u32 [%rd5], {%r10, %r11};\n";
+    subject large = {.body = body, .grid = 2 * SMS, .block = 1024}, small = large;
+    small.grid = 8 * SMS;
+    small.block = 256;
+    set(g, GPU_DRAM_QUEUE, 0);
+    model_time bare = time_of(g, &large);
+    double dram = bare.term_ns[MODEL_DRAM], alone = bare.term_ns[MODEL_LATENCY];
+    set(g, GPU_DRAM_GBS, gpu_get(g, GPU_DRAM_GBS) * dram / alone); /* both are as long */
+    model_time same = time_of(g, &small);
+    set(g, GPU_DRAM_QUEUE, 0.75);
+    model_time two = time_of(g, &large), eight = time_of(g, &small);
+    assert_ratio("a burst of two blocks", two.term_ns[MODEL_LATENCY] - alone, 0.75 / 2 * alone, 1,
+                 0.01);
+    assert_ratio("a burst of eight", eight.term_ns[MODEL_LATENCY] - same.term_ns[MODEL_LATENCY],
+                 0.75 / 8 * alone, 1, 0.01);
+    assert_true(cycles(g, &eight) <
+                1.25 * eight.term_ns[MODEL_DRAM] * gpu_get(g, GPU_BOOST_MHZ) * 1e-3);
+    gpu_free(g);
+}
+
 /* ---- stores ---- */
 
 /* Each thread loads or stores once; threads are `stride` bytes apart. */
@@ -715,17 +742,17 @@ static void test_links(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipes),      cmocka_unit_test(test_tensor),
-        cmocka_unit_test(test_dual_issue), cmocka_unit_test(test_scoreboard),
-        cmocka_unit_test(test_barrier),    cmocka_unit_test(test_smooth_maximum),
-        cmocka_unit_test(test_local_join), cmocka_unit_test(test_start),
-        cmocka_unit_test(test_dispatch),   cmocka_unit_test(test_store_hold),
-        cmocka_unit_test(test_waves),      cmocka_unit_test(test_l1),
-        cmocka_unit_test(test_sectors),    cmocka_unit_test(test_l2),
-        cmocka_unit_test(test_dram),       cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_transpose),  cmocka_unit_test(test_bank_conflicts),
-        cmocka_unit_test(test_atomics),    cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_pipes),          cmocka_unit_test(test_tensor),
+        cmocka_unit_test(test_dual_issue),     cmocka_unit_test(test_scoreboard),
+        cmocka_unit_test(test_barrier),        cmocka_unit_test(test_smooth_maximum),
+        cmocka_unit_test(test_local_join),     cmocka_unit_test(test_start),
+        cmocka_unit_test(test_dispatch),       cmocka_unit_test(test_store_hold),
+        cmocka_unit_test(test_waves),          cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_sectors),        cmocka_unit_test(test_l2),
+        cmocka_unit_test(test_dram),           cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_stores),         cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_bank_conflicts), cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_registers),      cmocka_unit_test(test_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
