@@ -189,6 +189,80 @@ static void test_pipes(void **state) {
         }
 }
 
+/* Where double precision has two lanes, conversions of doubles take its pipe; elsewhere they have
+ * their own. */
+static void test_shared_fp64(void **state) {
+    (void)state;
+    static const char both[] =
+        FOUR("cvt.f64.f32", "d", "%f9") FOUR("fma.rn.f64", "d1", "%d9, %d9, %d9");
+    gpu *g = load_small("rtx4090");
+    double slow = more_cycles(g, START, both, SMS, WARPS * 32, 2);
+    double fp64 = 4 * WARPS * 32 / gpu_get(g, GPU_FP64);
+    double cvt = 4 * WARPS * 32 / gpu_get(g, GPU_CVT64);
+    assert_ratio("one pipe", slow, fp64 + cvt, 1, 0.03);
+    set(g, GPU_CVT64_SHARED, 0);
+    set(g, GPU_CVT64, 2 * gpu_get(g, GPU_FP64));
+    assert_ratio("two pipes", more_cycles(g, START, both, SMS, WARPS * 32, 2), fp64, 1, 0.03);
+    gpu_free(g);
+}
+
+/* Wider integers are a move, or a shift for the sign; narrower ones nothing. */
+static void test_integer_conversions(void **state) {
+    (void)state;
+    gpu *g = load_small("a100");
+    double each = 4 * WARPS * 32 / gpu_get(g, GPU_LOGIC);
+    double is = more_cycles(g, START, FOUR("cvt.u64.u32", "rd1", "%r29"), SMS, WARPS * 32, 8);
+    assert_ratio("wider", is, each, 1, 0.03);
+    is = more_cycles(g, START, FOUR("cvt.s64.s32", "rd1", "%r29"), SMS, WARPS * 32, 8);
+    assert_ratio("wider with sign", is, each, 1, 0.03);
+    static const char narrow[] =
+        FOUR("cvt.u32.u64", "r1", "%rd9") FOUR("xor.b32", "r2", "%r29, %r28");
+    assert_ratio("narrower", more_cycles(g, START, narrow, SMS, WARPS * 32, 8), each, 1, 0.03);
+    gpu_free(g);
+}
+
+/* Division and root of doubles are eight operations of the pipe, a reciprocal five. */
+static void test_doubles(void **state) {
+    (void)state;
+    gpu *g = load_small("h100");
+    double each = 4 * WARPS * 32 / gpu_get(g, GPU_FP64);
+    double is = more_cycles(g, START, FOUR("div.rn.f64", "d", "%d9, %d8"), SMS, WARPS * 32, 4);
+    assert_ratio("division", is, fmax(8 * each, 4 * 14.0 * WARPS / 4), 1, 0.03);
+    is = more_cycles(g, START, FOUR("sqrt.rn.f64", "d", "%d9"), SMS, WARPS * 32, 4);
+    assert_ratio("root", is, fmax(8 * each, 4 * 16.0 * WARPS / 4), 1, 0.03);
+    is = more_cycles(g, START, FOUR("rcp.rn.f64", "d", "%d9"), SMS, WARPS * 32, 4);
+    assert_ratio("reciprocal", is, fmax(5 * each, 4 * 9.0 * WARPS / 4), 1,
+                 0.06); /* the special-function pipe is nearly as busy */
+    set(g, GPU_FP64, 2);
+    is = more_cycles(g, START, FOUR("sqrt.rn.f64", "d", "%d9"), SMS, WARPS * 32, 1);
+    assert_ratio("root on two lanes", is, 8.0 * 4 * WARPS * 32 / 2, 1, 0.03);
+    gpu_free(g);
+}
+
+/* Two registers a cycle and scheduler: three that are all new take a lane for each thread one and a
+ * half cycles; with one that the neighbour reads as well, one. Half as many lanes never wait. */
+static void test_register_banks(void **state) {
+    (void)state;
+    static const char fresh[] =
+        "fma.rn.f32 %f1, %f11, %f12, %f13;\nfma.rn.f32 %f2, %f14, %f15, %f16;\n"
+        "fma.rn.f32 %f3, %f17, %f18, %f19;\nfma.rn.f32 %f4, %f20, %f21, %f22;\n";
+    static const char reuse[] =
+        "fma.rn.f32 %f1, %f11, %f12, %f13;\nfma.rn.f32 %f2, %f11, %f15, %f16;\n"
+        "fma.rn.f32 %f3, %f17, %f15, %f19;\nfma.rn.f32 %f4, %f17, %f12, %f22;\n";
+    static const struct {
+        const char *id;
+        double slower;
+    } rows[] = {{"rtx4090", 1.5}, {"h100", 1.5}, {"a100", 1}, {"v100", 1}, {"t4", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        gpu *g = load_small(rows[i].id);
+        double peak = 4.0 * WARPS * 32 / gpu_get(g, GPU_FP32);
+        double is = more_cycles(g, START, fresh, SMS, WARPS * 32, 8);
+        assert_ratio("three registers", is, peak, rows[i].slower, 0.03);
+        assert_ratio("reuse", more_cycles(g, START, reuse, SMS, WARPS * 32, 8), peak, 1, 0.03);
+        gpu_free(g);
+    }
+}
+
 /* mma.m16n8k16 of halves is 2,048 multiply-adds; tf32 has half the rate; without tensor pipes the
  * half pipe does it. */
 static void test_tensor(void **state) {
@@ -743,6 +817,8 @@ static void test_links(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipes),          cmocka_unit_test(test_tensor),
+        cmocka_unit_test(test_shared_fp64),    cmocka_unit_test(test_integer_conversions),
+        cmocka_unit_test(test_doubles),        cmocka_unit_test(test_register_banks),
         cmocka_unit_test(test_dual_issue),     cmocka_unit_test(test_scoreboard),
         cmocka_unit_test(test_barrier),        cmocka_unit_test(test_smooth_maximum),
         cmocka_unit_test(test_local_join),     cmocka_unit_test(test_start),
