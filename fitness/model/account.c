@@ -79,9 +79,38 @@ static double unwritten_bytes(const account *a) {
     return a->sums.store_parts > 0 ? fmax(0, sectors - a->sums.store_bytes * a->blocks) : 0;
 }
 
+/* Share of reads that miss an L2, when as many bytes as `bytes` are read over and over. The share m
+ * of lines that are replaced at random comes to m = 1 - exp(-m x) for x times the capacity. What
+ * SMs of both partitions read stands in both. */
+static double missing(const account *a, double bytes) {
+    double x = bytes * get(a, GPU_L2_PARTITIONS) / get(a, GPU_L2_SIZE), m = 1;
+    if (x <= 1)
+        return 0;
+    for (int i = 0; i < 64; i++)
+        m = 1 - exp(-m * x);
+    return m;
+}
+
+/* Bytes of a block that come from DRAM though it read them before: the blocks of its wave read too
+ * much meanwhile. What they share counts once, and comes once for all of them. */
+static double again_bytes(const account *a) {
+    double each = 0, wave = 0, bytes = 0, sector = get(a, GPU_L2_SECTOR);
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        each += a->sums.read_bytes[i];
+        wave += fmin(buffer_bytes(a, i), a->sums.read_bytes[i] * a->resident);
+    }
+    if (missing(a, wave) == 0)
+        return 0;
+    for (int i = 0; i < MODEL_AGAIN; i++) {
+        double since = fmin(1, ldexp(1.5, i) * sector / each);
+        bytes += a->sums.again[i] * sector * missing(a, since * wave);
+    }
+    return bytes * wave / (each * a->resident);
+}
+
 static void count_bytes(account *a) {
-    double all = footprint(a), kept = all > 0 ? fmin(1, get(a, GPU_L2_SIZE) / all) : 1;
-    double reads = unwritten_bytes(a), first = 0, writes = 0;
+    double kept = 1 - missing(a, footprint(a)), first = 0, writes = 0;
+    double reads = unwritten_bytes(a) + again_bytes(a) * a->blocks;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
         reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
@@ -200,6 +229,8 @@ static void average(model_sums *s, double blocks) {
         *rows[i] /= blocks;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         s->cycles[i] /= blocks;
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        s->again[i] /= blocks;
     for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         s->read_bytes[i] /= blocks;
         s->written_bytes[i] /= blocks;

@@ -29,6 +29,7 @@ typedef struct cache_line {
     uint32_t way;    /* index in `sets` of the line's last use; valid if `there` is not 0 */
     uint8_t there;   /* bit s: sector s is in the L1; 0: no sector is */
     uint8_t touched; /* sectors touched by loads (low 4 bits) and stores (high 4 bits) */
+    uint32_t asked;  /* the caller's: sectors that the block had asked the L2 for, the last time */
 } cache_line;
 
 #define CACHE_ROUND_SHIFT 58 /* line numbers have 57 bits */

@@ -202,6 +202,7 @@ static bool block_reset(model *m, block_state *b) {
     b->read = b->missed = b->wrote = b->remote = 0;
     b->path[0] = b->path[1] = 0;
     b->stores = (model_stores){0};
+    memset(b->again, 0, sizeof b->again);
     b->epoch_seen = 0;
     start_warps(m, b);
     return true;
@@ -287,6 +288,8 @@ static void add_weighted(model_sums *into, const model_sums *from, double weight
         into->cycles[i] += weight * from->cycles[i];
         into->stall[i] += weight * from->stall[i];
     }
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        into->again[i] += weight * from->again[i];
     for (size_t i = 0; i <= buffers; i++) {
         size_t at = i < buffers ? i : MODEL_MAX_BUFFERS;
         into->read_bytes[at] += weight * from->read_bytes[at];
@@ -416,6 +419,8 @@ static void count_chains(block_state *b) {
     b->sums.load_hits = (double)(b->read - b->missed);
     b->sums.l2_sectors = (double)(b->missed + b->wrote - b->remote);
     double own = b->remote > 0 ? b->sums.l2_sectors / (double)(b->missed + b->wrote) : 1;
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        b->sums.again[i] = b->again[i];
     b->sums.store_sectors = own * (double)b->stores.sectors;
     b->sums.store_parts = own * (double)b->stores.parts;
     b->sums.store_bytes = own * (double)b->stores.bytes;

@@ -54,8 +54,9 @@ typedef struct block_state {
                                      stored */
     uint64_t remote;              /* sectors missed or stored that belong to peers' memory */
     model_stores stores;
-    uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
-    int64_t *runs;    /* [pc]: differences of the execution counts */
+    uint32_t again[MODEL_AGAIN]; /* as in the sums */
+    uint64_t path[2];            /* work of the L1 and of the shared memory, UNITS a cycle */
+    int64_t *runs;               /* [pc]: differences of the execution counts */
 } block_state;
 
 struct model_scratch {
