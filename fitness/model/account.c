@@ -34,6 +34,8 @@ typedef struct account {
     const model_shape *shape;
     model_sums sums; /* an average block's */
     double blocks, resident;
+    double per_sm;               /* blocks that an SM holds */
+    bool is_warm;                /* the same launch was the one before */
     double dram_bytes, l2_bytes; /* of an average block */
     double l2_work;              /* the same for the chip's L2: bytes read in as much time */
     double dram_share;           /* of the first reads: those that go to DRAM */
@@ -49,12 +51,12 @@ static double get(const account *a, gpu_key key) {
 
 /* Bytes of one buffer that come from DRAM. Each block reads `each` bytes of it for the first time;
  * one wave reads no more than the whole buffer, and what an earlier wave read is still in the L2 as
- * far as the L2 holds the launch's bytes. */
-static double buffer_reads(const account *a, double each, double whole, double kept) {
+ * far as the L2 holds the launch's bytes. `first`: the share of what is read once. */
+static double buffer_reads(const account *a, double each, double whole, double kept, double first) {
     double once = fmin(whole, each * a->blocks);
     double a_wave = fmin(whole, each * a->resident);
     double all = fmax(once, a_wave * (a->blocks / a->resident));
-    return once + (all - once) * (1 - kept);
+    return once * first + (all - once) * (1 - kept);
 }
 
 static double buffer_bytes(const account *a, size_t i) {
@@ -109,12 +111,13 @@ static double again_bytes(const account *a) {
 }
 
 static void count_bytes(account *a) {
-    double kept = 1 - missing(a, footprint(a)), first = 0, writes = 0;
-    double reads = unwritten_bytes(a) + again_bytes(a) * a->blocks;
+    double misses = missing(a, footprint(a)), kept = 1 - misses, first = 0, writes = 0;
+    double once = a->is_warm ? misses : 1; /* of what the launch needs once */
+    double reads = once * unwritten_bytes(a) + again_bytes(a) * a->blocks;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
-        reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
-        writes += fmin(whole, a->sums.written_bytes[i] * a->blocks);
+        reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept, once);
+        writes += once * fmin(whole, a->sums.written_bytes[i] * a->blocks);
         first += a->sums.read_bytes[i] * a->blocks;
     }
     a->dram_bytes = (reads + writes) / a->blocks;
@@ -274,29 +277,41 @@ static double floor_of(const account *a) {
     return ns;
 }
 
+/* All waves, and the launch. */
+static void add_grid(const account *a, model_time *out) {
+    double sms = get(a, GPU_SM_COUNT), per_sm = a->per_sm;
+    double full = floor(a->blocks / (sms * per_sm)), rest = a->blocks - full * sms * per_sm;
+    add_waves(a, full, sms * per_sm, per_sm, chain_cycles(a, a->sums.chain, a->sums.chain_wait),
+              out);
+    if (rest > 0)
+        add_waves(a, 1, rest, ceil(rest / sms),
+                  chain_cycles(a, a->sums.longest, a->sums.longest_wait), out);
+    out->term_ns[MODEL_LAUNCH] = get(a, GPU_LAUNCH_US) * 1e3;
+    out->ns += out->term_ns[MODEL_LAUNCH];
+}
+
 void model_account(const model_shape *shape, const model_sums *sums, model_time *out) {
     double sms = gpu_get(shape->g, GPU_SM_COUNT);
     account a = {.shape = shape,
                  .sums = *sums,
                  .blocks = (double)shape->blocks,
                  .ns_per_cycle = 1e3 / gpu_get(shape->g, GPU_BOOST_MHZ)};
-    double per_sm = fmax(1, shape->occupancy.blocks_per_sm);
-    a.resident = fmin(a.blocks, sms * per_sm);
+    a.per_sm = fmax(1, shape->occupancy.blocks_per_sm);
+    a.resident = fmin(a.blocks, sms * a.per_sm);
     average(&a.sums, a.blocks);
     charge_spills(&a);
     count_bytes(&a);
 
     *out = (model_time){
         .occupancy = shape->occupancy, .blocks = shape->blocks, .sampled_blocks = shape->sampled};
-    double full = floor(a.blocks / (sms * per_sm)), rest = a.blocks - full * sms * per_sm;
-    add_waves(&a, full, sms * per_sm, per_sm, chain_cycles(&a, a.sums.chain, a.sums.chain_wait),
-              out);
-    if (rest > 0)
-        add_waves(&a, 1, rest, ceil(rest / sms),
-                  chain_cycles(&a, a.sums.longest, a.sums.longest_wait), out);
-    out->term_ns[MODEL_LAUNCH] = get(&a, GPU_LAUNCH_US) * 1e3;
-    out->ns += out->term_ns[MODEL_LAUNCH];
-    out->waves = a.blocks / (sms * per_sm);
+    account warm = a;
+    warm.is_warm = true;
+    count_bytes(&warm);
+    model_time again = {0};
+    add_grid(&warm, &again);
+    out->warm_ns = again.ns;
+    add_grid(&a, out);
+    out->waves = a.blocks / (sms * a.per_sm);
     out->bound_by = largest_term(out);
     out->dram_bytes = a.dram_bytes * a.blocks;
     out->l2_bytes = a.l2_bytes * a.blocks;

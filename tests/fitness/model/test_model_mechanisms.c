@@ -626,6 +626,31 @@ static void test_queue(void **state) {
     gpu_free(g);
 }
 
+/* Behind a launch of the same kernel, what fits the L2 is neither read nor written back; of twice
+ * as much as fits, 0.797 is. The launch alone takes its overhead, on Ada 1.6 us. */
+static void test_warm(void **state) {
+    (void)state;
+    gpu *g = load_small("rtx4090");
+    subject s = {.body = "mul.wide.u32 %rd3, %r4, 16;\nadd.u64 %rd4, %rd1, %rd3;\n"
+                         "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd4];\n"
+                         "add.u64 %rd5, %rd2, %rd3;\n"
+                         "st.global.v4.u32 [%rd5], {%r10, %r11, %r12, %r13};\n",
+                 .grid = 256,
+                 .block = 512};
+    set(g, GPU_DRAM_GBS, 10);
+    set(g, GPU_DRAM_QUEUE, 0);
+    model_time fits = time_of(g, &s);
+    double launch = fits.term_ns[MODEL_LAUNCH], bytes = 2.0 * BUFFER_BYTES;
+    assert_ratio("cold", fits.ns - launch, bytes * 1.05 / 10, 1, 0.02);
+    assert_true(fits.warm_ns - launch < 0.2 * (fits.ns - launch));
+    set(g, GPU_L2_SIZE, bytes / 2);
+    model_time half = time_of(g, &s);
+    assert_ratio("cold, a smaller L2", half.ns, fits.ns, 1, 1e-6);
+    assert_ratio("warm", half.warm_ns - launch, 0.797 * bytes * 1.05 / 10, 1, 0.02);
+    assert_ratio("a launch", launch, 1600, 1, 1e-9);
+    gpu_free(g);
+}
+
 /* ---- stores ---- */
 
 /* Each thread loads or stores once; threads are `stride` bytes apart. */
@@ -877,6 +902,7 @@ int main(void) {
         cmocka_unit_test(test_l2_within_a_wave),
         cmocka_unit_test(test_dram),
         cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_warm),
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_transpose),
         cmocka_unit_test(test_bank_conflicts),
