@@ -399,13 +399,20 @@ static ev_status prepare_module(ir_base *base, const ir_source *source, bool ear
 /* ---- loading ----------------------------------------------------------------------------------
  */
 
-/* Sets LLVM's options, once a process. By default LICM looks for promotions among 250 accesses pair
- * by pair, and GVN looks 100 instructions back. On unrolled kernels that is half of a build
- * (default<O3> of the hand-tuned LSTM cell: 72 ms, of which LICM 52), and the code of all shipped
- * starts is the same without it. */
+/* Sets LLVM's options, once a process.
+ *
+ * Build time: by default LICM looks for promotions among 250 accesses pair by pair, and GVN looks
+ * 100 instructions back. On unrolled kernels that is half of a build (default<O3> of the hand-tuned
+ * LSTM cell: 72 ms, of which LICM 52), and the code of all shipped starts is the same without it.
+ *
+ * Registers: machine sinking and InstCombine move an instruction into the block of its only use.
+ * Of a sum that a guarded store writes, both move the chain of multiply-adds behind the guard and
+ * leave the loads above it, so all loaded values are alive at once. The assembler sinks what it
+ * likes by itself, with the registers in view. */
 static void begin_llvm(void) {
     static const char *const options[] = {"evoke", "-licm-mssa-max-acc-promotion=32",
-                                          "-memdep-block-scan-limit=30"};
+                                          "-memdep-block-scan-limit=30", "-disable-machine-sink",
+                                          "-instcombine-code-sinking=0"};
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();

@@ -6,13 +6,17 @@
  * A tag is the line number plus the number of the round. `model_cache_clear` only raises the
  * round, so old entries count as empty and a new block costs no memset.
  *
- * The L1 is set-associative with CACHE_WAYS ways, LRU replacement and sectors of 32 bytes. A hash
- * of the line number chooses the set. The inline lookup is in cache.h.
+ * The L1 has sectors of 32 bytes and few sets of many ways: microbenchmarks of Volta's L1 found
+ * four sets, and a replacement that is not LRU (Jia et al., arXiv:1804.06826, table 3.1). So a
+ * block loses few hits below the capacity by the placement of its lines. In place of LRU over all
+ * ways, the least recently used way of a small group is replaced, and the groups take turns. The
+ * inline lookup is in cache.h.
  *
  * `model_hot` counts atomic updates a sector in a table of fixed size. A table that is half full
  * ignores further sectors. */
 #include "fitness/model/cache.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,24 +25,30 @@
  * are looked for first. */
 #define LINES 2048
 
-_Static_assert(CACHE_WAYS == 4, "model_cache_place knows them");
+#define LEAST_WAYS 64 /* of a set, if the L1 is larger than one set */
+
+_Static_assert(CACHE_GROUP == 4, "model_cache_place knows them");
 
 ev_status model_cache_make(uint64_t l1_bytes, model_cache *out, ev_error *err) {
     uint64_t lines = l1_bytes / CACHE_LINE_BYTES;
     uint32_t sets = 1;
-    while ((uint64_t)sets * 2 * CACHE_WAYS <= lines && sets < 1u << 20)
+    while ((uint64_t)sets * 2 * LEAST_WAYS <= lines && sets < 1u << 20)
         sets *= 2;
+    uint32_t ways = (uint32_t)(lines / sets) / CACHE_GROUP * CACHE_GROUP;
+    assert(ways > 0);
     *out = (model_cache){.lines = calloc(LINES + 2, sizeof *out->lines),
-                         .sets = calloc((size_t)sets * CACHE_SET_WORDS, sizeof *out->sets),
+                         .ways = ways,
+                         .sets = calloc((size_t)sets * 2 * ways, sizeof *out->sets),
+                         .turn = calloc(sets, sizeof *out->turn),
                          .line_mask = LINES - 1,
                          .most = LINES / 4,
                          .set_mask = sets - 1,
                          .round = FIRST_ROUND};
-    if (out->lines != NULL && out->sets != NULL)
+    if (out->lines != NULL && out->sets != NULL && out->turn != NULL)
         return EV_OK;
     model_cache_free(out);
-    return ev_fail_memory(err, LINES * sizeof *out->lines +
-                                   (size_t)sets * CACHE_SET_WORDS * sizeof *out->sets);
+    return ev_fail_memory(err,
+                          LINES * sizeof *out->lines + (size_t)sets * 2 * ways * sizeof *out->sets);
 }
 
 static size_t line_count(const model_cache *cache) {
@@ -46,7 +56,7 @@ static size_t line_count(const model_cache *cache) {
 }
 
 static size_t set_words(const model_cache *cache) {
-    return ((size_t)cache->set_mask + 1) * CACHE_SET_WORDS;
+    return ((size_t)cache->set_mask + 1) * 2 * cache->ways;
 }
 
 void model_cache_clear(model_cache *cache) {
@@ -65,6 +75,8 @@ void model_cache_clear(model_cache *cache) {
 void model_cache_free(model_cache *cache) {
     free(cache->lines);
     free(cache->sets);
+    free(cache->turn);
+    cache->turn = NULL;
     cache->lines = NULL;
     cache->sets = NULL;
 }
@@ -96,7 +108,7 @@ static bool grow(model_cache *cache) {
         cache_line *to = place_of(cache, line, model_line_hash(line));
         *to = old.lines[i];
         if (to->there != 0)
-            cache->sets[to->way + CACHE_WAYS] = (uint32_t)(to - lines);
+            cache->sets[to->way + cache->ways] = (uint32_t)(to - lines);
     }
     free(old.lines);
     return true;

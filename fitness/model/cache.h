@@ -1,7 +1,7 @@
 /* Cache: the lines that one block touched, and those of its sectors that are in the block's share
- * of the L1: set-associative with CACHE_WAYS ways, LRU, sectored. Below: counts of atomics by
- * sector. A line has 128 bytes and four sectors; line and sector numbers are address / 128 and
- * address / 32. Sets of sectors are masks of four bits. */
+ * of the L1: sectored, with few sets of many ways. Below: counts of atomics by sector. A line has
+ * 128 bytes and four sectors; line and sector numbers are address / 128 and address / 32. Sets of
+ * sectors are masks of four bits. */
 #ifndef FITNESS_MODEL_CACHE_H
 #define FITNESS_MODEL_CACHE_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CACHE_WAYS 4
+#define CACHE_GROUP 4 /* ways of which the least recently used one is replaced */
 #define CACHE_LINE_BYTES 128
 #define CACHE_SECTORS 4 /* sectors of a line */
 
@@ -29,26 +29,31 @@ typedef struct cache_line {
     uint32_t way;    /* index in `sets` of the line's last use; valid if `there` is not 0 */
     uint8_t there;   /* bit s: sector s is in the L1; 0: no sector is */
     uint8_t touched; /* sectors touched by loads (low 4 bits) and stores (high 4 bits) */
+    uint8_t owner;   /* the warp that missed last */
+    uint8_t from;    /* the level that its miss went to, as the model counts them */
+    uint64_t ready;  /* the clock at which the sectors of the last miss arrive */
     uint32_t asked;  /* the caller's: sectors that the block had asked the L2 for, the last time */
 } cache_line;
 
 #define CACHE_ROUND_SHIFT 58 /* line numbers have 57 bits */
 
-/* Layout of a set in `sets`: CACHE_WAYS times of last use, then CACHE_WAYS indices of lines; index
- * 0 means an empty way. */
-enum { CACHE_SET_WORDS = 2 * CACHE_WAYS };
-
+/* Layout of a set in `sets`: `ways` times of last use, then `ways` indices of lines; index 0 means
+ * an empty way. */
 typedef struct model_cache {
     cache_line *lines;  /* hash table with open addressing from [1] on; [0] and the last entry
                            hold no line */
     uint32_t line_mask; /* number of places for lines, a power of two, less one */
     uint32_t set_mask;  /* number of sets, a power of two, less one */
-    uint32_t *sets;     /* the sets of the L1, CACHE_SET_WORDS each */
+    uint32_t ways;      /* of a set, a multiple of CACHE_GROUP */
+    uint32_t *sets;     /* the sets of the L1, 2 * ways words each */
+    uint32_t *turn;     /* by set: the first way of the group that is replaced next */
     uint64_t round;     /* number of clears from 1, shifted by CACHE_ROUND_SHIFT */
     uint32_t count;     /* lines touched since the last clear */
     uint32_t most;      /* count at which the table grows */
     uint32_t clock;     /* counts uses, through all rounds */
     uint32_t began;     /* the clock at the last clear */
+    uint64_t now;       /* cycles of the SM: when the warp that reads has come so far */
+    uint8_t warp;       /* the warp that reads */
     bool failed;        /* memory ran out; the model reports it at the end of the launch */
 } model_cache;
 
@@ -74,42 +79,63 @@ static inline cache_line *model_cache_line(model_cache *cache, uint64_t line, ui
     cache->count++;
     return l;
 }
-/* Puts a line into the L1, in place of the least recently used line of its set. If that way was
+/* The set of a line: neighbours lie in different sets, and the higher bits are folded in, as in the
+ * hardware, so that strides of powers of two spread over the sets. */
+static inline uint32_t model_cache_set(const model_cache *cache, uint64_t line) {
+    return (uint32_t)(line ^ line >> 5 ^ line >> 10 ^ line >> 15) & cache->set_mask;
+}
+/* Puts a line into the L1, in place of the least recently used line of the next group of its set.
+ * The groups take turns, so all ways of a set fill before a line is replaced. If that way was
  * last used in an earlier round, its index may belong to another line by now, and that line is left
- * as it is. The set is chosen by a hash, as in the hardware, so that power-of-two strides spread
- * over the sets. */
-static inline void model_cache_place(model_cache *cache, cache_line *l, uint32_t hash) {
-    uint32_t way = (hash & cache->set_mask) * CACHE_SET_WORDS;
+ * as it is. */
+static inline void model_cache_place(model_cache *cache, cache_line *l) {
+    uint32_t set = model_cache_set(cache, l->tag - cache->round), group = cache->turn[set];
+    uint32_t way = set * 2 * cache->ways + group;
+    cache->turn[set] = group + CACHE_GROUP < cache->ways ? group + CACHE_GROUP : 0;
     const uint32_t *used = cache->sets + way;
     /* no branches: the oldest way cannot be predicted */
     unsigned low = used[1] < used[0], high = 2 + (used[3] < used[2]);
     unsigned oldest = used[high] < used[low] ? high : low;
     way += oldest;
-    uint32_t *place = &cache->sets[way + CACHE_WAYS];
+    uint32_t *place = &cache->sets[way + cache->ways];
     cache->lines[used[oldest] > cache->began ? *place : 0].there = 0;
     *place = (uint32_t)(l - cache->lines);
     l->way = way;
 }
 /* Reads a mask of sectors of a line through the L1. Returns the sectors that missed. */
-static inline unsigned model_cache_read(model_cache *cache, cache_line *l, uint32_t hash,
-                                        unsigned sectors) {
+static inline unsigned model_cache_read(model_cache *cache, cache_line *l, unsigned sectors) {
     if (l->there == 0)
-        model_cache_place(cache, l, hash);
+        model_cache_place(cache, l);
     unsigned missing = sectors & ~(unsigned)l->there;
     l->there |= (uint8_t)sectors;
     cache->sets[l->way] = ++cache->clock;
     return missing;
 }
+/* True: another warp's miss has asked for sectors of the line, and they have not arrived. A read
+ * then waits for them, whether or not it counts as a hit. */
+static inline bool model_cache_is_coming(const model_cache *cache, const cache_line *l) {
+    return l->ready > cache->now && l->owner != cache->warp;
+}
+/* Notes a miss of the warp that reads: its sectors come from the level `from` after `latency`
+ * cycles. */
+static inline void model_cache_miss(const model_cache *cache, cache_line *l, unsigned from,
+                                    uint64_t latency) {
+    l->ready = cache->now + latency;
+    l->owner = cache->warp;
+    l->from = (uint8_t)from;
+}
 /* The fast path of a load of one sector. True: the L1 holds the sector, and the read is done.
- * False: nothing was changed; the sector missed, or its line stands further than one place from its
- * first. *clock: the cache's clock, which the caller keeps in a register meanwhile. */
+ * False: nothing was changed; the sector missed or is on its way, or its line stands further than
+ * one place from its first. *clock: the cache's clock, which the caller keeps in a register
+ * meanwhile. */
 static inline bool model_cache_hit_sector(const model_cache *cache, uint32_t *clock,
                                           uint64_t sector) {
     uint64_t line = sector / CACHE_SECTORS;
     size_t at = model_line_hash(line) & cache->line_mask;
     const cache_line *l = &cache->lines[1 + at];
     l += l->tag != line + cache->round; /* no branch: the outcome cannot be predicted */
-    if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0)
+    if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0 ||
+        l->ready > cache->now)
         return false;
     cache->sets[l->way] = ++*clock;
     return true;
@@ -119,7 +145,8 @@ static inline bool model_cache_hit(const model_cache *cache, uint32_t *clock, ui
                                    unsigned sectors) {
     size_t at = model_line_hash(line) & cache->line_mask;
     const cache_line *l = &cache->lines[1 + at];
-    if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0)
+    if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0 ||
+        l->ready > cache->now)
         return false;
     cache->sets[l->way] = ++*clock;
     return true;

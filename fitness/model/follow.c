@@ -122,15 +122,22 @@ static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_c
     return MODEL_DRAM;
 }
 
-/* Reads sectors of a line through the L1; as above. */
+/* Reads sectors of a line through the L1; as above. Sectors that another warp has asked for are a
+ * hit, and as far away as they were for that warp. */
 static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasses_l1,
                                           access_cost *c, uint64_t line, unsigned sectors,
                                           uint64_t *remote) {
     uint32_t hash = model_line_hash(line);
     cache_line *l = model_cache_line(&b->cache, line, hash);
-    if (!bypasses_l1)
-        sectors = model_cache_read(&b->cache, l, hash, sectors);
-    return sectors == 0 ? MODEL_L1 : fetch_sectors(m, b, c, l, line, sectors, remote);
+    if (bypasses_l1)
+        return fetch_sectors(m, b, c, l, line, sectors, remote);
+    unsigned missing = model_cache_read(&b->cache, l, sectors);
+    if (missing == 0)
+        return model_cache_is_coming(&b->cache, l) ? (model_term)l->from : MODEL_L1;
+    model_term from = fetch_sectors(m, b, c, l, line, missing, remote);
+    if (from != MODEL_LINK)
+        model_cache_miss(&b->cache, l, from, m->latency[from]);
+    return from;
 }
 
 /* The same of a load's sectors; the furthest that one had to come from. */
@@ -751,13 +758,15 @@ static size_t follow_by_plan(const follower *f, const vm_batch *batch) {
 
 void model_follow_batch(model *m, block_state *b, const vm_batch *batch) {
     assert(batch->warp < b->warps && batch->count > 0);
-    if (b->leader < MODEL_LEADERS)
-        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
     follower f = follow(m, b, batch->warp);
+    b->cache.now = f.w->at.clock;
+    b->cache.warp = (uint8_t)batch->warp;
     vm_batch rest;
     for (const vm_batch *left = batch;; left = &rest) { /* mostly the first plan has all of it */
-        if (f.w->at_barrier)
+        if (f.w->at_barrier) {
             leave_barrier(&f, left->events[0].pc);
+            b->cache.now = f.w->at.clock;
+        }
         size_t done = follow_by_plan(&f, left);
         while (done == 0 || (done < left->count && !f.w->at_barrier))
             on_event(&f, &left->events[done++], left->sectors);

@@ -70,6 +70,34 @@ static uint32_t traits_of(const char *name) {
     return traits;
 }
 
+/* A pair that becomes one machine instruction: costs.def. */
+typedef struct fuse_row {
+    const char *first, *last, *into_first, *into_last;
+    bool takes; /* costs what the first one does */
+} fuse_row;
+
+static const fuse_row FUSES[] = {
+#define MODEL_FUSE(first, last, into_first, into_last, takes)                                      \
+    {first, last, into_first, into_last, takes},
+#include "fitness/model/costs.def"
+};
+
+_Static_assert(sizeof FUSES / sizeof FUSES[0] <= 32, "a bit a row");
+
+static void find_fuses(model_name *name) {
+    size_t length = strlen(name->text);
+    for (uint32_t i = 0; i < sizeof FUSES / sizeof FUSES[0]; i++) {
+        const fuse_row *f = &FUSES[i];
+        name->fuses_first |= (uint32_t)model_name_fits(name->text, length, f->first,
+                                                       strlen(f->first), f->last, strlen(f->last))
+                             << i;
+        name->fuses_into |=
+            (uint32_t)model_name_fits(name->text, length, f->into_first, strlen(f->into_first),
+                                      f->into_last, strlen(f->into_last))
+            << i;
+    }
+}
+
 static bool add_name(reading *r, const char *text) {
     model_insns *out = r->out;
     if (out->name_count == r->name_room) {
@@ -80,7 +108,9 @@ static bool add_name(reading *r, const char *text) {
         out->names = more;
         r->name_room = room;
     }
-    out->names[out->name_count++] = (model_name){text, model_cost_of(text), traits_of(text)};
+    model_name *name = &out->names[out->name_count++];
+    *name = (model_name){.text = text, .cost = model_cost_of(text), .traits = traits_of(text)};
+    find_fuses(name);
     return true;
 }
 
@@ -117,10 +147,11 @@ static row_kind memory_kind(const vm_insn_info *info) {
     }
 }
 
-/* A register copy: the assembler gives both the same register. */
+/* A register copy, to which the assembler gives the same register, or a literal, which becomes an
+ * operand of the instructions that use it. */
 static bool is_copy(const vm_insn_info *info, uint32_t traits) {
-    return (traits & MODEL_MOVES) != 0 && info->use_count == 1 && info->def_count == 1 &&
-           !info->conditional;
+    return (traits & MODEL_MOVES) != 0 && info->use_count <= 1 && info->def_count == 1 &&
+           info->pipe != VM_PIPE_CONSTANT && !info->conditional;
 }
 
 static row_kind kind_of(const vm_insn_info *info, const model_name *name) {
@@ -192,6 +223,109 @@ static bool read_insn(reading *r, uint32_t pc, uint32_t operands, model_insn *in
     return true;
 }
 
+/* ---- pairs that become one machine instruction */
+
+typedef struct fusing {
+    model_insns *out;
+    uint32_t *all;    /* uses of each register in the module */
+    uint32_t *inside; /* in the block */
+    uint32_t *def;    /* pc of its last definition in the block, plus 1; 0: none */
+    uint32_t *uses;   /* by pc: of what it defines */
+} fusing;
+
+static const uint16_t *operands_of(const fusing *f, uint32_t pc) {
+    return f->out->operands + f->out->insns[pc].operands;
+}
+
+/* Uses of the definition that the pc at hand sees; those of other blocks count as the last one's.
+ */
+static void count_block(const fusing *f, uint32_t begin, uint32_t end) {
+    for (uint32_t pc = begin; pc < end; pc++) {
+        const model_insn *insn = &f->out->insns[pc];
+        const uint16_t *operands = operands_of(f, pc);
+        for (unsigned i = 0; i < insn->use_count; i++) {
+            uint32_t def = f->def[operands[i]];
+            if (def == 0)
+                continue; /* of another block, or of an earlier round */
+            f->uses[def - 1]++;
+            f->inside[operands[i]]++;
+        }
+        for (unsigned i = 0; i < insn->def_count; i++)
+            f->def[operands[insn->use_count + i]] = pc + 1;
+    }
+    for (uint32_t pc = begin; pc < end; pc++) {
+        const model_insn *insn = &f->out->insns[pc];
+        for (unsigned i = 0; i < insn->use_count + (unsigned)insn->def_count; i++) {
+            uint16_t reg = operands_of(f, pc)[i];
+            if (f->def[reg] > 0)
+                f->uses[f->def[reg] - 1] += f->all[reg] - f->inside[reg];
+            f->def[reg] = f->inside[reg] = 0;
+        }
+    }
+}
+
+static bool count_uses(fusing *f) {
+    size_t registers = (size_t)f->out->register_count + 1;
+    f->all = calloc(3 * registers, sizeof *f->all);
+    f->uses = calloc((size_t)f->out->count + 1, sizeof *f->uses);
+    if (f->all == NULL || f->uses == NULL)
+        return false;
+    f->inside = f->all + registers;
+    f->def = f->inside + registers;
+    for (uint32_t pc = 0; pc < f->out->count; pc++)
+        for (unsigned i = 0; i < f->out->insns[pc].use_count; i++)
+            f->all[operands_of(f, pc)[i]]++;
+    return true;
+}
+
+/* Folds the instruction that defines the register into the one that uses it, if the assembler does.
+ */
+static bool fuse_into(const fusing *f, uint32_t pc, uint16_t reg) {
+    model_insns *out = f->out;
+    model_insn *insn = &out->insns[pc];
+    if (f->def[reg] == 0 || f->uses[f->def[reg] - 1] != 1)
+        return false;
+    model_insn *first = &out->insns[f->def[reg] - 1];
+    uint32_t rows = out->names[first->name].fuses_first & out->names[insn->name].fuses_into;
+    if (rows == 0 || first->kind != ROW_PLAIN || first->is_conditional || first->is_fused)
+        return false;
+    if (FUSES[__builtin_ctz(rows)].takes) {
+        insn->name = first->name;
+        insn->pipe = first->pipe;
+    }
+    first->kind = ROW_FOLDED;
+    insn->is_fused = true;
+    return true;
+}
+
+/* A machine instruction has three operands at most: one of the uses is taken. */
+static void fuse_block(const fusing *f, uint32_t begin, uint32_t end) {
+    model_insns *out = f->out;
+    count_block(f, begin, end);
+    for (uint32_t pc = begin; pc < end; pc++) {
+        const model_insn *insn = &out->insns[pc];
+        const uint16_t *operands = operands_of(f, pc);
+        bool fits = out->names[insn->name].fuses_into != 0 && insn->kind == ROW_PLAIN;
+        for (unsigned i = 0; fits && i < insn->use_count; i++)
+            fits = !fuse_into(f, pc, operands[i]);
+        for (unsigned i = 0; i < insn->def_count; i++)
+            f->def[operands[insn->use_count + i]] = pc + 1;
+    }
+    for (uint32_t pc = begin; pc < end; pc++)
+        for (unsigned i = 0; i < out->insns[pc].def_count; i++)
+            f->def[operands_of(f, pc)[out->insns[pc].use_count + i]] = 0;
+}
+
+static bool fuse_all(model_insns *out) {
+    fusing f = {.out = out};
+    bool made = count_uses(&f);
+    for (uint32_t pc = 0; made && pc < out->count; pc = out->blocks.next[pc])
+        fuse_block(&f, pc, out->blocks.next[pc]);
+    free(f.all);
+    free(f.uses);
+    return made;
+}
+
 ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *err) {
     uint32_t count = (uint32_t)vm_module_insn_count(module), operands = 0;
     *out = (model_insns){.count = count,
@@ -205,7 +339,7 @@ ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *
         operands += made ? out->insns[pc].use_count + (uint32_t)out->insns[pc].def_count : 0;
     }
     out->operand_count = operands;
-    if (made && model_blocks_make(module, out, &out->blocks))
+    if (made && model_blocks_make(module, out, &out->blocks) && fuse_all(out))
         return EV_OK;
     model_insns_free(out);
     return ev_fail_memory(err, (unsigned long long)count * sizeof *out->insns);

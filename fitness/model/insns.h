@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Whether a mnemonic begins with `prefix`. Called some ten times for each instruction; most calls
  * end at the first characters. */
@@ -17,6 +18,14 @@ static inline bool model_starts_with(const char *text, const char *prefix) {
         prefix++;
     }
     return *prefix == '\0';
+}
+
+/* Whether a mnemonic of `length` characters begins with `first` and ends with `last`, as in
+ * costs.def. */
+static inline bool model_name_fits(const char *name, size_t length, const char *first,
+                                   size_t first_length, const char *last, size_t last_length) {
+    return first_length + last_length <= length && memcmp(name, first, first_length) == 0 &&
+           memcmp(name + length - last_length, last, last_length) == 0;
 }
 
 /* Properties that follow from the mnemonic. */
@@ -49,6 +58,8 @@ typedef struct model_name {
     const char *text;
     const model_cost *cost;
     uint32_t traits;
+    uint32_t fuses_first, fuses_into; /* rows of costs.def that it may be the first or the second
+                                         instruction of, a bit each */
 } model_name;
 
 typedef struct model_insn {
@@ -63,6 +74,7 @@ typedef struct model_insn {
     uint8_t reads, writes; /* MODEL_SPACE_*: spaces that it may read or write, in order with
                               other accesses */
     bool is_access, is_branch, is_exit, is_conditional, ends_block;
+    bool is_fused; /* one machine instruction with the one that makes one of its operands */
 } model_insn;
 
 struct model_insns {

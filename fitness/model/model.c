@@ -132,6 +132,7 @@ static void block_free(block_state *b) {
     free(b->ready);
     free(b->memory);
     free(b->runs);
+    model_queues_free(b->queues, b->queue_count);
     model_cache_free(&b->cache);
     free(b);
 }
@@ -194,7 +195,7 @@ static bool make_warps(const model *m, block_state *b, uint32_t warps) {
 }
 
 static bool block_reset(model *m, block_state *b) {
-    if (!make_warps(m, b, b->warps))
+    if (!make_warps(m, b, b->warps) || !model_interleave_block(b))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->cache);
@@ -301,6 +302,14 @@ static void add_weighted(model_sums *into, const model_sums *from, double weight
     }
 }
 
+/* What a live block does goes into its log as the machine ran it, and is followed as an SM would
+ * run it. */
+static void take_batch(model *m, block_state *b, const vm_batch *batch) {
+    if (b->leader < MODEL_LEADERS)
+        model_log_add(m->leaders[b->leader].log, &m->buffers, batch);
+    model_interleave_batch(m, b, batch);
+}
+
 /* ---- repeating ---- */
 
 /* Whether the leader's log begins with what the block did up to now. */
@@ -325,7 +334,7 @@ static void part(model *m, block_state *b) {
     for (size_t i = 0; i < at.batch && !m->failed; i++) {
         vm_batch batch;
         if (model_log_read(log, &at, i, b->block, &m->copy, &batch))
-            model_follow_batch(m, b, &batch);
+            take_batch(m, b, &batch);
         else
             m->failed = true;
     }
@@ -358,7 +367,7 @@ static void on_batch(void *context, const vm_batch *batch) {
     if (!b->is_live && repeats(m, b, batch))
         return;
     if (!m->failed)
-        model_follow_batch(m, b, batch);
+        take_batch(m, b, batch);
 }
 
 static void end_repeat(model *m, const block_state *b) {
@@ -427,6 +436,7 @@ static void count_chains(block_state *b) {
 }
 
 static void end_live(model *m, block_state *b) {
+    model_interleave_rest(m, b);
     for (uint32_t i = 0; i < b->warps; i++)
         model_follow_rest(m, b, i);
     count_pipes(m, b);
@@ -480,6 +490,9 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
+    if (s->occupancy.registers < registers)
+        s->given_registers =
+            s->occupancy.registers; /* the block's size caps them: the rest spills */
     s->buffers = m->buffers.list;
     m->l1_bytes = l1_share(s);
     m->latency[MODEL_L1] = (uint64_t)gpu_get(g, GPU_LAT_L1);
@@ -524,7 +537,7 @@ static ev_status make_parts(model *m, ev_error *err) {
     m->waits = calloc((size_t)m->rows.count + 1, sizeof *m->waits);
     m->plans = model_plans_new();
     if (m->stalls == NULL || m->costs == NULL || m->waits == NULL || m->plans == NULL ||
-        m->runs_before == NULL)
+        m->runs_before == NULL || !model_interleave_begin(m))
         return ev_fail_memory(err, m->rows.count * sizeof *m->stalls);
     if (has_atomics(m))
         EV_TRY(model_hot_make(&m->hot, err));
@@ -590,6 +603,7 @@ void model_free(model *m) {
     free(m->runs_before);
     free(m->polls);
     free(m->waits);
+    free(m->marks);
     model_plans_free(m->plans);
     free(m);
 }

@@ -35,7 +35,7 @@ typedef enum model_limiter {
 const char *model_limiter_name(model_limiter limiter);
 
 typedef struct model_occupancy {
-    uint32_t registers;     /* a thread */
+    uint32_t registers;     /* a thread: those given, or fewer so that one block fits */
     uint32_t shared_bytes;  /* a block, static + dynamic + reserved */
     uint32_t blocks_per_sm; /* 0: the block does not fit at all */
     uint32_t warps_per_sm;

@@ -33,6 +33,8 @@ typedef struct warp_state {
     warp_poll poll;
 } warp_state;
 
+typedef struct warp_queue warp_queue; /* events of a warp that are not followed yet */
+
 typedef struct block_state {
     bool used;
     bool is_live; /* the block is followed; else it repeats the leader's log so far */
@@ -46,6 +48,10 @@ typedef struct block_state {
     uint64_t *ready;  /* [warp][register] */
     uint64_t *memory; /* [warp][pc]: times of the accesses that are not followed yet */
     size_t ready_room, memory_room, warp_room;
+    warp_queue *queues;         /* by warp; interleave.c */
+    size_t queue_count, queued; /* number of queues; bytes in them */
+    uint32_t queued_last;       /* the warp whose batch was put there last */
+    uint32_t barriers_passed;   /* by the warp that has passed most */
     model_cache cache;
     uint32_t epoch_seen; /* number of the latest barrier that any warp arrived at */
     uint64_t arrived[2], arrived_wait[2];
@@ -114,7 +120,9 @@ struct model {
     uint64_t ended, repeated; /* blocks that ended, and of these the blocks that repeated a
                                  leader */
     bool follows_all;
-    model_site *sites; /* NULL: not asked for */
+    uint8_t *marks;        /* by pc: what ends a slice */
+    bool has_cached_loads; /* some load of the kernel goes through the L1 */
+    model_site *sites;     /* NULL: not asked for */
     model_copy copy;
     model_sums sums;
     int64_t *runs_before; /* execution counts of the block summed up before this one; all 0 at
@@ -130,6 +138,18 @@ struct model {
 static inline unsigned kind_of(const model *m, uint32_t block) {
     return block == 0 || block == m->shape.blocks - 1 ? KIND_EDGE : KIND_INNER;
 }
+
+/* ---- interleave.c ---- */
+
+/* Call once a launch, and for each block before its batches. False: out of memory. */
+bool model_interleave_begin(model *m);
+bool model_interleave_block(block_state *b);
+/* Takes one batch of a warp in a live block, and follows it when the block's other warps have come
+ * as far. */
+void model_interleave_batch(model *m, block_state *b, const vm_batch *batch);
+/* Follows what still waits, at the block's end. */
+void model_interleave_rest(model *m, block_state *b);
+void model_queues_free(warp_queue *queues, size_t count); /* NULL is fine */
 
 /* ---- follow.c ---- */
 

@@ -29,6 +29,16 @@ static uint64_t warps_by_registers(const gpu *g, uint32_t registers) {
     return warps / key(g, GPU_WARP_UNIT) * key(g, GPU_WARP_UNIT);
 }
 
+/* The registers a thread with which an SM holds the block's warps at all, at most those asked for:
+ * told the size of the block, the assembler keeps to so many and spills the rest. */
+static uint32_t registers_that_fit(const gpu *g, uint32_t registers, uint64_t warps) {
+    uint32_t step = key(g, GPU_REGISTER_UNIT) / key(g, GPU_WARP_SIZE);
+    uint32_t fit = registers > 0 ? registers : 1;
+    while (fit > step && warps_by_registers(g, fit) < warps)
+        fit = (fit - 1) / step * step;
+    return fit;
+}
+
 static void limit(model_occupancy *o, uint64_t blocks, model_limiter by) {
     if (blocks < o->blocks_per_sm) {
         o->blocks_per_sm = (uint32_t)blocks;
@@ -49,10 +59,12 @@ model_occupancy model_occupancy_of(const gpu *g, const vm_entry *entry, uint32_t
                          .max_warps = key(g, GPU_MAX_WARPS)};
     if (threads == 0 || threads > key(g, GPU_MAX_THREADS) || asked > key(g, GPU_SHARED_BLOCK))
         return o;
+    if (registers > 0)
+        o.registers = registers_that_fit(g, registers, warps);
     o.blocks_per_sm = key(g, GPU_MAX_BLOCKS);
     o.limiter = MODEL_BY_BLOCKS;
     limit(&o, key(g, GPU_MAX_WARPS) / warps, MODEL_BY_WARPS);
-    limit(&o, warps_by_registers(g, registers > 0 ? registers : 1) / warps, MODEL_BY_REGISTERS);
+    limit(&o, warps_by_registers(g, o.registers > 0 ? o.registers : 1) / warps, MODEL_BY_REGISTERS);
     if (shared > 0)
         limit(&o, key(g, GPU_SHARED_SM) / shared, MODEL_BY_SHARED);
     uint64_t sms = key(g, GPU_SM_COUNT);

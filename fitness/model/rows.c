@@ -26,7 +26,6 @@ static const model_cost COSTS[] = {
 #define MODEL_COST(first, last, slots, own, special, latency)                                      \
     {first, last, sizeof first - 1, sizeof last - 1, slots, own, special, latency},
 #include "fitness/model/costs.def"
-#undef MODEL_COST
 };
 
 /* What no row matches. */
@@ -63,9 +62,8 @@ model_term model_pipe_term(vm_pipe pipe) {
 }
 
 static bool cost_matches(const model_cost *row, const char *name, size_t length) {
-    return row->first[0] == name[0] && row->first_length + row->last_length <= length &&
-           memcmp(name, row->first, row->first_length) == 0 &&
-           memcmp(name + length - row->last_length, row->last, row->last_length) == 0;
+    return row->first[0] == name[0] && model_name_fits(name, length, row->first, row->first_length,
+                                                       row->last, row->last_length);
 }
 
 const model_cost *model_cost_of(const char *name) {

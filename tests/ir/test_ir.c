@@ -346,6 +346,46 @@ static void the_level_of_code_generation_tells_equal_ir_apart(void **state) {
     ir_base_free(base);
 }
 
+/* Sums of guarded stores, unrolled: by the back end's sinking, and by InstCombine's, the
+ * multiply-adds went behind the guards and left the loads, all alive, above. */
+static void sums_stay_above_the_guards_of_their_stores(void **state) {
+    (void)state;
+    char *path = write_file("guards.cu", "#include \"evoke_cuda.h\"\n"
+                                         "extern \"C\" __global__ void k(float *a, int n) {\n"
+                                         "    __shared__ float s[1024];\n"
+                                         "    int t = threadIdx.x;\n"
+                                         "    s[t] = a[t];\n"
+                                         "    __syncthreads();\n"
+                                         "    float x = 0, y = 0;\n"
+                                         "#pragma unroll\n"
+                                         "    for (int i = 0; i < 8; i++) {\n"
+                                         "        x += s[t + i] * s[i];\n"
+                                         "        y += s[t + i + 64] * s[i];\n"
+                                         "    }\n"
+                                         "    if (t < n)\n"
+                                         "        a[t] = x;\n"
+                                         "    if (t + 64 < n)\n"
+                                         "        a[t + 64] = y;\n"
+                                         "}\n");
+    ir_source source = {.path = path, .entry = "k", .include = "kernels/include", .sm = 80};
+    ir_base *base = load(&source);
+    ir_genome *genome = ir_genome_new("textbook");
+    ir_build *made = build(base, genome);
+    size_t bytes;
+    const char *ptx = ir_build_ptx(made, &bytes);
+    const char *barrier = strstr(ptx, "bar.sync"), *sum = barrier;
+    const char *guard = barrier ? strstr(barrier, "bra") : NULL;
+    assert_non_null(guard);
+    for (int i = 0; i < 16; i++) {
+        sum = strstr(sum + 1, "fma.rn.f32");
+        assert_true(sum != NULL && sum < guard);
+    }
+    ir_build_free(made);
+    ir_genome_free(genome);
+    ir_base_free(base);
+    free(path);
+}
+
 static void edits_that_do_not_fit_are_named(void **state) {
     (void)state;
     static const struct {
@@ -545,6 +585,7 @@ int main(void) {
         cmocka_unit_test(hashes_tell_code_from_code),
         cmocka_unit_test(calls_are_numbered_by_module),
         cmocka_unit_test(the_level_of_code_generation_tells_equal_ir_apart),
+        cmocka_unit_test(sums_stay_above_the_guards_of_their_stores),
         cmocka_unit_test(edits_that_do_not_fit_are_named),
         cmocka_unit_test(missing_repairs_fall_back),
         cmocka_unit_test(adjacent_accesses_are_found_behind_indices),

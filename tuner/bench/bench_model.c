@@ -254,6 +254,9 @@ ev_status bench_model(cmd_context *c, ev_error *err) {
         {"overhead", overhead_part},
         {"sensitivity", bench_model_sensitivity},
         {"registers", bench_model_registers},
+        {"ranking", bench_model_ranking},
+        {"convolution", bench_model_ranking},
+        {"gemm", bench_model_ranking},
     };
     const char *only = cli_text(c->args, CLI_OPT_ONLY);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -265,6 +268,7 @@ ev_status bench_model(cmd_context *c, ev_error *err) {
     return ev_fail(
         err, EV_BAD,
         "bench model has no part '%s'; it has silicon, overhead, sensitivity, registers, "
-        "and for a kernel of bench vm its overhead",
+        "ranking (of the sets convolution and gemm, or of one by its name), and for a kernel of "
+        "bench vm its overhead",
         only);
 }

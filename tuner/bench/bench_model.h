@@ -27,5 +27,6 @@ ev_status bench_model_each(const cli_args *args, bench_model_fn *fn, void *conte
 
 ev_status bench_model_sensitivity(cmd_context *c, ev_error *err) EV_CHECKED;
 ev_status bench_model_registers(cmd_context *c, ev_error *err) EV_CHECKED;
+ev_status bench_model_ranking(cmd_context *c, ev_error *err) EV_CHECKED;
 
 #endif

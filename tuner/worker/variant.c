@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "ir/ir.h"
 #include "tuner/worker/bases.h"
 #include "tuner/worker/isolate.h"
 
@@ -101,17 +100,27 @@ static ev_status file_work(void *context, ev_str *out, ev_error *err) {
     return status;
 }
 
-ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
-                             ev_error *err) {
+ev_status variant_build_macros(const char *path, const char *entry, const ir_macro *macros,
+                               size_t macro_count, int sm, ev_str *ptx, ev_error *err) {
     char *home = ev_path_home();
     char *include = home != NULL ? ev_path_join(home, "kernels/include") : NULL;
-    ir_source source = {.path = path, .entry = entry, .include = include, .sm = sm};
+    ir_source source = {.path = path,
+                        .entry = entry,
+                        .include = include,
+                        .macros = macros,
+                        .macro_count = macro_count,
+                        .sm = sm};
     ev_status status = include != NULL
                            ? isolate_run(file_work, &source, BUILD_SECONDS, ptx, err)
                            : ev_fail(err, EV_BAD, "kernels/ was not found; set EVOKE_HOME");
     free(include);
     free(home);
     return status;
+}
+
+ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
+                             ev_error *err) {
+    return variant_build_macros(path, entry, NULL, 0, sm, ptx, err);
 }
 
 ev_status variant_genome(const char *text, const char *name, ir_genome **out, ev_error *err) {

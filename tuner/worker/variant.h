@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "fitness/gates/fitness.h"
 #include "ir/genome.h"
+#include "ir/ir.h"
 #include "kernels/task.h"
 
 /* Builds the genome and appends its PTX to `ptx`. EV_BAD: the build fails, or LLVM aborts. */
@@ -22,6 +23,9 @@ ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev
 /* As variant_build_start, for a source file without a task. */
 ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
                              ev_error *err) EV_CHECKED;
+/* As variant_build_file, with -DNAME=VALUE for each of the macros. */
+ev_status variant_build_macros(const char *path, const char *entry, const ir_macro *macros,
+                               size_t macro_count, int sm, ev_str *ptx, ev_error *err) EV_CHECKED;
 
 /* Reads a genome from JSON text; the caller frees *out. `name`: for messages. EV_BAD: the text is
  * no genome. */

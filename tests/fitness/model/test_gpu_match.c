@@ -22,36 +22,37 @@ typedef struct row {
 static const row ROWS[] = {
     {"NVIDIA A100-SXM4-80GB", 80, 108, 80, "a100", true},
     {"A100-SXM4-80GB", 80, 108, 80, "a100", true},
-    {"NVIDIA A100-SXM4-40GB", 80, 108, 40, "a100", false},
-    {"NVIDIA A100-PCIE-40GB", 80, 108, 40, "a100", false},
+    {"NVIDIA A100-SXM4-40GB", 80, 108, 40, "a100-pcie-40gb", false},
+    {"NVIDIA A100-PCIE-40GB", 80, 108, 40, "a100-pcie-40gb", true},
     {"NVIDIA A100 80GB PCIe", 80, 108, 80, "a100", false},
     {"NVIDIA A800-SXM4-80GB", 80, 108, 80, "a100", false},
-    {"NVIDIA A30", 80, 56, 24, "a100", false},
+    {"NVIDIA A30", 80, 56, 24, "a100-pcie-40gb", false},
     {"NVIDIA H100 80GB HBM3", 90, 132, 80, "h100", true},
-    {"NVIDIA H100 80GB HBM3", 90, 114, 80, "h100", false}, /* the name, and other SMs */
-    {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", 90, 16, 10, "h100", false},
-    {"NVIDIA H100 PCIe", 90, 114, 80, "h100", false},
-    {"NVIDIA H100 NVL", 90, 132, 94, "h100", false},
+    {"NVIDIA H100 80GB HBM3", 90, 114, 80, "h100-pcie", false}, /* the name, and other SMs */
+    {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", 90, 16, 10, "h100-pcie", false},
+    {"NVIDIA H100 PCIe", 90, 114, 80, "h100-pcie", true},
+    {"NVIDIA H100 NVL", 90, 132, 94, "gh200", false},
     {"NVIDIA H800", 90, 132, 80, "h100", false},
-    {"NVIDIA H20", 90, 78, 96, "h100", false},
+    {"NVIDIA H20", 90, 78, 96, "h100-pcie", false},
     {"NVIDIA H200", 90, 132, 141, "h200", true},
     {"NVIDIA H200 NVL", 90, 132, 141, "h200", false},
-    {"NVIDIA GH200 480GB", 90, 132, 96, "h100", false},
+    {"NVIDIA GH200 480GB", 90, 132, 96, "gh200", true},
     {"NVIDIA GH200 144G HBM3e", 90, 132, 144, "h200", false},
     {"NVIDIA B200", 100, 148, 180, "h200", false},
-    {"NVIDIA RTX A1000", 86, 18, 8, "a100", false},
-    {"NVIDIA RTX A4000", 86, 48, 16, "a100", false},
-    {"NVIDIA RTX A6000", 86, 84, 48, "a100", false},
-    {"NVIDIA A10", 86, 72, 24, "a100", false},
-    {"NVIDIA GeForce RTX 3090", 86, 82, 24, "a100", false},
-    {"NVIDIA RTX 6000 Ada Generation", 89, 142, 48, "rtx4090", false},
-    {"NVIDIA L4", 89, 58, 24, "rtx4090", false},
-    {"NVIDIA L40", 89, 142, 48, "rtx4090", false},
-    {"NVIDIA L40S", 89, 142, 48, "rtx4090", false},
+    {"NVIDIA RTX A1000", 86, 18, 8, "a4000", false},
+    {"NVIDIA RTX A4000", 86, 48, 16, "a4000", true},
+    {"NVIDIA RTX A6000", 86, 84, 48, "a6000", true},
+    {"NVIDIA A40", 86, 84, 48, "a40", true},
+    {"NVIDIA A10", 86, 72, 24, "a40", false},
+    {"NVIDIA GeForce RTX 3090", 86, 82, 24, "a40", false},
+    {"NVIDIA RTX 6000 Ada Generation", 89, 142, 48, "l40", false},
+    {"NVIDIA L4", 89, 58, 24, "l4", true},
+    {"NVIDIA L40", 89, 142, 48, "l40", true},
+    {"NVIDIA L40S", 89, 142, 48, "l40", false},
     {"NVIDIA GeForce RTX 4090", 89, 128, 24, "rtx4090", true},
     {"GeForce RTX 4090", 89, 128, 24, "rtx4090", true},
     {"NVIDIA GeForce RTX 4090 D", 89, 114, 24, "rtx4090", false},
-    {"NVIDIA GeForce RTX 4090 Laptop GPU", 89, 76, 16, "rtx4090", false},
+    {"NVIDIA GeForce RTX 4090 Laptop GPU", 89, 76, 16, "l4", false},
     {"NVIDIA GeForce RTX 5090", 120, 170, 32, "h100", false},
     {"Tesla T4", 75, 40, 16, "t4", true},
     {"NVIDIA T4", 75, 40, 16, "t4", true},
@@ -59,8 +60,8 @@ static const row ROWS[] = {
     {"NVIDIA T1000", 75, 14, 8, "t4", false},
     {"Quadro RTX 8000", 75, 72, 48, "t4", false},
     {"Tesla V100-SXM2-16GB", 70, 80, 16, "v100", true},
-    {"Tesla V100-SXM2-32GB", 70, 80, 32, "v100", false},
-    {"Tesla V100-PCIE-32GB", 70, 80, 32, "v100", false},
+    {"Tesla V100-SXM2-32GB", 70, 80, 32, "v100-pcie", false},
+    {"Tesla V100-PCIE-32GB", 70, 80, 32, "v100-pcie", true},
     {"Tesla P100-SXM2-16GB", 60, 56, 16, "p100", true},
     {"Tesla P100-PCIE-16GB", 60, 56, 16, "p100", false},
     {"NVIDIA H200 SXM 141GB (modelled)", 90, 132, 141, "h200", true}, /* the stand-in's */
@@ -98,9 +99,9 @@ static void test_names(void **state) {
 static void test_note(void **state) {
     (void)state;
     gpu_match got;
-    const gpu_seen cut = {"NVIDIA H200", 90, 120, 141 * GB};
+    const gpu_seen cut = {"NVIDIA H200", 90, 128, 141 * GB};
     assert_int_equal(gpu_match_driver(&cut, &got, NULL), EV_OK);
-    assert_non_null(strstr(got.note, "NVIDIA H200 with sm_90 and 120 SMs"));
+    assert_non_null(strstr(got.note, "NVIDIA H200 with sm_90 and 128 SMs"));
     assert_non_null(strstr(got.note, "the one of that name has 132 SMs"));
     assert_non_null(strstr(got.note, "h200 is the nearest"));
 }

@@ -32,7 +32,7 @@ static const occupancy_row OCCUPANCY[] = {
     {"h200", 32, 128, 51200, 4, MODEL_BY_SHARED},  /* 233472 / 52224 */
     {"h200", 32, 128, 232448, 1, MODEL_BY_SHARED}, /* all that a block may have */
     {"h200", 16, 32, 0, 32, MODEL_BY_BLOCKS},
-    {"h200", 128, 1024, 0, 0, MODEL_BY_REGISTERS}, /* 131072 registers: does not fit */
+    {"h200", 128, 1024, 0, 1, MODEL_BY_REGISTERS}, /* 131072 registers: capped at 64 a thread */
     {"h200", 32, 128, 232449, 0, MODEL_BY_WARPS},  /* more than a block may have */
     {"a100", 16, 32, 0, 32, MODEL_BY_BLOCKS},
     {"a100", 40, 192, 20000, 7, MODEL_BY_SHARED}, /* 167936 / 21120 */
@@ -215,6 +215,8 @@ static void assert_faster(const char *what, double fast, double slow) {
         fail_msg("%s: %.1f ns is not below %.1f ns", what, fast, slow);
 }
 
+#define FOUR_TIMES(text) text text text text
+
 static void test_orders(void **state) {
     (void)state;
     assert_faster("coalescing", ns_of(COPY("1")), ns_of(COPY("8")));
@@ -222,8 +224,9 @@ static void test_orders(void **state) {
                   ns_of(LOOP("110", "fma.rn.f32 %f1, %f1, %f2, %f2;\n")));
     assert_faster("approximate division", ns_of(LOOP("50", "div.approx.f32 %f1, %f1, %f2;\n")),
                   ns_of(LOOP("50", "div.rn.f32 %f1, %f1, %f2;\n")));
-    assert_faster("single precision", ns_of(LOOP("50", "fma.rn.f32 %f1, %f1, %f2, %f2;\n")),
-                  ns_of(LOOP("50", "fma.rn.f64 %d1, %d1, %d1, %d1;\n")));
+    assert_faster("single precision",
+                  ns_of(LOOP("50", FOUR_TIMES("fma.rn.f32 %f1, %f1, %f2, %f2;\n"))),
+                  ns_of(LOOP("50", FOUR_TIMES("fma.rn.f64 %d1, %d1, %d1, %d1;\n"))));
     assert_faster("no conflicts", ns_of(SHARED("4")), ns_of(SHARED("128")));
     assert_faster("no barrier", ns_of(LOOP("50", "fma.rn.f32 %f1, %f1, %f2, %f2;\n")),
                   ns_of(LOOP("50", "bar.sync 0;\nfma.rn.f32 %f1, %f1, %f2, %f2;\n")));
@@ -413,6 +416,24 @@ static void test_spills(void **state) {
     free(capped);
 }
 
+/* A block that would not fit with its registers gets fewer, and pays in spills as with a cap of the
+ * kernel's own. */
+static void test_fits(void **state) {
+    (void)state;
+    char *many = sum_of_loads(59, ""), *capped = sum_of_loads(59, ".maxnreg 64\n");
+    timed t = {.ptx = many, .gpu = "h200", .grid = 500, .block = 1024, .sample = 3};
+    model_time a = model_of(&t, NULL);
+    t.ptx = capped;
+    model_time b = model_of(&t, NULL);
+    assert_int_equal(a.occupancy.blocks_per_sm, 1);
+    assert_int_equal(a.occupancy.registers, 64);
+    assert_true(a.spilled > 0);
+    assert_int_equal(a.spilled, b.spilled);
+    assert_float_equal(a.ns, b.ns, 1e-9 * b.ns);
+    free(many);
+    free(capped);
+}
+
 static void test_names(void **state) {
     (void)state;
     for (int i = 0; i < MODEL_TERM_COUNT; i++) {
@@ -436,6 +457,7 @@ int main(void) {
         cmocka_unit_test(test_sampling),
         cmocka_unit_test(test_registers),
         cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

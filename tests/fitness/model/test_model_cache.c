@@ -11,28 +11,40 @@
 #include <cmocka.h>
 
 #define MOST_LINES 8192 /* more than there are places at first */
-#define SETS 32
-enum { L1_BYTES = SETS * CACHE_WAYS * CACHE_LINE_BYTES };
+/* 4 sets of 68 ways: 3 of the 275 lines are left over. */
+#define SETS 4
+#define WAYS 68
+enum { L1_BYTES = (SETS * WAYS + 3) * CACHE_LINE_BYTES };
 
 typedef struct plain_cache {
-    uint64_t line[SETS][CACHE_WAYS]; /* + 1; the latest used first; 0: none */
-    unsigned there[SETS][CACHE_WAYS];
+    uint64_t line[SETS][WAYS]; /* + 1; 0: none */
+    uint32_t used[SETS][WAYS]; /* when it was last */
+    unsigned there[SETS][WAYS];
+    uint32_t group[SETS], clock;
     unsigned loads[MOST_LINES], stores[MOST_LINES];
 } plain_cache;
 
+static unsigned plain_victim(plain_cache *p, uint32_t set) {
+    unsigned first = p->group[set], oldest = first;
+    p->group[set] = (first + CACHE_GROUP) % WAYS;
+    for (unsigned way = first; way < first + CACHE_GROUP; way++)
+        oldest = p->used[set][way] < p->used[set][oldest] ? way : oldest;
+    return oldest;
+}
+
 static unsigned plain_read(plain_cache *p, uint64_t line, unsigned sectors) {
-    uint32_t set = model_line_hash(line) & (SETS - 1);
-    unsigned way = 0, had = 0;
-    while (way < CACHE_WAYS - 1 && p->line[set][way] != line + 1)
+    uint32_t set = (uint32_t)(line ^ line >> 5 ^ line >> 10 ^ line >> 15) % SETS;
+    unsigned way = 0;
+    while (way < WAYS && p->line[set][way] != line + 1)
         way++;
-    if (p->line[set][way] == line + 1)
-        had = p->there[set][way];
-    for (; way > 0; way--) {
-        p->line[set][way] = p->line[set][way - 1];
-        p->there[set][way] = p->there[set][way - 1];
+    if (way == WAYS) {
+        way = plain_victim(p, set);
+        p->line[set][way] = line + 1;
+        p->there[set][way] = 0;
     }
-    p->line[set][0] = line + 1;
-    p->there[set][0] = had | sectors;
+    unsigned had = p->there[set][way];
+    p->used[set][way] = ++p->clock;
+    p->there[set][way] = had | sectors;
     return sectors & ~had;
 }
 
@@ -59,7 +71,7 @@ static void run_block(model_cache *c, ev_pcg *rng, uint32_t lines, uint32_t acce
             assert_int_equal(model_cache_touch(l, sectors, false),
                              plain_touch(&p->loads[line], sectors));
         } else {
-            unsigned missing = hit ? 0 : model_cache_read(c, l, hash, sectors);
+            unsigned missing = hit ? 0 : model_cache_read(c, l, sectors);
             assert_int_equal(missing, plain_read(p, line, sectors));
             assert_int_equal(model_cache_touch(l, missing, false),
                              plain_touch(&p->loads[line], missing));
