@@ -182,20 +182,28 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     return w;
 }
 
-/* An instruction takes its slot and its pipe in the same cycle: a pipe as wide as the issue costs
- * nothing beside it. Shared memory and arithmetic hide each other in part only: the warps of a
- * block load, wait and multiply in step. Units that work on the requests of all warps or SMs in any
- * order hide the others almost wholly: the slowest decides. */
-static double wave_ns(const account *a, const wave *w) {
-    double throughput = 0, local = 0; /* local: instructions and shared memory */
+/* What an SM does of itself. An instruction takes its slot and its pipe in the same cycle: a pipe
+ * as wide as the issue costs nothing beside it. Where shared memory and L1 are one array, their
+ * requests follow each other through it. Arithmetic, that array and the dependence chains hide each
+ * other in part only: the warps of a block load, wait and multiply in step. */
+static double local_ns(const account *a, const wave *w) {
+    double arithmetic = 0, shared = w->term[MODEL_SHARED], l1 = w->term[MODEL_L1];
     for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
-        local = smooth(local, w->term[i], get(a, GPU_PIPES_POWER));
-    local = fmax(local, w->term[MODEL_ISSUE]);
-    local = smooth(local, w->term[MODEL_SHARED], get(a, GPU_LOCAL_POWER));
-    for (int i = MODEL_SHARED + 1; i < MODEL_LATENCY; i++)
-        throughput = smooth(throughput, w->term[i], get(a, GPU_PIPES_POWER));
-    throughput = smooth(throughput, local, get(a, GPU_PIPES_POWER));
-    return smooth(throughput, w->term[MODEL_LATENCY], get(a, GPU_JOIN_POWER));
+        arithmetic = smooth(arithmetic, w->term[i], get(a, GPU_PIPES_POWER));
+    arithmetic = fmax(arithmetic, w->term[MODEL_ISSUE]);
+    bool is_one = get(a, GPU_UNIFIED_L1) > 0;
+    double memory = is_one ? shared + l1 : smooth(shared, l1, get(a, GPU_PIPES_POWER));
+    return smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER));
+}
+
+/* Units that work on the requests of all warps or SMs in any order hide the others almost wholly:
+ * the slowest decides. */
+static double wave_ns(const account *a, const wave *w) {
+    double far = 0;
+    for (int i = MODEL_L1 + 1; i < MODEL_LATENCY; i++)
+        far = smooth(far, w->term[i], get(a, GPU_PIPES_POWER));
+    double local = smooth(local_ns(a, w), w->term[MODEL_LATENCY], get(a, GPU_LATENCY_POWER));
+    return smooth(local, far, get(a, GPU_JOIN_POWER));
 }
 
 static void add_waves(const account *a, double count, double blocks, double on_sm, double chain,

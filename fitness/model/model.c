@@ -27,7 +27,9 @@ ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *
     code->entry = entry;
     ev_status status = model_insns_make(module, &code->insns, err);
     if (status == EV_OK) {
-        code->live_registers = model_live_registers_of(module, &code->insns, entry);
+        model_need need = model_registers_needed(module, &code->insns, entry);
+        code->live_registers = need.wanted;
+        code->least_registers = need.least;
         status = model_rows_make(g, &code->insns, &code->rows, err);
     }
     if (status == EV_OK)
@@ -485,9 +487,11 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     model_shape *s = &m->shape;
     s->g = g;
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    s->live_registers = code->live_registers;
-    s->given_registers = model_register_cap(launch->entry);
-    uint32_t registers = model_given_registers(s->live_registers, s->given_registers);
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint32_t cap = model_block_cap(launch->entry, threads);
+    s->live_registers = code->least_registers; /* above the cap: spilled */
+    s->given_registers = cap;
+    uint32_t registers = model_given_registers(code->live_registers, cap);
     s->occupancy = model_occupancy_of(g, launch->entry, registers, launch->grid, launch->block,
                                       launch->dynamic_shared);
     if (s->occupancy.registers < registers)
@@ -501,10 +505,10 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
     m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
     m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));
-    m->shared_byte_cycles =
-        gpu_get(g, GPU_BOOST_MHZ) * gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3);
+    m->shared_pass_cycles =
+        fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) * gpu_get(g, GPU_BOOST_MHZ) *
+                    gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3));
     m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
-    m->l1_byte_cycles = 1 / gpu_get(g, GPU_L1_BYTES_CLK);
     m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
     for (int lines = 0; lines <= L1_MOST_LINES; lines++)
         m->l1_tag_cycles[lines] = fmax(m->lsu_cycles, lines / gpu_get(g, GPU_L1_TAGS_CLK) +

@@ -6,11 +6,17 @@
  * until no live-in set grows. `block_peak` then walks each block backward, in the order of the
  * schedule (schedule.c), and takes the largest weight in 32-bit words.
  *
+ * That is done for two orders: one that hides latencies, for the registers that the assembler
+ * wants, and one that saves registers (pressure.c), for those that it can do with. `settle` chooses
+ * between them as the assembler does where a block's size is not known: it saves registers for a
+ * further warp, not for its own sake.
+ *
  * An instruction under a predicate does not end the life of its result, because the old value may
  * live on. A value that values.c folds into another one has no weight of its own: its number is
  * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
  * lower bound for functions with calls. */
 #include "fitness/model/registers.h"
+#include "fitness/model/pressure.h"
 #include "fitness/model/rows.h"
 #include "fitness/model/schedule.h"
 #include "fitness/model/values.h"
@@ -29,6 +35,7 @@
 #define REGISTERS_SEQUENCE 8u /* a long division, at most */
 #define REGISTERS_LEAST 8u
 #define REGISTERS_OF_CALLS 24u /* the calling convention's own */
+#define REGISTERS_REMADE 2u    /* cheap values that are made again where that gives a step */
 #define REGISTERS_WINDOW 12u   /* instructions that a load moves ahead at most */
 #define REGISTERS_LOAD 200u    /* cycles, in round figures: which GPU is not known here */
 
@@ -205,11 +212,12 @@ static uint32_t set_weight(const flow *f, const uint64_t *set) {
 }
 
 /* The heaviest point of a block: after an instruction with its unused results, or before it. */
-static uint32_t block_peak(const flow *f, uint32_t b, uint64_t *live) {
+static uint32_t block_peak(const flow *f, uint32_t b, const uint32_t *order, uint32_t base,
+                           uint64_t *live) {
     flow_live_out(f, b, live);
     uint32_t now = set_weight(f, live), peak = now;
     for (uint32_t at = f->blocks[b].end; at-- > f->blocks[b].first;) {
-        uint32_t i = f->schedule.order[at + f->first_pc] - f->first_pc;
+        uint32_t i = order[at] - base;
         const flow_insn *insn = &f->insns[i];
         const uint16_t *uses = f->operands + insn->operands, *defs = uses + insn->use_count;
         uint32_t unused = 0;
@@ -254,23 +262,86 @@ static ev_status flow_schedule(flow *f) {
     return status;
 }
 
-/* Words alive at once; 0 when memory ran out. */
-static uint32_t flow_peak(flow *f, uint32_t *block_of) {
-    flow_cut(f, block_of);
-    uint64_t *live = calloc(f->set_words, sizeof *live);
-    f->live_in = calloc(2 * (size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
-    uint32_t peak = 0;
-    if (live != NULL && f->live_in != NULL) {
-        f->ends = f->live_in + (size_t)f->block_count * f->set_words;
-        flow_sum_up(f);
-        flow_solve(f, live);
-        for (uint32_t b = 0; b < f->block_count; b++) {
-            uint32_t here = block_peak(f, b, live);
-            peak = here > peak ? here : peak;
-        }
+/* ---- the least ---- */
+
+typedef struct saver {
+    model_pressure *pressure;
+    model_step *steps;
+    uint32_t *order;
+    uint64_t *live;
+} saver;
+
+/* The assembler saves no registers by waiting for one load from global memory after the other. */
+static void fill_steps(const flow *f, model_step *steps) {
+    for (uint32_t i = 0; i < f->count; i++) {
+        const model_insn *from = &f->read->insns[f->first_pc + i];
+        const flow_insn *insn = &f->insns[i];
+        steps[i] = (model_step){
+            .operands = f->operands + insn->operands,
+            .use_count = insn->use_count,
+            .def_count = insn->def_count,
+            .reads = from->reads,
+            .writes = from->writes,
+            .cuts = insn->ends || (insn->keeps && insn->def_count > 0) ||
+                    (from->traits & (MODEL_CALLS | MODEL_IS_ORDERED)) != 0 ||
+                    (!from->is_access && (from->reads | from->writes) != 0),
+            .hurries = from->is_access && from->space == VM_SPACE_GLOBAL && from->def_count > 0,
+        };
     }
-    free(live);
-    return peak;
+}
+
+/* The block's peak, of the orders that are known here the best one. */
+static uint32_t block_least(const flow *f, uint32_t b, const saver *s, uint32_t wanted) {
+    uint32_t first = f->blocks[b].first, end = f->blocks[b].end;
+    for (uint32_t i = first; i < end; i++)
+        s->order[i] = i;
+    uint32_t text = block_peak(f, b, s->order, 0, s->live);
+    flow_live_out(f, b, s->live);
+    model_pressure_order(s->pressure, s->steps, first, end, s->live, s->order);
+    uint32_t least = block_peak(f, b, s->order, 0, s->live);
+    least = text < least ? text : least;
+    return wanted < least ? wanted : least;
+}
+
+/* Of all blocks, the heaviest first: a block that wants no more than is needed anyway is left out.
+ */
+static uint32_t least_of(const flow *f, const uint32_t *wanted, const saver *s) {
+    uint32_t heaviest = 0;
+    for (uint32_t b = 1; b < f->block_count; b++)
+        heaviest = wanted[b] > wanted[heaviest] ? b : heaviest;
+    uint32_t least = block_least(f, heaviest, s, wanted[heaviest]);
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        uint32_t here = wanted[b] > least && b != heaviest ? block_least(f, b, s, wanted[b]) : 0;
+        least = here > least ? here : least;
+    }
+    return least;
+}
+
+/* 0: out of memory. */
+static uint32_t flow_least(const flow *f, const uint32_t *wanted, uint64_t *live) {
+    saver s = {
+        .pressure = model_pressure_new(f->count, f->read->operand_count, f->register_count,
+                                       f->values.words),
+        .steps = calloc((size_t)f->count + 1, sizeof *s.steps),
+        .order = calloc((size_t)f->count + 1, sizeof *s.order),
+        .live = live,
+    };
+    uint32_t least = 0;
+    if (s.pressure != NULL && s.steps != NULL && s.order != NULL) {
+        fill_steps(f, s.steps);
+        least = least_of(f, wanted, &s);
+    }
+    model_pressure_free(s.pressure);
+    free(s.steps);
+    free(s.order);
+    return least;
+}
+
+/* ---- the whole ---- */
+
+static void flow_peaks(const flow *f, uint32_t *wanted, uint64_t *live) {
+    for (uint32_t b = 0; b < f->block_count; b++)
+        wanted[b] = block_peak(f, b, f->schedule.order + f->first_pc, f->first_pc, live);
 }
 
 static bool has_calls(const flow *f) {
@@ -281,31 +352,91 @@ static bool has_calls(const flow *f) {
     return false;
 }
 
-static uint32_t flow_registers(flow *f, uint32_t *block_of) {
-    if (!flow_alloc(f) || flow_schedule(f) != EV_OK ||
-        model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK)
-        return 0;
-    flow_read(f);
-    uint32_t peak = flow_peak(f, block_of);
-    uint32_t least = has_calls(f) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
-    uint32_t all = peak + REGISTERS_RESERVED;
-    return all < least ? least : all;
+/* The registers at which an SM holds all of its warps: 32, 48 or 64 of them. */
+static uint32_t at_full_occupancy(int sm) {
+    uint32_t warps = sm == 75 ? 32 : sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 48 : 64;
+    return REGISTER_FILE / (warps * 32) / REGISTER_STEP * REGISTER_STEP;
 }
 
-uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
-                                 const vm_entry *entry) {
+/* What the assembler takes: all that it wants, where every warp has a place then; as many as leave
+ * every warp a place, where it can do with these; or else the step that it can do with. */
+static uint32_t settle(uint32_t wanted, uint32_t least, uint32_t full) {
+    if (wanted <= full)
+        return wanted;
+    if (least <= full + REGISTERS_REMADE)
+        return full;
+    uint32_t step = (least + REGISTER_STEP - 1) / REGISTER_STEP * REGISTER_STEP;
+    return step < wanted ? step : wanted;
+}
+
+static uint32_t at_least(uint32_t registers, uint32_t least) {
+    return registers < least ? least : registers;
+}
+
+static uint32_t most_of(const uint32_t *list, uint32_t count) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = list[i] > most ? list[i] : most;
+    return most;
+}
+
+/* The order that saves registers is looked for only where it can matter. */
+static model_need flow_need(const flow *f, const vm_entry *entry, uint32_t *wanted,
+                            uint64_t *live) {
+    uint32_t bound = has_calls(f) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
+    uint32_t full = at_full_occupancy(vm_module_sm(f->module));
+    flow_peaks(f, wanted, live);
+    uint32_t all = at_least(most_of(wanted, f->block_count) + REGISTERS_RESERVED, bound);
+    if (all <= full && all <= model_register_cap(entry))
+        return (model_need){all, all};
+    uint32_t least = flow_least(f, wanted, live);
+    if (least == 0)
+        return (model_need){0};
+    least = at_least(least + REGISTERS_RESERVED, bound);
+    all = settle(all, least, full);
+    return (model_need){all, least < all ? least : all};
+}
+
+static bool flow_make(flow *f, uint32_t *block_of, uint64_t **live) {
+    if (!flow_alloc(f) || flow_schedule(f) != EV_OK ||
+        model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK)
+        return false;
+    flow_read(f);
+    flow_cut(f, block_of);
+    *live = calloc(f->set_words, sizeof **live);
+    f->live_in = calloc(2 * (size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
+    if (*live == NULL || f->live_in == NULL)
+        return false;
+    f->ends = f->live_in + (size_t)f->block_count * f->set_words;
+    flow_sum_up(f);
+    flow_solve(f, *live);
+    return true;
+}
+
+model_need model_registers_needed(const vm_module *module, const model_insns *insns,
+                                  const vm_entry *entry) {
     flow f = {.module = module,
               .read = insns,
               .first_pc = entry->first_pc,
               .count = entry->end_pc - entry->first_pc,
               .register_count = insns->register_count};
     if (f.count == 0)
-        return REGISTERS_LEAST;
-    uint32_t *block_of = calloc(f.count, sizeof *block_of);
-    uint32_t all = block_of != NULL ? flow_registers(&f, block_of) : 0;
-    free(block_of);
+        return (model_need){REGISTERS_LEAST, REGISTERS_LEAST};
+    model_need need = {0};
+    uint64_t *live = NULL;
+    /* first each instruction's block, then each block's peak */
+    uint32_t *numbers = calloc(f.count, sizeof *numbers);
+    if (numbers != NULL && flow_make(&f, numbers, &live))
+        need = flow_need(&f, entry, numbers, live);
+    free(live);
+    free(numbers);
     flow_free(&f);
-    return all;
+    return need;
+}
+
+uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
+                                 const vm_entry *entry) {
+    return model_registers_needed(module, insns, entry).wanted;
 }
 
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
@@ -329,6 +460,14 @@ uint32_t model_register_cap(const vm_entry *entry) {
     if (entry->max_registers > 0 && entry->max_registers < cap)
         cap = entry->max_registers;
     return cap < REGISTER_LEAST ? REGISTER_LEAST : cap;
+}
+
+uint32_t model_block_cap(const vm_entry *entry, uint64_t threads) {
+    uint64_t warps = threads > 32 ? (threads + 31) / 32 : 1;
+    uint64_t each = REGISTER_FILE / (warps * 32) / REGISTER_STEP * REGISTER_STEP;
+    uint32_t cap = model_register_cap(entry);
+    each = each < REGISTER_LEAST ? REGISTER_LEAST : each;
+    return each < cap ? (uint32_t)each : cap;
 }
 
 uint32_t model_given_registers(uint32_t live, uint32_t cap) {

@@ -44,12 +44,23 @@ static const uint16_t *defs_of(const work *w, const model_insn *insn) {
     return w->operands + insn->operands + insn->use_count;
 }
 
+/* A load of constant memory at an address that is known when the code is assembled: arithmetic
+ * takes such a value as its operand. */
+static bool is_fixed_constant(const work *w, const model_insn *insn) {
+    bool is_fixed = insn->is_access && insn->space == VM_SPACE_CONST && insn->def_count > 0;
+    for (unsigned i = 0; i < insn->use_count && is_fixed; i++)
+        is_fixed = w->values[uses_of(w, insn)[i]].kind == VALUE_LITERAL;
+    return is_fixed;
+}
+
 static value_kind kind_of(const work *w, const model_insn *insn) {
     if ((insn->traits & MODEL_IS_PARAMETER) != 0)
         return VALUE_PARAMETER;
     bool is_move = (insn->traits & MODEL_MOVES) != 0;
     if (is_move && insn->use_count == 0 && insn->pipe != VM_PIPE_CONSTANT)
         return VALUE_LITERAL;
+    if (is_fixed_constant(w, insn))
+        return VALUE_PARAMETER;
     if (!(is_move || (insn->traits & MODEL_CONVERTS_ADDRESS) != 0) || insn->use_count == 0)
         return VALUE_OWN;
     value_kind kind = VALUE_LITERAL;

@@ -139,9 +139,10 @@ typedef struct vm_event {
     uint16_t lines;   /* global or local access: distinct 128-byte lines */
     /* Passes of a global, local or shared access over the 32 banks of 4 bytes. In one pass, each
      * bank gives one word to all lanes that read it (1: no conflict). Accesses of 8 bytes a lane go
-     * by half warps, of 16 by quarters, and their passes add up. Local memory is interleaved by
-     * lane, so each lane has its own bank. Atomics to shared memory take a pass for each lane of a
-     * bank. 0: no such access. */
+     * by half warps, of 16 by quarters, and their passes add up; if all lanes i and i ^ 1, or i and
+     * i ^ 2, access the same address of shared memory, two groups go at once. Local memory is
+     * interleaved by lane, so each lane has its own bank. Atomics to shared memory take a pass for
+     * each lane of a bank. 0: no such access. */
     uint16_t passes;
     uint16_t zero; /* always 0: events are compared as bytes */
     uint32_t

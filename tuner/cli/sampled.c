@@ -21,6 +21,7 @@ typedef struct group {
     int sm;
     uint64_t seed;
     size_t number;
+    uint32_t threads; /* a block */
     uint32_t left_out;
     uint32_t *at; /* shared with the child: the try that it is at */
 } group;
@@ -133,6 +134,35 @@ static ev_status group_work(void *context, ev_str *out, ev_error *err) {
 
 /* ---- in the parent ---- */
 
+static const task_case *timed_case(const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].use == TASK_TIME)
+            return &t->cases[i];
+    }
+    return NULL;
+}
+
+static uint32_t threads_of(const group *g) {
+    const task_case *c = timed_case(g->t);
+    ir_genome *genome = genome_of(g);
+    expr_name *macros = calloc(g->start->macro_count + 1, sizeof *macros);
+    launch_geometry launch;
+    ev_error ignored;
+    uint32_t threads = 0;
+    if (c != NULL && genome != NULL && macros != NULL && launch_plan_is_plain(g->start->plan)) {
+        size_t count = ir_genome_macro_count(genome);
+        for (size_t i = 0; i < count; i++)
+            macros[i] = (expr_name){ir_genome_macro_name(genome, i),
+                                    expr_of_whole(ir_genome_macro_value(genome, i))};
+        if (task_launch_of(g->t, g->start, g->start->plan, macros, count, c, &launch, &ignored) ==
+            EV_OK)
+            threads = launch.block[0] * launch.block[1] * launch.block[2];
+    }
+    free(macros);
+    ir_genome_free(genome);
+    return threads;
+}
+
 static ev_status tell_all(const group *g, const ev_str *texts, sampled_fn *fn, void *context,
                           ev_error *err) {
     const char *at = ev_str_text(texts), *end = at + texts->length;
@@ -140,8 +170,11 @@ static ev_status tell_all(const group *g, const ev_str *texts, sampled_fn *fn, v
         frame f;
         memcpy(&f, at, sizeof f);
         at += sizeof f;
-        sampled s = {
-            .start = g->start->name, .ptx = at, .bytes = f.bytes, .is_sketch = f.is_sketch};
+        sampled s = {.start = g->start->name,
+                     .threads = g->threads,
+                     .ptx = at,
+                     .bytes = f.bytes,
+                     .is_sketch = f.is_sketch};
         EV_TRY(fn(context, &s, err));
         at += f.bytes + 1;
     }
@@ -171,6 +204,7 @@ ev_status sampled_each(const task *t, int sm, uint64_t seed, size_t group_number
                .seed = seed,
                .number = group_number};
     ev_str texts = EV_STR_EMPTY;
+    g.threads = threads_of(&g);
     g.at = mmap(NULL, sizeof *g.at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (g.at == MAP_FAILED)
         return ev_fail_memory(err, sizeof *g.at);

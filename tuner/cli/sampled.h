@@ -16,7 +16,8 @@
 
 typedef struct sampled {
     const char *start;
-    const char *ptx; /* NUL-terminated */
+    uint32_t threads; /* a block, at the task's first timed case; 0: not known */
+    const char *ptx;  /* NUL-terminated */
     size_t bytes;
     bool is_sketch; /* PTX of the direct emitter; the same candidate's PTX by LLVM comes next */
 } sampled;
