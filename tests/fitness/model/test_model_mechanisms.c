@@ -218,7 +218,9 @@ static void test_smooth_maximum(void **state) {
     double pipe = t.term_ns[MODEL_FMA], latency = t.term_ns[MODEL_LATENCY];
     assert_true(pipe > 0.4 * latency && latency > 0.4 * pipe);
     for (int p = 2; p <= 64; p *= 2) {
-        set(g, GPU_JOIN_POWER, p);
+        set(g, GPU_LATENCY_POWER, p);
+        set(g, GPU_LOCAL_POWER, 100);
+        set(g, GPU_JOIN_POWER, 100);
         set(g, GPU_PIPES_POWER, 100);
         t = time_of(g, &s);
         double joined = pow(pow(pipe, p) + pow(latency, p), 1.0 / p);
@@ -246,20 +248,36 @@ static void assert_joined(gpu *g, const char *what, const char *inner, model_ter
     }
 }
 
-/* Shared memory and arithmetic hide each other in part: p = 2. The L1 hides arithmetic: p = 6. */
+/* Arithmetic hides shared memory, or the L1, in part only. Where the two are one array, their
+ * requests follow each other through it. */
 static void test_local_join(void **state) {
     (void)state;
     gpu *g = load_small("a100");
+    double p = gpu_get(g, GPU_LOCAL_POWER);
+    assert_true(p < 3);
     assert_joined(g, "shared memory and arithmetic",
                   "ld.shared.f32 %f10, [%r5];\nld.shared.f32 %f11, [%r5];\n" FOUR("fma.rn.f32", "f",
                                                                                   "%f9, %f9, %f9"),
-                  MODEL_SHARED, MODEL_FMA, GPU_FP32, 2);
+                  MODEL_SHARED, MODEL_FMA, GPU_FP32, p);
     gpu_free(g);
     g = load_small("a100");
     assert_joined(g, "L1 and arithmetic",
                   "ld.global.f32 %f10, [%rd1];\nld.global.f32 %f11, [%rd1];\n" FOUR(
                       "fma.rn.f32", "f", "%f9, %f9, %f9"),
-                  MODEL_L1, MODEL_FMA, GPU_FP32, 6);
+                  MODEL_L1, MODEL_FMA, GPU_FP32, p);
+    gpu_free(g);
+    g = load_small("a100");
+    set(g, GPU_LOCAL_POWER, 100);
+    double apart =
+        more_cycles(g, "mov.u32 %r5, s;\n", "ld.shared.f32 %f10, [%r5];\n", SMS, 1024, 32);
+    double both =
+        more_cycles(g, "mov.u32 %r5, s;\n",
+                    "ld.shared.f32 %f10, [%r5];\nld.global.f32 %f11, [%rd1];\n", SMS, 1024, 32);
+    assert_ratio("one array", both, apart * 2.05, 1, 0.05);
+    set(g, GPU_UNIFIED_L1, 0);
+    both = more_cycles(g, "mov.u32 %r5, s;\n",
+                       "ld.shared.f32 %f10, [%r5];\nld.global.f32 %f11, [%rd1];\n", SMS, 1024, 32);
+    assert_true(both < 1.3 * apart);
     gpu_free(g);
 }
 

@@ -278,6 +278,7 @@ static void test_transpose(void **state) {
 static void test_bank_conflicts(void **state) {
     (void)state;
     gpu *g = load_small("v100");
+    set(g, GPU_LOCAL_POWER, 100); /* the banks alone */
     static const struct {
         const char *stride;
         double passes;
@@ -305,6 +306,7 @@ static void test_bank_conflicts(void **state) {
 static void test_atomics(void **state) {
     (void)state;
     gpu *g = load_small("a100");
+    set(g, GPU_LOCAL_POWER, 100); /* the banks alone */
     double apart = more_cycles(g,
                                "and.b32 %r5, %r1, 31;\nshl.b32 %r5, %r5, 2;\nmov.u32 %r6, s;\n"
                                "add.u32 %r5, %r5, %r6;\n",
