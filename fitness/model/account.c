@@ -183,17 +183,20 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
 }
 
 /* What an SM does of itself. An instruction takes its slot and its pipe in the same cycle: a pipe
- * as wide as the issue costs nothing beside it. Where shared memory and L1 are one array, their
- * requests follow each other through it. Arithmetic, that array and the dependence chains hide each
- * other in part only: the warps of a block load, wait and multiply in step. */
+ * as wide as the issue costs nothing beside it, and an access is no arithmetic. Where shared memory
+ * and L1 are one array, their requests follow each other through it. Arithmetic, that array and the
+ * dependence chains hide each other in part only: the warps of a block load, wait and multiply in
+ * step. */
 static double local_ns(const account *a, const wave *w) {
     double arithmetic = 0, shared = w->term[MODEL_SHARED], l1 = w->term[MODEL_L1];
     for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
         arithmetic = smooth(arithmetic, w->term[i], get(a, GPU_PIPES_POWER));
-    arithmetic = fmax(arithmetic, w->term[MODEL_ISSUE]);
+    double issue = w->term[MODEL_ISSUE], all = a->sums.cycles[MODEL_ISSUE];
+    double others = all > 0 ? issue * (1 - a->sums.access_slots / all) : 0;
+    arithmetic = fmax(arithmetic, others);
     bool is_one = get(a, GPU_UNIFIED_L1) > 0;
     double memory = is_one ? shared + l1 : smooth(shared, l1, get(a, GPU_PIPES_POWER));
-    return smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER));
+    return fmax(issue, smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER)));
 }
 
 /* Units that work on the requests of all warps or SMs in any order hide the others almost wholly:
@@ -233,9 +236,9 @@ static void charge_spills(account *a) {
 
 /* Each row of the sums as an average over the grid's blocks. */
 static void average(model_sums *s, double blocks) {
-    double *rows[] = {&s->chain,       &s->chain_wait, &s->load_sectors,   &s->load_hits,
-                      &s->l2_sectors,  &s->warps,      &s->atomic_sectors, &s->store_sectors,
-                      &s->store_parts, &s->store_bytes};
+    double *rows[] = {&s->chain,       &s->chain_wait,  &s->load_sectors,   &s->load_hits,
+                      &s->l2_sectors,  &s->warps,       &s->atomic_sectors, &s->store_sectors,
+                      &s->store_parts, &s->store_bytes, &s->access_slots};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         *rows[i] /= blocks;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)

@@ -31,6 +31,7 @@ typedef struct model_sums {
                                                  first time, by buffer; last: outside all
                                                  buffers */
     double written_bytes[MODEL_MAX_BUFFERS + 1];
+    double access_slots;            /* of the machine instructions: those that access memory */
     double again[MODEL_AGAIN];      /* sectors that a block asks the L2 for again, by the binary
                                        logarithm of the sectors that it asked for since */
     double warps;                   /* warps executed */

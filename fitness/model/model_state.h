@@ -128,6 +128,7 @@ struct model {
     int64_t *runs_before; /* execution counts of the block summed up before this one; all 0 at
                              first */
     double pipes_before[MODEL_TERM_COUNT]; /* pipe cycles of runs_before */
+    double accesses_before;                /* access slots of runs_before */
     uint64_t *stored;                      /* list of stored sectors */
     size_t stored_count, stored_room;
     double *stalls; /* by pc: cycles; after the end, shares */
