@@ -185,9 +185,11 @@ ev_status device_run_ranks(device *const *devices, const device_kernel *const *k
                            ev_error *err) EV_CHECKED;
 
 typedef struct device_timing {
-    double ns;              /* median; modelled on the VM */
+    double ns;              /* median, with cold caches: the L2 is written over before each
+                               launch; modelled on the VM */
     double low_ns, high_ns; /* interval of 95 %; equal to ns on the VM */
-    double warm_ns;         /* median with the caches of the previous run; 0: not measured */
+    double warm_ns;         /* median with the caches of the previous run, as published times
+                               are; modelled on the VM; 0: not measured */
     uint32_t samples;       /* of the median; 1 on the VM */
     uint32_t discarded;     /* samples discarded for a lowered clock. From 40 on, kept samples may
                                have a lowered clock, too; see sm_mhz */

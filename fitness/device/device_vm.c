@@ -374,6 +374,7 @@ static ev_status tell(device_vm *v, const device_kernel *kernel, const device_la
         return EV_OK;
     EV_TRY(model_finish(v->last, result, &timing->model, err));
     timing->ns = timing->low_ns = timing->high_ns = timing->model.ns;
+    timing->warm_ns = timing->model.warm_ns;
     timing->samples = 1;
     if (launch->stalls != NULL)
         memcpy(launch->stalls, model_stalls_by_pc(v->last),

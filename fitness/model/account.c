@@ -34,6 +34,8 @@ typedef struct account {
     const model_shape *shape;
     model_sums sums; /* an average block's */
     double blocks, resident;
+    double per_sm;               /* blocks that an SM holds */
+    bool is_warm;                /* the same launch was the one before */
     double dram_bytes, l2_bytes; /* of an average block */
     double l2_work;              /* the same for the chip's L2: bytes read in as much time */
     double dram_share;           /* of the first reads: those that go to DRAM */
@@ -50,12 +52,12 @@ static double get(const account *a, gpu_key key) {
 
 /* Bytes of one buffer that come from DRAM. Each block reads `each` bytes of it for the first time;
  * one wave reads no more than the whole buffer, and what an earlier wave read is still in the L2 as
- * far as the L2 holds the launch's bytes. */
-static double buffer_reads(const account *a, double each, double whole, double kept) {
+ * far as the L2 holds the launch's bytes. `first`: the share of what is read once. */
+static double buffer_reads(const account *a, double each, double whole, double kept, double first) {
     double once = fmin(whole, each * a->blocks);
     double a_wave = fmin(whole, each * a->resident);
     double all = fmax(once, a_wave * (a->blocks / a->resident));
-    return once + (all - once) * (1 - kept);
+    return once * first + (all - once) * (1 - kept);
 }
 
 static double buffer_bytes(const account *a, size_t i) {
@@ -80,13 +82,43 @@ static double unwritten_bytes(const account *a) {
     return a->sums.store_parts > 0 ? fmax(0, sectors - a->sums.store_bytes * a->blocks) : 0;
 }
 
+/* Share of reads that miss an L2, when as many bytes as `bytes` are read over and over. The share m
+ * of lines that are replaced at random comes to m = 1 - exp(-m x) for x times the capacity. What
+ * SMs of both partitions read stands in both. */
+static double missing(const account *a, double bytes) {
+    double x = bytes * get(a, GPU_L2_PARTITIONS) / get(a, GPU_L2_SIZE), m = 1;
+    if (x <= 1)
+        return 0;
+    for (int i = 0; i < 64; i++)
+        m = 1 - exp(-m * x);
+    return m;
+}
+
+/* Bytes of a block that come from DRAM though it read them before: the blocks of its wave read too
+ * much meanwhile. What they share counts once, and comes once for all of them. */
+static double again_bytes(const account *a) {
+    double each = 0, wave = 0, bytes = 0, sector = get(a, GPU_L2_SECTOR);
+    for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
+        each += a->sums.read_bytes[i];
+        wave += fmin(buffer_bytes(a, i), a->sums.read_bytes[i] * a->resident);
+    }
+    if (missing(a, wave) == 0)
+        return 0;
+    for (int i = 0; i < MODEL_AGAIN; i++) {
+        double since = fmin(1, ldexp(1.5, i) * sector / each);
+        bytes += a->sums.again[i] * sector * missing(a, since * wave);
+    }
+    return bytes * wave / (each * a->resident);
+}
+
 static void count_bytes(account *a) {
-    double all = footprint(a), kept = all > 0 ? fmin(1, get(a, GPU_L2_SIZE) / all) : 1;
-    double reads = unwritten_bytes(a), first = 0, writes = 0;
+    double misses = missing(a, footprint(a)), kept = 1 - misses, first = 0, writes = 0;
+    double once = a->is_warm ? misses : 1; /* of what the launch needs once */
+    double reads = once * unwritten_bytes(a) + again_bytes(a) * a->blocks;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
-        reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept);
-        writes += fmin(whole, a->sums.written_bytes[i] * a->blocks);
+        reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept, once);
+        writes += once * fmin(whole, a->sums.written_bytes[i] * a->blocks);
         first += a->sums.read_bytes[i] * a->blocks;
     }
     a->dram_bytes = (reads + writes) / a->blocks + a->spill_dram;
@@ -119,12 +151,14 @@ static double dram_ns(const account *a, double blocks) {
     return a->dram_bytes * blocks / get(a, GPU_DRAM_GBS) * (1 + lost);
 }
 
-/* Blocks ask for memory in bursts, so their loads queue long before the bandwidth is used up. What
- * only stores does not wait: the share is of a load's whole wait for DRAM. */
-static double queue_ns(const account *a, double dram) {
+/* A block's warps ask for memory together, so loads queue long before the bandwidth is used up: the
+ * last one waits until those of its block, one on each SM, are served. `dram`: for `on_sm` blocks
+ * an SM. The more of them, the smaller is one burst; the other blocks' loads are in the DRAM term
+ * already. What only stores does not wait: the share is of a load's whole wait for DRAM. */
+static double queue_ns(const account *a, double dram, double on_sm) {
     double load = get(a, GPU_LAT_DRAM) - get(a, GPU_LAT_L2);
     double share = load > 0 ? fmin(1, a->sums.chain_wait * a->dram_share / load) : 0;
-    return get(a, GPU_DRAM_QUEUE) * share * dram;
+    return get(a, GPU_DRAM_QUEUE) * share * dram / on_sm;
 }
 
 /* The L2's slices update their sectors side by side, but each its own one after the other. */
@@ -146,23 +180,26 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
     w.term[MODEL_DISPATCH] = blocks / get(a, GPU_BLOCKS_CLK) * a->ns_per_cycle;
-    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM]);
+    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM], on_sm);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;
 }
 
 /* What an SM does of itself. An instruction takes its slot and its pipe in the same cycle: a pipe
- * as wide as the issue costs nothing beside it. Where shared memory and L1 are one array, their
- * requests follow each other through it. Arithmetic, that array and the dependence chains hide each
- * other in part only: the warps of a block load, wait and multiply in step. */
+ * as wide as the issue costs nothing beside it, and an access is no arithmetic. Where shared memory
+ * and L1 are one array, their requests follow each other through it. Arithmetic, that array and the
+ * dependence chains hide each other in part only: the warps of a block load, wait and multiply in
+ * step. */
 static double local_ns(const account *a, const wave *w) {
     double arithmetic = 0, shared = w->term[MODEL_SHARED], l1 = w->term[MODEL_L1];
     for (int i = MODEL_ISSUE + 1; i <= MODEL_SHUFFLE; i++)
         arithmetic = smooth(arithmetic, w->term[i], get(a, GPU_PIPES_POWER));
-    arithmetic = fmax(arithmetic, w->term[MODEL_ISSUE]);
+    double issue = w->term[MODEL_ISSUE], all = a->sums.cycles[MODEL_ISSUE];
+    double others = all > 0 ? issue * (1 - a->sums.access_slots / all) : 0;
+    arithmetic = fmax(arithmetic, others);
     bool is_one = get(a, GPU_UNIFIED_L1) > 0;
     double memory = is_one ? shared + l1 : smooth(shared, l1, get(a, GPU_PIPES_POWER));
-    return smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER));
+    return fmax(issue, smooth(arithmetic, memory, get(a, GPU_LOCAL_POWER)));
 }
 
 /* Units that work on the requests of all warps or SMs in any order hide the others almost wholly:
@@ -224,13 +261,15 @@ static void charge_spills(account *a) {
 
 /* Each row of the sums as an average over the grid's blocks. */
 static void average(model_sums *s, double blocks) {
-    double *rows[] = {&s->chain,       &s->chain_wait, &s->load_sectors,   &s->load_hits,
-                      &s->l2_sectors,  &s->warps,      &s->atomic_sectors, &s->store_sectors,
-                      &s->store_parts, &s->store_bytes};
+    double *rows[] = {&s->chain,       &s->chain_wait,  &s->load_sectors,   &s->load_hits,
+                      &s->l2_sectors,  &s->warps,       &s->atomic_sectors, &s->store_sectors,
+                      &s->store_parts, &s->store_bytes, &s->access_slots};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         *rows[i] /= blocks;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         s->cycles[i] /= blocks;
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        s->again[i] /= blocks;
     for (int i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         s->read_bytes[i] /= blocks;
         s->written_bytes[i] /= blocks;
@@ -274,29 +313,41 @@ static double floor_of(const account *a) {
     return ns;
 }
 
+/* All waves, and the launch. */
+static void add_grid(const account *a, model_time *out) {
+    double sms = get(a, GPU_SM_COUNT), per_sm = a->per_sm;
+    double full = floor(a->blocks / (sms * per_sm)), rest = a->blocks - full * sms * per_sm;
+    add_waves(a, full, sms * per_sm, per_sm, chain_cycles(a, a->sums.chain, a->sums.chain_wait),
+              out);
+    if (rest > 0)
+        add_waves(a, 1, rest, ceil(rest / sms),
+                  chain_cycles(a, a->sums.longest, a->sums.longest_wait), out);
+    out->term_ns[MODEL_LAUNCH] = get(a, GPU_LAUNCH_US) * 1e3;
+    out->ns += out->term_ns[MODEL_LAUNCH];
+}
+
 void model_account(const model_shape *shape, const model_sums *sums, model_time *out) {
     double sms = gpu_get(shape->g, GPU_SM_COUNT);
     account a = {.shape = shape,
                  .sums = *sums,
                  .blocks = (double)shape->blocks,
                  .ns_per_cycle = 1e3 / gpu_get(shape->g, GPU_BOOST_MHZ)};
-    double per_sm = fmax(1, shape->occupancy.blocks_per_sm);
-    a.resident = fmin(a.blocks, sms * per_sm);
+    a.per_sm = fmax(1, shape->occupancy.blocks_per_sm);
+    a.resident = fmin(a.blocks, sms * a.per_sm);
     average(&a.sums, a.blocks);
     charge_spills(&a);
     count_bytes(&a);
 
     *out = (model_time){
         .occupancy = shape->occupancy, .blocks = shape->blocks, .sampled_blocks = shape->sampled};
-    double full = floor(a.blocks / (sms * per_sm)), rest = a.blocks - full * sms * per_sm;
-    add_waves(&a, full, sms * per_sm, per_sm, chain_cycles(&a, a.sums.chain, a.sums.chain_wait),
-              out);
-    if (rest > 0)
-        add_waves(&a, 1, rest, ceil(rest / sms),
-                  chain_cycles(&a, a.sums.longest, a.sums.longest_wait), out);
-    out->term_ns[MODEL_LAUNCH] = get(&a, GPU_LAUNCH_US) * 1e3;
-    out->ns += out->term_ns[MODEL_LAUNCH];
-    out->waves = a.blocks / (sms * per_sm);
+    account warm = a;
+    warm.is_warm = true;
+    count_bytes(&warm);
+    model_time again = {0};
+    add_grid(&warm, &again);
+    out->warm_ns = again.ns;
+    add_grid(&a, out);
+    out->waves = a.blocks / (sms * a.per_sm);
     out->bound_by = largest_term(out);
     out->dram_bytes = a.dram_bytes * a.blocks;
     out->l2_bytes = a.l2_bytes * a.blocks;

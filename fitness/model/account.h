@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MODEL_AGAIN 24
+
 /* Sums over the grid. A sampled block counts with its weight: the number of blocks that it stands
  * for. */
 typedef struct model_sums {
@@ -29,6 +31,9 @@ typedef struct model_sums {
                                                  first time, by buffer; last: outside all
                                                  buffers */
     double written_bytes[MODEL_MAX_BUFFERS + 1];
+    double access_slots;            /* of the machine instructions: those that access memory */
+    double again[MODEL_AGAIN];      /* sectors that a block asks the L2 for again, by the binary
+                                       logarithm of the sectors that it asked for since */
     double warps;                   /* warps executed */
     double stall[MODEL_TERM_COUNT]; /* cycles that warps waited, by term, over all warps */
 } model_sums;

@@ -32,6 +32,7 @@ typedef struct cache_line {
     uint8_t owner;   /* the warp that missed last */
     uint8_t from;    /* the level that its miss went to, as the model counts them */
     uint64_t ready;  /* the clock at which the sectors of the last miss arrive */
+    uint32_t asked;  /* the caller's: sectors that the block had asked the L2 for, the last time */
 } cache_line;
 
 #define CACHE_ROUND_SHIFT 58 /* line numbers have 57 bits */

@@ -93,6 +93,13 @@ static inline bool cross_link(model *m, block_state *b, uint64_t line, unsigned 
     return m->links != NULL && cross_some_link(m, b, line, sectors, is_store, latency);
 }
 
+/* Sectors that the block asked the L2 for before; counts how much it asked for since. */
+static inline void note_again(block_state *b, const cache_line *l, unsigned sectors) {
+    uint32_t since = ((uint32_t)b->missed - l->asked) | 1;
+    unsigned bucket = 31u - (unsigned)__builtin_clz(since);
+    b->again[bucket < MODEL_AGAIN ? bucket : MODEL_AGAIN - 1] += sectors;
+}
+
 /* Sectors of a line that the L1 does not have: how far they have to come from; *remote: how long
  * from a peer. */
 static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_cost *c,
@@ -102,6 +109,9 @@ static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_c
     if (cross_link(m, b, line, sectors, false, remote))
         return MODEL_LINK;
     unsigned first = model_cache_touch(l, sectors, false);
+    if (first != sectors)
+        note_again(b, l, model_sector_count(sectors & ~first));
+    l->asked = (uint32_t)b->missed;
     if (first == 0)
         return MODEL_L2;
     add_line(m, c, b->sums.read_bytes, line, first);

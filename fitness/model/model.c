@@ -205,6 +205,7 @@ static bool block_reset(model *m, block_state *b) {
     b->read = b->missed = b->wrote = b->remote = 0;
     b->path[0] = b->path[1] = 0;
     b->stores = (model_stores){0};
+    memset(b->again, 0, sizeof b->again);
     b->epoch_seen = 0;
     start_warps(m, b);
     return true;
@@ -276,20 +277,22 @@ static block_state *find_block(model *m, uint32_t block) {
 
 /* `buffers`: how many there are. */
 static void add_weighted(model_sums *into, const model_sums *from, double weight, size_t buffers) {
-    double *to_rows[] = {&into->chain,       &into->chain_wait,  &into->load_sectors,
-                         &into->load_hits,   &into->l2_sectors,  &into->store_sectors,
-                         &into->store_parts, &into->store_bytes, &into->atomic_sectors,
-                         &into->warps};
-    const double *from_rows[] = {&from->chain,       &from->chain_wait,  &from->load_sectors,
-                                 &from->load_hits,   &from->l2_sectors,  &from->store_sectors,
-                                 &from->store_parts, &from->store_bytes, &from->atomic_sectors,
-                                 &from->warps};
+    double *to_rows[] = {&into->chain,          &into->chain_wait,  &into->load_sectors,
+                         &into->load_hits,      &into->l2_sectors,  &into->store_sectors,
+                         &into->access_slots,   &into->store_parts, &into->store_bytes,
+                         &into->atomic_sectors, &into->warps};
+    const double *from_rows[] = {&from->chain,          &from->chain_wait,  &from->load_sectors,
+                                 &from->load_hits,      &from->l2_sectors,  &from->store_sectors,
+                                 &from->access_slots,   &from->store_parts, &from->store_bytes,
+                                 &from->atomic_sectors, &from->warps};
     for (size_t i = 0; i < sizeof to_rows / sizeof to_rows[0]; i++)
         *to_rows[i] += weight * *from_rows[i];
     for (int i = 0; i < MODEL_TERM_COUNT; i++) {
         into->cycles[i] += weight * from->cycles[i];
         into->stall[i] += weight * from->stall[i];
     }
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        into->again[i] += weight * from->again[i];
     for (size_t i = 0; i <= buffers; i++) {
         size_t at = i < buffers ? i : MODEL_MAX_BUFFERS;
         into->read_bytes[at] += weight * from->read_bytes[at];
@@ -383,9 +386,10 @@ static void end_repeat(model *m, const block_state *b) {
 
 /* ---- the end of a block ---- */
 
-/* Executions by pc, folded into the pipes' cycles. */
-static void fold_runs(const model *m, const int64_t *by_pc, double *cycles) {
+/* Executions by pc, folded into the pipes' cycles; returns the slots of accesses. */
+static double fold_runs(const model *m, const int64_t *by_pc, double *cycles) {
     int64_t runs = 0;
+    double accesses = 0;
     memset(cycles, 0, MODEL_TERM_COUNT * sizeof *cycles);
     for (uint32_t pc = 0; pc < m->rows.count; pc++) {
         runs += by_pc[pc];
@@ -393,10 +397,12 @@ static void fold_runs(const model *m, const int64_t *by_pc, double *cycles) {
             continue;
         const model_row *row = &m->rows.rows[pc];
         cycles[MODEL_ISSUE] += (double)runs * row->slots;
+        accesses += model_row_is_access(row) ? (double)runs * row->slots : 0;
         if (row->term != MODEL_TERM_COUNT)
             cycles[row->term] += (double)runs * (double)row->pipe_cycles;
         cycles[MODEL_SPECIAL] += (double)runs * (double)row->special_cycles;
     }
+    return accesses;
 }
 
 /* Most blocks execute what the one before did. */
@@ -404,9 +410,10 @@ static void count_pipes(model *m, block_state *b) {
     size_t bytes = m->rows.count * sizeof *b->runs;
     if (memcmp(b->runs, m->runs_before, bytes) != 0) {
         memcpy(m->runs_before, b->runs, bytes);
-        fold_runs(m, b->runs, m->pipes_before);
+        m->accesses_before = fold_runs(m, b->runs, m->pipes_before);
     }
     memcpy(b->sums.cycles, m->pipes_before, sizeof b->sums.cycles);
+    b->sums.access_slots = m->accesses_before;
 }
 
 static void count_chains(block_state *b) {
@@ -427,6 +434,8 @@ static void count_chains(block_state *b) {
     b->sums.load_hits = (double)(b->read - b->missed);
     b->sums.l2_sectors = (double)(b->missed + b->wrote - b->remote);
     double own = b->remote > 0 ? b->sums.l2_sectors / (double)(b->missed + b->wrote) : 1;
+    for (int i = 0; i < MODEL_AGAIN; i++)
+        b->sums.again[i] = b->again[i];
     b->sums.store_sectors = own * (double)b->stores.sectors;
     b->sums.store_parts = own * (double)b->stores.parts;
     b->sums.store_bytes = own * (double)b->stores.bytes;

@@ -61,7 +61,11 @@ typedef enum model_term {
 const char *model_term_name(model_term term);
 
 typedef struct model_time {
-    double ns; /* modelled time of the whole grid, launch overhead included */
+    double
+        ns; /* modelled time of the whole grid, launch overhead included; cold: nothing of the
+               buffers is in the L2 before the launch, and it writes all that it stores to DRAM */
+    double warm_ns; /* the same where the same launch was the one before: what the L2 holds of its
+                       bytes is not read, and not written back. All below is of the cold one */
     double term_ns[MODEL_TERM_COUNT]; /* each term alone; the time is their smooth maximum +
                                          overhead */
     model_term bound_by;              /* the largest */

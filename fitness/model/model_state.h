@@ -60,8 +60,9 @@ typedef struct block_state {
                                      stored */
     uint64_t remote;              /* sectors missed or stored that belong to peers' memory */
     model_stores stores;
-    uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
-    int64_t *runs;    /* [pc]: differences of the execution counts */
+    uint32_t again[MODEL_AGAIN]; /* as in the sums */
+    uint64_t path[2];            /* work of the L1 and of the shared memory, UNITS a cycle */
+    int64_t *runs;               /* [pc]: differences of the execution counts */
 } block_state;
 
 struct model_scratch {
@@ -127,6 +128,7 @@ struct model {
     int64_t *runs_before; /* execution counts of the block summed up before this one; all 0 at
                              first */
     double pipes_before[MODEL_TERM_COUNT]; /* pipe cycles of runs_before */
+    double accesses_before;                /* access slots of runs_before */
     uint64_t *stored;                      /* list of stored sectors */
     size_t stored_count, stored_room;
     double *stalls; /* by pc: cycles; after the end, shares */

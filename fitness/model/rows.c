@@ -139,6 +139,21 @@ static uint8_t count8(double count) {
     return (uint8_t)fmin(count, 255);
 }
 
+/* The pipe whose rate and latency an instruction has. Conversions between integers only move
+ * registers, or fill one with the sign. The subroutines for doubles are mostly multiply-adds. */
+static vm_pipe work_of(const model_name *name, vm_pipe pipe) {
+    if (pipe == VM_PIPE_CVT64 && !has_part(name->text, "f"))
+        return VM_PIPE_LOGIC;
+    bool is_called = pipe == VM_PIPE_SFU && name->cost->special > 0;
+    return is_called && has_part(name->text, ".f64") ? VM_PIPE_FP64 : pipe;
+}
+
+/* The pipe that the work keeps busy. */
+static vm_pipe unit_of(const gpu *g, vm_pipe work) {
+    bool is_shared = work == VM_PIPE_CVT64 && g != NULL && gpu_get(g, GPU_CVT64_SHARED) > 0;
+    return is_shared ? VM_PIPE_FP64 : work;
+}
+
 /* Cycles of an SM's unit for one warp's instruction. A lane of the half-precision pipe gives two
  * results at once, whether both are wanted or not. */
 static double unit_cycles(const gpu *g, const pipe_numbers *n, vm_pipe pipe,
@@ -173,12 +188,13 @@ static uint8_t reason_of(const model_row *row, vm_pipe pipe) {
     }
 }
 
-static double latency_of(const gpu *g, const pipe_numbers *n, const model_insn *insn) {
+static double latency_of(const gpu *g, const pipe_numbers *n, const model_insn *insn,
+                         vm_pipe work) {
     if (insn->kind == ROW_LOCAL)
         return gpu_get(g, GPU_LAT_L1);
     if (is_special_read(insn))
         return gpu_get(g, GPU_LAT_SFU);
-    return n->latency[insn->pipe];
+    return n->latency[work];
 }
 
 /* Where no GPU is named. */
@@ -193,18 +209,18 @@ static double nominal_latency(row_kind kind) {
 static model_row row_make(const gpu *g, const pipe_numbers *n, const model_name *name,
                           const model_insn *insn) {
     const model_cost *cost = name->cost;
-    vm_pipe pipe = (vm_pipe)insn->pipe;
+    vm_pipe pipe = work_of(name, (vm_pipe)insn->pipe), busy = unit_of(g, pipe);
     row_kind kind = (row_kind)insn->kind;
     model_row row = {.kind = insn->kind,
-                     .pipe = insn->pipe,
-                     .term = (uint8_t)model_pipe_term(pipe),
+                     .pipe = (uint8_t)busy,
+                     .term = (uint8_t)model_pipe_term(busy),
                      .access_bytes = insn->access_bytes,
                      .bypasses_l1 = kind == ROW_LOAD && (insn->traits & MODEL_BYPASSES_L1) != 0};
     row.reason = reason_of(&row, pipe);
     if (kind == ROW_FOLDED)
         return row;
     row.slots = count8(cost->slots);
-    double latency = g != NULL ? latency_of(g, n, insn) : nominal_latency(kind);
+    double latency = g != NULL ? latency_of(g, n, insn, pipe) : nominal_latency(kind);
     row.latency = cycles16(latency * cost->latency);
     if (g == NULL)
         return row;
@@ -216,14 +232,51 @@ static model_row row_make(const gpu *g, const pipe_numbers *n, const model_name 
     return row;
 }
 
+/* How many of its registers the instruction at `pc` has to read, if the one at `before` was the
+ * last: the operand collectors keep what they read for the next instruction. */
+static unsigned count_reads(const model_insns *insns, uint32_t pc, uint32_t before) {
+    const model_insn *insn = &insns->insns[pc], *last = &insns->insns[before];
+    const uint16_t *uses = insns->operands + insn->operands;
+    const uint16_t *kept = insns->operands + last->operands;
+    unsigned reads = 0;
+    for (unsigned i = 0; i < insn->use_count; i++) {
+        bool is_new = true;
+        for (unsigned k = 0; k < i && is_new; k++)
+            is_new = uses[k] != uses[i];
+        for (unsigned k = 0; k < last->use_count && is_new && before != pc; k++)
+            is_new = kept[k] != uses[i];
+        reads += is_new;
+    }
+    return reads - (insn->is_conditional && reads > 0);
+}
+
+/* Multiply-adds of three registers wait for the banks where there is a lane for each thread of a
+ * warp, unless a neighbour reads one of the three: the assembler puts such two side by side. */
+static void charge_reads(const gpu *g, const model_insns *insns, model_row *rows) {
+    double each = gpu_get(g, GPU_WARP_SIZE) * gpu_get(g, GPU_SCHEDULERS) / gpu_get(g, GPU_FP32);
+    double ports = gpu_get(g, GPU_REGISTER_READS);
+    uint32_t recent[2], count = 0;
+    for (uint32_t pc = 0; pc < insns->count; pc++) {
+        count = insns->blocks.block_end[pc] != 0 ? 0 : count;
+        if (insns->insns[pc].pipe != VM_PIPE_FP32)
+            continue;
+        unsigned reads = count_reads(insns, pc, pc);
+        for (uint32_t i = 0; i < 2 && i < count && reads / ports > each; i++) {
+            unsigned fewer = count_reads(insns, pc, recent[i]);
+            reads = fewer < reads ? fewer : reads;
+        }
+        rows[pc].pipe_cycles *= (float)fmax(1, reads / ports / each);
+        recent[count++ % 2] = pc;
+    }
+}
+
 /* Those of one name have the same row, mostly: `last` is the last of each name, plus 1. */
 static void fill_rows(const gpu *g, const model_insns *insns, uint32_t *last, model_row *rows) {
     const pipe_numbers numbers = find_pipe_numbers(g);
     for (uint32_t pc = 0; pc < insns->count; pc++) {
         const model_insn *insn = &insns->insns[pc];
         const model_row *like = last[insn->name] > 0 ? &rows[last[insn->name] - 1] : NULL;
-        if (like != NULL && like->kind == insn->kind && like->pipe == insn->pipe &&
-            like->access_bytes == insn->access_bytes)
+        if (like != NULL && like->kind == insn->kind && like->access_bytes == insn->access_bytes)
             rows[pc] = *like;
         else
             rows[pc] = row_make(g, &numbers, &insns->names[insn->name], insn);
@@ -232,6 +285,8 @@ static void fill_rows(const gpu *g, const model_insns *insns, uint32_t *last, mo
         rows[pc].def_count = insn->def_count;
         last[insn->name] = pc + 1;
     }
+    if (g != NULL)
+        charge_reads(g, insns, rows);
 }
 
 ev_status model_rows_make(const gpu *g, const model_insns *insns, model_rows *out, ev_error *err) {

@@ -103,14 +103,16 @@ ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error
         json_pack("{s:o, s:o, s:I}", "grid", triple(p->launch.grid), "block",
                   triple(p->launch.block), "shared", (json_int_t)p->launch.shared_bytes);
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}",
+        "{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, "
+        "s:I}",
         "status", "ok", "kernel", p->kernel, "device", p->device->id, "time_kind",
-        p->device->modelled ? "modelled" : "measured", "ns", p->timing->ns, "floor_ns", m->floor_ns,
-        "bound_by", model_term_name(m->bound_by), "launch", launch, "occupancy", occupancy_json(m),
-        "term_ns", by_term(m->term_ns, 1), "peak_share", by_term(m->term_ns, busy), "stall_share",
-        by_term(m->stall_share, 1), "memory", memory_json(p), "counters",
-        counters_to_json(&p->outcome->counters), "blocks", (json_int_t)m->blocks, "sampled_blocks",
-        (json_int_t)m->sampled_blocks, "repeated_blocks", (json_int_t)m->repeated_blocks);
+        p->device->modelled ? "modelled" : "measured", "ns", p->timing->ns, "warm_ns",
+        p->timing->warm_ns, "floor_ns", m->floor_ns, "bound_by", model_term_name(m->bound_by),
+        "launch", launch, "occupancy", occupancy_json(m), "term_ns", by_term(m->term_ns, 1),
+        "peak_share", by_term(m->term_ns, busy), "stall_share", by_term(m->stall_share, 1),
+        "memory", memory_json(p), "counters", counters_to_json(&p->outcome->counters), "blocks",
+        (json_int_t)m->blocks, "sampled_blocks", (json_int_t)m->sampled_blocks, "repeated_blocks",
+        (json_int_t)m->repeated_blocks);
     if (p->at != NULL)
         (void)json_object_set_new(all, "case", json_string(p->at));
     if (p->grid != NULL)

@@ -49,11 +49,14 @@ static void print_launch(const profile *p, ev_str *out) {
 
 static void print_time(const profile *p, ev_str *out) {
     const model_time *m = &p->timing->model;
-    char ns[24], floor[24];
+    char ns[24], warm[24], floor[24];
     table_time(p->timing->ns, ns);
+    table_time(p->timing->warm_ns, warm);
     table_time(m->floor_ns, floor);
-    ev_str_printf(out, "time        %s %s; the speed-of-light floor is %s, %.0f %% of it\n", ns,
-                  p->device->modelled ? "modelled" : "measured", floor,
+    ev_str_printf(out,
+                  "time        %s %s, warm %s; the speed-of-light floor is %s, %.0f %% "
+                  "of it\n",
+                  ns, p->device->modelled ? "modelled" : "measured", warm, floor,
                   percent(m->floor_ns, p->timing->ns));
     const char *meaning = meanings[m->bound_by];
     ev_str_printf(out, "bound by    %s: %.*s\n", model_term_name(m->bound_by),

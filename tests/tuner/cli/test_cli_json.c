@@ -194,7 +194,7 @@ static void profiles_a_task(void **state) {
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
     cli_keys(
         json,
-        "status:s kernel:s case:s device:s time_kind:s ns:n floor_ns:n bound_by:s "
+        "status:s kernel:s case:s device:s time_kind:s ns:n warm_ns:n floor_ns:n bound_by:s "
         "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
         "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i grid:s");
     assert_string_equal(text(json, "grid"), "even");
@@ -241,7 +241,8 @@ static void profiles_in_words(void **state) {
     (void)state;
     static const char *const words[] = {
         "launch      grid 512 x 1 x 1, block 128 x 1 x 1\n",
-        " modelled; the speed-of-light floor is ",
+        " modelled, warm ",
+        "; the speed-of-light floor is ",
         "bound by    ",
         "occupancy   16 of 64 warps an SM (25 %) in 4 blocks, limited by grid; 0.97 waves",
         "unit ",
