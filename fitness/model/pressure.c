@@ -13,7 +13,7 @@
  *
  * `alone` of a register or an instruction is the XOR of those that are left: of a single one, its
  * number. */
-#include "fitness/model/pressure.h"
+#include "fitness/model/registers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ typedef struct link {
 
 struct model_pressure {
     const uint8_t *words;
-    const model_step *steps;
+    const pressure_step *steps;
     const uint64_t *live;
     reg *regs;
     place *places;
@@ -83,7 +83,7 @@ model_pressure *model_pressure_new(uint32_t count, uint32_t operands, uint32_t r
 }
 
 /* Whether use `u` names a register that an earlier use named. */
-static bool is_repeated(const model_step *step, unsigned u) {
+static bool is_repeated(const pressure_step *step, unsigned u) {
     for (unsigned i = 0; i < u; i++) {
         if (step->operands[i] == step->operands[u])
             return true;
@@ -97,12 +97,12 @@ static bool is_live(const model_pressure *p, uint32_t r) {
 
 static void count_uses(model_pressure *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
-        const model_step *step = &p->steps[i];
+        const pressure_step *step = &p->steps[i];
         for (unsigned k = 0; k < (unsigned)step->use_count + step->def_count; k++)
             p->regs[step->operands[k]].uses = p->regs[step->operands[k]].alone = 0;
     }
     for (uint32_t i = first; i < end; i++) {
-        const model_step *step = &p->steps[i];
+        const pressure_step *step = &p->steps[i];
         for (unsigned u = 0; u < step->use_count; u++) {
             if (is_repeated(step, u))
                 continue;
@@ -123,7 +123,7 @@ static reg *seen_in(model_pressure *p, uint32_t r) {
     return to;
 }
 
-static bool redefines(const model_pressure *p, const model_step *step) {
+static bool redefines(const model_pressure *p, const pressure_step *step) {
     for (unsigned d = 0; d < step->def_count; d++) {
         if (p->regs[step->operands[step->use_count + d]].seen == p->segment)
             return true;
@@ -132,7 +132,7 @@ static bool redefines(const model_pressure *p, const model_step *step) {
 }
 
 static void add_place(model_pressure *p, uint32_t i) {
-    const model_step *step = &p->steps[i];
+    const pressure_step *step = &p->steps[i];
     place *at = &p->places[i];
     *at = (place){.class = CLASSES};
     for (unsigned u = 0; u < step->use_count; u++) {
@@ -176,7 +176,9 @@ static uint32_t add_segment(model_pressure *p, uint32_t first, uint32_t end) {
 /* Puts a place that waits for nothing into its class, which may have changed. */
 static void classify(model_pressure *p, uint32_t i) {
     place *at = &p->places[i];
-    int class = at->growth <= 0 || p->steps[i].hurries ? FREES : at->blocked == 0 ? FEEDS : REST;
+    int class = at->blocked == 0 ? FEEDS : REST;
+    if (at->growth <= 0 || p->steps[i].hurries)
+        class = FREES;
     uint32_t bit = i - p->first;
     if (at->class == class)
         return;
@@ -188,7 +190,7 @@ static void classify(model_pressure *p, uint32_t i) {
 
 static void find_blocked(model_pressure *p) {
     for (uint32_t i = p->first; i < p->end; i++) {
-        const model_step *step = &p->steps[i];
+        const pressure_step *step = &p->steps[i];
         for (unsigned d = 0; d < step->def_count; d++) {
             uint32_t l = p->regs[step->operands[step->use_count + d]].readers;
             for (; l != NONE; l = p->links[l].next)
@@ -247,7 +249,7 @@ static void give(model_pressure *p, uint32_t i, uint32_t reader) {
 }
 
 static void put(model_pressure *p, uint32_t i) {
-    const model_step *step = &p->steps[i];
+    const pressure_step *step = &p->steps[i];
     for (unsigned u = 0; u < step->use_count; u++) {
         if (!is_repeated(step, u))
             end_use(p, i, step->operands[u]);
@@ -259,8 +261,8 @@ static void put(model_pressure *p, uint32_t i) {
     }
 }
 
-void model_pressure_order(model_pressure *p, const model_step *steps, uint32_t first, uint32_t end,
-                          const uint64_t *live, uint32_t *order) {
+void model_pressure_order(model_pressure *p, const pressure_step *steps, uint32_t first,
+                          uint32_t end, const uint64_t *live, uint32_t *order) {
     p->steps = steps;
     p->live = live;
     count_uses(p, first, end);

@@ -16,7 +16,6 @@
  * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
  * lower bound for functions with calls. */
 #include "fitness/model/registers.h"
-#include "fitness/model/pressure.h"
 #include "fitness/model/rows.h"
 #include "fitness/model/schedule.h"
 #include "fitness/model/values.h"
@@ -271,17 +270,17 @@ static ev_status flow_schedule(flow *f) {
 
 typedef struct saver {
     model_pressure *pressure;
-    model_step *steps;
+    pressure_step *steps;
     uint32_t *order;
     uint64_t *live;
 } saver;
 
 /* The assembler saves no registers by waiting for one load from global memory after the other. */
-static void fill_steps(const flow *f, model_step *steps) {
+static void fill_steps(const flow *f, pressure_step *steps) {
     for (uint32_t i = 0; i < f->count; i++) {
         const model_insn *from = &f->read->insns[f->first_pc + i];
         const flow_insn *insn = &f->insns[i];
-        steps[i] = (model_step){
+        steps[i] = (pressure_step){
             .operands = f->operands + insn->operands,
             .use_count = insn->use_count,
             .def_count = insn->def_count,
@@ -361,7 +360,10 @@ static bool has_calls(const flow *f) {
 
 /* The registers at which an SM holds all of its warps: 32, 48 or 64 of them. */
 static uint32_t at_full_occupancy(int sm) {
-    uint32_t warps = sm == 75 ? 32 : sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 48 : 64;
+    bool is_small = sm == 86 || sm == 87 || sm == 89 || sm >= 120;
+    uint32_t warps = is_small ? 48 : 64;
+    if (sm == 75)
+        warps = 32;
     return REGISTER_FILE / (warps * 32) / REGISTER_STEP * REGISTER_STEP;
 }
 
@@ -441,16 +443,11 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
     return need;
 }
 
-uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
-                                 const vm_entry *entry) {
-    return model_registers_needed(module, insns, entry).wanted;
-}
-
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
     model_insns insns;
     if (model_insns_make(module, &insns, NULL) != EV_OK)
         return 0;
-    uint32_t all = model_live_registers_of(module, &insns, entry);
+    uint32_t all = model_registers_needed(module, &insns, entry).wanted;
     model_insns_free(&insns);
     return all;
 }

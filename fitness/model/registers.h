@@ -6,6 +6,7 @@
 #include "fitness/model/insns.h"
 #include "fitness/model/model.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct model_need {
@@ -16,10 +17,29 @@ typedef struct model_need {
 /* Of a module that is read already. Zeros: out of memory. */
 model_need model_registers_needed(const vm_module *module, const model_insns *insns,
                                   const vm_entry *entry);
-/* As model_live_registers, for a module that is read already. */
-uint32_t model_live_registers_of(const vm_module *module, const model_insns *insns,
-                                 const vm_entry *entry);
 /* The registers that the GPU allocates for `live` ones, at most `cap`. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
+
+/* ---- pressure.c: an order of a straight-line block in which few registers are alive ---- */
+
+typedef struct pressure_step {
+    const uint16_t *operands; /* registers: uses, then defs; borrowed */
+    uint8_t use_count, def_count;
+    uint8_t reads, writes; /* MODEL_SPACE_* */
+    bool cuts;             /* nothing moves across */
+    bool hurries;          /* goes as early as it can */
+} pressure_step;
+
+typedef struct model_pressure model_pressure;
+
+/* Room for `count` steps with `operands` operands, of `registers` registers; NULL: out of memory.
+ * `words`: each register's weight; borrowed. */
+model_pressure *model_pressure_new(uint32_t count, uint32_t operands, uint32_t registers,
+                                   const uint8_t *words);
+void model_pressure_free(model_pressure *p); /* NULL is fine */
+/* Writes the order of the steps [first, end), one block, to order[first..end). `live`: bit set of
+ * the registers alive behind it. */
+void model_pressure_order(model_pressure *p, const pressure_step *steps, uint32_t first,
+                          uint32_t end, const uint64_t *live, uint32_t *order);
 
 #endif

@@ -51,7 +51,7 @@ static const gpu *gpu_of(int sm) {
     static gpu *all[3];
     static const char *const names[] = {"t4", "a100", "h200"};
     ev_error err;
-    int which = sm == 75 ? 0 : sm == 80 ? 1 : 2;
+    int which = sm == 75 ? 0 : 1 + (sm == 90);
     if (all[which] == NULL && gpu_load(names[which], &all[which], &err) != EV_OK)
         fail_msg("%s", err.text);
     return all[which];
