@@ -332,11 +332,13 @@ static void unmake(mutant *m) {
     ev_str_free(&m->arms);
 }
 
-static bool passes_gates(mutant *m) {
+static bool passes_gates(mutant *m, ev_str *why) {
     bool wants = false;
     OK(fitness_score(m->bench->f, &m->c, &m->s, &err));
     if (m->s.stopped == GATE_NONE)
         OK(fitness_hold_writes(m->bench->f, &m->c, &m->s, &wants, &err));
+    if (m->s.stopped != GATE_NONE)
+        ev_str_printf(why, "%s: %s", gate_name(m->s.stopped), m->s.reason);
     return m->s.stopped == GATE_NONE;
 }
 
@@ -409,7 +411,7 @@ mutant_end mutant_try(mutant_bench *b, const ir_genome *genome, size_t *bold, ev
     assert_non_null(m);
     *m = (mutant){.bench = b, .genome = genome, .arms = EV_STR_EMPTY};
     if (make(m))
-        end = !passes_gates(m)             ? MUTANT_STOPPED
+        end = !passes_gates(m, why)        ? MUTANT_STOPPED
               : !is_refuted(b, &m->c, why) ? MUTANT_UNREFUTED
                                            : promote(m, why);
     *bold = m->bold;
