@@ -65,10 +65,9 @@ static unsigned zeros_of_operation(proof *p, LLVMValueRef value, unsigned depth)
     case LLVMMul:
         return least(ALL_ZERO, a + zeros_of(p, right, depth));
     case LLVMShl:
-        if (!LLVMIsAConstantInt(right))
+        if (!LLVMIsAConstantInt(right) || LLVMConstIntGetZExtValue(right) >= ALL_ZERO)
             return a;
-        return least(ALL_ZERO,
-                     a + (unsigned)least(ALL_ZERO, (unsigned)LLVMConstIntGetZExtValue(right)));
+        return least(ALL_ZERO, a + (unsigned)LLVMConstIntGetZExtValue(right));
     default:
         return 0;
     }

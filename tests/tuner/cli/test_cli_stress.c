@@ -309,8 +309,8 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
     json_decref(json);
 }
 
-/* The shipped starts stand it: what a start does not bear, such as the NaN that a transform spreads,
- * its task excludes by a domain. */
+/* The shipped starts stand it: what a start does not bear, such as the NaN that a transform
+ * spreads, its task excludes by a domain. */
 static void shipped_starts_stand_it(void **state) {
     static const char *const kernels[] = {"ar_adam", "bp_data_masked", "fft_conv2d", "sd_lstm_fp"};
     (void)state;

@@ -83,14 +83,13 @@ void judge_kernel_free(judge_kernel *k) {
 /* ---- runs ---- */
 
 static void place(device *d, const judge_input *in, device_buffer *buffers) {
+    static const vm_buffer_kind kinds[] = {
+        [TASK_IN] = VM_BUFFER_IN, [TASK_OUT] = VM_BUFFER_OUT, [TASK_INOUT] = VM_BUFFER_INOUT};
     device_clear(d);
     for (size_t i = 0; i < in->t->argument_count; i++) {
         const task_argument *a = &in->t->arguments[i];
-        vm_buffer_kind kind = a->kind == TASK_IN    ? VM_BUFFER_IN
-                              : a->kind == TASK_OUT ? VM_BUFFER_OUT
-                                                    : VM_BUFFER_INOUT;
         if (a->kind != TASK_SCALAR)
-            OK(device_alloc(d, bytes_of(in, i), kind, a->name, &buffers[i], &err));
+            OK(device_alloc(d, bytes_of(in, i), kinds[a->kind], a->name, &buffers[i], &err));
     }
     OK(device_reset(d, POISON, &err));
     for (size_t i = 0; i < in->t->argument_count; i++) {

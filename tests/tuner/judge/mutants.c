@@ -148,9 +148,11 @@ static void open_gates(mutant_bench *b) {
 
 /* ---- the judge ---- */
 
-static bool is_near(double a, double b) {
-    bool same_class = isnan(a) ? isnan(b) : isinf(a) ? a == b : isfinite(b);
-    return same_class;
+/* NaN and NaN, the same infinity, or two finite numbers. */
+static bool same_class(double a, double b) {
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return isinf(a) || isinf(b) ? a == b : true;
 }
 
 /* Relative L2 of what is finite in both; infinite: a class or a whole number differs. */
@@ -160,7 +162,7 @@ static double distance(const judge_input *in, size_t i, const judge_output *a,
     double error = 0, size = 0;
     for (uint64_t k = 0; k < in->count[i]; k++) {
         double x = ev_type_get(type, a->data[i], k), y = ev_type_get(type, b->data[i], k);
-        if (!is_near(x, y) || (!ev_type_is_float(type) && x != y))
+        if (!same_class(x, y) || (!ev_type_is_float(type) && x != y))
             return INFINITY;
         if (isfinite(x)) {
             error += (x - y) * (x - y);
@@ -405,15 +407,19 @@ static mutant_end promote(mutant *m, ev_str *why) {
     return stands_stress(m, why) ? MUTANT_PASSED : MUTANT_BY_STRESS;
 }
 
+static mutant_end go(mutant *m, ev_str *why) {
+    if (!passes_gates(m, why))
+        return MUTANT_STOPPED;
+    return is_refuted(m->bench, &m->c, why) ? promote(m, why) : MUTANT_UNREFUTED;
+}
+
 mutant_end mutant_try(mutant_bench *b, const ir_genome *genome, size_t *bold, ev_str *why) {
     mutant *m = calloc(1, sizeof *m);
     mutant_end end = MUTANT_NOT_BUILT;
     assert_non_null(m);
     *m = (mutant){.bench = b, .genome = genome, .arms = EV_STR_EMPTY};
     if (make(m))
-        end = !passes_gates(m, why)        ? MUTANT_STOPPED
-              : !is_refuted(b, &m->c, why) ? MUTANT_UNREFUTED
-                                           : promote(m, why);
+        end = go(m, why);
     *bold = m->bold;
     unmake(m);
     free(m);

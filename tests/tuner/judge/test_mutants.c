@@ -109,7 +109,8 @@ static const char *name_of(const mutant_kernel *k) {
 static void try_kernel(const mutant_kernel *k, tally *all) {
     tally n = {0};
     mutant_bench *b = mutant_bench_open(k);
-    uint64_t most = draws > 0 ? draws : k->base != NULL ? DRAWS_QUICK / SHARE_QUICK : DRAWS_QUICK;
+    uint64_t sample = k->base != NULL ? DRAWS_QUICK / SHARE_QUICK : DRAWS_QUICK;
+    uint64_t most = draws > 0 ? draws : sample;
     for (uint64_t i = 0; i < most; i++)
         try_one(b, k, i, &n);
     mutant_bench_close(b);
