@@ -468,6 +468,17 @@ static ev_status note_constants(ir_base *base, const ir_source *source, ev_error
     return EV_OK;
 }
 
+static ev_status note_aligns(ir_base *base, const ir_source *source, ev_error *err) {
+    if (!source->aligns || source->argument_count == 0)
+        return EV_OK;
+    base->aligns = malloc(source->argument_count * sizeof *base->aligns);
+    if (!base->aligns)
+        return ev_fail_memory(err, source->argument_count * sizeof *base->aligns);
+    memcpy(base->aligns, source->aligns, source->argument_count * sizeof *base->aligns);
+    base->align_count = source->argument_count;
+    return EV_OK;
+}
+
 static void strip_names(LLVMModuleRef module) {
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         for (unsigned i = 0; i < LLVMCountParams(f); i++)
@@ -490,6 +501,7 @@ static ev_status fill_base(ir_base *base, const ir_source *source, bool early, e
     if (!base->entry)
         return ev_fail_memory(err, strlen(source->entry) + 1);
     EV_TRY(note_constants(base, source, err));
+    EV_TRY(note_aligns(base, source, err));
     EV_TRY(make_machine(base, err));
     base->options = LLVMCreatePassBuilderOptions();
     base->context = LLVMContextCreate();
@@ -544,6 +556,7 @@ void ir_base_free(ir_base *base) {
     free(base->insns);
     free(base->lines);
     free(base->constants);
+    free(base->aligns);
     free(base->entry);
     free(base->complaint);
     free(base);

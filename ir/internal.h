@@ -26,6 +26,8 @@ struct ir_base {
     uint32_t count;
     int64_t *constants; /* launch constants, sorted, each once */
     size_t constant_count;
+    uint32_t *aligns; /* bytes that every launch grants of an argument's address */
+    size_t align_count;
     uint32_t block[3];
     ev_sha256 sha;
     char *complaint; /* LLVM's first error since the last clear; malloc'ed */
@@ -261,6 +263,11 @@ bool ir_is_never_written(const ir_work *work, LLVMValueRef address);
 bool ir_may_write(LLVMValueRef insn); /* writes memory, or orders accesses of other threads */
 /* Of the fast-math options: asserts that values are not NaN or infinite. */
 bool ir_math_is_bold(const ir_edit *edit);
+/* The alignment in bytes that is proved of an address, if its variable gets what the edit needs
+ * (ir_raise_alignment): 1 to 16. */
+unsigned ir_known_alignment(const ir_work *work, LLVMValueRef address);
+bool ir_align_is_bold(const ir_work *work, const ir_edit *edit);
+bool ir_widen_is_bold(const ir_work *work, const ir_edit *edit);
 /* Of branch-to-select: a side loads. */
 bool ir_branch_is_bold(const ir_work *work, const ir_edit *edit);
 /* Of select-to-branch: the arm is a load, and crosses a write. */

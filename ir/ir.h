@@ -49,6 +49,8 @@ typedef struct ir_source {
     const ir_genome *genome;
     const launch_plan *plan;
     const char *const *arguments;
+    const uint32_t *aligns; /* bytes of alignment that every launch grants of each argument's
+                               address; NULL: not known */
     size_t argument_count;
     const ir_macro *names;
     size_t name_count;

@@ -85,7 +85,7 @@ typedef enum fit_variation {
 /* What a case is run with, beside its shape. */
 typedef struct fit_inputs {
     fit_variation variation;
-    int power;        /* of FIT_SCALED, as task_case_inputs.power */
+    int power; /* of FIT_SCALED, as task_case_inputs.power; of scalars, the number of the draw */
     uint32_t fresh;   /* number of the inputs (fitness_options.fresh) */
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
     /* The in and the out argument that are one buffer, as their numbers plus 1; 0: none. */

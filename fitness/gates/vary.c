@@ -27,6 +27,7 @@
 #define EXTREME_EACH 4 /* one element in so many takes a bound of its domain */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
 #define PAIRS_MOST 4   /* pairs of arguments in one buffer */
+#define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 8e6 /* added to it */
 
@@ -437,9 +438,13 @@ static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial,
     return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
 }
 
+static bool is_of_scalars(fit_variation v) {
+    return v == FIT_SCALARS || v == FIT_FAR_SCALARS;
+}
+
 /* Whether the variation can change a case: no case is made for it otherwise. */
 static bool may_vary(const fit_case *plain, fit_variation v) {
-    bool is_for_scalars = v == FIT_SCALARS || v == FIT_FAR_SCALARS;
+    bool is_for_scalars = is_of_scalars(v);
     for (const fit_argument *a = plain->arguments; a->what != NULL; a++) {
         bool is_scalar = a->what->kind == TASK_SCALAR;
         if (is_scalar && is_for_scalars && (a->is_free || ev_type_is_float(a->what->type)))
@@ -486,7 +491,7 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
     EV_TRY(fit_case_get(f, at, inputs, &plain, err));
     EV_TRY(fit_need_baseline(f, plain, err));
     inputs.variation = variation;
-    if (variation == FIT_SCALED)
+    if (variation == FIT_SCALED || is_of_scalars(variation))
         inputs.power = with->power;
     bool applies = variation == FIT_ALIASED ? find_pair(f, plain, trial, with->power, &inputs)
                                             : may_vary(plain, variation);
@@ -515,8 +520,21 @@ ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial
 
 /* ---- the part of gate 6 ---- */
 
-/* `pair`: of FIT_ALIASED, the number of the pair. */
-static ev_status try_variation(fitness *f, const task_case *at, fit_variation v, int pair,
+/* Runs of a variation at one case. A single power, or a single value of a scalar, may be on the
+ * side where nothing shows. */
+static int rounds_of(fit_variation v) {
+    if (v == FIT_ALIASED)
+        return PAIRS_MOST;
+    return v == FIT_SCALED || is_of_scalars(v) ? ROUNDS : 1;
+}
+
+/* What the power of the inputs stands for: the number of a pair or of a draw, or a power of two. */
+static int power_of(fit_variation v, int round) {
+    static const int powers[ROUNDS] = {0, TASK_POWER_MOST, -TASK_POWER_MOST};
+    return v == FIT_SCALED ? powers[round] : round;
+}
+
+static ev_status try_variation(fitness *f, const task_case *at, fit_variation v, int round,
                                const fit_trial *trial, const fit_start *start, score *s,
                                ev_error *err) {
     task_case_inputs with = at->inputs;
@@ -524,7 +542,8 @@ static ev_status try_variation(fitness *f, const task_case *at, fit_variation v,
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    with.power = v == (fit_variation)with.variation ? with.power : pair;
+    bool is_own = v == (fit_variation)with.variation && round == 0;
+    with.power = is_own ? with.power : power_of(v, round);
     with.variation = (task_variation)v;
     ev_status status = fit_try_variation(f, at, &with, trial, start, &usable, r, err);
     if (status == EV_OK && usable) {
@@ -541,8 +560,9 @@ static ev_status try_case(fitness *f, const task_case *at, const fit_trial *tria
                           const fit_start *start, score *s, ev_error *err) {
     bool is_small = at->split == CORPUS_SEARCH && at->use != TASK_TIME;
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS && s->stopped == GATE_NONE; v++) {
-        int pairs = v == FIT_ALIASED ? PAIRS_MOST : 1;
-        for (int i = 0; i < pairs && (is_small || v == (int)at->inputs.variation); i++)
+        bool is_own = v == (int)at->inputs.variation;
+        int rounds = is_small ? rounds_of((fit_variation)v) : is_own;
+        for (int i = 0; i < rounds && s->stopped == GATE_NONE; i++)
             EV_TRY(try_variation(f, at, (fit_variation)v, i, trial, start, s, err));
     }
     return EV_OK;

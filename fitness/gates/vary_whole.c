@@ -164,13 +164,14 @@ static double near_to(const fit_argument *a, double value, uint64_t bits) {
     return value + steps[bits % (sizeof steps / sizeof steps[0])];
 }
 
-/* An end of the range, 0, 1, or a number of another size. */
+/* An end of the range, 0, 1, or a number of another sign or size. */
 static double far_from(const fit_argument *a, double value, uint64_t first) {
     bool is_float = ev_type_is_float(a->what->type);
     const double all[] = {0,
                           a->range.low,
                           1,
                           a->range.high,
+                          -value,
                           is_float ? ldexp(value, FAR) : 2 * value,
                           is_float ? ldexp(value, -FAR) : -1};
     size_t count = sizeof all / sizeof all[0];
@@ -187,9 +188,11 @@ void fit_vary_scalar(const fit_case *c, fit_argument *a) {
     fit_variation v = c->inputs.variation;
     if ((v != FIT_SCALARS && v != FIT_FAR_SCALARS) || !(is_float || a->is_free))
         return;
-    uint64_t bits = fit_vary_seed(c, a);
+    /* The number of the draw; 0 is the value that most rules name, and the first to be drawn. */
+    uint64_t draw = (uint64_t)c->inputs.power;
+    uint64_t bits = ev_mix64(fit_vary_seed(c, a) + draw);
     double value = a->value.is_real ? a->value.real : (double)a->value.whole;
-    uint64_t first = c->at->use == TASK_SMOKE ? 0 : bits; /* 0 is the value that most rules name */
+    uint64_t first = c->at->use == TASK_SMOKE && draw == 0 ? 0 : bits;
     double chosen = v == FIT_SCALARS ? near_to(a, value, bits) : far_from(a, value, first);
     chosen = rounded(a->what->type, chosen);
     if (!task_range_has(&a->range, chosen))

@@ -335,6 +335,15 @@ static ev_status apply_align(ir_work *w, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
+bool ir_align_is_bold(const ir_work *w, const ir_edit *edit) {
+    uint32_t at = ir_work_find(w, &edit->at);
+    if (at == IR_NONE || !is_access(value_at(w, at)))
+        return true;
+    LLVMValueRef insn = value_at(w, at);
+    LLVMValueRef address = LLVMGetOperand(insn, LLVMIsAStoreInst(insn) ? 1 : 0);
+    return !edit->has_option || edit->option > (int64_t)ir_known_alignment(w, address);
+}
+
 static void describe_align(const ir_work *w, const ir_edit *edit, ev_str *out) {
     ev_str_printf(out, "asserts %lld-byte alignment of ", (long long)edit->option);
     ir_describe_insn(w, &edit->at, out);

@@ -3,8 +3,9 @@
  *
  * An address is expressed as base + sum of (value times bytes) + constant (`place`). Two addresses
  * are adjacent if base and terms agree and the constants differ by the size of an access. LLVM's
- * vectorizer needs a proof of alignment and of independence. The edit asserts both, and the
- * virtual machine and the gates refute a wrong assertion. A variable of the module that the address
+ * vectorizer needs a proof of alignment and of independence. The edit asserts both, and is bold
+ * where neither is proved (ir_widen_is_bold); the virtual machine and the gates refute a wrong
+ * assertion. A variable of the module that the address
  * is computed from gets the alignment that the vector needs; an argument has what the task grants,
  * and the virtual machine places it no better. */
 #include "ir/internal.h"
@@ -289,6 +290,48 @@ static ev_status apply_widen(ir_work *w, const ir_edit *edit, ev_error *err) {
     else
         widen_stores(w, &g, (uint32_t)edit->option);
     return EV_OK;
+}
+
+static bool is_lane(const group *g, uint32_t count, uint32_t id) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (g->lanes[i] == id)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the lanes of a group may move past an instruction between them: loads past what writes no
+ * memory, or past stores that cannot reach theirs (`safe`), stores past what reads no memory that
+ * the kernel writes, either. */
+static bool may_pass(const ir_work *w, LLVMValueRef insn, bool loads, bool safe) {
+    if (ir_may_write(insn))
+        return safe && LLVMIsAStoreInst(insn);
+    if (loads || ir_insn_is_pure(insn))
+        return true;
+    return LLVMIsALoadInst(insn) && is_plain_access(insn) &&
+           ir_is_never_written(w, address_of(insn));
+}
+
+/* The accesses happen in any case, as they stand in one block. So the joined one is the same if its
+ * address is aligned and no other access to its memory stands between them. */
+bool ir_widen_is_bold(const ir_work *w, const ir_edit *edit) {
+    uint32_t at = ir_work_find(w, &edit->at), count = (uint32_t)edit->option;
+    group g;
+    if (at == IR_NONE || !edit->has_option || !find_group_at(w, at, count, &g))
+        return true;
+    LLVMValueRef first = value_at(w, at);
+    bool loads = LLVMIsALoadInst(first) != NULL;
+    if (ir_known_alignment(w, address_of(first)) < g.bytes * count)
+        return true;
+    bool safe = loads && ir_is_never_written(w, address_of(first));
+    const ir_block *block = &w->blocks[w->nodes[at].block];
+    for (uint32_t i = block->first; i < block->last; i++) {
+        uint32_t id = w->sequence[i], order = w->nodes[id].order;
+        bool between = order > w->nodes[g.earliest].order && order < w->nodes[g.latest].order;
+        if (between && !is_lane(&g, count, id) && !may_pass(w, value_at(w, id), loads, safe))
+            return true;
+    }
+    return false;
 }
 
 static void describe_widen(const ir_work *w, const ir_edit *edit, ev_str *out) {

@@ -140,6 +140,10 @@ bool ir_is_bold_at(const ir_work *w, const ir_edit *edit) {
     switch (edit->kind) {
     case IR_EDIT_CACHE:
         return cache_is_bold(w, edit);
+    case IR_EDIT_WIDEN:
+        return ir_widen_is_bold(w, edit);
+    case IR_EDIT_ALIGN:
+        return ir_align_is_bold(w, edit);
     case IR_EDIT_FAST_MATH:
     case IR_EDIT_CHAIN_MATH:
         return ir_math_is_bold(edit);

@@ -82,6 +82,29 @@ static void modules(void **state) {
     assert_true(checked >= 20);
 }
 
+/* An argument is aligned as every launch grants it. */
+static void grants_prove_alignment(void **state) {
+    (void)state;
+    static const char edit[] = "{\"kind\":\"align\",\"at\":\"i8\",\"option\":16}";
+    static const struct {
+        uint32_t align;
+        size_t bold;
+    } rows[] = {{4, 1}, {8, 1}, {16, 0}, {256, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const uint32_t aligns[] = {16, rows[i].align, 1};
+        const char *const names[] = {"x", "y", "n"};
+        const ir_source source = {.path = "tests/ir/meaning/align.ll",
+                                  .entry = "k",
+                                  .sm = 90,
+                                  .arguments = names,
+                                  .aligns = aligns,
+                                  .argument_count = 3};
+        ir_base *base = load(&source);
+        assert_int_equal(bold_edits(base, edit), rows[i].bold);
+        ir_base_free(base);
+    }
+}
+
 /* A use that loses its value takes another one, whatever the kind of the edit. */
 static void repairs_are_bold(void **state) {
     (void)state;
@@ -108,6 +131,7 @@ static void table(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules),
+        cmocka_unit_test(grants_prove_alignment),
         cmocka_unit_test(repairs_are_bold),
         cmocka_unit_test(table),
     };

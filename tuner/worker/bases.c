@@ -145,6 +145,7 @@ typedef struct macro_lists {
     expr_name *for_task; /* those that the genome sets */
     size_t ir_count, task_count;
     const char **arguments;
+    uint32_t *aligns;
 } macro_lists;
 
 /* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
@@ -179,15 +180,20 @@ static bool macro_lists_make(const ir_genome *genome, const task_start *start, m
 
 static bool list_arguments(const task *t, macro_lists *m) {
     m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
-    for (size_t i = 0; m->arguments && i < t->argument_count; i++)
+    m->aligns = calloc(t->argument_count + 1, sizeof *m->aligns);
+    for (size_t i = 0; m->arguments && m->aligns && i < t->argument_count; i++) {
+        bool is_buffer = t->arguments[i].kind != TASK_SCALAR;
         m->arguments[i] = t->arguments[i].name;
-    return m->arguments != NULL;
+        m->aligns[i] = is_buffer ? t->arguments[i].align : 1;
+    }
+    return m->arguments && m->aligns;
 }
 
 static void macro_lists_free(macro_lists *m) {
     free(m->for_ir);
     free(m->for_task);
     free(m->arguments);
+    free(m->aligns);
 }
 
 /* ---- the base store ---- */
@@ -301,6 +307,7 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .genome = genome,
                             .plan = start->plan,
                             .arguments = macros.arguments,
+                            .aligns = macros.aligns,
                             .argument_count = b->t->argument_count,
                             .names = macros.for_ir,
                             .name_count = macros.ir_count};

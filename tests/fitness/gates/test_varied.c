@@ -4,6 +4,7 @@
 #include "fitness/gates/fitness.h"
 #include "ir/ir.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,58 +15,27 @@
 
 #include "tests/ok.h"
 
-#define VARIED "tests/fitness/gates/varied/task.json"
-#define WHOLE "tests/fitness/gates/whole/task.json"
+#define FOLDER "tests/fitness/gates/"
 #define SPLITS_ALL ((1u << CORPUS_SPLIT_COUNT) - 1)
 #define BASELINE 0
 
 static ev_error err;
 
+/* The tasks that have forms. */
+typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES } form_task;
+
 typedef struct form {
+    form_task task;
     int number;
-    const char *rule;      /* that the form breaks, or its other code */
-    const char *variation; /* that stops it; NULL: it is promoted */
+    const char *class, *rule, *variation; /* as in forms.def */
 } form;
 
-static const form floats[] = {
-    {1, "a negative element gives -1", "negated inputs"},
-    {2, "a cubic term, small at the task's scale", "inputs of very different magnitudes"},
-    {3, "a scalar that is one value in every case", "other scalars"},
-    {4, "equal neighbours are tripled", "inputs rounded to few values"},
-    {5, "NaN gives 5", "NaN and infinities among the inputs"},
-    {6, "the sum is compensated", "inputs that cancel"},
-    {7, "subnormal numbers count", "zeros of both signs and subnormal numbers among the inputs"},
-    {11, "the sum in double precision", NULL},
-    {12, "the cube in another order", NULL},
-    {13, "selects in place of branches", NULL},
+static const form forms[] = {
+#define FORM(task, number, class, rule, variation) {task, number, class, rule, variation},
+#include "tests/fitness/gates/forms.def"
+#undef FORM
 };
-
-/* Whole numbers, scalars, and domains. */
-static const form wholes[] = {
-    {1, "equal neighbours", "inputs rounded to few values"},
-    {2, "a sentinel of -1", "small whole numbers among the inputs"},
-    {3, "saturation at the end of the range", "the least and the largest values"},
-    {4, "ascending runs", "sorted whole numbers"},
-    {5, "descending runs", "whole numbers in descending order"},
-    {6, "a mode that is one value in every case", "other scalars"},
-    {7, "a factor of 0", "scalars of another size"},
-    {8, "the last index", "the least and the largest values"},
-    {9, "the end of a domain", "the least and the largest values"},
-    {10, "a permutation that is the identity in every case", "small whole numbers"},
-    {11, "sorted offsets with equal neighbours", "inputs rounded to few values"},
-    {21, "no test of what the domains exclude", NULL},
-};
-
-/* An input and an output in one buffer. */
-static const form shared[] = {
-    {1, "no barrier between reads and writes", "an input and an output in one buffer"},
-    {2, "the input is read after the output is written", "an input and an output in one buffer"},
-    {11, "a fused multiply-add", NULL},
-};
-static const form apart[] = {
-    {1, "no barrier", NULL},
-    {2, "the input is read late", NULL},
-};
+#define FORM_COUNT (sizeof forms / sizeof forms[0])
 
 typedef struct rig {
     task *t;
@@ -147,54 +117,63 @@ static void check_form(const rig *r, const form *form) {
                  form->variation, s.stopped == GATE_NONE ? "promoted" : s.reason);
 }
 
-static void check_forms(const char *path, const form *forms, size_t count) {
+static void check_forms(form_task task, const char *path) {
     rig r;
     open_rig(&r, path);
-    for (size_t i = 0; i < count; i++)
-        check_form(&r, &forms[i]);
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (forms[i].task == task)
+            check_form(&r, &forms[i]);
+    }
     close_rig(&r);
 }
 
 static void test_floats(void **state) {
     (void)state;
-    check_forms(VARIED, floats, sizeof floats / sizeof floats[0]);
+    check_forms(VARIED, FOLDER "varied/task.json");
 }
 
 static void test_wholes(void **state) {
     (void)state;
-    check_forms(WHOLE, wholes, sizeof wholes / sizeof wholes[0]);
+    check_forms(WHOLE, FOLDER "whole/task.json");
 }
 
 /* With "alias", without it, and with the promise that nothing overlaps. */
 static void test_aliases(void **state) {
     (void)state;
-    size_t count = sizeof shared / sizeof shared[0];
-    check_forms("tests/fitness/gates/shared/task.json", shared, count);
-    check_forms("tests/fitness/gates/shared/silent.json", shared, count);
-    check_forms("tests/fitness/gates/shared/apart.json", apart, sizeof apart / sizeof apart[0]);
+    check_forms(SHARED, FOLDER "shared/task.json");
+    check_forms(SHARED, FOLDER "shared/silent.json");
+    check_forms(APART, FOLDER "shared/apart.json");
+}
+
+static void test_classes(void **state) {
+    (void)state;
+    check_forms(CLASSES, FOLDER "classes/task.json");
 }
 
 /* Padding behind the rows of an output stays as it is, at small cases and at timed ones. */
+static void check_padding(const rig *r, const form *form) {
+    built b;
+    score s;
+    build_form(r, form->number, &b);
+    OK(fitness_score(r->f, &b.c, &s, &err));
+    if (form->variation == NULL)
+        OK(fitness_promote(r->f, &b.c, &s, &err));
+    bool as_told = form->variation == NULL
+                       ? s.stopped == GATE_NONE
+                       : s.stopped != GATE_NONE && strstr(s.reason, form->variation) != NULL;
+    if (!as_told)
+        fail_msg("form %d (%s): %s", form->number, form->rule,
+                 s.stopped == GATE_NONE ? "passed" : s.reason);
+    free_form(&b);
+}
+
 static void test_padding(void **state) {
-    static const struct {
-        int form;
-        bool is_right;
-    } rows[] = {{1, false}, {2, false}, {3, false}, {4, false}, {11, true}};
     (void)state;
     rig r;
-    open_rig(&r, "tests/fitness/gates/pitch/task.json");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        built b;
-        score s;
-        build_form(&r, rows[i].form, &b);
-        OK(fitness_score(r.f, &b.c, &s, &err));
-        if (rows[i].is_right)
-            OK(fitness_promote(r.f, &b.c, &s, &err));
-        bool as_told = rows[i].is_right ? s.stopped == GATE_NONE
-                                        : s.stopped != GATE_NONE && strstr(s.reason, "padding");
-        if (!as_told)
-            fail_msg("form %d: %s", rows[i].form, s.stopped == GATE_NONE ? "passed" : s.reason);
-        free_form(&b);
+    open_rig(&r, FOLDER "pitch/task.json");
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (forms[i].task == PITCH)
+            check_padding(&r, &forms[i]);
     }
     close_rig(&r);
 }
@@ -205,7 +184,7 @@ static void test_starts_are_the_truth(void **state) {
     rig r;
     built b;
     score s;
-    open_rig(&r, VARIED);
+    open_rig(&r, FOLDER "varied/task.json");
     build_form(&r, 5, &b);
     b.c.is_unmodified = true;
     OK(fitness_promote(r.f, &b.c, &s, &err));
@@ -214,13 +193,81 @@ static void test_starts_are_the_truth(void **state) {
     close_rig(&r);
 }
 
+/* ---- how many there are ---- */
+
+typedef struct count {
+    unsigned cheats, right;
+} count;
+
+static void print_count(const char *name, count n) {
+    print_message("%-18s %3u cheats, %3u right twins\n", name, n.cheats, n.right);
+}
+
+/* The forms of one class; NULL: of all. */
+static count count_forms(const char *class) {
+    count n = {0};
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        bool counts = class == NULL || strcmp(forms[i].class, class) == 0;
+        n.cheats += counts && forms[i].variation != NULL;
+        n.right += counts && forms[i].variation == NULL;
+    }
+    return n;
+}
+
+static bool is_first_of_class(size_t at) {
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(forms[i].class, forms[at].class) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Adds the PTX files below a folder that say in their first line what is expected of them. */
+static void count_files(const char *path, count *n) {
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (const struct dirent *at = readdir(folder); at != NULL; at = readdir(folder)) {
+        char name[600], *text = NULL;
+        size_t bytes = 0;
+        (void)snprintf(name, sizeof name, "%s/%s", path, at->d_name);
+        if (at->d_type == DT_DIR && at->d_name[0] != '.')
+            count_files(name, n);
+        if (strstr(at->d_name, ".ptx") == NULL)
+            continue;
+        OK(ev_file_read(name, &text, &bytes, &err));
+        bool says = strncmp(text, "// expect: ", 11) == 0;
+        bool is_right = says && strncmp(text + 11, "none", 4) == 0;
+        n->cheats += says && !is_right;
+        n->right += is_right;
+        free(text);
+    }
+    (void)closedir(folder);
+}
+
+/* The hostile suite: the forms above, and the PTX files of test_gates and its neighbours. */
+static void test_the_suite_is_large(void **state) {
+    (void)state;
+    count files = {0}, all = count_forms(NULL);
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (is_first_of_class(i))
+            print_count(forms[i].class, count_forms(forms[i].class));
+    }
+    count_files("tests/fitness/gates", &files);
+    print_count("PTX files", files);
+    print_count("all", (count){all.cheats + files.cheats, all.right + files.right});
+    assert_true(all.cheats >= 60 && all.right >= 12);
+    assert_true(all.cheats + files.cheats >= 140);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_wholes),
         cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_classes),
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_starts_are_the_truth),
+        cmocka_unit_test(test_the_suite_is_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Rules that data of one sign and one scale never exercise. FORM 0 is the baseline. Forms 1 to 7 each
- * break one rule; the forms from 11 on keep all of them by other code. */
+/* Rules that data of one sign and one scale never exercise. FORM 0 is the baseline. Forms 1 to 10
+ * each break one rule; the forms from 11 on keep all of them by other code. */
 #include "evoke_cuda.h"
 
 #ifndef FORM
@@ -18,11 +18,21 @@ static __device__ __forceinline__ float sum_of(const float *x) {
     for (int i = 0; i < TERMS; i++)
         all += finite(x[i]);
     return (float)all;
+#elif FORM == 10
+    float sum = 0.0f;
+    for (int i = 0; i < TERMS; i += 2)
+        sum += finite(x[i]) + finite(x[i + 1]);
+    return sum;
 #else
     float sum = 0.0f, lost = 0.0f;
     for (int i = 0; i < TERMS; i++) {
         float term = finite(x[i]), next = sum + term;
-        lost += fabsf(sum) >= fabsf(term) ? (sum - next) + term : (term - next) + sum;
+        if (FORM == 8)
+            lost += (sum - next) + term;
+        else if (FORM == 9)
+            lost += (sum + term) - next;
+        else
+            lost += fabsf(sum) >= fabsf(term) ? (sum - next) + term : (term - next) + sum;
         sum = next;
     }
     return FORM == 6 ? sum : sum + lost;
@@ -45,8 +55,8 @@ static __device__ __forceinline__ float value_of(float v, float a) {
     return v < 0.0f ? -1.0f : sqrtf(v) * scale + cube;
 }
 
-extern "C" __global__ void varied(const float *x, float *y, float *sums, float *inverse,
-                                  float a, int n) {
+extern "C" __global__ void varied(const float *x, float *y, float *sums, float *inverse, float a,
+                                  int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 #if FORM == 0
 #pragma unroll 1

@@ -1,5 +1,6 @@
-/* Rules that whole numbers without ties, ends and order never exercise. FORM 0 is the baseline. Forms
- * 1 to 11 each break one rule; the forms from 21 on keep all of them within the task's domains. */
+/* Rules that whole numbers without ties, ends and order never exercise. FORM 0 is the baseline.
+ * Forms 1 to 11 each break one rule; the forms from 21 on keep all of them within the task's
+ * domains. */
 #include "evoke_cuda.h"
 
 #ifndef FORM
@@ -10,6 +11,14 @@
 /* 1: the keys ascend, -1: they descend, 0: neither. */
 static __device__ __forceinline__ int run_of(const int *key) {
     int up = FORM != 4, down = FORM != 5;
+#if FORM == 22
+    int rises = 0, falls = 0;
+    for (int i = 1; i < TERMS; i++) {
+        rises += key[i] >= key[i - 1];
+        falls += key[i] <= key[i - 1];
+    }
+    return (rises == TERMS - 1) - (falls == TERMS - 1);
+#endif
     for (int i = 1; i < TERMS; i++) {
         up = up && key[i] >= key[i - 1];
         down = down && key[i] <= key[i - 1];
