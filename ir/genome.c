@@ -285,8 +285,12 @@ bool ir_genome_same_prefix(const ir_genome *a, const ir_genome *b) {
 }
 
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
+    return ir_genome_same_prefix(a, b) && ir_genome_same_macros(a, b);
+}
+
+bool ir_genome_same_macros(const ir_genome *a, const ir_genome *b) {
     bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
-                a->macro_count == b->macro_count && ir_genome_same_prefix(a, b);
+                a->macro_count == b->macro_count;
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = a->macros[i].value == b->macros[i].value &&
                strcmp(a->macros[i].name, b->macros[i].name) == 0;

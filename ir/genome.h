@@ -130,6 +130,8 @@ bool ir_genome_make_light(ir_genome *genome);
 /* Whether two genomes have the same base: start, macros, kind of base and structural prefix. Only
  * then do the edits of one name instructions of the other. */
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b);
+/* Whether two genomes have the same start, macros and kind of base. */
+bool ir_genome_same_macros(const ir_genome *a, const ir_genome *b);
 /* Whether the genome has the other's base and all of the other's edits. */
 bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
 /* Whether two genomes have the same structural edits in the same order. */

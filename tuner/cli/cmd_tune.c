@@ -51,7 +51,7 @@ static tune_options options_of(const cli_args *args) {
         .seed = cli_count(args, CLI_OPT_SEED, 1),
         .least_gain = cli_real(args, CLI_OPT_LEAST_GAIN, 100 * TUNE_LEAST_GAIN) / 100,
         .bold = cli_flag(args, CLI_OPT_BOLD),
-        .structure = cli_flag(args, CLI_OPT_STRUCTURE),
+        .no_structure = cli_flag(args, CLI_OPT_NO_STRUCTURE),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
         .records = cli_text(args, CLI_OPT_RECORDS),

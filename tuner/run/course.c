@@ -73,7 +73,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
-        read_sites(start, c->ready, c->run->options->structure);
+        read_sites(start, c->ready, !c->run->options->no_structure);
     }
     return EV_OK;
 }

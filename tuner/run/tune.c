@@ -60,7 +60,7 @@ static json_t *identity_of(const tune_state *run) {
                      "device", o->device, "seed", (json_int_t)o->seed, "strategy",
                      strategy_name(o->strategy), "evaluations", (json_int_t)o->evaluations,
                      "seconds", o->seconds, "least_gain", o->least_gain, "bold", o->bold,
-                     "structure", o->structure, "starts", o->starts ? o->starts : "all", "evoke",
+                     "structure", !o->no_structure, "starts", o->starts ? o->starts : "all", "evoke",
                      EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 

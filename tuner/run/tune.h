@@ -42,7 +42,7 @@ typedef struct tune_options {
     strategy strategy;
     double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
     bool bold;           /* the winner may have bold edits (ir/edits.def) */
-    bool structure;      /* structural edits are drawn (docs/structure.md) */
+    bool no_structure;   /* no structural edit is drawn (docs/structure.md) */
     unsigned workers;    /* 0: one for each core */
     const char *starts;  /* "all", or the name of one start */
     const char *records; /* path of the SQLite file; NULL: a temporary file */

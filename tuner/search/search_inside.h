@@ -108,7 +108,7 @@ typedef struct gevo {
     uint32_t generation;
 } gevo;
 
-/* The fastest variants of one field, in order of time. */
+/* The fastest variants of one field and form, in order of time. */
 typedef struct archive {
     search_best best[SEARCH_ARCHIVE]; /* with references to the genomes */
     size_t edits[SEARCH_ARCHIVE];     /* number of edits of each */
@@ -168,7 +168,7 @@ struct search {
     arm_statistics statistics; /* for `evolve` */
     tabu_list tabu;            /* for `evolve` */
     wrong_list wrong;
-    archive archives[SEARCH_FIELDS];
+    archive archives[SEARCH_FIELDS][SEARCH_FORMS];
     bool bold; /* search_settings */
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];
@@ -212,6 +212,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 /* Learns from a committed child of `evolve`. */
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
 
+void archive_clear(archive *a); /* frees the genomes */
 /* Makes a member of a result. The genome is borrowed. */
 member member_of(const search *s, const child_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* whether the child is new and passed all gates */
