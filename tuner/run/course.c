@@ -184,7 +184,8 @@ void course_close(course *c) {
 
 bool course_finished(const course *c) {
     uint64_t budget = c->run->options->evaluations;
-    bool whole = budget > 0 && search_committed(c->search) >= budget;
+    bool whole =
+        (budget > 0 && search_committed(c->search) >= budget) || search_is_exhausted(c->search);
     return !c->cut_short && (c->out_of_time || whole);
 }
 

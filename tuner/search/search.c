@@ -104,10 +104,9 @@ static const char *const strategy_names[] = {
 };
 
 static const search_rules *const strategy_rules[STRATEGY_COUNT] = {
-    [STRATEGY_EVOLVE] = &search_rules_evolve,
-    [STRATEGY_RANDOM] = &search_rules_random,
-    [STRATEGY_HILL] = &search_rules_hill,
-    [STRATEGY_GEVO] = &search_rules_gevo,
+    [STRATEGY_EVOLVE] = &search_rules_evolve, [STRATEGY_RANDOM] = &search_rules_random,
+    [STRATEGY_HILL] = &search_rules_hill,     [STRATEGY_MACROS] = &search_rules_macros,
+    [STRATEGY_KNOBS] = &search_rules_knobs,   [STRATEGY_GEVO] = &search_rules_gevo,
 };
 
 const char *strategy_name(strategy s) {

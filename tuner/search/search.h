@@ -64,6 +64,8 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
+/* Whether the strategy has drawn all that there is. */
+bool search_is_exhausted(const search *s);
 /* Draws the recipe of the next child, which the caller frees (recipe_free); search_may_draw must
  * hold. `let_through`: timers are idle, so that this child is built and timed without any shortcut
  * for its speed. */

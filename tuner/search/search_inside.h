@@ -127,6 +127,7 @@ typedef struct search_rules {
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);
     bool (*may_draw)(const search *s);
+    bool (*is_exhausted)(const search *s); /* no child is left to draw; NULL: some always is */
     /* Puts parents, steps and stock into the recipe, and fills the draft. */
     void (*draw)(search *s, recipe *r, draft *d, char lineage[48], ev_pcg *rng);
     /* Called for each committed child in order, whatever its result. */
@@ -134,7 +135,7 @@ typedef struct search_rules {
 } search_rules;
 
 extern const search_rules search_rules_evolve, search_rules_random, search_rules_hill,
-    search_rules_gevo;
+    search_rules_gevo, search_rules_macros, search_rules_knobs;
 
 struct search {
     const search_rules *rules;
