@@ -35,15 +35,14 @@ typedef struct ir_edit_row {
     const char *family;
     ir_extent extent;
     ir_table_meaning meaning;
-    int fresh;
     const char *needs;
     const char *describes;
     const char *because;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
-    {name, family, extent, meaning, fresh, needs, describes, because},
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because)                      \
+    {name, family, extent, meaning, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -79,10 +78,6 @@ bool ir_edit_may_be_bold(ir_edit_kind kind) {
 }
 bool ir_edit_may_round(ir_edit_kind kind) {
     return rows[kind].meaning == ROUNDS || rows[kind].meaning == BY_FLAGS;
-}
-
-int ir_edit_fresh(ir_edit_kind kind) {
-    return rows[kind].fresh;
 }
 
 bool ir_edit_find(const char *name, ir_edit_kind *out) {

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT
@@ -55,8 +55,6 @@ const char *ir_edit_because(ir_edit_kind kind);
 bool ir_edit_is_bold(ir_edit_kind kind);     /* at every place */
 bool ir_edit_may_be_bold(ir_edit_kind kind); /* at some places */
 bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits of results */
-/* Expected number of new and correct ones of 100 children made by this edit alone. */
-int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
 /* True for a knob of the launch or the pipeline; a genome has at most one of each kind. */
 bool ir_edit_is_knob(ir_edit_kind kind);

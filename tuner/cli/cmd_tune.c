@@ -271,6 +271,11 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
         if (!look_is_one_model(&gpus))
             return cmd_tune_models(c, &gpus, err);
     }
+    prior expected;
+    if (cli_text(c->args, CLI_OPT_PRIOR) != NULL) {
+        EV_TRY(prior_read(c->args->values[CLI_OPT_PRIOR], &expected, err));
+        o.prior = &expected;
+    }
     if (!cli_flag(c->args, CLI_OPT_ALL)) {
         o.tasks = c->args->operands;
         o.task_count = c->args->operand_count;

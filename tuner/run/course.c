@@ -120,6 +120,7 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .evaluations = o->evaluations,
                                 .strategy = o->strategy,
                                 .bold = o->bold,
+                                .odds = o->prior ? o->prior->odds : NULL,
                                 .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }

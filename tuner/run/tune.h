@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "fitness/gates/score.h"
+#include "tuner/search/prior.h"
 #include "tuner/search/search.h"
 
 #include <stdbool.h>
@@ -43,6 +44,7 @@ typedef struct tune_options {
     double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
     bool bold;           /* the winner may have bold edits (ir/edits.def) */
     bool no_structure;   /* no structural edit is drawn (docs/structure.md) */
+    const prior *prior;  /* what is expected of the arms; NULL: nothing */
     unsigned workers;    /* 0: one for each core */
     const char *starts;  /* "all", or the name of one start */
     const char *records; /* path of the SQLite file; NULL: a temporary file */

@@ -152,7 +152,8 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .seed = settings->seed,
                   .missed = settings->measured ? MISSED_MEASURED : SEARCH_MISSED,
                   .evaluations = settings->evaluations,
-                  .bold = settings->bold};
+                  .bold = settings->bold,
+                  .odds = settings->odds};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);
     s->start_genomes = calloc(count, sizeof(const ir_genome *));

@@ -56,6 +56,9 @@ typedef struct search_settings {
     strategy strategy;
     bool measured; /* times are measured, with noise, and not modelled */
     bool bold;     /* all children may be bold; else 3 of 4 are drawn in the preserving field */
+    /* [ARM_COUNT] (tuner/search/draw.h): the share of an arm's children that are expected to be new
+     * and right, for `evolve`; NULL: nothing is known. Borrowed until search_new returns. */
+    const double *odds;
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;

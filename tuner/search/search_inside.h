@@ -170,7 +170,8 @@ struct search {
     tabu_list tabu;            /* for `evolve` */
     wrong_list wrong;
     archive archives[SEARCH_FIELDS][SEARCH_FORMS];
-    bool bold; /* search_settings */
+    bool bold;          /* search_settings */
+    const double *odds; /* the same; borrowed until the search began */
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];
 };
