@@ -75,7 +75,8 @@ candidate_entry *finish_next(finish *f, bool any) {
     candidate_entry *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {
         candidate_entry *e = &f->candidates[i];
-        if (!e->used && (any || may_try(f, e)) && (!best || expected_ns(f, e) < expected_ns(f, best)))
+        if (!e->used && (any || may_try(f, e)) &&
+            (!best || expected_ns(f, e) < expected_ns(f, best)))
             best = e;
     }
     return best;

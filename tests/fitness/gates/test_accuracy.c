@@ -231,18 +231,12 @@ static void test_explain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_negative_reference),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_zero_reference),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_conditioned),
-        cmocka_unit_test(test_baseline_factor),
-        cmocka_unit_test(test_outputs_apart),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),
-        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_negative_reference),
+        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_zero_reference),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
+        cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
