@@ -121,6 +121,17 @@ static size_t sample_others(uint64_t blocks, uint32_t *sample) {
     return count;
 }
 
+/* Chooses a block at a random place in each of `count` equal parts of the grid, ascending. Places
+ * at equal distances would meet the same column of the grid, or the same member of a coarsened
+ * block, again and again. */
+static size_t sample_spread(uint64_t blocks, size_t count, uint32_t *sample) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t from = blocks * i / count, to = blocks * (i + 1) / count;
+        sample[i] = (uint32_t)(from + ev_mix64(blocks + i) % (to - from));
+    }
+    return count;
+}
+
 /* The blocks to run. */
 typedef struct block_sample {
     uint32_t blocks[SAMPLE_MOST];
@@ -137,8 +148,12 @@ static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_option
 /* Chooses blocks at fixed places. */
 static void sample_even(const fit_run_options *options, uint64_t blocks, size_t limit,
                         block_sample *s, fit_run *out) {
-    s->count = options->other_blocks ? sample_others(blocks, s->blocks)
-                                     : model_sample_blocks(blocks, limit, s->blocks);
+    if (options->other_blocks)
+        s->count = sample_others(blocks, s->blocks);
+    else if (options->sample_share > 0)
+        s->count = sample_spread(blocks, limit, s->blocks);
+    else
+        s->count = model_sample_blocks(blocks, limit, s->blocks);
     out->share = (double)s->count / (double)blocks;
 }
 
