@@ -37,7 +37,7 @@ void accuracy_begin_output(accuracy_check *check, ev_type type) {
     check->ulp_least = ev_type_ulp(type, 0);
     check->ulp_most = ev_type_ulp(type, INFINITY);
     check->error_squares = check->want_squares = (accuracy_sum){0, 0};
-    check->scale_squares = check->conditioned = 0;
+    check->scale_squares = check->conditioned = check->allowed = 0;
 }
 
 static void keep_max(double *kept, double value) {
@@ -156,6 +156,7 @@ static double over(double value, double limit) {
 static void limit_output(accuracy_check *check, const accuracy_output *o) {
     accuracy *worst = &check->worst;
     double allowed = fmax(check->limits.relative_l2, check->conditioned * o->condition);
+    allowed = fmax(allowed, check->allowed);
     double beyond = over(o->relative_l2, allowed);
     if (beyond > over(worst->over_l2, worst->allowed_l2)) {
         worst->over_l2 = o->relative_l2;

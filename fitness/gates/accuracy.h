@@ -59,8 +59,9 @@ typedef struct accuracy_check {
     accuracy worst;
     accuracy_sum error_squares, want_squares; /* of the output under way */
     double scale_squares; /* the same; not compensated, all terms are positive */
-    double conditioned;   /* relative L2 may also be this x the output's condition; 0: it may not.
-                             accuracy_begin_output clears it */
+    /* Relative L2 may also be `conditioned` x the output's condition, or `allowed`; 0: it may not.
+     * accuracy_begin_output clears both. */
+    double conditioned, allowed;
     ev_type type;
     double ulp_one, ulp_least, ulp_most; /* of the type: at 1, at 0, beyond its largest number */
 } accuracy_check;

@@ -282,6 +282,7 @@ static void compare_output(const fit_case *c, fit_output *o, const void *got,
                           .count = a->count};
     accuracy_begin_output(check, a->what->type);
     check->conditioned = o->conditioned;
+    check->allowed = o->allowed;
     accuracy_add(check, &part);
     o->found = accuracy_end_output(check);
 }

@@ -7,7 +7,10 @@
  * constant is learnt here from several samples of the ill-conditioned variations, at the search's
  * small cases. Only errors beyond the task's tolerance count: an output that stays within it where
  * terms cancel, such as a compensated sum, has the constant 0, and variants are held to the
- * tolerance and to the start's own error. */
+ * tolerance and to the start's own error.
+ *
+ * Where the oracle does not give the size of the terms, the start's largest error over several
+ * samples of the same data and shape takes the place of its error on one. */
 #include "fitness/gates/fitness_impl.h"
 
 #include <math.h>
@@ -39,30 +42,56 @@ static void learn(const fitness *f, const fit_case *c, double *of) {
     }
 }
 
-/* A variation that the start stops at, or for which there is no memory, tells nothing. */
-static ev_status try_sample(fitness *f, const task_case *at, fit_variation variation,
-                            uint32_t sample, const fit_start *start, double *of, ev_error *err) {
+/* Takes the errors of outputs without a scale. */
+static void learn_errors(const fitness *f, const fit_case *c, double *of) {
+    (void)f;
+    for (size_t i = 0; i < c->output_count; i++) {
+        const accuracy_output *own = &c->outputs[i].own;
+        if (own->condition == 0 && isfinite(own->relative_l2))
+            of[i] = fmax(of[i], own->relative_l2);
+    }
+}
+
+typedef void learner(const fitness *f, const fit_case *c, double *of);
+
+static ev_status run_sample(fitness *f, const task_case *at, fit_inputs inputs,
+                            const fit_start *start, learner *learns, double *of, ev_error *err) {
     fit_case *plain = NULL, *c = NULL;
-    fit_inputs inputs = fit_usual_inputs(f);
-    EV_TRY(fit_case_get(f, at, inputs, &plain, err));
+    EV_TRY(fit_case_get(f, at, fit_usual_inputs(f), &plain, err));
     EV_TRY(fit_need_baseline(f, plain, err));
-    inputs.variation = variation;
-    inputs.fresh += sample;
     EV_TRY(fit_case_get(f, at, inputs, &c, err));
     EV_TRY(fit_vary_start(f, plain, c, start, err));
     if (c->varied.is_usable)
-        learn(f, c, of);
+        learns(f, c, of);
+    return EV_OK;
+}
+
+/* Runs the start at one sample of a case with varied data. A sample that the start stops at, or for
+ * which there is no memory, tells nothing. */
+static ev_status try_sample(fitness *f, const task_case *at, fit_inputs inputs,
+                            const fit_start *start, learner *learns, double *of, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    ev_status status = run_sample(f, at, inputs, start, learns, of, &why);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
+ev_status fit_errors_of(fitness *f, const fit_case *c, const fit_start *start, double *of,
+                        ev_error *err) {
+    fit_inputs inputs = c->inputs;
+    memset(of, 0, c->output_count * sizeof *of);
+    for (uint32_t i = 0; i < SAMPLES; i++, inputs.fresh++)
+        EV_TRY(try_sample(f, c->at, inputs, start, learn_errors, of, err));
     return EV_OK;
 }
 
 static ev_status try_samples(fitness *f, const task_case *at, const fit_start *start, double *of,
                              ev_error *err) {
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS; v++) {
-        for (uint32_t i = 0; !fit_variation_is_benign((fit_variation)v) && i < SAMPLES; i++) {
-            ev_error why = {.status = EV_OK};
-            ev_status status = try_sample(f, at, (fit_variation)v, i, start, of, &why);
-            if (status == EV_INFRA)
-                return ev_fail(err, EV_INFRA, "%s", why.text);
+        fit_inputs inputs = fit_usual_inputs(f);
+        inputs.variation = (fit_variation)v;
+        for (uint32_t i = 0; !fit_variation_is_benign(inputs.variation) && i < SAMPLES; i++) {
+            EV_TRY(try_sample(f, at, inputs, start, learn, of, err));
+            inputs.fresh++;
         }
     }
     return EV_OK;

@@ -45,10 +45,10 @@ typedef struct fit_output {
     const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
     double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
     uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
-    double *varied;        /* the answers for varied data (vary.c); NULL: `want` has them */
-    double conditioned;    /* as accuracy_check.conditioned, for the next comparison in full */
-    accuracy_output found; /* of the last comparison in full */
-    accuracy_output own;   /* with varied data: the start's */
+    double *varied;              /* the answers for varied data (vary.c); NULL: `want` has them */
+    double conditioned, allowed; /* as in accuracy_check, for the next comparison in full */
+    accuracy_output found;       /* of the last comparison in full */
+    accuracy_output own;         /* with varied data: the start's */
     fit_spot *spots;
     size_t spot_room, spot_count;
 } fit_output;
@@ -451,6 +451,10 @@ ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial
  * search's small cases. *out is borrowed until the next call. */
 ev_status fit_condition_of(fitness *f, const fit_start *start, const double **out,
                            ev_error *err) EV_CHECKED;
+/* Gives, for each output whose scale the oracle does not give, the start's largest relative error
+ * over several samples of a case's varied data; 0 for the other outputs. `of`: [outputs]. */
+ev_status fit_errors_of(fitness *f, const fit_case *c, const fit_start *start, double *of,
+                        ev_error *err) EV_CHECKED;
 void fit_conditions_free(fitness *f);
 
 /* ---- arms (arms.c) ---- */

@@ -456,11 +456,19 @@ static ev_status compare_conditioned(fitness *f, fit_case *c, const fit_trial *t
                                      ev_error *err) {
     const double *of = NULL;
     EV_TRY(fit_condition_of(f, start, &of, err));
-    for (size_t i = 0; i < c->output_count; i++)
+    double *errors = calloc(c->output_count + 1, sizeof *errors);
+    if (errors == NULL)
+        return ev_fail_memory(err, c->output_count * sizeof *errors);
+    ev_status status = fit_errors_of(f, c, start, errors, err);
+    for (size_t i = 0; i < c->output_count; i++) {
         c->outputs[i].conditioned = FIT_VARIED_FACTOR * of[i];
-    ev_status status = compare_varied(f, c, trial, schedule, r, err);
+        c->outputs[i].allowed = FIT_VARIED_FACTOR * errors[i];
+    }
+    if (status == EV_OK)
+        status = compare_varied(f, c, trial, schedule, r, err);
     for (size_t i = 0; i < c->output_count; i++)
-        c->outputs[i].conditioned = 0;
+        c->outputs[i].conditioned = c->outputs[i].allowed = 0;
+    free(errors);
     return status;
 }
 

@@ -23,11 +23,12 @@ static uint64_t settings_of(const task_start *start) {
     return count < UINT32_MAX ? count : UINT32_MAX;
 }
 
+/* Of all starts; each has one at least. */
 static uint64_t count_settings(const search *s) {
     uint64_t count = 0;
     for (size_t i = 0; i < s->start_count; i++)
         count += settings_of(s->starts[i].start);
-    return count;
+    return count > 0 ? count : 1;
 }
 
 /* A bijection of the numbers of 2 * `bits` bits: a Feistel network of hashes (Luby and Rackoff,

@@ -56,8 +56,8 @@ static const form wholes[] = {
     {21, "no test of what the domains exclude", NULL},
 };
 
-/* Plain sums: each order of the terms has its own rounding errors, which the start's own error at
- * one case says nothing about. */
+/* Plain sums, with the terms' sizes from the oracle and without: each order of the terms has its
+ * own rounding errors, which the start's own error at one case says nothing about. */
 static const form sums[] = {
     {1, "large partial sums lose bits", "inputs that cancel"},
     {2, "a term is left out", "inputs that cancel"},
@@ -177,7 +177,9 @@ static void test_wholes(void **state) {
 
 static void test_sums(void **state) {
     (void)state;
-    check_forms("tests/fitness/gates/sums/task.json", sums, sizeof sums / sizeof sums[0]);
+    size_t count = sizeof sums / sizeof sums[0];
+    check_forms("tests/fitness/gates/sums/task.json", sums, count);
+    check_forms("tests/fitness/gates/sums/unscaled.json", sums, count);
 }
 
 /* With "alias", without it, and with the promise that nothing overlaps. */
