@@ -10,8 +10,8 @@
 
 #define FINISH_CANDIDATES (SEARCH_FORMS * SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 64
-#define FINISH_SKELETONS 64
-#define FINISH_MINIMISE_BUDGET 240 /* most trials in minimising one candidate */
+#define FINISH_SKELETONS FINISH_CANDIDATES /* each may have its own */
+#define FINISH_MINIMISE_BUDGET 240         /* most trials in minimising one candidate */
 
 typedef struct candidate_entry {
     const ir_genome *genome;
