@@ -35,15 +35,14 @@ typedef struct ir_edit_row {
     const char *family;
     ir_extent extent;
     ir_table_meaning meaning;
-    int fresh;
     const char *needs;
     const char *describes;
     const char *because;
 } ir_edit_row;
 
 static const ir_edit_row rows[] = {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
-    {name, family, extent, meaning, fresh, needs, describes, because},
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because)                      \
+    {name, family, extent, meaning, needs, describes, because},
 #include "ir/edits.def"
 #undef IR_EDIT
 };
@@ -79,10 +78,6 @@ bool ir_edit_may_be_bold(ir_edit_kind kind) {
 }
 bool ir_edit_may_round(ir_edit_kind kind) {
     return rows[kind].meaning == ROUNDS || rows[kind].meaning == BY_FLAGS;
-}
-
-int ir_edit_fresh(ir_edit_kind kind) {
-    return rows[kind].fresh;
 }
 
 bool ir_edit_find(const char *name, ir_edit_kind *out) {
@@ -285,8 +280,12 @@ bool ir_genome_same_prefix(const ir_genome *a, const ir_genome *b) {
 }
 
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b) {
+    return ir_genome_same_prefix(a, b) && ir_genome_same_macros(a, b);
+}
+
+bool ir_genome_same_macros(const ir_genome *a, const ir_genome *b) {
     bool same = strcmp(a->start, b->start) == 0 && a->optimised == b->optimised &&
-                a->macro_count == b->macro_count && ir_genome_same_prefix(a, b);
+                a->macro_count == b->macro_count;
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = a->macros[i].value == b->macros[i].value &&
                strcmp(a->macros[i].name, b->macros[i].name) == 0;

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 typedef enum ir_edit_kind {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) IR_EDIT_##id,
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because) IR_EDIT_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     IR_EDIT_COUNT
@@ -55,8 +55,6 @@ const char *ir_edit_because(ir_edit_kind kind);
 bool ir_edit_is_bold(ir_edit_kind kind);     /* at every place */
 bool ir_edit_may_be_bold(ir_edit_kind kind); /* at some places */
 bool ir_edit_may_round(ir_edit_kind kind);   /* whether it may change the bits of results */
-/* Expected number of new and correct ones of 100 children made by this edit alone. */
-int ir_edit_fresh(ir_edit_kind kind);
 bool ir_edit_find(const char *name, ir_edit_kind *out);
 /* True for a knob of the launch or the pipeline; a genome has at most one of each kind. */
 bool ir_edit_is_knob(ir_edit_kind kind);
@@ -130,6 +128,8 @@ bool ir_genome_make_light(ir_genome *genome);
 /* Whether two genomes have the same base: start, macros, kind of base and structural prefix. Only
  * then do the edits of one name instructions of the other. */
 bool ir_genome_same_base(const ir_genome *a, const ir_genome *b);
+/* Whether two genomes have the same start, macros and kind of base. */
+bool ir_genome_same_macros(const ir_genome *a, const ir_genome *b);
 /* Whether the genome has the other's base and all of the other's edits. */
 bool ir_genome_holds_all(const ir_genome *genome, const ir_genome *other);
 /* Whether two genomes have the same structural edits in the same order. */

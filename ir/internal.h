@@ -273,7 +273,7 @@ bool ir_branch_is_bold(const ir_work *work, const ir_edit *edit);
 /* Of select-to-branch: the arm is a load, and crosses a write. */
 bool ir_arm_is_bold(const ir_work *work, const ir_edit *edit);
 
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because)               \
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because)                      \
     extern const ir_rule ir_rule_##id;
 #include "ir/edits.def"
 #undef IR_EDIT

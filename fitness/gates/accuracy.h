@@ -45,11 +45,23 @@ typedef struct accuracy_part {
     uint64_t count;
 } accuracy_part;
 
+/* One output, compared. */
+typedef struct accuracy_output {
+    double relative_l2;
+    /* u sqrt(K) |scale| / |want| (L2 norms): about the relative error of plain sums of its terms,
+     * which is large where terms cancel; 0: no scale is known. */
+    double condition;
+} accuracy_output;
+
 /* One comparison under way. The relative L2 is taken output by output. */
 typedef struct accuracy_check {
     accuracy_limits limits;
     accuracy worst;
     accuracy_sum error_squares, want_squares; /* of the output under way */
+    double scale_squares; /* the same; not compensated, all terms are positive */
+    /* Relative L2 may also be `conditioned` x the output's condition, or `allowed`; 0: it may not.
+     * accuracy_begin_output clears both. */
+    double conditioned, allowed;
     ev_type type;
     double ulp_one, ulp_least, ulp_most; /* of the type: at 1, at 0, beyond its largest number */
 } accuracy_check;
@@ -57,7 +69,7 @@ typedef struct accuracy_check {
 void accuracy_begin(accuracy_check *check, const accuracy_limits *limits);
 void accuracy_begin_output(accuracy_check *check, ev_type type);
 void accuracy_add(accuracy_check *check, const accuracy_part *part);
-void accuracy_end_output(accuracy_check *check);
+accuracy_output accuracy_end_output(accuracy_check *check);
 accuracy accuracy_end(const accuracy_check *check);
 
 /* Appends one line on why `a` fails: the first metric beyond its limit. */

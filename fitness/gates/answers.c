@@ -268,7 +268,7 @@ static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_
     return EV_OK;
 }
 
-static void compare_output(const fit_case *c, const fit_output *o, const void *got,
+static void compare_output(const fit_case *c, fit_output *o, const void *got,
                            const uint8_t *written, accuracy_check *check) {
     const fit_argument *a = &c->arguments[o->argument];
     accuracy_part part = {.type = a->what->type,
@@ -281,8 +281,10 @@ static void compare_output(const fit_case *c, const fit_output *o, const void *g
                           .stride = a->stride,
                           .count = a->count};
     accuracy_begin_output(check, a->what->type);
+    check->conditioned = o->conditioned;
+    check->allowed = o->allowed;
     accuracy_add(check, &part);
-    accuracy_end_output(check);
+    o->found = accuracy_end_output(check);
 }
 
 static ev_status compare_left(fitness *f, fit_case *c, const left_behind *left,

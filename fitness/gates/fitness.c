@@ -48,6 +48,7 @@ void fitness_close(fitness *f) {
     fit_drawn_free(f);
     fit_references_free(f);
     fit_paths_free(f);
+    fit_conditions_free(f);
     device_unload(f->baseline_kernel);
     ev_arena_free(f->baseline_arena);
     device_clear(f->d);

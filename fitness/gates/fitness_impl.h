@@ -45,7 +45,10 @@ typedef struct fit_output {
     const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
     double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
     uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
-    double *varied; /* the answers for varied data (vary.c); NULL: `want` has them */
+    double *varied;              /* the answers for varied data (vary.c); NULL: `want` has them */
+    double conditioned, allowed; /* as in accuracy_check, for the next comparison in full */
+    accuracy_output found;       /* of the last comparison in full */
+    accuracy_output own;         /* with varied data: the start's */
     fit_spot *spots;
     size_t spot_room, spot_count;
 } fit_output;
@@ -144,6 +147,7 @@ typedef struct fit_writes {
 
 typedef struct fit_reference fit_reference;
 typedef struct fit_paths fit_paths;
+typedef struct fit_condition fit_condition;
 
 struct fitness {
     const task *t;
@@ -159,6 +163,8 @@ struct fitness {
     size_t reference_count;
     fit_paths **paths;
     size_t path_count;
+    fit_condition *conditions;
+    size_t condition_count;
     /* the time of the fastest unmodified start at default macros; 0: none timed yet */
     double bar_ns;
     candidate baseline;       /* owned copy; ptx NULL: not set */
@@ -404,7 +410,7 @@ const char *fit_variation_words(fit_variation v);
  * edits. The candidate's own start tells what is right: the unmodified start at the same macros.
  * The answer is the oracle's where the start's result is finite, else the class of the start's
  * result: NaN, or an infinity with its sign. The error may be as large as the tolerance, or
- * FIT_VARIED_FACTOR times the start's own. */
+ * FIT_VARIED_FACTOR times the start's own, or as that of the start's sums (condition.c). */
 ev_status fit_try_varied(fitness *f, const fit_trial *trial, score *s, ev_error *err) EV_CHECKED;
 
 #define FIT_VARIED_FACTOR 4
@@ -428,9 +434,29 @@ void fit_start_free(fit_start *start);
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
                             const fit_trial *trial, const fit_start *start, bool *usable,
                             fit_result *r, ev_error *err) EV_CHECKED;
+/* Whether sums of such data are as well conditioned as the task's own. */
+bool fit_variation_is_benign(fit_variation v);
+/* Runs the start at a case with varied data, and makes the answers; c->varied has the outcome. Does
+ * nothing if this start ran there last. `plain`: the case with the task's own data, which the
+ * baseline ran. */
+ev_status fit_vary_start(fitness *f, const fit_case *plain, fit_case *c, const fit_start *start,
+                         ev_error *err) EV_CHECKED;
 /* As fit_try_variation, for the case's own variation, which it has. */
 ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial *trial,
                                 fit_result *r, ev_error *err) EV_CHECKED;
+
+/* ---- condition (condition.c) ---- */
+
+/* Gives, for each output, the most that the start's relative error is beyond the tolerance, in
+ * units of the output's condition (accuracy_output). The first call for a start runs it at the
+ * search's small cases. *out is borrowed until the next call. */
+ev_status fit_condition_of(fitness *f, const fit_start *start, const double **out,
+                           ev_error *err) EV_CHECKED;
+/* Gives, for each output whose scale the oracle does not give, the start's largest relative error
+ * over several samples of a case's varied data; 0 for the other outputs. `of`: [outputs]. */
+ev_status fit_errors_of(fitness *f, const fit_case *c, const fit_start *start, double *of,
+                        ev_error *err) EV_CHECKED;
+void fit_conditions_free(fitness *f);
 
 /* ---- arms (arms.c) ---- */
 

@@ -122,6 +122,18 @@ static size_t sample_others(uint64_t blocks, uint32_t *sample) {
     return count;
 }
 
+/* Chooses a block at a random place in each of `count` equal parts of the grid, ascending. Places
+ * at equal distances would meet the same column of the grid, or the same member of a coarsened
+ * block, again and again. */
+static size_t sample_spread(uint64_t blocks, size_t count, uint32_t *sample, double *weights) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t from = blocks * i / count, to = blocks * (i + 1) / count;
+        sample[i] = (uint32_t)(from + ev_mix64(blocks + i) % (to - from));
+        weights[i] = (double)(to - from);
+    }
+    return count;
+}
+
 /* The blocks to run. */
 typedef struct block_sample {
     uint32_t blocks[SAMPLE_MOST + 1];
@@ -140,10 +152,13 @@ static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_option
 static void sample_even(const fit_run_options *options, size_t limit, block_sample *s,
                         fit_run *out) {
     uint64_t blocks = blocks_of(&out->launch);
-    size_t inner = OTHER_BLOCKS;
-    s->count = options->other_blocks
-                   ? sample_others(blocks, s->blocks)
-                   : sample_grid(out->launch.grid, limit, s->blocks, s->weights, &inner);
+    size_t inner = 0;
+    if (options->other_blocks)
+        s->count = inner = sample_others(blocks, s->blocks);
+    else if (options->sample_share > 0)
+        s->count = inner = sample_spread(blocks, limit, s->blocks, s->weights);
+    else
+        s->count = sample_grid(out->launch.grid, limit, s->blocks, s->weights, &inner);
     out->share = (double)s->count / (double)blocks;
     out->whole = (double)inner / (double)s->count;
 }

@@ -29,6 +29,8 @@ bool gate_find(const char *name, gate *out);
  * contains an unexpected NaN or infinity. */
 typedef struct accuracy {
     double relative_l2;
+    /* Relative L2 and its limit of the output that is farthest over its limit. */
+    double over_l2, allowed_l2;
     double scaled_max;
     double max_abs;
     double max_ulp;

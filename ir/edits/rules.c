@@ -10,7 +10,7 @@
 
 const ir_rule *ir_rule_of(ir_edit_kind kind) {
     static const ir_rule *const rules[] = {
-#define IR_EDIT(id, name, family, extent, meaning, fresh, needs, describes, because) &ir_rule_##id,
+#define IR_EDIT(id, name, family, extent, meaning, needs, describes, because) &ir_rule_##id,
 #include "ir/edits.def"
 #undef IR_EDIT
     };

@@ -51,7 +51,7 @@ static tune_options options_of(const cli_args *args) {
         .seed = cli_count(args, CLI_OPT_SEED, 1),
         .least_gain = cli_real(args, CLI_OPT_LEAST_GAIN, 100 * TUNE_LEAST_GAIN) / 100,
         .bold = cli_flag(args, CLI_OPT_BOLD),
-        .structure = cli_flag(args, CLI_OPT_STRUCTURE),
+        .no_structure = cli_flag(args, CLI_OPT_NO_STRUCTURE),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
         .records = cli_text(args, CLI_OPT_RECORDS),
@@ -270,6 +270,11 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
         EV_TRY(look_at_gpus(o.device, &gpus, err));
         if (!look_is_one_model(&gpus))
             return cmd_tune_models(c, &gpus, err);
+    }
+    prior expected;
+    if (cli_text(c->args, CLI_OPT_PRIOR) != NULL) {
+        EV_TRY(prior_read(c->args->values[CLI_OPT_PRIOR], &expected, err));
+        o.prior = &expected;
     }
     if (!cli_flag(c->args, CLI_OPT_ALL)) {
         o.tasks = c->args->operands;

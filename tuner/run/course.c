@@ -73,7 +73,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
-        read_sites(start, c->ready, c->run->options->structure);
+        read_sites(start, c->ready, !c->run->options->no_structure);
     }
     return EV_OK;
 }
@@ -120,6 +120,7 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .evaluations = o->evaluations,
                                 .strategy = o->strategy,
                                 .bold = o->bold,
+                                .odds = o->prior ? o->prior->odds : NULL,
                                 .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }
@@ -184,7 +185,8 @@ void course_close(course *c) {
 
 bool course_finished(const course *c) {
     uint64_t budget = c->run->options->evaluations;
-    bool whole = budget > 0 && search_committed(c->search) >= budget;
+    bool whole =
+        (budget > 0 && search_committed(c->search) >= budget) || search_is_exhausted(c->search);
     return !c->cut_short && (c->out_of_time || whole);
 }
 

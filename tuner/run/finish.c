@@ -27,7 +27,6 @@
 #define MOST_PARTED 2    /* most slow genomes that are treated so */
 #define SLOWER 0.002     /* relative loss of time from which an edit is to blame */
 #define MOST_STRIPPED 16 /* most bold variants that are tried without their bold edits */
-#define BOLD_AFTER 32 /* promotions that count as used, at most, when the bold winner is sought */
 
 /* ---- what failed ---- */
 
@@ -70,6 +69,26 @@ static ev_status bisect(finish *f, const ir_genome *genome, bisect_test *test, e
     if (status == EV_OK && found.rest)
         status = add_scored(f, found.rest, err);
     bisect_clear(&found);
+    return status;
+}
+
+/* Finds what is to blame for a refusal. A variant of a skeleton that is wrong without any local
+ * edit has its fault in the structure: the skeleton is bisected, and none of its variants is tried.
+ */
+static ev_status blame(finish *f, const ir_genome *genome, ev_error *err) {
+    size_t prefix = ir_genome_prefix_count(genome);
+    bool is_wrong = false;
+    if (prefix == 0 || prefix == ir_genome_edit_count(genome))
+        return bisect(f, genome, finish_is_wrong, err);
+    const ir_genome *skeleton = ir_genome_part(genome, 0, prefix);
+    ev_status status =
+        skeleton ? finish_is_wrong(f, skeleton, &is_wrong, err) : ev_fail_memory(err, 0);
+    skeleton_share *own = finish_skeleton(f, genome);
+    if (status == EV_OK && is_wrong && own)
+        own->refused = true;
+    if (status == EV_OK)
+        status = bisect(f, is_wrong ? skeleton : genome, finish_is_wrong, err);
+    ir_genome_free(skeleton);
     return status;
 }
 
@@ -136,7 +155,7 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     if (v == PROMOTED)
         return finish_may_win(f) ? win_with(f, &one, passed, err) : EV_OK;
     if (v == WRONG)
-        return bisect(f, one.genome, finish_is_wrong, err);
+        return blame(f, one.genome, err);
     return learn_slow(f, &one, held_out, err);
 }
 
@@ -169,7 +188,7 @@ static bool is_stopped(finish *f) {
  * evaluations. */
 static bool may_try_more(finish *f) {
     uint64_t most = 2ul * FINISH_MINIMISE_BUDGET + search_committed(f->c->search) / 4;
-    return finish_may_promote(f, false) && f->c->minimised < most && !is_stopped(f);
+    return finish_may_promote_any(f, false) && f->c->minimised < most && !is_stopped(f);
 }
 
 /* Measures a candidate's time again. The least of many measured times may be luck, so a candidate
@@ -186,7 +205,7 @@ static ev_status measure_again(finish *f, candidate_entry *e, ev_error *err) {
 /* Out of time: takes the variant that was promoted during a bisection, if any. */
 static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
     candidate_entry *e = NULL;
-    while (!*passed && (e = finish_next(f)) != NULL) {
+    while (!*passed && (e = finish_next(f, true)) != NULL) {
         verdict v = SLOW;
         double held_out = 0;
         e->used = true;
@@ -198,9 +217,9 @@ static ev_status take_promoted(finish *f, bool *passed, ev_error *err) {
 }
 
 /* Adds bold variants without their bold edits. */
-static ev_status add_stripped(finish *f, ev_error *err) {
+static ev_status add_stripped(finish *f, search_form form, ev_error *err) {
     const search_best *best = NULL;
-    size_t count = search_archive(f->c->search, SEARCH_ANY, &best), added = 0;
+    size_t count = search_archive(f->c->search, SEARCH_ANY, form, &best), added = 0;
     for (size_t i = 0; i < count && added < MOST_STRIPPED; i++) {
         if (best[i].bold == 0 || best[i].ns >= f->limit_ns)
             continue;
@@ -213,22 +232,28 @@ static ev_status add_stripped(finish *f, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status add_candidates(finish *f, ev_error *err) {
+static ev_status add_of_form(finish *f, search_form form, ev_error *err) {
     const search_best *best = NULL;
-    size_t count = search_archive(f->c->search, f->field, &best);
+    size_t count = search_archive(f->c->search, f->field, form, &best);
     for (size_t i = 0; i < count; i++) {
         candidate_entry *e = finish_add(f, best[i].genome, best[i].ns, false);
         if (e)
             e->untimed = best[i].untimed;
     }
-    return f->field == SEARCH_PRESERVING ? add_stripped(f, err) : EV_OK;
+    return f->field == SEARCH_PRESERVING ? add_stripped(f, form, err) : EV_OK;
+}
+
+static ev_status add_candidates(finish *f, ev_error *err) {
+    for (int form = 0; form < SEARCH_FORMS; form++)
+        EV_TRY(add_of_form(f, (search_form)form, err));
+    return EV_OK;
 }
 
 static ev_status try_candidates(finish *f, ev_error *err) {
     bool passed = false;
     EV_TRY(add_candidates(f, err));
     while (!passed && may_try_more(f)) {
-        candidate_entry *e = finish_next(f);
+        candidate_entry *e = finish_next(f, false);
         if (!e)
             return EV_OK;
         if (finish_is_measured(f) && !e->confirmed)
@@ -300,7 +325,7 @@ static ev_status find_bold(finish *f, ev_error *err) {
     double reference = winner_ns > 0 ? winner_ns : finish_reference(f, preserving.genome);
     f->limit_ns = reference * (1 - FINISH_BOLD_GAIN);
     f->field = SEARCH_ANY;
-    f->spent = f->spent < BOLD_AFTER ? f->spent : BOLD_AFTER;
+    finish_renew(f);
     finish_drop_candidates(f);
     ev_status status = try_candidates(f, err);
     bool is_bold = f->winner.genome && f->winner.job->result.bold > 0;
@@ -354,6 +379,8 @@ ev_status course_finish(course *c, ev_error *err) {
     finish_drop_candidates(f);
     for (size_t i = 0; i < f->transfer_count; i++)
         ir_genome_free(f->transfers[i].genome);
+    for (size_t i = 0; i < f->skeleton_count; i++)
+        ir_genome_free(f->skeletons[i].genome);
     for (size_t i = 0; i < f->wrong_count; i++)
         ir_genome_free(f->wrong[i]);
     free((void *)f->wrong);

@@ -3,8 +3,21 @@
 
 #include <string.h>
 
+/* Most promotions of one skeleton, its bisection among them. */
+#define OF_A_SKELETON 16
+
+static bool has(const finish *f, const ir_genome *genome) {
+    ev_sha256 key = ir_genome_sha256(genome);
+    for (size_t i = 0; i < f->candidate_count; i++) {
+        ev_sha256 other = ir_genome_sha256(f->candidates[i].genome);
+        if (ev_sha256_equal(&key, &other))
+            return true;
+    }
+    return false;
+}
+
 candidate_entry *finish_add(finish *f, const ir_genome *genome, double ns, bool is_part) {
-    if (ns <= 0 || ns >= f->limit_ns || f->candidate_count == FINISH_CANDIDATES)
+    if (ns <= 0 || ns >= f->limit_ns || f->candidate_count == FINISH_CANDIDATES || has(f, genome))
         return NULL;
     candidate_entry *e = &f->candidates[f->candidate_count++];
     *e = (candidate_entry){.genome = ir_genome_ref(genome), .ns = ns, .is_part = is_part};
@@ -38,11 +51,32 @@ static double expected_ns(const finish *f, const candidate_entry *e) {
     return e->ns;
 }
 
-candidate_entry *finish_next(finish *f) {
+skeleton_share *finish_skeleton(finish *f, const ir_genome *genome) {
+    if (finish_form(genome) == SEARCH_PLAIN)
+        return NULL;
+    for (size_t i = 0; i < f->skeleton_count; i++) {
+        if (ir_genome_same_base(f->skeletons[i].genome, genome))
+            return &f->skeletons[i];
+    }
+    if (f->skeleton_count == FINISH_SKELETONS)
+        return NULL;
+    f->skeletons[f->skeleton_count] = (skeleton_share){.genome = ir_genome_ref(genome)};
+    return &f->skeletons[f->skeleton_count++];
+}
+
+static bool may_try(finish *f, const candidate_entry *e) {
+    search_form form = finish_form(e->genome);
+    const skeleton_share *own = finish_skeleton(f, e->genome);
+    bool has_share = form == SEARCH_PLAIN || (own && !own->refused && own->spent < OF_A_SKELETON);
+    return has_share && finish_may_promote(f, form);
+}
+
+candidate_entry *finish_next(finish *f, bool any) {
     candidate_entry *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {
         candidate_entry *e = &f->candidates[i];
-        if (!e->used && (!best || expected_ns(f, e) < expected_ns(f, best)))
+        if (!e->used && (any || may_try(f, e)) &&
+            (!best || expected_ns(f, e) < expected_ns(f, best)))
             best = e;
     }
     return best;
@@ -76,11 +110,26 @@ static void take_out(const ir_genome **genome, const ir_genome *wrong) {
     *genome = rest;
 }
 
+/* Whether the refusal of `wrong` holds for the genome. A wrong skeleton says which structural edit
+ * is to blame, whatever other structure stands beside it. */
+static bool is_blamed(const ir_genome *genome, const ir_genome *wrong) {
+    size_t count = ir_genome_edit_count(wrong);
+    bool is_skeleton = count > 0 && ir_genome_prefix_count(wrong) == count;
+    if (!is_skeleton || !ir_genome_same_macros(genome, wrong))
+        return ir_genome_holds_all(genome, wrong);
+    for (size_t i = 0; i < count; i++) {
+        ev_sha256 key = ir_genome_edit_key(wrong, i);
+        if (!ir_genome_holds(genome, &key))
+            return false;
+    }
+    return true;
+}
+
 ev_status finish_strip(const finish *f, const ir_genome *genome, const ir_genome **out,
                        ev_error *err) {
     const ir_genome *rest = ir_genome_ref(genome);
     for (size_t i = 0; rest && i < f->wrong_count; i++) {
-        if (!ir_genome_holds_all(rest, f->wrong[i]))
+        if (!is_blamed(rest, f->wrong[i]))
             continue;
         take_out(&rest, f->wrong[i]);
         if (!rest && ir_genome_edit_count(f->wrong[i]) > 0)

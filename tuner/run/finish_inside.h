@@ -8,9 +8,10 @@
 #include "tuner/run/tune_inside.h"
 #include "tuner/search/known.h"
 
-#define FINISH_CANDIDATES (SEARCH_ARCHIVE + 256)
-#define FINISH_TRANSFERS 16
-#define FINISH_MINIMISE_BUDGET 240 /* most trials in minimising one candidate */
+#define FINISH_CANDIDATES (SEARCH_FORMS * SEARCH_ARCHIVE + 256)
+#define FINISH_TRANSFERS 64
+#define FINISH_SKELETONS FINISH_CANDIDATES /* each may have its own */
+#define FINISH_MINIMISE_BUDGET 240         /* most trials in minimising one candidate */
 
 typedef struct candidate_entry {
     const ir_genome *genome;
@@ -31,6 +32,13 @@ typedef struct transfer {
     double loss; /* (held-out time / best start's held-out time) / (search time / best start's
                     search time) */
 } transfer;
+
+/* What one skeleton, a base with structural edits, has used up. */
+typedef struct skeleton_share {
+    const ir_genome *genome; /* any genome of the base; a reference */
+    unsigned spent;          /* promotions */
+    bool refused;            /* it is wrong without any local edit */
+} skeleton_share;
 
 typedef enum verdict { NOT_JUDGED, PROMOTED, WRONG, SLOW } verdict;
 
@@ -78,15 +86,17 @@ typedef struct finish {
     memo held_out;      /* by genome: time on the held-out cases only; 0: a case failed */
     tally refused;      /* refusals of gate 6 */
     search_field field; /* of the variants that may win in this pass */
-    unsigned spent;     /* promotions used up, of the budget */
-    unsigned parted;    /* number of slow candidates whose edits were removed one by one */
-    double slow_ns;     /* bisection for slowness: a genome above this time on the held-out cases
-                           is slow; see learn_slow */
-    fitness_bar bar;    /* the best start on the held-out cases; 0 ns: no unmodified start was
-                           promoted */
-    double limit_ns;    /* a candidate must be below this time on the search cases */
-    winner kept;        /* the variant promoted last; without a genome: none, or taken by
-                           finish_take */
+    unsigned spent[SEARCH_FORMS];               /* promotions used up, of each form's budget */
+    skeleton_share skeletons[FINISH_SKELETONS]; /* those that were tried */
+    size_t skeleton_count;
+    unsigned parted; /* number of slow candidates whose edits were removed one by one */
+    double slow_ns;  /* bisection for slowness: a genome above this time on the held-out cases
+                        is slow; see learn_slow */
+    fitness_bar bar; /* the best start on the held-out cases; 0 ns: no unmodified start was
+                        promoted */
+    double limit_ns; /* a candidate must be below this time on the search cases */
+    winner kept;     /* the variant promoted last; without a genome: none, or taken by
+                        finish_take */
     winner winner;
     double winner_ns;        /* time on the search cases; 0: the winner is an unmodified start */
     winner bold;             /* the bold winner beside a preserving one; without a genome: none */
@@ -97,12 +107,17 @@ typedef struct finish {
 
 /* ---- finish_candidates.c ---- */
 
-/* Adds a candidate, if it is faster than f->limit_ns; else returns NULL. `ns` 0: stopped at a gate.
+/* Adds a candidate, if it is faster than f->limit_ns and not there yet; else returns NULL. `ns` 0:
+ * stopped at a gate.
  * The pointer is valid until the next call. */
 candidate_entry *finish_add(finish *f, const ir_genome *genome, double ns, bool is_part);
 /* The unused candidate with the least expected time on the held-out cases; the first added among
- * equals. NULL: none is left. */
-candidate_entry *finish_next(finish *f);
+ * equals. Candidates whose form or skeleton has used up its share are passed over. NULL: none is
+ * left. `any`: none is passed over. */
+candidate_entry *finish_next(finish *f, bool any);
+/* The share of a genome's skeleton. NULL: the genome has no structural edit, or there are too many
+ * skeletons. */
+skeleton_share *finish_skeleton(finish *f, const ir_genome *genome);
 /* Notes the transfer of a slow candidate's base. `ns`: time on the search cases; `held_out`: time
  * on the held-out cases. */
 void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double held_out);
@@ -170,9 +185,14 @@ ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out,
 void finish_take(finish *f, winner *to);
 /* Whether the variant promoted last, f->kept, may win in this pass. */
 bool finish_may_win(const finish *f);
-/* Whether the budget allows one more promotion. A part of the budget is reserved for the winner's
- * minimisation. */
-bool finish_may_promote(const finish *f, bool is_winner);
+/* Whether the budgets allow one more promotion, of one form or of any. Variants with structure and
+ * those without have a budget each, so that neither uses up the other's. A part is reserved for the
+ * winner's minimisation. */
+bool finish_may_promote(const finish *f, search_form form);
+bool finish_may_promote_any(const finish *f, bool is_winner);
+/* Gives back promotions for the search for a bold winner. */
+void finish_renew(finish *f);
+search_form finish_form(const ir_genome *genome);
 void tally_add(tally *t, const char *reason);
 /* Shows the refusals of gate 6 in the progress display. The records hold each refusal. */
 void finish_tell_refused(const finish *f);

@@ -81,7 +81,7 @@ static ev_status stands(void *context, const ir_genome *genome, bool *good, ev_e
     verdict v = SLOW;
     double ns = 0;
     *good = false;
-    if (!finish_may_promote(f, true))
+    if (!finish_may_promote_any(f, true))
         return EV_OK;
     EV_TRY(finish_promote(f, genome, 0, &v, &ns, err));
     *good = v == PROMOTED && keeps_gain(f, ns) && finish_may_win(f);
@@ -178,7 +178,7 @@ static ev_status take_if_promoted(finish *f, const ir_genome *genome, double ns,
     verdict v = SLOW;
     double held_out = 0;
     *taken = false;
-    if (!finish_may_promote(f, true))
+    if (!finish_may_promote_any(f, true))
         return EV_OK;
     EV_TRY(finish_promote(f, genome, ns, &v, &held_out, err));
     if (v != PROMOTED || held_out > limit || !finish_may_win(f))

@@ -14,11 +14,45 @@
  * correct one runs all cases and is timed. */
 #define COST_WRONG 1
 #define COST_RIGHT 4
-#define BUDGET 64
 #define BUDGET_WINNER 32 /* in addition, for the winner's minimisation */
 
-bool finish_may_promote(const finish *f, bool is_winner) {
-    return f->spent < BUDGET + (is_winner ? BUDGET_WINNER : 0);
+static const unsigned budgets[SEARCH_FORMS] = {[SEARCH_PLAIN] = 64, [SEARCH_STRUCTURED] = 64};
+
+search_form finish_form(const ir_genome *genome) {
+    return ir_genome_prefix_count(genome) > 0 ? SEARCH_STRUCTURED : SEARCH_PLAIN;
+}
+
+bool finish_may_promote(const finish *f, search_form form) {
+    return f->spent[form] < budgets[form];
+}
+
+bool finish_may_promote_any(const finish *f, bool is_winner) {
+    unsigned spent = 0, most = is_winner ? BUDGET_WINNER : 0;
+    for (int form = 0; form < SEARCH_FORMS; form++) {
+        if (!is_winner && finish_may_promote(f, (search_form)form))
+            return true;
+        spent += f->spent[form];
+        most += budgets[form];
+    }
+    return is_winner && spent < most;
+}
+
+void finish_renew(finish *f) {
+    for (int form = 0; form < SEARCH_FORMS; form++) {
+        if (f->spent[form] > budgets[form] / 2)
+            f->spent[form] = budgets[form] / 2;
+    }
+}
+
+/* Charges a promotion to its form and skeleton. Modelled times come first and are cheap, so a slow
+ * candidate costs as little as a wrong one, unless all else was checked. */
+static void charge(finish *f, const ir_genome *genome, verdict v, bool checks_all) {
+    bool is_cheap = v == WRONG || (v == SLOW && !checks_all && !finish_is_measured(f));
+    unsigned cost = is_cheap ? COST_WRONG : COST_RIGHT;
+    skeleton_share *own = finish_skeleton(f, genome);
+    f->spent[finish_form(genome)] += cost;
+    if (own)
+        own->spent += cost;
 }
 
 void finish_clear_winner(winner *w) {
@@ -192,7 +226,7 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     else if (scored && s.ns > 0)
         *v = SLOW;
     *held_out = s.ns;
-    f->spent += *v == WRONG ? COST_WRONG : COST_RIGHT;
+    charge(f, genome, *v, bar->is_last);
     if (status == EV_OK)
         status = judge_as(f, genome, job->result.hashes[SEARCH_BY_PTX], *v, s.ns, err);
     if (status == EV_OK && *v == PROMOTED) {

@@ -56,12 +56,13 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
-    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:s,s:s,s:i,s:s}", "tasks", tasks,
+    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks,
                      "device", o->device, "seed", (json_int_t)o->seed, "strategy",
                      strategy_name(o->strategy), "evaluations", (json_int_t)o->evaluations,
                      "seconds", o->seconds, "least_gain", o->least_gain, "bold", o->bold,
-                     "structure", o->structure, "starts", o->starts ? o->starts : "all", "evoke",
-                     EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version());
+                     "structure", !o->no_structure, "prior", o->prior ? o->prior->sha256.hex : "",
+                     "starts", o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
+                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 
 const char *tune_device(const tune_state *run) {

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "fitness/gates/score.h"
+#include "tuner/search/prior.h"
 #include "tuner/search/search.h"
 
 #include <stdbool.h>
@@ -42,7 +43,8 @@ typedef struct tune_options {
     strategy strategy;
     double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
     bool bold;           /* the winner may have bold edits (ir/edits.def) */
-    bool structure;      /* structural edits are drawn (docs/structure.md) */
+    bool no_structure;   /* no structural edit is drawn (docs/structure.md) */
+    const prior *prior;  /* what is expected of the arms; NULL: nothing */
     unsigned workers;    /* 0: one for each core */
     const char *starts;  /* "all", or the name of one start */
     const char *records; /* path of the SQLite file; NULL: a temporary file */

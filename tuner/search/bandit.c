@@ -9,8 +9,11 @@
 #define FADE 0.99       /* factor on earlier payments at each payment of the same arm */
 #define PRIOR_TRIES 3.0 /* tries that a new arm is credited with */
 #define PRIOR_GAIN 0.02 /* and the mean gain of these tries, between hopeless and a winner */
-/* children that a new arm is credited with, with the expected results */
+/* Children that a new arm is credited with: with the expected results, or with even ones where
+ * nothing is expected. */
 #define PRIOR_CHILDREN 8.0
+#define EVEN_CHILDREN 2.0
+#define EVEN_ODDS 0.5
 /* the least factor on the weight of an arm that makes nothing new and correct */
 #define LEAST_FRESH 0.05
 
@@ -20,8 +23,8 @@ void bandit_expect(arm_statistics *statistics, const double *odds, unsigned coun
     assert(count <= BANDIT_MOST);
     *statistics = (arm_statistics){0};
     for (unsigned arm = 0; arm < count; arm++) {
-        statistics->made[arm] = PRIOR_CHILDREN;
-        statistics->fresh[arm] = PRIOR_CHILDREN * odds[arm];
+        statistics->made[arm] = odds ? PRIOR_CHILDREN : EVEN_CHILDREN;
+        statistics->fresh[arm] = statistics->made[arm] * (odds ? odds[arm] : EVEN_ODDS);
     }
 }
 

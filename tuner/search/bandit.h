@@ -21,7 +21,8 @@ typedef struct arm_statistics {
     double fresh[BANDIT_MOST]; /* children that were new code and right */
 } arm_statistics;
 
-/* Begins with prior counts. `odds` [count]: the expected share of fresh children, by arm. */
+/* Begins with prior counts. `odds` [count]: the expected share of fresh children, by arm; NULL:
+ * nothing is known, all arms begin alike and are soon told apart. */
 void bandit_expect(arm_statistics *statistics, const double *odds, unsigned count);
 /* Counts one child that `arm` alone made. */
 void bandit_note(arm_statistics *statistics, unsigned arm, bool is_fresh);

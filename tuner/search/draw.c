@@ -12,10 +12,9 @@
 
 static const struct {
     const char *name;
-    int fresh;
     const char *meaning;
 } operators_table[OPERATOR_COUNT] = {
-#define OPERATOR(id, name, fresh, meaning) [OPERATOR_##id] = {name, fresh, meaning},
+#define OPERATOR(id, name, meaning) [OPERATOR_##id] = {name, meaning},
 #include "tuner/search/operators.def"
 #undef OPERATOR
 };
@@ -30,13 +29,6 @@ const char *arm_meaning(unsigned arm) {
     assert(arm < ARM_COUNT);
     return arm < IR_EDIT_COUNT ? ir_edit_describes((ir_edit_kind)arm)
                                : operators_table[arm - IR_EDIT_COUNT].meaning;
-}
-
-double arm_odds(unsigned arm) {
-    assert(arm < ARM_COUNT);
-    int fresh = arm < IR_EDIT_COUNT ? ir_edit_fresh((ir_edit_kind)arm)
-                                    : operators_table[arm - IR_EDIT_COUNT].fresh;
-    return fresh / 100.0;
 }
 
 bool arm_find(const char *name, unsigned *out) {

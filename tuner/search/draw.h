@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 typedef enum operator_kind {
-#define OPERATOR(id, name, fresh, meaning) OPERATOR_##id,
+#define OPERATOR(id, name, meaning) OPERATOR_##id,
 #include "tuner/search/operators.def"
 #undef OPERATOR
     OPERATOR_COUNT
@@ -29,7 +29,6 @@ typedef enum operator_kind {
 
 const char *arm_name(unsigned arm);
 const char *arm_meaning(unsigned arm);
-double arm_odds(unsigned arm); /* prior probability that a child of the arm is new and correct */
 bool arm_find(const char *name, unsigned *out);
 
 /* Gives base modules to draw_child. `get`: the base of a genome's start and macros, borrowed until

@@ -104,10 +104,9 @@ static const char *const strategy_names[] = {
 };
 
 static const search_rules *const strategy_rules[STRATEGY_COUNT] = {
-    [STRATEGY_EVOLVE] = &search_rules_evolve,
-    [STRATEGY_RANDOM] = &search_rules_random,
-    [STRATEGY_HILL] = &search_rules_hill,
-    [STRATEGY_GEVO] = &search_rules_gevo,
+    [STRATEGY_EVOLVE] = &search_rules_evolve, [STRATEGY_RANDOM] = &search_rules_random,
+    [STRATEGY_HILL] = &search_rules_hill,     [STRATEGY_MACROS] = &search_rules_macros,
+    [STRATEGY_KNOBS] = &search_rules_knobs,   [STRATEGY_GEVO] = &search_rules_gevo,
 };
 
 const char *strategy_name(strategy s) {
@@ -153,7 +152,8 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .seed = settings->seed,
                   .missed = settings->measured ? MISSED_MEASURED : SEARCH_MISSED,
                   .evaluations = settings->evaluations,
-                  .bold = settings->bold};
+                  .bold = settings->bold,
+                  .odds = settings->odds};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);
     s->start_genomes = calloc(count, sizeof(const ir_genome *));
@@ -195,8 +195,8 @@ void search_free(search *s) {
     for (size_t i = 0; i < s->opening_count; i++)
         ir_genome_free(s->openings[i].genome);
     for (int field = 0; field < SEARCH_FIELDS; field++)
-        for (size_t i = 0; i < s->archives[field].count; i++)
-            ir_genome_free(s->archives[field].best[i].genome);
+        for (int form = 0; form < SEARCH_FORMS; form++)
+            archive_clear(&s->archives[field][form]);
     for (int i = 0; i < SEARCH_HASHES; i++)
         known_free(s->known[i]);
     known_free(s->filtered);
@@ -225,9 +225,10 @@ void search_outcome(const search *s, uint64_t child, double *ns, double *error) 
     *error = s->outcomes[child].error;
 }
 
-size_t search_archive(const search *s, search_field field, const search_best **out) {
-    *out = s->archives[field].best;
-    return s->archives[field].count;
+size_t search_archive(const search *s, search_field field, search_form form,
+                      const search_best **out) {
+    *out = s->archives[field][form].best;
+    return s->archives[field][form].count;
 }
 
 const front *search_front(const search *s, search_front_kind kind) {

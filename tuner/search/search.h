@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define SEARCH_LAG 16     /* most children under way; bounds the workers that one task can feed */
-#define SEARCH_ARCHIVE 96 /* most variants that are kept for promotion, the fastest */
+#define SEARCH_ARCHIVE 96 /* most variants of one form that are kept for promotion, the fastest */
 
 typedef struct search search;
 
@@ -56,6 +56,9 @@ typedef struct search_settings {
     strategy strategy;
     bool measured; /* times are measured, with noise, and not modelled */
     bool bold;     /* all children may be bold; else 3 of 4 are drawn in the preserving field */
+    /* [ARM_COUNT] (tuner/search/draw.h): the share of an arm's children that are expected to be new
+     * and right, for `evolve`; NULL: nothing is known. Borrowed until search_new returns. */
+    const double *odds;
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
@@ -64,6 +67,8 @@ void search_free(search *s); /* NULL is fine */
 /* ---- drawing ---- */
 
 bool search_may_draw(const search *s);
+/* Whether the strategy has drawn all that there is. */
+bool search_is_exhausted(const search *s);
 /* Draws the recipe of the next child, which the caller frees (recipe_free); search_may_draw must
  * hold. `let_through`: timers are idle, so that this child is built and timed without any shortcut
  * for its speed. */
@@ -219,9 +224,14 @@ typedef struct search_best {
  * or not (ir/edits.def). */
 typedef enum search_field { SEARCH_PRESERVING, SEARCH_ANY, SEARCH_FIELDS } search_field;
 
-/* The fastest committed variants of a field, fewer edits first among equals, at most
+/* Plain: without structural edits. Structured: with them. Each form has its own archive, so that
+ * neither crowds out the other. */
+typedef enum search_form { SEARCH_PLAIN, SEARCH_STRUCTURED, SEARCH_FORMS } search_form;
+
+/* The fastest committed variants of a field and form, fewer edits first among equals, at most
  * SEARCH_ARCHIVE. Borrowed until the next commit. */
-size_t search_archive(const search *s, search_field field, const search_best **out);
+size_t search_archive(const search *s, search_field field, search_form form,
+                      const search_best **out);
 /* The two fronts over all committed variants. Exact: no less accurate than the unmodified start.
  * Tolerant: less accurate, within the task's tolerance. */
 typedef enum search_front_kind { SEARCH_EXACT, SEARCH_TOLERANT, SEARCH_FRONTS } search_front_kind;

@@ -11,8 +11,11 @@
 
 /* most gain of one child, so that one large gain does not dominate the bandit */
 #define MOST_GAIN 1.0
-/* most entries of one base, so that no setting of the macros fills the archive */
+/* Most entries of one base, so that no setting of the macros fills the archive. */
 #define ARCHIVE_OF_A_BASE (SEARCH_ARCHIVE / 3)
+/* The same of one skeleton, and of one structural prefix of a start at all its macros. */
+#define ARCHIVE_OF_A_SKELETON (SEARCH_ARCHIVE / 12)
+#define ARCHIVE_OF_A_PREFIX (SEARCH_ARCHIVE / 4)
 
 /* Whether the filter stops a child with these small cases, of fast code or of LLVM's. */
 static bool is_out_of_reach(const small_run *small, const small_run *reach) {
@@ -144,18 +147,43 @@ static void archive_remove(archive *a, size_t at) {
     memmove(&a->edits[at], &a->edits[at + 1], behind * sizeof *a->edits);
 }
 
-/* The archive entry that a newcomer replaces: the slowest of its own base if that base has its full
- * share, or the slowest of all if the archive is full. `count`: there is a free place. */
+void archive_clear(archive *a) {
+    for (size_t i = 0; i < a->count; i++)
+        ir_genome_free(a->best[i].genome);
+    a->count = 0;
+}
+
+static bool is_structured(const ir_genome *genome) {
+    return ir_genome_prefix_count(genome) > 0;
+}
+
+/* The entries of a kind: how many, and the slowest. */
+typedef struct entries {
+    size_t count, slowest;
+} entries;
+
+static void count_entry(entries *e, size_t at) {
+    e->count++;
+    e->slowest = at;
+}
+
+/* The archive entry that a newcomer replaces: the slowest of its own base or prefix if that has its
+ * full share, or the slowest of all if the archive is full. `count`: there is a free place. */
 static size_t archive_victim(const archive *a, const search_best *b) {
-    size_t same = 0, slowest = a->count;
+    bool structured = is_structured(b->genome);
+    entries base = {0}, prefix = {0};
     for (size_t i = 0; i < a->count; i++) {
-        if (ir_genome_same_base(a->best[i].genome, b->genome)) {
-            same++;
-            slowest = i;
-        }
+        const ir_genome *other = a->best[i].genome;
+        if (ir_genome_same_base(other, b->genome))
+            count_entry(&base, i);
+        if (structured && ir_genome_same_prefix(other, b->genome) &&
+            strcmp(ir_genome_start(other), ir_genome_start(b->genome)) == 0)
+            count_entry(&prefix, i);
     }
-    if (same >= ARCHIVE_OF_A_BASE)
-        return slowest;
+    if (base.count >= (structured ? ARCHIVE_OF_A_SKELETON : ARCHIVE_OF_A_BASE))
+        return base.slowest;
+    if (prefix.count >= ARCHIVE_OF_A_PREFIX)
+        return prefix.slowest;
     return a->count == SEARCH_ARCHIVE ? SEARCH_ARCHIVE - 1 : a->count;
 }
 
@@ -248,9 +276,9 @@ static void keep_passed(search *s, const draft *d, const child_result *r, const 
                      .bold = r->bold,
                      .untimed = v->outcome.origin == SEARCH_MEMOISED ||
                                 v->outcome.origin == SEARCH_ESTIMATED};
-    archive_insert(&s->archives[SEARCH_ANY], &b, ir_genome_edit_count(r->genome));
-    if (r->bold == 0)
-        archive_insert(&s->archives[SEARCH_PRESERVING], &b, ir_genome_edit_count(r->genome));
+    search_form form = is_structured(r->genome) ? SEARCH_STRUCTURED : SEARCH_PLAIN;
+    for (int field = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING; field < SEARCH_FIELDS; field++)
+        archive_insert(&s->archives[field][form], &b, ir_genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {
         s->start_ns[o->start] = v->outcome.ns;
@@ -312,14 +340,23 @@ static void take_known(const search *s, search_verdict *v) {
     v->outcome.origin = search_is_fingerprint(v->by) ? SEARCH_MEMOISED : SEARCH_DUPLICATE;
 }
 
+/* Whether all variants so far are slower. */
+static bool is_fastest(const search *s, double ns) {
+    for (int form = 0; form < SEARCH_FORMS; form++) {
+        const archive *a = &s->archives[SEARCH_ANY][form];
+        if (a->count > 0 && a->best[0].ns <= ns)
+            return false;
+    }
+    return true;
+}
+
 static void judge(const search *s, const draft *d, const child_result *r, search_verdict *v) {
-    const archive *any = &s->archives[SEARCH_ANY];
     *v = (search_verdict){.outcome = r->outcome, .audits.let_through = d->let_through};
     v->by = find_end(s, d, r, &v->same_as);
     if (v->by != SEARCH_HASHES)
         take_known(s, v);
-    v->is_best = search_passed(v) && r->outcome.origin != SEARCH_ESTIMATED &&
-                 (any->count == 0 || v->outcome.ns < any->best[0].ns);
+    v->is_best =
+        search_passed(v) && r->outcome.origin != SEARCH_ESTIMATED && is_fastest(s, v->outcome.ns);
     if (draft_audits(d) && r->outcome.origin != SEARCH_FILTERED)
         v->audits.memo = audit_memo(s, r, v);
 }

@@ -135,8 +135,12 @@ void search_estimate(const search *s, uint64_t child, const small_run *small, do
     *error = error_of(d, small);
 }
 
+bool search_is_exhausted(const search *s) {
+    return s->drawn >= s->opening_count && s->rules->is_exhausted && s->rules->is_exhausted(s);
+}
+
 bool search_may_draw(const search *s) {
-    return s->drawn < s->committed + SEARCH_LAG &&
+    return s->drawn < s->committed + SEARCH_LAG && !search_is_exhausted(s) &&
            (s->drawn < s->opening_count || !s->rules->may_draw || s->rules->may_draw(s));
 }
 

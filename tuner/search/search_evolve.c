@@ -518,10 +518,7 @@ static void close_structure(bandit *arms) {
 }
 
 static ev_status evolve_begin(search *s, ev_error *err) {
-    double odds[ARM_COUNT];
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
-        odds[arm] = arm_odds(arm);
-    bandit_expect(&s->statistics, odds, ARM_COUNT);
+    bandit_expect(&s->statistics, s->odds, ARM_COUNT);
     size_t each = (size_t)(s->evaluations / EVALUATIONS_AN_ISLAND);
     if (each < 1)
         each = 1;

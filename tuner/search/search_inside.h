@@ -108,7 +108,7 @@ typedef struct gevo {
     uint32_t generation;
 } gevo;
 
-/* The fastest variants of one field, in order of time. */
+/* The fastest variants of one field and form, in order of time. */
 typedef struct archive {
     search_best best[SEARCH_ARCHIVE]; /* with references to the genomes */
     size_t edits[SEARCH_ARCHIVE];     /* number of edits of each */
@@ -127,6 +127,7 @@ typedef struct search_rules {
     ev_status (*begin)(search *s, ev_error *err);
     void (*end)(search *s);
     bool (*may_draw)(const search *s);
+    bool (*is_exhausted)(const search *s); /* no child is left to draw; NULL: some always is */
     /* Puts parents, steps and stock into the recipe, and fills the draft. */
     void (*draw)(search *s, recipe *r, draft *d, char lineage[48], ev_pcg *rng);
     /* Called for each committed child in order, whatever its result. */
@@ -134,7 +135,7 @@ typedef struct search_rules {
 } search_rules;
 
 extern const search_rules search_rules_evolve, search_rules_random, search_rules_hill,
-    search_rules_gevo;
+    search_rules_gevo, search_rules_macros, search_rules_knobs;
 
 struct search {
     const search_rules *rules;
@@ -168,8 +169,9 @@ struct search {
     arm_statistics statistics; /* for `evolve` */
     tabu_list tabu;            /* for `evolve` */
     wrong_list wrong;
-    archive archives[SEARCH_FIELDS];
-    bool bold; /* search_settings */
+    archive archives[SEARCH_FIELDS][SEARCH_FORMS];
+    bool bold;          /* search_settings */
+    const double *odds; /* the same; borrowed until the search began */
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];
 };
@@ -212,6 +214,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 /* Learns from a committed child of `evolve`. */
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
 
+void archive_clear(archive *a); /* frees the genomes */
 /* Makes a member of a result. The genome is borrowed. */
 member member_of(const search *s, const child_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* whether the child is new and passed all gates */

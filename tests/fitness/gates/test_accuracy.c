@@ -121,6 +121,29 @@ static void test_scaled(void **state) {
     assert_float_equal(accuracy_end(&check).normalised, 0.25, 1e-12);
 }
 
+/* Where terms cancel, an output may be as inexact as its terms are large, if the check says so. */
+static void test_conditioned(void **state) {
+    (void)state;
+    const float got[] = {1.0f + 0x1p-10f};
+    const double want[] = {1}, scale[] = {0x1p12};
+    accuracy_part part = {.type = EV_F32, .got = got, .want = want, .scale = scale, .count = 1};
+    const struct {
+        double conditioned, allowed;
+    } rows[] = {{0, 1e-3}, {8, 0x1p-8}, {0.25, 1e-3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        accuracy_limits limits = {.relative_l2 = 1e-3, .depth = 4};
+        accuracy_check check;
+        accuracy_begin(&check, &limits);
+        accuracy_begin_output(&check, EV_F32);
+        check.conditioned = rows[i].conditioned;
+        accuracy_add(&check, &part);
+        accuracy_output o = accuracy_end_output(&check);
+        assert_float_equal(o.condition, 0x1p-11, 1e-12); /* 2^-24 * sqrt(4) * 2^12 */
+        assert_float_equal(o.relative_l2, 0x1p-10, 1e-12);
+        assert_float_equal(accuracy_end(&check).normalised, 0x1p-10 / rows[i].allowed, 1e-9);
+    }
+}
+
 static void test_baseline_factor(void **state) {
     (void)state;
     const float got[] = {1.0f + 4 * 0x1p-23f};
@@ -199,7 +222,8 @@ static void test_explain(void **state) {
     check_words(&(accuracy){.unwritten = 1}, &limits, "never written");
     check_words(&(accuracy){.not_zero = 1}, &limits, "exactly zero");
     check_words(&(accuracy){.spoilt = 1}, &limits, "padding behind rows");
-    check_words(&(accuracy){.relative_l2 = 0.2}, &limits, "relative L2 error 0.2");
+    check_words(&(accuracy){.over_l2 = 0.2, .allowed_l2 = 0.1}, &limits,
+                "relative L2 error 0.2 is over the tolerance 0.1");
     check_words(&(accuracy){.scaled_max = 4}, &limits, "scaled");
     check_words(&(accuracy){.max_abs = 4}, &limits, "largest error 4");
     check_words(&(accuracy){.relative_l2 = 0.05}, &limits, "baseline");
@@ -207,17 +231,12 @@ static void test_explain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_negative_reference),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_zero_reference),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_baseline_factor),
-        cmocka_unit_test(test_outputs_apart),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),
-        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_negative_reference),
+        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_zero_reference),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
+        cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@
 static ev_error err;
 
 /* The tasks that have forms. */
-typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES } form_task;
+typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS } form_task;
 
 typedef struct form {
     form_task task;
@@ -135,6 +135,12 @@ static void test_floats(void **state) {
 static void test_wholes(void **state) {
     (void)state;
     check_forms(WHOLE, FOLDER "whole/task.json");
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    check_forms(SUMS, FOLDER "sums/task.json");
+    check_forms(SUMS, FOLDER "sums/unscaled.json");
 }
 
 /* With "alias", without it, and with the promise that nothing overlaps. */
@@ -263,6 +269,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_wholes),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_padding),

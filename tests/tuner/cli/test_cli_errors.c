@@ -45,6 +45,7 @@ static void files_that_cannot_be_read(void **state) {
     cli_expect_error(CLI_RUN("export", "--records", cli_path("none"), "--out", cli_path("out")), 2,
                      "none");
     assert_false(ev_path_exists(cli_path("out")));
+    cli_expect_error(CLI_RUN("tune", "ar_adam", "--prior", cli_path("none.json")), 2, "none.json");
 }
 
 /* ---- tasks ---- */

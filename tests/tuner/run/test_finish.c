@@ -272,6 +272,115 @@ static void test_minimise_adds_to_a_core(void **state) {
     ir_genome_free(genome);
 }
 
+/* ---- candidates by skeleton ---- */
+
+/* A genome with the relabel-blocks edits `blocks`, in this order, and perhaps a local edit. */
+static ir_genome *structured(const char *blocks, int local) {
+    json_t *list = json_loads(blocks, 0, NULL), *edits = json_array();
+    for (size_t i = 0; i < json_array_size(list); i++)
+        (void)json_array_append_new(edits, json_pack("{s:s,s:O}", "kind", "relabel-blocks",
+                                                     "option", json_array_get(list, i)));
+    json_decref(list);
+    ir_genome *genome = genome_from(json_pack("{s:s,s:o}", "start", "a", "edits", edits));
+    if (local >= 0)
+        genome_delete(genome, local);
+    return genome;
+}
+
+static finish *begin_finish(void) {
+    static tune_options options = {.device = "vm:h200"};
+    static tune_state run = {.options = &options};
+    static course c = {.run = &run};
+    finish *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->c = &c;
+    f->limit_ns = 1000;
+    return f;
+}
+
+static void end_finish(finish *f) {
+    finish_drop_candidates(f);
+    for (size_t i = 0; i < f->skeleton_count; i++)
+        ir_genome_free(f->skeletons[i].genome);
+    for (size_t i = 0; i < f->wrong_count; i++)
+        ir_genome_free(f->wrong[i]);
+    free((void *)f->wrong);
+    free(f);
+}
+
+static bool add(finish *f, ir_genome *genome, double ns) {
+    bool is_new = finish_add(f, genome, ns, false) != NULL;
+    ir_genome_free(genome);
+    return is_new;
+}
+
+/* The time of the next candidate, which counts as tried; 0: there is none. */
+static double next_ns(finish *f) {
+    candidate_entry *e = finish_next(f, false);
+    if (!e)
+        return 0;
+    e->used = true;
+    return e->ns;
+}
+
+/* A skeleton that is refused, or used up its share, leaves the turn to others. */
+static void test_candidates_of_a_used_up_skeleton_are_passed_over(void **state) {
+    (void)state;
+    finish *f = begin_finish();
+    for (int i = 0; i < 6; i++)
+        assert_true(add(f, structured("[2]", i), 100 + i));
+    for (int i = 0; i < 3; i++)
+        assert_true(add(f, structured("[4]", i), 200 + i));
+    assert_true(add(f, genome_of("[1]"), 300));
+    assert_false(add(f, genome_of("[1]"), 300)); /* it is there */
+    assert_true(next_ns(f) == 100 && next_ns(f) == 101);
+    ir_genome *two = structured("[2]", -1), *four = structured("[4]", -1);
+    finish_skeleton(f, two)->spent = 1000;
+    assert_true(next_ns(f) == 200);
+    finish_skeleton(f, four)->refused = true;
+    assert_true(next_ns(f) == 300 && next_ns(f) == 0);
+    assert_non_null(finish_next(f, true));
+    ir_genome_free(two);
+    ir_genome_free(four);
+    end_finish(f);
+}
+
+/* Structured candidates do not use up the promotions of the others. */
+static void test_each_form_has_its_own_budget(void **state) {
+    (void)state;
+    finish *f = begin_finish();
+    assert_true(add(f, structured("[2]", 1), 100) && add(f, genome_of("[1]"), 300));
+    f->spent[SEARCH_STRUCTURED] = 1000;
+    assert_true(finish_may_promote_any(f, false) && next_ns(f) == 300);
+    finish_renew(f);
+    assert_true(finish_may_promote(f, SEARCH_STRUCTURED) && next_ns(f) == 100);
+    end_finish(f);
+}
+
+/* Strips a genome of what is known as wrong; takes the reference. */
+static size_t stripped_count(const finish *f, ir_genome *genome) {
+    const ir_genome *rest = NULL;
+    ev_error err;
+    assert_int_equal(finish_strip(f, genome, &rest, &err), EV_OK);
+    assert_non_null(rest);
+    size_t count = ir_genome_edit_count(rest);
+    ir_genome_free(rest);
+    ir_genome_free(genome);
+    return count;
+}
+
+/* A wrong skeleton speaks against its last edit in other skeletons as well. */
+static void test_a_wrong_skeleton_is_blamed_in_others(void **state) {
+    (void)state;
+    finish *f = begin_finish();
+    f->wrong = calloc(1, sizeof(const ir_genome *));
+    f->wrong[f->wrong_count++] = structured("[8]", -1);
+    assert_int_equal(stripped_count(f, structured("[8,2]", 5)), 1); /* its local edit goes, too */
+    assert_int_equal(stripped_count(f, structured("[2]", 5)), 2);
+    assert_int_equal(stripped_count(f, genome_of("[5]")), 1);
+    end_finish(f);
+}
+
 /* ---- reasons ---- */
 
 static void test_reasons_are_counted_by_kind(void **state) {
@@ -320,6 +429,9 @@ int main(void) {
         cmocka_unit_test(test_bisection_gives_up_when_the_machine_fails),
         cmocka_unit_test(test_minimise_leaves_what_is_confirmed),
         cmocka_unit_test(test_minimise_adds_to_a_core),
+        cmocka_unit_test(test_candidates_of_a_used_up_skeleton_are_passed_over),
+        cmocka_unit_test(test_each_form_has_its_own_budget),
+        cmocka_unit_test(test_a_wrong_skeleton_is_blamed_in_others),
         cmocka_unit_test(test_reasons_are_counted_by_kind),
         cmocka_unit_test(test_more_reasons_than_are_told_apart),
     };

@@ -68,13 +68,20 @@ static void test_bandit_unlearns_what_it_expects(void **state) {
         assert_true(!b.open[i] || fabs(bandit_share(&even, i) - 1.0 / 9) < 1e-12);
 }
 
-/* Each edit and operator has odds that can be. */
-static void test_odds_are_probabilities(void **state) {
+/* Where nothing is known, all arms begin alike, and few children tell them apart. */
+static void test_bandit_begins_evenly(void **state) {
     (void)state;
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
-        double odds = arm_odds(arm);
-        assert_true(odds >= 0 && odds <= 1);
+    bandit b;
+    arm_statistics statistics;
+    begin(&b, &statistics);
+    bandit_expect(&statistics, NULL, ARMS);
+    for (unsigned i = 0; i < ARMS; i++)
+        assert_true(!b.open[i] || fabs(bandit_share(&b, i) - 1.0 / 9) < 1e-12);
+    for (int i = 0; i < 4; i++) {
+        bandit_note(&statistics, 0, false);
+        bandit_note(&statistics, 1, true);
     }
+    assert_true(bandit_share(&b, 1) > 4 * bandit_share(&b, 0));
 }
 
 static void test_bandit_draws_its_shares(void **state) {
@@ -117,7 +124,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bandit_shares),
         cmocka_unit_test(test_bandit_unlearns_what_it_expects),
-        cmocka_unit_test(test_odds_are_probabilities),
+        cmocka_unit_test(test_bandit_begins_evenly),
         cmocka_unit_test(test_bandit_draws_its_shares),
         cmocka_unit_test(test_bandit_skips),
     };

@@ -261,7 +261,7 @@ static search_verdict commit_sketched(scripted *x, int i, double whole, double n
 
 static bool archive_holds(const search *s, uint64_t child, bool untimed) {
     const search_best *best = NULL;
-    size_t count = search_archive(s, SEARCH_ANY, &best);
+    size_t count = search_archive(s, SEARCH_ANY, SEARCH_PLAIN, &best);
     for (size_t i = 0; i < count; i++) {
         if (best[i].child == child)
             return best[i].untimed == untimed;

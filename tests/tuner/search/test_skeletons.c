@@ -132,6 +132,34 @@ static void test_both_kinds_keep_a_share(void **state) {
     assert_true(b > 0.1 && b < 0.9);
 }
 
+/* ---- the archives ---- */
+
+/* Fast variants of one skeleton push out neither other skeletons nor variants without structure. */
+static void test_archives_are_shared_out(void **state) {
+    (void)state;
+    fed f;
+    size_t own = 0, others = 0;
+    const search_best *best = NULL;
+    open_search(&f, 30);
+    for (int i = 0; i < 300; i++) {
+        (void)feed(&f, genome_of(2, i), "sink", 100 + i); /* the fastest, all of one skeleton */
+        (void)feed(&f, genome_of(3 + i % 20, i), "sink", 500 + i); /* twenty others */
+        (void)feed(&f, genome_of(0, i), "sink", 900 + i);
+    }
+    size_t count = search_archive(f.s, SEARCH_PRESERVING, SEARCH_STRUCTURED, &best);
+    for (size_t i = 0; i < count; i++) {
+        ir_genome *skeleton = genome_of(2, -1);
+        bool is_own = ir_genome_same_base(best[i].genome, skeleton);
+        own += is_own;
+        others += !is_own;
+        ir_genome_free(skeleton);
+    }
+    assert_true(own > 0 && own <= 8 && others > 40 && best[0].ns == 100);
+    assert_int_equal(search_archive(f.s, SEARCH_PRESERVING, SEARCH_PLAIN, &best), 32);
+    assert_true(best[0].ns == 900);
+    search_free(f.s);
+}
+
 /* ---- steps in a worker ---- */
 
 static ev_status no_base(void *context, const ir_genome *genome, const ir_base **out,
@@ -200,6 +228,7 @@ int main(void) {
         cmocka_unit_test(test_structure_is_drawn_on_skeletons),
         cmocka_unit_test(test_both_kinds_keep_a_share),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),
+        cmocka_unit_test(test_archives_are_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

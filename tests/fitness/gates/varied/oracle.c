@@ -12,6 +12,13 @@ static double sum_of(const float *x) {
     return sum;
 }
 
+static double size_of(const float *x) {
+    double size = 0;
+    for (int i = 0; i < TERMS; i++)
+        size += fabs(x[i]) <= 1e30 ? fabs(x[i]) : 0;
+    return size;
+}
+
 static double value_of(double v, double a) {
     if (isnan(v))
         return 5;
@@ -24,12 +31,14 @@ int evoke_oracle(evoke_oracle_call *call) {
     double a = call->arguments[A].value;
     for (uint64_t i = 0; i < call->count; i++) {
         uint64_t at = call->first + i;
-        if (call->output == SUMS)
+        if (call->output == SUMS) {
             call->value[i] = sum_of(x + at * TERMS);
-        else if (call->output == INVERSE)
+            call->scale[i] = size_of(x + at * TERMS);
+        } else if (call->output == INVERSE) {
             call->value[i] = (double)1e-30f / (double)x[at];
-        else
+        } else {
             call->value[i] = value_of(x[at], a) * (x[at] == x[at ^ 1] ? 3 : 1);
+        }
     }
     return 0;
 }
