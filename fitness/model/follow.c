@@ -26,12 +26,20 @@
 
 /* ---- memory ---- */
 
-/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, and its banks give
- * their words in passes, each as wide as a register of a warp. Against measured strided loads: see
- * docs/model.md. */
-static inline double l1_cycles(const model *m, const vm_event *e) {
+/* What a request brings the lanes, in bytes: a pass is as wide as a register of a warp. */
+static inline double lane_bytes(const vm_event *e, const model_row *row) {
+    double wanted = __builtin_popcount(e->active) * row->access_bytes, most = e->passes * 128.0;
+    return wanted < most ? wanted : most;
+}
+
+/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
+ * words in passes, and what the lanes get crosses a bus of so many bytes a cycle. Against measured
+ * strided loads: see docs/model.md. */
+static inline double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
     assert(e->lines <= L1_MOST_LINES);
-    double most = m->l1_tag_cycles[e->lines], banks = e->passes * m->l1_pass_cycles;
+    double most = m->l1_tag_cycles[e->lines];
+    double bus = lane_bytes(e, row) * m->l1_byte_cycles, banks = e->passes;
+    most = bus > most ? bus : most;
     return banks > most ? banks : most;
 }
 
@@ -67,9 +75,10 @@ static inline void add_line(model *m, access_cost *c, double *by_buffer, uint64_
         add_sectors(m, c, by_buffer, line, sectors);
 }
 
-/* Cycles of the shared memory for one request: passes over its banks. */
-static double shared_cycles(const model *m, const vm_event *e) {
-    return fmax(e->passes * m->shared_pass_cycles, m->lsu_cycles);
+/* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
+static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
+    double bus = lane_bytes(e, row) * m->shared_byte_cycles;
+    return fmax(fmax(e->passes, m->lsu_cycles), bus);
 }
 
 /* As cross_link, where there are peers. */
@@ -225,10 +234,10 @@ static access_cost *cost_of(model *m, const vm_event *e, uint32_t pc, const mode
     c->passes = e->passes;
     c->path = c->later = 0;
     if (row->kind == ROW_SHARED) {
-        c->path = (uint64_t)(shared_cycles(m, e) * UNITS);
+        c->path = (uint64_t)(shared_cycles(m, e, row) * UNITS);
         c->later = e->passes > 1 ? e->passes - 1u : 0;
     } else if (row->kind != ROW_ATOMIC) {
-        double cycles = l1_cycles(m, e);
+        double cycles = l1_cycles(m, e, row);
         c->path = (uint64_t)(cycles * UNITS);
         c->later = cycles > 1 ? (uint64_t)cycles - 1 : 0;
     }

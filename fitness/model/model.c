@@ -509,10 +509,9 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
     m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
     m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));
-    m->shared_pass_cycles =
-        fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) * gpu_get(g, GPU_BOOST_MHZ) *
-                    gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3));
-    m->l1_pass_cycles = fmax(1, gpu_get(g, GPU_SHARED_BYTES_CLK) / gpu_get(g, GPU_L1_BYTES_CLK));
+    m->shared_byte_cycles =
+        gpu_get(g, GPU_BOOST_MHZ) * gpu_get(g, GPU_SM_COUNT) / (gpu_get(g, GPU_SHARED_GBS) * 1e3);
+    m->l1_byte_cycles = 1 / gpu_get(g, GPU_L1_BYTES_CLK);
     m->lsu_cycles = gpu_get(g, GPU_WARP_SIZE) / gpu_get(g, GPU_LSU);
     for (int lines = 0; lines <= L1_MOST_LINES; lines++)
         m->l1_tag_cycles[lines] = fmax(m->lsu_cycles, lines / gpu_get(g, GPU_L1_TAGS_CLK) +

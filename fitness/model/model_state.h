@@ -106,7 +106,7 @@ struct model {
     model_hot hot;      /* allocated only if the kernel has atomics */
     double l1_tag_cycles[L1_MOST_LINES + 1]; /* cycles of a request by its number of lines; at
                                                 least those of the unit */
-    double l1_pass_cycles, shared_pass_cycles, lsu_cycles;
+    double l1_byte_cycles, shared_byte_cycles, lsu_cycles;
     block_state **blocks;
     size_t block_count, last_block;
     uint32_t longest_block; /* length in instructions of the longest basic block */

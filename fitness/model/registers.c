@@ -18,7 +18,6 @@
 #include "fitness/model/registers.h"
 #include "fitness/model/rows.h"
 #include "fitness/model/schedule.h"
-#include "fitness/model/values.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -42,4 +42,16 @@ void model_pressure_free(model_pressure *p); /* NULL is fine */
 void model_pressure_order(model_pressure *p, const pressure_step *steps, uint32_t first,
                           uint32_t end, const uint64_t *live, uint32_t *order);
 
+/* ---- values.c: the cost of each PTX register in the register file ---- */
+
+typedef struct model_values {
+    uint8_t *words; /* 32-bit registers; 0: none of its own */
+    uint16_t *home; /* the register that holds its value, mostly itself */
+} model_values;
+
+/* Of the `count` instructions from `first_pc` on, which are one entry's. */
+ev_status model_values_make(const vm_module *module, const model_insns *insns, uint32_t first_pc,
+                            uint32_t count, model_values *out, ev_error *err) EV_CHECKED;
+void model_values_free(model_values *values);
+
 #endif

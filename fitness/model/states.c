@@ -5,7 +5,7 @@
  * given times, makes of a state: the next state, and the cycles between. Warps in loops go round
  * the same few states, so a step is mostly found, and then costs the same however many registers
  * there are: a deterministic automaton that is built as it is used. */
-#include "fitness/model/states.h"
+#include "fitness/model/scoreboard.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * the index itself. 64-bit addresses that lead into shared, local or constant memory alone are kept
  * as 32 bits. Read off what NVIDIA's assembler makes of the shipped kernels; `evoke bench model
  * --only registers` says how well it fits. */
-#include "fitness/model/values.h"
+#include "fitness/model/registers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -50,7 +50,7 @@ static unsigned tune(const course *c, const char *records_path) {
                             .seed = c->seed,
                             .least_gain = TUNE_LEAST_GAIN,
                             .bold = c->bold,
-                            .structure = c->structure,
+                            .no_structure = !c->structure,
                             .starts = "all",
                             .records = records_path,
                             .worker_argv = worker};
