@@ -147,11 +147,12 @@ static row_kind memory_kind(const vm_insn_info *info) {
     }
 }
 
-/* A register copy, to which the assembler gives the same register, or a literal, which becomes an
- * operand of the instructions that use it. */
+/* A register copy, or the halves of a register pair, to which the assembler gives the same
+ * registers, or a literal, which becomes an operand of the instructions that use it. */
 static bool is_copy(const vm_insn_info *info, uint32_t traits) {
-    return (traits & MODEL_MOVES) != 0 && info->use_count <= 1 && info->def_count == 1 &&
-           info->pipe != VM_PIPE_CONSTANT && !info->conditional;
+    return (traits & MODEL_MOVES) != 0 && info->use_count <= 1 &&
+           info->def_count <= (info->use_count == 1 ? 2 : 1) && info->pipe != VM_PIPE_CONSTANT &&
+           !info->conditional;
 }
 
 static row_kind kind_of(const vm_insn_info *info, const model_name *name) {
