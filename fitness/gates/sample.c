@@ -31,7 +31,8 @@ static zone zone_of(const uint32_t grid[3], unsigned number) {
     for (unsigned d = 0; d < 3; d++) {
         bool is_last = (number >> d & 1) != 0, has_last = grid[d] > 1;
         z.from[d] = is_last ? grid[d] - 1u : 0;
-        z.size[d] = is_last ? has_last : has_last ? grid[d] - 1u : 1;
+        uint32_t inner = has_last ? grid[d] - 1u : 1;
+        z.size[d] = is_last ? has_last : inner;
         z.blocks *= z.size[d];
     }
     z.stands_for = z.blocks;
@@ -61,7 +62,8 @@ static void share_places(zone *zones, uint64_t blocks, size_t limit) {
         zones[i].places = places;
         left -= places < left ? places : left;
     }
-    zones[0].places = left > zones[0].blocks ? zones[0].blocks : left > 0 ? left : 1;
+    left = left > 0 ? left : 1;
+    zones[0].places = left > zones[0].blocks ? zones[0].blocks : left;
 }
 
 /* Each zone without places joins the largest that has some and is last in no other coordinate; of

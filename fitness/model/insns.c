@@ -319,9 +319,10 @@ static void fuse_block(const fusing *f, uint32_t begin, uint32_t end) {
 
 static bool fuse_all(model_insns *out) {
     fusing f = {.out = out};
-    bool made = count_uses(&f);
-    for (uint32_t pc = 0; made && pc < out->count; pc = out->blocks.next[pc])
-        fuse_block(&f, pc, out->blocks.next[pc]);
+    const uint32_t *next = out->blocks.next;
+    bool made = count_uses(&f) && next != NULL;
+    for (uint32_t pc = 0; made && pc < out->count; pc = next[pc])
+        fuse_block(&f, pc, next[pc]);
     free(f.all);
     free(f.uses);
     return made;

@@ -54,7 +54,7 @@ static void device_row(const device_properties *p, const gpu *g, table *rows) {
     table_cell(rows, "%.0f KiB", (double)p->max_shared_per_block / 1024);
     table_cell(rows, "%s", p->modelled ? "modelled" : "measured");
     if (g != NULL)
-        table_cell(rows, "%d of %d", count_checked(g), (int)GPU_KEY_COUNT);
+        table_cell(rows, "%d of %d", count_checked(g), GPU_KEY_COUNT);
     else
         table_cell(rows, "-");
 }
