@@ -97,12 +97,12 @@ static bool make_room(void **items, size_t *room, size_t needed, size_t size) {
     return true;
 }
 
-/* Room for a slice. */
+/* Room for a slice, which may have no sectors. */
 static bool grow(warp_queue *q, size_t events, size_t sectors) {
     void *old[] = {q->slices, q->events, q->sectors};
     bool made = make_room(&old[0], &q->slice_room, q->slice_count + 1, sizeof *q->slices);
     made &= make_room(&old[1], &q->event_room, q->event_count + events, sizeof *q->events);
-    made &= make_room(&old[2], &q->sector_room, q->sector_count + sectors, sizeof *q->sectors);
+    made &= make_room(&old[2], &q->sector_room, q->sector_count + sectors + 1, sizeof *q->sectors);
     q->slices = old[0];
     q->events = old[1];
     q->sectors = old[2];

@@ -421,8 +421,22 @@ static bool is_effect(LLVMValueRef insn) {
     return deed == IR_DEED_STORE || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn));
 }
 
+static bool is_shared_store(LLVMValueRef insn) {
+    if (!LLVMIsAStoreInst(insn))
+        return false;
+    LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(insn, 1));
+    return LLVMGetPointerAddressSpace(pointer) != 1; /* generic ones may lead there */
+}
+
+/* Orders the group's lanes: all read before lane 0 writes, or after that. */
+static void order_lanes(const splitting *p) {
+    LLVMValueRef mask = p->mask;
+    call_intrinsic(p, "llvm.nvvm.bar.warp.sync", &mask, 1);
+}
+
 /* Puts a run of effects, beginning at `first`, under the test for lane 0. What stands before stays
- * before it in a block of its own; arithmetic between the effects moves there. */
+ * before it in a block of its own; arithmetic between the effects moves there. The other lanes read
+ * what lane 0 writes to shared memory, since they stand for the same thread. */
 static void guard_run(const splitting *p, LLVMValueRef first) {
     LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(p->s->base->context, rest, "");
@@ -432,14 +446,23 @@ static void guard_run(const splitting *p, LLVMValueRef first) {
         next = LLVMGetNextInstruction(i);
         move_to_end(p, i, head);
     }
-    for (LLVMValueRef i = first, next;
-         is_effect(i) || (ir_deed_of(i) == IR_DEED_PURE && !LLVMIsATerminatorInst(i)); i = next) {
-        next = LLVMGetNextInstruction(i);
+    bool shared = false;
+    LLVMValueRef end = first;
+    for (LLVMValueRef i = first;
+         is_effect(i) || (ir_deed_of(i) == IR_DEED_PURE && !LLVMIsATerminatorInst(i)); i = end) {
+        end = LLVMGetNextInstruction(i);
+        shared |= is_shared_store(i);
         move_to_end(p, i, is_effect(i) ? body : head);
     }
     LLVMPositionBuilderAtEnd(p->builder, body);
     LLVMBuildBr(p->builder, rest);
+    if (shared) {
+        LLVMPositionBuilderBefore(p->builder, end);
+        order_lanes(p);
+    }
     LLVMPositionBuilderAtEnd(p->builder, head);
+    if (shared)
+        order_lanes(p);
     LLVMBuildCondBr(p->builder, p->is_first, body, rest);
 }
 

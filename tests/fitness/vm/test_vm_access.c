@@ -89,12 +89,19 @@ static bool reads_word(const uint32_t *place, uint32_t words, uint32_t word) {
     return word >= *place && word < *place + words;
 }
 
-/* Warps read 1 word a lane at once; 2 in halves and 4 in quarters, save one place for all. */
+/* Do all lanes read the same place as the lane that is so far apart? */
+static bool has_pairs(const uint32_t *place, unsigned apart) {
+    bool same = true;
+    for (unsigned i = 0; i < 32; i++)
+        same &= place[i] == place[i ^ apart];
+    return same;
+}
+
+/* Warps read 1 word a lane at once; 2 in halves and 4 in quarters, and twice as many lanes if their
+ * pairs read the same place. */
 static unsigned expected_passes(const uint32_t *place, uint32_t words) {
-    bool uniform = true;
-    for (unsigned i = 1; i < 32; i++)
-        uniform &= place[i] == place[0];
-    unsigned passes = 0, width = 32 / words;
+    bool paired = words > 1 && (has_pairs(place, 1) || has_pairs(place, 2));
+    unsigned passes = 0, width = 32 / words * (paired ? 2 : 1);
     for (unsigned from = 0; from < 32; from += width) {
         unsigned count[32] = {0}, most = 0;
         for (uint32_t word = 0; word < WORDS; word++)
@@ -105,7 +112,7 @@ static unsigned expected_passes(const uint32_t *place, uint32_t words) {
                 }
         passes += most;
     }
-    return uniform ? 1 : passes;
+    return passes;
 }
 
 /* Is `word` read by a thread other than `but`? */
