@@ -39,6 +39,7 @@ typedef struct accuracy {
     uint64_t unwritten; /* elements of outputs that were never written */
     uint64_t spoilt;    /* padding elements that were written */
     uint64_t not_zero;  /* elements that had to be exactly zero and are not */
+    uint64_t not_exact; /* whole numbers that differ from the answer */
     uint64_t not_finite;
 } accuracy;
 
