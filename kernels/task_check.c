@@ -246,6 +246,7 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     for (size_t i = 0; i < t->case_count; i++) {
         EV_TRY(check_case(t, doc, i, err));
         EV_TRY(check_alias(t, doc, &t->cases[i], err));
+        EV_TRY(task_work_check(t, doc, &t->cases[i], err));
         for (size_t s = 0; s < t->start_count; s++)
             EV_TRY(check_start(t, doc, s, &t->cases[i], err));
     }

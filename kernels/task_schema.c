@@ -21,6 +21,8 @@ static const ev_json_key TASK_KEYS[] = {
      "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
      "the path of a C source that defines `evoke_oracle` (see kernels/evoke_oracle.h)"},
     {"tolerance", EV_JSON_OBJECT, true, "how far an output may be from the oracle's"},
+    {"work", EV_JSON_OBJECT, false,
+     "what any kernel for this task has to move and to compute: the floor of its times"},
     {"cases", EV_JSON_ARRAY, true,
      "shapes to check and time at; the search split needs a smoke, a check and a time case"},
 };
@@ -149,6 +151,16 @@ static const ev_json_key TOLERANCE_KEYS[] = {
     {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},
 };
 
+static const ev_json_key WORK_KEYS[] = {
+    {"doc", EV_JSON_STRING, false, "how it is derived"},
+    {"bytes", EV_JSON_ANY, true,
+     "bytes that must come from DRAM or go there, an expression: each input that is needed once, "
+     "each output once"},
+#define UNIT(id, key, peak, words) {key, EV_JSON_ANY, false, words "; an expression; 0"},
+#include "kernels/units.def"
+#undef UNIT
+};
+
 #define TABLE(id, title, doc)                                                                      \
     const task_table TASK_TABLE_##id = {title, doc, id##_KEYS,                                     \
                                         sizeof id##_KEYS / sizeof id##_KEYS[0]}
@@ -163,6 +175,7 @@ TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
 TABLE(INPUTS, "cases[].inputs", "");
 TABLE(TOLERANCE, "tolerance", "");
+TABLE(WORK, "work", "Absent: the task has no floor.");
 
 static const char *kind_name(ev_json_kind kind) {
     switch (kind) {
@@ -229,7 +242,7 @@ void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
         &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
         &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
-        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);
