@@ -79,6 +79,7 @@ typedef struct task_start {
     const char *name; /* "textbook", "hand" */
     const char *doc;
     const char *source; /* path of the .cu, .ll or .bc */
+    bool is_reference;  /* checked and timed beside the others, and never searched */
     const launch_plan *plan;
     const task_macro *macros;
     size_t macro_count;

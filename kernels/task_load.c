@@ -496,6 +496,7 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
     s->name = keep(l, ev_json_text(value, "name", ""));
     s->doc = keep(l, ev_json_text(value, "doc", ""));
+    s->is_reference = ev_json_flag(value, "reference", false);
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
     EV_TRY(read_plan(l, value, where, s));

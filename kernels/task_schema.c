@@ -92,6 +92,9 @@ static const ev_json_key START_KEYS[] = {
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+    {"reference", EV_JSON_BOOL, false,
+     "true: to compare with, such as an expert's kernel: checked, and timed beside the others, and "
+     "no search begins there; not of the first; false"},
     {"assume", EV_JSON_ARRAY, false,
      "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
      "that no case takes is one that no caller takes"},

@@ -49,9 +49,10 @@ void course_display(course *c, const char *note) {
 
 /* ---- opening ---- */
 
-static bool is_chosen(const course *c, const char *name) {
+static bool is_chosen(const course *c, const task_start *start) {
     const char *wanted = c->run->options->starts;
-    return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
+    return !start->is_reference &&
+           (!wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, start->name) == 0);
 }
 
 /* Without `structure`, structural edits have no places. */
@@ -69,7 +70,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
     if (!c->starts)
         return ev_fail_memory(err, c->t->start_count * sizeof *c->starts);
     for (size_t i = 0; i < c->t->start_count; i++) {
-        if (!is_chosen(c, c->t->starts[i].name))
+        if (!is_chosen(c, &c->t->starts[i]))
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
