@@ -21,6 +21,8 @@ static const ev_json_key TASK_KEYS[] = {
      "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
      "the path of a C source that defines `evoke_oracle` (see kernels/evoke_oracle.h)"},
     {"tolerance", EV_JSON_OBJECT, true, "how far an output may be from the oracle's"},
+    {"work", EV_JSON_OBJECT, false,
+     "what any kernel for this task has to move and to compute: the floor of its times"},
     {"cases", EV_JSON_ARRAY, true,
      "shapes to check and time at; the search split needs a smoke, a check and a time case"},
 };
@@ -90,6 +92,9 @@ static const ev_json_key START_KEYS[] = {
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+    {"reference", EV_JSON_BOOL, false,
+     "true: to compare with, such as an expert's kernel: checked, and timed beside the others, and "
+     "no search begins there; not of the first; false"},
     {"assume", EV_JSON_ARRAY, false,
      "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
      "that no case takes is one that no caller takes"},
@@ -150,6 +155,16 @@ static const ev_json_key TOLERANCE_KEYS[] = {
     {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},
 };
 
+static const ev_json_key WORK_KEYS[] = {
+    {"doc", EV_JSON_STRING, false, "how it is derived"},
+    {"bytes", EV_JSON_ANY, true,
+     "bytes that must come from DRAM or go there, an expression: each input that is needed once, "
+     "each output once"},
+#define UNIT(id, key, peak, words) {key, EV_JSON_ANY, false, words "; an expression; 0"},
+#include "kernels/units.def"
+#undef UNIT
+};
+
 #define TABLE(id, title, doc)                                                                      \
     const task_table TASK_TABLE_##id = {title, doc, id##_KEYS,                                     \
                                         sizeof id##_KEYS / sizeof id##_KEYS[0]}
@@ -164,6 +179,7 @@ TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
 TABLE(INPUTS, "cases[].inputs", "");
 TABLE(TOLERANCE, "tolerance", "");
+TABLE(WORK, "work", "Absent: the task has no floor.");
 
 static const char *kind_name(ev_json_kind kind) {
     switch (kind) {
@@ -230,7 +246,7 @@ void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
         &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
         &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
-        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -47,7 +47,8 @@ typedef struct score_case {
     char name[96];
     double ns; /* 0 for a case that is not timed */
     double low_ns, high_ns;
-    double floor_ns; /* least time on any GPU of the kind; 0: not known, or not timed */
+    double floor_ns; /* least time of what was executed on any GPU of the kind, for gate 6; 0: not
+                        known, or not timed. The floor by the task's work is in floor.h */
     /* The baseline's times, by turns with the variant's; 0: not measured then. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     double sm_mhz;     /* the GPU's SM clock during the samples; 0: not known */

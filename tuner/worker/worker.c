@@ -8,6 +8,7 @@
 #include "tuner/worker/worker.h"
 
 #include "base/proc.h"
+#include "fitness/gates/floor.h"
 #include "tuner/worker/guard.h"
 
 #include <assert.h>
@@ -266,6 +267,21 @@ static ev_status describe_baseline(const worker *w, ready_message *ready, ev_are
     return EV_OK;
 }
 
+static ev_status describe_floors(const worker *w, ready_message *ready, ev_arena *arena,
+                                 ev_error *err) {
+    ready->floors = EV_NEW_ARRAY(arena, case_time, w->t->case_count);
+    if (!ready->floors)
+        return ev_fail_memory(err, w->t->case_count * sizeof *ready->floors);
+    for (size_t i = 0; i < w->t->case_count; i++) {
+        const task_case *at = &w->t->cases[i];
+        case_floor floor;
+        EV_TRY(fitness_floor(w->fitness, at, &floor, err));
+        if (at->use == TASK_TIME && floor.ns > 0)
+            ready->floors[ready->floor_count++] = (case_time){at->name, floor.ns};
+    }
+    return EV_OK;
+}
+
 static ev_status describe_drawn(const worker *w, ready_message *ready, ev_arena *arena,
                                 ev_error *err) {
     size_t count = 0;
@@ -295,6 +311,7 @@ static ev_status open_all(worker *w, const open_message *m, message *ready, ev_e
     EV_TRY(describe_starts(w, r, ready->arena, err));
     EV_TRY(set_baseline(w, m->splits, err));
     EV_TRY(describe_baseline(w, r, ready->arena, err));
+    EV_TRY(describe_floors(w, r, ready->arena, err));
     EV_TRY(worker_draw_cases(w, m->device, err));
     EV_TRY(describe_drawn(w, r, ready->arena, err));
     memcpy(r->task_sha256, w->t->sha256.hex, sizeof r->task_sha256);
