@@ -80,6 +80,12 @@ static const subject subjects[] = {
 #define STAGE_PADDED(anchor, option)                                                               \
     "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"padded\"}"
 
+#define SPECIALISE(anchor, option, form)                                                           \
+    "{\"kind\":\"specialise\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"" form   \
+    "\"}"
+#define EQUAL(anchor, option) SPECIALISE(anchor, option, "equal")
+#define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
+
 typedef struct row {
     const char *entry;
     const char *edits;
@@ -263,10 +269,53 @@ static void a_prefix_is_replayed_exactly(void **state) {
     assert_false(ev_sha256_equal(&sha[0], &sha[2]));
 }
 
+static size_t count_in(const char *text, const char *words) {
+    size_t count = 0;
+    while ((text = strstr(text, words))) {
+        count++;
+        text += strlen(words);
+    }
+    return count;
+}
+
+/* How often words stand in the PTX of a kernel with a prefix. */
+static size_t count_in_ptx(const char *entry, const char *edits, const char *words) {
+    const subject *s = find_subject(entry);
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(edits);
+    ir_base *base = NULL;
+    OK(load_base(s, genome, &plan, &base));
+    ir_build *build = build_all(base, genome);
+    size_t bytes = 0, count = count_in(ir_build_ptx(build, &bytes), words);
+    ir_build_free(build);
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return count;
+}
+
+/* The copy has no division, its loop no turns; each fact makes one copy more, not twice as many. */
+static void the_copy_uses_what_is_known(void **state) {
+    (void)state;
+    assert_int_equal(count_in_ptx("read_only", "", "rem.s32"), 1);
+    assert_int_equal(count_in_ptx("read_only", EQUAL("a4", 40), "rem.s32"), 1);
+    size_t sums = count_in_ptx("product", "", "fma.rn.f32");
+    assert_int_equal(count_in_ptx("product", EQUAL("a4", 7), "fma.rn.f32"), sums + 7);
+    assert_int_equal(count_in_ptx("rows", EQUAL("a4", 40), "ret;"), 1);
+    size_t one = count_in_ptx("exchanged", "", "shfl.sync");
+    assert_int_equal(count_in_ptx("exchanged", MULTIPLE("a4", 2), "shfl.sync"), 2 * one);
+    assert_int_equal(
+        count_in_ptx("exchanged", MULTIPLE("a4", 2) "," MULTIPLE("a4", 4), "shfl.sync"), 3 * one);
+    assert_int_equal(count_in_ptx("exchanged", EQUAL("a4", 8) "," EQUAL("a4", 40), "shfl.sync"),
+                     3 * one);
+    assert_int_equal(count_in_ptx("product", MULTIPLE("a4", 8), ", -8;"), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row),
         cmocka_unit_test(a_prefix_is_replayed_exactly),
+        cmocka_unit_test(the_copy_uses_what_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
