@@ -68,6 +68,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_stage(s, edit, err);
     case IR_EDIT_SPECIALISE:
         return ir_structure_specialise(s, edit, err);
+    case IR_EDIT_PEEL:
+        return ir_structure_peel(s, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }
@@ -96,6 +98,7 @@ uint32_t ir_structure_times(const ir_edit *edit) {
     case IR_EDIT_COARSEN_THREADS:
         return edit->option > 1 && edit->option < MOST_INSNS ? (uint32_t)edit->option : 1;
     case IR_EDIT_SPECIALISE:
+    case IR_EDIT_PEEL:
         return 2;
     default:
         return 1;

@@ -86,6 +86,8 @@ static const subject subjects[] = {
 #define EQUAL(anchor, option) SPECIALISE(anchor, option, "equal")
 #define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
 
+#define PEEL "{\"kind\":\"peel\"}"
+
 typedef struct row {
     const char *entry;
     const char *edits;
@@ -311,11 +313,44 @@ static void the_copy_uses_what_is_known(void **state) {
     assert_int_equal(count_in_ptx("product", MULTIPLE("a4", 8), ", -8;"), 1);
 }
 
+/* How many instructions of the base begin with an opcode. */
+static size_t count_in_base(const char *entry, const char *edits, const char *opcode) {
+    const subject *s = find_subject(entry);
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(edits);
+    ir_base *base = NULL;
+    size_t count = 0;
+    OK(load_base(s, genome, &plan, &base));
+    for (size_t i = 0; i < ir_base_insn_count(base); i++) {
+        char *text = ir_base_insn_text(base, i);
+        count += count_in(text, opcode);
+        free(text);
+    }
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return count;
+}
+
+/* Members without work take another's coordinates by selects; in the interior all have work. */
+static void the_interior_has_no_tests(void **state) {
+    (void)state;
+    static const char four[] = COARSEN("x", 4, "neighbours");
+    size_t selects = count_in_base("product", four, " select "),
+           stores = count_in_base("product", four, "store ");
+    assert_true(selects > 0);
+    assert_int_equal(count_in_base("product", COARSEN("x", 4, "neighbours") "," PEEL, " select "),
+                     selects);
+    assert_int_equal(count_in_base("product", COARSEN("x", 4, "neighbours") "," PEEL, "store "),
+                     2 * stores);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row),
         cmocka_unit_test(a_prefix_is_replayed_exactly),
         cmocka_unit_test(the_copy_uses_what_is_known),
+        cmocka_unit_test(the_interior_has_no_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
