@@ -393,8 +393,7 @@ static void name_module(const ir_base *base) {
     LLVMSetSourceFileName(base->module, "evoke", 5);
 }
 
-static ev_status finish_module(ir_base *base, const ir_source *source, ev_error *err) {
-    EV_TRY(optimise(base, source, err));
+static ev_status number_module(ir_base *base, const ir_source *source, ev_error *err) {
     EV_TRY(number_insns(base, source->path, err));
     base->sha = ir_module_sha256(base->module);
     return EV_OK;
@@ -497,6 +496,15 @@ static void strip_names(LLVMModuleRef module) {
     }
 }
 
+static void dispose_module(ir_base *base) {
+    if (base->module && base->asked)
+        ir_passes_forget(base->machine, base->module);
+    if (base->module)
+        LLVMDisposeModule(base->module);
+    base->module = NULL;
+    base->asked = false;
+}
+
 static void make_context(ir_base *base) {
     base->context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
@@ -515,15 +523,40 @@ ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) {
 }
 
 ev_status ir_base_reread(ir_base *base, const char *bitcode, size_t bytes, ev_error *err) {
-    if (base->module)
-        LLVMDisposeModule(base->module);
-    base->module = NULL;
+    dispose_module(base);
     LLVMContextDispose(base->context);
     make_context(base);
     LLVMContextSetDiscardValueNames(base->context, true);
-    EV_TRY(parse_bitcode(base, bitcode, bytes, "early IR", &base->module, err));
+    EV_TRY(parse_bitcode(base, bitcode, bytes, "kept IR", &base->module, err));
     name_module(base);
     return EV_OK;
+}
+
+ev_status ir_base_settle(ir_base *base, const ir_source *source, size_t edits, ev_error *err) {
+    const ir_early_store *store = source->early;
+    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(base->module);
+    ir_early early = {.bitcode = LLVMGetBufferStart(code), .bytes = LLVMGetBufferSize(code)};
+    memcpy(early.block, base->block, sizeof early.block);
+    ev_status status =
+        store ? store->keep(store->context, source->genome, edits, &early, err) : EV_OK;
+    if (status == EV_OK)
+        status = ir_base_reread(base, early.bitcode, early.bytes, err);
+    LLVMDisposeMemoryBuffer(code);
+    return status;
+}
+
+/* Makes a base with a structural prefix, or reads one that is kept. As with early IR, what is made
+ * is written and read again, so that both are the same. */
+static ev_status read_optimised(ir_base *base, const ir_source *source, ev_error *err) {
+    const ir_early_store *store = source->early;
+    ir_early kept;
+    if (store && store->find(store->context, source->genome, IR_OPTIMISED, &kept)) {
+        memcpy(base->block, kept.block, sizeof base->block);
+        return ir_base_reread(base, kept.bitcode, kept.bytes, err);
+    }
+    EV_TRY(ir_early_reach(base, source, err));
+    EV_TRY(optimise(base, source, err));
+    return ir_base_settle(base, source, IR_OPTIMISED, err);
 }
 
 static ev_status fill_base(ir_base *base, const ir_source *source, bool early, ev_error *err) {
@@ -538,9 +571,15 @@ static ev_status fill_base(ir_base *base, const ir_source *source, bool early, e
     EV_TRY(make_machine(base, err));
     base->options = LLVMCreatePassBuilderOptions();
     make_context(base);
-    EV_TRY(early || has_prefix(source) ? ir_early_reach(base, source, err)
-                                       : ir_base_read(base, source, err));
-    return early ? EV_OK : finish_module(base, source, err);
+    if (early)
+        return ir_early_reach(base, source, err);
+    if (has_prefix(source)) {
+        EV_TRY(read_optimised(base, source, err));
+    } else {
+        EV_TRY(ir_base_read(base, source, err));
+        EV_TRY(optimise(base, source, err));
+    }
+    return number_module(base, source, err);
 }
 
 static ev_status load(const ir_source *source, bool early, ir_base **out, ev_error *err) {
@@ -570,10 +609,7 @@ ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) {
 void ir_base_free(ir_base *base) {
     if (!base)
         return;
-    if (base->module && base->asked)
-        ir_passes_forget(base->machine, base->module);
-    if (base->module)
-        LLVMDisposeModule(base->module);
+    dispose_module(base);
     if (base->context)
         LLVMContextDispose(base->context);
     if (base->options)

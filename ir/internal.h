@@ -39,6 +39,10 @@ struct ir_base {
 ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
 /* Reads the base's module as the source has it, with all definitions but the entry's internal. */
 ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* Keeps the base's module in the source's store as that of the first `edits` edits, and reads it
+ * again. */
+ev_status ir_base_settle(ir_base *base, const ir_source *source, size_t edits,
+                         ev_error *err) EV_CHECKED;
 /* Reads the base's module from bitcode, into a context of its own. */
 ev_status ir_base_reread(ir_base *base, const char *bitcode, size_t bytes,
                          ev_error *err) EV_CHECKED;

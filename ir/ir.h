@@ -35,6 +35,9 @@ typedef struct ir_early {
     uint32_t block[3];
 } ir_early;
 
+/* Stands for the number of edits of what all edits of the prefix and the optimisation have made. */
+#define IR_OPTIMISED SIZE_MAX
+
 /* Keeps early IR, so that a structural prefix is applied once. Early IR belongs to a start, its
  * macros, and the first `edits` edits of a genome. It saves time, and changes no result. */
 typedef struct ir_early_store {

@@ -10,7 +10,6 @@
 #include "ir/structure/structure_internal.h"
 
 #include <llvm-c/Analysis.h>
-#include <llvm-c/BitWriter.h>
 
 #include <string.h>
 
@@ -117,24 +116,10 @@ static size_t prefix_of(const ir_source *source) {
     return source->genome ? ir_genome_prefix_count(source->genome) : 0;
 }
 
-/* Keeps the base's early IR as that of the first `edits` edits, and reads it again. */
-static ev_status settle(ir_base *base, const ir_source *source, size_t edits, ev_error *err) {
-    const ir_early_store *store = source->early;
-    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(base->module);
-    ir_early early = {.bitcode = LLVMGetBufferStart(code), .bytes = LLVMGetBufferSize(code)};
-    memcpy(early.block, base->block, sizeof early.block);
-    ev_status status =
-        store ? store->keep(store->context, source->genome, edits, &early, err) : EV_OK;
-    if (status == EV_OK)
-        status = ir_base_reread(base, early.bitcode, early.bytes, err);
-    LLVMDisposeMemoryBuffer(code);
-    return status;
-}
-
 static ev_status begin(ir_base *base, const ir_source *source, ev_error *err) {
     EV_TRY(ir_base_read(base, source, err));
     EV_TRY(make_early(base, err));
-    return settle(base, source, 0, err);
+    return ir_base_settle(base, source, 0, err);
 }
 
 /* Begins with the longest part of the prefix whose early IR is kept. *edits: how many edits it has.
@@ -167,7 +152,7 @@ static ev_status apply(ir_base *base, const ir_source *source, size_t at, const 
     if (status != EV_OK)
         return ev_wrap(err, status, "edit %zu (%s)", at, ir_edit_name(edit->kind));
     EV_TRY(ir_early_normalise(base, base->module, err));
-    return settle(base, source, at + 1, err);
+    return ir_base_settle(base, source, at + 1, err);
 }
 
 static ev_status step_plan(const ir_source *source, size_t at, ev_arena *arena,

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,8 +49,20 @@ void early_free(early *e) {
     free(e);
 }
 
+/* The key of an optimised base, which is no part of its early IR. */
+static ev_sha256 optimised_key(const ir_genome *genome) {
+    ev_sha256 sha = ir_genome_base_sha256(genome);
+    char text[sizeof sha.hex + 1];
+    (void)snprintf(text, sizeof text, "%c%s", ir_genome_is_optimised(genome) ? '+' : '-', sha.hex);
+    return ev_sha256_of(text, strlen(text));
+}
+
 /* The key of early IR: start, macros and the first edits of the prefix. False: out of memory. */
 static bool key_of(const ir_genome *genome, size_t edits, ev_sha256 *out) {
+    if (edits == IR_OPTIMISED) {
+        *out = optimised_key(genome);
+        return true;
+    }
     ir_genome *part = ir_genome_part(genome, 0, edits);
     if (part)
         *out = ir_genome_base_sha256(part);
