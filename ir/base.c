@@ -205,6 +205,10 @@ static ev_status read_module(const ir_base *base, const ir_source *source, LLVMM
     return status;
 }
 
+static bool has_prefix(const ir_source *source) {
+    return source->genome && ir_genome_prefix_count(source->genome) > 0;
+}
+
 /* ---- the entry --------------------------------------------------------------------------------
  */
 
@@ -256,23 +260,24 @@ static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_erro
     return status;
 }
 
-/* Removes all that the entry does not need: all other definitions become internal, and LLVM's
- * passes remove the unused ones. Structural edits act before. CUDA C is optimised here as well, but
- * its loops stay rolled, except where a pragma unrolls them. An edit of a loop's body then acts on
- * every iteration, and each variant's own pipeline unrolls afterwards. `early`: the module stays
- * early IR. */
-static ev_status keep_entry(ir_base *base, const ir_source *source, bool early, ev_error *err) {
+/* Finds the entry, and makes all other definitions internal, so that LLVM's passes remove the
+ * unused ones. */
+static ev_status open_entry(const ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
     if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
         return no_entry(base->module, source, err);
     ir_make_internal(base->module, entry);
-    bool has_prefix = source->genome && ir_genome_prefix_count(source->genome) > 0;
     ir_symbols_open(base, source);
-    if (has_prefix || early)
-        EV_TRY(ir_prefix_apply(base, source, err));
-    if (early)
-        return EV_OK;
-    const char *passes = has_prefix || ir_is_compiled(source) ? "default<O3>" : "globaldce";
+    return EV_OK;
+}
+
+/* Removes all that the entry does not need. CUDA C is optimised here as well, but its loops stay
+ * rolled, except where a pragma unrolls them. An edit of a loop's body then acts on every
+ * iteration, and each variant's own pipeline unrolls afterwards. */
+static ev_status optimise(ir_base *base, const ir_source *source, ev_error *err) {
+    bool asks = has_prefix(source) || ir_is_compiled(source);
+    const char *passes = asks ? "default<O3>" : "globaldce";
+    base->asked = asks;
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);
@@ -383,14 +388,12 @@ ev_sha256 ir_module_sha256(LLVMModuleRef module) {
     return sha;
 }
 
-static ev_status prepare_module(ir_base *base, const ir_source *source, bool early, ev_error *err) {
-    set_target(base);
+static void name_module(const ir_base *base) {
     LLVMSetModuleIdentifier(base->module, "evoke", 5);
     LLVMSetSourceFileName(base->module, "evoke", 5);
-    EV_TRY(check_module(base, source->path, err));
-    EV_TRY(keep_entry(base, source, early, err));
-    if (early)
-        return EV_OK;
+}
+
+static ev_status number_module(ir_base *base, const ir_source *source, ev_error *err) {
     EV_TRY(number_insns(base, source->path, err));
     base->sha = ir_module_sha256(base->module);
     return EV_OK;
@@ -493,6 +496,69 @@ static void strip_names(LLVMModuleRef module) {
     }
 }
 
+static void dispose_module(ir_base *base) {
+    if (base->module && base->asked)
+        ir_passes_forget(base->machine, base->module);
+    if (base->module)
+        LLVMDisposeModule(base->module);
+    base->module = NULL;
+    base->asked = false;
+}
+
+static void make_context(ir_base *base) {
+    base->context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
+}
+
+ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) {
+    EV_TRY(read_module(base, source, &base->module, err));
+    /* Names are removed so that equal code has equal text. They are removed after reading, since
+     * LLVM cannot read textual IR in a context that discards names. */
+    strip_names(base->module);
+    LLVMContextSetDiscardValueNames(base->context, true);
+    set_target(base);
+    name_module(base);
+    EV_TRY(check_module(base, source->path, err));
+    return open_entry(base, source, err);
+}
+
+ev_status ir_base_reread(ir_base *base, const char *bitcode, size_t bytes, ev_error *err) {
+    dispose_module(base);
+    LLVMContextDispose(base->context);
+    make_context(base);
+    LLVMContextSetDiscardValueNames(base->context, true);
+    EV_TRY(parse_bitcode(base, bitcode, bytes, "kept IR", &base->module, err));
+    name_module(base);
+    return EV_OK;
+}
+
+ev_status ir_base_settle(ir_base *base, const ir_source *source, size_t edits, ev_error *err) {
+    const ir_early_store *store = source->early;
+    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(base->module);
+    ir_early early = {.bitcode = LLVMGetBufferStart(code), .bytes = LLVMGetBufferSize(code)};
+    memcpy(early.block, base->block, sizeof early.block);
+    ev_status status =
+        store ? store->keep(store->context, source->genome, edits, &early, err) : EV_OK;
+    if (status == EV_OK)
+        status = ir_base_reread(base, early.bitcode, early.bytes, err);
+    LLVMDisposeMemoryBuffer(code);
+    return status;
+}
+
+/* Makes a base with a structural prefix, or reads one that is kept. As with early IR, what is made
+ * is written and read again, so that both are the same. */
+static ev_status read_optimised(ir_base *base, const ir_source *source, ev_error *err) {
+    const ir_early_store *store = source->early;
+    ir_early kept;
+    if (store && store->find(store->context, source->genome, IR_OPTIMISED, &kept)) {
+        memcpy(base->block, kept.block, sizeof base->block);
+        return ir_base_reread(base, kept.bitcode, kept.bytes, err);
+    }
+    EV_TRY(ir_early_reach(base, source, err));
+    EV_TRY(optimise(base, source, err));
+    return ir_base_settle(base, source, IR_OPTIMISED, err);
+}
+
 static ev_status fill_base(ir_base *base, const ir_source *source, bool early, ev_error *err) {
     base->sm = source->sm;
     base->optimised = source->optimised;
@@ -504,14 +570,16 @@ static ev_status fill_base(ir_base *base, const ir_source *source, bool early, e
     EV_TRY(note_aligns(base, source, err));
     EV_TRY(make_machine(base, err));
     base->options = LLVMCreatePassBuilderOptions();
-    base->context = LLVMContextCreate();
-    LLVMContextSetDiagnosticHandler(base->context, note_complaint, base);
-    EV_TRY(read_module(base, source, &base->module, err));
-    /* Names are removed so that equal code has equal text. They are removed after reading, since
-     * LLVM cannot read textual IR in a context that discards names. */
-    strip_names(base->module);
-    LLVMContextSetDiscardValueNames(base->context, true);
-    return prepare_module(base, source, early, err);
+    make_context(base);
+    if (early)
+        return ir_early_reach(base, source, err);
+    if (has_prefix(source)) {
+        EV_TRY(read_optimised(base, source, err));
+    } else {
+        EV_TRY(ir_base_read(base, source, err));
+        EV_TRY(optimise(base, source, err));
+    }
+    return number_module(base, source, err);
 }
 
 static ev_status load(const ir_source *source, bool early, ir_base **out, ev_error *err) {
@@ -541,10 +609,7 @@ ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) {
 void ir_base_free(ir_base *base) {
     if (!base)
         return;
-    if (base->module && base->machine)
-        ir_passes_forget(base->machine, base->module);
-    if (base->module)
-        LLVMDisposeModule(base->module);
+    dispose_module(base);
     if (base->context)
         LLVMContextDispose(base->context);
     if (base->options)

@@ -21,6 +21,7 @@ struct ir_base {
     char *entry;
     int sm;
     bool optimised;      /* as its genomes */
+    bool asked;          /* the module went through default<O3> (ir_passes_forget) */
     LLVMValueRef *insns; /* by number */
     uint32_t *lines;     /* by number */
     uint32_t count;
@@ -33,11 +34,18 @@ struct ir_base {
     char *complaint; /* LLVM's first error since the last clear; malloc'ed */
 };
 
-/* Brings a module into early form: what structural edits act on (ir/structure). */
-ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
-/* Brings the base's module into early form and applies the source's structural prefix. EV_BAD: an
- * edit is refused, with its reason. */
-ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* Fills in the base's module: early IR (ir/structure), with the source's structural prefix applied.
+ * EV_BAD: as ir_base_load. */
+ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* Reads the base's module as the source has it, with all definitions but the entry's internal. */
+ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* Keeps the base's module in the source's store as that of the first `edits` edits, and reads it
+ * again. */
+ev_status ir_base_settle(ir_base *base, const ir_source *source, size_t edits,
+                         ev_error *err) EV_CHECKED;
+/* Reads the base's module from bitcode, into a context of its own. */
+ev_status ir_base_reread(ir_base *base, const char *bitcode, size_t bytes,
+                         ev_error *err) EV_CHECKED;
 /* As ir_base_load, but the module stays early IR, with the source's structural prefix applied. No
  * instruction has a number. */
 ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;

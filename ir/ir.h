@@ -36,6 +36,32 @@ typedef struct ir_timed {
     size_t count; /* 0: a buffer, a real number, or not known */
 } ir_timed;
 
+/* Early IR: what structural edits act on (docs/structure.md). `block` as in ir_source. */
+typedef struct ir_early {
+    const char *bitcode;
+    size_t bytes;
+    uint32_t block[3];
+} ir_early;
+
+/* Stands for the number of edits of what all edits of the prefix and the optimisation have made. */
+#define IR_OPTIMISED SIZE_MAX
+
+/* Keeps early IR, so that a structural prefix is applied once. Early IR belongs to a start, its
+ * macros, and the first `edits` edits of a genome. It saves time, and changes no result. */
+typedef struct ir_early_store {
+    void *context;
+    /* False: none is kept. *out is borrowed until the next call. */
+    bool (*find)(void *context, const ir_genome *genome, size_t edits, ir_early *out);
+    /* Keeps a copy. */
+    ev_status (*keep)(void *context, const ir_genome *genome, size_t edits, const ir_early *early,
+                      ev_error *err);
+} ir_early_store;
+
+/* What draws found out about the places of structural edits in one early IR (ir_structure_draw). */
+typedef struct ir_places ir_places;
+ir_places *ir_places_new(void); /* NULL: out of memory */
+void ir_places_free(ir_places *places);
+
 typedef struct ir_source {
     const char *path;       /* .cu (through clang-19), .ll or .bc */
     const char *entry;      /* the kernel's name */
@@ -63,6 +89,8 @@ typedef struct ir_source {
     size_t argument_count;
     const ir_macro *names;
     size_t name_count;
+    const ir_early_store *early; /* NULL: none */
+    ir_places *places; /* of the genome's early IR, noted by earlier draws on it; NULL: none */
     /* The result of an earlier ir_compile; NULL: ir_base_load compiles the source. */
     const char *bitcode;
     size_t bitcode_bytes;

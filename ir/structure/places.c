@@ -2,11 +2,14 @@
  *
  * The places of a kind are its anchors in early IR (dimensions, loops, arguments, shared arrays),
  * each with the options and forms of ir/structure.def. Whether an edit applies at a place shows
- * when it is applied, so the draw tries places in random order on copies of the module. */
+ * when it is applied, so the draw tries places in random order on copies of the module. What it
+ * finds is noted (ir_places), and a later draw on the same early IR need not try again. Notes
+ * change no draw. */
 #include "ir/structure/structure_internal.h"
 #include "ir/structure_table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ANCHORS 32
@@ -96,41 +99,143 @@ static void list_anchors(const ir_flow *flow, const ir_structure_row *row, ancho
         add_anchors(flow, row->kind, row->anchors[i], out);
 }
 
+/* ---- what is known of places ---- */
+
+enum { STRUCTURAL = IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT };
+
+/* An edit that was tried. */
+typedef struct ir_place {
+    uint64_t tag; /* of the edit */
+    char *why;    /* why it is refused; NULL: it applies */
+} ir_place;
+
+struct ir_places {
+    bool listed;
+    char *complaint; /* why there is no early IR; NULL: there is */
+    uint32_t insn_count;
+    anchor_list anchors[STRUCTURAL];
+    ir_place *tried;
+    size_t count, room;
+};
+
+ir_places *ir_places_new(void) {
+    return calloc(1, sizeof(ir_places));
+}
+
+void ir_places_free(ir_places *places) {
+    if (!places)
+        return;
+    for (size_t i = 0; i < places->count; i++)
+        free(places->tried[i].why);
+    free(places->tried);
+    free(places->complaint);
+    free(places);
+}
+
+static const anchor_list *anchors_of(const ir_places *places, ir_edit_kind kind) {
+    return &places->anchors[kind - IR_EDIT_LOCAL_COUNT];
+}
+
+static void list_all(ir_places *places, const ir_flow *flow) {
+    for (int i = 0; i < STRUCTURAL; i++)
+        list_anchors(flow, ir_structure_row_of((ir_edit_kind)(IR_EDIT_LOCAL_COUNT + i)),
+                     &places->anchors[i]);
+    places->insn_count = flow->insn_count;
+}
+
+static const ir_place *find_tried(const ir_places *places, const ir_edit *edit) {
+    for (size_t i = 0; i < places->count; i++) {
+        if (places->tried[i].tag == edit->tag)
+            return &places->tried[i];
+    }
+    return NULL;
+}
+
+/* Notes the result of a try; `why` NULL: the edit applies. */
+static ev_status note_tried(ir_places *places, const ir_edit *edit, const char *why,
+                            ev_error *err) {
+    if (places->count == places->room) {
+        size_t room = places->room > 0 ? 2 * places->room : 16;
+        ir_place *more = realloc(places->tried, room * sizeof *more);
+        if (!more)
+            return ev_fail_memory(err, room * sizeof *more);
+        places->tried = more;
+        places->room = room;
+    }
+    char *copy = why ? strdup(why) : NULL;
+    if (why && !copy)
+        return ev_fail_memory(err, strlen(why) + 1);
+    places->tried[places->count++] = (ir_place){edit->tag, copy};
+    return EV_OK;
+}
+
 /* ---- one draw ---- */
 
 typedef struct place_draw {
     const ir_source *source;
-    ir_base *base; /* its module is early IR with the parent's prefix */
+    ir_places *places;
+    ir_places *own; /* NULL: the places are the caller's */
+    ir_base *base;  /* its module is early IR with the parent's prefix; NULL: not needed yet */
     ev_arena *arena;
-    ir_flow flow;
     const launch_plan *plan; /* the parent's; NULL: not known */
 } place_draw;
 
-static ev_status open_draw(const ir_source *source, place_draw *d, ev_error *err) {
-    *d = (place_draw){.source = source, .arena = ev_arena_new(), .plan = source->plan};
-    if (!d->arena)
-        return ev_fail_memory(err, 1);
-    EV_TRY(ir_early_load(source, &d->base, err));
-    if (d->plan)
-        EV_TRY(ir_genome_plan(source->genome, source->plan, d->arena, &d->plan, err));
+/* Loads the early IR, unless it is loaded. */
+static ev_status need_base(place_draw *d, ev_error *err) {
+    if (d->base)
+        return EV_OK;
+    EV_TRY(ir_early_load(d->source, &d->base, err));
+    return d->plan ? ir_genome_plan(d->source->genome, d->source->plan, d->arena, &d->plan, err)
+                   : EV_OK;
+}
+
+static ev_status list_places(place_draw *d, ev_error *err) {
+    ir_flow flow;
+    EV_TRY(need_base(d, err));
     LLVMValueRef function = LLVMGetNamedFunction(d->base->module, d->base->entry);
-    return ir_flow_make(function, d->arena, &d->flow, err);
+    EV_TRY(ir_flow_make(function, d->arena, &flow, err));
+    list_all(d->places, &flow);
+    return EV_OK;
+}
+
+static ev_status need_places(place_draw *d, ev_error *err) {
+    ir_places *places = d->places;
+    if (!places->listed) {
+        ev_error why = {0};
+        ev_status status = list_places(d, &why);
+        if (status == EV_BAD)
+            places->complaint = strdup(why.text);
+        if (status == EV_INFRA || (status == EV_BAD && !places->complaint))
+            return ev_fail(err, EV_INFRA, "%s", why.text);
+        places->listed = true;
+    }
+    return places->complaint ? ev_fail(err, EV_BAD, "%s", places->complaint) : EV_OK;
+}
+
+static ev_status open_draw(const ir_source *source, place_draw *d, ev_error *err) {
+    ir_places *own = source->places ? NULL : ir_places_new();
+    *d = (place_draw){.source = source,
+                      .places = own ? own : source->places,
+                      .own = own,
+                      .arena = ev_arena_new(),
+                      .plan = source->plan};
+    return d->arena && d->places ? need_places(d, err) : ev_fail_memory(err, 1);
 }
 
 static void close_draw(place_draw *d) {
     ir_base_free(d->base);
+    ir_places_free(d->own);
     ev_arena_free(d->arena);
 }
 
 static bool writes_too_much(const place_draw *d, const ir_edit *edit) {
     uint32_t times = ir_structure_times(edit);
-    return times > 1 && d->flow.insn_count > MOST_INSNS / times;
+    return times > 1 && d->places->insn_count > MOST_INSNS / times;
 }
 
 /* Applies an edit to a copy of the module. EV_BAD: it is refused. */
-static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
-    if (writes_too_much(d, edit))
-        return ev_fail(err, EV_BAD, "the kernel would have more than %d instructions", MOST_INSNS);
+static ev_status apply_to_copy(place_draw *d, const ir_edit *edit, ev_error *err) {
+    EV_TRY(need_base(d, err));
     LLVMModuleRef module = d->base->module;
     uint32_t block[3];
     memcpy(block, d->base->block, sizeof block);
@@ -145,6 +250,21 @@ static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
     d->base->module = module;
     memcpy(d->base->block, block, sizeof block);
     return status;
+}
+
+/* Whether an edit applies, which is tried once. EV_BAD: it is refused. */
+static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
+    if (writes_too_much(d, edit))
+        return ev_fail(err, EV_BAD, "the kernel would have more than %d instructions", MOST_INSNS);
+    const ir_place *known = find_tried(d->places, edit);
+    if (known)
+        return known->why ? ev_fail(err, EV_BAD, "%s", known->why) : EV_OK;
+    ev_error why = {0};
+    ev_status status = apply_to_copy(d, edit, &why);
+    if (status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    EV_TRY(note_tried(d->places, edit, status == EV_OK ? NULL : why.text, err));
+    return status == EV_OK ? EV_OK : ev_fail(err, EV_BAD, "%s", why.text);
 }
 
 static bool is_spent(const ir_hints *hints, const ir_edit *edit) {
@@ -207,9 +327,8 @@ static bool fit_to_cases(const ir_source *source, ev_pcg *rng, ir_edit *edit) {
 /* Tries the ways of the kind at all anchors, from a random one on. */
 static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_hints *hints,
                           ev_pcg *rng, ir_genome **out, ev_error *err) {
-    anchor_list anchors;
-    list_anchors(&d->flow, row, &anchors);
-    size_t ways = ir_structure_ways(row), count = anchors.count * ways, tries = 0;
+    const anchor_list *anchors = anchors_of(d->places, row->kind);
+    size_t ways = ir_structure_ways(row), count = anchors->count * ways, tries = 0;
     bool *tried = count > 0 ? EV_NEW_ARRAY(d->arena, bool, count) : NULL;
     if (!tried)
         return ev_fail(err, EV_BAD, "%s has no place", ir_edit_name(row->kind));
@@ -220,7 +339,7 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
         while (tried[at])
             at = (at + 1) % count;
         tried[at] = true;
-        ir_edit edit = {.kind = row->kind, .anchor = anchors.items[at / ways]};
+        ir_edit edit = {.kind = row->kind, .anchor = anchors->items[at / ways]};
         ir_structure_set_way(row, at % ways, &edit);
         if (!fit_to_cases(d->source, rng, &edit))
             continue;
@@ -256,9 +375,7 @@ ev_status ir_structure_sites(const ir_source *source, size_t sites[IR_EDIT_COUNT
     ev_status status = open_draw(source, &d, err);
     for (int kind = IR_EDIT_LOCAL_COUNT; status == EV_OK && kind < IR_EDIT_COUNT; kind++) {
         const ir_structure_row *row = ir_structure_row_of((ir_edit_kind)kind);
-        anchor_list anchors;
-        list_anchors(&d.flow, row, &anchors);
-        sites[kind] = anchors.count * ir_structure_ways(row);
+        sites[kind] = anchors_of(d.places, row->kind)->count * ir_structure_ways(row);
     }
     close_draw(&d);
     return status == EV_BAD ? EV_OK : status;

@@ -1,5 +1,10 @@
 /* Prefix: brings a kernel into early form and applies a genome's structural edits to it.
  *
+ * After each edit, the early IR is written as bitcode and read again in a context of its own. So
+ * what follows is the same whether the bitcode was made just now or kept from an earlier genome
+ * with the same beginning (ir_early_store), and a genome that adds one edit pays for that edit
+ * alone.
+ *
  * Early IR is what clang makes, with calls inlined, scalars in registers, equal computations merged
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
 #include "ir/structure/structure_internal.h"
@@ -44,10 +49,10 @@ ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error
     return run(base, module, normal, err);
 }
 
-ev_status ir_early_make(const ir_base *base, LLVMModuleRef module, ev_error *err) {
-    ask_to_inline(module, LLVMGetNamedFunction(module, base->entry));
-    EV_TRY(run(base, module, inlining, err));
-    return ir_early_normalise(base, module, err);
+static ev_status make_early(const ir_base *base, ev_error *err) {
+    ask_to_inline(base->module, LLVMGetNamedFunction(base->module, base->entry));
+    EV_TRY(run(base, base->module, inlining, err));
+    return ir_early_normalise(base, base->module, err);
 }
 
 static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
@@ -122,30 +127,75 @@ ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err
     return check(s, err);
 }
 
-static ev_status apply_all(ir_structure *s, const ir_genome *genome, ev_error *err) {
-    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
-        const ir_edit *edit = ir_genome_edit(genome, i);
-        ev_status status = ir_structure_apply(s, edit, err);
-        if (status == EV_OK && s->plan)
-            status = ir_genome_plan_step(edit, s->plan, s->arena, &s->plan, err);
-        if (status != EV_OK)
-            return ev_wrap(err, status, "edit %zu (%s)", i, ir_edit_name(edit->kind));
-        EV_TRY(ir_early_normalise(s->base, s->base->module, err));
-    }
-    return EV_OK;
+/* ---- step by step ---- */
+
+static size_t prefix_of(const ir_source *source) {
+    return source->genome ? ir_genome_prefix_count(source->genome) : 0;
 }
 
-ev_status ir_prefix_apply(ir_base *base, const ir_source *source, ev_error *err) {
-    EV_TRY(ir_early_make(base, base->module, err));
-    ev_arena *arena = ev_arena_new();
-    if (!arena)
-        return ev_fail_memory(err, 1);
+static ev_status begin(ir_base *base, const ir_source *source, ev_error *err) {
+    EV_TRY(ir_base_read(base, source, err));
+    EV_TRY(make_early(base, err));
+    return ir_base_settle(base, source, 0, err);
+}
+
+/* Begins with the longest part of the prefix whose early IR is kept. *edits: how many edits it has.
+ */
+static ev_status begin_kept(ir_base *base, const ir_source *source, size_t *edits, ev_error *err) {
+    const ir_early_store *store = source->early;
+    ir_early early;
+    for (size_t count = store ? prefix_of(source) + 1 : 0; count-- > 0;) {
+        if (!store->find(store->context, source->genome, count, &early))
+            continue;
+        *edits = count;
+        memcpy(base->block, early.block, sizeof base->block);
+        return ir_base_reread(base, early.bitcode, early.bytes, err);
+    }
+    *edits = 0;
+    return begin(base, source, err);
+}
+
+/* Applies the edit at place `at` of the prefix; the base's module and `plan` are those before it.
+ */
+static ev_status apply(ir_base *base, const ir_source *source, size_t at, const launch_plan *plan,
+                       ev_arena *arena, ev_error *err) {
+    const ir_edit *edit = ir_genome_edit(source->genome, at);
     ir_structure s = {.base = base,
                       .function = LLVMGetNamedFunction(base->module, base->entry),
                       .arena = arena,
                       .source = source,
-                      .plan = source->plan};
-    ev_status status = apply_all(&s, source->genome, err);
+                      .plan = plan};
+    ev_status status = ir_structure_apply(&s, edit, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "edit %zu (%s)", at, ir_edit_name(edit->kind));
+    EV_TRY(ir_early_normalise(base, base->module, err));
+    return ir_base_settle(base, source, at + 1, err);
+}
+
+static ev_status step_plan(const ir_source *source, size_t at, ev_arena *arena,
+                           const launch_plan **plan, ev_error *err) {
+    const ir_edit *edit = ir_genome_edit(source->genome, at);
+    if (!*plan)
+        return EV_OK;
+    ev_status status = ir_genome_plan_step(edit, *plan, arena, plan, err);
+    return status == EV_OK ? status
+                           : ev_wrap(err, status, "edit %zu (%s)", at, ir_edit_name(edit->kind));
+}
+
+ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) {
+    size_t kept = 0;
+    const launch_plan *plan = source->plan;
+    EV_TRY(begin_kept(base, source, &kept, err));
+    ev_arena *arena = ev_arena_new();
+    if (!arena)
+        return ev_fail_memory(err, 1);
+    ev_status status = EV_OK;
+    for (size_t i = 0; status == EV_OK && i < prefix_of(source); i++) {
+        if (i >= kept)
+            status = apply(base, source, i, plan, arena, err);
+        if (status == EV_OK)
+            status = step_plan(source, i, arena, &plan, err);
+    }
     ev_arena_free(arena);
     return status;
 }

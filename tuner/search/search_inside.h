@@ -88,7 +88,9 @@ typedef struct draft {
     bool let_through; /* both audits, because timers were idle */
     bool single;      /* one parent and one step */
     bool skeleton;    /* drawn from the skeletons */
-    size_t slot;      /* for `gevo`: index of the individual */
+    recipe_step steps[RECIPE_STEPS]; /* as in the recipe */
+    unsigned step_count;
+    size_t slot; /* for `gevo`: index of the individual */
 } draft;
 
 /* Hill climbing from one start: the current place. */

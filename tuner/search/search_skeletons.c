@@ -7,6 +7,10 @@
  * skeleton, another macro; or two parents, which are crossed. It enters the islands like any other
  * child, where local edits are drawn on it.
  *
+ * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
+ * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
+ * small cases decide nothing, since a large tile loses on them by nature.
+ *
  * The share of children that are drawn here follows what they gained of late, measured as the
  * others are: by improvements of the start's best time. */
 #include "tuner/search/search_inside.h"
@@ -22,7 +26,7 @@
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 5    /* most skeletons of one prefix in a pool */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
-#define ALTERNATIVES 2   /* arms of a step: most refusals hold for all places */
+#define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
 #define ONE_STEP 0.65    /* probability of one step */
 #define TWO_STEPS 0.9    /* probability of at most two */
 
@@ -82,6 +86,15 @@ static const member *choose(const skeleton_pool *p, ev_pcg *rng) {
     return &p->members[index < p->count ? index : p->count - 1];
 }
 
+/* The arms that can change a skeleton at all. */
+static bandit arms_for(const skeleton_pool *p, const ir_genome *parent) {
+    bandit arms = p->arms;
+    size_t prefix = ir_genome_prefix_count(parent);
+    arms.open[ARM_OF(RETUNE)] = arms.open[ARM_OF(DROP)] = prefix > 0;
+    arms.open[ARM_OF(REORDER)] = prefix > 1;
+    return arms;
+}
+
 /* Whether crossing can give another genome than the parents: macros cross, prefixes do not. */
 static bool can_cross(const member *a, const member *b) {
     return a != b && !ir_genome_same_prefix(a->genome, b->genome);
@@ -119,11 +132,15 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
     d->skeleton = true;
     d->parent = first->child;
     d->parent_edits = first->edits;
-    d->parent_ns = crosses ? fmin(first->ns, mate->ns) : first->ns;
-    d->parent_error = first->error;
-    d->parent_small_error = first->small.error;
+    const member *faster = crosses && mate->ns < first->ns ? mate : first;
+    d->parent_ns = faster->ns;
+    d->sketch = faster->sketch;
+    d->sketch.near = 0; /* the small cases say nothing of the full shape */
+    d->parent_error = faster->error;
+    d->parent_small_error = faster->small.error;
     size_t steps = 1 + (at >= ONE_STEP) + (at >= TWO_STEPS);
-    recipe_steps(r, &p->arms, steps, ALTERNATIVES, rng);
+    bandit arms = arms_for(p, first->genome);
+    recipe_steps(r, &arms, steps, ALTERNATIVES, rng);
     put_stock(r, p, rng);
     put_tabu(r, s);
 }
@@ -177,6 +194,38 @@ static void note_tried(search *s, const child_result *r) {
     ir_genome_free(parent);
 }
 
+/* The name of an arm at the beginning of a list of operators. */
+static bool begins_with(const char *operators, unsigned arm) {
+    const char *name = arm_name(arm);
+    size_t length = strlen(name);
+    return strncmp(operators, name, length) == 0 &&
+           (operators[length] == ',' || operators[length] == '\0');
+}
+
+/* Pays the arms of a step that had no place: those before the one that was taken, or all. Returns
+ * the operators that are left. */
+static const char *pay_missed(bandit *arms, const recipe_step *step, const char *operators) {
+    for (unsigned k = 0; k < step->count; k++) {
+        if (begins_with(operators, step->arms[k])) {
+            operators += strcspn(operators, ",");
+            return operators + (*operators == ',');
+        }
+        bandit_pay(arms, step->arms[k], 0);
+    }
+    return operators;
+}
+
+/* An arm without a place is a try without a gain. */
+static void note_missed(skeleton_pool *p, const draft *d, const child_result *r) {
+    const char *operators = r->operators;
+    if (begins_with(operators, ARM_OF(CROSSOVER))) {
+        operators += strcspn(operators, ",");
+        operators += *operators == ',';
+    }
+    for (unsigned i = 0; i < d->step_count; i++)
+        operators = pay_missed(&p->arms, &d->steps[i], operators);
+}
+
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     skeleton_pool *p = &s->pools[d->start];
     bool passed = search_passed(v) && r->bold == 0 && v->outcome.ns > 0;
@@ -184,12 +233,15 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
     if (s->committed >= s->opening_count)
         pay(d->skeleton ? &p->structure : &p->local, gain);
     if (d->skeleton) {
+        note_missed(p, d, r);
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, r);
     }
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && (p->best_ns == 0 || gain > 0))
         p->best_ns = v->outcome.ns;
-    if (passed && v->outcome.origin == SEARCH_TIMED && ir_genome_is_skeleton(r->genome)) {
+    bool is_new =
+        v->outcome.origin == SEARCH_TIMED || (v->outcome.origin == SEARCH_ESTIMATED && d->skeleton);
+    if (passed && is_new && ir_genome_is_skeleton(r->genome)) {
         member m = member_of(s, r, v);
         join(p, &m);
     }

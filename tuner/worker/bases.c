@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "tuner/worker/early.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define MOST_CONSTANTS 64
+#define EARLY_BYTES ((size_t)24 << 20) /* of early IR that is kept */
 
 typedef struct entry {
     char *key;
@@ -27,6 +29,8 @@ struct bases {
     int sm;
     char *include;
     bases_shelf shelf; /* without callbacks: no base store */
+    early *early;
+    ir_early_store early_store;
     size_t limit, count;
     uint64_t clock;
     entry *entries;
@@ -45,8 +49,10 @@ ev_status bases_new(const task *t, int sm, size_t limit, bases **out, ev_error *
     *b = (bases){.t = t, .sm = sm, .limit = limit};
     b->include = ev_path_join(home, "kernels/include");
     b->entries = calloc(limit, sizeof *b->entries);
+    b->early = early_new(EARLY_BYTES);
+    b->early_store = (ir_early_store){.context = b->early, .find = early_find, .keep = early_keep};
     free(home);
-    if (!b->include || !b->entries) {
+    if (!b->include || !b->entries || !b->early) {
         bases_free(b);
         return ev_fail_memory(err, limit * sizeof *b->entries);
     }
@@ -69,6 +75,7 @@ void bases_free(bases *b) {
         entry_clear(&b->entries[i]);
     free(b->entries);
     free(b->include);
+    early_free(b->early);
     free(b);
 }
 
@@ -335,7 +342,8 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .timed = macros.timed,
                             .argument_count = b->t->argument_count,
                             .names = macros.for_ir,
-                            .name_count = macros.ir_count};
+                            .name_count = macros.ir_count,
+                            .early = &b->early_store};
         block_of(b->t, start, macros.for_task, macros.task_count, source.block);
         status = use_compiled(b, &source, use, context, err);
     } else {
@@ -366,6 +374,7 @@ static ev_status load(const bases *b, const ir_genome *genome, ir_base **out, ev
 /* ---- structural edits ---- */
 
 typedef struct structure_draw {
+    early *early;
     ir_edit_kind kind;
     const ir_hints *hints;
     ev_pcg *rng;
@@ -374,12 +383,15 @@ typedef struct structure_draw {
 
 static ev_status draw_structure(void *context, ir_source *source, ev_error *err) {
     structure_draw *d = context;
+    source->places = early_places(d->early, source->genome);
+    if (!source->places)
+        return ev_fail_memory(err, 0);
     return ir_structure_draw(source, d->kind, d->hints, d->rng, &d->child, err);
 }
 
 ev_status bases_draw_structure(const bases *b, const ir_genome *parent, ir_edit_kind kind,
                                const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
-    structure_draw d = {kind, hints, rng, NULL};
+    structure_draw d = {b->early, kind, hints, rng, NULL};
     EV_TRY(use_source(b, parent, draw_structure, &d, err));
     *out = d.child;
     return EV_OK;
