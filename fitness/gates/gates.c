@@ -275,6 +275,22 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
     return EV_OK;
 }
 
+/* Times a candidate at the drawn timed cases, so that its time is a mean over shapes of more kinds
+ * than the task's own few. Fast code is not: its time is only compared with that of other fast
+ * code. */
+static ev_status gate_drawn_timed(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+    const task_case *which = NULL;
+    if (trial->who->is_sketch)
+        return EV_OK;
+    for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_timed(f, i)) != NULL;
+         i++) {
+        EV_TRY(check_fit(f, which, trial, s, err));
+        if (s->stopped == GATE_NONE)
+            EV_TRY(fit_gate_case(f, which, fit_usual_inputs(f), trial, GATE_TIMED, s, err));
+    }
+    return EV_OK;
+}
+
 /* Runs the smallest cases with other contents in the buffers that are read and written, which by
  * the task begin as constants. */
 static ev_status gate_begins(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
@@ -382,6 +398,7 @@ ev_status fit_search_ladder(fitness *f, const fit_trial *trial, score *s, ev_err
     if (s->recalled || is_slow_sketch || (trial->who->screens && !trial->who->is_sketch))
         return EV_OK;
     EV_TRY(gate_cases(f, TASK_TIME, GATE_TIMED, trial, s, err));
+    EV_TRY(gate_drawn_timed(f, trial, s, err));
     if (!trial->who->is_sketch)
         EV_TRY(gate_other_blocks(f, trial, s, err));
     if (s->stopped == GATE_NONE) {
