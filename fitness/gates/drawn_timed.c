@@ -5,14 +5,13 @@
  * So a task with fewer than FIT_TIMED_MOST timed search cases gets more. Their times count in the
  * mean of a score like the own ones.
  *
- * Each size runs from its least to its greatest value in the search's cases, small magnitudes as
- * often as large ones. The range is cut into as many parts as cases are drawn, and each part goes
- * to one of them, by chance (Latin hypercube sampling; McKay, Beckman and Conover 1979). So each
- * size is small in one case and large in another, whatever the others are. A size that is a
- * multiple of some number in all timed cases stays so. A shape has to be no larger than the task's
- * own, and the starts have to be correct there; else it is drawn again, and after some tries from
- * all parts. Held-out and adversarial cases take no part, except that a shape of theirs is never
- * drawn. */
+ * Each size is drawn from its least to its greatest value in the search's cases, small magnitudes
+ * as often as large ones. A size that is a multiple of some number in all timed cases stays so. A
+ * shape is no larger than the task's own timed ones, and its grid is not much smaller: where few
+ * blocks run, a time is the latency of one block, and giving a block more work always loses. Of the
+ * shapes so drawn, each next case is the one that is farthest from all timed so far, by magnitude
+ * of sizes, grid and bytes, and at which the starts are correct. Held-out and adversarial cases
+ * take no part, except that a shape of theirs is never drawn. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/pcg.h"
@@ -23,23 +22,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 12          /* draws of a case from its parts, and as many from all parts */
-#define SIZES_MOST 32     /* sizes of a shape that are drawn */
-#define LEAST_VALUES 16   /* values that a size's multiple leaves in its range, at least */
-#define FUEL_SHARE 1.5    /* of the baseline's instructions at the task's own timed cases */
-#define FUEL_LEAST 100000 /* thread instructions */
+#define SHAPES 192          /* shapes that are drawn */
+#define TRIES_A_CASE 12     /* shapes that are run for a case, at most */
+#define SIZES_MOST 28       /* sizes of a shape that count in its distance from others */
+#define LEAST_BLOCKS 0.0625 /* of the least grid of the task's own timed cases */
+#define LEAST_VALUES 16     /* values that a size's multiple leaves in its range, at least */
+#define FUEL_SHARE 1.5      /* of the baseline's instructions at the task's own timed cases */
+#define FUEL_LEAST 100000   /* thread instructions */
 #define STREAM 0x74696d65u
+
+enum { TRAITS = SIZES_MOST + 4 }; /* the sizes, the grid's dimensions, the bytes */
+
+/* A timed case or a drawn shape. */
+typedef struct timed_shape {
+    task_case at;
+    double blocks, bytes;
+    double traits[TRAITS]; /* logarithms, but for real sizes */
+    bool tried;
+} timed_shape;
 
 typedef struct timed_drawing {
     fitness *f, *on;
     const fit_trial *starts;
     size_t start_count;
-    size_t wanted;                                /* cases */
-    uint8_t parts[SIZES_MOST][FIT_TIMED_MOST];    /* of a size, for each case */
-    task_case shapes[2 * TRIES * FIT_TIMED_MOST]; /* drawn so far; `on` points to them */
+    timed_shape taken[FIT_TIMED_MOST]; /* the task's own, then the drawn ones; names are borrowed */
+    size_t taken_count;
+    timed_shape shapes[SHAPES]; /* drawn; `on` points to their cases */
     size_t shape_count;
-    double bytes_most; /* buffers of the largest timed search case */
-    ev_pcg rng;
+    double spans[TRAITS]; /* of a trait over all shapes; 0: it does not vary */
 } timed_drawing;
 
 static bool is_own(const task_case *at) {
@@ -120,27 +130,11 @@ static expr_value value_at(const size_range *range, bool is_real, double at) {
 
 /* ---- shapes ---- */
 
-/* Gives each case another part of each size's range. */
-static void deal_parts(timed_drawing *g) {
-    for (size_t size = 0; size < SIZES_MOST; size++) {
-        uint8_t *parts = g->parts[size];
-        for (size_t i = 0; i < g->wanted; i++) {
-            size_t other = ev_pcg_below(&g->rng, (uint32_t)i + 1);
-            parts[i] = parts[other];
-            parts[other] = (uint8_t)i;
-        }
-    }
-}
-
-static void draw_sizes(timed_drawing *g, size_t number, bool from_all, const task_case *from,
-                       expr_name *shape) {
-    for (size_t i = 0; i < from->shape_count; i++) {
-        size_range range = range_of(g->f->t, shape[i].name);
-        double at = ev_pcg_unit(&g->rng);
-        if (!from_all && i < SIZES_MOST)
-            at = (g->parts[i][number] + at) / (double)g->wanted;
+static void draw_sizes(const task *t, expr_name *shape, size_t count, ev_pcg *rng) {
+    for (size_t i = 0; i < count; i++) {
+        size_range range = range_of(t, shape[i].name);
         if (range.low < range.high)
-            shape[i].value = value_at(&range, shape[i].value.is_real, at);
+            shape[i].value = value_at(&range, shape[i].value.is_real, ev_pcg_unit(rng));
     }
 }
 
@@ -154,7 +148,7 @@ static void print_value(const expr_value *value, char *text, size_t bytes) {
 /* "drawn 2: images=4, height=12": its number and sizes. malloc'ed; NULL: out of memory. */
 static char *name_of(const expr_name *shape, size_t count, size_t number) {
     char name[96], value[24];
-    int used = snprintf(name, sizeof name, "drawn %zu:", number + 1);
+    int used = snprintf(name, sizeof name, "drawn %zu:", number);
     for (size_t i = 0; i < count; i++) {
         size_t left = sizeof name - (size_t)used;
         print_value(&shape[i].value, value, sizeof value);
@@ -168,22 +162,21 @@ static char *name_of(const expr_name *shape, size_t count, size_t number) {
     return strdup(name);
 }
 
-/* Draws a shape into the list. */
-static ev_status draw_shape(timed_drawing *g, size_t number, bool from_all, task_case **out,
-                            ev_error *err) {
-    const task_case *from = own_case(g->f->t, number % count_own(g->f->t));
+static ev_status draw_shape(const task *t, const task_case *from, size_t number, ev_pcg *rng,
+                            task_case *out, ev_error *err) {
     expr_name *shape = calloc(from->shape_count + 1, sizeof *shape);
     if (shape == NULL)
         return ev_fail_memory(err, from->shape_count * sizeof *shape);
     memcpy(shape, from->shape, from->shape_count * sizeof *shape);
-    draw_sizes(g, number, from_all, from, shape);
-    task_case *made = &g->shapes[g->shape_count++];
-    *made = *from;
-    made->shape = shape;
-    made->from = NULL;
-    made->name = name_of(shape, from->shape_count, number);
-    *out = made;
-    return made->name != NULL ? EV_OK : ev_fail_memory(err, 0);
+    draw_sizes(t, shape, from->shape_count, rng);
+    *out = *from;
+    out->shape = shape;
+    out->from = NULL;
+    out->name = name_of(shape, from->shape_count, number);
+    if (out->name != NULL)
+        return EV_OK;
+    fit_drawn_free_case(out);
+    return ev_fail_memory(err, 0);
 }
 
 static ev_status bytes_of(const task *t, const task_case *at, double *bytes, ev_error *err) {
@@ -199,22 +192,107 @@ static ev_status bytes_of(const task *t, const task_case *at, double *bytes, ev_
     return EV_OK;
 }
 
-/* Whether the shape is none of the task's, has a launch, and is no larger than the task's own. */
-static bool is_fit(const timed_drawing *g, const task_case *at) {
+static double magnitude(double value) {
+    return log(fmax(value, 1));
+}
+
+/* Fills in grid, bytes and traits. EV_BAD: the shape has no launch. */
+static ev_status measure(const timed_drawing *g, timed_shape *s, ev_error *err) {
     const candidate *base = &g->f->baseline;
-    ev_error ignored;
     launch_geometry l;
-    double bytes = 0;
-    return !fit_drawn_is_of_task(g->f->t, at) && bytes_of(g->f->t, at, &bytes, &ignored) == EV_OK &&
-           bytes <= g->bytes_most &&
-           task_launch_of(g->f->t, base->start, base->plan, base->macros, base->macro_count, at, &l,
-                          &ignored) == EV_OK;
+    size_t at = 0;
+    EV_TRY(bytes_of(g->f->t, &s->at, &s->bytes, err));
+    EV_TRY(task_launch_of(g->f->t, base->start, base->plan, base->macros, base->macro_count, &s->at,
+                          &l, err));
+    s->blocks = (double)l.grid[0] * l.grid[1] * l.grid[2];
+    for (size_t i = 0; i < s->at.shape_count && i < SIZES_MOST; i++) {
+        const expr_value *value = &s->at.shape[i].value;
+        s->traits[at++] = value->is_real ? value->real : magnitude(value->real);
+    }
+    for (size_t i = 0; i < 3; i++)
+        s->traits[at++] = magnitude(l.grid[i]);
+    s->traits[at] = magnitude(s->bytes);
+    return EV_OK;
+}
+
+/* Whether the shape is none of the task's, and neither too large nor too small. */
+static bool is_fit(const timed_drawing *g, timed_shape *s) {
+    double bytes = 0, blocks = INFINITY;
+    ev_error ignored;
+    for (size_t i = 0; i < g->taken_count; i++) {
+        bytes = fmax(bytes, g->taken[i].bytes);
+        blocks = fmin(blocks, g->taken[i].blocks);
+    }
+    return !fit_drawn_is_of_task(g->f->t, &s->at) && measure(g, s, &ignored) == EV_OK &&
+           s->bytes <= bytes && s->blocks >= LEAST_BLOCKS * blocks;
+}
+
+static void set_spans(timed_drawing *g) {
+    for (size_t trait = 0; trait < TRAITS; trait++) {
+        double low = INFINITY, high = -INFINITY;
+        for (size_t i = 0; i < g->shape_count; i++) {
+            low = fmin(low, g->shapes[i].traits[trait]);
+            high = fmax(high, g->shapes[i].traits[trait]);
+        }
+        g->spans[trait] = high > low ? high - low : 0;
+    }
+}
+
+static ev_status draw_shapes(timed_drawing *g, ev_error *err) {
+    const task *t = g->f->t;
+    size_t own = count_own(t);
+    ev_pcg rng = ev_pcg_seed(own, STREAM);
+    for (size_t i = 0; i < SHAPES; i++) {
+        timed_shape s = {.tried = false};
+        EV_TRY(draw_shape(t, own_case(t, i % own), i + 1, &rng, &s.at, err));
+        if (is_fit(g, &s))
+            g->shapes[g->shape_count++] = s;
+        else
+            fit_drawn_free_case(&s.at);
+    }
+    set_spans(g);
+    return EV_OK;
+}
+
+/* ---- choosing ---- */
+
+/* Squared, in spans. */
+static double distance(const timed_drawing *g, const timed_shape *a, const timed_shape *b) {
+    double sum = 0;
+    for (size_t i = 0; i < TRAITS; i++) {
+        double part = g->spans[i] > 0 ? (a->traits[i] - b->traits[i]) / g->spans[i] : 0;
+        sum += part * part;
+    }
+    return sum;
+}
+
+/* From the nearest of the timed cases. */
+static double distance_from_taken(const timed_drawing *g, const timed_shape *s) {
+    double least = INFINITY;
+    for (size_t i = 0; i < g->taken_count; i++)
+        least = fmin(least, distance(g, s, &g->taken[i]));
+    return least;
+}
+
+/* The untried shape that is farthest from the timed cases; NULL: none is left. */
+static timed_shape *farthest(timed_drawing *g) {
+    timed_shape *best = NULL;
+    double most = 0;
+    for (size_t i = 0; i < g->shape_count; i++) {
+        double far = g->shapes[i].tried ? 0 : distance_from_taken(g, &g->shapes[i]);
+        if (far > most) {
+            best = &g->shapes[i];
+            most = far;
+        }
+    }
+    return best;
 }
 
 /* ---- legal shapes ---- */
 
 /* Whether the starts are correct at the shape. EV_BAD is an answer, too: they are not. */
-static ev_status run_starts(timed_drawing *g, const task_case *at, bool *legal, ev_error *err) {
+static ev_status run_starts(const timed_drawing *g, const task_case *at, bool *legal,
+                            ev_error *err) {
     fit_case *c = NULL;
     *legal = false;
     EV_TRY(fit_case_get(g->on, at, fit_usual_inputs(g->on), &c, err));
@@ -233,40 +311,36 @@ static ev_status run_starts(timed_drawing *g, const task_case *at, bool *legal, 
     return status;
 }
 
-static ev_status look_at(timed_drawing *g, const task_case *at, bool *legal, ev_error *err) {
-    ev_error why = {.status = EV_OK};
-    *legal = false;
-    if (!is_fit(g, at))
-        return EV_OK;
-    ev_status status = run_starts(g, at, legal, &why);
-    *legal = *legal && status == EV_OK;
-    return fit_drawn_forgive(status, &why, err);
-}
-
-/* Draws until a shape is legal. */
-static ev_status draw_case(timed_drawing *g, size_t number, ev_error *err) {
-    for (size_t i = 0; i < 2 * TRIES; i++) {
-        task_case *at = NULL;
+/* Takes the farthest legal shape. */
+static ev_status take_case(timed_drawing *g, ev_error *err) {
+    for (size_t i = 0; i < TRIES_A_CASE; i++) {
+        timed_shape *s = farthest(g);
+        if (s == NULL)
+            return EV_OK;
+        ev_error why = {.status = EV_OK};
         bool legal = false;
-        EV_TRY(draw_shape(g, number, i >= TRIES, &at, err));
-        EV_TRY(look_at(g, at, &legal, err));
-        if (legal)
-            return fit_drawn_take(g->f, &g->f->timed[g->f->timed_count++], at, err);
+        s->tried = true;
+        ev_status status = run_starts(g, &s->at, &legal, &why);
+        EV_TRY(fit_drawn_forgive(status, &why, err));
+        if (status != EV_OK || !legal)
+            continue;
+        g->taken[g->taken_count++] = *s;
+        return fit_drawn_take(g->f, &g->f->timed[g->f->timed_count++], &s->at, err);
     }
     return EV_OK;
 }
 
-/* Sets the limits of a drawn shape by the task's own timed cases. */
-static ev_status measure_own(timed_drawing *g, ev_error *err) {
+/* Takes the task's own timed cases, and bounds what a drawn one may execute. */
+static ev_status take_own(timed_drawing *g, ev_error *err) {
     double most = FUEL_LEAST;
     const task_case *at = NULL;
     for (size_t i = 0; (at = own_case(g->f->t, i)) != NULL; i++) {
         fit_case *c = NULL;
-        double bytes = 0;
-        EV_TRY(bytes_of(g->f->t, at, &bytes, err));
+        timed_shape *own = &g->taken[g->taken_count++];
+        own->at = *at;
+        EV_TRY(measure(g, own, err));
         EV_TRY(fit_case_get(g->on, at, fit_usual_inputs(g->on), &c, err));
         EV_TRY(fit_need_baseline(g->on, c, err));
-        g->bytes_most = fmax(g->bytes_most, bytes);
         most = fmax(most, c->baseline.instructions);
     }
     g->on->options.baseline_fuel = (uint64_t)(FUEL_SHARE * most);
@@ -274,10 +348,10 @@ static ev_status measure_own(timed_drawing *g, ev_error *err) {
 }
 
 static ev_status draw(timed_drawing *g, ev_error *err) {
-    EV_TRY(measure_own(g, err));
-    deal_parts(g);
-    for (size_t i = 0; i < g->wanted; i++)
-        EV_TRY(draw_case(g, i, err));
+    EV_TRY(take_own(g, err));
+    EV_TRY(draw_shapes(g, err));
+    for (size_t wanted = FIT_TIMED_MOST - g->taken_count; wanted > 0; wanted--)
+        EV_TRY(take_case(g, err));
     return EV_OK;
 }
 
@@ -289,15 +363,13 @@ ev_status fit_draw_timed(fitness *f, fitness *on, const fit_trial *starts, size_
     timed_drawing *g = calloc(1, sizeof *g);
     if (g == NULL)
         return ev_fail_memory(err, sizeof *g);
-    *g = (timed_drawing){.f = f,
-                         .on = on,
-                         .starts = starts,
-                         .start_count = count,
-                         .wanted = FIT_TIMED_MOST - own,
-                         .rng = ev_pcg_seed(own, STREAM)};
+    g->f = f;
+    g->on = on;
+    g->starts = starts;
+    g->start_count = count;
     ev_status status = draw(g, err);
     for (size_t i = 0; i < g->shape_count; i++)
-        fit_drawn_free_case(&g->shapes[i]);
+        fit_drawn_free_case(&g->shapes[i].at);
     free(g);
     return status;
 }
