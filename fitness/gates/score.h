@@ -78,8 +78,9 @@ typedef struct score {
     gate stopped;     /* GATE_NONE: passed all gates that were run */
     char reason[600]; /* one line; "" if not stopped */
     char trap[40];    /* name of the trap, if any */
-    /* Geometric mean over the timed cases; 0: not timed. A measured time is corrected for the drift
-     * of the baseline since its first timing; the times of the cases are as measured. */
+    /* Geometric mean over the timed cases; 0: not timed. Of the search's cases, drawn half-way to
+     * the one with the least gain on the baseline (gates.c). A measured time is corrected for the
+     * drift of the baseline since its first timing; the times of the cases are as measured. */
     double ns;
     double baseline_ns; /* the baseline's mean at the same time; 0: not measured then */
     double error;       /* worst relative L2 over the cases so far */

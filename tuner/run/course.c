@@ -90,11 +90,12 @@ double course_baseline_ns(const course *c, const char *name) {
 double course_baseline_mean(const course *c, corpus_split split) {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < c->t->case_count; i++) {
-        const task_case *at = &c->t->cases[i];
-        double ns = course_baseline_ns(c, at->name);
-        if (at->split == split && at->use == TASK_TIME && ns > 0) {
-            sum += log(ns);
+    for (size_t i = 0; i < c->ready->baseline_count; i++) {
+        const case_time *of = &c->ready->baseline[i];
+        const task_case *at = task_find_case(c->t, of->name);
+        bool is_drawn = at == NULL; /* the search draws cases beside the task's own */
+        if (is_drawn ? split == CORPUS_SEARCH : at->split == split && at->use == TASK_TIME) {
+            sum += log(of->ns);
             count++;
         }
     }
