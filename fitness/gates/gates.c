@@ -217,6 +217,9 @@ ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     ev_status status = gate_case(f, c, trial, at, s, r, err);
+    bool is_timed = which->use == TASK_TIME && r->ran && !trial->who->is_sketch;
+    if (status == EV_OK && s->stopped == GATE_NONE && is_timed)
+        status = fit_hold_floor(f, which, r->run.timing.ns, at, s, err);
     free(r);
     return status;
 }

@@ -220,8 +220,9 @@ typedef struct vm_launch {
     void *print_context;
     uint64_t
         *executions; /* NULL, or one count of warp executions per pc of the module (added to) */
-    /* NULL, or the path length of each block that ended: warp instructions, by the block's place in
-     * the grid or in `sample`. */
+    /* NULL, or the path length of each block that ended, by the block's place in the grid or in
+     * `sample`: warp instructions, and sectors that it wrote to global memory. Blocks whose threads
+     * only skip their stores execute nearly as many instructions as those that write. */
     uint64_t *paths;
     /* For the observer: how many blocks of the grid each one of `sample` stands for; NULL: not
      * known. */
