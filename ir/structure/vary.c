@@ -238,6 +238,11 @@ static bool is_write(LLVMValueRef insn) {
     return !LLVMIsALoadInst(insn) && ir_pointer_of(insn) != NULL;
 }
 
+/* Whether a write leaves nothing of what stood there before. An atomic reads the old contents. */
+static bool overwrites(LLVMValueRef insn) {
+    return is_write(insn) && !LLVMIsAAtomicRMWInst(insn) && !LLVMIsAAtomicCmpXchgInst(insn);
+}
+
 /* Whether a store that varies may have run before instruction `at`. */
 static bool follows_varying(const ir_vary *vary, const ir_object *object, uint32_t at) {
     const ir_flow *flow = vary->flow;
@@ -261,12 +266,12 @@ static bool is_overwritten(const ir_vary *vary, const ir_object *object, uint32_
     const ir_flow *flow = vary->flow;
     for (uint32_t l = 0; l < flow->insn_count; l++) {
         LLVMValueRef pointer = ir_pointer_of(flow->insns[l]);
-        if (!pointer || !vary->differs_in_memory[l] || is_write(flow->insns[l]) ||
+        if (!pointer || !vary->differs_in_memory[l] || overwrites(flow->insns[l]) ||
             ir_vary_object(vary, pointer) != object || !ir_flow_leads(flow, store, l))
             continue;
         bool over = false;
         for (uint32_t s = 0; s < flow->insn_count && !over; s++)
-            over = s != store && is_write(flow->insns[s]) && vary->varies[s] &&
+            over = s != store && overwrites(flow->insns[s]) && vary->varies[s] &&
                    ir_vary_object(vary, ir_pointer_of(flow->insns[s])) == object &&
                    insn_over(flow, s, l) && ir_flow_leads(flow, store, s);
         if (!over)
