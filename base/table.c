@@ -161,6 +161,10 @@ void table_time(double ns, char text[24]) {
     (void)snprintf(text, 24, "%.*f %s", ns < 9.995 ? 2 : digits, ns, units[unit]);
 }
 
+void table_share(double share, char text[24]) {
+    (void)snprintf(text, 24, "%.*f %%", 100 * share < 9.95 ? 1 : 0, 100 * share);
+}
+
 void table_count(uint64_t count, char text[32]) {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%" PRIu64, count), n = 0;

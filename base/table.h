@@ -20,6 +20,8 @@ ev_status table_print(const table *t, ev_str *out, ev_error *err) EV_CHECKED;
 
 /* Formats a time in ns with its unit, in three or four digits: "812 ns", "1.23 us"; "-" for 0. */
 void table_time(double ns, char text[24]);
+/* Formats a share in percent: "96 %", and "9.4 %" below ten. */
+void table_share(double share, char text[24]);
 /* Formats with commas: "1,234,567". */
 void table_count(uint64_t count, char text[32]);
 /* Formats with three or four digits and a decimal prefix: "812 B", "1.23 MB"; unit "B/s": "1.23

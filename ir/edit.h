@@ -73,6 +73,8 @@ typedef enum ir_form {
     IR_FORM_NEIGHBOURS,
     IR_FORM_FAR,
     IR_FORM_PADDED,
+    IR_FORM_EQUAL,
+    IR_FORM_MULTIPLE,
     IR_FORM_COUNT
 } ir_form;
 

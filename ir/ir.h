@@ -28,6 +28,14 @@ typedef struct ir_macro {
     int64_t value;
 } ir_macro;
 
+/* What a whole-number argument is at the timed cases of the search, each value once. */
+enum { IR_MOST_TIMED = 16 };
+
+typedef struct ir_timed {
+    int64_t values[IR_MOST_TIMED];
+    size_t count; /* 0: a buffer, a real number, or not known */
+} ir_timed;
+
 /* Early IR: what structural edits act on (docs/structure.md). `block` as in ir_source. */
 typedef struct ir_early {
     const char *bitcode;
@@ -77,6 +85,7 @@ typedef struct ir_source {
     const char *const *arguments;
     const uint32_t *aligns; /* bytes of alignment that every launch grants of each argument's
                                address; NULL: not known */
+    const ir_timed *timed;  /* of each argument, for the edits that are drawn; NULL: not known */
     size_t argument_count;
     const ir_macro *names;
     size_t name_count;

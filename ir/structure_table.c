@@ -47,6 +47,8 @@ static bool change_way(const ir_genome *genome, const ir_edit *edit, ev_pcg *rng
     for (size_t i = 0; i < ways; i++) {
         ir_edit other = {.kind = edit->kind, .anchor = edit->anchor};
         ir_structure_set_way(row, (from + i) % ways, &other);
+        if (other.form == IR_FORM_EQUAL) /* a value of the timed cases, which are not known here */
+            continue;
         if (!ir_edit_seal(&other))
             return false;
         if (ir_genome_holds(genome, &other.key))

@@ -79,6 +79,7 @@ typedef struct task_start {
     const char *name; /* "textbook", "hand" */
     const char *doc;
     const char *source; /* path of the .cu, .ll or .bc */
+    bool is_reference;  /* checked and timed beside the others, and never searched */
     const launch_plan *plan;
     const task_macro *macros;
     size_t macro_count;
@@ -132,6 +133,21 @@ typedef struct task_tolerance {
     const char *depth;      /* expression for K above; "1" when absent */
 } task_tolerance;
 
+/* The units of a GPU that work is counted by: one row each of kernels/units.def. */
+typedef enum task_unit {
+#define UNIT(id, key, peak, words) TASK_UNIT_##id,
+#include "kernels/units.def"
+#undef UNIT
+    TASK_UNIT_COUNT
+} task_unit;
+
+/* What any kernel for the task has to do at least, as expressions of the shape. */
+typedef struct task_work {
+    const char *doc;                         /* how it is derived */
+    const char *bytes;                       /* to and from DRAM; NULL: no work is declared */
+    const char *operations[TASK_UNIT_COUNT]; /* NULL: none of this unit */
+} task_work;
+
 typedef enum task_oracle_kind {
     TASK_ORACLE_BUILT_IN,
     TASK_ORACLE_BASELINE,
@@ -157,6 +173,7 @@ typedef struct task {
     const task_case *cases;
     size_t case_count;
     task_tolerance tolerance;
+    task_work work;
     task_oracle_kind oracle_kind;
     const char *oracle_name; /* built-in name, or path of the C source */
     evoke_oracle_fn *oracle; /* NULL for TASK_ORACLE_BASELINE */
@@ -233,7 +250,19 @@ bool task_scalar_is_free(const task *t, const task_argument *scalar);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
 
+/* The work of a case. */
+typedef struct task_amounts {
+    bool is_declared; /* false: the task declares no work, and all else is 0 */
+    double bytes;
+    double operations[TASK_UNIT_COUNT];
+} task_amounts;
+
+ev_status task_work_of(const task *t, const task_case *c, task_amounts *out,
+                       ev_error *err) EV_CHECKED;
+
 /* Names of the enumerations above, as in task.json. */
+const char *task_unit_name(task_unit unit);
+const char *task_unit_words(task_unit unit); /* what one operation is */
 const char *task_argument_kind_name(task_argument_kind kind);
 const char *task_case_use_name(task_case_use use);
 const char *task_variation_name(task_variation variation); /* "plain" for TASK_PLAIN */

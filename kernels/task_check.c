@@ -161,6 +161,15 @@ static ev_status check_start(const task *t, const ev_json *doc, size_t index, co
     return EV_OK;
 }
 
+/* Checks that the baseline is no reference. */
+static ev_status check_baseline(const task *t, const ev_json *doc, ev_error *err) {
+    if (!t->starts[0].is_reference)
+        return EV_OK;
+    return ev_json_fail(doc, "starts[0].reference", err,
+                        "the first start is the baseline, where a search begins; make a later one "
+                        "the reference");
+}
+
 /* Checks the entries, which no case shows. */
 static ev_status check_plans(const task *t, const ev_json *doc, ev_error *err) {
     for (size_t s = 0; s < t->start_count; s++) {
@@ -241,11 +250,13 @@ static ev_status check_outputs(const task *t, const ev_json *doc, ev_error *err)
 
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_outputs(t, doc, err));
+    EV_TRY(check_baseline(t, doc, err));
     EV_TRY(check_uses(t, doc, err));
     EV_TRY(check_macro_names(t, doc, err));
     for (size_t i = 0; i < t->case_count; i++) {
         EV_TRY(check_case(t, doc, i, err));
         EV_TRY(check_alias(t, doc, &t->cases[i], err));
+        EV_TRY(task_work_check(t, doc, &t->cases[i], err));
         for (size_t s = 0; s < t->start_count; s++)
             EV_TRY(check_start(t, doc, s, &t->cases[i], err));
     }

@@ -12,12 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct loader {
-    const ev_json *doc;
-    ev_arena *arena;
-    task *t;
-    ev_error *err;
-} loader;
+typedef task_loader loader;
 
 /* ---- pieces ------------------------------------------------------------------------------------
  */
@@ -54,9 +49,8 @@ static ev_status check_size(loader *l, size_t count, size_t low, size_t high, co
                         high);
 }
 
-/* Reads an expression, given as text or as a number. */
-static ev_status read_expression(loader *l, const json_t *value, const char *where,
-                                 const char **out) {
+ev_status task_read_expression(loader *l, const json_t *value, const char *where,
+                               const char **out) {
     if (json_is_string(value))
         *out = keep(l, json_string_value(value));
     else if (json_is_integer(value))
@@ -133,7 +127,7 @@ static ev_status read_data(loader *l, const json_t *value, const char *where,
         const json_t *given = json_object_get(value, g->parameters[i].name);
         (void)snprintf(at, sizeof at, "%s.%s", where, g->parameters[i].name);
         if (given != NULL)
-            EV_TRY(read_expression(l, given, at, &parameters[i]));
+            EV_TRY(task_read_expression(l, given, at, &parameters[i]));
     }
     *generator = g;
     return EV_OK;
@@ -204,9 +198,9 @@ static ev_status read_domain(loader *l, const json_t *value, const char *where, 
     EV_TRY(check_keys(l, given, at, &TASK_TABLE_DOMAIN));
     const json_t *min = json_object_get(given, "min"), *max = json_object_get(given, "max");
     if (min != NULL)
-        EV_TRY(read_expression(l, min, at, &d->min));
+        EV_TRY(task_read_expression(l, min, at, &d->min));
     if (max != NULL)
-        EV_TRY(read_expression(l, max, at, &d->max));
+        EV_TRY(task_read_expression(l, max, at, &d->max));
     d->is_given = true;
     d->finite = json_is_true(json_object_get(given, "finite"));
     d->positive = json_is_true(json_object_get(given, "positive"));
@@ -225,8 +219,8 @@ static ev_status read_pitch(loader *l, const json_t *value, const char *where, t
         return EV_OK;
     (void)snprintf(at, sizeof at, "%s.pitch", where);
     EV_TRY(check_keys(l, given, at, &TASK_TABLE_PITCH));
-    EV_TRY(read_expression(l, json_object_get(given, "row"), at, &a->row));
-    return read_expression(l, json_object_get(given, "stride"), at, &a->stride);
+    EV_TRY(task_read_expression(l, json_object_get(given, "row"), at, &a->row));
+    return task_read_expression(l, json_object_get(given, "stride"), at, &a->stride);
 }
 
 static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
@@ -247,7 +241,7 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     const json_t *given = json_object_get(value, scalar ? "value" : "count");
     (void)snprintf(at, sizeof at, "%s.%s", where, scalar ? "value" : "count");
     if (given != NULL)
-        EV_TRY(read_expression(l, given, at, scalar ? &a->value : &a->count));
+        EV_TRY(task_read_expression(l, given, at, scalar ? &a->value : &a->count));
     (void)snprintf(at, sizeof at, "%s.data", where);
     if (made)
         EV_TRY(read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters));
@@ -312,7 +306,7 @@ static ev_status read_symbol(loader *l, const json_t *value, const char *where, 
         find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at, &index));
     a->type = (ev_type)index;
     (void)snprintf(at, sizeof at, "%s.count", where);
-    EV_TRY(read_expression(l, json_object_get(value, "count"), at, &a->count));
+    EV_TRY(task_read_expression(l, json_object_get(value, "count"), at, &a->count));
     EV_TRY(read_domain(l, value, where, a));
     (void)snprintf(at, sizeof at, "%s.data", where);
     return read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters);
@@ -355,11 +349,11 @@ static ev_status read_rule(loader *l, const json_t *start, const char *where, co
     (void)snprintf(at, sizeof at, "%s.%s", where, key);
     out[0] = out[1] = out[2] = "1";
     if (!json_is_array(value))
-        return read_expression(l, value, at, &out[0]);
+        return task_read_expression(l, value, at, &out[0]);
     EV_TRY(check_size(l, json_array_size(value), 1, 3, at));
     for (size_t i = 0; i < json_array_size(value); i++) {
         (void)snprintf(at, sizeof at, "%s.%s[%zu]", where, key, i);
-        EV_TRY(read_expression(l, json_array_get(value, i), at, &out[i]));
+        EV_TRY(task_read_expression(l, json_array_get(value, i), at, &out[i]));
     }
     return EV_OK;
 }
@@ -454,7 +448,7 @@ static ev_status read_plan(loader *l, const json_t *value, const char *where, ta
     EV_TRY(read_rule(l, value, where, "block", rule->block));
     (void)snprintf(at, sizeof at, "%s.shared", where);
     if (json_object_get(value, "shared") != NULL)
-        EV_TRY(read_expression(l, json_object_get(value, "shared"), at, &rule->shared));
+        EV_TRY(task_read_expression(l, json_object_get(value, "shared"), at, &rule->shared));
     *plan = (launch_plan){.launches = rule, .launch_count = 1};
     s->plan = plan;
     return EV_OK;
@@ -502,6 +496,7 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
     s->name = keep(l, ev_json_text(value, "name", ""));
     s->doc = keep(l, ev_json_text(value, "doc", ""));
+    s->is_reference = ev_json_flag(value, "reference", false);
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
     EV_TRY(read_plan(l, value, where, s));
@@ -730,7 +725,8 @@ static ev_status read_tolerance(loader *l) {
     to->baseline_factor = ev_json_number(value, "baseline_factor", 0);
     to->depth = "1";
     if (json_object_get(value, "depth") != NULL)
-        EV_TRY(read_expression(l, json_object_get(value, "depth"), "tolerance.depth", &to->depth));
+        EV_TRY(task_read_expression(l, json_object_get(value, "depth"), "tolerance.depth",
+                                    &to->depth));
     if (to->relative_l2 < 0 || to->scaled_max < 0 || to->max_abs < 0 || to->baseline_factor < 0)
         return ev_json_fail(l->doc, "tolerance", l->err, "a bound is negative");
     return EV_OK;
@@ -762,6 +758,7 @@ static ev_status read_all(task_box *box, const char *path, const ev_json *doc, e
     EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));
     EV_TRY(read_tolerance(&l));
+    EV_TRY(task_work_read(&l));
     if (ev_arena_failed(box->arena))
         return ev_fail_memory(err, ev_arena_bytes(box->arena));
     EV_TRY(task_check_all(&box->public, doc, err));

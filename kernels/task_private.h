@@ -20,6 +20,20 @@ typedef struct task_box {
     void *library; /* of an oracle from source; NULL: none */
 } task_box;
 
+/* The loading of one task. */
+typedef struct task_loader {
+    const ev_json *doc;
+    ev_arena *arena; /* the task's */
+    task *t;
+    ev_error *err;
+} task_loader;
+
+/* Reads an expression, given as text or as a number. */
+ev_status task_read_expression(task_loader *l, const json_t *value, const char *where,
+                               const char **out) EV_CHECKED;
+/* Reads "work". */
+ev_status task_work_read(task_loader *l) EV_CHECKED;
+
 /* The names that expressions see at a case, with their values. */
 typedef struct task_scope {
     expr_name names[TASK_MAX_SCOPE];
@@ -50,6 +64,9 @@ void task_oracle_close(task_box *box);
  * domain's place in the document. */
 ev_status task_domain_check(const task_argument *a, const ev_json *doc, const char *where,
                             ev_error *err) EV_CHECKED;
+/* Refuses work that cannot be evaluated at a case, or that moves more bytes than there are. */
+ev_status task_work_check(const task *t, const ev_json *doc, const task_case *c,
+                          ev_error *err) EV_CHECKED;
 /* Reads "alias", after the arguments. */
 ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 /* Sets the task's SHA-256. EV_BAD: a source cannot be read. */
@@ -65,6 +82,6 @@ typedef struct task_table {
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
     TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN,
-    TASK_TABLE_PITCH;
+    TASK_TABLE_PITCH, TASK_TABLE_WORK;
 
 #endif

@@ -21,6 +21,8 @@ static const ev_json_key TASK_KEYS[] = {
      "the trusted answer: a built-in oracle's name, \"baseline\" (the first start, unchanged), or "
      "the path of a C source that defines `evoke_oracle` (see kernels/evoke_oracle.h)"},
     {"tolerance", EV_JSON_OBJECT, true, "how far an output may be from the oracle's"},
+    {"work", EV_JSON_OBJECT, false,
+     "what any kernel for this task has to move and to compute: the floor of its times"},
     {"cases", EV_JSON_ARRAY, true,
      "shapes to check and time at; the search split needs a smoke, a check and a time case"},
 };
@@ -90,6 +92,9 @@ static const ev_json_key START_KEYS[] = {
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
+    {"reference", EV_JSON_BOOL, false,
+     "true: to compare with, such as an expert's kernel: checked, and timed beside the others, and "
+     "no search begins there; not of the first; false"},
     {"assume", EV_JSON_ARRAY, false,
      "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
      "that no case takes is one that no caller takes"},
@@ -143,10 +148,21 @@ static const ev_json_key TOLERANCE_KEYS[] = {
     {"scaled_max", EV_JSON_NUMBER, false,
      "largest error / (u sqrt(depth) scale), at most, where the oracle gives a scale (the sum of "
      "the terms' sizes) and u is the type's unit roundoff; 0: off"},
-    {"max_abs", EV_JSON_NUMBER, false, "largest error, at most; 0: off"},
+    {"max_abs", EV_JSON_NUMBER, false,
+     "largest error, at most; 0: off, and outputs of whole numbers must be exact"},
     {"baseline_factor", EV_JSON_NUMBER, false,
      "no worse than this many times the baseline's own error; 0: off"},
     {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},
+};
+
+static const ev_json_key WORK_KEYS[] = {
+    {"doc", EV_JSON_STRING, false, "how it is derived"},
+    {"bytes", EV_JSON_ANY, true,
+     "bytes that must come from DRAM or go there, an expression: each input that is needed once, "
+     "each output once"},
+#define UNIT(id, key, peak, words) {key, EV_JSON_ANY, false, words "; an expression; 0"},
+#include "kernels/units.def"
+#undef UNIT
 };
 
 #define TABLE(id, title, doc)                                                                      \
@@ -163,6 +179,7 @@ TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
 TABLE(INPUTS, "cases[].inputs", "");
 TABLE(TOLERANCE, "tolerance", "");
+TABLE(WORK, "work", "Absent: the task has no floor.");
 
 static const char *kind_name(ev_json_kind kind) {
     switch (kind) {
@@ -229,7 +246,7 @@ void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
         &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
         &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
-        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

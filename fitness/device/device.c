@@ -60,6 +60,10 @@ bool device_number(const device *d, gpu_key key, double *out) {
     return d->ops->number != NULL && d->ops->number(d, key, out);
 }
 
+const gpu *device_description(const device *d) {
+    return d->ops->description != NULL ? d->ops->description(d) : NULL;
+}
+
 uint64_t device_rebuilds(const device *d) {
     return d->ops->rebuilds != NULL ? d->ops->rebuilds(d) : 0;
 }

@@ -58,6 +58,9 @@ const device_properties *device_properties_of(const device *d);
  * false: not reported. */
 bool device_number(const device *d, gpu_key key, double *out);
 
+/* The GPU description that the device models its times by; NULL: it measures them. */
+const gpu *device_description(const device *d);
+
 /* Ids of all devices: cuda:N for each GPU of the driver, vm:MODEL for each GPU description. Free
  * with device_list_free. */
 ev_status device_list(char ***ids, size_t *count, ev_error *err) EV_CHECKED;

@@ -45,6 +45,7 @@ typedef struct device_ops {
                             device_outcome *out, device_timing *timings, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
     bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
+    const gpu *(*description)(const device *d);                /* NULL: none */
     uint64_t (*rebuilds)(const device *d);                     /* NULL: never */
     bool (*is_spent)(const device *d);                         /* NULL: never */
 } device_ops;

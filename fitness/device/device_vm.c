@@ -471,6 +471,10 @@ static const uint64_t *vm_stored(const device *d, size_t *count) {
     return v->last != NULL ? model_stored(v->last, count) : v->stores.sectors;
 }
 
+static const gpu *vm_description(const device *d) {
+    return vm_of_const(d)->g;
+}
+
 static const device_ops VM_OPS = {
     .close = vm_close,
     .alloc = vm_alloc,
@@ -491,6 +495,7 @@ static const device_ops VM_OPS = {
     .time = vm_time,
     .time_ranks = vm_time_side_by_side,
     .stored = vm_stored,
+    .description = vm_description,
 };
 
 static void set_properties(device *d, const gpu *g, const char *id) {

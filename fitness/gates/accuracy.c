@@ -61,6 +61,7 @@ typedef struct tally {
     double max_abs, max_ulp, scaled_max;
     double ulp_one, ulp_least, ulp_most;
     double scaled_unit; /* unit roundoff x sqrt(K) */
+    uint64_t not_exact;
     bool is_float;
 } tally;
 
@@ -72,6 +73,7 @@ static tally tally_of(const accuracy_check *check) {
                    .max_abs = worst->max_abs,
                    .max_ulp = worst->max_ulp,
                    .scaled_max = worst->scaled_max,
+                   .not_exact = worst->not_exact,
                    .ulp_one = check->ulp_one,
                    .ulp_least = check->ulp_least,
                    .ulp_most = check->ulp_most,
@@ -86,6 +88,7 @@ static void take_tally(accuracy_check *check, const tally *t) {
     check->worst.max_abs = t->max_abs;
     check->worst.max_ulp = t->max_ulp;
     check->worst.scaled_max = t->scaled_max;
+    check->worst.not_exact = t->not_exact;
 }
 
 /* ev_type_ulp for a finite value, from the bits: the sums ask for it at every element. */
@@ -106,6 +109,7 @@ static inline void add_error(tally *t, double got, double want, double scale) {
     keep_max(&t->max_abs, error);
     if (error > 0)
         keep_max(&t->max_ulp, error / ulp_at(t, want));
+    t->not_exact += error > 0 && !t->is_float;
     if (scale > 0) {
         keep_max(&t->scaled_max, error / (t->scaled_unit * scale));
         t->scale_squares += scale * scale;
@@ -192,6 +196,12 @@ static bool is_broken(const accuracy *a) {
     return a->spoilt > 0 || a->unwritten > 0 || a->not_zero > 0 || a->not_finite > 0;
 }
 
+/* A whole number has no rounding: one that is off by little among large ones is wrong all the same,
+ * which a relative L2 would let pass. */
+static bool is_inexact(const accuracy *a, const accuracy_limits *limits) {
+    return limits->max_abs == 0 && a->not_exact > limits->inexact_most;
+}
+
 accuracy accuracy_end(const accuracy_check *check) {
     accuracy a = check->worst;
     const accuracy_limits *limits = &check->limits;
@@ -199,7 +209,7 @@ accuracy accuracy_end(const accuracy_check *check) {
         keep_max(&a.normalised, a.scaled_max / limits->scaled_max);
     if (limits->max_abs > 0)
         keep_max(&a.normalised, a.max_abs / limits->max_abs);
-    if (is_broken(&a))
+    if (is_broken(&a) || is_inexact(&a, limits))
         a.normalised = INFINITY;
     if (a.not_finite > 0)
         a.relative_l2 = a.max_abs = INFINITY;
@@ -224,6 +234,12 @@ void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *
     else if (a->not_zero > 0)
         ev_str_printf(out, "%llu of %llu elements must be exactly zero and are not",
                       (unsigned long long)a->not_zero, checked);
+    else if (is_inexact(a, limits))
+        ev_str_printf(
+            out,
+            "%llu of %llu elements are whole numbers that differ from the answer, and the "
+            "tolerance has no \"max_abs\" for them",
+            (unsigned long long)a->not_exact, checked);
     else if (a->over_l2 > a->allowed_l2)
         ev_str_printf(out, "relative L2 error %.3g is over the tolerance %.3g", a->over_l2,
                       a->allowed_l2);

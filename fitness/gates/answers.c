@@ -99,8 +99,9 @@ static uint64_t bytes_of(const fit_case *c, size_t output) {
 
 static bool same_limits(const accuracy_limits *a, const accuracy_limits *b) {
     return a->relative_l2 == b->relative_l2 && a->scaled_max == b->scaled_max &&
-           a->max_abs == b->max_abs && a->depth == b->depth && a->baseline_l2 == b->baseline_l2 &&
-           a->baseline_factor == b->baseline_factor && a->takes_nan == b->takes_nan;
+           a->max_abs == b->max_abs && a->inexact_most == b->inexact_most && a->depth == b->depth &&
+           a->baseline_l2 == b->baseline_l2 && a->baseline_factor == b->baseline_factor &&
+           a->takes_nan == b->takes_nan;
 }
 
 static bool same_bytes(const fit_case *c, const fit_seen *seen, const void *const *got) {

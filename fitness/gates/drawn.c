@@ -100,8 +100,7 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
     return status;
 }
 
-/* Turns EV_BAD into *ok = false. */
-static ev_status forgive(ev_status status, const ev_error *why, ev_error *err) {
+ev_status fit_drawn_forgive(ev_status status, const ev_error *why, ev_error *err) {
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why->text);
     return EV_OK;
@@ -123,8 +122,8 @@ static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_
         double own = 0;
         ev_error why = {.status = EV_OK};
         if (!start->is_wrong)
-            EV_TRY(forgive(run_start(g, c, start, fuel, buckets + offset, &own, &ok, &why), &why,
-                           err));
+            EV_TRY(fit_drawn_forgive(
+                run_start(g, c, start, fuel, buckets + offset, &own, &ok, &why), &why, err));
         start->is_wrong = start->is_wrong || (!ok && is_own);
         if (!ok && !start->is_wrong)
             return EV_OK;
@@ -157,7 +156,7 @@ static bool same_value(const expr_value *a, const expr_value *b) {
     return x == y;
 }
 
-static bool same_shape(const task_case *a, const task_case *b) {
+bool fit_drawn_same_shape(const task_case *a, const task_case *b) {
     for (size_t i = 0; i < a->shape_count; i++) {
         const expr_name *other = find_size(b, a->shape[i].name);
         if (other == NULL || !same_value(&a->shape[i].value, &other->value))
@@ -166,11 +165,10 @@ static bool same_shape(const task_case *a, const task_case *b) {
     return a->shape_count == b->shape_count;
 }
 
-/* Whether a case of any split has this shape. Shapes of the search are not new, and shapes of other
- * splits must stay unknown to the search. */
-static bool is_of_task(const task *t, const task_case *at) {
+/* Shapes of the search are not new, and shapes of other splits must stay unknown to the search. */
+bool fit_drawn_is_of_task(const task *t, const task_case *at) {
     for (size_t i = 0; i < t->case_count; i++) {
-        if (same_shape(&t->cases[i], at))
+        if (fit_drawn_same_shape(&t->cases[i], at))
             return true;
     }
     return false;
@@ -189,7 +187,7 @@ static size_t variations_of(int64_t size, int64_t *out) {
     return count;
 }
 
-static void free_case(task_case *at) {
+void fit_drawn_free_case(task_case *at) {
     free((char *)at->name);
     free((expr_name *)at->shape);
     memset(at, 0, sizeof *at);
@@ -206,7 +204,7 @@ static ev_status make_case(const task_case *from, size_t size, int64_t value, ta
     made.name = strdup(name);
     made.shape = shape;
     if (made.name == NULL || shape == NULL) {
-        free_case(&made);
+        fit_drawn_free_case(&made);
         return ev_fail_memory(err, from->shape_count * sizeof *shape);
     }
     memcpy(shape, from->shape, from->shape_count * sizeof *shape);
@@ -252,8 +250,8 @@ static ev_status look_at_own(drawing *g, ev_error *err) {
         if (!is_small(&g->f->t->cases[i]))
             continue;
         ev_error why = {.status = EV_OK};
-        status = forgive(run_starts(g, &g->f->t->cases[i], true, buckets, &cost, &legal, &why),
-                         &why, err);
+        status = fit_drawn_forgive(
+            run_starts(g, &g->f->t->cases[i], true, buckets, &cost, &legal, &why), &why, err);
         if (status == EV_OK && legal)
             see(g, buckets);
         all += cost;
@@ -273,9 +271,9 @@ static ev_status look_at_shape(drawing *g, const task_case *from, size_t size, i
     ev_error why = {.status = EV_OK};
     bool legal = false;
     ev_status status = s->buckets != NULL ? EV_OK : ev_fail_memory(err, g->insn_count);
-    if (status == EV_OK && !is_of_task(g->f->t, &s->at))
-        status =
-            forgive(run_starts(g, &s->at, false, s->buckets, &s->cost, &legal, &why), &why, err);
+    if (status == EV_OK && !fit_drawn_is_of_task(g->f->t, &s->at))
+        status = fit_drawn_forgive(run_starts(g, &s->at, false, s->buckets, &s->cost, &legal, &why),
+                                   &why, err);
     /* A case of an illegal shape keeps its place, because the fitness points to it. */
     s->taken = !legal;
     g->shape_count++;
@@ -325,15 +323,12 @@ static drawn_shape *best_shape(drawing *g, double budget) {
     return best;
 }
 
-/* Moves the case to the fitness that asked. The case is used only if the baseline is correct there
- * on that fitness's device, too. */
-static ev_status take(fitness *f, task_case *at, ev_error *err) {
+ev_status fit_drawn_take(fitness *f, fit_drawn *drawn, task_case *at, ev_error *err) {
     task_case *kept = malloc(sizeof *kept);
     if (kept == NULL)
         return ev_fail_memory(err, sizeof *kept);
     *kept = *at;
     *at = (task_case){0};
-    fit_drawn *drawn = &f->drawn[f->drawn_count++];
     drawn->at = kept;
     fit_case *c = NULL;
     ev_error why = {.status = EV_OK};
@@ -343,7 +338,7 @@ static ev_status take(fitness *f, task_case *at, ev_error *err) {
         status = fit_need_baseline(f, c, &why);
     }
     drawn->used = status == EV_OK;
-    return forgive(status, &why, err);
+    return fit_drawn_forgive(status, &why, err);
 }
 
 static ev_status choose(drawing *g, fitness *f, ev_error *err) {
@@ -355,7 +350,7 @@ static ev_status choose(drawing *g, fitness *f, ev_error *err) {
         best->taken = true;
         budget -= best->cost;
         see(g, best->buckets);
-        EV_TRY(take(f, &best->at, err));
+        EV_TRY(fit_drawn_take(f, &f->drawn[f->drawn_count++], &best->at, err));
     }
     return EV_OK;
 }
@@ -368,7 +363,7 @@ static ev_status load_start(drawing *g, const candidate *who, ev_error *err) {
     s->trial.who = who;
     ev_status status = device_load(g->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan),
                                    &s->trial.kernel, &why);
-    EV_TRY(forgive(status, &why, err));
+    EV_TRY(fit_drawn_forgive(status, &why, err));
     if (status != EV_OK) /* it is no start for this GPU */
         return EV_OK;
     s->insn_count = vm_module_insn_count(device_kernel_module(s->trial.kernel));
@@ -376,6 +371,21 @@ static ev_status load_start(drawing *g, const candidate *who, ev_error *err) {
     g->start_count++;
     g->insn_count += s->insn_count;
     return s->seen != NULL ? EV_OK : ev_fail_memory(err, s->insn_count);
+}
+
+/* Draws the timed cases, with the starts that are right at the task's own small cases. */
+static ev_status draw_timed(drawing *g, fitness *f, ev_error *err) {
+    fit_trial *trials = calloc(g->start_count + 1, sizeof *trials);
+    size_t count = 0;
+    if (trials == NULL)
+        return ev_fail_memory(err, g->start_count * sizeof *trials);
+    for (size_t i = 0; i < g->start_count; i++) {
+        if (!g->starts[i].is_wrong)
+            trials[count++] = g->starts[i].trial;
+    }
+    ev_status status = fit_draw_timed(f, g->f, trials, count, err);
+    free(trials);
+    return status;
 }
 
 static ev_status draw(drawing *g, fitness *f, const candidate *starts, size_t count,
@@ -389,7 +399,8 @@ static ev_status draw(drawing *g, fitness *f, const candidate *starts, size_t co
         EV_TRY(load_start(g, &starts[i], err));
     EV_TRY(look_at_own(g, err));
     EV_TRY(look_at_shapes(g, err));
-    return choose(g, f, err);
+    EV_TRY(choose(g, f, err));
+    return draw_timed(g, f, err);
 }
 
 static void close_drawing(drawing *g) {
@@ -398,7 +409,7 @@ static void close_drawing(drawing *g) {
         free(g->starts[i].seen);
     }
     for (size_t i = 0; i < g->shape_count; i++) {
-        free_case(&g->shapes[i].at);
+        fit_drawn_free_case(&g->shapes[i].at);
         free(g->shapes[i].buckets);
     }
     fitness_close(g->f);
@@ -425,18 +436,31 @@ ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate 
     return status;
 }
 
-const task_case *fitness_drawn_case(const fitness *f, size_t index) {
-    for (size_t i = 0; i < f->drawn_count; i++) {
-        if (f->drawn[i].used && index-- == 0)
-            return f->drawn[i].at;
+static const task_case *used_case(const fit_drawn *drawn, size_t count, size_t index) {
+    for (size_t i = 0; i < count; i++) {
+        if (drawn[i].used && index-- == 0)
+            return drawn[i].at;
     }
     return NULL;
 }
 
-void fit_drawn_free(fitness *f) {
-    for (size_t i = 0; i < f->drawn_count; i++) {
-        free_case(f->drawn[i].at);
-        free(f->drawn[i].at);
+const task_case *fitness_drawn_case(const fitness *f, size_t index) {
+    return used_case(f->drawn, f->drawn_count, index);
+}
+
+const task_case *fitness_drawn_timed(const fitness *f, size_t index) {
+    return used_case(f->timed, f->timed_count, index);
+}
+
+static void free_all(fit_drawn *drawn, size_t *count) {
+    for (size_t i = 0; i < *count; i++) {
+        fit_drawn_free_case(drawn[i].at);
+        free(drawn[i].at);
     }
-    f->drawn_count = 0;
+    *count = 0;
+}
+
+void fit_drawn_free(fitness *f) {
+    free_all(f->drawn, &f->drawn_count);
+    free_all(f->timed, &f->timed_count);
 }

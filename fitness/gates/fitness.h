@@ -119,7 +119,8 @@ void fitness_close(fitness *f); /* NULL is fine */
 ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
                                ev_error *err) EV_CHECKED;
 
-/* Draws more check cases for gate 4 from the search's small ones (drawn.c). The virtual machine
+/* Draws more check cases for gate 4 from the search's small ones (drawn.c), and more timed cases for
+ * gate 5 from its timed ones (drawn_timed.c). The virtual machine
  * tells which shapes are legal and run new code. `device_id`: as given to device_open. `starts`:
  * the unmodified starts of the task, the baseline first; a start that is wrong at the task's own
  * small cases is left out. The drawing is a pure function of the task, the starts' PTX and the
@@ -127,6 +128,8 @@ ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned s
 ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate *starts,
                              size_t count, ev_error *err) EV_CHECKED;
 const task_case *fitness_drawn_case(const fitness *f, size_t index); /* NULL: there are no more */
+/* The drawn cases that gate 5 times beside the task's own (drawn_timed.c); NULL: no more. */
+const task_case *fitness_drawn_timed(const fitness *f, size_t index);
 
 /* Runs gates EMIT..TIMED (2 to 5) on the search cases and stops at the first that fails. A
  * candidate's fault is in out->stopped and out->reason. EV_BAD: misuse. EV_INFRA: the machine

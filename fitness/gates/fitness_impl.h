@@ -127,6 +127,7 @@ typedef struct fit_case {
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
+#define FIT_TIMED_MOST 5 /* timed cases of a search, the task's own and drawn ones */
 
 typedef struct fit_drawn {
     task_case *at;
@@ -158,6 +159,8 @@ struct fitness {
     uint64_t host_bytes; /* host memory of all cases made so far */
     fit_drawn drawn[FIT_DRAWN_MOST];
     size_t drawn_count;
+    fit_drawn timed[FIT_TIMED_MOST]; /* drawn cases that gate 5 times (drawn_timed.c) */
+    size_t timed_count;
     fit_writes writes; /* of the candidate scored last */
     fit_reference *references;
     size_t reference_count;
@@ -495,6 +498,20 @@ void fit_fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
 /* ---- drawn cases (drawn.c) ---- */
 
 void fit_drawn_free(fitness *f);
+/* Turns EV_BAD, which `why` tells, into EV_OK. */
+ev_status fit_drawn_forgive(ev_status status, const ev_error *why, ev_error *err) EV_CHECKED;
+bool fit_drawn_same_shape(const task_case *a, const task_case *b);
+/* Whether a case of any split has this shape. */
+bool fit_drawn_is_of_task(const task *t, const task_case *at);
+/* Frees name and shape of a case. */
+void fit_drawn_free_case(task_case *at);
+/* Moves the case to the fitness. The case is used only if the baseline is correct there on that
+ * fitness's device. */
+ev_status fit_drawn_take(fitness *f, fit_drawn *drawn, task_case *at, ev_error *err) EV_CHECKED;
+/* Draws timed cases into f->timed (drawn_timed.c). `on`: a fitness of the same task in a virtual
+ * machine, where the starts are loaded, the baseline first; it tells which shapes are legal. */
+ev_status fit_draw_timed(fitness *f, fitness *on, const fit_trial *starts, size_t count,
+                         ev_error *err) EV_CHECKED;
 
 /* ---- writes (writes.c) ---- */
 

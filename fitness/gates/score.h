@@ -39,6 +39,7 @@ typedef struct accuracy {
     uint64_t unwritten; /* elements of outputs that were never written */
     uint64_t spoilt;    /* padding elements that were written */
     uint64_t not_zero;  /* elements that had to be exactly zero and are not */
+    uint64_t not_exact; /* whole numbers that differ from the answer */
     uint64_t not_finite;
 } accuracy;
 
@@ -46,7 +47,8 @@ typedef struct score_case {
     char name[96];
     double ns; /* 0 for a case that is not timed */
     double low_ns, high_ns;
-    double floor_ns; /* least time on any GPU of the kind; 0: not known, or not timed */
+    double floor_ns; /* least time of what was executed on any GPU of the kind, for gate 6; 0: not
+                        known, or not timed. The floor by the task's work is in floor.h */
     /* The baseline's times, by turns with the variant's; 0: not measured then. */
     double baseline_ns, baseline_low_ns, baseline_high_ns;
     double sm_mhz;     /* the GPU's SM clock during the samples; 0: not known */
@@ -76,8 +78,9 @@ typedef struct score {
     gate stopped;     /* GATE_NONE: passed all gates that were run */
     char reason[600]; /* one line; "" if not stopped */
     char trap[40];    /* name of the trap, if any */
-    /* Geometric mean over the timed cases; 0: not timed. A measured time is corrected for the drift
-     * of the baseline since its first timing; the times of the cases are as measured. */
+    /* Geometric mean over the timed cases; 0: not timed. Of the search's cases, drawn half-way to
+     * the one with the least gain on the baseline (gates.c). A measured time is corrected for the
+     * drift of the baseline since its first timing; the times of the cases are as measured. */
     double ns;
     double baseline_ns; /* the baseline's mean at the same time; 0: not measured then */
     double error;       /* worst relative L2 over the cases so far */

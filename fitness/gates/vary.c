@@ -342,6 +342,7 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
                                  fmax(t->relative_l2, FIT_VARIED_FACTOR * own->relative_l2),
                              .scaled_max = most_of(t->scaled_max, own->scaled_max),
                              .max_abs = most_of(t->max_abs, own->max_abs),
+                             .inexact_most = FIT_VARIED_FACTOR * own->not_exact,
                              .depth = c->depth,
                              .takes_nan = true};
 }
@@ -367,11 +368,16 @@ static bool is_changed(const fit_case *c) {
 /* Notes the start's run, unless it left elements unwritten or wrote padding, as it may with a size
  * that became another one. Its outputs are still there. */
 static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
-    accuracy_limits none = {.relative_l2 = INFINITY, .depth = c->depth, .takes_nan = true};
+    accuracy_limits none = {.relative_l2 = INFINITY,
+                            .depth = c->depth,
+                            .inexact_most = UINT64_MAX,
+                            .takes_nan = true};
     EV_TRY(fit_answer_varied(f, c, false, err));
     EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     /* An oracle may know only the task's own scalars, from the shape or its source. */
-    bool is_beyond = c->varied.accuracy.relative_l2 > f->t->tolerance.relative_l2;
+    const accuracy *own = &c->varied.accuracy;
+    const task_tolerance *t = &f->t->tolerance;
+    bool is_beyond = own->relative_l2 > t->relative_l2 || (own->not_exact > 0 && t->max_abs == 0);
     if (c->inputs.alias_in > 0 || (!is_of_floats(c) && is_beyond)) {
         EV_TRY(fit_answer_varied(f, c, true, err));
         EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));

@@ -58,7 +58,8 @@ static uint64_t written_at(const fit_writes *w, const task_case *at) {
 
 void fit_note_writes(const fit_trial *trial, const fit_case *c, const fit_result *r) {
     fit_writes *w = trial->writes;
-    if (w == NULL || c->at->use != TASK_TIME || !r->ok || r->run.share >= 1)
+    bool is_own_timed = c->at->use == TASK_TIME && !c->is_drawn;
+    if (w == NULL || !is_own_timed || !r->ok || r->run.share >= 1)
         return;
     for (size_t i = 0; i < w->count; i++) {
         if (w->cases[i].at == c->at) {

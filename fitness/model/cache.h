@@ -124,32 +124,37 @@ static inline void model_cache_miss(const model_cache *cache, cache_line *l, uns
     l->owner = cache->warp;
     l->from = (uint8_t)from;
 }
-/* The fast path of a load of one sector. True: the L1 holds the sector, and the read is done.
- * False: nothing was changed; the sector missed or is on its way, or its line stands further than
- * one place from its first. *clock: the cache's clock, which the caller keeps in a register
- * meanwhile. */
-static inline bool model_cache_hit_sector(const model_cache *cache, uint32_t *clock,
-                                          uint64_t sector) {
+#define CACHE_MISSES UINT32_MAX
+
+/* How far away sectors that the L1 holds are: as far as the line's last miss went, if another warp
+ * has asked for them and they have not arrived; else 0, the L1. */
+static inline unsigned model_cache_level(const model_cache *cache, const cache_line *l) {
+    return model_cache_is_coming(cache, l) ? l->from : 0;
+}
+/* The fast path of a load of one sector. CACHE_MISSES: nothing was changed; the sector missed, or
+ * its line stands further than one place from its first. Else the L1 holds the sector, the read is
+ * done, and the result is as model_cache_level's. *clock: the cache's clock, which the caller keeps
+ * in a register meanwhile. */
+static inline unsigned model_cache_hit_sector(const model_cache *cache, uint32_t *clock,
+                                              uint64_t sector) {
     uint64_t line = sector / CACHE_SECTORS;
     size_t at = model_line_hash(line) & cache->line_mask;
     const cache_line *l = &cache->lines[1 + at];
     l += l->tag != line + cache->round; /* no branch: the outcome cannot be predicted */
-    if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0 ||
-        l->ready > cache->now)
-        return false;
+    if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0)
+        return CACHE_MISSES;
     cache->sets[l->way] = ++*clock;
-    return true;
+    return model_cache_level(cache, l);
 }
 /* As model_cache_hit_sector, for a mask of sectors of one line, at the line's first place only. */
-static inline bool model_cache_hit(const model_cache *cache, uint32_t *clock, uint64_t line,
-                                   unsigned sectors) {
+static inline unsigned model_cache_hit(const model_cache *cache, uint32_t *clock, uint64_t line,
+                                       unsigned sectors) {
     size_t at = model_line_hash(line) & cache->line_mask;
     const cache_line *l = &cache->lines[1 + at];
-    if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0 ||
-        l->ready > cache->now)
-        return false;
+    if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0)
+        return CACHE_MISSES;
     cache->sets[l->way] = ++*clock;
-    return true;
+    return model_cache_level(cache, l);
 }
 /* Marks sectors of a line as touched. Returns the sectors that were not marked before. */
 static inline unsigned model_cache_touch(cache_line *l, unsigned sectors, bool is_store) {

@@ -471,18 +471,30 @@ static __attribute__((noinline)) plan_code miss_line(model *m, block_state *b, a
     return read_line(m, b, false, c, line, sectors, &remote) - MODEL_L1;
 }
 
+/* The same of sectors that may be in the L1. *clock: its own, which the caller holds. `level`: what
+ * the fast path said. */
+static ALWAYS_INLINE plan_code read_level(model *m, block_state *b, uint32_t *clock,
+                                          const plan_access *a, unsigned level, uint64_t line,
+                                          unsigned sectors) {
+    if (__builtin_expect(level == 0, 1))
+        return 0;
+    if (level != CACHE_MISSES)
+        return level - MODEL_L1;
+    b->cache.clock = *clock;
+    plan_code from = miss_line(m, b, a->cost, line, sectors);
+    *clock = b->cache.clock;
+    return from;
+}
+
 /* A load of some sectors, each of another line: the furthest that one had to come from. Mostly the
- * L1 has them all. *clock: its own, which the caller holds. */
+ * L1 has them all. */
 static ALWAYS_INLINE plan_code read_apart(model *m, block_state *b, uint32_t *clock,
                                           const plan_access *a, const uint64_t *at) {
     plan_code from = 0;
     const uint64_t *end = at + a->sectors;
     do {
-        if (__builtin_expect(model_cache_hit_sector(&b->cache, clock, *at), 1))
-            continue;
-        b->cache.clock = *clock;
-        plan_code far = miss_line(m, b, a->cost, *at / 4, 1u << (*at & 3));
-        *clock = b->cache.clock;
+        unsigned level = model_cache_hit_sector(&b->cache, clock, *at);
+        plan_code far = read_level(m, b, clock, a, level, *at / 4, 1u << (*at & 3));
         from = far > from ? far : from;
     } while (++at < end);
     return from;
@@ -497,12 +509,8 @@ static ALWAYS_INLINE plan_code read_one(model *m, block_state *b, uint32_t *cloc
     do
         sectors |= 1u << (*at & 3);
     while (++at < end);
-    if (__builtin_expect(model_cache_hit(&b->cache, clock, line, sectors), 1))
-        return 0;
-    b->cache.clock = *clock;
-    plan_code from = miss_line(m, b, a->cost, line, sectors);
-    *clock = b->cache.clock;
-    return from;
+    unsigned level = model_cache_hit(&b->cache, clock, line, sectors);
+    return read_level(m, b, clock, a, level, line, sectors);
 }
 
 /* An access that is none of the commonest. */
@@ -737,15 +745,25 @@ static void make_plan(const follower *f, model_plan *p, const vm_batch *batch, s
     f->m->making = NULL;
 }
 
+/* The plan of the batch, or NULL. `like`: a plan of equal events, or NULL. */
+static model_plan *find_plan(const follower *f, model_plan *before, const vm_batch *batch,
+                             model_plan *like) {
+    const warp_state *w = f->w;
+    if (like == NULL || like->first != w->first || like->end != w->end)
+        return model_plans_find(f->m->plans, before, batch, w->first, w->end);
+    model_plans_found(f->m->plans, before, like);
+    return like;
+}
+
 /* Follows what a plan has, or can have, of the batch: so many events. */
-static size_t follow_by_plan(const follower *f, const vm_batch *batch) {
+static size_t follow_by_plan(const follower *f, const vm_batch *batch, model_plan *like) {
     model *m = f->m;
     warp_state *w = f->w;
     model_plan *before = w->plan;
     w->plan = NULL;
     if (m->sites != NULL || m->polls != NULL || !model_plans_help(m->plans))
         return 0;
-    model_plan *p = w->plan = model_plans_find(m->plans, before, batch, w->first, w->end);
+    model_plan *p = w->plan = find_plan(f, before, batch, like);
     if (p != NULL) {
         follow_plan(f, p, batch->sectors);
         return p->count;
@@ -761,7 +779,7 @@ static size_t follow_by_plan(const follower *f, const vm_batch *batch) {
     return count;
 }
 
-void model_follow_batch(model *m, block_state *b, const vm_batch *batch) {
+void model_follow_batch(model *m, block_state *b, const vm_batch *batch, model_plan *like) {
     assert(batch->warp < b->warps && batch->count > 0);
     follower f = follow(m, b, batch->warp);
     b->cache.now = f.w->at.clock;
@@ -772,7 +790,7 @@ void model_follow_batch(model *m, block_state *b, const vm_batch *batch) {
             leave_barrier(&f, left->events[0].pc);
             b->cache.now = f.w->at.clock;
         }
-        size_t done = follow_by_plan(&f, left);
+        size_t done = follow_by_plan(&f, left, left == batch ? like : NULL);
         while (done == 0 || (done < left->count && !f.w->at_barrier))
             on_event(&f, &left->events[done++], left->sectors);
         if (done == left->count)

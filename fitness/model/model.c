@@ -135,6 +135,7 @@ static void block_free(block_state *b) {
     free(b->memory);
     free(b->runs);
     model_queues_free(b->queues, b->queue_count);
+    free(b->turns);
     model_cache_free(&b->cache);
     free(b);
 }

@@ -50,6 +50,7 @@ typedef struct block_state {
     size_t ready_room, memory_room, warp_room;
     warp_queue *queues;         /* by warp; interleave.c */
     size_t queue_count, queued; /* number of queues; bytes in them */
+    uint64_t *turns;            /* by warp: its clock; UINT64_MAX: it has nothing to do */
     uint32_t queued_last;       /* the warp whose batch was put there last */
     uint32_t barriers_passed;   /* by the warp that has passed most */
     model_cache cache;
@@ -154,8 +155,8 @@ void model_queues_free(warp_queue *queues, size_t count); /* NULL is fine */
 
 /* ---- follow.c ---- */
 
-/* Follows one batch of a warp in a live block. */
-void model_follow_batch(model *m, block_state *b, const vm_batch *batch);
+/* Follows one batch of a warp in a live block. `like`: a plan of equal events, or NULL. */
+void model_follow_batch(model *m, block_state *b, const vm_batch *batch, model_plan *like);
 /* Follows the remaining instructions of a warp at its end. */
 void model_follow_rest(model *m, block_state *b, uint32_t warp);
 /* Notes a sector that a block stores to for the first time. */

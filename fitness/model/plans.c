@@ -72,7 +72,8 @@ static size_t place_of(const vm_batch *batch, uint32_t first, uint32_t end) {
 }
 
 static bool is_plan_of(const model_plan *p, const vm_batch *batch, uint32_t first, uint32_t end) {
-    return p != NULL && p->first == first && p->end == end && p->count <= batch->count &&
+    return p != NULL && p->first == first && p->end == end &&
+           (p->count == batch->count || (p->last != NULL && p->count < batch->count)) &&
            memcmp(p->events, batch->events, p->count * sizeof *p->events) == 0;
 }
 
@@ -90,6 +91,59 @@ model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_ba
     }
     plans->hits += found;
     return found ? *likely : NULL;
+}
+
+void model_plans_found(model_plans *plans, model_plan *before, model_plan *plan) {
+    plans->tries++;
+    plans->hits++;
+    if (before != NULL)
+        before->then = plan;
+    else
+        plans->begin = plan;
+}
+
+/* The first 16 bytes of an event: all but its passes and the place of its sectors. */
+static inline uint64_t differ_in_head(const vm_event *a, const vm_event *b) {
+    uint64_t x[2], y[2];
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    return (x[0] ^ y[0]) | (x[1] ^ y[1]);
+}
+
+_Static_assert(offsetof(vm_event, passes) == 16, "as differ_in_head reads events");
+
+/* Whether the batch's first events are the plan's, sectors moved. Where they differ, mostly the
+ * last one does: it is a loop's branch. */
+static bool begins_with(const vm_batch *batch, const model_plan *p) {
+    if (p == NULL || p->count > batch->count || p->events[0].first_sector != 0)
+        return false;
+    uint32_t moved = batch->events[0].first_sector;
+    uint64_t differ = differ_in_head(&batch->events[p->count - 1], &p->events[p->count - 1]);
+    if (moved == 0)
+        return differ == 0 && memcmp(p->events, batch->events, p->count * sizeof *p->events) == 0;
+    for (size_t i = 0; i < p->count && differ == 0; i++) {
+        const vm_event *a = &batch->events[i], *b = &p->events[i];
+        differ = differ_in_head(a, b) | (uint64_t)(a->passes ^ b->passes) |
+                 ((a->first_sector - moved) ^ b->first_sector);
+    }
+    return differ == 0;
+}
+
+model_plan *model_plans_like(const model_plans *plans, model_plan *before, const vm_batch *batch) {
+    model_plan *likely[] = {plans->begin, NULL, NULL};
+    if (before != NULL) {
+        likely[0] = before->next;
+        likely[1] = before->then;
+        likely[2] = before;
+    }
+    for (size_t i = 0; i < sizeof likely / sizeof *likely; i++) {
+        if (!begins_with(batch, likely[i]))
+            continue;
+        if (before != NULL)
+            before->next = likely[i];
+        return likely[i];
+    }
+    return NULL;
 }
 
 static bool make_room(model_plan *p, const vm_batch *batch, size_t count) {

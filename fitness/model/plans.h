@@ -92,6 +92,9 @@ typedef struct plan_access {
 
 #define PLAN_MEMOS 4
 
+/* Whether the events of a plan are a whole slice (interleave.c), perhaps up to a barrier. */
+typedef enum plan_whole { PLAN_NOT_ASKED, PLAN_PART, PLAN_WHOLE, PLAN_BARRIER } plan_whole;
+
 /* Number of times that a memo's stretches take a step. */
 typedef struct plan_use {
     uint32_t *of_step;
@@ -137,6 +140,8 @@ struct model_plan {
     const model_row *last; /* NULL, or of its last event: a barrier or an end of lanes */
     uint32_t last_active;
     struct model_plan *then; /* the plan of the warp's next batch, last time */
+    struct model_plan *next; /* what model_plans_like found after it, last time */
+    plan_whole whole;
 };
 
 typedef struct model_plans model_plans;
@@ -149,6 +154,12 @@ bool model_plans_help(const model_plans *plans);
  * of the warp's previous batch, or NULL. */
 model_plan *model_plans_find(model_plans *plans, model_plan *before, const vm_batch *batch,
                              uint32_t first, uint32_t end);
+/* Says that the warp's next batch has this plan, which the caller found. */
+void model_plans_found(model_plans *plans, model_plan *before, model_plan *plan);
+/* The plan whose events are the first of the batch's, which follow those of the plan `before`; its
+ * own may count their sectors from another place. It may have been made after other pcs. NULL:
+ * there is none in the places looked at. */
+model_plan *model_plans_like(const model_plans *plans, model_plan *before, const vm_batch *batch);
 /* Begins a plan of the batch's first `count` events. NULL: no room, or no such batch was seen
  * before. The plan's address stays valid until model_plans_free. */
 model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t count,

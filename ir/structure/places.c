@@ -14,7 +14,7 @@
 
 #define MOST_ANCHORS 32
 #define MOST_TRIES 8    /* places tried in one draw */
-#define MOST_INSNS 4000 /* of a kernel that a drawn edit jams */
+#define MOST_INSNS 4000 /* of a kernel whose body a drawn edit writes several times */
 #define MOST_ALIKE 3    /* refusals for one reason in a row, which then holds for the kernel */
 
 enum { SHARED_SPACE = 3 };
@@ -61,9 +61,12 @@ static void add_loops(const ir_flow *flow, anchor_list *out) {
     }
 }
 
-static void add_arguments(LLVMValueRef function, anchor_list *out) {
-    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
-        if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, i))) == LLVMPointerTypeKind)
+/* Whole numbers for `specialise`, pointers for the others. */
+static void add_arguments(const ir_flow *flow, ir_edit_kind kind, anchor_list *out) {
+    for (unsigned i = 0; i < LLVMCountParams(flow->function); i++) {
+        LLVMValueRef argument = LLVMGetParam(flow->function, i);
+        bool is_pointer = LLVMGetTypeKind(LLVMTypeOf(argument)) == LLVMPointerTypeKind;
+        if (kind == IR_EDIT_SPECIALISE ? ir_structure_specialises(flow, argument) : is_pointer)
             add(out, (ir_anchor){.kind = IR_ANCHOR_ARGUMENT, .number = i});
     }
 }
@@ -85,7 +88,7 @@ static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind k
     else if (kind == IR_ANCHOR_LOOP)
         add_loops(flow, out);
     else if (kind == IR_ANCHOR_ARGUMENT)
-        add_arguments(flow->function, out);
+        add_arguments(flow, edit, out);
     else
         add_arrays(LLVMGetGlobalParent(flow->function), out);
 }
@@ -225,9 +228,9 @@ static void close_draw(place_draw *d) {
     ev_arena_free(d->arena);
 }
 
-static bool jams_too_much(const place_draw *d, const ir_edit *edit) {
-    bool jams = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
-    return jams && d->places->insn_count > MOST_INSNS / (uint32_t)edit->option;
+static bool writes_too_much(const place_draw *d, const ir_edit *edit) {
+    uint32_t times = ir_structure_times(edit);
+    return times > 1 && d->places->insn_count > MOST_INSNS / times;
 }
 
 /* Applies an edit to a copy of the module. EV_BAD: it is refused. */
@@ -251,7 +254,7 @@ static ev_status apply_to_copy(place_draw *d, const ir_edit *edit, ev_error *err
 
 /* Whether an edit applies, which is tried once. EV_BAD: it is refused. */
 static ev_status try_edit(place_draw *d, const ir_edit *edit, ev_error *err) {
-    if (jams_too_much(d, edit))
+    if (writes_too_much(d, edit))
         return ev_fail(err, EV_BAD, "the kernel would have more than %d instructions", MOST_INSNS);
     const ir_place *known = find_tried(d->places, edit);
     if (known)
@@ -304,6 +307,23 @@ static bool goes_on(refusals *r, const ev_error *why) {
     return r->alike < MOST_ALIKE;
 }
 
+/* Lets `specialise` take what the timed cases have: one of their values, or a divisor of one.
+ * False: they have none such. */
+static bool fit_to_cases(const ir_source *source, ev_pcg *rng, ir_edit *edit) {
+    if (edit->kind != IR_EDIT_SPECIALISE)
+        return true;
+    if (!source->timed || edit->anchor.number >= source->argument_count)
+        return false;
+    const ir_timed *timed = &source->timed[edit->anchor.number];
+    if (edit->form == IR_FORM_EQUAL && timed->count > 0)
+        edit->option = timed->values[ev_pcg_below(rng, (uint32_t)timed->count)];
+    for (size_t i = 0; i < timed->count; i++) {
+        if (edit->form == IR_FORM_EQUAL || timed->values[i] % edit->option == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Tries the ways of the kind at all anchors, from a random one on. */
 static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_hints *hints,
                           ev_pcg *rng, ir_genome **out, ev_error *err) {
@@ -321,6 +341,8 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
         tried[at] = true;
         ir_edit edit = {.kind = row->kind, .anchor = anchors->items[at / ways]};
         ir_structure_set_way(row, at % ways, &edit);
+        if (!fit_to_cases(d->source, rng, &edit))
+            continue;
         if (!ir_edit_seal(&edit))
             return ev_fail_memory(err, 0);
         if (is_spent(hints, &edit) || ir_genome_holds(d->source->genome, &edit.key))

@@ -71,6 +71,10 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_sink(s, edit, err);
     case IR_EDIT_STAGE:
         return ir_structure_stage(s, edit, err);
+    case IR_EDIT_SPECIALISE:
+        return ir_structure_specialise(s, edit, err);
+    case IR_EDIT_PEEL:
+        return ir_structure_peel(s, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }
@@ -93,14 +97,27 @@ static size_t count_insns(LLVMValueRef function) {
     return count;
 }
 
+uint32_t ir_structure_times(const ir_edit *edit) {
+    switch (edit->kind) {
+    case IR_EDIT_COARSEN:
+    case IR_EDIT_COARSEN_THREADS:
+        return edit->option > 1 && edit->option < MOST_INSNS ? (uint32_t)edit->option : 1;
+    case IR_EDIT_SPECIALISE:
+    case IR_EDIT_PEEL:
+        return 2;
+    default:
+        return 1;
+    }
+}
+
 /* Refuses an edit that would write the body so often that LLVM takes seconds for the result. */
 static ev_status check_size(const ir_structure *s, const ir_edit *edit, ev_error *err) {
-    bool jams = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
+    uint32_t times = ir_structure_times(edit);
     size_t count = count_insns(s->function);
-    if (jams && edit->has_option && edit->option > 1 && count > MOST_INSNS / (size_t)edit->option)
+    if (count > MOST_INSNS / times && times > 1)
         return ev_fail(err, EV_BAD,
-                       "the kernel has %zu instructions, and %lld times as many are more than %d",
-                       count, (long long)edit->option, MOST_INSNS);
+                       "the kernel has %zu instructions, and %u times as many are more than %d",
+                       count, times, MOST_INSNS);
     return EV_OK;
 }
 

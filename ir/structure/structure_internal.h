@@ -21,6 +21,9 @@ ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error
  * refused; the module is then of no use. */
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+/* How often an edit writes the kernel's body, at most. */
+uint32_t ir_structure_times(const ir_edit *edit);
+
 /* The edits; EV_BAD, with the reason: it is refused. */
 ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
@@ -32,7 +35,14 @@ ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *e
 
 ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+/* Whether `specialise` takes an argument: a whole number whose value makes the kernel cheaper. */
+bool ir_structure_specialises(const ir_flow *flow, LLVMValueRef argument);
 
 /* Writes the value of an expression of the launch plan as an i64 where the builder stands, from the
  * kernel's arguments and the macros. NULL: it uses a name that is neither, or a real number. */

@@ -87,6 +87,22 @@ static void describe_sink(const ir_work *work, const ir_edit *edit, ev_str *out)
     ev_str_printf(out, "runs loop %s only where its results are used", edit->anchor.path);
 }
 
+static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    (void)edit;
+    ev_str_append(out, "gives blocks in the interior a copy of the kernel without tests of "
+                       "coordinates");
+}
+
+const ir_rule ir_rule_PEEL = {no_sites, no_draw, is_applied, describe_peel};
+static void describe_specialise(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "gives the kernel a copy for launches in which argument %u is %s%lld",
+                  edit->anchor.number, edit->form == IR_FORM_MULTIPLE ? "a multiple of " : "",
+                  (long long)edit->option);
+}
+
+const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};

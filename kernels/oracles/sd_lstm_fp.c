@@ -1,20 +1,38 @@
 /* Oracle of sd_lstm_fp: gates = G + scale X[:, kept] W[:, kept]^T in the order i, f, g, o; then
  * c' = f c + i g and h' = o tanh(c').
  *
- * The scale of an output is its size plus the sizes of the terms it came from, each times the
- * greatest slope on the way (1/4 for the logistic function, 1 for tanh). */
+ * The scale of an output is its size plus the sizes of the terms of its sums, each times the
+ * greatest slope on the way. Where terms cancel, a sum may be off by more than its value, and the
+ * slope at the value says little about the slope at the sum that a kernel finds. So the slope is
+ * the greatest within SUMS_OFF u sqrt(K) sizes of the value: by the mean value theorem, a kernel
+ * whose sums are no further off has outputs no further off than SUMS_OFF u sqrt(K) scales. */
 #include "kernels/oracles.h"
+
+#include <float.h>
+
+#define SUMS_OFF 8                         /* as scaled_max in task.json */
+#define LEAST ldexp(FLT_MIN, FLT_MANT_DIG) /* kernels may flush what is subnormal */
 
 typedef struct lstm {
     const float *X, *W, *G, *C;
     const int32_t *kept;
     uint64_t H, k;
     double keep_scale;
+    double reach; /* error of a sum over its size, at most */
 } lstm;
 
 typedef struct bounded {
     double value, scale;
 } bounded;
+
+static double logistic(double x) {
+    return 1.0 / (1.0 + exp(-x));
+}
+
+/* At x >= 0. tanh(x) is 2 logistic(2 x) - 1. */
+static double logistic_slope(double x) {
+    return exp(-x) / ((1.0 + exp(-x)) * (1.0 + exp(-x)));
+}
 
 /* Gate 0..3 of unit `j` of sequence `b`, after its nonlinearity. */
 static bounded gate_of(const lstm *l, uint64_t b, unsigned gate, uint64_t j) {
@@ -24,25 +42,28 @@ static bounded gate_of(const lstm *l, uint64_t b, unsigned gate, uint64_t j) {
     for (uint64_t n = 0; n < l->k; n++)
         oracle_add(&sum, l->keep_scale * (double)x[l->kept[n]] * (double)w[l->kept[n]]);
     double total = oracle_total(&sum);
-    double value = gate == 2 ? tanh(total) : 1.0 / (1.0 + exp(-total));
-    double slope = gate == 2 ? 1.0 - value * value : value * (1.0 - value);
-    /* A slope at the point itself would leave out how it changes within the error: 1/16 of the
-     * greatest is the least that counts. */
-    double most = gate == 2 ? 1.0 : 0.25;
-    return (bounded){value, fabs(value) + fmax(slope, most / 16) * sum.size};
+    double nearest = fmax(fabs(total) - l->reach * sum.size, 0); /* slopes are greatest at 0 */
+    double value = gate == 2 ? tanh(total) : logistic(total);
+    double slope = gate == 2 ? 4 * logistic_slope(2 * nearest) : logistic_slope(nearest);
+    return (bounded){value, fabs(value) + slope * sum.size + LEAST};
+}
+
+/* Scale of a product of two inexact factors. */
+static double product_scale(const lstm *l, bounded a, bounded b) {
+    return fabs(a.value) * b.scale + fabs(b.value) * a.scale + l->reach * a.scale * b.scale;
 }
 
 static bounded cell_of(const lstm *l, uint64_t b, uint64_t j) {
     bounded i = gate_of(l, b, 0, j), f = gate_of(l, b, 1, j), g = gate_of(l, b, 2, j);
     double c = (double)l->C[b * l->H + j];
     return (bounded){f.value * c + i.value * g.value,
-                     fabs(c) * f.scale + fabs(g.value) * i.scale + fabs(i.value) * g.scale};
+                     fabs(c) * f.scale + product_scale(l, i, g) + LEAST};
 }
 
 static bounded output_of(const lstm *l, uint64_t b, uint64_t j) {
     bounded o = gate_of(l, b, 3, j), c = cell_of(l, b, j);
-    double t = tanh(c.value);
-    return (bounded){o.value * t, o.scale * fabs(t) + o.value * (c.scale + fabs(t))};
+    bounded t = {tanh(c.value), fabs(tanh(c.value)) + fmin(c.scale, 2 / l->reach)};
+    return (bounded){o.value * t.value, product_scale(l, o, t) + LEAST};
 }
 
 int oracle_sd_lstm_fp(evoke_oracle_call *call) {
@@ -57,7 +78,8 @@ int oracle_sd_lstm_fp(evoke_oracle_call *call) {
               kept->data,
               (uint64_t)H,
               (uint64_t)k,
-              oracle_real(call, "scale")};
+              oracle_real(call, "scale"),
+              SUMS_OFF * FLT_EPSILON / 2 * sqrt(fmax((double)k, 1))};
     const char *output = call->arguments[call->output].name;
     if (l.X == NULL || l.W == NULL || l.G == NULL || l.C == NULL || l.kept == NULL)
         return 1;

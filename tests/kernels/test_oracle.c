@@ -179,6 +179,62 @@ static void test_mask_is_exact(void **state) {
 }
 
 /* An oracle that is not given its arguments answers so, and does not guess. */
+/* The array is malloc'ed by task_inputs_make. */
+static float *changeable(const task_inputs *in, const char *name) {
+    return (float *)(uintptr_t)floats(in, name);
+}
+
+/* Fills the inputs of sd_lstm_fp so that the terms of each sum cancel, but for G. */
+static void fill_cancelling(const task_inputs *in, uint64_t H, uint64_t B) {
+    float *x = changeable(in, "X"), *w = changeable(in, "W");
+    const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
+    for (uint64_t i = 0; i < B * H; i++)
+        x[i] = 0;
+    for (uint64_t i = 0; i < 4 * H * H; i++)
+        w[i] = 1;
+    for (uint64_t b = 0; b < B; b++) {
+        x[b * H + (uint64_t)kept[0]] = 1 << 21;
+        x[b * H + (uint64_t)kept[1]] = -(1 << 21);
+    }
+}
+
+/* Sums that are off by 8 units of their size, where terms cancel, make outputs that are off by no
+ * more than 8 units of their scale. */
+static void test_scale_where_terms_cancel(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"gates", "C_out", "H_out"};
+    enum { MOST = 4096 };
+    static double value[MOST], scale[MOST], moved[MOST], unused[MOST];
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open("sd_lstm_fp", &t, &err));
+    task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+    uint64_t H = whole(&in, "H"), B = whole(&in, "B");
+    fill_cancelling(&in, H, B);
+    double unit = 8 * ldexp(1, -24) * sqrt((double)whole(&in, "k"));
+    double size = 2 * (double)number(&in, "scale") * (1 << 21);
+    float *g = changeable(&in, "G");
+    for (size_t o = 0; o < sizeof outputs / sizeof outputs[0]; o++) {
+        size_t output = task_inputs_index(&in, outputs[o]);
+        uint64_t count = in.arguments[output].count;
+        double most = 0;
+        assert_in_range(count, 1, MOST);
+        for (uint64_t i = 0; i < B * 4 * H; i++)
+            g[i] = (float)(i % 17) - 8;
+        task_inputs_ask(&in, output, 0, count, value, scale);
+        for (uint64_t i = 0; i < B * 4 * H; i++)
+            g[i] += (float)(0.99 * (i % 2 == 0 ? unit : -unit) * size);
+        task_inputs_ask(&in, output, 0, count, moved, unused);
+        for (uint64_t i = 0; i < count; i++) {
+            assert_true(fabs(moved[i] - value[i]) <= unit * scale[i]);
+            most = fmax(most, fabs(moved[i] - value[i]) / (unit * scale[i]));
+        }
+        assert_true(most > 0.02); /* the bound is not idle */
+    }
+    task_inputs_free(&in);
+    task_free(t);
+}
+
 static void test_missing_arguments(void **state) {
     (void)state;
     static const char *const names[] = {"bp_data_masked", "sd_lstm_fp", "fft_conv2d", "ar_adam"};
@@ -201,9 +257,10 @@ static void test_missing_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bp_data_masked), cmocka_unit_test(test_sd_lstm_fp),
-        cmocka_unit_test(test_fft_conv2d),     cmocka_unit_test(test_ar_adam),
-        cmocka_unit_test(test_mask_is_exact),  cmocka_unit_test(test_missing_arguments),
+        cmocka_unit_test(test_bp_data_masked),    cmocka_unit_test(test_sd_lstm_fp),
+        cmocka_unit_test(test_fft_conv2d),        cmocka_unit_test(test_ar_adam),
+        cmocka_unit_test(test_mask_is_exact),     cmocka_unit_test(test_scale_where_terms_cancel),
+        cmocka_unit_test(test_missing_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,35 @@ static void test_identity(void **state) {
     task_free(d);
 }
 
+/* ---- work ---- */
+
+#define WORK(text) "\"oracle\": \"baseline\",", "\"oracle\": \"baseline\", \"work\": " text ","
+
+static void test_work(void **state) {
+    const folder *f = *state;
+    task *t = load_good(f);
+    task_amounts amounts;
+    ev_error err = {EV_OK, ""};
+    assert_int_equal(task_work_of(t, &t->cases[0], &amounts, &err), EV_OK);
+    assert_false(amounts.is_declared);
+    task_free(t);
+    char *text = changed(WORK("{\"doc\": \"why\", \"bytes\": \"16 * n\", \"f32\": \"n * half\","
+                              " \"tensor_f16\": 7}"));
+    write_text(f->json, text);
+    free(text);
+    if (task_load(f->json, &t, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(t->work.doc, "why");
+    assert_int_equal(task_work_of(t, task_find_case(t, "check"), &amounts, &err), EV_OK);
+    assert_true(amounts.is_declared && amounts.bytes == 1600);
+    for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
+        double want = unit == TASK_UNIT_F32 ? 5000 : unit == TASK_UNIT_TENSOR_F16 ? 7 : 0;
+        assert_true(amounts.operations[unit] == want);
+        assert_true(task_unit_name((task_unit)unit)[0] && task_unit_words((task_unit)unit)[0]);
+    }
+    task_free(t);
+}
+
 /* ---- bad files ---- */
 
 typedef struct mistake {
@@ -307,6 +336,18 @@ static const mistake MISTAKES[] = {
     {"\"data\": {\"generator\": \"normal\"",
      "\"domain\": {\"permutation\": true}, \"data\": {\"generator\": \"normal\"",
      ":4:", "a permutation is of whole numbers"},
+    /* work */
+    {WORK("5"), ":14:", "must be an object"},
+    {WORK("{\"f32\": 1}"), ":14:", "'bytes' is missing"},
+    {WORK("{\"bytes\": 1, \"flops\": 1}"), ":14:", "unknown key 'flops'"},
+    {WORK("{\"bytes\": 1, \"f32\": true}"), ":14:", "must be text or a number"},
+    {WORK("{\"bytes\": 1, \"f32\": \"T * n\"}"), ":14:",
+     "case smoke, work, f32: expression \"T * n\", column 1: unknown name \"T\"; known here: n, s, "
+     "half"},
+    {WORK("{\"bytes\": \"4 - 2 * n\"}"),
+     ":14:", "case smoke, work, bytes: expression \"4 - 2 * n\" is -2; an amount is 0 or more"},
+    {WORK("{\"bytes\": \"16 * n + 1\"}"), ":14:",
+     "case smoke: 49 bytes, but reading each input and writing each output once moves only 48"},
     /* expressions */
     {"\"count\": \"n * 2\"", "\"count\": \"m * 2\"", ":4:",
      "case smoke, length of x: expression \"m * 2\", column 1: unknown name \"m\"; known here: n, "
@@ -489,6 +530,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_identity, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_oracle_source, set_up, tear_down),

@@ -117,6 +117,22 @@ static void test_sizes(void **state) {
     }
 }
 
+/* All say what has to be done at least, and how that is derived. */
+static void test_work(void **state) {
+    const all_tasks *all = *state;
+    for (size_t n = 0; n < all->count; n++) {
+        const task *t = all->tasks[n];
+        assert_true(t->work.doc != NULL && strlen(t->work.doc) > 40);
+        for (size_t c = 0; c < t->case_count; c++) {
+            task_amounts work;
+            ev_error err = {EV_OK, ""};
+            assert_int_equal(task_work_of(t, &t->cases[c], &work, &err), EV_OK);
+            assert_true(work.is_declared && work.bytes > 0);
+            assert_true(work.operations[TASK_UNIT_F32] > 0 || t->cases[c].use != TASK_TIME);
+        }
+    }
+}
+
 /* ---- seeds ---- */
 
 typedef struct seed_list {
@@ -300,11 +316,11 @@ static void test_docs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families), cmocka_unit_test(test_unknown_name),
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_seeds_differ),
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_clang),
-        cmocka_unit_test(test_macros),   cmocka_unit_test(test_nvcc),
-        cmocka_unit_test(test_docs),
+        cmocka_unit_test(test_families),     cmocka_unit_test(test_unknown_name),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_seeds_differ), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_clang),        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_nvcc),         cmocka_unit_test(test_docs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,7 +5,10 @@
 
 #include "base/diff.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/table.h"
 #include "bundle/reader.h"
+#include "fitness/gates/floor.h"
 #include "ir/ir.h"
 #include "tuner/run/records.h"
 #include "tuner/worker/bases.h"
@@ -18,13 +21,79 @@
 
 #define DIFF_SECONDS 120
 
+/* A time of a winner. */
+typedef struct timed_case {
+    const char *name;
+    double ns, floor_ns; /* 0: not known */
+} timed_case;
+
+#define TIMED_MOST 32
+
 /* One winner, from records or a bundle; all borrowed. */
 typedef struct subject {
     const char *kernel, *task_path, *gpu, *start, *genome, *ptx, *edits;
     int sm;
     bool promoted;
     const char *disabled; /* why, on the GPU it was tuned for; NULL: it is not */
+    const char *gpu_id;   /* of the description that gives the floors; NULL: `timed` has them */
+    timed_case timed[TIMED_MOST];
+    size_t timed_count;
 } subject;
+
+/* ---- times ---- */
+
+/* Sets the floors by the task's work. A GPU without a description has none. */
+static ev_status set_floors(const task *t, subject *s, ev_error *err) {
+    gpu *g = NULL;
+    ev_error none;
+    if (s->gpu_id == NULL || gpu_load(s->gpu_id, &g, &none) != EV_OK)
+        return EV_OK;
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < s->timed_count && status == EV_OK; i++) {
+        const task_case *at = task_find_case(t, s->timed[i].name);
+        task_amounts work = {0};
+        if (at != NULL)
+            status = task_work_of(t, at, &work, err);
+        s->timed[i].floor_ns = floor_of(g, &work).ns;
+    }
+    gpu_free(g);
+    return status;
+}
+
+static void tell_times(const subject *s, ev_str *out) {
+    if (s->timed_count > 0)
+        ev_str_append(out, "\nIts times at held-out cases, beside the floor by the task's work:\n");
+    for (size_t i = 0; i < s->timed_count; i++) {
+        const timed_case *t = &s->timed[i];
+        char ns[24], floor[24], share[24];
+        table_time(t->ns, ns);
+        table_time(t->floor_ns, floor);
+        table_share(t->floor_ns / t->ns, share);
+        if (t->floor_ns > 0)
+            ev_str_printf(out, "  %s: %s, the floor is %s, %s of it\n", t->name, ns, floor, share);
+        else
+            ev_str_printf(out, "  %s: %s, no floor is known\n", t->name, ns);
+    }
+}
+
+static json_t *times_json(const subject *s) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->timed_count; i++) {
+        const timed_case *t = &s->timed[i];
+        json_t *one = json_pack("{s:s, s:f}", "case", t->name, "ns", t->ns);
+        if (t->floor_ns > 0) {
+            (void)json_object_set_new(one, "floor_ns", json_real(t->floor_ns));
+            (void)json_object_set_new(one, "floor_share", json_real(t->floor_ns / t->ns));
+        }
+        (void)json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static void add_time(subject *s, const char *name, double ns, double floor_ns) {
+    if (ns > 0 && s->timed_count < TIMED_MOST)
+        s->timed[s->timed_count++] = (timed_case){name, ns, floor_ns};
+}
 
 /* ---- IR ---- */
 
@@ -124,10 +193,11 @@ static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s,
         status = diff_ptx(t, s, &ptx, err);
     if (status == EV_OK && list != NULL)
         (void)json_array_append_new(
-            list, json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:o,s:s,s:s}", "kernel", s->kernel, "gpu",
-                            s->gpu, "sm", s->sm, "start", s->start, "promoted", s->promoted,
-                            "disabled", s->disabled, "edits", lines_json(s->edits), "ir_diff",
-                            ev_str_text(&ir), "ptx_diff", ev_str_text(&ptx)));
+            list,
+            json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:o,s:o,s:s,s:s}", "kernel", s->kernel, "gpu",
+                      s->gpu, "sm", s->sm, "start", s->start, "promoted", s->promoted, "disabled",
+                      s->disabled, "edits", lines_json(s->edits), "times", times_json(s), "ir_diff",
+                      ev_str_text(&ir), "ptx_diff", ev_str_text(&ptx)));
     if (status == EV_OK && list == NULL) {
         ev_str_printf(c->out, "%s for %s (sm_%d), grown from the start '%s'%s\n", s->kernel, s->gpu,
                       s->sm, s->start, s->promoted ? "" : ", not promoted");
@@ -135,6 +205,7 @@ static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s,
             ev_str_printf(c->out, "Disabled: %s\n", s->disabled);
         ev_str_append(c->out, "\nWhat it does:\n");
         tell_edits(s, c->out);
+        tell_times(s, c->out);
         ev_str_printf(c->out, "\nIR, after the edits and before the passes:\n%s\nPTX:\n%s",
                       ev_str_text(&ir), ev_str_text(&ptx));
     }
@@ -147,7 +218,7 @@ static bool is_wanted(const cmd_context *c, const char *kernel) {
     return c->args->operand_count < 2 || strcmp(c->args->operands[1], kernel) == 0;
 }
 
-static ev_status explain_one(cmd_context *c, const subject *s, json_t *list, size_t *told,
+static ev_status explain_one(cmd_context *c, subject *s, json_t *list, size_t *told,
                              ev_error *err) {
     if (!is_wanted(c, s->kernel))
         return EV_OK;
@@ -155,13 +226,38 @@ static ev_status explain_one(cmd_context *c, const subject *s, json_t *list, siz
         ev_str_char(c->out, '\n');
     task *t = NULL;
     EV_TRY(task_load(s->task_path, &t, err));
-    ev_status status = explain_loaded(c, t, s, list, err);
+    ev_status status = set_floors(t, s, err);
+    if (status == EV_OK)
+        status = explain_loaded(c, t, s, list, err);
     task_free(t);
     *told += 1;
     return status;
 }
 
 /* ---- records and bundles ---- */
+
+static ev_status explain_winner(cmd_context *c, const records_winner *w, json_t *list, size_t *told,
+                                ev_error *err) {
+    subject s = {.kernel = w->kernel,
+                 .task_path = w->task_path,
+                 .gpu = w->gpu_name,
+                 .start = w->start,
+                 .genome = w->genome,
+                 .ptx = w->ptx,
+                 .edits = w->edits,
+                 .sm = w->sm,
+                 .promoted = w->promoted};
+    ev_json *rows = NULL;
+    EV_TRY(ev_json_parse(w->rows, "rows of a winner", &rows, err));
+    for (size_t i = 0; i < json_array_size(rows->root); i++) {
+        const json_t *row = json_array_get(rows->root, i);
+        add_time(&s, ev_json_text(row, "case", ""), ev_json_number(row, "best_ns", 0),
+                 ev_json_number(row, "floor_ns", 0));
+    }
+    ev_status status = explain_one(c, &s, list, told, err);
+    ev_json_free(rows);
+    return status;
+}
 
 static ev_status explain_records(cmd_context *c, const char *path, json_t *list, size_t *told,
                                  ev_error *err) {
@@ -170,12 +266,8 @@ static ev_status explain_records(cmd_context *c, const char *path, json_t *list,
     size_t count = 0;
     EV_TRY(records_open_read(path, &r, err));
     ev_status status = records_winners(r, &winners, &count, err);
-    for (size_t i = 0; i < count && status == EV_OK; i++) {
-        const records_winner *w = &winners[i];
-        subject s = {w->kernel, w->task_path, w->gpu_name, w->start,    w->genome,
-                     w->ptx,    w->edits,     w->sm,       w->promoted, NULL};
-        status = explain_one(c, &s, list, told, err);
-    }
+    for (size_t i = 0; i < count && status == EV_OK; i++)
+        status = explain_winner(c, &winners[i], list, told, err);
     records_winners_free(winners, count);
     records_close(r);
     return status;
@@ -188,9 +280,19 @@ static ev_status explain_variant(cmd_context *c, const bundle *b, const bundle_k
     for (size_t i = 0; i < v->edit_count; i++)
         ev_str_printf(&edits, "%s\n", v->edits[i]);
     ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
-    subject s = {
-        k->name, ev_str_text(&path),  v->gpu_name, v->start, v->genome,
-        v->ptx,  ev_str_text(&edits), v->sm,       true,     bundle_disabled(v, v->gpu_id)};
+    subject s = {.kernel = k->name,
+                 .task_path = ev_str_text(&path),
+                 .gpu = v->gpu_name,
+                 .start = v->start,
+                 .genome = v->genome,
+                 .ptx = v->ptx,
+                 .edits = ev_str_text(&edits),
+                 .sm = v->sm,
+                 .promoted = true,
+                 .disabled = bundle_disabled(v, v->gpu_id),
+                 .gpu_id = v->gpu_id};
+    for (size_t i = 0; i < v->case_count; i++)
+        add_time(&s, v->cases[i].name, v->cases[i].ns, 0);
     ev_status status = explain_one(c, &s, list, told, err);
     ev_str_free(&edits);
     ev_str_free(&path);

@@ -43,7 +43,8 @@ static ev_status print_task(const task *t, ev_str *out, ev_error *err) {
     static const char *const columns[] = {"  case", "split", "use", "shape", NULL};
     ev_str_printf(out, "%s (%s): %s\n  starts:", t->name, t->family, t->doc);
     for (size_t i = 0; i < t->start_count; i++)
-        ev_str_printf(out, "%s %s", i > 0 ? "," : "", t->starts[i].name);
+        ev_str_printf(out, "%s %s%s", i > 0 ? "," : "", t->starts[i].name,
+                      t->starts[i].is_reference ? " (reference)" : "");
     ev_str_append(out, "\n");
     table *rows = table_new(columns);
     if (rows == NULL)

@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "base/table.h"
 #include "bundle/bundle.h"
+#include "fitness/gates/floor.h"
 #include "kernels/task.h"
 #include "tuner/cli/progress.h"
 #include "tuner/run/export.h"
@@ -92,6 +93,13 @@ static void time_cell(table *rows, double ns) {
     table_cell(rows, "%s", text);
 }
 
+static void share_cell(table *rows, const tune_row *r) {
+    char text[24] = "-";
+    if (r->floor_ns > 0 && r->best_ns > 0)
+        table_share(r->floor_ns / r->best_ns, text);
+    table_cell(rows, "%s", text);
+}
+
 static void add_row(table *rows, const tune_row *r) {
     table_cell(rows, "%s", r->kernel);
     table_cell(rows, "%s", r->at);
@@ -99,6 +107,7 @@ static void add_row(table *rows, const tune_row *r) {
     time_cell(rows, r->hand_ns);
     time_cell(rows, r->best_ns);
     table_cell(rows, "%.2fx", r->speedup);
+    share_cell(rows, r);
     table_cell(rows, "%.2g", r->error);
     table_cell(rows, "%.2g", r->tolerance);
     table_cell(rows, "%s", r->modelled ? "modelled" : "measured");
@@ -151,6 +160,27 @@ static void print_fronts(const tune_report *r, ev_str *out) {
                   modelled ? "modelled" : "measured");
 }
 
+/* Once a kernel: what its floor is, and whether the search stopped there. */
+static void print_floors(const tune_report *r, ev_str *out) {
+    ev_str_append(out,
+                  "of floor: the least time by the work that the task declares, over the best\n");
+    for (size_t i = 0; i < r->row_count; i++) {
+        const tune_row *row = &r->rows[i];
+        if (i > 0 && strcmp(row->kernel, r->rows[i - 1].kernel) == 0)
+            continue;
+        if (row->floor_ns <= 0)
+            ev_str_printf(out, "%s: no floor is known: %s\n", row->kernel,
+                          row->modelled ? "the task declares no work (docs/task.md)"
+                                        : "the task declares no work (docs/task.md), or no GPU "
+                                          "description is of the device");
+        if (row->at_floor)
+            ev_str_printf(out,
+                          "%s: the search stopped early: its best is within %.0f %% of the floor "
+                          "on all timed cases\n",
+                          row->kernel, 100 * FLOOR_NEAR);
+    }
+}
+
 /* Says where a variant with another meaning is faster. */
 static void print_bold(const tune_report *r, ev_str *out) {
     for (size_t i = 0; i < r->row_count; i++) {
@@ -166,9 +196,9 @@ static void print_bold(const tune_report *r, ev_str *out) {
 }
 
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
-    static const char *const columns[] = {"kernel",    "case",      ">baseline", ">hand-tuned",
-                                          ">best",     ">speed-up", ">error",    ">tolerance",
-                                          "times are", "promoted",  NULL};
+    static const char *const columns[] = {"kernel",     "case",      ">baseline", ">hand-tuned",
+                                          ">best",      ">speed-up", ">of floor", ">error",
+                                          ">tolerance", "times are", "promoted",  NULL};
     table *rows = table_new(columns);
     if (rows == NULL)
         return ev_fail_memory(err, 1);
@@ -179,6 +209,7 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
     ev_str_append(c->out, "\nspeed-up: the baseline (the task's first start, unchanged) over the "
                           "best, at held-out cases; "
                           "error: relative L2\n");
+    print_floors(r, c->out);
     print_fronts(r, c->out);
     print_bold(r, c->out);
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);

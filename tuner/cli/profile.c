@@ -42,8 +42,11 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     fitness_profile_data data = {0};
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
-    ev_status status = device_load(p->device, subject->ptx, subject->ptx_bytes,
-                                   launch_plan_entry(subject->plan), &kernel, err);
+    case_floor floor = {0};
+    ev_status status = fitness_floor(p->fitness, p->at, &floor, err);
+    if (status == EV_OK)
+        status = device_load(p->device, subject->ptx, subject->ptx_bytes,
+                             launch_plan_entry(subject->plan), &kernel, err);
     if (status == EV_OK) {
         profile shown = {.kernel = p->t->name,
                          .at = p->at->name,
@@ -54,6 +57,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .grid = &data.grid,
+                         .floor = floor,
                          .executions = data.executions,
                          .sites = data.sites,
                          .source = source};

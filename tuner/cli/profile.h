@@ -5,6 +5,7 @@
 
 #include "fitness/device/device.h"
 #include "fitness/gates/fitness.h"
+#include "fitness/gates/floor.h"
 #include "tuner/cli/cmd.h"
 
 /* The data of a profile. All pointers are borrowed. */
@@ -20,6 +21,7 @@ typedef struct profile {
     const uint64_t *executions; /* per pc */
     const model_site *sites;    /* per pc */
     const fitness_grid *grid;   /* NULL: a PTX file, of which all blocks run */
+    case_floor floor;           /* of the case, by the task's work; zeroed: not known */
     const char *source;         /* path of the kernel's source; NULL: not known */
 } profile;
 

@@ -107,12 +107,17 @@ ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error
         "s:I}",
         "status", "ok", "kernel", p->kernel, "device", p->device->id, "time_kind",
         p->device->modelled ? "modelled" : "measured", "ns", p->timing->ns, "warm_ns",
-        p->timing->warm_ns, "floor_ns", m->floor_ns, "bound_by", model_term_name(m->bound_by),
-        "launch", launch, "occupancy", occupancy_json(m), "term_ns", by_term(m->term_ns, 1),
-        "peak_share", by_term(m->term_ns, busy), "stall_share", by_term(m->stall_share, 1),
-        "memory", memory_json(p), "counters", counters_to_json(&p->outcome->counters), "blocks",
-        (json_int_t)m->blocks, "sampled_blocks", (json_int_t)m->sampled_blocks, "repeated_blocks",
-        (json_int_t)m->repeated_blocks);
+        p->timing->warm_ns, "executed_floor_ns", m->floor_ns, "bound_by",
+        model_term_name(m->bound_by), "launch", launch, "occupancy", occupancy_json(m), "term_ns",
+        by_term(m->term_ns, 1), "peak_share", by_term(m->term_ns, busy), "stall_share",
+        by_term(m->stall_share, 1), "memory", memory_json(p), "counters",
+        counters_to_json(&p->outcome->counters), "blocks", (json_int_t)m->blocks, "sampled_blocks",
+        (json_int_t)m->sampled_blocks, "repeated_blocks", (json_int_t)m->repeated_blocks);
+    if (p->floor.ns > 0) {
+        (void)json_object_set_new(all, "floor_ns", json_real(p->floor.ns));
+        (void)json_object_set_new(all, "floor_share", json_real(p->floor.ns / p->timing->ns));
+        (void)json_object_set_new(all, "floor_bound_by", json_string(p->floor.bound_by));
+    }
     if (p->at != NULL)
         (void)json_object_set_new(all, "case", json_string(p->at));
     if (p->grid != NULL)

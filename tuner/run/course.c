@@ -49,9 +49,10 @@ void course_display(course *c, const char *note) {
 
 /* ---- opening ---- */
 
-static bool is_chosen(const course *c, const char *name) {
+static bool is_chosen(const course *c, const task_start *start) {
     const char *wanted = c->run->options->starts;
-    return !wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, name) == 0;
+    return !start->is_reference &&
+           (!wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, start->name) == 0);
 }
 
 /* Without `structure`, structural edits have no places. */
@@ -69,7 +70,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
     if (!c->starts)
         return ev_fail_memory(err, c->t->start_count * sizeof *c->starts);
     for (size_t i = 0; i < c->t->start_count; i++) {
-        if (!is_chosen(c, c->t->starts[i].name))
+        if (!is_chosen(c, &c->t->starts[i]))
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
@@ -89,11 +90,12 @@ double course_baseline_ns(const course *c, const char *name) {
 double course_baseline_mean(const course *c, corpus_split split) {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < c->t->case_count; i++) {
-        const task_case *at = &c->t->cases[i];
-        double ns = course_baseline_ns(c, at->name);
-        if (at->split == split && at->use == TASK_TIME && ns > 0) {
-            sum += log(ns);
+    for (size_t i = 0; i < c->ready->baseline_count; i++) {
+        const case_time *of = &c->ready->baseline[i];
+        const task_case *at = task_find_case(c->t, of->name);
+        bool is_drawn = at == NULL; /* the search draws cases beside the task's own */
+        if (is_drawn ? split == CORPUS_SEARCH : at->split == split && at->use == TASK_TIME) {
+            sum += log(of->ns);
             count++;
         }
     }
@@ -185,8 +187,8 @@ void course_close(course *c) {
 
 bool course_finished(const course *c) {
     uint64_t budget = c->run->options->evaluations;
-    bool whole =
-        (budget > 0 && search_committed(c->search) >= budget) || search_is_exhausted(c->search);
+    bool whole = (budget > 0 && search_committed(c->search) >= budget) ||
+                 search_is_exhausted(c->search) || c->at_floor;
     return !c->cut_short && (c->out_of_time || whole);
 }
 
@@ -274,13 +276,14 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
     bool scored = job->reply && o->origin != SEARCH_MEMOISED;
     EV_TRY(course_put(c, &e, job, scored, w->let_through, err));
     w->here = true;
+    w->floor_share = job->reply ? course_floor_share(c, &job->reply->score) : 0;
     w->result = *r;
     *r = (child_result){0};
     return EV_OK;
 }
 
 /* Reads the score of a stored child; "": the child has none. */
-static ev_status read_score(course *c, child_result *r, const char *text, ev_error *err) {
+static ev_status read_score(course *c, on_way *w, const char *text, ev_error *err) {
     search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
@@ -291,7 +294,8 @@ static ev_status read_score(course *c, child_result *r, const char *text, ev_err
     search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
-    child_result_take_score(r, &s);
+    child_result_take_score(&w->result, &s);
+    w->floor_share = course_floor_share(c, &s);
     return EV_OK;
 }
 
@@ -311,7 +315,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
     const replay *replayed = context;
     on_way *w = &replayed->c->on_way[replayed->child % SEARCH_LAG];
     child_result *r = &w->result;
-    EV_TRY(read_score(replayed->c, r, e->score, err));
+    EV_TRY(read_score(replayed->c, w, e->score, err));
     if (!gate_find(e->gate, &r->outcome.stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);
     if (r->outcome.stopped == GATE_SEEN)
@@ -449,6 +453,7 @@ static ev_status commit_one(course *c, ev_error *err) {
     EV_TRY(tell_wrong(c, wrong, err));
     if (search_is_known(verdict.outcome.origin) && verdict.outcome.origin != was)
         EV_TRY(mark_known(c, child, &verdict, err));
+    EV_TRY(course_note_floor(c, child, w, &verdict, err));
     child_result_free(&w->result);
     w->here = false;
     note_verdict(c, &verdict);
@@ -458,7 +463,7 @@ static ev_status commit_one(course *c, ev_error *err) {
 
 static bool wants_more(course *c) {
     uint64_t budget = c->run->options->evaluations;
-    if (budget > 0 && search_drawn(c->search) >= budget)
+    if (c->at_floor || (budget > 0 && search_drawn(c->search) >= budget))
         return false;
     /* The results of earlier runs are replayed completely before the clock counts. */
     bool takes_up = c->replays && !c->has_gap;

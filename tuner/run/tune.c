@@ -16,11 +16,19 @@
 /* ---- the request ---- */
 
 static ev_status check_starts(const task *t, const char *wanted, ev_error *err) {
-    if (!wanted || strcmp(wanted, "all") == 0 || task_find_start(t, wanted))
+    const task_start *start = wanted ? task_find_start(t, wanted) : NULL;
+    if (!wanted || strcmp(wanted, "all") == 0 || (start && !start->is_reference))
         return EV_OK;
+    if (start)
+        return ev_fail(err, EV_BAD,
+                       "the task %s has its start '%s' as a reference, which is never searched; "
+                       "name another",
+                       t->name, wanted);
     ev_str names = EV_STR_EMPTY;
-    for (size_t i = 0; i < t->start_count; i++)
-        ev_str_printf(&names, ", %s", t->starts[i].name);
+    for (size_t i = 0; i < t->start_count; i++) {
+        if (!t->starts[i].is_reference)
+            ev_str_printf(&names, ", %s", t->starts[i].name);
+    }
     ev_status status = ev_fail(err, EV_BAD, "the task %s has no start '%s'; it has all%s", t->name,
                                wanted, ev_str_text(&names));
     ev_str_free(&names);

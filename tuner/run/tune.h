@@ -69,8 +69,10 @@ typedef struct tune_row {
     double baseline_ns; /* the first start, unmodified */
     double hand_ns;     /* the last start, unmodified; 0: the task has one start */
     double best_ns;
-    double speedup; /* baseline_ns / best_ns */
-    double error;   /* relative L2, the worst over the held-out cases */
+    double floor_ns; /* of the case, by the task's work; 0: not known */
+    bool at_floor;   /* the search ended since its best was near the floor of all timed cases */
+    double speedup;  /* baseline_ns / best_ns */
+    double error;    /* relative L2, the worst over the held-out cases */
     double tolerance;
     bool promoted;
     bool preserving;     /* the winner has no bold edit (ir/edits.def) */

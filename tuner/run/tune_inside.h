@@ -40,6 +40,8 @@ typedef struct on_way {
     uint32_t island, generation;
     char parents[RECIPE_LINEAGE];
     bool let_through;    /* the flag that search_draw was given */
+    double floor_share;  /* the least of floor / time over the search's timed cases; 0: not timed,
+                            or no floor is known */
     bool here;           /* `result` is valid, and waits for its turn to be committed */
     child_result result; /* the child's result, if `here` */
 } on_way;
@@ -59,7 +61,8 @@ typedef struct course {
     double began, earlier; /* start of this task on the monotonic clock, and its seconds in
                               earlier runs */
     bool out_of_time;
-    bool cut_short;               /* a signal stopped the promotion of the best variants */
+    bool at_floor;  /* a variant is near the floor of all timed cases: the search ends */
+    bool cut_short; /* a signal stopped the promotion of the best variants */
     uint64_t minimised, promoted; /* numbers of the next evaluations in the phases "minimise"
                                      and "promote" */
     double baseline_ns;           /* geometric mean over the search's timed cases */
@@ -79,6 +82,15 @@ double course_seconds(const course *c);
 void course_display(course *c, const char *note);
 /* Adds a wrong setting to the report, and shows a line. */
 ev_status course_note_wrong(course *c, const wrong_setting *s, ev_error *err) EV_CHECKED;
+
+/* course_floor.c: the floor in ns of a timed case, by the task's work; 0: not known. */
+double course_floor_ns(const course *c, const char *name);
+/* on_way.floor_share of a score. */
+double course_floor_share(const course *c, const score *s);
+/* Ends the search if the committed child is within FLOOR_NEAR of the floor on all timed cases, and
+ * shows a line. A bold child counts where the winner may be bold. */
+ev_status course_note_floor(course *c, uint64_t child, const on_way *w, const search_verdict *v,
+                            ev_error *err) EV_CHECKED;
 
 /* course_trials.c: evaluates single genomes after the search. */
 typedef struct trial {

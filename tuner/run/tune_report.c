@@ -86,6 +86,12 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
                       r->genome_sha256, "ptx_sha256", r->ptx_sha256);
         /* a NULL fails the append below */
         (void)json_object_set_new(row, "fronts", fronts_json(r));
+        (void)json_object_set_new(row, "at_floor", json_boolean(r->at_floor));
+        if (r->floor_ns > 0) {
+            (void)json_object_set_new(row, "floor_ns", json_real(r->floor_ns));
+            (void)json_object_set_new(row, "floor_share",
+                                      json_real(r->best_ns > 0 ? r->floor_ns / r->best_ns : 0));
+        }
         if (json_array_append_new(list, row) != 0) {
             json_decref(list);
             return NULL;
@@ -112,6 +118,8 @@ static tune_row row_from_json(const json_t *json) {
         .baseline_ns = ev_json_number(json, "baseline_ns", 0),
         .hand_ns = ev_json_number(json, "hand_ns", 0),
         .best_ns = ev_json_number(json, "best_ns", 0),
+        .floor_ns = ev_json_number(json, "floor_ns", 0),
+        .at_floor = ev_json_flag(json, "at_floor", false),
         .speedup = ev_json_number(json, "speedup", 0),
         .error = ev_json_number(json, "error", 0),
         .tolerance = ev_json_number(json, "tolerance", 0),

@@ -42,6 +42,8 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     row->baseline_ns = course_baseline_ns(c, at->name);
     row->best_ns = checked.ns;
     row->error = checked.error;
+    row->floor_ns = course_floor_ns(c, at->name);
+    row->at_floor = c->at_floor;
     row->hand_ns = find_check(hand, at->name).ns;
     for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
         const score_case *timed = &w->score.cases[i];

@@ -25,6 +25,8 @@
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 5    /* most skeletons of one prefix in a pool */
+#define OF_A_FAMILY 8    /* most whose prefixes are made of the same kinds of edits */
+#define NOTHING 0.005    /* relative change of time by an edit that does nothing */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
 #define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
 #define ONE_STEP 0.65    /* probability of one step */
@@ -147,25 +149,72 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 
 /* ---- learning ---- */
 
-/* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
- * prefix if that has its share; p->count: none. */
-static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
-    size_t of_prefix = 0, slowest = p->count;
-    for (size_t i = 0; i < p->count; i++) {
-        if (ir_genome_same_base(p->members[i].genome, genome))
-            return i;
-        if (ir_genome_same_prefix(p->members[i].genome, genome)) {
-            of_prefix++;
-            slowest = i;
-        }
+/* The kinds of edits in the prefix, a bit each. */
+static uint64_t family_of(const ir_genome *genome) {
+    uint64_t kinds = 0;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        kinds |= UINT64_C(1) << (ir_genome_edit_kind(genome, i) - IR_EDIT_LOCAL_COUNT);
+    return kinds;
+}
+
+/* Whether a genome has all edits of another one, in any order. */
+static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
+    for (size_t i = 0; i < ir_genome_edit_count(other); i++) {
+        ev_sha256 key = ir_genome_edit_key(other, i);
+        if (!ir_genome_holds(genome, &key))
+            return false;
     }
-    if (of_prefix >= OF_A_PREFIX)
-        return slowest;
+    return ir_genome_same_macros(genome, other);
+}
+
+/* Whether a member has all edits of the newcomer but some, at the same macros, and is as fast: the
+ * others do nothing. Many such newcomers would fill the pool with one structure. */
+static bool adds_nothing(const skeleton_pool *p, const member *m) {
+    for (size_t i = 0; i < p->count; i++) {
+        const member *other = &p->members[i];
+        bool is_part = ir_genome_edit_count(other->genome) < ir_genome_edit_count(m->genome) &&
+                       holds_edits(m->genome, other->genome);
+        if (is_part && fabs(m->ns - other->ns) <= NOTHING * other->ns)
+            return true;
+    }
+    return false;
+}
+
+/* The members of a kind: how many, and the slowest. */
+typedef struct share {
+    size_t count, slowest;
+} share;
+
+static void count_member(share *s, size_t at) {
+    s->count++;
+    s->slowest = at; /* they come in order of time */
+}
+
+/* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
+ * prefix or of its family if that has its share; p->count: none. */
+static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
+    share prefix = {0}, family = {0};
+    uint64_t kinds = family_of(genome);
+    for (size_t i = 0; i < p->count; i++) {
+        const ir_genome *other = p->members[i].genome;
+        if (ir_genome_same_base(other, genome))
+            return i;
+        if (ir_genome_same_prefix(other, genome))
+            count_member(&prefix, i);
+        if (family_of(other) == kinds)
+            count_member(&family, i);
+    }
+    if (prefix.count >= OF_A_PREFIX)
+        return prefix.slowest;
+    if (family.count >= OF_A_FAMILY)
+        return family.slowest;
     return p->count == SKELETONS ? SKELETONS - 1 : p->count;
 }
 
 static void join(skeleton_pool *p, const member *m) {
     size_t at = rival(p, m->genome);
+    if (adds_nothing(p, m))
+        return;
     if (at < p->count && p->members[at].ns <= m->ns)
         return;
     if (at < p->count)

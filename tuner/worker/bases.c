@@ -153,6 +153,7 @@ typedef struct macro_lists {
     size_t ir_count, task_count;
     const char **arguments;
     uint32_t *aligns;
+    ir_timed *timed;
 } macro_lists;
 
 /* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
@@ -185,15 +186,37 @@ static bool macro_lists_make(const ir_genome *genome, const task_start *start, m
     return true;
 }
 
+/* Collects what a scalar is at the search's timed cases. Held-out cases must not shape a variant.
+ */
+static void collect_timed(const task *t, const task_argument *scalar, ir_timed *out) {
+    for (size_t i = 0; i < t->case_count && out->count < IR_MOST_TIMED; i++) {
+        const task_case *c = &t->cases[i];
+        expr_value value;
+        ev_error ignored;
+        if (c->use != TASK_TIME || c->split != CORPUS_SEARCH ||
+            task_argument_value_of(t, scalar, c, &value, &ignored) != EV_OK || value.is_real)
+            continue;
+        bool known = false;
+        for (size_t k = 0; k < out->count; k++)
+            known = known || out->values[k] == value.whole;
+        if (!known)
+            out->values[out->count++] = value.whole;
+    }
+}
+
 static bool list_arguments(const task *t, macro_lists *m) {
     m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
     m->aligns = calloc(t->argument_count + 1, sizeof *m->aligns);
-    for (size_t i = 0; m->arguments && m->aligns && i < t->argument_count; i++) {
+    m->timed = calloc(t->argument_count + 1, sizeof *m->timed);
+    bool ok = m->arguments && m->aligns && m->timed;
+    for (size_t i = 0; ok && i < t->argument_count; i++) {
+        if (t->arguments[i].kind == TASK_SCALAR)
+            collect_timed(t, &t->arguments[i], &m->timed[i]);
         bool is_buffer = t->arguments[i].kind != TASK_SCALAR;
         m->arguments[i] = t->arguments[i].name;
         m->aligns[i] = is_buffer ? t->arguments[i].align : 1;
     }
-    return m->arguments && m->aligns;
+    return ok;
 }
 
 static void macro_lists_free(macro_lists *m) {
@@ -201,6 +224,7 @@ static void macro_lists_free(macro_lists *m) {
     free(m->for_task);
     free(m->arguments);
     free(m->aligns);
+    free(m->timed);
 }
 
 /* ---- the base store ---- */
@@ -315,6 +339,7 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .plan = start->plan,
                             .arguments = macros.arguments,
                             .aligns = macros.aligns,
+                            .timed = macros.timed,
                             .argument_count = b->t->argument_count,
                             .names = macros.for_ir,
                             .name_count = macros.ir_count,

@@ -218,13 +218,13 @@ static void walk_starts(fields *f, ready_message *m) {
     }
 }
 
-static void walk_baseline(fields *f, ready_message *m) {
-    fields list = fields_enter_list(f, "baseline", &m->baseline_count, MOST_ITEMS);
-    m->baseline = fields_items(f, m->baseline, m->baseline_count, sizeof *m->baseline);
-    for (size_t i = 0; m->baseline && i < m->baseline_count; i++) {
+static void walk_times(fields *f, const char *name, case_time **times, size_t *count) {
+    fields list = fields_enter_list(f, name, count, MOST_ITEMS);
+    *times = fields_items(f, *times, *count, sizeof **times);
+    for (size_t i = 0; *times && i < *count; i++) {
         fields in = fields_enter(&list, NULL);
-        field_text(&in, "case", &m->baseline[i].name);
-        field_number(&in, "ns", &m->baseline[i].ns);
+        field_text(&in, "case", &(*times)[i].name);
+        field_number(&in, "ns", &(*times)[i].ns);
         fields_leave(&in);
     }
 }
@@ -242,7 +242,8 @@ static void walk_ready(fields *f, ready_message *m) {
     field_unsigned(f, "sm", &m->sm);
     field_bool(f, "modelled", &m->modelled);
     walk_starts(f, m);
-    walk_baseline(f, m);
+    walk_times(f, "baseline", &m->baseline, &m->baseline_count);
+    walk_times(f, "floors", &m->floors, &m->floor_count);
     walk_drawn_cases(f, m);
 }
 

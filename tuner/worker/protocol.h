@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 11
+#define PROTOCOL_VERSION 12
 #define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
@@ -101,9 +101,12 @@ typedef struct ready_message {
     bool modelled; /* times are modelled, not measured */
     ready_start *starts;
     size_t start_count;
-    case_time *baseline; /* the baseline's times at the timed cases */
+    case_time *baseline; /* the baseline's times at the timed cases, the drawn ones among them */
     size_t baseline_count;
-    const char **drawn; /* names of the drawn cases */
+    case_time *floors; /* of the timed cases; none where the task declares no work, or no GPU
+                          description is of the device */
+    size_t floor_count;
+    const char **drawn; /* names of the drawn cases, also of those that are timed */
     size_t drawn_count;
 } ready_message;
 

@@ -8,6 +8,7 @@
 #include "tuner/worker/worker.h"
 
 #include "base/proc.h"
+#include "fitness/gates/floor.h"
 #include "tuner/worker/guard.h"
 
 #include <assert.h>
@@ -252,30 +253,57 @@ static ev_status set_baseline(worker *w, unsigned splits, ev_error *err) {
     return status;
 }
 
+static void add_baseline(const worker *w, const char *name, ready_message *ready) {
+    double ns = fitness_baseline_ns(w->fitness, name);
+    if (ns > 0)
+        ready->baseline[ready->baseline_count++] = (case_time){name, ns};
+}
+
 static ev_status describe_baseline(const worker *w, ready_message *ready, ev_arena *arena,
                                    ev_error *err) {
-    ready->baseline = EV_NEW_ARRAY(arena, case_time, w->t->case_count);
+    size_t drawn = 0;
+    while (fitness_drawn_timed(w->fitness, drawn))
+        drawn++;
+    ready->baseline = EV_NEW_ARRAY(arena, case_time, w->t->case_count + drawn);
     if (!ready->baseline)
-        return ev_fail_memory(err, w->t->case_count * sizeof *ready->baseline);
+        return ev_fail_memory(err, (w->t->case_count + drawn) * sizeof *ready->baseline);
+    for (size_t i = 0; i < w->t->case_count; i++)
+        add_baseline(w, w->t->cases[i].name, ready);
+    for (size_t i = 0; i < drawn; i++)
+        add_baseline(w, fitness_drawn_timed(w->fitness, i)->name, ready);
+    return EV_OK;
+}
+
+static ev_status describe_floors(const worker *w, ready_message *ready, ev_arena *arena,
+                                 ev_error *err) {
+    ready->floors = EV_NEW_ARRAY(arena, case_time, w->t->case_count);
+    if (!ready->floors)
+        return ev_fail_memory(err, w->t->case_count * sizeof *ready->floors);
     for (size_t i = 0; i < w->t->case_count; i++) {
-        const char *name = w->t->cases[i].name;
-        double ns = fitness_baseline_ns(w->fitness, name);
-        if (ns > 0)
-            ready->baseline[ready->baseline_count++] = (case_time){name, ns};
+        const task_case *at = &w->t->cases[i];
+        case_floor floor;
+        EV_TRY(fitness_floor(w->fitness, at, &floor, err));
+        if (at->use == TASK_TIME && floor.ns > 0)
+            ready->floors[ready->floor_count++] = (case_time){at->name, floor.ns};
     }
     return EV_OK;
 }
 
 static ev_status describe_drawn(const worker *w, ready_message *ready, ev_arena *arena,
                                 ev_error *err) {
+    const task_case *at = NULL;
     size_t count = 0;
-    while (fitness_drawn_case(w->fitness, count))
+    for (size_t i = 0; fitness_drawn_case(w->fitness, i); i++)
+        count++;
+    for (size_t i = 0; fitness_drawn_timed(w->fitness, i); i++)
         count++;
     ready->drawn = EV_NEW_ARRAY(arena, const char *, count + 1);
     if (!ready->drawn)
         return ev_fail_memory(err, (count + 1) * sizeof *ready->drawn);
-    for (; ready->drawn_count < count; ready->drawn_count++)
-        ready->drawn[ready->drawn_count] = fitness_drawn_case(w->fitness, ready->drawn_count)->name;
+    for (size_t i = 0; (at = fitness_drawn_case(w->fitness, i)) != NULL; i++)
+        ready->drawn[ready->drawn_count++] = at->name;
+    for (size_t i = 0; (at = fitness_drawn_timed(w->fitness, i)) != NULL; i++)
+        ready->drawn[ready->drawn_count++] = at->name;
     return EV_OK;
 }
 
@@ -294,8 +322,9 @@ static ev_status open_all(worker *w, const open_message *m, message *ready, ev_e
     EV_TRY(fitness_open(w->t, w->device, &options, &w->fitness, err));
     EV_TRY(describe_starts(w, r, ready->arena, err));
     EV_TRY(set_baseline(w, m->splits, err));
-    EV_TRY(describe_baseline(w, r, ready->arena, err));
     EV_TRY(worker_draw_cases(w, m->device, err));
+    EV_TRY(describe_baseline(w, r, ready->arena, err));
+    EV_TRY(describe_floors(w, r, ready->arena, err));
     EV_TRY(describe_drawn(w, r, ready->arena, err));
     memcpy(r->task_sha256, w->t->sha256.hex, sizeof r->task_sha256);
     r->gpu_name = is->name;

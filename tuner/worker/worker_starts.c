@@ -67,6 +67,8 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
         ptx && starts ? EV_OK : ev_fail_memory(err, w->t->start_count * sizeof *starts);
     for (size_t i = 0; status == EV_OK && i < w->t->start_count; i++) {
         const task_start *start = &w->t->starts[i];
+        if (start->is_reference) /* no bar for what grows from the others */
+            continue;
         status = build_apart(w, ir_genome_new(start->name), &ptx[i], err);
         if (status == EV_OK && ptx[i].length > 0)
             starts[count++] = (candidate){.ptx = ev_str_text(&ptx[i]),

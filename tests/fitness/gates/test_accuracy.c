@@ -105,6 +105,28 @@ static void test_masks(void **state) {
     assert_true(isinf(a.normalised) && a.unwritten == 1);
 }
 
+/* One wrong whole number among large ones is far below any relative L2. */
+static void test_whole_numbers(void **state) {
+    (void)state;
+    const int32_t got[] = {1 << 30, 1};
+    const double want[] = {1 << 30, 2};
+    const accuracy_part part = {.type = EV_S32, .got = got, .want = want, .count = 2};
+    const accuracy_limits limits[] = {{.relative_l2 = 1e-6, .depth = 1},
+                                      {.relative_l2 = 1e-6, .depth = 1, .inexact_most = 1},
+                                      {.relative_l2 = 1e-6, .depth = 1, .max_abs = 1}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        accuracy_check check;
+        accuracy_begin(&check, &limits[i]);
+        accuracy_begin_output(&check, EV_S32);
+        accuracy_add(&check, &part);
+        accuracy_end_output(&check);
+        accuracy a = accuracy_end(&check);
+        assert_int_equal(a.not_exact, 1);
+        assert_true(a.relative_l2 < 1e-8);
+        assert_true(i == 0 ? isinf(a.normalised) : a.normalised <= 1);
+    }
+}
+
 static void test_scaled(void **state) {
     (void)state;
     const float got[] = {1.0f + 0x1p-20f};
@@ -221,6 +243,8 @@ static void test_explain(void **state) {
     check_words(&(accuracy){.not_finite = 3, .checked = 9}, &limits, "3 of 9 elements are NaN");
     check_words(&(accuracy){.unwritten = 1}, &limits, "never written");
     check_words(&(accuracy){.not_zero = 1}, &limits, "exactly zero");
+    check_words(&(accuracy){.not_exact = 2, .checked = 9}, &(accuracy_limits){.relative_l2 = 1},
+                "2 of 9 elements are whole numbers that differ");
     check_words(&(accuracy){.spoilt = 1}, &limits, "padding behind rows");
     check_words(&(accuracy){.over_l2 = 0.2, .allowed_l2 = 0.1}, &limits,
                 "relative L2 error 0.2 is over the tolerance 0.1");
@@ -231,12 +255,19 @@ static void test_explain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_negative_reference),
-        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_zero_reference),
-        cmocka_unit_test(test_masks),         cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
-        cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_negative_reference),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_zero_reference),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_conditioned),
+        cmocka_unit_test(test_baseline_factor),
+        cmocka_unit_test(test_outputs_apart),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ulp),
+        cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* The shipped kernels: the textbook start of each agrees with its oracle on every case, and the
  * hand-tuned one passes every gate. */
 #include "base/file.h"
-#include "fitness/gates/fitness.h"
+#include "fitness/gates/floor.h"
 #include "ir/ir.h"
 
 #include <setjmp.h>
@@ -89,6 +89,18 @@ static void check_start(fitness *f, const task *t, const built *b) {
     }
 }
 
+/* No time is below the floor of its case, by the work that the task declares. */
+static void check_floors(const fitness *f, const task *t) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        const task_case *at = &t->cases[i];
+        case_floor floor;
+        OK(fitness_floor(f, at, &floor, &err));
+        double ns = fitness_baseline_ns(f, at->name);
+        if (at->use == TASK_TIME && !(floor.ns > floor.launch_ns && floor.ns <= ns))
+            fail_msg("%s, %s: %g ns, and the floor is %g", t->name, at->name, ns, floor.ns);
+    }
+}
+
 static void check_task(const char *path) {
     task *t = NULL;
     device *d = NULL;
@@ -101,6 +113,7 @@ static void check_task(const char *path) {
     build_start(&t->starts[0], device_properties_of(d)->sm, &baseline);
     OK(fitness_set_baseline(f, &baseline.c, SPLITS_ALL, &s, &err));
     check_sketch(f, &baseline);
+    check_floors(f, t);
     for (size_t i = 1; i < t->start_count; i++) {
         built other;
         build_start(&t->starts[i], device_properties_of(d)->sm, &other);

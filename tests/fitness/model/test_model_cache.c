@@ -62,7 +62,7 @@ static void run_block(model_cache *c, ev_pcg *rng, uint32_t lines, uint32_t acce
         uint64_t line = ev_pcg_below(rng, lines);
         unsigned sectors = 1 + ev_pcg_below(rng, 15), way = ev_pcg_below(rng, 8);
         uint32_t hash = model_line_hash(line);
-        bool hit = way > 1 && model_cache_hit(c, &c->clock, line, sectors);
+        bool hit = way > 1 && model_cache_hit(c, &c->clock, line, sectors) != CACHE_MISSES;
         cache_line *l = model_cache_line(c, line, hash);
         if (way == 0) {
             assert_int_equal(model_cache_touch(l, sectors, true),
@@ -99,7 +99,35 @@ static void test_reads_as_lists_do(void **state) {
     model_cache_free(&c);
 }
 
+/* The fast paths say how far away a sector is that another warp has asked for, while it is on its
+ * way; for the warp that asked, and later, it is in the L1. */
+static void test_hits_on_their_way(void **state) {
+    (void)state;
+    enum { LINE = 5, FROM = 2, LATENCY = 200 };
+    ev_error err;
+    model_cache c;
+    assert_int_equal(model_cache_make(L1_BYTES, &c, &err), EV_OK);
+    cache_line *l = model_cache_line(&c, LINE, model_line_hash(LINE));
+    assert_int_equal(model_cache_read(&c, l, 1), 1);
+    model_cache_miss(&c, l, FROM, LATENCY);
+    static const struct {
+        uint64_t now;
+        uint8_t warp;
+        unsigned level;
+    } rows[] = {{100, 1, FROM}, {100, 0, 0}, {LATENCY - 1, 1, FROM}, {LATENCY, 1, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        c.now = rows[i].now;
+        c.warp = rows[i].warp;
+        uint64_t sector = LINE * CACHE_SECTORS;
+        assert_int_equal(model_cache_hit(&c, &c.clock, LINE, 1), rows[i].level);
+        assert_int_equal(model_cache_hit_sector(&c, &c.clock, sector), rows[i].level);
+        assert_int_equal(model_cache_hit_sector(&c, &c.clock, sector + 1), CACHE_MISSES);
+    }
+    model_cache_free(&c);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads_as_lists_do)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reads_as_lists_do),
+                                       cmocka_unit_test(test_hits_on_their_way)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,9 @@ static const launch_rule rules[] = {
 static const launch_plan product = {.launches = &rules[0], .launch_count = 1};
 static const launch_plan exchanged = {.launches = &rules[1], .launch_count = 1};
 
+/* What m and n are at the timed cases of the search. */
+static const ir_timed timed[5] = {[3] = {{24, 100}, 2}, [4] = {{36}, 1}};
+
 static ev_str bitcode[2] = {EV_STR_EMPTY, EV_STR_EMPTY};
 
 static ir_source source_of(const launch_plan *plan, const ir_genome *genome) {
@@ -39,6 +42,7 @@ static ir_source source_of(const launch_plan *plan, const ir_genome *genome) {
                         .genome = genome,
                         .plan = plan,
                         .arguments = arguments,
+                        .timed = timed,
                         .argument_count = 5};
     if (code->length == 0) /* compiled once a kernel */
         OK(ir_compile(&source, code, &err));
@@ -87,6 +91,34 @@ static void test_each_drawn_edit_applies(void **state) {
         }
     }
     assert_true(made >= 9);
+    ir_genome_free(parent);
+}
+
+/* The values and divisors of the timed cases alone, and nothing without them. */
+static void test_specialise_knows_the_timed_cases(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array()), *child = NULL;
+    ir_source source = source_of(&product, parent);
+    unsigned equal = 0, multiples = 0;
+    for (uint32_t seed = 0; seed < 16; seed++) {
+        ev_pcg rng = ev_pcg_child(9, 0, 0, seed);
+        OK(ir_structure_draw(&source, IR_EDIT_SPECIALISE, NULL, &rng, &child, &err));
+        json_t *json = ir_genome_to_json(child);
+        const json_t *edit = json_array_get(json_object_get(json, "edits"), 0);
+        json_int_t option = json_integer_value(json_object_get(edit, "option"));
+        assert_string_equal(json_string_value(json_object_get(edit, "anchor")), "a4");
+        bool is_equal = strcmp(json_string_value(json_object_get(edit, "form")), "equal") == 0;
+        assert_true(is_equal ? option == 36 : option == 2 || option == 4);
+        equal += is_equal;
+        multiples += !is_equal;
+        json_decref(json);
+        ir_genome_free(child);
+    }
+    assert_true(equal > 0 && multiples > 0);
+    source.timed = NULL;
+    ev_pcg rng = ev_pcg_child(9, 0, 0, 0);
+    assert_int_equal(ir_structure_draw(&source, IR_EDIT_SPECIALISE, NULL, &rng, &child, &err),
+                     EV_BAD);
     ir_genome_free(parent);
 }
 
@@ -226,14 +258,34 @@ static void test_reorder_moves_one_edit_of_the_prefix(void **state) {
     ir_genome_free(genome);
 }
 
+/* Another value would be one that no case has. */
+static void test_retune_takes_no_value_from_the_table(void **state) {
+    (void)state;
+    ir_genome *genome = genome_of(json_pack("[{s:s,s:s,s:i,s:s}]", "kind", "specialise", "anchor",
+                                            "a4", "option", 36, "form", "equal"));
+    for (uint32_t seed = 0; seed < 16; seed++) {
+        ev_pcg rng = ev_pcg_child(seed, 0, 0, 0);
+        ir_genome *child = ir_genome_retune(genome, &rng);
+        assert_non_null(child);
+        json_t *json = ir_genome_to_json(child);
+        const json_t *edit = json_array_get(json_object_get(json, "edits"), 0);
+        assert_string_equal(json_string_value(json_object_get(edit, "form")), "multiple");
+        json_decref(json);
+        ir_genome_free(child);
+    }
+    ir_genome_free(genome);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_drawn_edit_applies),
+        cmocka_unit_test(test_specialise_knows_the_timed_cases),
         cmocka_unit_test(test_a_refused_kind_tells_the_reason),
         cmocka_unit_test(test_what_was_tried_is_not_drawn_again),
         cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
         cmocka_unit_test(test_sites_are_counted),
         cmocka_unit_test(test_without_structure_local_edits_go),
+        cmocka_unit_test(test_retune_takes_no_value_from_the_table),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
         cmocka_unit_test(test_retune_changes_one_edit_of_the_prefix),
     };

@@ -17,6 +17,9 @@ static ev_error err;
 #define THREADS                                                                                    \
     "{\"anchor\":\"x\",\"form\":\"neighbours\",\"kind\":\"coarsen-threads\",\"option\":2}"
 #define SPLIT "{\"anchor\":\"loop 0.1\",\"kind\":\"split-lanes\",\"option\":8}"
+#define SPECIALISE                                                                                 \
+    "{\"anchor\":\"a4\",\"form\":\"equal\",\"kind\":\"specialise\",\"option\":-36},"               \
+    "{\"anchor\":\"a3\",\"form\":\"multiple\",\"kind\":\"specialise\",\"option\":4}"
 #define LOCAL "{\"at\":\"i5\",\"kind\":\"operand\",\"operand\":1,\"value\":-7}"
 #define OTHER "{\"at\":\"i6\",\"kind\":\"operand\",\"operand\":0,\"value\":3}"
 #define GENOME(edits) "{\"edits\":[" edits "],\"macros\":{},\"start\":\"hand\"}"
@@ -37,12 +40,12 @@ static ir_genome *genome_of(const char *text) {
 
 static void json_comes_back_the_same(void **state) {
     (void)state;
-    static const char text[] = GENOME(COARSEN "," THREADS "," SPLIT "," LOCAL);
+    static const char text[] = GENOME(COARSEN "," THREADS "," SPLIT "," SPECIALISE "," LOCAL);
     ir_genome *genome = genome_of(text);
     json_t *json = ir_genome_to_json(genome);
     char *printed = ev_json_print(json, true);
     assert_string_equal(printed, text);
-    assert_int_equal(ir_genome_prefix_count(genome), 3);
+    assert_int_equal(ir_genome_prefix_count(genome), 5);
     free(printed);
     json_decref(json);
     ir_genome_free(genome);
@@ -124,7 +127,7 @@ static void the_launch_plan_follows(void **state) {
     launch_plan plan = {.launches = &rule, .launch_count = 1};
     const launch_plan *after = NULL;
     ev_arena *arena = ev_arena_new();
-    ir_genome *all = genome_of(GENOME(COARSEN "," THREADS "," SPLIT "," LOCAL));
+    ir_genome *all = genome_of(GENOME(COARSEN "," THREADS "," SPLIT "," SPECIALISE "," LOCAL));
     ir_genome *none = genome_of(GENOME(LOCAL));
     OK(ir_genome_plan(none, &plan, arena, &after, &err));
     assert_ptr_equal(after, &plan);

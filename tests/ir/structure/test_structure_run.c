@@ -80,6 +80,14 @@ static const subject subjects[] = {
 #define STAGE_PADDED(anchor, option)                                                               \
     "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"padded\"}"
 
+#define SPECIALISE(anchor, option, form)                                                           \
+    "{\"kind\":\"specialise\",\"anchor\":\"" anchor "\",\"option\":" #option ",\"form\":\"" form   \
+    "\"}"
+#define EQUAL(anchor, option) SPECIALISE(anchor, option, "equal")
+#define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
+
+#define PEEL "{\"kind\":\"peel\"}"
+
 typedef struct row {
     const char *entry;
     const char *edits;
@@ -263,10 +271,86 @@ static void a_prefix_is_replayed_exactly(void **state) {
     assert_false(ev_sha256_equal(&sha[0], &sha[2]));
 }
 
+static size_t count_in(const char *text, const char *words) {
+    size_t count = 0;
+    while ((text = strstr(text, words))) {
+        count++;
+        text += strlen(words);
+    }
+    return count;
+}
+
+/* How often words stand in the PTX of a kernel with a prefix. */
+static size_t count_in_ptx(const char *entry, const char *edits, const char *words) {
+    const subject *s = find_subject(entry);
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(edits);
+    ir_base *base = NULL;
+    OK(load_base(s, genome, &plan, &base));
+    ir_build *build = build_all(base, genome);
+    size_t bytes = 0, count = count_in(ir_build_ptx(build, &bytes), words);
+    ir_build_free(build);
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return count;
+}
+
+/* The copy has no division, its loop no turns; each fact makes one copy more, not twice as many. */
+static void the_copy_uses_what_is_known(void **state) {
+    (void)state;
+    assert_int_equal(count_in_ptx("read_only", "", "rem.s32"), 1);
+    assert_int_equal(count_in_ptx("read_only", EQUAL("a4", 40), "rem.s32"), 1);
+    size_t sums = count_in_ptx("product", "", "fma.rn.f32");
+    assert_int_equal(count_in_ptx("product", EQUAL("a4", 7), "fma.rn.f32"), sums + 7);
+    assert_int_equal(count_in_ptx("rows", EQUAL("a4", 40), "ret;"), 1);
+    size_t one = count_in_ptx("exchanged", "", "shfl.sync");
+    assert_int_equal(count_in_ptx("exchanged", MULTIPLE("a4", 2), "shfl.sync"), 2 * one);
+    assert_int_equal(
+        count_in_ptx("exchanged", MULTIPLE("a4", 2) "," MULTIPLE("a4", 4), "shfl.sync"), 3 * one);
+    assert_int_equal(count_in_ptx("exchanged", EQUAL("a4", 8) "," EQUAL("a4", 40), "shfl.sync"),
+                     3 * one);
+    assert_int_equal(count_in_ptx("product", MULTIPLE("a4", 8), ", -8;"), 1);
+}
+
+/* How many instructions of the base begin with an opcode. */
+static size_t count_in_base(const char *entry, const char *edits, const char *opcode) {
+    const subject *s = find_subject(entry);
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(edits);
+    ir_base *base = NULL;
+    size_t count = 0;
+    OK(load_base(s, genome, &plan, &base));
+    for (size_t i = 0; i < ir_base_insn_count(base); i++) {
+        char *text = ir_base_insn_text(base, i);
+        count += count_in(text, opcode);
+        free(text);
+    }
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return count;
+}
+
+/* Members without work take another's coordinates by selects; in the interior all have work. */
+static void the_interior_has_no_tests(void **state) {
+    (void)state;
+    static const char four[] = COARSEN("x", 4, "neighbours");
+    size_t selects = count_in_base("product", four, " select "),
+           stores = count_in_base("product", four, "store ");
+    assert_true(selects > 0);
+    assert_int_equal(count_in_base("product", COARSEN("x", 4, "neighbours") "," PEEL, " select "),
+                     selects);
+    assert_int_equal(count_in_base("product", COARSEN("x", 4, "neighbours") "," PEEL, "store "),
+                     2 * stores);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row),
         cmocka_unit_test(a_prefix_is_replayed_exactly),
+        cmocka_unit_test(the_copy_uses_what_is_known),
+        cmocka_unit_test(the_interior_has_no_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,13 +194,15 @@ static void profiles_a_task(void **state) {
     json_t *json = cli_json(CLI_RUN("profile", cli_path("task.json"), "--json"), 0);
     cli_keys(
         json,
-        "status:s kernel:s case:s device:s time_kind:s ns:n warm_ns:n floor_ns:n bound_by:s "
+        "status:s kernel:s case:s device:s time_kind:s ns:n warm_ns:n executed_floor_ns:n "
+        "bound_by:s "
         "launch:o occupancy:o term_ns:o peak_share:o stall_share:o memory:o counters:o "
         "lines:a source_lines:a accesses:a blocks:i sampled_blocks:i repeated_blocks:i grid:s");
     assert_string_equal(text(json, "grid"), "even");
     assert_string_equal(text(json, "case"), "time");
     assert_string_equal(text(json, "time_kind"), "modelled");
-    assert_true(number(json, "ns") > number(json, "floor_ns"));
+    assert_true(number(json, "ns") > number(json, "executed_floor_ns"));
+    assert_null(get(json, "floor_ns")); /* the task declares no work */
     assert_int_equal(json_integer_value(json_array_get(get(get(json, "launch"), "grid"), 0)), 512);
     cli_keys(get(json, "occupancy"),
              "registers:i shared_bytes:i blocks_per_sm:i warps_per_sm:i max_warps_per_sm:i "
@@ -242,7 +244,7 @@ static void profiles_in_words(void **state) {
     static const char *const words[] = {
         "launch      grid 512 x 1 x 1, block 128 x 1 x 1\n",
         " modelled, warm ",
-        "; the speed-of-light floor is ",
+        "\nfloor       not known: the task declares no work; what was executed takes at least ",
         "bound by    ",
         "occupancy   16 of 64 warps an SM (25 %) in 4 blocks, limited by grid; 0.97 waves",
         "unit ",

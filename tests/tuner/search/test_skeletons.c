@@ -132,6 +132,74 @@ static void test_both_kinds_keep_a_share(void **state) {
     assert_true(b > 0.1 && b < 0.9);
 }
 
+/* ---- the pool ---- */
+
+/* Structural edits alone: relabel-blocks with these options, and perhaps a coarsening. */
+static ir_genome *skeleton_of(bool coarsened, int first, int second) {
+    json_t *edits = json_array();
+    const int options[] = {first, second};
+    if (coarsened)
+        assert_int_equal(
+            json_array_append_new(edits, json_pack("{s:s,s:s,s:i,s:s}", "kind", "coarsen", "anchor",
+                                                   "x", "option", 4, "form", "strided")),
+            0);
+    for (size_t i = 0; i < 2; i++) {
+        if (options[i] > 0)
+            assert_int_equal(
+                json_array_append_new(
+                    edits, json_pack("{s:s,s:i}", "kind", "relabel-blocks", "option", options[i])),
+                0);
+    }
+    return genome_from(json_pack("{s:s,s:o}", "start", "textbook", "edits", edits));
+}
+
+/* How often a skeleton with `edits` structural edits, coarsened or not, is the parent of one of the
+ * next children, which all fail. */
+static size_t count_parents(fed *f, bool coarsened, size_t edits) {
+    size_t count = 0;
+    for (int i = 0; i < 400; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+        const ir_genome *parent = r.parents[0];
+        bool is_coarsened =
+            ir_genome_prefix_count(parent) > 0 && ir_genome_edit_kind(parent, 0) == IR_EDIT_COARSEN;
+        count += is_structural(&r) && is_coarsened == coarsened &&
+                 ir_genome_prefix_count(parent) == edits;
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+    }
+    return count;
+}
+
+/* Thirty fast skeletons of one kind of edit leave a place to a slower one of another kind. */
+static void test_a_family_has_a_share_of_the_pool(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    for (int i = 0; i < 30; i++)
+        (void)feed(&f, skeleton_of(false, 2 + i, 0), "relabel-blocks", 500 + 10 * i);
+    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 950);
+    assert_true(count_parents(&f, true, 1) > 0);
+    search_free(f.s);
+}
+
+/* An edit that changes nothing makes no new skeleton; one that gains does, and so does a loss. */
+static void test_an_edit_that_does_nothing_makes_no_skeleton(void **state) {
+    (void)state;
+    static const double times[] = {599, 601, 500, 700};
+    for (size_t i = 0; i < 4; i++) {
+        fed f;
+        open_search(&f, 30);
+        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 600);
+        (void)feed(&f, skeleton_of(true, 4, 0), "relabel-blocks", times[i]);
+        bool joins = count_parents(&f, true, 2) > 0;
+        assert_true(joins == (i >= 2));
+        search_free(f.s);
+    }
+}
+
 /* ---- the archives ---- */
 
 /* Fast variants of one skeleton push out neither other skeletons nor variants without structure. */
@@ -229,6 +297,8 @@ int main(void) {
         cmocka_unit_test(test_both_kinds_keep_a_share),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),
         cmocka_unit_test(test_archives_are_shared_out),
+        cmocka_unit_test(test_a_family_has_a_share_of_the_pool),
+        cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

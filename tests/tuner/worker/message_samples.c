@@ -76,6 +76,8 @@ static void fill_ready(message *m) {
                                .start_count = 2,
                                .baseline = times,
                                .baseline_count = 2,
+                               .floors = times + 1,
+                               .floor_count = 1,
                                .drawn = drawn,
                                .drawn_count = 2};
     put_hash(m->ready.task_sha256);

@@ -1,0 +1,48 @@
+/* Floor: declared work over the numbers of a GPU description. */
+#include "fitness/gates/floor.h"
+
+#include "fitness/gates/fitness_impl.h"
+
+static const gpu_key PEAKS[TASK_UNIT_COUNT] = {
+#define UNIT(id, key, peak, words) GPU_##peak,
+#include "kernels/units.def"
+#undef UNIT
+};
+
+/* Operations of the whole chip in a nanosecond; 0: there is no such unit. */
+static double peak_of(const gpu *g, task_unit unit) {
+    return gpu_get(g, PEAKS[unit]) * gpu_get(g, GPU_SM_COUNT) * gpu_get(g, GPU_BOOST_MHZ) * 1e-3;
+}
+
+case_floor floor_of(const gpu *g, const task_amounts *work) {
+    if (!work->is_declared)
+        return (case_floor){0};
+    double longest = work->bytes / gpu_get(g, GPU_DRAM_GBS);
+    case_floor made = {.launch_ns = gpu_get(g, GPU_LAUNCH_US) * 1e3, .bound_by = "DRAM"};
+    for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
+        double peak = peak_of(g, (task_unit)unit);
+        double ns = peak > 0 ? work->operations[unit] / peak : 0;
+        if (ns > longest) {
+            longest = ns;
+            made.bound_by = task_unit_name((task_unit)unit);
+        }
+    }
+    made.ns = made.launch_ns + longest;
+    return made;
+}
+
+/* The description of the device, or that of the same GPU model where times are measured. */
+static const gpu *description_of(const fitness *f) {
+    const gpu *own = device_description(f->d);
+    if (own != NULL || f->twin == NULL || !device_properties_of(f->d)->twin_is_same)
+        return own;
+    return device_description(f->twin_device);
+}
+
+ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out, ev_error *err) {
+    const gpu *g = description_of(f);
+    task_amounts work;
+    EV_TRY(task_work_of(f->t, at, &work, err));
+    *out = g != NULL ? floor_of(g, &work) : (case_floor){0};
+    return EV_OK;
+}

@@ -1,0 +1,474 @@
+/* Peel: blocks in the interior run a copy of the kernel without tests of coordinates.
+ *
+ * A bound is a comparison of a sum of coordinates with a value that the block shares. The sum is
+ * the same expression in all threads and turns but for its ranged terms (thread index, turn of a
+ * loop with constant trips), so it lies between two corners. A test at the entry compares the
+ * corner that is nearer to the bound, and that the corners are in order, so that no sum between
+ * them wraps. Where the test holds for all bounds, each comparison has one known value in the copy
+ * (version_internal.h). The corners are written anew in arithmetic that wraps, so nothing is
+ * assumed of threads that never made the comparison. */
+#include "ir/structure/affine_internal.h"
+#include "ir/structure/vary_internal.h"
+#include "ir/structure/version_internal.h"
+
+#include <string.h>
+
+enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 4 };
+
+typedef struct range {
+    int64_t least, most;
+} range;
+
+/* A comparison, with the side of the coordinates on the left. */
+typedef struct bound {
+    uint32_t insn;
+    bool holds; /* the comparison's value in the interior */
+    ir_affine sum;
+    range span; /* of its ranged terms */
+    LLVMValueRef with;
+    LLVMIntPredicate inside; /* `sum inside with` in the interior */
+    bool is_upper;           /* the greatest sum is the nearest */
+} bound;
+
+typedef struct peeling {
+    ir_structure *s;
+    ir_version version;
+    LLVMValueRef *made; /* by instruction: its value before the copies; NULL: not written yet */
+    bound *bounds;
+    uint32_t count;
+    uint32_t in_loops; /* of the bounds */
+} peeling;
+
+/* ---- values that the block shares -------------------------------------------------------------
+ */
+
+static bool is_shared_register(LLVMValueRef value) {
+    static const char *const names[] = {"ctaid.x",  "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y",
+                                        "nctaid.z", "ntid.x",  "ntid.y",  "ntid.z"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (ir_reads_register(value, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool divides(LLVMValueRef value) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
+}
+
+/* Whether an instruction may run before the copies. One that divides must run in any case. */
+static bool may_run_early(const peeling *p, uint32_t insn) {
+    LLVMValueRef value = p->version.flow.insns[insn];
+    if (LLVMIsAPHINode(value) || LLVMIsATerminatorInst(value) || LLVMIsAAllocaInst(value) ||
+        LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind ||
+        ir_deed_of(value) != IR_DEED_PURE)
+        return false;
+    return !divides(value) || p->version.flow.home[insn] == p->version.root;
+}
+
+/* Whether all threads of a block compute the same, from what is known at the kernel's beginning. */
+static bool is_uniform(const peeling *p, LLVMValueRef value, unsigned depth) {
+    uint32_t insn = ir_flow_insn(&p->version.flow, value);
+    if (insn == IR_NONE)
+        return LLVMIsAArgument(value) || LLVMIsAConstantInt(value);
+    if (LLVMIsACallInst(value) && strncmp(ir_call_name(value), "llvm.nvvm.", 10) == 0)
+        return is_shared_register(value);
+    if (depth == 0 || !may_run_early(p, insn))
+        return false;
+    int count = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
+    for (int k = 0; k < count; k++) {
+        if (!is_uniform(p, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* A flag that the value's user may rely on where the instruction stood, and not here. */
+static void drop_flags(LLVMValueRef value) {
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        LLVMSetNSW(value, false);
+        LLVMSetNUW(value, false);
+        break;
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMLShr:
+    case LLVMAShr:
+        LLVMSetExact(value, false);
+        break;
+    case LLVMZExt:
+        LLVMSetNNeg(value, false);
+        break;
+    case LLVMOr:
+        LLVMSetIsDisjoint(value, false);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Writes a uniform value before the copies. */
+static LLVMValueRef write_uniform(peeling *p, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(&p->version.flow, value);
+    if (insn == IR_NONE)
+        return value;
+    if (p->made[insn])
+        return p->made[insn];
+    LLVMValueRef clone = LLVMInstructionClone(value);
+    int count = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
+    for (int k = 0; k < count; k++)
+        LLVMSetOperand(clone, (unsigned)k, write_uniform(p, LLVMGetOperand(value, (unsigned)k)));
+    drop_flags(clone);
+    LLVMInsertIntoBuilder(p->version.builder, clone);
+    p->made[insn] = clone;
+    return clone;
+}
+
+/* Whether a uniform value depends on more than arguments: on the block. */
+static bool reads_block(const peeling *p, LLVMValueRef value) {
+    if (ir_flow_insn(&p->version.flow, value) == IR_NONE)
+        return false;
+    if (LLVMIsACallInst(value) && strncmp(ir_call_name(value), "llvm.nvvm.", 10) == 0)
+        return strstr(ir_call_name(value), ".ctaid.") != NULL;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (reads_block(p, LLVMGetOperand(value, (unsigned)k)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- ranges -----------------------------------------------------------------------------------
+ */
+
+static bool range_of_thread(const peeling *p, LLVMValueRef value, range *out) {
+    static const char *const names[] = {"tid.x", "tid.y", "tid.z"};
+    for (int a = 0; a < 3; a++) {
+        if (ir_reads_register(value, names[a]) && p->s->base->block[a] > 0) {
+            *out = (range){0, (int64_t)p->s->base->block[a] - 1};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A loop's turn, as a place inside the loop sees it. */
+static bool range_of_turn(const peeling *p, LLVMValueRef value, uint32_t place, range *out) {
+    const ir_flow *flow = &p->version.flow;
+    enum { MOST_TRIPS = 1 << 20, MOST_STEP = 1 << 20 };
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        const ir_loop *loop = &flow->loops[l];
+        if (loop->induction != value || !loop->holds[place] || loop->trips < 1 ||
+            loop->trips > MOST_TRIPS || !LLVMIsAConstantInt(loop->start) ||
+            loop->step > MOST_STEP || loop->step < -MOST_STEP)
+            continue;
+        /* The header sees the value with which the loop ends as well. */
+        int64_t turns = place == loop->header ? loop->trips : loop->trips - 1;
+        int64_t start = LLVMConstIntGetSExtValue(loop->start), way = turns * loop->step;
+        if (start > INT32_MAX || start < INT32_MIN)
+            return false;
+        *out = way >= 0 ? (range){start, start + way} : (range){start + way, start};
+        return true;
+    }
+    return false;
+}
+
+/* The constant on the right of an operation; 0: none above 0. */
+static int64_t right_of(LLVMValueRef value) {
+    LLVMValueRef right = LLVMGetOperand(value, 1);
+    int64_t number = LLVMIsAConstantInt(right) ? LLVMConstIntGetSExtValue(right) : 0;
+    return number > 0 && number <= INT32_MAX ? number : 0;
+}
+
+static bool range_of(const peeling *p, LLVMValueRef value, uint32_t place, unsigned depth,
+                     range *out);
+
+/* The range of a ranged value, shifted or divided by a constant. */
+static bool range_of_scaled(const peeling *p, LLVMValueRef value, int64_t right, uint32_t place,
+                            unsigned depth, range *out) {
+    enum { MOST = 1 << 24, MOST_SHIFT = 24 };
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    bool shifts = op == LLVMShl || op == LLVMLShr;
+    range of;
+    if ((shifts && right > MOST_SHIFT) || (!shifts && op != LLVMUDiv) || depth == 0 ||
+        !range_of(p, LLVMGetOperand(value, 0), place, depth - 1, &of) || of.least < 0 ||
+        of.most > MOST >> (op == LLVMShl ? right : 0))
+        return false;
+    int64_t by = shifts ? INT64_C(1) << right : right;
+    *out =
+        op == LLVMShl ? (range){of.least * by, of.most * by} : (range){of.least / by, of.most / by};
+    return true;
+}
+
+/* The least and the greatest number that a value can be at a block of the kernel. */
+static bool range_of(const peeling *p, LLVMValueRef value, uint32_t place, unsigned depth,
+                     range *out) {
+    if (ir_flow_insn(&p->version.flow, value) == IR_NONE)
+        return false;
+    if (range_of_thread(p, value, out) || range_of_turn(p, value, place, out))
+        return true;
+    int64_t right = LLVMIsABinaryOperator(value) ? right_of(value) : 0;
+    if (right == 0)
+        return false;
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    if (op != LLVMAnd && op != LLVMURem)
+        return range_of_scaled(p, value, right, place, depth, out);
+    *out = (range){0, op == LLVMAnd ? right : right - 1};
+    return true;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------
+ */
+
+/* The bits at a value's end that a shift made zero. */
+static int64_t zeros_of(LLVMValueRef value) {
+    bool is_shift = LLVMIsABinaryOperator(value) && LLVMGetInstructionOpcode(value) == LLVMShl;
+    int64_t by = is_shift ? right_of(value) : 0;
+    return by < 31 ? (INT64_C(1) << by) - 1 : 0;
+}
+
+/* Whether a value is the rest of another, modulo *of. */
+static bool is_rest(LLVMValueRef value, LLVMValueRef *whole, int64_t *of) {
+    if (!LLVMIsABinaryOperator(value) || right_of(value) == 0)
+        return false;
+    int64_t right = right_of(value);
+    *whole = LLVMGetOperand(value, 0);
+    if (LLVMGetInstructionOpcode(value) == LLVMURem) {
+        *of = right;
+        return true;
+    }
+    *of = (right | zeros_of(*whole)) + 1;
+    return LLVMGetInstructionOpcode(value) == LLVMAnd && (*of & (*of - 1)) == 0;
+}
+
+/* Whether a value times *by is another one without its rest modulo `of`. */
+static bool is_without_rest(LLVMValueRef value, LLVMValueRef whole, int64_t of, int64_t *by) {
+    if (!LLVMIsABinaryOperator(value) || LLVMGetOperand(value, 0) != whole ||
+        !LLVMIsAConstantInt(LLVMGetOperand(value, 1)))
+        return false;
+    int64_t right = LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1));
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    *by = op == LLVMAnd ? 1 : of;
+    return (op == LLVMAnd && right == -of) || (op == LLVMUDiv && right == of) ||
+           (op == LLVMLShr && right >= 0 && right < 31 && INT64_C(1) << right == of);
+}
+
+/* Puts a quotient and a rest together, as the prologue of `coarsen` makes them of a place in a row
+ * of blocks: (x / 32) * 32 + x % 32 is x. False: there is no such pair. */
+static bool join_pair(ir_affine *sum, unsigned width) {
+    for (uint32_t r = 0; r < sum->count; r++) {
+        LLVMValueRef whole = NULL;
+        int64_t of = 0, by = 0, factor = sum->terms[r].factor;
+        if (LLVMGetIntTypeWidth(LLVMTypeOf(sum->terms[r].value)) != width ||
+            !is_rest(sum->terms[r].value, &whole, &of))
+            continue;
+        for (uint32_t q = 0; q < sum->count; q++) {
+            if (!is_without_rest(sum->terms[q].value, whole, of, &by) ||
+                sum->terms[q].factor % by != 0 || sum->terms[q].factor / by != factor)
+                continue;
+            ir_affine parts = {.terms = {sum->terms[r], sum->terms[q]}, .count = 2};
+            ir_affine joined = *sum, of_whole = ir_affine_of(whole);
+            if (!ir_affine_add(&joined, &parts, -1) || !ir_affine_add(&joined, &of_whole, factor))
+                return false;
+            *sum = joined;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The terms of a sum: whether one has a range, one depends on the block, or one is neither uniform
+ * nor ranged. */
+typedef struct kinds {
+    bool ranged, of_block, other;
+} kinds;
+
+static kinds kinds_of(const peeling *p, const ir_affine *sum, uint32_t place) {
+    kinds k = {0};
+    range any;
+    for (uint32_t t = 0; t < sum->count; t++) {
+        LLVMValueRef value = sum->terms[t].value;
+        if (is_uniform(p, value, DEEPEST))
+            k.of_block |= reads_block(p, value);
+        else if (range_of(p, value, place, DEEPEST, &any))
+            k.ranged = true;
+        else
+            k.other = true;
+    }
+    return k;
+}
+
+/* ---- bounds -----------------------------------------------------------------------------------
+ */
+
+static bool is_less(LLVMIntPredicate p) {
+    return p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
+}
+
+static bool is_signed(LLVMIntPredicate p) {
+    return p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntSGT || p == LLVMIntSGE;
+}
+
+static LLVMIntPredicate swapped(LLVMIntPredicate p) {
+    static const LLVMIntPredicate to[][2] = {{LLVMIntSLT, LLVMIntSGT},
+                                             {LLVMIntSLE, LLVMIntSGE},
+                                             {LLVMIntULT, LLVMIntUGT},
+                                             {LLVMIntULE, LLVMIntUGE}};
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+        if (p == to[i][0] || p == to[i][1])
+            return p == to[i][0] ? to[i][1] : to[i][0];
+    }
+    return p;
+}
+
+static LLVMIntPredicate opposite(LLVMIntPredicate p) {
+    static const LLVMIntPredicate to[][2] = {{LLVMIntSLT, LLVMIntSGE},
+                                             {LLVMIntSLE, LLVMIntSGT},
+                                             {LLVMIntULT, LLVMIntUGE},
+                                             {LLVMIntULE, LLVMIntUGT}};
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+        if (p == to[i][0] || p == to[i][1])
+            return p == to[i][0] ? to[i][1] : to[i][0];
+    }
+    return p;
+}
+
+/* The distance of a sum's ranged terms to the least and the greatest sum. False: over 31 bits. */
+static bool span_of(const peeling *p, const ir_affine *sum, uint32_t place, range *span) {
+    *span = (range){0, 0};
+    for (uint32_t t = 0; t < sum->count; t++) {
+        int64_t factor = sum->terms[t].factor, least = 0, most = 0;
+        range r;
+        if (is_uniform(p, sum->terms[t].value, DEEPEST))
+            continue;
+        if (!range_of(p, sum->terms[t].value, place, DEEPEST, &r) ||
+            __builtin_mul_overflow(factor, factor > 0 ? r.least : r.most, &least) ||
+            __builtin_mul_overflow(factor, factor > 0 ? r.most : r.least, &most) ||
+            __builtin_add_overflow(span->least, least, &span->least) ||
+            __builtin_add_overflow(span->most, most, &span->most))
+            return false;
+    }
+    return span->least >= INT32_MIN && span->most <= INT32_MAX &&
+           span->most - span->least <= INT32_MAX;
+}
+
+/* Whether coordinates are below a value in the interior. They are below a size; a constant is a
+ * size if all threads of the first block are below. A wrong guess costs speed alone. */
+static bool is_upper(const bound *b) {
+    if (!LLVMIsAConstantInt(b->with))
+        return true;
+    int64_t with = LLVMConstIntGetSExtValue(b->with), most = 0;
+    return !__builtin_add_overflow(b->sum.constant, b->span.most, &most) && most < with;
+}
+
+/* Reads a comparison as a bound, its coordinates on side `side`. */
+static bool read_side(const peeling *p, uint32_t insn, unsigned side, bound *out) {
+    const ir_flow *flow = &p->version.flow;
+    LLVMValueRef value = flow->insns[insn], sum = LLVMGetOperand(value, side);
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(value);
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(sum));
+    *out = (bound){.insn = insn, .sum = ir_affine_of(sum), .with = LLVMGetOperand(value, 1 - side)};
+    if ((width != 32 && width != 64) || predicate == LLVMIntEQ || predicate == LLVMIntNE ||
+        !is_uniform(p, out->with, DEEPEST))
+        return false;
+    while (join_pair(&out->sum, width))
+        continue;
+    kinds k = kinds_of(p, &out->sum, flow->home[insn]);
+    if (k.other || !k.of_block || !span_of(p, &out->sum, flow->home[insn], &out->span))
+        return false;
+    predicate = side == 0 ? predicate : swapped(predicate);
+    out->is_upper = is_upper(out);
+    out->holds = is_less(predicate) == out->is_upper;
+    out->inside = out->holds ? predicate : opposite(predicate);
+    return true;
+}
+
+static void find_bounds(peeling *p) {
+    const ir_flow *flow = &p->version.flow;
+    for (uint32_t i = 0; i < flow->insn_count && p->count < MOST_BOUNDS; i++) {
+        LLVMValueRef value = flow->insns[i];
+        bound *b = &p->bounds[p->count];
+        if (!p->version.holds[flow->home[i]] || !LLVMIsAICmpInst(value) ||
+            LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(value, 0))) != LLVMIntegerTypeKind)
+            continue;
+        if (!read_side(p, i, 0, b) && !read_side(p, i, 1, b))
+            continue;
+        p->count++;
+        p->in_loops += ir_loop_of(flow, flow->home[i]) != IR_NONE;
+    }
+}
+
+/* ---- the test at the entry --------------------------------------------------------------------
+ */
+
+static LLVMValueRef number(LLVMTypeRef type, int64_t value) {
+    return LLVMConstInt(type, (uint64_t)value, true);
+}
+
+/* Writes the sum without its ranged terms, in arithmetic that wraps. */
+static LLVMValueRef write_base(peeling *p, const bound *b, LLVMTypeRef type) {
+    LLVMBuilderRef builder = p->version.builder;
+    LLVMValueRef base = number(type, b->sum.constant);
+    for (uint32_t t = 0; t < b->sum.count; t++) {
+        const ir_term *term = &b->sum.terms[t];
+        if (!is_uniform(p, term->value, DEEPEST))
+            continue;
+        LLVMValueRef value = write_uniform(p, term->value);
+        value = LLVMBuildIntCast2(builder, value, type, true, "");
+        value = LLVMBuildMul(builder, value, number(type, term->factor), "");
+        base = LLVMBuildAdd(builder, base, value, "");
+    }
+    return base;
+}
+
+/* Writes whether the whole block is inside the bound. */
+static LLVMValueRef write_inside(peeling *p, const bound *b) {
+    LLVMBuilderRef builder = p->version.builder;
+    LLVMTypeRef type = LLVMTypeOf(b->with);
+    LLVMValueRef base = write_base(p, b, type), with = write_uniform(p, b->with);
+    LLVMValueRef least = LLVMBuildAdd(builder, base, number(type, b->span.least), "");
+    LLVMValueRef most = LLVMBuildAdd(builder, base, number(type, b->span.most), "");
+    LLVMValueRef inside = LLVMBuildICmp(builder, b->inside, b->is_upper ? most : least, with, "");
+    LLVMIntPredicate order = is_signed(b->inside) ? LLVMIntSLE : LLVMIntULE;
+    LLVMValueRef ordered = LLVMBuildICmp(builder, order, least, most, "");
+    return LLVMBuildAnd(builder, ordered, inside, "");
+}
+
+static LLVMValueRef write_test(peeling *p) {
+    LLVMValueRef test = write_inside(p, &p->bounds[0]);
+    for (uint32_t i = 1; i < p->count; i++)
+        test = LLVMBuildAnd(p->version.builder, test, write_inside(p, &p->bounds[i]), "");
+    return test;
+}
+
+static ev_status peel(peeling *p, ev_error *err) {
+    const ir_flow *flow = &p->version.flow;
+    p->bounds = EV_NEW_ARRAY(p->s->arena, bound, MOST_BOUNDS);
+    p->made = EV_NEW_ARRAY(p->s->arena, LLVMValueRef, flow->insn_count + 1);
+    if (!p->bounds || !p->made)
+        return ev_fail_memory(err, flow->insn_count);
+    find_bounds(p);
+    if (p->count == 0 || (p->in_loops == 0 && p->count < FEWEST_BOUNDS))
+        return ev_fail(err, EV_BAD,
+                       "the kernel has %u tests of coordinates against sizes, none in a loop: too "
+                       "few for a copy without them",
+                       p->count);
+    EV_TRY(ir_version_write(&p->version, write_test(p), err));
+    LLVMTypeRef bit = LLVMInt1TypeInContext(p->s->base->context);
+    for (uint32_t i = 0; i < p->count; i++)
+        LLVMReplaceAllUsesWith(p->version.copies[p->bounds[i].insn],
+                               LLVMConstInt(bit, p->bounds[i].holds, false));
+    return EV_OK;
+}
+
+ev_status ir_structure_peel(ir_structure *s, ev_error *err) {
+    peeling p = {.s = s};
+    ev_status status = ir_version_open(s, 0, &p.version, err);
+    if (status == EV_OK)
+        status = peel(&p, err);
+    ir_version_close(&p.version);
+    return status;
+}

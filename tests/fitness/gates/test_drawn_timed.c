@@ -1,0 +1,260 @@
+/* Drawn timed cases: the shapes at which gate 5 times a variant beside the task's own. */
+#include "base/file.h"
+#include "fitness/gates/fitness.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+#include "tests/ok.h"
+
+#define FOLDER "tests/fitness/gates/"
+#define MOST 8
+
+static ev_error err;
+static char scratch[64];
+
+typedef struct bench {
+    task *t;
+    device *d;
+    fitness *f;
+    char *baseline;
+    candidate start;
+    const task_case *drawn[MOST];
+    size_t count;
+} bench;
+
+static char *read_gate_file(const char *name) {
+    char path[256], *text = NULL;
+    size_t bytes = 0;
+    (void)snprintf(path, sizeof path, FOLDER "%s", name);
+    OK(ev_file_read(path, &text, &bytes, &err));
+    return text;
+}
+
+/* The first `from` in the text becomes `to`. malloc'ed. */
+static char *exchanged(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    size_t bytes = strlen(text) + strlen(to) + 1;
+    char *out = malloc(bytes);
+    assert_non_null(out);
+    (void)snprintf(out, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
+}
+
+static void write_scratch(const char *name, const char *text) {
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/%s", scratch, name);
+    OK(ev_file_write(path, text, strlen(text), &err));
+}
+
+/* Writes the task with other text in place of `from`; gives its path. */
+static const char *task_with(const char *from, const char *to) {
+    static char path[160];
+    static const char *const files[] = {"scale_add.cu", "oracle.c"};
+    char *text = read_gate_file("task.json"), *changed = exchanged(text, from, to);
+    write_scratch("task.json", changed);
+    for (size_t i = 0; i < 2; i++) {
+        char *file = read_gate_file(files[i]);
+        write_scratch(files[i], file);
+        free(file);
+    }
+    (void)snprintf(path, sizeof path, "%s/task.json", scratch);
+    free(text);
+    free(changed);
+    return path;
+}
+
+static void open_bench(bench *b, const char *path) {
+    score s;
+    memset(b, 0, sizeof *b);
+    OK(task_load(path, &b->t, &err));
+    OK(device_open("vm:h200", &b->d, &err));
+    OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
+    b->baseline = read_gate_file("baseline.ptx");
+    b->start = (candidate){.ptx = b->baseline,
+                           .ptx_bytes = strlen(b->baseline),
+                           .plan = b->t->starts[0].plan,
+                           .start = &b->t->starts[0]};
+    OK(fitness_set_baseline(b->f, &b->start, 1u << CORPUS_SEARCH, &s, &err));
+    assert_null(fitness_drawn_timed(b->f, 0));
+    OK(fitness_draw_cases(b->f, "vm:h200", &b->start, 1, &err));
+    while (b->count < MOST && (b->drawn[b->count] = fitness_drawn_timed(b->f, b->count)) != NULL)
+        b->count++;
+}
+
+static void close_bench(bench *b) {
+    fitness_close(b->f);
+    device_close(b->d);
+    task_free(b->t);
+    free(b->baseline);
+}
+
+static int64_t size_of(const task_case *at) {
+    assert_int_equal(at->shape_count, 1);
+    assert_string_equal(at->shape[0].name, "n");
+    return at->shape[0].value.whole;
+}
+
+/* ---- shapes ---- */
+
+/* The search's sizes are 72, 1001, 4096 and 1000003; one of them is timed. In each quarter of the
+ * range, by magnitude, lies one drawn size. */
+static void test_sizes_are_spread_over_the_range(void **state) {
+    (void)state;
+    bench b;
+    bool seen[4] = {false};
+    open_bench(&b, FOLDER "task.json");
+    assert_int_equal(b.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        double n = (double)size_of(b.drawn[i]);
+        assert_true(n >= 72 && n <= 1000003);
+        int part = (int)(4 * log(n / 72) / log(1000003.0 / 72));
+        assert_in_range(part, 0, 3);
+        assert_false(seen[part]);
+        seen[part] = true;
+        assert_int_equal(b.drawn[i]->split, CORPUS_SEARCH);
+        assert_int_equal(b.drawn[i]->use, TASK_TIME);
+        assert_true(fitness_baseline_ns(b.f, b.drawn[i]->name) > 0);
+    }
+    close_bench(&b);
+}
+
+static void test_the_same_is_drawn_every_time(void **state) {
+    (void)state;
+    bench a, b;
+    open_bench(&a, FOLDER "task.json");
+    open_bench(&b, FOLDER "task.json");
+    assert_int_equal(a.count, b.count);
+    for (size_t i = 0; i < a.count; i++)
+        assert_string_equal(a.drawn[i]->name, b.drawn[i]->name);
+    close_bench(&a);
+    close_bench(&b);
+}
+
+/* The timed size is a multiple of 409600. That leaves one value in the range; its part 25600 leaves
+ * sixteen. */
+static void test_a_multiple_stays_one(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, task_with("\"n\": 1000003", "\"n\": 409600"));
+    assert_int_equal(b.count, 4);
+    for (size_t i = 0; i < b.count; i++)
+        assert_int_equal(size_of(b.drawn[i]) % 25600, 0);
+    close_bench(&b);
+}
+
+#define TIMED(n)                                                                                   \
+    "{\"name\": \"t" #n "\", \"split\": \"search\", \"use\": \"time\", \"shape\": {\"n\": " #n "}" \
+    "}"                                                                                            \
+    ","
+
+static void test_a_task_with_many_timed_cases_gets_none(void **state) {
+    (void)state;
+    static const char first[] = "{\"name\": \"smoke\"";
+    bench b;
+    open_bench(&b, task_with(first, TIMED(9000) "{\"name\": \"smoke\""));
+    assert_int_equal(b.count, 3);
+    close_bench(&b);
+    open_bench(&b, task_with(first, TIMED(9000) TIMED(30000) TIMED(50000)
+                                        TIMED(70000) "{\"name\": \"smoke\""));
+    assert_int_equal(b.count, 0);
+    close_bench(&b);
+}
+
+/* Held-out sizes say nothing of the range, and neither do adversarial ones. */
+static void test_other_splits_take_no_part(void **state) {
+    (void)state;
+    bench a, b;
+    open_bench(&a, FOLDER "task.json");
+    open_bench(&b, task_with("\"n\": 500000", "\"n\": 9000000"));
+    assert_int_equal(a.count, b.count);
+    for (size_t i = 0; i < a.count; i++)
+        assert_int_equal(size_of(a.drawn[i]), size_of(b.drawn[i]));
+    close_bench(&a);
+    close_bench(&b);
+}
+
+/* A start that is wrong at large sizes alone, where no small case of the task looks. */
+static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
+    (void)state;
+    bench b;
+    char *right = read_gate_file("baseline.ptx");
+    char *negated = exchanged(right, "st.global.f32 [%rd5], %f4;",
+                              "setp.gt.u32 %p3, %r1, 8191;\n@%p3 neg.f32 %f4, %f4;\n"
+                              "st.global.f32 [%rd5], %f4;");
+    free(right);
+    open_bench(&b, FOLDER "task.json");
+    fitness_close(b.f);
+    score s;
+    OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
+    OK(fitness_set_baseline(b.f, &b.start, 1u << CORPUS_SEARCH, &s, &err));
+    candidate starts[2] = {b.start, b.start};
+    starts[1].ptx = negated;
+    starts[1].ptx_bytes = strlen(negated);
+    OK(fitness_draw_cases(b.f, "vm:h200", starts, 2, &err));
+    const task_case *at = NULL;
+    for (size_t i = 0; (at = fitness_drawn_timed(b.f, i)) != NULL; i++)
+        assert_true(size_of(at) <= 8191);
+    assert_non_null(fitness_drawn_timed(b.f, 0));
+    close_bench(&b);
+    free(negated);
+}
+
+/* ---- the score ---- */
+
+/* The mean counts all timed cases alike; fast code is timed at the task's own alone. */
+static void test_a_score_is_the_mean_over_all_timed_cases(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b, FOLDER "task.json");
+    OK(fitness_score(b.f, &b.start, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    double logs = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s.case_count; i++) {
+        if (s.cases[i].ns > 0) {
+            logs += log(s.cases[i].ns);
+            count++;
+        }
+    }
+    assert_int_equal(count, 1 + b.count);
+    assert_true(fabs(s.ns - exp(logs / (double)count)) <= 1e-9 * s.ns);
+    candidate sketch = b.start;
+    sketch.is_sketch = sketch.times_sketch = true;
+    OK(fitness_score(b.f, &sketch, &s, &err));
+    for (size_t i = 0; i < s.case_count; i++)
+        assert_true(s.cases[i].ns == 0 || strcmp(s.cases[i].name, "large") == 0);
+    close_bench(&b);
+}
+
+static int make_scratch(void **state) {
+    (void)state;
+    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-timed-XXXXXX");
+    return mkdtemp(scratch) == NULL;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    return ev_dir_remove(scratch, NULL) != EV_OK;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_are_spread_over_the_range),
+        cmocka_unit_test(test_the_same_is_drawn_every_time),
+        cmocka_unit_test(test_a_multiple_stays_one),
+        cmocka_unit_test(test_a_task_with_many_timed_cases_gets_none),
+        cmocka_unit_test(test_other_splits_take_no_part),
+        cmocka_unit_test(test_a_shape_that_a_start_gets_wrong_is_none),
+        cmocka_unit_test(test_a_score_is_the_mean_over_all_timed_cases),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
