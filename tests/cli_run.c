@@ -2,6 +2,8 @@
 #include "tests/cli_run.h"
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -237,4 +240,28 @@ void cli_keys(const json_t *object, const char *keys) {
         keys += length + 2;
         keys += *keys == ' ';
     }
+}
+
+void cli_plant_ptx(const char *bundle, const char *sha256, const char *ptx) {
+    char path[256], key[128], old[65];
+    ev_sha256 other = ev_sha256_of(ptx, strlen(ptx));
+    (void)snprintf(old, sizeof old, "%s", sha256);
+    (void)snprintf(path, sizeof path, "%s/kernels/%s.ptx", bundle, old);
+    assert_int_equal(unlink(cli_path(path)), 0);
+    (void)snprintf(path, sizeof path, "%s/kernels/%s.ptx", bundle, other.hex);
+    cli_write(path, ptx);
+    (void)snprintf(path, sizeof path, "%s/manifest.json", bundle);
+    char *text = cli_read(path);
+    for (char *place = strstr(text, old); place != NULL; place = strstr(place, old))
+        memcpy(place, other.hex, 64);
+    json_t *manifest = json_loads(text, 0, NULL);
+    assert_non_null(manifest);
+    free(text);
+    (void)snprintf(key, sizeof key, "kernels/%s.ptx", other.hex);
+    json_t *facts = json_object_get(json_object_get(manifest, "files"), key);
+    assert_int_equal(json_object_set_new(facts, "bytes", json_integer((json_int_t)strlen(ptx))), 0);
+    text = ev_json_print(manifest, false);
+    json_decref(manifest);
+    cli_write(path, text);
+    free(text);
 }

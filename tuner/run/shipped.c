@@ -13,7 +13,9 @@
 ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_error *err) {
     ev_str path = EV_STR_EMPTY;
     task *t = NULL;
-    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    const char *folder = NULL;
+    EV_TRY(bundle_folder(b, &folder, err));
+    ev_str_printf(&path, "%s/%s", folder, k->task);
     ev_status status = task_load(ev_str_text(&path), &t, err);
     ev_str_free(&path);
     EV_TRY(status);
@@ -147,6 +149,11 @@ ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error 
     (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", g->id);
     gpu_free(g);
     return EV_OK;
+}
+
+int shipped_gpu_sms(const device *d) {
+    double count = 0;
+    return device_number(d, GPU_SM_COUNT, &count) ? (int)count : 0;
 }
 
 /* ---- stands ---- */

@@ -48,6 +48,9 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
  * a cuda:0 that is an H200), else that in the user's description, else the driver's name. */
 ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) EV_CHECKED;
 
+/* The multiprocessors of a device, 0 if it does not report them. */
+int shipped_gpu_sms(const device *d);
+
 /* A device with a task on it, and the references for the task's gates. */
 typedef struct stand {
     device *device;
