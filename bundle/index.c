@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct making {
     ev_arena *arena;
@@ -17,6 +18,32 @@ static ev_status fail_memory(const making *m) {
 
 double index_coordinate(double value) {
     return value >= 1 ? log2(value) : value - 1;
+}
+
+/* ---- names of GPUs ---- */
+
+/* Newer drivers name the vendor first; the stand-in for the driver marks its devices. */
+static const char *bare_name(const char *name, size_t *length) {
+    static const char vendor[] = "NVIDIA ", mark[] = " (modelled)";
+    if (strncasecmp(name, vendor, sizeof vendor - 1) == 0)
+        name += sizeof vendor - 1;
+    const char *end = strstr(name, mark);
+    *length = end != NULL ? (size_t)(end - name) : strlen(name);
+    return name;
+}
+
+static bool is_same_name(const char *a, const char *b) {
+    size_t left = 0, right = 0;
+    a = bare_name(a, &left);
+    b = bare_name(b, &right);
+    return left == right && strncasecmp(a, b, left) == 0;
+}
+
+bool index_is_gpu(const bundle_variant *v, const char *asked) {
+    bool is = strcmp(v->gpu_id, asked) == 0 || is_same_name(v->gpu_name, asked);
+    for (size_t i = 0; i < v->driver_name_count && !is; i++)
+        is = is_same_name(v->driver_names[i], asked);
+    return is;
 }
 
 /* ---- dimensions ---- */
@@ -162,7 +189,7 @@ static int compare_candidates(const void *a, const void *b) {
 }
 
 static bool is_of(const index_group *g, const bundle_variant *v) {
-    return strcmp(g->gpu_id, v->gpu_id) == 0 && strcmp(g->gpu_name, v->gpu_name) == 0 &&
+    return strcmp(g->like->gpu_id, v->gpu_id) == 0 && strcmp(g->like->gpu_name, v->gpu_name) == 0 &&
            g->sm == v->sm && g->sms == v->sms;
 }
 
@@ -174,8 +201,7 @@ static ev_status make_groups(const making *m, index_kernel *k, const index_candi
     for (size_t i = 0; i < count; i++) {
         const bundle_variant *v = all[i].variant;
         if (k->group_count == 0 || !is_of(&groups[k->group_count - 1], v))
-            groups[k->group_count++] =
-                (index_group){v->gpu_id, v->gpu_name, v->sm, v->sms, &all[i], 0};
+            groups[k->group_count++] = (index_group){v, v->sm, v->sms, &all[i], 0};
         groups[k->group_count - 1].count++;
     }
     k->groups = groups;

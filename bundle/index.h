@@ -36,7 +36,7 @@ typedef struct index_candidate {
 
 /* Candidates of one GPU model. */
 typedef struct index_group {
-    const char *gpu_id, *gpu_name;
+    const bundle_variant *like; /* names the GPU */
     int sm, sms;
     const index_candidate *candidates;
     size_t count;
@@ -66,5 +66,8 @@ const index_kernel *bundle_index_find(const bundle_index *index, const char *ker
 /* Shapes are compared by the squares of the differences of their numbers' logarithms, so that 1024
  * is as far from 512 as from 2048. Numbers below 1 stay themselves, less 1. */
 double index_coordinate(double value);
+
+/* Whether `asked` names the GPU model of a variant: its id, its name, or what drivers call it. */
+bool index_is_gpu(const bundle_variant *v, const char *asked);
 
 #endif

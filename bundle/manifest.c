@@ -216,6 +216,12 @@ static void set_alignments(json_t *object, const bundle_variant *v) {
         (void)json_object_set_new(object, "alignments", needs);
 }
 
+static void set_driver_names(json_t *object, const bundle_variant *v) {
+    if (v->driver_name_count > 0)
+        (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
+                                  texts_json(v->driver_names, v->driver_name_count));
+}
+
 static void set_meaning(json_t *object, const bundle_variant *v) {
     const bundle_tried *t = &v->tried;
     (void)json_object_set_new(object, "meaning", json_string(v->is_bold ? "bold" : "preserving"));
@@ -249,6 +255,7 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
                   cases, "ranges", ranges_json(v), "provenance", provenance);
     if (*out == NULL)
         return ev_fail_memory(err, 1);
+    set_driver_names(*out, v);
     set_qualified(*out, v);
     set_alignments(*out, v);
     set_meaning(*out, v);

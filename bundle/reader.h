@@ -77,6 +77,7 @@ typedef struct bundle_request {
      * nothing that was tried shows. False: only those that are the bundle's default. */
     bool allow_bold;
     int sms;              /* multiprocessors; 0: not known */
+    bool only_baseline;   /* take nothing else */
     uint32_t all_aligned; /* bytes of alignment that the caller grants for every buffer; 0: none */
 } bundle_request;
 

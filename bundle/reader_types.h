@@ -98,9 +98,11 @@ typedef struct bundle_variant {
     const launch_plan *plan;
     const bundle_number *macros; /* all of the start, with the values this variant was built with */
     size_t macro_count;
-    const char *gpu_id, *gpu_name; /* "h200", "NVIDIA H200 SXM 141GB" */
-    int sm;                        /* compute capability x 10 */
-    int sms;                       /* multiprocessors of the GPU; 0: not known */
+    const char *gpu_id, *gpu_name;   /* "h200", "NVIDIA H200 SXM 141GB" */
+    int sm;                          /* compute capability x 10 */
+    int sms;                         /* multiprocessors of the GPU; 0: not known */
+    const char *const *driver_names; /* what drivers call the GPU: "H200" */
+    size_t driver_name_count;
     uint32_t registers, shared_bytes, local_bytes, max_threads;
     bool modelled;           /* times and registers are modelled, not measured */
     double error, tolerance; /* worst relative L2 over the cases, and its limit */

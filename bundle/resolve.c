@@ -30,6 +30,7 @@ const char *bundle_rung_meaning(bundle_rung rung) {
 typedef struct asked {
     const bundle_request *request;
     const index_kernel *kernel;
+    const char *gpu; /* its id in the bundle, where a candidate has it */
     double values[INDEX_DIMENSIONS];
     double at[INDEX_DIMENSIONS]; /* by index_coordinate */
 } asked;
@@ -174,9 +175,8 @@ static record_at record_of(const asked *a, const index_candidate *c, const bundl
 }
 
 /* Why a candidate that fits is not handed out; NULL: it is. */
-static const char *refused(const index_candidate *c, const bundle_request *request,
-                           const record_at *r) {
-    const char *why = bundle_disabled(c->variant, request->gpu);
+static const char *refused(const index_candidate *c, const asked *a, const record_at *r) {
+    const char *why = bundle_disabled(c->variant, a->gpu);
     if (why != NULL)
         return why;
     if (r->is_known && r->ratio > 1)
@@ -189,8 +189,7 @@ static const char *refused(const index_candidate *c, const bundle_request *reque
 /* ---- rungs ---- */
 
 static bool rung_of(const index_group *g, const bundle_request *request, bundle_rung *out) {
-    if (request->gpu != NULL &&
-        (strcmp(request->gpu, g->gpu_id) == 0 || strcmp(request->gpu, g->gpu_name) == 0))
+    if (request->gpu != NULL && index_is_gpu(g->like, request->gpu))
         *out = BUNDLE_RUNG_EXACT;
     else if (g->sm == request->sm && g->sms == request->sms && g->sms > 0)
         *out = BUNDLE_RUNG_SIZE;
@@ -201,6 +200,15 @@ static bool rung_of(const index_group *g, const bundle_request *request, bundle_
     else
         return false;
     return true;
+}
+
+/* Qualifications go by the id. */
+static void name_gpu(asked *a) {
+    a->gpu = a->request->gpu;
+    for (size_t i = 0; i < a->kernel->group_count && a->gpu != NULL; i++) {
+        if (index_is_gpu(a->kernel->groups[i].like, a->request->gpu))
+            a->gpu = a->kernel->groups[i].like->gpu_id;
+    }
 }
 
 /* The newest instruction set that the GPU can run. */
@@ -252,9 +260,9 @@ static void consider(const asked *a, const index_candidate *c, bundle_rung rung,
     if (!shape_fits(a, c) || !alignment_fits(a->kernel->kernel, c->variant, request) ||
         !meaning_fits(c->variant, request))
         return;
-    const bundle_qualified *q = bundle_qualification(c->variant, request->gpu);
+    const bundle_qualified *q = bundle_qualification(c->variant, a->gpu);
     record_at r = record_of(a, c, q);
-    pick now = {c, rung, c->variant->sm, r.ratio, refused(c, request, &r)};
+    pick now = {c, rung, c->variant->sm, r.ratio, refused(c, a, &r)};
     pick *place = now.why != NULL ? disabled : best;
     if (is_compared(c, &r, q) && (now.why == NULL || !c->is_start) && is_better(&now, place))
         *place = now;
@@ -269,6 +277,14 @@ static void choose(const asked *a, pick *best, pick *disabled) {
         for (size_t c = 0; c < g->count; c++)
             consider(a, &g->candidates[c], rung, best, disabled);
     }
+}
+
+/* Whether a refused variant would have been chosen, or its place is taken by something untuned. */
+static bool is_missed(const pick *disabled, const pick *best) {
+    if (disabled->candidate == NULL || best->candidate == NULL)
+        return disabled->candidate != NULL;
+    bool as_near = disabled->rung <= best->rung && disabled->sm >= best->sm;
+    return as_near && (best->candidate->is_start || !is_better(best, disabled));
 }
 
 static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
@@ -287,9 +303,11 @@ ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_
     pick best = {0}, disabled = {0};
     EV_TRY(check_alignments(k, request, err));
     EV_TRY(read_shape(&a, err));
-    choose(&a, &best, &disabled);
+    name_gpu(&a);
+    if (!request->only_baseline)
+        choose(&a, &best, &disabled);
     bundle_choice made = {.kernel = k, .rung = BUNDLE_RUNG_BASELINE, .ratio = 1};
-    if (disabled.candidate != NULL && (best.candidate == NULL || !is_better(&best, &disabled))) {
+    if (is_missed(&disabled, &best)) {
         made.passed_over = disabled.candidate->variant;
         made.why = disabled.why;
     }

@@ -61,6 +61,7 @@ evoke_status evoke_bundle_resolve(const evoke_bundle *b, const char *kernel, con
                                     .sms = gpu->multiprocessors,
                                     .shape = numbers,
                                     .shape_count = shape->count,
+                                    .only_baseline = (flags & EVOKE_BASELINE) != 0,
                                     .all_aligned = (flags & EVOKE_ALIGNED) != 0 ? 256 : 0,
                                     .allow_bold = (flags & EVOKE_ALLOW_BOLD) != 0};
     ev_status status = bundle_resolve(b->inside, &request, &made, runtime_error(error));

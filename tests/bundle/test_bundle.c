@@ -275,7 +275,7 @@ static void alignments_are_requirements(void **state) {
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
     bundle_alignment grants[] = {{"x", 8}};
-    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false, 0, 0};
+    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false, 0, false, 0};
     assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     grants[0].bytes = 32;
@@ -322,7 +322,7 @@ static void write_bold(bool is_default) {
 
 static bundle_choice resolve_bold(const bundle *b, const char *gpu, bool allow_bold) {
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
-    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold, 0, 0};
+    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold, 0, false, 0};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
@@ -400,18 +400,21 @@ static void resolve_names_what_is_wrong(void **state) {
     bundle_choice c = {0};
     ev_error err = {0};
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false, 0, 0}, &c,
-                       &err),
+        bundle_resolve(b,
+                       &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "it has add, mul"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false, 0, 0}, &c,
-                       &err),
+        bundle_resolve(b,
+                       &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "the shape lacks 'density'"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false, 0, 0}, &c,
-                       &err),
+        bundle_resolve(b,
+                       &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "compute capability 6.0"));
     bundle_close(b);
@@ -843,8 +846,9 @@ static void damaged_manifests_do_no_harm(void **state) {
         }
         bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
         bundle_choice choice;
-        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false, 0, 0},
-                              &choice, &err) == EV_OK);
+        (void)(bundle_resolve(
+                   b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false, 0, false, 0},
+                   &choice, &err) == EV_OK);
         bundle_close(b);
     }
     assert_true(refused > 200 && refused < 600);

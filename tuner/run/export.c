@@ -302,14 +302,11 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
         return fail_memory(x);
     out->ptx_bytes = strlen(out->ptx);
     out->sm = w->sm;
-    out->sms = shipped_gpu_sms(d);
     out->seed = w->seed;
     out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
-    char gpu_id[SHIPPED_GPU_BYTES];
-    EV_TRY(shipped_gpu_id(d, gpu_id, x->err));
-    out->gpu_id = ev_arena_strdup(x->arena, gpu_id);
-    return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
+    EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
+    return set_resources(x, d, out);
 }
 
 /* What the edits align-argument assert, where the task grants less. */

@@ -154,6 +154,8 @@ typedef enum evoke_role {
 /* Every buffer of the launches will be aligned to 256 bytes, as cuMemAlloc returns them: take
  * variants that need more alignment than their kernel's arguments say, too. */
 #define EVOKE_ALIGNED 2u
+/* Take the baseline, to compare with it. */
+#define EVOKE_BASELINE 4u
 
 typedef struct evoke_variant evoke_variant;
 
