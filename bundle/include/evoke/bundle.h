@@ -206,7 +206,7 @@ EVOKE_API evoke_status evoke_variant_geometry(const evoke_variant *variant,
 
 /* A buffer on the device. */
 typedef struct evoke_buffer {
-    uint64_t address; /* CUdeviceptr */
+    uint64_t address; /* as cuMemAlloc returns it */
     size_t bytes;
 } evoke_buffer;
 
