@@ -233,7 +233,9 @@ static access_cost *cost_of(model *m, const vm_event *e, uint32_t pc, const mode
     c->lines = e->lines;
     c->passes = e->passes;
     c->path = c->later = 0;
-    if (row->kind == ROW_SHARED) {
+    if (row->is_joined) {
+        c->path = 0;
+    } else if (row->kind == ROW_SHARED) {
         c->path = (uint64_t)(shared_cycles(m, e, row) * UNITS);
         c->later = e->passes > 1 ? e->passes - 1u : 0;
     } else if (row->kind != ROW_ATOMIC) {
