@@ -148,7 +148,9 @@ static bool can_join(const ptx_insn *in, uint8_t shape) {
 static void join(work *w, uint32_t pc) {
     ptx_insn *in = &w->m->code[pc];
     const ptx_operand *o = address_of(&w->m->cold[pc]);
-    uint8_t zeros = o == NULL ? 0 : o->reg == PTX_NONE ? MOST_ZEROS : w->zeros[o->reg];
+    if (o == NULL)
+        return;
+    uint8_t zeros = o->reg == PTX_NONE ? MOST_ZEROS : w->zeros[o->reg];
     if (zeros < 3 || o->value % 4 != 0)
         return;
     uint32_t words = zeros == 3 ? 2 : 4, count = in->count > 0 ? in->count : 1;
