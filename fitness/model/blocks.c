@@ -154,10 +154,10 @@ static bool touches_memory(const model_insn *insn) {
  * it, up to where one ends. */
 static bool has_neighbour(const model_insns *insns, const uint32_t *jumped, uint32_t guard,
                           uint32_t end) {
-    for (uint32_t pc = guard; pc-- > 0 && !insns->insns[pc].ends_block;) {
-        if (touches_memory(&insns->insns[pc]) || insns->insns[pc].guard != 0)
+    for (uint32_t pc = guard; pc > 0 && !insns->insns[pc - 1].ends_block; pc--) {
+        if (touches_memory(&insns->insns[pc - 1]) || insns->insns[pc - 1].guard != 0)
             return true;
-        if (jumped[pc] > 0)
+        if (jumped[pc - 1] > 0)
             break;
     }
     if (jumped[end] > 1)

@@ -72,6 +72,7 @@ typedef struct model_insn {
     uint8_t pipe, kind; /* vm_pipe, row_kind */
     uint8_t space;      /* vm_space */
     uint8_t access_bytes;
+    uint8_t joins;         /* as of vm_insn_info */
     uint8_t reads, writes; /* MODEL_SPACE_*: spaces that it may read or write, in order with
                               other accesses */
     bool is_access, is_branch, is_exit, is_conditional, ends_block;
