@@ -325,8 +325,8 @@ static void note_access(ir_direct *d, const access *a, unsigned together, unsign
     insn->type = direct_type_name(&a->leaf);
 }
 
-/* The alignment of an access. LLVM gives an access to null 2^32 bytes, of which the function returns
- * the low bits. */
+/* The alignment of an access. LLVM gives an access to null 2^32 bytes, of which the function
+ * returns the low bits. */
 static unsigned align_of(LLVMValueRef insn) {
     unsigned align = LLVMGetAlignment(insn);
     return align > 0 ? align : 1u << 31;
@@ -457,8 +457,7 @@ void direct_select_store(ir_direct *d, LLVMValueRef insn) {
         return;
     }
     LLVMValueRef value = LLVMGetOperand(insn, 0);
-    access a = {
-        .verb = "st", .is_volatile = LLVMGetVolatile(insn), .align = align_of(insn)};
+    access a = {.verb = "st", .is_volatile = LLVMGetVolatile(insn), .align = align_of(insn)};
     if (!access_make(d, insn, LLVMTypeOf(value), LLVMGetOperand(insn, 1), &a))
         return;
     direct_operand room[DIRECT_LEAVES], sources[1 + DIRECT_LEAVES];
