@@ -55,12 +55,24 @@ static bool divides(LLVMValueRef value) {
     return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
 }
 
+/* Whether an operation gives a number whatever its operands are, once its flags are dropped. */
+static bool is_total(LLVMValueRef value) {
+    static const char *const calls[] = {"llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin."};
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr)
+        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) != NULL;
+    bool is_total_call = op != LLVMCall;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        is_total_call |= strncmp(ir_call_name(value), calls[i], strlen(calls[i])) == 0;
+    return is_total_call;
+}
+
 /* Whether an instruction may run before the copies. One that divides must run in any case. */
 static bool may_run_early(const peeling *p, uint32_t insn) {
     LLVMValueRef value = p->version.flow.insns[insn];
     if (LLVMIsAPHINode(value) || LLVMIsATerminatorInst(value) || LLVMIsAAllocaInst(value) ||
         LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind ||
-        ir_deed_of(value) != IR_DEED_PURE)
+        ir_deed_of(value) != IR_DEED_PURE || !is_total(value))
         return false;
     return !divides(value) || p->version.flow.home[insn] == p->version.root;
 }
@@ -89,6 +101,7 @@ static void drop_flags(LLVMValueRef value) {
     case LLVMSub:
     case LLVMMul:
     case LLVMShl:
+    case LLVMTrunc:
         LLVMSetNSW(value, false);
         LLVMSetNUW(value, false);
         break;

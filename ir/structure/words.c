@@ -97,8 +97,8 @@ static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out)
 const ir_rule ir_rule_PEEL = {no_sites, no_draw, is_applied, describe_peel};
 static void describe_pad(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
-    ev_str_printf(out, "makes the rows of shared array %u longer by %lld elements",
-                  edit->anchor.number, (long long)edit->option);
+    ev_str_printf(out, "makes the rows of shared array %u longer by %lld element%s",
+                  edit->anchor.number, (long long)edit->option, edit->option == 1 ? "" : "s");
 }
 
 static void describe_swizzle(const ir_work *work, const ir_edit *edit, ev_str *out) {

@@ -33,6 +33,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_e
 
 void shipped_free(shipped *s) {
     free(s->macros);
+    free(s->structure);
     *s = (shipped){0};
 }
 
@@ -52,6 +53,19 @@ static void set_aligned(const task *t, const bundle_variant *v, candidate *out) 
         if (v->alignments[i].bytes > out->aligned_to)
             out->aligned_to = v->alignments[i].bytes;
     }
+}
+
+/* Structural edits launch another grid, whose blocks are not those of the start. */
+static ev_status set_structure(const bundle_variant *v, const task_start *start, shipped *out,
+                               ev_error *err) {
+    ev_sha256 own, plain;
+    EV_TRY(launch_plan_sha256(v->plan, &own, err));
+    EV_TRY(launch_plan_sha256(start->plan, &plain, err));
+    if (ev_sha256_equal(&own, &plain))
+        return EV_OK;
+    out->structure = strdup(own.hex);
+    out->candidate.structure = out->structure;
+    return out->structure != NULL ? EV_OK : ev_fail_memory(err, sizeof own.hex);
 }
 
 /* The largest integer up to which doubles are exact. */
@@ -77,7 +91,7 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .macros = out->macros,
                                  .macro_count = v->macro_count};
     set_aligned(t, v, &out->candidate);
-    return EV_OK;
+    return set_structure(v, start, out, err);
 }
 
 /* ---- unmodified starts ---- */

@@ -21,6 +21,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out,
 typedef struct shipped {
     candidate candidate;
     expr_name *macros;
+    char *structure; /* names another launch than the start's; NULL: it is the same */
 } shipped;
 
 /* Free by shipped_free. EV_BAD: the task has no such start. */
