@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHERE_BYTES 96 /* "kernels[N].variants[N]" */
+
 /* ---- values ---- */
 
 static json_t *get(const json_t *object, const char *key) {
@@ -51,13 +53,13 @@ static ev_status read_texts(const reading *r, const json_t *array, const char *w
 }
 
 char *reading_join(const reading *r, const char *where, const char *key) {
-    char *text = ev_arena_printf(r->arena, "%s.%s", where, key);
+    char *text = ev_arena_printf(r->places, "%s.%s", where, key);
     return text != NULL ? text : "";
 }
 
 char *reading_member(const reading *r, const char *where, const char *key, size_t index) {
     char *text =
-        ev_arena_printf(r->arena, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
+        ev_arena_printf(r->places, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
     return text != NULL ? text : "";
 }
 
@@ -203,8 +205,10 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
                                  bundle_variant *out) {
     const json_t *p = NULL;
     EV_TRY(checked(r, MANIFEST_PROVENANCE, object, where, "provenance", &p));
-    EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
-    EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    if (!r->is_lazy) { /* who launches has no use for them */
+        EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
+        EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    }
     out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
     out->seed = (uint64_t)ev_json_integer(p, "seed", 0);
     out->edit_count = json_array_size(get(p, "edits"));
@@ -362,9 +366,12 @@ static ev_status read_variants(const reading *r, const bundle_kernel *k, const j
         return ev_fail_memory(r->err, json_array_size(array) * sizeof *all);
     *count = json_array_size(array);
     *out = all;
-    for (size_t i = 0; i < *count; i++)
-        EV_TRY(read_variant(r, k, json_array_get(array, i), reading_member(r, where, key, i),
-                            &all[i]));
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "%s.%s[%zu]", where, key, i);
+        EV_TRY(read_variant(r, k, json_array_get(array, i), place, &all[i]));
+        ev_arena_reset(r->places);
+    }
     return EV_OK;
 }
 
@@ -455,8 +462,10 @@ ev_status reading_manifest(const reading *r) {
     r->b->kernels = EV_NEW_ARRAY(r->arena, bundle_kernel, r->b->kernel_count + 1);
     if (r->b->kernels == NULL)
         return ev_fail_memory(r->err, r->b->kernel_count * sizeof(bundle_kernel));
-    for (size_t i = 0; i < r->b->kernel_count; i++)
-        EV_TRY(read_kernel(r, json_array_get(array, i), reading_member(r, "", "kernels", i),
-                           &r->b->kernels[i]));
+    for (size_t i = 0; i < r->b->kernel_count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "kernels[%zu]", i);
+        EV_TRY(read_kernel(r, json_array_get(array, i), place, &r->b->kernels[i]));
+    }
     return EV_OK;
 }
