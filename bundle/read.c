@@ -89,6 +89,23 @@ static ev_status read_launch(const reading *r, const json_t *object, const char 
                         &out->macro_count);
 }
 
+/* A time that is there is above 0, and lies in its interval; an error is not below 0. */
+static ev_status check_times(const reading *r, const json_t *object, const char *where,
+                             const bundle_case *c) {
+    bool has_time = get(object, "ns") != NULL;
+    if (has_time && !(c->low_ns > 0 && c->low_ns <= c->ns && c->ns <= c->high_ns))
+        return ev_json_fail(r->doc, where, r->err,
+                            "0 < low_ns <= ns <= high_ns must hold; it has %g, %g and %g",
+                            c->low_ns, c->ns, c->high_ns);
+    if (get(object, "baseline_ns") != NULL && !(c->baseline_ns > 0))
+        return ev_json_fail(r->doc, reading_join(r, where, "baseline_ns"), r->err,
+                            "a time is above 0");
+    if (get(object, "error") != NULL && c->error < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "error"), r->err,
+                            "an error is not below 0");
+    return EV_OK;
+}
+
 static ev_status read_case(const reading *r, const json_t *object, const char *where,
                            bundle_case *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_CASE, object, where, r->err));
@@ -99,6 +116,7 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
     out->high_ns = ev_json_number(object, "high_ns", 0);
     out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
     out->error = ev_json_number(object, "error", -1);
+    EV_TRY(check_times(r, object, where, out));
     return read_numbers(r, get(object, "shape"), reading_join(r, where, "shape"), &out->shape,
                         &out->shape_count);
 }
@@ -347,6 +365,12 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     out->modelled = strcmp(ev_json_text(object, "time_kind", ""), "measured") != 0;
     out->error = ev_json_number(object, "error", 0);
     out->tolerance = ev_json_number(object, "tolerance", 0);
+    if (out->modelled && strcmp(ev_json_text(object, "time_kind", ""), "modelled") != 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "time_kind"), r->err,
+                            "times are modelled or measured");
+    if (out->error < 0 || out->tolerance < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, out->error < 0 ? "error" : "tolerance"),
+                            r->err, "an error is not below 0");
     EV_TRY(read_machine(r, object, where, out));
     EV_TRY(read_cases(r, object, where, out));
     EV_TRY(read_plan(r, k, object, where, out));
