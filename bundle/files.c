@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MANIFEST "manifest.json"
+#define DENSE_LEAST 10000 /* values of a manifest that is looked at */
+#define DENSE_BYTES 8     /* the least bytes a value */
 
 struct bundle_unpacked {
     pthread_mutex_t lock;
@@ -106,6 +108,30 @@ ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, 
 
 /* ---- opening ---- */
 
+/* Values of a JSON text: each but the first stands behind a bracket, a comma or a colon. */
+static size_t count_values(const char *text) {
+    size_t count = 0;
+    for (bool is_quoted = false; *text != '\0'; text++) {
+        if (is_quoted && *text == '\\' && text[1] != '\0')
+            text++;
+        else if (*text == '"')
+            is_quoted = !is_quoted;
+        else if (!is_quoted && strchr("[{,:", *text) != NULL)
+            count++;
+    }
+    return count;
+}
+
+/* A parsed value takes up to about 100 bytes, however short it is written: a text of nothing but
+ * brackets would take forty times its length. A manifest has about 20 bytes a value. */
+static ev_status check_density(const char *name, const char *text, size_t bytes, ev_error *err) {
+    size_t values = count_values(text);
+    if (values < DENSE_LEAST || values <= bytes / DENSE_BYTES)
+        return EV_OK;
+    return ev_fail(err, EV_BAD, "%s has %zu values in %zu bytes, which no manifest has", name,
+                   values, bytes);
+}
+
 /* Takes the text over. */
 static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *err) {
     char *name = ev_path_join(store_name(b->files), MANIFEST);
@@ -114,6 +140,8 @@ static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *e
         status = ev_fail_memory(err, bytes);
     else if (strlen(text) != bytes)
         status = ev_fail(err, EV_BAD, "%s holds a NUL, and is no JSON", name);
+    if (status == EV_OK)
+        status = check_density(name, text, bytes, err);
     if (status == EV_OK)
         status = ev_json_take(text, name, &b->doc, err);
     else
@@ -151,6 +179,8 @@ static ev_status read_all(bundle *b, bool is_lazy, ev_error *err) {
     EV_TRY(read_kernels(b, is_lazy, err));
     if (!is_lazy)
         EV_TRY(bundle_verify(b, err));
+    free(b->doc->text); /* it was for messages; the values have their own */
+    b->doc->text = NULL;
     return bundle_index_make(b->arena, b->kernels, b->kernel_count, &b->index, err);
 }
 
