@@ -280,7 +280,7 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
         strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
         return ev_json_fail(r->doc, reading_join(r, where, "sha256"), r->err,
                             "the files of the bundle do not have this PTX");
-    (void)strcpy(out->sha256.hex, hash);
+    memcpy(out->sha256.hex, hash, EV_SHA256_HEX);
     out->ptx_bytes = (size_t)ev_json_integer(facts, "bytes", 0);
     return r->is_lazy ? EV_OK : load_ptx(r, out);
 }
