@@ -30,4 +30,7 @@ ev_status bundle_content_of(const bundle *b, ev_arena *arena, bundle_content *ou
 ev_status bundle_qualify(ev_arena *arena, bundle_variant *v, const bundle_qualified *now,
                          ev_error *err) EV_CHECKED;
 
+/* The range that the writer makes of a variant's cases for number `index` of their shape. */
+launch_range bundle_range(const bundle_variant *v, size_t index);
+
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MANIFEST "manifest.json"
+#define DENSE_LEAST 10000 /* values of a manifest that is looked at */
+#define DENSE_BYTES 8     /* the least bytes a value */
 
 struct bundle_unpacked {
     pthread_mutex_t lock;
@@ -106,13 +108,44 @@ ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, 
 
 /* ---- opening ---- */
 
+/* Values of a JSON text: each but the first stands behind a bracket, a comma or a colon. */
+static size_t count_values(const char *text) {
+    size_t count = 0;
+    for (bool is_quoted = false; *text != '\0'; text++) {
+        if (is_quoted && *text == '\\' && text[1] != '\0')
+            text++;
+        else if (*text == '"')
+            is_quoted = !is_quoted;
+        else if (!is_quoted && strchr("[{,:", *text) != NULL)
+            count++;
+    }
+    return count;
+}
+
+/* A parsed value takes up to about 100 bytes, however short it is written: a text of nothing but
+ * brackets would take forty times its length. A manifest has about 20 bytes a value. */
+static ev_status check_density(const char *name, const char *text, size_t bytes, ev_error *err) {
+    size_t values = count_values(text);
+    if (values < DENSE_LEAST || values <= bytes / DENSE_BYTES)
+        return EV_OK;
+    return ev_fail(err, EV_BAD, "%s has %zu values in %zu bytes, which no manifest has", name,
+                   values, bytes);
+}
+
+/* Takes the text over. */
 static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *err) {
     char *name = ev_path_join(store_name(b->files), MANIFEST);
+    ev_status status = EV_OK;
     if (name == NULL)
-        return ev_fail_memory(err, bytes);
-    ev_status status = strlen(text) == bytes
-                           ? ev_json_parse(text, name, &b->doc, err)
-                           : ev_fail(err, EV_BAD, "%s holds a NUL, and is no JSON", name);
+        status = ev_fail_memory(err, bytes);
+    else if (strlen(text) != bytes)
+        status = ev_fail(err, EV_BAD, "%s holds a NUL, and is no JSON", name);
+    if (status == EV_OK)
+        status = check_density(name, text, bytes, err);
+    if (status == EV_OK)
+        status = ev_json_take(text, name, &b->doc, err);
+    else
+        free(text);
     free(name);
     return status;
 }
@@ -124,8 +157,15 @@ static ev_status load_manifest(bundle *b, ev_error *err) {
         return ev_fail(err, EV_BAD, "%s is no bundle: there is no manifest.json in it",
                        store_name(b->files));
     EV_TRY(store_read(b->files, MANIFEST, &text, &bytes, err));
-    ev_status status = parse_manifest(b, text, bytes, err);
-    free(text);
+    return parse_manifest(b, text, bytes, err);
+}
+
+static ev_status read_kernels(bundle *b, bool is_lazy, ev_error *err) {
+    ev_arena *places = ev_arena_new();
+    if (places == NULL)
+        return ev_fail_memory(err, 1);
+    ev_status status = reading_manifest(&(reading){b, b->doc, b->arena, places, is_lazy, err});
+    ev_arena_free(places);
     return status;
 }
 
@@ -136,9 +176,11 @@ static ev_status read_all(bundle *b, bool is_lazy, ev_error *err) {
         return ev_fail_memory(err, sizeof *b);
     (void)pthread_mutex_init(&b->unpacked->lock, NULL);
     EV_TRY(load_manifest(b, err));
-    EV_TRY(reading_manifest(&(reading){b, b->doc, b->arena, is_lazy, err}));
+    EV_TRY(read_kernels(b, is_lazy, err));
     if (!is_lazy)
         EV_TRY(bundle_verify(b, err));
+    free(b->doc->text); /* it was for messages; the values have their own */
+    b->doc->text = NULL;
     return bundle_index_make(b->arena, b->kernels, b->kernel_count, &b->index, err);
 }
 

@@ -149,8 +149,12 @@ static ev_status make_ranges(const making *m, const index_kernel *k, index_candi
     if (ranges == NULL)
         return fail_memory(m);
     for (size_t i = 0; i < plan->range_count; i++) {
-        ranges[i].range = &plan->ranges[i];
-        (void)find_dimension(k, plan->ranges[i].name, &ranges[i].dimension);
+        const launch_range *r = &plan->ranges[i];
+        ranges[i] = (index_range){
+            .is_real = r->is_real, .low = r->low, .high = r->high, .multiple = r->multiple};
+        if (r->multiple < 1)
+            ranges[i].multiple = 1;
+        (void)find_dimension(k, r->name, &ranges[i].dimension);
     }
     out->ranges = ranges;
     out->range_count = plan->range_count;
@@ -205,6 +209,9 @@ static ev_status make_groups(const making *m, index_kernel *k, const index_candi
         groups[k->group_count - 1].count++;
     }
     k->groups = groups;
+    if (k->group_count > INDEX_GROUPS)
+        return ev_fail(m->err, EV_BAD, "%s has variants for more than %d GPU models",
+                       k->kernel->name, INDEX_GROUPS);
     return EV_OK;
 }
 

@@ -23,7 +23,9 @@ typedef struct index_times {
 
 typedef struct index_range {
     size_t dimension;
-    const launch_range *range;
+    bool is_real;
+    double low, high;
+    int64_t multiple; /* 1: no condition */
 } index_range;
 
 typedef struct index_candidate {
@@ -56,6 +58,7 @@ typedef struct bundle_index {
 } bundle_index;
 
 #define INDEX_DIMENSIONS 32 /* most names of a shape */
+#define INDEX_GROUPS 256    /* most GPU models of a kernel */
 
 /* The arena owns the index, which borrows from the kernels. EV_BAD: two kernels of one name, or a
  * shape of too many names. */

@@ -2,7 +2,7 @@
 #include "bundle/manifest.h"
 
 #include "base/str.h"
-#include "bundle/reader.h"
+#include "bundle/bundle.h"
 
 #include <assert.h>
 #include <math.h>
@@ -114,6 +114,10 @@ static launch_range range_of(const bundle_variant *v, const bundle_number *first
 }
 
 /* Names in the order of the first case; all cases of a task have the same. */
+launch_range bundle_range(const bundle_variant *v, size_t index) {
+    return range_of(v, &v->cases[0].shape[index]);
+}
+
 static json_t *ranges_json(const bundle_variant *v) {
     json_t *array = json_array();
     for (size_t i = 0; v->case_count > 0 && i < v->cases[0].shape_count; i++) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHERE_BYTES 96 /* "kernels[N].variants[N]" */
+
 /* ---- values ---- */
 
 static json_t *get(const json_t *object, const char *key) {
@@ -51,13 +53,13 @@ static ev_status read_texts(const reading *r, const json_t *array, const char *w
 }
 
 char *reading_join(const reading *r, const char *where, const char *key) {
-    char *text = ev_arena_printf(r->arena, "%s.%s", where, key);
+    char *text = ev_arena_printf(r->places, "%s.%s", where, key);
     return text != NULL ? text : "";
 }
 
 char *reading_member(const reading *r, const char *where, const char *key, size_t index) {
     char *text =
-        ev_arena_printf(r->arena, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
+        ev_arena_printf(r->places, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
     return text != NULL ? text : "";
 }
 
@@ -87,6 +89,23 @@ static ev_status read_launch(const reading *r, const json_t *object, const char 
                         &out->macro_count);
 }
 
+/* A time that is there is above 0, and lies in its interval; an error is not below 0. */
+static ev_status check_times(const reading *r, const json_t *object, const char *where,
+                             const bundle_case *c) {
+    bool has_time = get(object, "ns") != NULL;
+    if (has_time && !(c->low_ns > 0 && c->low_ns <= c->ns && c->ns <= c->high_ns))
+        return ev_json_fail(r->doc, where, r->err,
+                            "0 < low_ns <= ns <= high_ns must hold; it has %g, %g and %g",
+                            c->low_ns, c->ns, c->high_ns);
+    if (get(object, "baseline_ns") != NULL && !(c->baseline_ns > 0))
+        return ev_json_fail(r->doc, reading_join(r, where, "baseline_ns"), r->err,
+                            "a time is above 0");
+    if (get(object, "error") != NULL && c->error < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "error"), r->err,
+                            "an error is not below 0");
+    return EV_OK;
+}
+
 static ev_status read_case(const reading *r, const json_t *object, const char *where,
                            bundle_case *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_CASE, object, where, r->err));
@@ -97,6 +116,7 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
     out->high_ns = ev_json_number(object, "high_ns", 0);
     out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
     out->error = ev_json_number(object, "error", -1);
+    EV_TRY(check_times(r, object, where, out));
     return read_numbers(r, get(object, "shape"), reading_join(r, where, "shape"), &out->shape,
                         &out->shape_count);
 }
@@ -203,8 +223,10 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
                                  bundle_variant *out) {
     const json_t *p = NULL;
     EV_TRY(checked(r, MANIFEST_PROVENANCE, object, where, "provenance", &p));
-    EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
-    EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    if (!r->is_lazy) { /* who launches has no use for them */
+        EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
+        EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    }
     out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
     out->seed = (uint64_t)ev_json_integer(p, "seed", 0);
     out->edit_count = json_array_size(get(p, "edits"));
@@ -258,7 +280,7 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
         strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
         return ev_json_fail(r->doc, reading_join(r, where, "sha256"), r->err,
                             "the files of the bundle do not have this PTX");
-    (void)strcpy(out->sha256.hex, hash);
+    memcpy(out->sha256.hex, hash, EV_SHA256_HEX);
     out->ptx_bytes = (size_t)ev_json_integer(facts, "bytes", 0);
     return r->is_lazy ? EV_OK : load_ptx(r, out);
 }
@@ -343,6 +365,12 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     out->modelled = strcmp(ev_json_text(object, "time_kind", ""), "measured") != 0;
     out->error = ev_json_number(object, "error", 0);
     out->tolerance = ev_json_number(object, "tolerance", 0);
+    if (out->modelled && strcmp(ev_json_text(object, "time_kind", ""), "modelled") != 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "time_kind"), r->err,
+                            "times are modelled or measured");
+    if (out->error < 0 || out->tolerance < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, out->error < 0 ? "error" : "tolerance"),
+                            r->err, "an error is not below 0");
     EV_TRY(read_machine(r, object, where, out));
     EV_TRY(read_cases(r, object, where, out));
     EV_TRY(read_plan(r, k, object, where, out));
@@ -362,9 +390,12 @@ static ev_status read_variants(const reading *r, const bundle_kernel *k, const j
         return ev_fail_memory(r->err, json_array_size(array) * sizeof *all);
     *count = json_array_size(array);
     *out = all;
-    for (size_t i = 0; i < *count; i++)
-        EV_TRY(read_variant(r, k, json_array_get(array, i), reading_member(r, where, key, i),
-                            &all[i]));
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "%s.%s[%zu]", where, key, i);
+        EV_TRY(read_variant(r, k, json_array_get(array, i), place, &all[i]));
+        ev_arena_reset(r->places);
+    }
     return EV_OK;
 }
 
@@ -455,8 +486,10 @@ ev_status reading_manifest(const reading *r) {
     r->b->kernels = EV_NEW_ARRAY(r->arena, bundle_kernel, r->b->kernel_count + 1);
     if (r->b->kernels == NULL)
         return ev_fail_memory(r->err, r->b->kernel_count * sizeof(bundle_kernel));
-    for (size_t i = 0; i < r->b->kernel_count; i++)
-        EV_TRY(read_kernel(r, json_array_get(array, i), reading_member(r, "", "kernels", i),
-                           &r->b->kernels[i]));
+    for (size_t i = 0; i < r->b->kernel_count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "kernels[%zu]", i);
+        EV_TRY(read_kernel(r, json_array_get(array, i), place, &r->b->kernels[i]));
+    }
     return EV_OK;
 }

@@ -26,7 +26,8 @@ typedef struct reading {
     bundle *b;
     const ev_json *doc;
     ev_arena *arena;
-    bool is_lazy; /* the PTX stays where it is */
+    ev_arena *places; /* for messages; forgotten after each variant */
+    bool is_lazy;     /* the PTX stays where it is */
     ev_error *err;
 } reading;
 

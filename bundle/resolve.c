@@ -26,12 +26,16 @@ const char *bundle_rung_meaning(bundle_rung rung) {
 
 /* ---- shapes ---- */
 
+#define WHOLE_MOST 9007199254740992.0 /* 2^53 */
+
 /* The shape that is asked for, in the order of the kernel's dimensions. */
 typedef struct asked {
     const bundle_request *request;
     const index_kernel *kernel;
     const char *gpu; /* its id in the bundle, where a candidate has it */
     double values[INDEX_DIMENSIONS];
+    bool is_whole[INDEX_DIMENSIONS];
+    int64_t whole[INDEX_DIMENSIONS];
     double at[INDEX_DIMENSIONS]; /* by index_coordinate */
 } asked;
 
@@ -50,16 +54,29 @@ static ev_status read_shape(asked *a, ev_error *err) {
             return ev_fail(err, EV_BAD, "%s: the shape lacks '%s'", a->request->kernel,
                            a->kernel->dimensions[i]);
         a->values[i] = n->value;
+        a->is_whole[i] = n->value == floor(n->value) && fabs(n->value) <= WHOLE_MOST;
+        a->whole[i] = a->is_whole[i] ? (int64_t)n->value : 0;
         a->at[i] = index_coordinate(n->value);
     }
     return EV_OK;
+}
+
+/* As launch_range_holds, without a division of doubles. */
+static bool range_holds(const asked *a, const index_range *r) {
+    double value = a->values[r->dimension];
+    if (!(value >= r->low && value <= r->high))
+        return false;
+    if (r->is_real)
+        return true;
+    return a->is_whole[r->dimension] &&
+           (r->multiple == 1 || a->whole[r->dimension] % r->multiple == 0);
 }
 
 /* A variant without ranges was validated nowhere, and fits nothing. */
 static bool shape_fits(const asked *a, const index_candidate *c) {
     bool fits = c->range_count > 0;
     for (size_t i = 0; fits && i < c->range_count; i++)
-        fits = launch_range_holds(c->ranges[i].range, a->values[c->ranges[i].dimension]);
+        fits = range_holds(a, &c->ranges[i]);
     return fits;
 }
 
@@ -188,25 +205,21 @@ static const char *refused(const index_candidate *c, const asked *a, const recor
 
 /* ---- rungs ---- */
 
-static bool rung_of(const index_group *g, const bundle_request *request, bundle_rung *out) {
+/* BUNDLE_RUNG_BASELINE: the GPU cannot run what was made for the group's. */
+static bundle_rung rung_of(const index_group *g, const bundle_request *request) {
     if (request->gpu != NULL && index_is_gpu(g->like, request->gpu))
-        *out = BUNDLE_RUNG_EXACT;
-    else if (g->sm == request->sm && g->sms == request->sms && g->sms > 0)
-        *out = BUNDLE_RUNG_SIZE;
-    else if (g->sm == request->sm)
-        *out = BUNDLE_RUNG_CAPABILITY;
-    else if (g->sm < request->sm)
-        *out = BUNDLE_RUNG_PTX;
-    else
-        return false;
-    return true;
+        return BUNDLE_RUNG_EXACT;
+    if (g->sm == request->sm)
+        return g->sms == request->sms && g->sms > 0 ? BUNDLE_RUNG_SIZE : BUNDLE_RUNG_CAPABILITY;
+    return g->sm < request->sm ? BUNDLE_RUNG_PTX : BUNDLE_RUNG_BASELINE;
 }
 
-/* Qualifications go by the id. */
-static void name_gpu(asked *a) {
+/* The rungs of the groups; and the GPU's id, since qualifications go by it. */
+static void find_rungs(asked *a, bundle_rung rungs_of[INDEX_GROUPS]) {
     a->gpu = a->request->gpu;
-    for (size_t i = 0; i < a->kernel->group_count && a->gpu != NULL; i++) {
-        if (index_is_gpu(a->kernel->groups[i].like, a->request->gpu))
+    for (size_t i = 0; i < a->kernel->group_count; i++) {
+        rungs_of[i] = rung_of(&a->kernel->groups[i], a->request);
+        if (rungs_of[i] == BUNDLE_RUNG_EXACT)
             a->gpu = a->kernel->groups[i].like->gpu_id;
     }
 }
@@ -268,14 +281,16 @@ static void consider(const asked *a, const index_candidate *c, bundle_rung rung,
         *place = now;
 }
 
-static void choose(const asked *a, pick *best, pick *disabled) {
-    for (size_t i = 0; i < a->kernel->group_count; i++) {
-        const index_group *g = &a->kernel->groups[i];
-        bundle_rung rung = BUNDLE_RUNG_BASELINE;
-        if (!rung_of(g, a->request, &rung))
-            continue;
-        for (size_t c = 0; c < g->count; c++)
-            consider(a, &g->candidates[c], rung, best, disabled);
+/* Down the rungs, until one has something. */
+static void choose(asked *a, pick *best, pick *disabled) {
+    bundle_rung rungs_of[INDEX_GROUPS];
+    find_rungs(a, rungs_of);
+    for (int rung = 0; rung < BUNDLE_RUNG_BASELINE && best->candidate == NULL; rung++) {
+        for (size_t i = 0; i < a->kernel->group_count; i++) {
+            const index_group *g = &a->kernel->groups[i];
+            for (size_t c = 0; (int)rungs_of[i] == rung && c < g->count; c++)
+                consider(a, &g->candidates[c], (bundle_rung)rung, best, disabled);
+        }
     }
 }
 
@@ -303,7 +318,6 @@ ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_
     pick best = {0}, disabled = {0};
     EV_TRY(check_alignments(k, request, err));
     EV_TRY(read_shape(&a, err));
-    name_gpu(&a);
     if (!request->only_baseline)
         choose(&a, &best, &disabled);
     bundle_choice made = {.kernel = k, .rung = BUNDLE_RUNG_BASELINE, .ratio = 1};

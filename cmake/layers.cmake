@@ -26,7 +26,7 @@ set(EVOKE_LAYERS
   "tuner/stress:              base kernels fitness/device fitness/gates"
   "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
   "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
-  "tuner/bench:               base kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
+  "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 
 # evoke_library(SOURCES a.c ... [LINKS folders ...] [PRIVATE packages ...]), in the folder of a layer, makes

@@ -10,7 +10,8 @@
 _Static_assert(sizeof(evoke_error) == sizeof(ev_error) &&
                    offsetof(evoke_error, text) == offsetof(ev_error, text),
                "the public error is the inner one");
-_Static_assert((int)EVOKE_BAD == (int)EV_BAD && (int)EVOKE_INFRA == (int)EV_INFRA,
+_Static_assert((unsigned)EVOKE_BAD == (unsigned)EV_BAD &&
+                   (unsigned)EVOKE_INFRA == (unsigned)EV_INFRA,
                "the public status is the inner one");
 _Static_assert(RUNTIME_NAMES >= RUNTIME_ARGUMENTS + MOST_DIMENSIONS + MOST_MACROS,
                "a scope holds every name");
@@ -135,7 +136,10 @@ const char *evoke_bundle_kernel_name(const evoke_bundle *b, size_t index) {
 static ev_status find_kernel(const evoke_bundle *b, const char *kernel, const bundle_kernel **out,
                              ev_error *err) {
     *out = bundle_find(b->inside, kernel);
-    return *out != NULL ? EV_OK : bundle_fail_kernel(b->inside, kernel, err);
+    if (*out != NULL)
+        return EV_OK;
+    (void)bundle_fail_kernel(b->inside, kernel, err);
+    return EV_BAD;
 }
 
 static ev_status find_argument(const evoke_bundle *b, const char *kernel, size_t index,

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)EVOKE_RUNG_EXACT == (int)BUNDLE_RUNG_EXACT &&
-                   (int)EVOKE_RUNG_SIZE == (int)BUNDLE_RUNG_SIZE &&
-                   (int)EVOKE_RUNG_CAPABILITY == (int)BUNDLE_RUNG_CAPABILITY &&
-                   (int)EVOKE_RUNG_PTX == (int)BUNDLE_RUNG_PTX &&
-                   (int)EVOKE_RUNG_BASELINE == (int)BUNDLE_RUNG_BASELINE,
+_Static_assert((unsigned)EVOKE_RUNG_EXACT == (unsigned)BUNDLE_RUNG_EXACT &&
+                   (unsigned)EVOKE_RUNG_SIZE == (unsigned)BUNDLE_RUNG_SIZE &&
+                   (unsigned)EVOKE_RUNG_CAPABILITY == (unsigned)BUNDLE_RUNG_CAPABILITY &&
+                   (unsigned)EVOKE_RUNG_PTX == (unsigned)BUNDLE_RUNG_PTX &&
+                   (unsigned)EVOKE_RUNG_BASELINE == (unsigned)BUNDLE_RUNG_BASELINE,
                "the public rungs are the inner ones");
-_Static_assert((int)EVOKE_ROLE_START == (int)BUNDLE_ROLE_START &&
-                   (int)EVOKE_ROLE_BASELINE == (int)BUNDLE_ROLE_BASELINE,
+_Static_assert((unsigned)EVOKE_ROLE_START == (unsigned)BUNDLE_ROLE_START &&
+                   (unsigned)EVOKE_ROLE_BASELINE == (unsigned)BUNDLE_ROLE_BASELINE,
                "the public roles are the inner ones");
 
 #define MOST_NUMBERS 64

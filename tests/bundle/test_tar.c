@@ -1,6 +1,7 @@
 /* Bundles as one file: the same bytes each time, the same bundle as the folder; and what a tar may
  * not hold is refused by name. */
 #include "base/file.h"
+#include "base/pcg.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
 #include "bundle/reader.h"
@@ -237,6 +238,60 @@ static void flipped_bits_are_found(void **state) {
     free(copy);
 }
 
+/* A text that would take forty times its length is refused before it is parsed. */
+static void dense_manifests_are_refused(void **state) {
+    (void)state;
+    ev_str text = EV_STR_EMPTY, made = EV_STR_EMPTY;
+    ev_error err = {0};
+    ev_str_append(&text, "{\"schema\": \"evoke-bundle\", \"version\": 3, \"files\": [");
+    for (int i = 0; i < 200000; i++)
+        ev_str_append(&text, "[],");
+    ev_str_append(&text, "[]]}");
+    assert_int_equal(tar_add(&made, "manifest.json", ev_str_text(&text), text.length, &err), EV_OK);
+    tar_end(&made);
+    open_memory_fails(ev_str_text(&made), made.length, "which no manifest has");
+    ev_str_free(&made);
+    ev_str_free(&text);
+}
+
+/* Damage at random, in headers that are signed again, in the manifest and in the PTX: what is
+ * opened can be used, everything else is refused with a reason. */
+static void random_damage_does_no_harm(void **state) {
+    (void)state;
+    char *copy = malloc(length);
+    ev_pcg rng = ev_pcg_seed(26, 1);
+    size_t refused = 0, rounds = 3000;
+    assert_non_null(copy);
+    for (size_t i = 0; i < rounds; i++) {
+        static const char letters[] = "0123456789-.e\",:{}[]/truefalsn \\\x01\xff";
+        memcpy(copy, tar, length);
+        for (uint32_t k = ev_pcg_below(&rng, 3) + 1; k > 0; k--) {
+            size_t at = ev_pcg_below(&rng, (uint32_t)length);
+            copy[at] = letters[ev_pcg_below(&rng, sizeof letters - 1)];
+            if (memcmp(tar + at / 512 * 512 + MAGIC, "ustar", 5) == 0)
+                sign(copy + at / 512 * 512);
+        }
+        bundle *b = NULL;
+        ev_error err = {0};
+        ev_status status = bundle_open_memory(copy, length, &b, &err);
+        if (status != EV_OK) {
+            assert_int_equal(status, EV_BAD);
+            assert_true(err.text[0] != '\0');
+            refused++;
+            continue;
+        }
+        bundle_number shape[] = {{"N", false, 128}};
+        bundle_choice choice;
+        bundle_request request = {
+            .kernel = "add", .gpu = "h200", .sm = 90, .shape = shape, .shape_count = 1};
+        (void)(bundle_resolve(b, &request, &choice, &err) == EV_OK);
+        (void)(bundle_verify(b, &err) == EV_OK);
+        bundle_close(b);
+    }
+    assert_true(refused > rounds / 4 && refused < rounds);
+    free(copy);
+}
+
 static void long_paths_are_split_or_refused(void **state) {
     (void)state;
     char path[300] = "";
@@ -290,6 +345,8 @@ int main(void) {
         cmocka_unit_test(strays_are_refused),
         cmocka_unit_test(cut_off_ones_are_refused),
         cmocka_unit_test(flipped_bits_are_found),
+        cmocka_unit_test(dense_manifests_are_refused),
+        cmocka_unit_test(random_damage_does_no_harm),
         cmocka_unit_test(long_paths_are_split_or_refused),
         cmocka_unit_test(folders_hold_nothing_else),
     };
