@@ -2,7 +2,9 @@
 # it may include beside its own. tests/test_floors.sh reads this list and checks every #include.
 set(EVOKE_LAYERS
   "base:"
+  "base/cuda:                 base"
   "bundle:                    base"
+  "bundle/runtime:            base base/cuda bundle"
   "corpora:                   base"
   "kernels:                   base corpora"
   "kernels/oracles:           base kernels"
@@ -15,9 +17,9 @@ set(EVOKE_LAYERS
   "fitness/vm/exec:           base fitness/ptx fitness/vm"
   "fitness/model:             base fitness/ptx fitness/vm"
   "fitness/device:            base fitness/vm fitness/model"
-  "fitness/device/cuda:       base fitness/model fitness/device"
+  "fitness/device/cuda:       base base/cuda fitness/model fitness/device"
   "fitness/device/calibrate:  base fitness/vm fitness/model fitness/device"
-  "fitness/device/standin:    base fitness/vm fitness/model fitness/device/cuda"
+  "fitness/device/standin:    base base/cuda fitness/vm fitness/model fitness/device/cuda"
   "fitness/gates:             base kernels fitness/vm fitness/device"
   "tuner/search:              base kernels ir fitness/gates"
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"

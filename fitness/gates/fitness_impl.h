@@ -513,6 +513,14 @@ ev_status fit_drawn_take(fitness *f, fit_drawn *drawn, task_case *at, ev_error *
 ev_status fit_draw_timed(fitness *f, fitness *on, const fit_trial *starts, size_t count,
                          ev_error *err) EV_CHECKED;
 
+/* ---- the floor (floor.c) ---- */
+
+/* Stops a modelled time below the floor by the task's work: the model counts each byte that must
+ * move, so the work was not done, or the sampled blocks do not stand for the others. Not where the
+ * baseline is below it, too: then the task declares too much. */
+ev_status fit_hold_floor(fitness *f, const task_case *which, double ns, gate at, score *s,
+                         ev_error *err) EV_CHECKED;
+
 /* ---- writes (writes.c) ---- */
 
 /* Adds the number of elements written in `r` to trial->writes, if the case is a timed one and the

@@ -3,6 +3,9 @@
 
 #include "fitness/gates/fitness_impl.h"
 
+/* Declared bytes may be expectations, as of sectors with a random neuron. */
+#define FLOOR_SLACK 0.02
+
 static const gpu_key PEAKS[TASK_UNIT_COUNT] = {
 #define UNIT(id, key, peak, words) GPU_##peak,
 #include "kernels/units.def"
@@ -44,5 +47,20 @@ ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out, 
     task_amounts work;
     EV_TRY(task_work_of(f->t, at, &work, err));
     *out = g != NULL ? floor_of(g, &work) : (case_floor){0};
+    return EV_OK;
+}
+
+ev_status fit_hold_floor(fitness *f, const task_case *which, double ns, gate at, score *s,
+                         ev_error *err) {
+    case_floor floor;
+    if (!device_properties_of(f->d)->modelled)
+        return EV_OK;
+    EV_TRY(fitness_floor(f, which, &floor, err));
+    double least = floor.ns * (1 - FLOOR_SLACK), base = fitness_baseline_ns(f, which->name);
+    if (ns < least && base >= least)
+        fit_stop(s, at, NULL,
+                 "case %s: %.1f ns is below the floor of %.1f ns by the task's work: an alarm; the "
+                 "work is not done or not seen, or the task declares too much",
+                 which->name, ns, floor.ns);
     return EV_OK;
 }

@@ -217,6 +217,9 @@ ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     ev_status status = gate_case(f, c, trial, at, s, r, err);
+    bool is_timed = which->use == TASK_TIME && r->ran && !trial->who->is_sketch;
+    if (status == EV_OK && s->stopped == GATE_NONE && is_timed)
+        status = fit_hold_floor(f, which, r->run.timing.ns, at, s, err);
     free(r);
     return status;
 }
@@ -303,12 +306,9 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
 }
 
 /* Times a candidate at the drawn timed cases, so that its time is a mean over shapes of more kinds
- * than the task's own few. Fast code is not: its time is only compared with that of other fast
- * code. */
+ * than the task's own few. */
 static ev_status gate_drawn_timed(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const task_case *which = NULL;
-    if (trial->who->is_sketch)
-        return EV_OK;
     for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_timed(f, i)) != NULL;
          i++) {
         EV_TRY(check_fit(f, which, trial, s, err));

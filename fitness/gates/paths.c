@@ -3,8 +3,8 @@
  * A timed run executes a few blocks and lets each stand for a share of the grid. A sample at fixed
  * places misleads where the work lies elsewhere: in a step of Gaussian elimination most blocks find
  * nothing to do. So a first pass without model and checks runs blocks at random places, and counts
- * the warp instructions of each (its path length), until their mean is known well or all blocks
- * have run. Three kinds of grid follow:
+ * the warp instructions of each and the sectors that it writes (its path length), until their mean
+ * is known well or all blocks have run. Three kinds of grid follow:
  *
  * - even: the blocks at the fixed places have the mean length, and none is much longer. They are
  * the sample.
@@ -59,7 +59,7 @@ _Static_assert(FIT_PATHS_MOST >= STRATA_MOST + 2, "two strata may have two block
 
 typedef struct path {
     uint32_t block;
-    uint64_t length; /* warp instructions */
+    uint64_t length; /* of vm_launch.paths */
 } path;
 
 /* A pass under way. */
@@ -473,7 +473,8 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
     return NULL;
 }
 
-/* A grid that is even at the start's default macros is even at others. Only for cases of the
+/* A grid that is even at the start's default macros is even at others, but not with structural
+ * edits: some of its blocks may have work for a part of their threads. Only for cases of the
  * search, whose default starts are all known before any candidate. */
 static ev_status is_even_by_default(const fitness *f, const fit_case *c, const candidate *who,
                                     bool *even, ev_error *err) {
@@ -482,8 +483,8 @@ static ev_status is_even_by_default(const fitness *f, const fit_case *c, const c
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *p = find(f, c, key);
-    *even =
-        c->at->split == CORPUS_SEARCH && p != NULL && p->grid == FITNESS_GRID_EVEN && p->is_alike;
+    *even = who->structure == NULL && c->at->split == CORPUS_SEARCH && p != NULL &&
+            p->grid == FITNESS_GRID_EVEN && p->is_alike;
     free(key);
     return EV_OK;
 }

@@ -371,11 +371,38 @@ static inline void follow_collected(const follower *f) {
     w->first = w->end = 0;
 }
 
+/* Predicated instructions that all lanes step over are issued, and take no time of their own: those
+ * between what is collected and pc, if they are of the same block. */
+static void step_over(const follower *f, uint32_t pc) {
+    warp_state *w = f->w;
+    const model_row *rows = f->m->rows.rows;
+    bool is_guarded = w->first < w->end && w->end < pc && pc <= w->stop;
+    for (uint32_t at = w->end; is_guarded && at < pc; at++)
+        is_guarded = rows[at].is_guarded;
+    if (!is_guarded)
+        return;
+    for (; w->end < pc; w->end++) {
+        uint32_t slot = w->end - w->first;
+        if (!model_row_is_access(&rows[w->end]))
+            continue;
+        f->memory[slot] = 0;
+        if (f->m->making != NULL)
+            model_plan_skip(f->m->making, slot);
+    }
+    if (w->end == w->stop)
+        follow_collected(f);
+}
+
 /* Adds the instructions [pc, last] to what is collected; a gap, or the end of a block, first
- * follows what is there. */
+ * follows what is there. A jump past predicated instructions may come after these, of other lanes:
+ * nothing is left of it. */
 static void collect_blocks(const follower *f, uint32_t pc, uint32_t last) {
     warp_state *w = f->w;
     const model_schedule *s = &f->m->schedule;
+    const model_row *row = &f->m->rows.rows[last];
+    if (pc == last && w->first < pc && last < w->end && row->is_guarded && row->slots == 0)
+        return;
+    step_over(f, pc);
     if (w->end != pc)
         follow_collected(f);
     for (; pc <= last; pc = w->end) {

@@ -288,7 +288,8 @@ static bool fuse_into(const fusing *f, uint32_t pc, uint16_t reg) {
         return false;
     model_insn *first = &out->insns[f->def[reg] - 1];
     uint32_t rows = out->names[first->name].fuses_first & out->names[insn->name].fuses_into;
-    if (rows == 0 || first->kind != ROW_PLAIN || first->is_conditional || first->is_fused)
+    if (rows == 0 || first->kind != ROW_PLAIN || first->is_conditional || first->is_fused ||
+        first->guard != insn->guard)
         return false;
     if (FUSES[__builtin_ctz(rows)].takes) {
         insn->name = first->name;

@@ -28,6 +28,7 @@ typedef struct model_row {
     uint8_t slots;        /* machine instructions */
     uint8_t access_bytes; /* a lane */
     bool bypasses_l1;
+    bool is_guarded;      /* predicated, and stepped over where no lane takes it (blocks.c) */
     uint16_t latency;     /* cycles until a dependent instruction may issue */
     uint16_t interval;    /* cycles until the same warp may use the pipe again */
     uint8_t reason;       /* model_term of a wait for the result */

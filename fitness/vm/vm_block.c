@@ -43,6 +43,7 @@ static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     b->id[2] = linear / g[0] / g[1];
     b->live_threads = s->threads;
     b->instructions = 0;
+    b->stored = 0;
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->shared, 0, s->shared_bytes);
     memset(b->shared_writes, 0, s->shared_bytes);
@@ -95,7 +96,7 @@ void vm_block_end(vm_state *s, vm_block *b) {
     if (o && o->block_end)
         o->block_end(o->context, b->linear);
     if (s->launch->paths)
-        s->launch->paths[b->place] = b->instructions;
+        s->launch->paths[b->place] = b->instructions + VM_PATH_SECTOR * b->stored;
     b->active = false;
     s->happenings++;
     s->result->counters.blocks++;

@@ -191,6 +191,7 @@ struct vm_block {
     uint32_t warp_count;
     uint32_t live_threads;
     uint64_t instructions; /* executed so far, for clocks */
+    uint64_t stored;       /* sectors that it wrote to global memory so far */
     vm_warp *warps;
     uint8_t *shared;
     uint32_t *shared_writes; /* shadow: an entry a word, vm_memory.h */

@@ -240,6 +240,11 @@ static bool is_write(LLVMValueRef insn) {
     return !LLVMIsALoadInst(insn) && ir_pointer_of(insn) != NULL;
 }
 
+/* Whether a write leaves nothing of what stood there before. An atomic reads the old contents. */
+static bool overwrites(LLVMValueRef insn) {
+    return is_write(insn) && !LLVMIsAAtomicRMWInst(insn) && !LLVMIsAAtomicCmpXchgInst(insn);
+}
+
 static bool list_accesses(ir_vary *vary) {
     const ir_flow *flow = vary->flow;
     vary->accesses = EV_NEW_ARRAY(flow->arena, uint32_t, flow->insn_count + 1);
@@ -281,8 +286,8 @@ static bool is_renewed(const ir_vary *vary, const ir_object *object, uint32_t st
                        uint32_t load) {
     for (uint32_t k = 0; k < vary->access_count; k++) {
         uint32_t s = vary->accesses[k];
-        if (s != store && is_varying_write(vary, k, object) && insn_over(vary->flow, s, load) &&
-            ir_flow_leads(vary->flow, store, s))
+        if (s != store && is_varying_write(vary, k, object) && overwrites(vary->flow->insns[s]) &&
+            insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s))
             return true;
     }
     return false;
@@ -294,7 +299,7 @@ static bool is_overwritten(const ir_vary *vary, const ir_object *object, uint32_
     for (uint32_t k = 0; k < vary->access_count; k++) {
         uint32_t load = vary->accesses[k];
         bool matters = vary->object_of[k] == object && vary->differs_in_memory[load] &&
-                       !is_write(flow->insns[load]) && ir_flow_leads(flow, store, load);
+                       !overwrites(flow->insns[load]) && ir_flow_leads(flow, store, load);
         if (matters && !is_renewed(vary, object, store, load))
             return false;
     }

@@ -275,7 +275,7 @@ static void alignments_are_requirements(void **state) {
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
     bundle_alignment grants[] = {{"x", 8}};
-    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false};
+    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false, 0, false, 0};
     assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     grants[0].bytes = 32;
@@ -322,7 +322,7 @@ static void write_bold(bool is_default) {
 
 static bundle_choice resolve_bold(const bundle *b, const char *gpu, bool allow_bold) {
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
-    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold};
+    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold, 0, false, 0};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
@@ -400,15 +400,21 @@ static void resolve_names_what_is_wrong(void **state) {
     bundle_choice c = {0};
     ev_error err = {0};
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "it has add, mul"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "the shape lacks 'density'"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "compute capability 6.0"));
     bundle_close(b);
@@ -434,9 +440,9 @@ static void bad_manifests_are_named(void **state) {
     (void)state;
     open_fails(in_folder("none"), "is no bundle");
     write_ok(in_folder("e"), false);
-    edit_manifest(in_folder("e"), "\"version\": 2", "\"version\": 99");
+    edit_manifest(in_folder("e"), "\"version\": 3", "\"version\": 99");
     open_fails(in_folder("e"), "has 99");
-    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 2,,");
+    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 3,,");
     open_fails(in_folder("e"), "manifest.json:");
     write_ok(in_folder("f"), false);
     edit_manifest(in_folder("f"), "\"family\"", "\"famly\"");
@@ -565,31 +571,143 @@ static void qualifications_are_read_back(void **state) {
     bundle_close(b);
 }
 
-/* A disabled one is skipped, and said: on its GPU a start that qualified there stands in, on others
- * the baseline. */
+/* A disabled one is skipped, and said: an unmodified start of the same GPU stands in. */
 static void disabled_variants_are_passed_over(void **state) {
     (void)state;
-    bundle *b = open_ok(in_folder("q"));
-    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
-    /* the a100's, which is not disabled, is on a lower rung */
-    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
-    assert_string_equal(c.passed_over->ptx, PTX_H200);
-    assert_string_equal(c.why, "it is slower");
-    bundle_close(b);
     const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
     write_qualified(in_folder("q"), list, 1);
-    edit_manifest(in_folder("q"), "\"variants\": [\n        {",
-                  "\"variants\": [\n        {\n \"disabled\": \"by hand\",");
-    b = open_ok(in_folder("q"));
-    c = resolve_ok(b, "h200", 90, 128, 0.3);
-    assert_int_equal(c.rung, BUNDLE_RUNG_START);
+    bundle *b = open_ok(in_folder("q"));
+    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_EXACT);
+    assert_int_equal(c.role, BUNDLE_ROLE_START);
     assert_string_equal(c.variant->ptx, PTX_START);
+    assert_string_equal(c.passed_over->ptx, PTX_H200);
+    assert_string_equal(c.why, "it is slower");
     c = resolve_ok(b, "h100", 90, 128, 0.3);
-    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_int_equal(c.rung, BUNDLE_RUNG_CAPABILITY);
+    assert_string_equal(c.variant->ptx, PTX_START);
     assert_string_equal(c.passed_over->ptx, PTX_H200);
     c = resolve_ok(b, "h200", 90, 512, 0.3); /* outside of all shapes: nothing was passed over */
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_int_equal(c.role, BUNDLE_ROLE_BASELINE);
     assert_null(c.passed_over);
+    bundle_close(b);
+}
+
+/* ---- what the records say of a shape ---- */
+
+#define PTX_OTHER "// other\n"
+
+static const bundle_number at_64[] = {{"N", false, 64}, {"density", true, 0.1}};
+static const bundle_number at_1024[] = {{"N", false, 1024}, {"density", true, 0.1}};
+
+/* Variants and starts of `add`, each with its times at N = 64 and at N = 1024 (the baseline's:
+ * 100). */
+typedef struct timed {
+    const char *ptx, *gpu;
+    int sm, sms;
+    double small, large;
+    bool is_start;
+} timed;
+
+static bundle *open_timed(const timed *rows, size_t count) {
+    static bundle_case both[4][2];
+    bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 75);
+    bundle_variant variants[4], starts[4];
+    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
+                                                {"n", "scalar", "u32", "N", 0}};
+    bundle_kernel k = {"add", "f",       "adds", "tasks/add/task.json",
+                       "11",  arguments, 2,      &base,
+                       1,     variants,  0,      starts,
+                       0,     NULL,      0};
+    for (size_t i = 0; i < count; i++) {
+        const timed *t = &rows[i];
+        bundle_variant v = variant_of(t->ptx, t->gpu, t->gpu, t->sm);
+        both[i][0] =
+            (bundle_case){"small", "search", at_64, 2, t->small, t->small, t->small, 100, 0};
+        both[i][1] =
+            (bundle_case){"large", "held-out", at_1024, 2, t->large, t->large, t->large, 100, 0};
+        v.cases = both[i];
+        v.sms = t->sms;
+        if (t->is_start)
+            starts[k.start_count++] = v;
+        else
+            variants[k.variant_count++] = v;
+    }
+    static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
+    bundle_content content = {"0.1.0", &k, 1, files, 1};
+    ev_error err = {0};
+    if (bundle_write(in_folder("timed"), &content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return open_ok(in_folder("timed"));
+}
+
+static bundle_choice resolve_on(const bundle *b, const char *gpu, int sm, int sms, double n) {
+    bundle_number shape[] = {{"N", false, n}, {"density", true, 0.1}};
+    bundle_request request = {
+        .kernel = "add", .gpu = gpu, .sm = sm, .shape = shape, .shape_count = 2, .sms = sms};
+    bundle_choice choice = {0};
+    ev_error err = {0};
+    if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return choice;
+}
+
+static void the_fastest_at_the_nearest_shape_is_chosen(void **state) {
+    (void)state;
+    const timed rows[] = {{PTX_H200, "h200", 90, 132, 50, 90, false},
+                          {PTX_OTHER, "h200", 90, 132, 80, 60, false}};
+    bundle *b = open_timed(rows, 2);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 64).variant->ptx, PTX_H200);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 192).variant->ptx, PTX_H200);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 320).variant->ptx, PTX_OTHER);
+    bundle_choice c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, PTX_OTHER);
+    assert_true(c.ratio == 0.6);
+    bundle_close(b);
+}
+
+/* An unmodified start that the records call faster is handed out where it is, and so is the
+ * baseline. */
+static void slower_ones_are_not_handed_out(void **state) {
+    (void)state;
+    const timed rows[] = {{PTX_H200, "h200", 90, 132, 60, 84, false},
+                          {PTX_START, "h200", 90, 132, 70, 70, true}};
+    bundle *b = open_timed(rows, 2);
+    bundle_choice c = resolve_on(b, "h200", 90, 132, 64);
+    assert_string_equal(c.variant->ptx, PTX_H200);
+    assert_int_equal(c.role, BUNDLE_ROLE_VARIANT);
+    c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, PTX_START);
+    assert_int_equal(c.role, BUNDLE_ROLE_START);
+    bundle_close(b);
+    const timed slow[] = {{PTX_H200, "h200", 90, 132, 60, 101, false}};
+    b = open_timed(slow, 1);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 64).variant->ptx, PTX_H200);
+    c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, PTX_BASE);
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_string_equal(c.passed_over->ptx, PTX_H200);
+    assert_non_null(strstr(c.why, "slower than the baseline at the nearest validated shape"));
+    bundle_close(b);
+}
+
+static void as_many_multiprocessors_come_before_fewer(void **state) {
+    (void)state;
+    const timed rows[] = {{PTX_H200, "h200", 90, 132, 60, 60, false},
+                          {PTX_OTHER, "h20", 90, 78, 40, 40, false},
+                          {PTX_A100, "a100", 80, 108, 20, 20, false},
+                          {PTX_START, "t4", 75, 40, 10, 10, false}};
+    bundle *b = open_timed(rows, 4);
+    bundle_choice c = resolve_on(b, "h100", 90, 132, 64);
+    assert_int_equal(c.rung, BUNDLE_RUNG_SIZE);
+    assert_string_equal(c.variant->ptx, PTX_H200);
+    c = resolve_on(b, "gh200", 90, 144, 64);
+    assert_int_equal(c.rung, BUNDLE_RUNG_CAPABILITY);
+    assert_string_equal(c.variant->ptx, PTX_OTHER);
+    c = resolve_on(b, "rtx4090", 89, 128, 64); /* the nearest capability, not the greatest gain */
+    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
+    assert_string_equal(c.variant->ptx, PTX_A100);
     bundle_close(b);
 }
 
@@ -728,8 +846,9 @@ static void damaged_manifests_do_no_harm(void **state) {
         }
         bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
         bundle_choice choice;
-        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false},
-                              &choice, &err) == EV_OK);
+        (void)(bundle_resolve(
+                   b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false, 0, false, 0},
+                   &choice, &err) == EV_OK);
         bundle_close(b);
     }
     assert_true(refused > 200 && refused < 600);
@@ -786,6 +905,9 @@ int main(void) {
         cmocka_unit_test(unchanged_content_gives_the_same_bytes),
         cmocka_unit_test(qualifications_are_read_back),
         cmocka_unit_test(disabled_variants_are_passed_over),
+        cmocka_unit_test(the_fastest_at_the_nearest_shape_is_chosen),
+        cmocka_unit_test(slower_ones_are_not_handed_out),
+        cmocka_unit_test(as_many_multiprocessors_come_before_fewer),
         cmocka_unit_test(measured_results_come_before_modelled),
         cmocka_unit_test(gains_are_of_the_gpu),
         cmocka_unit_test(hostile_qualifications_are_named),

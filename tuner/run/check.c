@@ -411,13 +411,13 @@ static ev_status check_enabled(check *c, const task *t, const bundle_kernel *k,
     return EV_OK;
 }
 
-/* Checks the unmodified starts and the baselines, for a GPU without an enabled variant. */
+/* Checks the variants and the unmodified starts; the baselines, for a GPU without either. */
 static ev_status check_loaded(check *c, const task *t, const bundle_kernel *k, ev_error *err) {
     size_t count = 0;
     EV_TRY(check_enabled(c, t, k, k->variants, k->variant_count, "variant", &count, err));
+    EV_TRY(check_enabled(c, t, k, k->starts, k->start_count, "start", &count, err));
     if (count > 0)
         return EV_OK;
-    EV_TRY(check_enabled(c, t, k, k->starts, k->start_count, "start", &count, err));
     return check_enabled(c, t, k, k->baselines, k->baseline_count, "baseline", &count, err);
 }
 

@@ -17,22 +17,24 @@ double course_floor_ns(const course *c, const char *name) {
     return 0;
 }
 
-static double time_at(const score *s, const char *name) {
+static bool has_time(const score *s, const char *name) {
     for (size_t i = 0; i < s->case_count; i++) {
-        if (strcmp(s->cases[i].name, name) == 0)
-            return s->cases[i].ns;
+        if (s->cases[i].ns > 0 && strcmp(s->cases[i].name, name) == 0)
+            return true;
     }
-    return 0;
+    return false;
 }
 
 double course_floor_share(const course *c, const score *s) {
     double least = INFINITY;
     for (size_t i = 0; i < c->t->case_count; i++) {
         const task_case *at = &c->t->cases[i];
-        if (at->split != CORPUS_SEARCH || at->use != TASK_TIME)
-            continue;
-        double ns = time_at(s, at->name), floor = course_floor_ns(c, at->name);
-        least = fmin(least, ns > 0 ? floor / ns : 0);
+        if (at->split == CORPUS_SEARCH && at->use == TASK_TIME && !has_time(s, at->name))
+            return 0;
+    }
+    for (size_t i = 0; i < s->case_count; i++) { /* drawn cases, too */
+        if (s->cases[i].ns > 0)
+            least = fmin(least, course_floor_ns(c, s->cases[i].name) / s->cases[i].ns);
     }
     return isfinite(least) ? least : 0;
 }

@@ -48,6 +48,12 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
  * a cuda:0 that is an H200), else that in the user's description, else the driver's name. */
 ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) EV_CHECKED;
 
+/* The multiprocessors of a device, or of its GPU model; 0: not known. */
+ev_status shipped_gpu_sms(const device *d, int *out, ev_error *err) EV_CHECKED;
+/* Sets the id, the multiprocessors and the drivers' names of a variant's GPU. */
+ev_status shipped_set_gpu(ev_arena *arena, const device *d, bundle_variant *out,
+                          ev_error *err) EV_CHECKED;
+
 /* A device with a task on it, and the references for the task's gates. */
 typedef struct stand {
     device *device;

@@ -11,8 +11,10 @@
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
  * small cases decide nothing, since a large tile loses on them by nature.
  *
- * The share of children that are drawn here follows what they gained of late, measured as the
- * others are: by improvements of the start's best time. */
+ * The share of children that are drawn here follows what they gained of late. They are measured by
+ * improvements of the best skeleton's time, and the others by improvements of the start's best
+ * time: local edits do not outlive a change of structure, so a new skeleton competes without them
+ * at first, and gains them later. */
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -293,7 +295,8 @@ static bool is_parent(const search *s, const draft *d, const child_result *r,
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     skeleton_pool *p = &s->pools[d->start];
     bool passed = search_passed(v) && r->bold == 0 && v->outcome.ns > 0;
-    double gain = passed && p->best_ns > v->outcome.ns ? log(p->best_ns / v->outcome.ns) : 0;
+    double best = d->skeleton && p->count > 0 ? p->members[0].ns : p->best_ns;
+    double gain = passed && best > v->outcome.ns ? log(best / v->outcome.ns) : 0;
     if (s->committed >= s->opening_count)
         pay(d->skeleton ? &p->structure : &p->local, gain);
     if (d->skeleton) {
@@ -301,7 +304,8 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, r);
     }
-    if (passed && v->outcome.origin != SEARCH_ESTIMATED && (p->best_ns == 0 || gain > 0))
+    bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
+    if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)
         p->best_ns = v->outcome.ns;
     if (passed && is_parent(s, d, r, v)) {
         member m = member_of(s, r, v);

@@ -274,18 +274,29 @@ static ev_status describe_baseline(const worker *w, ready_message *ready, ev_are
     return EV_OK;
 }
 
+/* Adds the floor of a timed case, if there is one. */
+static ev_status describe_floor(const worker *w, const task_case *at, ready_message *ready,
+                                ev_error *err) {
+    case_floor floor;
+    EV_TRY(fitness_floor(w->fitness, at, &floor, err));
+    if (at->use == TASK_TIME && floor.ns > 0)
+        ready->floors[ready->floor_count++] = (case_time){at->name, floor.ns};
+    return EV_OK;
+}
+
+/* Those of the task's cases and of the drawn ones. */
 static ev_status describe_floors(const worker *w, ready_message *ready, ev_arena *arena,
                                  ev_error *err) {
-    ready->floors = EV_NEW_ARRAY(arena, case_time, w->t->case_count);
+    size_t drawn = 0;
+    while (fitness_drawn_timed(w->fitness, drawn))
+        drawn++;
+    ready->floors = EV_NEW_ARRAY(arena, case_time, w->t->case_count + drawn);
     if (!ready->floors)
-        return ev_fail_memory(err, w->t->case_count * sizeof *ready->floors);
-    for (size_t i = 0; i < w->t->case_count; i++) {
-        const task_case *at = &w->t->cases[i];
-        case_floor floor;
-        EV_TRY(fitness_floor(w->fitness, at, &floor, err));
-        if (at->use == TASK_TIME && floor.ns > 0)
-            ready->floors[ready->floor_count++] = (case_time){at->name, floor.ns};
-    }
+        return ev_fail_memory(err, (w->t->case_count + drawn) * sizeof *ready->floors);
+    for (size_t i = 0; i < w->t->case_count; i++)
+        EV_TRY(describe_floor(w, &w->t->cases[i], ready, err));
+    for (size_t i = 0; i < drawn; i++)
+        EV_TRY(describe_floor(w, fitness_drawn_timed(w->fitness, i), ready, err));
     return EV_OK;
 }
 

@@ -495,6 +495,7 @@ static ALWAYS_INLINE void count_access(vm_warp *w, const ptx_insn *ip, const vm_
             c->global_store_requests++;
             c->global_store_sectors += sectors;
             c->global_store_bytes += bytes;
+            w->block->stored += sectors;
         } else {
             c->global_load_requests++;
             c->global_load_sectors += sectors;

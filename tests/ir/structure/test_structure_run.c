@@ -56,6 +56,11 @@ static const subject subjects[] = {
     {"columns", {"ceil_div(n, 32)", "1", "1"}, {32, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"turned", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"flat", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"pairs", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"wanders", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"overruns", {"1", "m", "1"}, {8, 8, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -87,6 +92,10 @@ static const subject subjects[] = {
 #define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
 
 #define PEEL "{\"kind\":\"peel\"}"
+
+#define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"
+#define SWIZZLE(array, option)                                                                     \
+    "{\"kind\":\"swizzle\",\"anchor\":\"" array "\",\"option\":" #option "}"
 
 typedef struct row {
     const char *entry;
@@ -345,12 +354,25 @@ static void the_interior_has_no_tests(void **state) {
                      2 * stores);
 }
 
+static void a_padded_array_grows_by_rows(void **state) {
+    (void)state;
+    assert_int_equal(count_in_ptx("turned", "", "[256]"), 1);
+    assert_int_equal(count_in_ptx("turned", PAD("s0", 1), "[288]"), 1);
+    assert_int_equal(count_in_ptx("turned", SWIZZLE("s0", 1), "[256]"), 1);
+    assert_int_equal(count_in_ptx("turned", PAD("s1", 1), "[576]"), 1); /* 2 x 8 rows */
+    /* What stays within a row by the sizes of the block needs no division by the row. */
+    assert_int_equal(count_in_base("turned", PAD("s0", 1) "," PAD("s1", 1), " udiv "), 0);
+    assert_int_equal(count_in_base("turned", PAD("s0", 1) "," PAD("s1", 1), " lshr "), 0);
+    assert_int_equal(count_in_base("flat", PAD("s0", 1), " lshr "), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row),
         cmocka_unit_test(a_prefix_is_replayed_exactly),
         cmocka_unit_test(the_copy_uses_what_is_known),
         cmocka_unit_test(the_interior_has_no_tests),
+        cmocka_unit_test(a_padded_array_grows_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
