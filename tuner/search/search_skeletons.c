@@ -277,6 +277,21 @@ static void note_missed(skeleton_pool *p, const draft *d, const child_result *r)
         operators = pay_missed(&p->arms, &d->steps[i], operators);
 }
 
+void skeletons_join(search *s, size_t start, const member *m) {
+    join(&s->pools[start], m);
+}
+
+/* Whether a child of the search can be a parent in the pool. An unmodified start has no pipeline,
+ * and its children would all take default<O3>: the start with the light pipeline stands for it. */
+static bool is_parent(const search *s, const draft *d, const child_result *r,
+                      const search_verdict *v) {
+    bool opens = s->committed < s->opening_count;
+    bool is_new =
+        v->outcome.origin == SEARCH_TIMED || (v->outcome.origin == SEARCH_ESTIMATED && d->skeleton);
+    return is_new && ir_genome_is_skeleton(r->genome) &&
+           !(opens && s->openings[s->committed].unmodified);
+}
+
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     skeleton_pool *p = &s->pools[d->start];
     bool passed = search_passed(v) && r->bold == 0 && v->outcome.ns > 0;
@@ -292,9 +307,7 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
     bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)
         p->best_ns = v->outcome.ns;
-    bool is_new =
-        v->outcome.origin == SEARCH_TIMED || (v->outcome.origin == SEARCH_ESTIMATED && d->skeleton);
-    if (passed && is_new && ir_genome_is_skeleton(r->genome)) {
+    if (passed && is_parent(s, d, r, v)) {
         member m = member_of(s, r, v);
         join(p, &m);
     }

@@ -316,16 +316,17 @@ static void test_a_skeleton_without_a_gain_is_estimated(void **state) {
     search_free(f.s);
 }
 
-/* One that was estimated can be a parent, as the slower ones that were timed. */
+/* One that was estimated can be a parent, as the slower ones that were timed, but no winner. */
 static void test_an_estimated_skeleton_joins_the_pool(void **state) {
     (void)state;
     fed f;
     open_search(&f, 30);
     ir_genome *genome = skeleton_of(true, 4, 0);
-    for (;;) { /* the child must be one of the pool */
+    bool structural = false;
+    for (int i = 0; i < 200 && !structural; i++) { /* the child must be one of the pool */
         recipe r;
         assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        bool structural = is_structural(&r);
+        structural = is_structural(&r);
         recipe_free(&r);
         child_result result = {.genome = structural ? genome : NULL,
                                .outcome = {.origin = structural ? SEARCH_ESTIMATED : SEARCH_TIMED,
@@ -333,12 +334,51 @@ static void test_an_estimated_skeleton_joins_the_pool(void **state) {
                                            .ns = 1100}};
         search_verdict v;
         assert_int_equal(search_commit(f.s, &result, &v, NULL), EV_OK);
-        if (structural)
-            break;
     }
+    assert_true(structural);
     ir_genome_free(genome);
+    const search_best *best = NULL;
+    assert_int_equal(search_archive(f.s, SEARCH_PRESERVING, SEARCH_STRUCTURED, &best), 0);
     assert_true(count_parents(&f, true, 2) > 0);
     search_free(f.s);
+}
+
+/* ---- the light pipeline ---- */
+
+static ir_genome *light(void) {
+    ir_genome *genome = genome_of(0, -1);
+    assert_true(ir_genome_make_light(genome));
+    return genome;
+}
+
+/* Whether the next structural children have the plain start as a parent. */
+static bool grows_from_plain(fed *f) {
+    size_t plain = 0, structural = 0;
+    for (int i = 0; i < 200; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+        structural += is_structural(&r);
+        plain += is_structural(&r) && ir_genome_edit_count(r.parents[0]) == 0;
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+    }
+    assert_true(structural > 10);
+    return plain > 0;
+}
+
+/* Skeletons grow by the light pipeline, unless that makes the start slower. */
+static void test_skeletons_grow_by_the_light_pipeline(void **state) {
+    (void)state;
+    for (int slower = 0; slower < 2; slower++) {
+        fed f;
+        begin(&f, 30);
+        (void)feed(&f, genome_of(0, -1), "start", 1000);
+        (void)feed(&f, light(), "start", slower ? 1100 : 1000);
+        assert_true(grows_from_plain(&f) == (slower == 1));
+        search_free(f.s);
+    }
 }
 
 /* ---- the archives ---- */
@@ -438,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_both_kinds_keep_a_share),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),
         cmocka_unit_test(test_archives_are_shared_out),
+        cmocka_unit_test(test_skeletons_grow_by_the_light_pipeline),
         cmocka_unit_test(test_an_arm_without_a_place_is_tried_less),
         cmocka_unit_test(test_a_skeleton_without_a_gain_is_estimated),
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
