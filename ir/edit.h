@@ -73,6 +73,7 @@ typedef enum ir_form {
     IR_FORM_NEIGHBOURS,
     IR_FORM_FAR,
     IR_FORM_PADDED,
+    IR_FORM_KEPT,
     IR_FORM_COUNT
 } ir_form;
 

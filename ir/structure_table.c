@@ -77,6 +77,14 @@ bool ir_genome_is_skeleton(const ir_genome *genome) {
     return true;
 }
 
+bool ir_genome_idles_blocks(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        if (ir_genome_edit(genome, i)->form == IR_FORM_KEPT)
+            return true;
+    }
+    return false;
+}
+
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
     size_t count = ir_genome_prefix_count(genome);
     ir_edit other;
