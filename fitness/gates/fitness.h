@@ -70,7 +70,9 @@ typedef struct candidate {
     bool is_unmodified; /* the start at these macros, without edits */
     bool is_skeleton;   /* no edit but structural ones and knobs: others with its macros and launch
                            plan have to write what it writes */
-    bool idles_blocks;  /* some blocks end at once, although those of the start do not */
+    /* Blocks behind the first n-th part of a dimension of the grid end at once, although those of
+     * the start do not; 0 or 1: none. */
+    uint32_t idle_parts[3];
     /* Builds the unmodified start at these macros, launched by start->plan: *ptx stays empty if it
      * does not build. NULL: the baseline stands for the start. */
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);

@@ -482,8 +482,8 @@ static ev_status is_even_by_default(const fitness *f, const fit_case *c, const c
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *p = find(f, c, key);
-    *even = !who->idles_blocks && c->at->split == CORPUS_SEARCH && p != NULL &&
-            p->grid == FITNESS_GRID_EVEN && p->is_alike;
+    *even =
+        c->at->split == CORPUS_SEARCH && p != NULL && p->grid == FITNESS_GRID_EVEN && p->is_alike;
     free(key);
     return EV_OK;
 }

@@ -78,7 +78,7 @@ static bool is_neighbours(const coarsening *c) {
     return c->edit->form == IR_FORM_NEIGHBOURS;
 }
 
-/* The grid stays as it is, and all but every k-th block end at once. */
+/* The grid stays as it is, and all blocks behind its first k-th part end at once. */
 static bool is_kept(const coarsening *c) {
     return c->edit->form == IR_FORM_KEPT;
 }
@@ -202,9 +202,7 @@ static void set_block_coordinates(const coarsening *c, coordinates *at) {
     LLVMValueRef block = read_register(c, "ctaid"), thread = read_register(c, "tid");
     for (uint32_t j = 0; j < c->members; j++) {
         at->thread[j] = thread;
-        if (is_kept(c)) {
-            at->block[j] = LLVMBuildAdd(c->builder, block, number(c, j), "");
-        } else if (c->edit->form == IR_FORM_STRIDED) {
+        if (c->edit->form == IR_FORM_STRIDED || is_kept(c)) {
             at->block[j] = times_plus(c, block, c->members, number(c, j));
         } else if (c->edit->form == IR_FORM_FAR) {
             LLVMValueRef grid = read_register(c, "nctaid");
@@ -262,21 +260,13 @@ static ev_status write_test(coarsening *c, uint32_t t, uint32_t j, LLVMValueRef 
     return EV_OK;
 }
 
-/* Whether the block is one of those that work, where all are launched. */
-static LLVMValueRef write_kept(const coarsening *c) {
-    LLVMValueRef block = read_register(c, "ctaid");
-    LLVMValueRef rest = LLVMBuildURem(c->builder, block, number(c, c->members), "");
-    return LLVMBuildICmp(c->builder, LLVMIntEQ, rest, number(c, 0), "");
-}
-
 /* Writes whether each member has work. EV_BAD: a test is more than arithmetic of coordinates. */
 static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
     LLVMValueRef stays = NULL;
-    if (is_kept(c))
-        at->all_alive = write_kept(c);
     for (uint32_t j = 0; j < c->members; j++) {
         /* The first of neighbouring blocks is in the grid, since the launch's one is. */
-        bool inside = !takes_block(c) || !c->extent || (j == 0 && !takes_thread(c));
+        bool is_first = j == 0 && !takes_thread(c) && !is_kept(c);
+        bool inside = !takes_block(c) || !c->extent || is_first;
         if (!inside)
             at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
         map_member(c, at, j);

@@ -200,7 +200,7 @@ static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev
     if (ir_genome_prefix_count(it->genome) > 0) {
         /* its blocks are not the baseline's: a sample is chosen by the candidate itself */
         it->made.candidate.structure = c->genome;
-        it->made.candidate.idles_blocks = ir_genome_idles_blocks(it->genome);
+        ir_genome_idle_parts(it->genome, it->made.candidate.idle_parts);
     }
     it->made.candidate.aligned = ir_genome_aligned(it->genome);
     it->made.candidate.aligned_to = it->made.candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
