@@ -165,9 +165,8 @@ static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const 
     OK(device_write(d, y, 0, data, count * 4, &err));
     OK(device_load(d, ptx, bytes, launch_plan_entry(plan), &kernel, &err));
     params p = {device_address(d, x), device_address(d, w), device_address(d, y), at->m, at->n};
-    expr_name names[] = {{"m", expr_of_whole(at->m)},
-                         {"n", expr_of_whole(at->n)},
-                         {"blocks", expr_of_whole(at->m)}};
+    expr_name names[] = {
+        {"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}, {"blocks", expr_of_whole(at->m)}};
     expr_scope scope = {names, 3};
     launch_geometry geometry;
     OK(launch_plan_geometry(plan, 0, &scope, &LAUNCH_LIMITS_CUDA, &geometry, &err));
