@@ -29,6 +29,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_NEIGHBOURS] = " side by side",
     [IR_FORM_FAR] = " a grid apart",
     [IR_FORM_PADDED] = " padded",
+    [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
 static void describe_coarsen(const ir_work *work, const ir_edit *edit, ev_str *out) {

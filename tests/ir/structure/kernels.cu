@@ -29,6 +29,19 @@ extern "C" __global__ void rows(PARAMETERS) {
         y[blockIdx.x * n + j] = x[blockIdx.x * n + j] * w[j];
 }
 
+/* The same by way of shared memory, on a grid that no argument tells. */
+extern "C" __global__ void untold(PARAMETERS) {
+    __shared__ float row[32];
+    for (int first = 0; first < n; first += 32) {
+        int j = first + threadIdx.x;
+        row[threadIdx.x] = j < n ? x[blockIdx.x * n + j] : 0.0f;
+        __syncthreads();
+        if (j < n)
+            y[blockIdx.x * n + j] = row[threadIdx.x] * w[j] + row[threadIdx.x ^ 1] + gridDim.x;
+        __syncthreads();
+    }
+}
+
 /* Sides of a branch, a select, and a loop whose turns depend on the coordinates. */
 extern "C" __global__ void branches(PARAMETERS) {
     int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;

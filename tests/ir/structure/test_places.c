@@ -289,7 +289,7 @@ static void test_sites_are_counted(void **state) {
     size_t sites[IR_EDIT_COUNT] = {[IR_EDIT_DELETE] = 12};
     OK(ir_structure_sites(&source, sites, &err));
     assert_int_equal(sites[IR_EDIT_DELETE], 12);
-    assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 15); /* x and y, 5 options, 3 forms */
+    assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 20); /* x and y, 5 options, 4 forms */
     assert_int_equal(sites[IR_EDIT_SPLIT_LANES], 5);  /* one loop */
     ir_genome_free(parent);
 }

@@ -25,7 +25,7 @@ typedef struct shape {
 static const shape shapes[] = {{3, 5}, {17, 7}, {1, 1}, {8, 8}, {9, 33}, {13, 40}};
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
-/* A kernel and its launch. Expressions see m and n. */
+/* A kernel and its launch. Expressions see m and n, and `blocks`, which is m and no argument. */
 typedef struct subject {
     const char *entry;
     const char *grid[3];
@@ -36,6 +36,7 @@ static const subject subjects[] = {
     {"product", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"inside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"rows", {"m", "1", "1"}, {32, 1, 1}},
+    {"untold", {"blocks", "1", "1"}, {32, 1, 1}},
     {"branches", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"reduced", {"m", "1", "1"}, {32, 1, 1}},
     {"phases", {"1", "m", "1"}, {32, 1, 1}},
@@ -181,8 +182,9 @@ static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const 
     OK(device_write(d, y, 0, data, count * 4, &err));
     OK(device_load(d, ptx, bytes, launch_plan_entry(plan), &kernel, &err));
     params p = {device_address(d, x), device_address(d, w), device_address(d, y), at->m, at->n};
-    expr_name names[] = {{"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}};
-    expr_scope scope = {names, 2};
+    expr_name names[] = {
+        {"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}, {"blocks", expr_of_whole(at->m)}};
+    expr_scope scope = {names, 3};
     launch_geometry geometry;
     OK(launch_plan_geometry(plan, 0, &scope, &LAUNCH_LIMITS_CUDA, &geometry, &err));
     device_launch launch = device_launch_of(&geometry);
