@@ -123,6 +123,9 @@ static void test_examples(void **state) {
     (void)state;
     check_task("examples/rmsnorm/task.json");
     check_task("examples/softmax/task.json");
+    check_task("examples/matmul/task.json");
+    check_task("examples/rownorm/task.json");
+    check_task("examples/conv2d/task.json");
 }
 
 /* ---- a row each -------------------------------------------------------------------------------

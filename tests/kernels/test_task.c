@@ -253,6 +253,19 @@ static void test_work(void **state) {
     task_free(t);
 }
 
+static void test_reference(void **state) {
+    const folder *f = *state;
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    char *text = changed("\"block\": 64", "\"block\": 64, \"reference\": true");
+    write_text(f->json, text);
+    free(text);
+    if (task_load(f->json, &t, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_true(!t->starts[0].is_reference && t->starts[1].is_reference);
+    task_free(t);
+}
+
 /* ---- bad files ---- */
 
 typedef struct mistake {
@@ -336,6 +349,10 @@ static const mistake MISTAKES[] = {
     {"\"data\": {\"generator\": \"normal\"",
      "\"domain\": {\"permutation\": true}, \"data\": {\"generator\": \"normal\"",
      ":4:", "a permutation is of whole numbers"},
+    /* references */
+    {"\"entry\": \"k\"", "\"entry\": \"k\", \"reference\": true",
+     ":10:", "the first start is the baseline, where a search begins"},
+    {"\"block\": 64", "\"block\": 64, \"reference\": 1", ":12:", "true or false"},
     /* work */
     {WORK("5"), ":14:", "must be an object"},
     {WORK("{\"f32\": 1}"), ":14:", "'bytes' is missing"},
@@ -531,6 +548,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_work, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reference, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_oracle_source, set_up, tear_down),

@@ -16,7 +16,9 @@
 
 #define MAX_TASKS 64
 
-static const char *const EXAMPLES[] = {"examples/rmsnorm/task.json", "examples/softmax/task.json"};
+static const char *const EXAMPLES[] = {"examples/rmsnorm/task.json", "examples/softmax/task.json",
+                                       "examples/matmul/task.json", "examples/rownorm/task.json",
+                                       "examples/conv2d/task.json"};
 
 typedef struct all_tasks {
     task *tasks[MAX_TASKS];

@@ -364,7 +364,8 @@ static void judge(const search *s, const draft *d, const child_result *r, search
         take_known(s, v);
     v->is_best =
         search_passed(v) && r->outcome.origin != SEARCH_ESTIMATED && is_fastest(s, v->outcome.ns);
-    if (draft_audits(d) && r->outcome.origin != SEARCH_FILTERED)
+    /* A child that ended at an exact key was not timed, and would confirm anything. */
+    if (draft_audits(d) && v->by == SEARCH_HASHES && r->outcome.origin != SEARCH_FILTERED)
         v->audits.memo = audit_memo(s, r, v);
 }
 

@@ -204,6 +204,10 @@ static void test_what_runs_alike_is_recalled(void **state) {
         assert_int_equal(commit_run(&x, i, "fast", GATE_NONE, 900).audits.memo, AUDIT_NONE);
     v = commit_run(&x, 127, "fast", GATE_NONE, 600);
     assert_true(v.outcome.origin == SEARCH_TIMED && v.audits.memo == AUDIT_REFUTED && v.is_best);
+    for (int i = 128; i < 191; i++)
+        (void)commit_run(&x, i, "fast", GATE_NONE, 900);
+    v = commit_run(&x, 2, "fast", GATE_NONE, 900); /* the 192nd, and the genome of child 2 */
+    assert_true(v.outcome.origin == SEARCH_DUPLICATE && v.audits.memo == AUDIT_NONE);
     search_free(x.s);
     ir_genome_free(x.genome);
 }
