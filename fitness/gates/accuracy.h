@@ -26,9 +26,9 @@ typedef struct accuracy_limits {
     double relative_l2;
     double scaled_max;
     double max_abs;
-    double depth;           /* K of the scaled maximum; at least 1 */
-    double baseline_l2;     /* the baseline's own relative L2 at this case */
-    bool takes_nan;         /* a NaN is right where the answer is NaN */
+    double depth;       /* K of the scaled maximum; at least 1 */
+    double baseline_l2; /* the baseline's own relative L2 at this case */
+    bool takes_nan;     /* a NaN is right where the answer is NaN */
     /* Whole numbers that may differ from the answer. With max_abs, all may, by so much. */
     uint64_t inexact_most;
     double baseline_factor; /* relative L2 at most this x baseline_l2, with a floor of one ulp */

@@ -368,10 +368,8 @@ static bool is_changed(const fit_case *c) {
 /* Notes the start's run, unless it left elements unwritten or wrote padding, as it may with a size
  * that became another one. Its outputs are still there. */
 static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
-    accuracy_limits none = {.relative_l2 = INFINITY,
-                            .depth = c->depth,
-                            .inexact_most = UINT64_MAX,
-                            .takes_nan = true};
+    accuracy_limits none = {
+        .relative_l2 = INFINITY, .depth = c->depth, .inexact_most = UINT64_MAX, .takes_nan = true};
     EV_TRY(fit_answer_varied(f, c, false, err));
     EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     /* An oracle may know only the task's own scalars, from the shape or its source. */
