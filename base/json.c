@@ -199,8 +199,7 @@ static ev_status fail_syntax(const char *text, const char *name, const json_erro
     return ev_fail(err, EV_BAD, "%s:%d:%d: %s", name, line, column, error->text);
 }
 
-/* Takes `text`, also on failure. */
-static ev_status parse_owned(char *text, const char *name, ev_json **out, ev_error *err) {
+ev_status ev_json_take(char *text, const char *name, ev_json **out, ev_error *err) {
     ev_json *doc = calloc(1, sizeof *doc);
     char *path = strdup(name);
     if (doc == NULL || path == NULL) {
@@ -232,14 +231,14 @@ ev_status ev_json_load(const char *path, ev_json **out, ev_error *err) {
         free(text);
         return ev_fail(err, EV_BAD, "%s:%d:%d: a NUL byte; JSON is text", path, line, column);
     }
-    return parse_owned(text, path, out, err);
+    return ev_json_take(text, path, out, err);
 }
 
 ev_status ev_json_parse(const char *text, const char *name, ev_json **out, ev_error *err) {
     char *copy = strdup(text);
     if (copy == NULL)
         return ev_fail_memory(err, strlen(text) + 1);
-    return parse_owned(copy, name, out, err);
+    return ev_json_take(copy, name, out, err);
 }
 
 void ev_json_free(ev_json *doc) {
@@ -364,23 +363,20 @@ static ev_status fail_unknown(const ev_json *doc, const char *at, const char *na
     return status;
 }
 
-/* Looks at one member; the object starts at `at` in the text. */
-static ev_status check_member(const ev_json *doc, const char *at, const char *name,
-                              const json_t *value, const ev_json_key *keys, size_t count,
-                              ev_error *err) {
+/* A member that does not fit. Places are looked for here alone: each costs a walk over the text. */
+static ev_status fail_member(const ev_json *doc, const char *where, const char *name,
+                             const json_t *value, const ev_json_key *keys, size_t count,
+                             ev_error *err) {
+    const char *at = find_nearest(doc->text, where);
     const char *key_at = at;
     const char *value_at = find_member(at, name, strlen(name), &key_at);
-    if (value_at == NULL)
-        value_at = at;
     const ev_json_key *key = find_key(keys, count, name);
     if (key == NULL)
         return fail_unknown(doc, key_at, name, keys, count, err);
-    if (kind_fits(value, key->kind))
-        return EV_OK;
     char message[512];
     (void)snprintf(message, sizeof message, "'%s' must be %s, and this is %s", name,
                    KIND_NAMES[key->kind], name_of_value(value));
-    return fail_at(doc, value_at, err, message);
+    return fail_at(doc, value_at != NULL ? value_at : at, err, message);
 }
 
 ev_status ev_json_check(const ev_json *doc, const json_t *object, const char *where,
@@ -388,11 +384,12 @@ ev_status ev_json_check(const ev_json *doc, const json_t *object, const char *wh
     if (!json_is_object(object))
         return ev_json_fail(doc, where, err, "%s must be an object, and this is %s",
                             where[0] != '\0' ? where : "the document", name_of_value(object));
-    const char *at = find_nearest(doc->text, where);
     const char *name = NULL;
     json_t *value = NULL;
     json_object_foreach((json_t *)object, name, value) {
-        EV_TRY(check_member(doc, at, name, value, keys, count, err));
+        const ev_json_key *key = find_key(keys, count, name);
+        if (key == NULL || !kind_fits(value, key->kind))
+            return fail_member(doc, where, name, value, keys, count, err);
     }
     for (size_t i = 0; i < count; i++) {
         if (keys[i].required && json_object_get(object, keys[i].name) == NULL)

@@ -40,6 +40,8 @@ typedef struct ev_json_key {
 ev_status ev_json_load(const char *path, ev_json **out, ev_error *err) EV_CHECKED;
 ev_status ev_json_parse(const char *text, const char *name, ev_json **out,
                         ev_error *err) EV_CHECKED;
+/* As ev_json_parse; takes `text`, which is malloc'ed, on a failure, too. */
+ev_status ev_json_take(char *text, const char *name, ev_json **out, ev_error *err) EV_CHECKED;
 void ev_json_free(ev_json *doc); /* NULL is fine */
 
 /* Checks `object` against a key table. `where` is its path in the document: "" for the root, else

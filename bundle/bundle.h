@@ -1,4 +1,5 @@
-/* Bundle: writes a kernel set as a folder. bundle/reader_types.h describes its contents. */
+/* Bundle: writes a kernel set as a folder, or as one tar. bundle/reader_types.h describes its
+ * contents. */
 #ifndef BUNDLE_BUNDLE_H
 #define BUNDLE_BUNDLE_H
 
@@ -7,12 +8,15 @@
 #include "bundle/reader.h"
 
 /* Checks, before a long run, that a bundle can be written to `path`. EV_BAD: the parent is no
- * writable folder, or `path` exists and is no bundle. */
+ * writable folder, or `path` exists and is no bundle of that kind. */
 ev_status bundle_check_target(const char *path, ev_error *err) EV_CHECKED;
 
-/* Writes the bundle beside `path` and renames it when it is complete; an older bundle there is
- * replaced. EV_BAD: as bundle_check_target. EV_INFRA: the disk is full. A failure leaves nothing
- * behind. */
+/* Whether a bundle of this name is written as a tar: it ends in ".tar". */
+bool bundle_is_tar_name(const char *path);
+
+/* Writes the bundle beside `path` and renames it when it is complete, as a tar if the name says so;
+ * an older bundle there is replaced. EV_BAD: as bundle_check_target. EV_INFRA: the disk is full. A
+ * failure leaves nothing behind. */
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) EV_CHECKED;
 
 /* The contents of an open bundle, to be written with changes. `out` borrows from the bundle and the
@@ -25,5 +29,8 @@ ev_status bundle_content_of(const bundle *b, ev_arena *arena, bundle_content *ou
  * a measured one. Texts are borrowed. */
 ev_status bundle_qualify(ev_arena *arena, bundle_variant *v, const bundle_qualified *now,
                          ev_error *err) EV_CHECKED;
+
+/* The range that the writer makes of a variant's cases for number `index` of their shape. */
+launch_range bundle_range(const bundle_variant *v, size_t index);
 
 #endif

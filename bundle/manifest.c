@@ -2,7 +2,7 @@
 #include "bundle/manifest.h"
 
 #include "base/str.h"
-#include "bundle/reader.h"
+#include "bundle/bundle.h"
 
 #include <assert.h>
 #include <math.h>
@@ -114,6 +114,10 @@ static launch_range range_of(const bundle_variant *v, const bundle_number *first
 }
 
 /* Names in the order of the first case; all cases of a task have the same. */
+launch_range bundle_range(const bundle_variant *v, size_t index) {
+    return range_of(v, &v->cases[0].shape[index]);
+}
+
 static json_t *ranges_json(const bundle_variant *v) {
     json_t *array = json_array();
     for (size_t i = 0; v->case_count > 0 && i < v->cases[0].shape_count; i++) {
@@ -155,10 +159,10 @@ static json_t *qualified_json(const bundle_qualified *q) {
     json_t *cases = json_array();
     for (size_t i = 0; i < q->trial_count; i++)
         (void)json_array_append_new(cases, trial_json(&q->trials[i]));
-    json_t *object = json_pack("{s:{s:s, s:s, s:i}, s:s, s:s, s:s, s:o}", "gpu", "id", q->gpu_id,
-                               "name", q->gpu_name, "sm", q->sm, "driver", q->driver, "time_kind",
-                               kind_word(q->modelled), "verdict", bundle_verdict_name(q->verdict),
-                               "cases", cases);
+    json_t *object = json_pack("{s:{s:s, s:s, s:i, s:i}, s:s, s:s, s:s, s:o}", "gpu", "id",
+                               q->gpu_id, "name", q->gpu_name, "sm", q->sm, "sms", q->sms, "driver",
+                               q->driver, "time_kind", kind_word(q->modelled), "verdict",
+                               bundle_verdict_name(q->verdict), "cases", cases);
     if (q->reason[0] != '\0')
         (void)json_object_set_new(object, "reason", json_string(q->reason));
     return object;
@@ -216,6 +220,12 @@ static void set_alignments(json_t *object, const bundle_variant *v) {
         (void)json_object_set_new(object, "alignments", needs);
 }
 
+static void set_driver_names(json_t *object, const bundle_variant *v) {
+    if (v->driver_name_count > 0)
+        (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
+                                  texts_json(v->driver_names, v->driver_name_count));
+}
+
 static void set_meaning(json_t *object, const bundle_variant *v) {
     const bundle_tried *t = &v->tried;
     (void)json_object_set_new(object, "meaning", json_string(v->is_bold ? "bold" : "preserving"));
@@ -240,14 +250,16 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
     for (size_t i = 0; i < v->case_count; i++)
         (void)json_array_append_new(cases, case_json(&v->cases[i]));
     ev_sha256 sha256 = ev_sha256_of(v->ptx, v->ptx_bytes);
-    *out = json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
-                     "sha256", sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start,
-                     "launch", launch_json(v), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
-                     v->sm, "resources", resources_json(v), "time_kind", kind_word(v->modelled),
-                     "error", v->error, "tolerance", v->tolerance, "cases", cases, "ranges",
-                     ranges_json(v), "provenance", provenance);
+    *out =
+        json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
+                  "sha256", sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start,
+                  "launch", launch_json(v), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
+                  v->sm, "sms", v->sms, "resources", resources_json(v), "time_kind",
+                  kind_word(v->modelled), "error", v->error, "tolerance", v->tolerance, "cases",
+                  cases, "ranges", ranges_json(v), "provenance", provenance);
     if (*out == NULL)
         return ev_fail_memory(err, 1);
+    set_driver_names(*out, v);
     set_qualified(*out, v);
     set_alignments(*out, v);
     set_meaning(*out, v);

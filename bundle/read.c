@@ -1,69 +1,15 @@
-/* Opens a bundle: holds the files against their hashes, then the manifest against its key tables,
- * and turns it into plain values. */
+/* Reads a manifest: holds it against its key tables, and turns it into plain values. */
 #include "bundle/read.h"
 
 #include "base/arena.h"
-#include "base/file.h"
 #include "bundle/manifest.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- files ---- */
-
-/* A path of the manifest must stay inside the bundle. */
-static bool is_inside(const char *path) {
-    if (path[0] == '\0' || path[0] == '/')
-        return false;
-    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
-        part += *part == '/';
-        size_t length = strcspn(part, "/");
-        if (length == 0 || (length == 2 && strncmp(part, "..", 2) == 0))
-            return false;
-    }
-    return true;
-}
-
-ev_status reading_file(const bundle *b, const char *path, char **data, size_t *bytes,
-                       ev_error *err) {
-    char *whole = ev_path_join(b->path, path);
-    if (whole == NULL)
-        return ev_fail_memory(err, strlen(path));
-    ev_status status = ev_file_read(whole, data, bytes, err);
-    free(whole);
-    return status;
-}
-
-static ev_status verify_file(const reading *r, const char *path, const json_t *facts) {
-    if (!is_inside(path))
-        return ev_json_fail(r->doc, "files", r->err, "the path '%s' leads out of the bundle", path);
-    ev_status status = manifest_check(r->doc, MANIFEST_FILE, facts, "files", r->err);
-    char *data = NULL;
-    size_t bytes = 0;
-    if (status == EV_OK)
-        status = reading_file(r->b, path, &data, &bytes, r->err);
-    if (status != EV_OK)
-        return ev_wrap(r->err, status, "the bundle %s is damaged", r->b->path);
-    ev_sha256 found = ev_sha256_of(data, bytes);
-    free(data);
-    if (strcmp(found.hex, ev_json_text(facts, "sha256", "")) == 0)
-        return EV_OK;
-    return ev_fail(
-        r->err, EV_BAD,
-        "the bundle %s is damaged: %s has the hash %.12s..., and the manifest says %.12s...; "
-        "export it again",
-        r->b->path, path, found.hex, ev_json_text(facts, "sha256", ""));
-}
-
-static ev_status verify_files(const reading *r) {
-    const char *path = NULL;
-    json_t *facts = NULL;
-    json_object_foreach(json_object_get(r->doc->root, "files"), path, facts) {
-        EV_TRY(verify_file(r, path, facts));
-    }
-    return EV_OK;
-}
+#define WHERE_BYTES 96 /* "kernels[N].variants[N]" */
 
 /* ---- values ---- */
 
@@ -107,13 +53,13 @@ static ev_status read_texts(const reading *r, const json_t *array, const char *w
 }
 
 char *reading_join(const reading *r, const char *where, const char *key) {
-    char *text = ev_arena_printf(r->arena, "%s.%s", where, key);
+    char *text = ev_arena_printf(r->places, "%s.%s", where, key);
     return text != NULL ? text : "";
 }
 
 char *reading_member(const reading *r, const char *where, const char *key, size_t index) {
     char *text =
-        ev_arena_printf(r->arena, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
+        ev_arena_printf(r->places, "%s%s%s[%zu]", where, where[0] != '\0' ? "." : "", key, index);
     return text != NULL ? text : "";
 }
 
@@ -143,6 +89,23 @@ static ev_status read_launch(const reading *r, const json_t *object, const char 
                         &out->macro_count);
 }
 
+/* A time that is there is above 0, and lies in its interval; an error is not below 0. */
+static ev_status check_times(const reading *r, const json_t *object, const char *where,
+                             const bundle_case *c) {
+    bool has_time = get(object, "ns") != NULL;
+    if (has_time && !(c->low_ns > 0 && c->low_ns <= c->ns && c->ns <= c->high_ns))
+        return ev_json_fail(r->doc, where, r->err,
+                            "0 < low_ns <= ns <= high_ns must hold; it has %g, %g and %g",
+                            c->low_ns, c->ns, c->high_ns);
+    if (get(object, "baseline_ns") != NULL && !(c->baseline_ns > 0))
+        return ev_json_fail(r->doc, reading_join(r, where, "baseline_ns"), r->err,
+                            "a time is above 0");
+    if (get(object, "error") != NULL && c->error < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "error"), r->err,
+                            "an error is not below 0");
+    return EV_OK;
+}
+
 static ev_status read_case(const reading *r, const json_t *object, const char *where,
                            bundle_case *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_CASE, object, where, r->err));
@@ -153,6 +116,7 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
     out->high_ns = ev_json_number(object, "high_ns", 0);
     out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
     out->error = ev_json_number(object, "error", -1);
+    EV_TRY(check_times(r, object, where, out));
     return read_numbers(r, get(object, "shape"), reading_join(r, where, "shape"), &out->shape,
                         &out->shape_count);
 }
@@ -259,8 +223,10 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
                                  bundle_variant *out) {
     const json_t *p = NULL;
     EV_TRY(checked(r, MANIFEST_PROVENANCE, object, where, "provenance", &p));
-    EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
-    EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    if (!r->is_lazy) { /* who launches has no use for them */
+        EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
+        EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
+    }
     out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
     out->seed = (uint64_t)ev_json_integer(p, "seed", 0);
     out->edit_count = json_array_size(get(p, "edits"));
@@ -271,14 +237,23 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
     return read_texts(r, get(p, "edits"), reading_join(r, where, "provenance.edits"), 0, edits);
 }
 
+static ev_status read_driver_names(const reading *r, const json_t *object, const char *where,
+                                   bundle_variant *out) {
+    const json_t *names = get(get(object, "gpu"), "driver_names");
+    const char **all = EV_NEW_ARRAY(r->arena, const char *, json_array_size(names) + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, json_array_size(names) * sizeof *all);
+    out->driver_names = all;
+    out->driver_name_count = json_array_size(names);
+    return read_texts(r, names, reading_join(r, where, "gpu.driver_names"), 0, all);
+}
+
 static ev_status read_machine(const reading *r, const json_t *object, const char *where,
                               bundle_variant *out) {
-    const json_t *gpu = NULL, *resources = NULL;
-    EV_TRY(checked(r, MANIFEST_GPU, object, where, "gpu", &gpu));
+    const json_t *resources = NULL;
+    EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
+    EV_TRY(read_driver_names(r, object, where, out));
     EV_TRY(checked(r, MANIFEST_RESOURCES, object, where, "resources", &resources));
-    out->gpu_id = ev_json_text(gpu, "id", "");
-    out->gpu_name = ev_json_text(gpu, "name", "");
-    out->sm = (int)word_of(gpu, "sm");
     out->registers = word_of(resources, "registers");
     out->shared_bytes = word_of(resources, "shared_bytes");
     out->local_bytes = word_of(resources, "local_bytes");
@@ -286,29 +261,28 @@ static ev_status read_machine(const reading *r, const json_t *object, const char
     return EV_OK;
 }
 
-/* The PTX, which must be one of the verified files. */
+static ev_status load_ptx(const reading *r, bundle_variant *out) {
+    char *data = NULL;
+    EV_TRY(bundle_read_ptx(r->b, out, &data, &out->ptx_bytes, r->err));
+    out->ptx = ev_arena_strndup(r->arena, data, out->ptx_bytes);
+    free(data);
+    return out->ptx != NULL ? EV_OK : ev_fail_memory(r->err, out->ptx_bytes);
+}
+
+/* The PTX, which must be one of the files. */
 static ev_status read_ptx(const reading *r, const json_t *object, const char *where,
                           bundle_variant *out) {
     const char *hash = ev_json_text(object, "sha256", "");
-    const char *path = ev_arena_printf(r->arena, "kernels/%s.ptx", hash);
-    if (path == NULL)
-        return ev_fail_memory(r->err, 1);
+    char path[sizeof "kernels/.ptx" + EV_SHA256_HEX];
+    (void)snprintf(path, sizeof path, "kernels/%.64s.ptx", hash);
     const json_t *facts = get(get(r->doc->root, "files"), path);
-    if (facts == NULL || strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
+    if (strlen(hash) != EV_SHA256_HEX - 1 || facts == NULL ||
+        strcmp(ev_json_text(facts, "sha256", ""), hash) != 0)
         return ev_json_fail(r->doc, reading_join(r, where, "sha256"), r->err,
                             "the files of the bundle do not have this PTX");
-    char *data = NULL;
-    EV_TRY(reading_file(r->b, path, &data, &out->ptx_bytes, r->err));
-    out->ptx = ev_arena_strndup(r->arena, data, out->ptx_bytes);
-    out->sha256 = ev_sha256_of(data, out->ptx_bytes);
-    free(data);
-    if (out->ptx == NULL)
-        return ev_fail_memory(r->err, out->ptx_bytes);
-    /* It was read twice; what is handed out is what was checked. */
-    if (strcmp(out->sha256.hex, hash) != 0)
-        return ev_fail(r->err, EV_BAD, "the bundle %s changed while it was read: %s", r->b->path,
-                       path);
-    return EV_OK;
+    memcpy(out->sha256.hex, hash, EV_SHA256_HEX);
+    out->ptx_bytes = (size_t)ev_json_integer(facts, "bytes", 0);
+    return r->is_lazy ? EV_OK : load_ptx(r, out);
 }
 
 /* False: no power of two up to 4096. */
@@ -386,10 +360,17 @@ static ev_status read_meaning(const reading *r, const json_t *object, const char
 static ev_status read_variant(const reading *r, const bundle_kernel *k, const json_t *object,
                               const char *where, bundle_variant *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_VARIANT, object, where, r->err));
+    out->number = r->b->variant_count++;
     out->start = ev_json_text(object, "start", "");
     out->modelled = strcmp(ev_json_text(object, "time_kind", ""), "measured") != 0;
     out->error = ev_json_number(object, "error", 0);
     out->tolerance = ev_json_number(object, "tolerance", 0);
+    if (out->modelled && strcmp(ev_json_text(object, "time_kind", ""), "modelled") != 0)
+        return ev_json_fail(r->doc, reading_join(r, where, "time_kind"), r->err,
+                            "times are modelled or measured");
+    if (out->error < 0 || out->tolerance < 0)
+        return ev_json_fail(r->doc, reading_join(r, where, out->error < 0 ? "error" : "tolerance"),
+                            r->err, "an error is not below 0");
     EV_TRY(read_machine(r, object, where, out));
     EV_TRY(read_cases(r, object, where, out));
     EV_TRY(read_plan(r, k, object, where, out));
@@ -409,9 +390,12 @@ static ev_status read_variants(const reading *r, const bundle_kernel *k, const j
         return ev_fail_memory(r->err, json_array_size(array) * sizeof *all);
     *count = json_array_size(array);
     *out = all;
-    for (size_t i = 0; i < *count; i++)
-        EV_TRY(read_variant(r, k, json_array_get(array, i), reading_member(r, where, key, i),
-                            &all[i]));
+    for (size_t i = 0; i < *count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "%s.%s[%zu]", where, key, i);
+        EV_TRY(read_variant(r, k, json_array_get(array, i), place, &all[i]));
+        ev_arena_reset(r->places);
+    }
     return EV_OK;
 }
 
@@ -494,77 +478,18 @@ static ev_status check_version(const reading *r) {
     return manifest_check(r->doc, MANIFEST_ROOT, root, "", r->err);
 }
 
-static ev_status read_manifest(const reading *r) {
+ev_status reading_manifest(const reading *r) {
     EV_TRY(check_version(r));
-    EV_TRY(verify_files(r));
+    EV_TRY(reading_files(r));
     const json_t *array = get(r->doc->root, "kernels");
     r->b->kernel_count = json_array_size(array);
     r->b->kernels = EV_NEW_ARRAY(r->arena, bundle_kernel, r->b->kernel_count + 1);
     if (r->b->kernels == NULL)
         return ev_fail_memory(r->err, r->b->kernel_count * sizeof(bundle_kernel));
-    for (size_t i = 0; i < r->b->kernel_count; i++)
-        EV_TRY(read_kernel(r, json_array_get(array, i), reading_member(r, "", "kernels", i),
-                           &r->b->kernels[i]));
-    return EV_OK;
-}
-
-static ev_status load_manifest(bundle *b, ev_error *err) {
-    char *path = ev_path_join(b->path, "manifest.json");
-    if (path == NULL)
-        return ev_fail_memory(err, strlen(b->path));
-    ev_status status = EV_OK;
-    if (!ev_path_exists(path))
-        status = ev_fail(err, EV_BAD, "%s is no bundle: there is no manifest.json in it", b->path);
-    else
-        status = ev_json_load(path, &b->doc, err);
-    free(path);
-    return status;
-}
-
-ev_status bundle_open(const char *path, bundle **out, ev_error *err) {
-    bundle *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return ev_fail_memory(err, sizeof *b);
-    b->path = strdup(path);
-    b->arena = ev_arena_new();
-    ev_status status =
-        b->path == NULL || b->arena == NULL ? ev_fail_memory(err, strlen(path)) : EV_OK;
-    if (status == EV_OK)
-        status = load_manifest(b, err);
-    if (status == EV_OK)
-        status = read_manifest(&(reading){b, b->doc, b->arena, err});
-    if (status == EV_OK)
-        *out = b;
-    else
-        bundle_close(b);
-    return status;
-}
-
-void bundle_close(bundle *b) {
-    if (b == NULL)
-        return;
-    ev_json_free(b->doc);
-    ev_arena_free(b->arena);
-    free(b->path);
-    free(b);
-}
-
-const char *bundle_path(const bundle *b) {
-    return b->path;
-}
-
-size_t bundle_kernel_count(const bundle *b) {
-    return b->kernel_count;
-}
-
-const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index) {
-    return &b->kernels[index];
-}
-
-const bundle_kernel *bundle_find(const bundle *b, const char *kernel) {
-    for (size_t i = 0; i < b->kernel_count; i++) {
-        if (strcmp(b->kernels[i].name, kernel) == 0)
-            return &b->kernels[i];
+    for (size_t i = 0; i < r->b->kernel_count; i++) {
+        char place[WHERE_BYTES];
+        (void)snprintf(place, sizeof place, "kernels[%zu]", i);
+        EV_TRY(read_kernel(r, json_array_get(array, i), place, &r->b->kernels[i]));
     }
-    return NULL;
+    return EV_OK;
 }

@@ -4,14 +4,21 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "bundle/index.h"
 #include "bundle/reader.h"
+#include "bundle/store.h"
+
+typedef struct bundle_unpacked bundle_unpacked;
 
 struct bundle {
-    char *path;
+    store *files;
     ev_json *doc;    /* the manifest: names and texts are borrowed from it */
     ev_arena *arena; /* owns everything else */
     bundle_kernel *kernels;
     size_t kernel_count;
+    size_t variant_count; /* with starts and baselines */
+    bundle_index *index;
+    bundle_unpacked *unpacked; /* of a tar: its files in a folder, when somebody asks */
 };
 
 /* One walk over the manifest. Texts of the values are borrowed from the document. */
@@ -19,16 +26,28 @@ typedef struct reading {
     bundle *b;
     const ev_json *doc;
     ev_arena *arena;
+    ev_arena *places; /* for messages; forgotten after each variant */
+    bool is_lazy;     /* the PTX stays where it is */
     ev_error *err;
 } reading;
+
+/* Reads the manifest into b->kernels (read.c). */
+ev_status reading_manifest(const reading *r) EV_CHECKED;
 
 /* Places for messages: "WHERE.KEY" and "WHERE.KEY[INDEX]". */
 char *reading_join(const reading *r, const char *where, const char *key);
 char *reading_member(const reading *r, const char *where, const char *key, size_t index);
-/* A file of the bundle by its path there; malloc'ed. */
+/* A file of the manifest, held against its size and its hash (files.c); malloc'ed, with a NUL
+ * behind. EV_BAD: it differs, with its name. */
 ev_status reading_file(const bundle *b, const char *path, char **data, size_t *bytes,
                        ev_error *err) EV_CHECKED;
+/* Holds the list of files against those that are there, without reading them (files.c). EV_BAD: a
+ * missing or a stray file, a path that leads out. */
+ev_status reading_files(const reading *r) EV_CHECKED;
 
+/* An object of the key "gpu" (read_qualified.c). */
+ev_status reading_gpu(const reading *r, const json_t *object, const char *where, const char **id,
+                      const char **name, int *sm, int *sms) EV_CHECKED;
 /* The optional keys "qualified" and "disabled" of a variant (read_qualified.c). */
 ev_status reading_qualified(const reading *r, const json_t *variant, const char *where,
                             bundle_variant *out) EV_CHECKED;

@@ -82,18 +82,22 @@ static ev_status read_trials(const reading *r, const json_t *object, const char 
     return EV_OK;
 }
 
-static ev_status read_gpu(const reading *r, const json_t *object, const char *where,
-                          bundle_qualified *out) {
+ev_status reading_gpu(const reading *r, const json_t *object, const char *where, const char **id,
+                      const char **name, int *sm, int *sms) {
     const json_t *gpu = json_object_get(object, "gpu");
     const char *place = reading_join(r, where, "gpu");
     EV_TRY(manifest_check(r->doc, MANIFEST_GPU, gpu, place, r->err));
-    json_int_t sm = ev_json_integer(gpu, "sm", 0);
-    if (sm < 0 || sm > 9999)
+    json_int_t capability = ev_json_integer(gpu, "sm", 0), count = ev_json_integer(gpu, "sms", 0);
+    if (capability < 0 || capability > 9999)
         return ev_json_fail(r->doc, reading_join(r, place, "sm"), r->err,
                             "a compute capability x 10 is from 0 to 9999");
-    out->gpu_id = ev_json_text(gpu, "id", "");
-    out->gpu_name = ev_json_text(gpu, "name", "");
-    out->sm = (int)sm;
+    if (count < 0 || count > 99999)
+        return ev_json_fail(r->doc, reading_join(r, place, "sms"), r->err,
+                            "a GPU has from 1 to 99999 multiprocessors; 0: not known");
+    *id = ev_json_text(gpu, "id", "");
+    *name = ev_json_text(gpu, "name", "");
+    *sm = (int)capability;
+    *sms = (int)count;
     return EV_OK;
 }
 
@@ -102,7 +106,7 @@ static ev_status read_one(const reading *r, const json_t *object, const char *wh
     static const char *const kinds[] = {"modelled", "measured"};
     size_t kind = 0;
     EV_TRY(manifest_check(r->doc, MANIFEST_QUALIFIED, object, where, r->err));
-    EV_TRY(read_gpu(r, object, where, out));
+    EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
     EV_TRY(read_word(r, object, where, "time_kind", kinds, 2, &kind));
     EV_TRY(read_verdict(r, object, where, &out->verdict));
     out->driver = ev_json_text(object, "driver", "");

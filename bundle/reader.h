@@ -11,16 +11,34 @@
 
 typedef struct bundle bundle;
 
-/* Reads the manifest and checks the hash of every file. EV_BAD: no bundle, an unknown schema
- * version, bad JSON (with line and column), a missing file, a file whose hash differs (with its
- * name). */
+/* Opens a folder or a tar: reads the manifest, checks the hash of every file, and loads the PTX.
+ * EV_BAD: no bundle, an unknown schema version, bad JSON (with line and column), a missing or stray
+ * file, a file whose hash differs (with its name). */
 ev_status bundle_open(const char *path, bundle **out, ev_error *err) EV_CHECKED;
+/* As bundle_open, but the contents of the files are read and checked at their first use: the PTX by
+ * bundle_read_ptx, everything by bundle_verify. The variants' `ptx` is NULL. */
+ev_status bundle_open_lazy(const char *path, bundle **out, ev_error *err) EV_CHECKED;
+/* As bundle_open_lazy, from the bytes of a tar, which are copied. */
+ev_status bundle_open_memory(const void *data, size_t bytes, bundle **out,
+                             ev_error *err) EV_CHECKED;
 void bundle_close(bundle *b); /* NULL is fine */
+
+/* Checks the size and the hash of every file. EV_BAD: the first that differs, by name. */
+ev_status bundle_verify(const bundle *b, ev_error *err) EV_CHECKED;
+/* The PTX of a variant, checked; malloc'ed, with a NUL behind it. EV_BAD: its hash differs. */
+ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, size_t *bytes,
+                          ev_error *err) EV_CHECKED;
+/* The folder of the files: the bundle itself, or a temporary one into which its tar is unpacked,
+ * and which lives as long as the bundle. */
+ev_status bundle_folder(const bundle *b, const char **out, ev_error *err) EV_CHECKED;
 
 const char *bundle_path(const bundle *b);
 size_t bundle_kernel_count(const bundle *b);
 const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index);  /* by name, ascending */
 const bundle_kernel *bundle_find(const bundle *b, const char *kernel); /* NULL: none */
+/* EV_BAD: there is no such kernel; the message lists those that there are. */
+ev_status bundle_fail_kernel(const bundle *b, const char *kernel, ev_error *err);
+size_t bundle_variant_count(const bundle *b); /* with starts and baselines */
 
 /* How near a choice is to the requested GPU: a row each of bundle/reader_rungs.def, best first. */
 typedef enum bundle_rung {
@@ -58,21 +76,35 @@ typedef struct bundle_request {
     /* Take bold variants, too: faster, but with edits that change what the kernel means, which
      * nothing that was tried shows. False: only those that are the bundle's default. */
     bool allow_bold;
+    int sms;              /* multiprocessors; 0: not known */
+    bool only_baseline;   /* take nothing else */
+    uint32_t all_aligned; /* bytes of alignment that the caller grants for every buffer; 0: none */
 } bundle_request;
+
+typedef enum bundle_role {
+    BUNDLE_ROLE_VARIANT,
+    BUNDLE_ROLE_START,
+    BUNDLE_ROLE_BASELINE
+} bundle_role;
 
 typedef struct bundle_choice {
     const bundle_kernel *kernel;
     const bundle_variant *variant;
     bundle_rung rung;
-    /* The disabled variant that would otherwise be chosen, and the reason; NULL: none. */
+    bundle_role role;
+    double ratio; /* its time by the baseline's at the nearest validated shape; 1: not known */
+    /* The variant that would otherwise be chosen, but is disabled or, by its own records, slower at
+     * the nearest validated shape than the baseline or an unmodified start, and the reason; NULL:
+     * none. */
     const bundle_variant *passed_over;
     const char *why;
 } bundle_choice;
 
-/* Chooses, in this order: the variant on the best rung that was validated for the shape (of several
- * on one rung, the one with the greatest speed-up); an unmodified start that qualified on this GPU;
- * the baseline. EV_BAD: an unknown kernel (with the known names), a missing name of the shape, or
- * nothing that the compute capability can run. */
+/* Chooses among variants and unmodified starts that were validated for the shape: on the best rung
+ * the one with the least time against the baseline's at the nearest shape that was timed; the
+ * baseline where there is none. Takes less than a microsecond for tens of variants. EV_BAD: an
+ * unknown kernel (with the known names), a missing name of the shape, or nothing that the compute
+ * capability can run. */
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) EV_CHECKED;
 

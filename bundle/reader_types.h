@@ -1,6 +1,6 @@
 /* The contents of a bundle as plain values, for the writer and from the reader.
  *
- * A bundle is a folder:
+ * A bundle is a folder, or a tar of its files (bundle/tar.h):
  *   manifest.json           everything below, and the SHA-256 of every other file
  *   kernels/<sha256>.ptx    the variants and the baselines
  *   tasks/<kernel>/...      task.json, sources, header and oracle, so that the bundle suffices to
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define BUNDLE_SCHEMA "evoke-bundle"
-#define BUNDLE_VERSION 2
+#define BUNDLE_VERSION 3
 
 /* A shape's or macro's number. Whole numbers are exact up to 2^53. */
 typedef struct bundle_number {
@@ -64,7 +64,7 @@ typedef struct bundle_trial {
 /* A variant's qualification on one GPU, by `evoke qualify`. */
 typedef struct bundle_qualified {
     const char *gpu_id, *gpu_name; /* as of a variant */
-    int sm;
+    int sm, sms;
     const char *driver; /* "" where there is none */
     bool modelled;
     bundle_verdict verdict;
@@ -88,17 +88,21 @@ typedef struct bundle_tried {
 } bundle_tried;
 
 typedef struct bundle_variant {
-    const char *ptx; /* text */
+    const char *ptx; /* text; NULL in a bundle that was opened lazily (bundle_read_ptx) */
     size_t ptx_bytes;
     ev_sha256 sha256; /* of the PTX; the writer computes it */
+    size_t number;    /* the reader's: the variants, starts and baselines of a bundle from 0 on */
     const char *start;
     /* One launch. Its ranges say where the variant may be used; the writer computes them from the
      * cases (`multiple`: the largest number that divides all values of the cases). */
     const launch_plan *plan;
     const bundle_number *macros; /* all of the start, with the values this variant was built with */
     size_t macro_count;
-    const char *gpu_id, *gpu_name; /* "h200", "NVIDIA H200 SXM 141GB" */
-    int sm;                        /* compute capability x 10 */
+    const char *gpu_id, *gpu_name;   /* "h200", "NVIDIA H200 SXM 141GB" */
+    int sm;                          /* compute capability x 10 */
+    int sms;                         /* multiprocessors of the GPU; 0: not known */
+    const char *const *driver_names; /* what drivers call the GPU: "H200" */
+    size_t driver_name_count;
     uint32_t registers, shared_bytes, local_bytes, max_threads;
     bool modelled;           /* times and registers are modelled, not measured */
     double error, tolerance; /* worst relative L2 over the cases, and its limit */
@@ -149,7 +153,7 @@ typedef struct bundle_kernel {
     size_t baseline_count;
     const bundle_variant *variants;
     size_t variant_count;
-    const bundle_variant *starts; /* unmodified, for GPUs on which a variant is disabled */
+    const bundle_variant *starts; /* unmodified, with their times */
     size_t start_count;
     const bundle_symbol *symbols;
     size_t symbol_count;

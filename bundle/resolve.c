@@ -1,8 +1,11 @@
-/* Picks a variant: down the rungs, and never outside the shapes it was validated for. */
-#include "bundle/reader.h"
+/* Picks a variant: down the rungs; on each of them the fastest at the validated shape that is
+ * nearest to the asked one, never outside the shapes it was validated for, and never one that its
+ * own records call slower there than the baseline or an unmodified start. */
+#include "bundle/read.h"
 
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -21,6 +24,21 @@ const char *bundle_rung_meaning(bundle_rung rung) {
     return rungs[rung].meaning;
 }
 
+/* ---- shapes ---- */
+
+#define WHOLE_MOST 9007199254740992.0 /* 2^53 */
+
+/* The shape that is asked for, in the order of the kernel's dimensions. */
+typedef struct asked {
+    const bundle_request *request;
+    const index_kernel *kernel;
+    const char *gpu; /* its id in the bundle, where a candidate has it */
+    double values[INDEX_DIMENSIONS];
+    bool is_whole[INDEX_DIMENSIONS];
+    int64_t whole[INDEX_DIMENSIONS];
+    double at[INDEX_DIMENSIONS]; /* by index_coordinate */
+} asked;
+
 static const bundle_number *find_number(const bundle_request *request, const char *name) {
     for (size_t i = 0; i < request->shape_count; i++) {
         if (strcmp(request->shape[i].name, name) == 0)
@@ -29,19 +47,40 @@ static const bundle_number *find_number(const bundle_request *request, const cha
     return NULL;
 }
 
-/* A variant without ranges was validated nowhere, and fits nothing. */
-static ev_status shape_fits(const bundle_variant *v, const bundle_request *request, bool *fits,
-                            ev_error *err) {
-    *fits = v->plan->range_count > 0;
-    for (size_t i = 0; i < v->plan->range_count; i++) {
-        const launch_range *range = &v->plan->ranges[i];
-        const bundle_number *number = find_number(request, range->name);
-        if (number == NULL)
-            return ev_fail(err, EV_BAD, "%s: the shape lacks '%s'", request->kernel, range->name);
-        *fits = *fits && launch_range_holds(range, number->value);
+static ev_status read_shape(asked *a, ev_error *err) {
+    for (size_t i = 0; i < a->kernel->dimension_count; i++) {
+        const bundle_number *n = find_number(a->request, a->kernel->dimensions[i]);
+        if (n == NULL)
+            return ev_fail(err, EV_BAD, "%s: the shape lacks '%s'", a->request->kernel,
+                           a->kernel->dimensions[i]);
+        a->values[i] = n->value;
+        a->is_whole[i] = n->value == floor(n->value) && fabs(n->value) <= WHOLE_MOST;
+        a->whole[i] = a->is_whole[i] ? (int64_t)n->value : 0;
+        a->at[i] = index_coordinate(n->value);
     }
     return EV_OK;
 }
+
+/* As launch_range_holds, without a division of doubles. */
+static bool range_holds(const asked *a, const index_range *r) {
+    double value = a->values[r->dimension];
+    if (!(value >= r->low && value <= r->high))
+        return false;
+    if (r->is_real)
+        return true;
+    return a->is_whole[r->dimension] &&
+           (r->multiple == 1 || a->whole[r->dimension] % r->multiple == 0);
+}
+
+/* A variant without ranges was validated nowhere, and fits nothing. */
+static bool shape_fits(const asked *a, const index_candidate *c) {
+    bool fits = c->range_count > 0;
+    for (size_t i = 0; fits && i < c->range_count; i++)
+        fits = range_holds(a, &c->ranges[i]);
+    return fits;
+}
+
+/* ---- alignments ---- */
 
 static const bundle_argument *find_argument(const bundle_kernel *k, const char *name) {
     for (size_t i = 0; i < k->argument_count; i++) {
@@ -81,6 +120,7 @@ static bool alignment_fits(const bundle_kernel *k, const bundle_variant *v,
         const bundle_alignment *need = &v->alignments[i];
         const bundle_argument *a = find_argument(k, need->argument);
         uint32_t granted = listed(request->alignments, request->alignment_count, need->argument);
+        granted = granted > request->all_aligned ? granted : request->all_aligned;
         uint32_t usual = a != NULL ? align_of(a) : 0;
         fits = fits && need->bytes <= (granted > usual ? granted : usual);
     }
@@ -107,17 +147,81 @@ static bool meaning_fits(const bundle_variant *v, const bundle_request *request)
     return !v->is_bold || v->is_default || request->allow_bold;
 }
 
-static bool rung_of(const bundle_variant *v, const bundle_request *request, bundle_rung *out) {
-    if (request->gpu != NULL &&
-        (strcmp(request->gpu, v->gpu_id) == 0 || strcmp(request->gpu, v->gpu_name) == 0))
-        *out = BUNDLE_RUNG_EXACT;
-    else if (v->sm == request->sm)
-        *out = BUNDLE_RUNG_CAPABILITY;
-    else if (v->sm < request->sm)
-        *out = BUNDLE_RUNG_PTX;
-    else
-        return false;
-    return true;
+/* ---- times ---- */
+
+#define UNKNOWN_RATIO 1.0 /* a variant without times was promoted all the same */
+
+/* What the records say at the nearest validated shape; of several as near, the worst. */
+typedef struct record_at {
+    bool is_known;
+    double ratio;
+    bool loses_to_start;
+} record_at;
+
+static double distance(const asked *a, const double *at) {
+    double sum = 0;
+    for (size_t i = 0; i < a->kernel->dimension_count; i++)
+        sum += (a->at[i] - at[i]) * (a->at[i] - at[i]);
+    return sum;
+}
+
+static record_at nearest(const asked *a, const index_times *times) {
+    record_at found = {.ratio = UNKNOWN_RATIO};
+    double least = INFINITY;
+    for (size_t i = 0; i < times->count; i++) {
+        const index_point *p = &times->points[i];
+        double far = distance(a, p->at);
+        if (far > least)
+            continue;
+        bool is_nearer = far < least;
+        least = far;
+        found.is_known = true;
+        found.ratio = is_nearer || p->ratio > found.ratio ? p->ratio : found.ratio;
+        found.loses_to_start = p->loses_to_start || (!is_nearer && found.loses_to_start);
+    }
+    return found;
+}
+
+/* The qualification that counts on the GPU comes before the tuning. */
+static record_at record_of(const asked *a, const index_candidate *c, const bundle_qualified *q) {
+    for (size_t i = 0; q != NULL && i < c->variant->qualified_count; i++) {
+        if (c->times[i + 1].of == q && c->times[i + 1].count > 0)
+            return nearest(a, &c->times[i + 1]);
+    }
+    return nearest(a, &c->times[0]);
+}
+
+/* Why a candidate that fits is not handed out; NULL: it is. */
+static const char *refused(const index_candidate *c, const asked *a, const record_at *r) {
+    const char *why = bundle_disabled(c->variant, a->gpu);
+    if (why != NULL)
+        return why;
+    if (r->is_known && r->ratio > 1)
+        return "its records call it slower than the baseline at the nearest validated shape";
+    if (r->loses_to_start)
+        return "its records call it slower than an unmodified start at the nearest validated shape";
+    return NULL;
+}
+
+/* ---- rungs ---- */
+
+/* BUNDLE_RUNG_BASELINE: the GPU cannot run what was made for the group's. */
+static bundle_rung rung_of(const index_group *g, const bundle_request *request) {
+    if (request->gpu != NULL && index_is_gpu(g->like, request->gpu))
+        return BUNDLE_RUNG_EXACT;
+    if (g->sm == request->sm)
+        return g->sms == request->sms && g->sms > 0 ? BUNDLE_RUNG_SIZE : BUNDLE_RUNG_CAPABILITY;
+    return g->sm < request->sm ? BUNDLE_RUNG_PTX : BUNDLE_RUNG_BASELINE;
+}
+
+/* The rungs of the groups; and the GPU's id, since qualifications go by it. */
+static void find_rungs(asked *a, bundle_rung rungs_of[INDEX_GROUPS]) {
+    a->gpu = a->request->gpu;
+    for (size_t i = 0; i < a->kernel->group_count; i++) {
+        rungs_of[i] = rung_of(&a->kernel->groups[i], a->request);
+        if (rungs_of[i] == BUNDLE_RUNG_EXACT)
+            a->gpu = a->kernel->groups[i].like->gpu_id;
+    }
 }
 
 /* The newest instruction set that the GPU can run. */
@@ -131,7 +235,7 @@ static const bundle_variant *find_baseline(const bundle_kernel *k, int sm) {
     return best;
 }
 
-static ev_status fail_kernel(const bundle *b, const char *kernel, ev_error *err) {
+ev_status bundle_fail_kernel(const bundle *b, const char *kernel, ev_error *err) {
     ev_str known = EV_STR_EMPTY;
     for (size_t i = 0; i < bundle_kernel_count(b); i++)
         ev_str_printf(&known, "%s%s", i > 0 ? ", " : "", bundle_kernel_at(b, i)->name);
@@ -141,45 +245,61 @@ static ev_status fail_kernel(const bundle *b, const char *kernel, ev_error *err)
     return status;
 }
 
-/* The best of a list; a disabled one that is better than it goes to `passed_over`. */
+/* The best of its kind so far. */
 typedef struct pick {
-    const bundle_variant *variant;
+    const index_candidate *candidate;
     bundle_rung rung;
+    int sm; /* on the rung of PTX, the nearest capability is better */
+    double ratio;
+    const char *why; /* it is refused */
 } pick;
 
-static bool is_better(const bundle_request *request, const bundle_variant *v, bundle_rung rung,
-                      const pick *than) {
-    if (than->variant == NULL || rung != than->rung)
-        return than->variant == NULL || rung < than->rung;
-    return bundle_gain(v, request->gpu) > bundle_gain(than->variant, request->gpu);
+static bool is_better(const pick *now, const pick *than) {
+    if (than->candidate == NULL || now->rung != than->rung)
+        return than->candidate == NULL || now->rung < than->rung;
+    if (now->sm != than->sm)
+        return now->sm > than->sm;
+    return now->ratio < than->ratio;
 }
 
-static ev_status choose(const bundle_kernel *k, const bundle_variant *list, size_t count,
-                        const bundle_request *request, pick *best, pick *disabled, ev_error *err) {
-    for (size_t i = 0; i < count; i++) {
-        const bundle_variant *v = &list[i];
-        bundle_rung rung = BUNDLE_RUNG_BASELINE;
-        bool fits = false;
-        EV_TRY(shape_fits(v, request, &fits, err));
-        if (!fits || !alignment_fits(k, v, request) || !meaning_fits(v, request) ||
-            !rung_of(v, request, &rung))
-            continue;
-        pick *place = bundle_disabled(v, request->gpu) != NULL ? disabled : best;
-        if (is_better(request, v, rung, place))
-            *place = (pick){v, rung};
-    }
-    return EV_OK;
+/* An unmodified start without times and without a qualification here was never compared. */
+static bool is_compared(const index_candidate *c, const record_at *r, const bundle_qualified *q) {
+    return !c->is_start || r->is_known || q != NULL;
 }
 
-/* Only where it qualified: of an unmodified start nothing else is known. */
-static ev_status choose_start(const bundle_kernel *k, const bundle_request *request, pick *best,
-                              ev_error *err) {
-    pick ignored = {0};
-    for (size_t i = 0; i < k->start_count; i++) {
-        if (bundle_qualification(&k->starts[i], request->gpu) != NULL)
-            EV_TRY(choose(k, &k->starts[i], 1, request, best, &ignored, err));
+static void consider(const asked *a, const index_candidate *c, bundle_rung rung, pick *best,
+                     pick *disabled) {
+    const bundle_request *request = a->request;
+    if (!shape_fits(a, c) || !alignment_fits(a->kernel->kernel, c->variant, request) ||
+        !meaning_fits(c->variant, request))
+        return;
+    const bundle_qualified *q = bundle_qualification(c->variant, a->gpu);
+    record_at r = record_of(a, c, q);
+    pick now = {c, rung, c->variant->sm, r.ratio, refused(c, a, &r)};
+    pick *place = now.why != NULL ? disabled : best;
+    if (is_compared(c, &r, q) && (now.why == NULL || !c->is_start) && is_better(&now, place))
+        *place = now;
+}
+
+/* Down the rungs, until one has something. */
+static void choose(asked *a, pick *best, pick *disabled) {
+    bundle_rung rungs_of[INDEX_GROUPS];
+    find_rungs(a, rungs_of);
+    for (int rung = 0; rung < BUNDLE_RUNG_BASELINE && best->candidate == NULL; rung++) {
+        for (size_t i = 0; i < a->kernel->group_count; i++) {
+            const index_group *g = &a->kernel->groups[i];
+            for (size_t c = 0; (int)rungs_of[i] == rung && c < g->count; c++)
+                consider(a, &g->candidates[c], (bundle_rung)rung, best, disabled);
+        }
     }
-    return EV_OK;
+}
+
+/* Whether a refused variant would have been chosen, or its place is taken by something untuned. */
+static bool is_missed(const pick *disabled, const pick *best) {
+    if (disabled->candidate == NULL || best->candidate == NULL)
+        return disabled->candidate != NULL;
+    bool as_near = disabled->rung <= best->rung && disabled->sm >= best->sm;
+    return as_near && (best->candidate->is_start || !is_better(best, disabled));
 }
 
 static ev_status fail_capability(const bundle *b, const bundle_request *request, ev_error *err) {
@@ -191,28 +311,48 @@ static ev_status fail_capability(const bundle *b, const bundle_request *request,
 
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) {
-    const bundle_kernel *k = bundle_find(b, request->kernel);
-    if (k == NULL)
-        return fail_kernel(b, request->kernel, err);
-    pick best = {0}, start = {0}, disabled = {0};
+    asked a = {.request = request, .kernel = bundle_index_find(b->index, request->kernel)};
+    if (a.kernel == NULL)
+        return bundle_fail_kernel(b, request->kernel, err);
+    const bundle_kernel *k = a.kernel->kernel;
+    pick best = {0}, disabled = {0};
     EV_TRY(check_alignments(k, request, err));
-    EV_TRY(choose(k, k->variants, k->variant_count, request, &best, &disabled, err));
-    EV_TRY(choose_start(k, request, &start, err));
-    bundle_choice made = {.kernel = k, .variant = best.variant, .rung = best.rung};
-    if (disabled.variant != NULL && is_better(request, disabled.variant, disabled.rung, &best)) {
-        made.passed_over = disabled.variant;
-        made.why = bundle_disabled(disabled.variant, request->gpu);
+    EV_TRY(read_shape(&a, err));
+    if (!request->only_baseline)
+        choose(&a, &best, &disabled);
+    bundle_choice made = {.kernel = k, .rung = BUNDLE_RUNG_BASELINE, .ratio = 1};
+    if (is_missed(&disabled, &best)) {
+        made.passed_over = disabled.candidate->variant;
+        made.why = disabled.why;
     }
-    if (made.variant == NULL) {
-        made.variant = start.variant;
-        made.rung = BUNDLE_RUNG_START;
-    }
-    if (made.variant == NULL) {
+    if (best.candidate != NULL) {
+        made.variant = best.candidate->variant;
+        made.role = best.candidate->is_start ? BUNDLE_ROLE_START : BUNDLE_ROLE_VARIANT;
+        made.rung = best.rung;
+        made.ratio = best.ratio;
+    } else {
         made.variant = find_baseline(k, request->sm);
-        made.rung = BUNDLE_RUNG_BASELINE;
+        made.role = BUNDLE_ROLE_BASELINE;
     }
     if (made.variant == NULL)
         return fail_capability(b, request, err);
     *out = made;
     return EV_OK;
+}
+
+size_t bundle_variant_count(const bundle *b) {
+    return b->variant_count;
+}
+
+size_t bundle_kernel_count(const bundle *b) {
+    return b->kernel_count;
+}
+
+const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index) {
+    return b->index->kernels[index].kernel;
+}
+
+const bundle_kernel *bundle_find(const bundle *b, const char *kernel) {
+    const index_kernel *found = bundle_index_find(b->index, kernel);
+    return found != NULL ? found->kernel : NULL;
 }

@@ -1,10 +1,13 @@
-/* Writes a bundle's folder: all of it beside its place, then into its place by a rename. */
+/* Writes a bundle, as a folder or as a tar: all of it beside its place, then into its place by a
+ * rename. */
 #include "bundle/bundle.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "bundle/manifest.h"
+#include "bundle/store.h"
+#include "bundle/tar.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,14 +29,25 @@ static bool is_empty_dir(const char *path) {
     return entries <= 2; /* "." and ".." */
 }
 
-static bool is_bundle(const char *path) {
-    char *manifest = ev_path_join(path, "manifest.json");
+/* A bundle of any version, of the kind that is to be written. */
+static bool is_bundle(const char *path, bool as_tar) {
+    store *files = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
     ev_json *doc = NULL;
-    bool is = manifest != NULL && ev_json_load(manifest, &doc, NULL) == EV_OK &&
+    bool is = ev_path_is_dir(path) != as_tar && store_open(path, &files, NULL) == EV_OK &&
+              store_read(files, "manifest.json", &text, &bytes, NULL) == EV_OK &&
+              ev_json_parse(text, path, &doc, NULL) == EV_OK &&
               strcmp(ev_json_text(doc->root, "schema", ""), BUNDLE_SCHEMA) == 0;
     ev_json_free(doc);
-    free(manifest);
+    free(text);
+    store_close(files);
     return is;
+}
+
+bool bundle_is_tar_name(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".tar") == 0;
 }
 
 /* The path without slashes at its end; malloc'ed. */
@@ -75,7 +89,9 @@ ev_status bundle_check_target(const char *path, ev_error *err) {
     if (trimmed == NULL)
         return ev_fail_memory(err, strlen(path));
     ev_status status = check_parent(trimmed, err);
-    bool taken = ev_path_exists(trimmed) && !is_empty_dir(trimmed) && !is_bundle(trimmed);
+    bool as_tar = bundle_is_tar_name(trimmed);
+    bool taken = ev_path_exists(trimmed) && (as_tar || !is_empty_dir(trimmed)) &&
+                 !is_bundle(trimmed, as_tar);
     if (status == EV_OK && taken)
         status = ev_fail(err, EV_BAD,
                          "cannot write the bundle %s: something else is there; choose another name",
@@ -99,57 +115,90 @@ static ev_status write_file(const char *folder, const char *path, const void *da
     return status;
 }
 
-static ev_status write_variants(const char *folder, const bundle_variant *variants, size_t count,
-                                ev_error *err) {
+/* All files of a bundle, sorted. */
+typedef struct listing {
+    ev_arena *arena;
+    bundle_file *files;
+    size_t count;
+} listing;
+
+static void list_variants(listing *l, const bundle_variant *variants, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        ev_str path = EV_STR_EMPTY;
-        ev_str_printf(&path, "kernels/%s.ptx",
-                      ev_sha256_of(variants[i].ptx, variants[i].ptx_bytes).hex);
-        ev_status status = ev_str_status(&path, err);
-        if (status == EV_OK)
-            status =
-                write_file(folder, ev_str_text(&path), variants[i].ptx, variants[i].ptx_bytes, err);
-        ev_str_free(&path);
-        EV_TRY(status);
+        const bundle_variant *v = &variants[i];
+        const char *path =
+            ev_arena_printf(l->arena, "kernels/%s.ptx", ev_sha256_of(v->ptx, v->ptx_bytes).hex);
+        l->files[l->count++] = (bundle_file){path, v->ptx, v->ptx_bytes};
     }
-    return EV_OK;
 }
 
-static ev_status write_manifest(const char *folder, const bundle_content *content, ev_error *err) {
+static size_t most_files(const bundle_content *content) {
+    size_t most = content->file_count + 1;
+    for (size_t i = 0; i < content->kernel_count; i++) {
+        const bundle_kernel *k = &content->kernels[i];
+        most += k->baseline_count + k->variant_count + k->start_count;
+    }
+    return most;
+}
+
+static ev_status list_manifest(listing *l, const bundle_content *content, ev_error *err) {
     json_t *manifest = NULL;
     EV_TRY(manifest_make(content, &manifest, err));
     char *text = ev_json_print(manifest, false);
     json_decref(manifest);
-    ev_str all = EV_STR_EMPTY;
-    if (text != NULL) {
-        ev_str_append(&all, text);
-        ev_str_char(&all, '\n');
-    }
-    ev_status status = text == NULL ? ev_fail_memory(err, 1) : ev_str_status(&all, err);
-    if (status == EV_OK)
-        status = write_file(folder, "manifest.json", ev_str_text(&all), all.length, err);
-    ev_str_free(&all);
+    char *kept = text != NULL ? ev_arena_printf(l->arena, "%s\n", text) : NULL;
     free(text);
-    return status;
+    if (kept == NULL)
+        return ev_fail_memory(err, 1);
+    l->files[l->count++] = (bundle_file){"manifest.json", kept, strlen(kept)};
+    return EV_OK;
 }
 
-static ev_status write_all(const char *folder, const bundle_content *content, ev_error *err) {
+static int compare_files(const void *a, const void *b) {
+    return strcmp(((const bundle_file *)a)->path, ((const bundle_file *)b)->path);
+}
+
+/* Variants of equal PTX share a file. */
+static void sort_files(listing *l) {
+    size_t kept = 0;
+    qsort(l->files, l->count, sizeof *l->files, compare_files);
+    for (size_t i = 0; i < l->count; i++) {
+        if (i == 0 || strcmp(l->files[i].path, l->files[kept - 1].path) != 0)
+            l->files[kept++] = l->files[i];
+    }
+    l->count = kept;
+}
+
+static ev_status list_all(listing *l, const bundle_content *content, ev_error *err) {
+    l->files = EV_NEW_ARRAY(l->arena, bundle_file, most_files(content));
+    if (l->files == NULL)
+        return ev_fail_memory(err, most_files(content) * sizeof *l->files);
     for (size_t i = 0; i < content->file_count; i++)
-        EV_TRY(write_file(folder, content->files[i].path, content->files[i].data,
-                          content->files[i].bytes, err));
+        l->files[l->count++] = content->files[i];
     for (size_t i = 0; i < content->kernel_count; i++) {
         const bundle_kernel *k = &content->kernels[i];
-        EV_TRY(write_variants(folder, k->baselines, k->baseline_count, err));
-        EV_TRY(write_variants(folder, k->variants, k->variant_count, err));
-        EV_TRY(write_variants(folder, k->starts, k->start_count, err));
+        list_variants(l, k->baselines, k->baseline_count);
+        list_variants(l, k->variants, k->variant_count);
+        list_variants(l, k->starts, k->start_count);
     }
-    return write_manifest(folder, content, err);
+    EV_TRY(list_manifest(l, content, err));
+    if (ev_arena_failed(l->arena))
+        return ev_fail_memory(err, ev_arena_bytes(l->arena));
+    sort_files(l);
+    return EV_OK;
 }
 
-static ev_status write_and_place(const char *path, const char *folder,
-                                 const bundle_content *content, ev_error *err) {
+/* ---- writing ---- */
+
+static ev_status write_files(const char *folder, const listing *l, ev_error *err) {
+    for (size_t i = 0; i < l->count; i++)
+        EV_TRY(write_file(folder, l->files[i].path, l->files[i].data, l->files[i].bytes, err));
+    return EV_OK;
+}
+
+static ev_status write_and_place(const char *path, const char *folder, const listing *l,
+                                 ev_error *err) {
     EV_TRY(ev_dir_make(folder, err));
-    ev_status status = write_all(folder, content, err);
+    ev_status status = write_files(folder, l, err);
     if (status == EV_OK)
         status = ev_dir_replace(folder, path, err);
     if (status != EV_OK && ev_dir_remove(folder, NULL) != EV_OK)
@@ -157,13 +206,38 @@ static ev_status write_and_place(const char *path, const char *folder,
     return status;
 }
 
+static ev_status write_folder(const char *path, const listing *l, ev_error *err) {
+    char *folder = temporary_name(path);
+    ev_status status =
+        folder == NULL ? ev_fail_memory(err, strlen(path)) : write_and_place(path, folder, l, err);
+    free(folder);
+    return status;
+}
+
+static ev_status write_tar(const char *path, const listing *l, ev_error *err) {
+    ev_str tar = EV_STR_EMPTY;
+    ev_status status = EV_OK;
+    for (size_t i = 0; i < l->count && status == EV_OK; i++)
+        status = tar_add(&tar, l->files[i].path, l->files[i].data, l->files[i].bytes, err);
+    tar_end(&tar);
+    if (status == EV_OK)
+        status = ev_str_status(&tar, err);
+    if (status == EV_OK)
+        status = ev_file_write(path, ev_str_text(&tar), tar.length, err);
+    ev_str_free(&tar);
+    return status;
+}
+
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) {
     EV_TRY(bundle_check_target(path, err));
+    listing l = {.arena = ev_arena_new()};
     char *trimmed = trim_path(path);
-    char *folder = trimmed != NULL ? temporary_name(trimmed) : NULL;
-    ev_status status = folder == NULL ? ev_fail_memory(err, strlen(path))
-                                      : write_and_place(trimmed, folder, content, err);
-    free(folder);
+    ev_status status = l.arena == NULL || trimmed == NULL ? ev_fail_memory(err, strlen(path))
+                                                          : list_all(&l, content, err);
+    if (status == EV_OK)
+        status = bundle_is_tar_name(trimmed) ? write_tar(trimmed, &l, err)
+                                             : write_folder(trimmed, &l, err);
     free(trimmed);
+    ev_arena_free(l.arena);
     return status;
 }

@@ -2,7 +2,9 @@
 # it may include beside its own. tests/test_floors.sh reads this list and checks every #include.
 set(EVOKE_LAYERS
   "base:"
+  "base/cuda:                 base"
   "bundle:                    base"
+  "bundle/runtime:            base base/cuda bundle"
   "corpora:                   base"
   "kernels:                   base corpora"
   "kernels/oracles:           base kernels"
@@ -15,16 +17,16 @@ set(EVOKE_LAYERS
   "fitness/vm/exec:           base fitness/ptx fitness/vm"
   "fitness/model:             base fitness/ptx fitness/vm"
   "fitness/device:            base fitness/vm fitness/model"
-  "fitness/device/cuda:       base fitness/model fitness/device"
+  "fitness/device/cuda:       base base/cuda fitness/model fitness/device"
   "fitness/device/calibrate:  base fitness/vm fitness/model fitness/device"
-  "fitness/device/standin:    base fitness/vm fitness/model fitness/device/cuda"
+  "fitness/device/standin:    base base/cuda fitness/vm fitness/model fitness/device/cuda"
   "fitness/gates:             base kernels fitness/vm fitness/device"
   "tuner/search:              base kernels ir fitness/gates"
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"
   "tuner/stress:              base kernels fitness/device fitness/gates"
   "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
   "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
-  "tuner/bench:               base kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
+  "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 
 # evoke_library(SOURCES a.c ... [LINKS folders ...] [PRIVATE packages ...]), in the folder of a layer, makes

@@ -4,7 +4,9 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+if("tuner" IN_LIST EVOKE_FLOORS)
+  pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+endif()
 if(EVOKE_TESTS)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
@@ -12,9 +14,16 @@ set(EVOKE_IS_PORTABLE "$<BOOL:$<TARGET_PROPERTY:EVOKE_PORTABLE>>")
 foreach(package CRYPTO:libcrypto.a JANSSON:libjansson.a SQLITE3:libsqlite3.a)
   string(REPLACE ":" ";" package ${package})
   list(POP_FRONT package prefix)
+  if(NOT TARGET PkgConfig::${prefix})
+    continue()
+  endif()
   set_property(TARGET PkgConfig::${prefix} PROPERTY INTERFACE_LINK_LIBRARIES
     "$<IF:${EVOKE_IS_PORTABLE},${${prefix}_LIBDIR}/${package},${${prefix}_LINK_LIBRARIES}>" m)
 endforeach()
+
+if(NOT "ir" IN_LIST EVOKE_FLOORS)
+  return()
+endif()
 
 # LLVM through llvm-config-19: the C API of one shared library, nothing of LLVM's CMake. A portable
 # target has of LLVM the NVPTX back end alone.

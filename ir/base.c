@@ -271,13 +271,25 @@ static ev_status open_entry(const ir_base *base, const ir_source *source, ev_err
     return EV_OK;
 }
 
+/* What early IR still needs of default<O3>, in half of its time: early IR is inlined and simplified
+ * already. Loops are unrolled where a pragma asks for it alone. */
+static const char after_early[] =
+    "globaldce,function(nvvm-intr-range,loop-mssa(licm<no-allowspeculation>,loop-rotate,"
+    "licm<allowspeculation>),simplifycfg,instcombine<no-verify-fixpoint>,reassociate,"
+    "loop(indvars,loop-deletion),"
+    "loop-unroll<O3;full-unroll-max=0;no-partial;no-peeling;no-runtime;no-upperbound;"
+    "no-profile-peeling>,"
+    "sroa,gvn,adce,simplifycfg<hoist-common-insts;sink-common-insts>,infer-alignment,"
+    "instcombine<no-verify-fixpoint>)";
+
 /* Removes all that the entry does not need. CUDA C is optimised here as well, but its loops stay
  * rolled, except where a pragma unrolls them. An edit of a loop's body then acts on every
  * iteration, and each variant's own pipeline unrolls afterwards. */
 static ev_status optimise(ir_base *base, const ir_source *source, ev_error *err) {
-    bool asks = has_prefix(source) || ir_is_compiled(source);
-    const char *passes = asks ? "default<O3>" : "globaldce";
-    base->asked = asks;
+    const char *passes = ir_is_compiled(source) ? "default<O3>" : "globaldce";
+    if (has_prefix(source))
+        passes = source->optimised ? "default<O3>" : after_early;
+    base->asked = has_prefix(source) || ir_is_compiled(source);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, source->optimised);
     LLVMErrorRef failure = LLVMRunPasses(base->module, passes, base->machine, base->options);
     LLVMPassBuilderOptionsSetLoopUnrolling(base->options, 1);

@@ -114,6 +114,10 @@ void ir_genome_keep_knobs(ir_genome *genome);
 /* Whether the genome is a skeleton with knobs: it has no local edit that refers to an instruction.
  */
 bool ir_genome_is_skeleton(const ir_genome *genome);
+/* The parts of the grid's dimensions in whose first one all work is done, as structural edits that
+ * keep the grid leave it: blocks behind the first n-th part of a dimension end at once. 1: all
+ * work. */
+void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);

@@ -20,7 +20,7 @@ static const char *changed(ev_arena *arena, const ir_edit *edit, const char *tex
 static const char **field_of(const ir_edit *edit, launch_rule *rule) {
     switch (edit->kind) {
     case IR_EDIT_COARSEN:
-        return &rule->grid[edit->anchor.number];
+        return edit->form == IR_FORM_KEPT ? NULL : &rule->grid[edit->anchor.number];
     case IR_EDIT_COARSEN_THREADS:
         return &rule->block[edit->anchor.number];
     case IR_EDIT_SPLIT_LANES:

@@ -79,6 +79,16 @@ bool ir_genome_is_skeleton(const ir_genome *genome) {
     return true;
 }
 
+void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]) {
+    parts[0] = parts[1] = parts[2] = 1;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        bool is_sound = edit->anchor.kind == IR_ANCHOR_DIMENSION && edit->anchor.number < 3;
+        if (edit->form == IR_FORM_KEPT && is_sound && edit->option > 1)
+            parts[edit->anchor.number] *= (uint32_t)edit->option;
+    }
+}
+
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
     size_t count = ir_genome_prefix_count(genome);
     ir_edit other;

@@ -2,6 +2,8 @@
 #include "tests/cli_run.h"
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -237,4 +240,48 @@ void cli_keys(const json_t *object, const char *keys) {
         keys += length + 2;
         keys += *keys == ' ';
     }
+}
+
+/* The first variant of `manifest` with that hash gets another; whether the old one is still used.
+ */
+static bool replace_hash(json_t *manifest, const char *old, const char *now) {
+    const json_t *kernel = NULL;
+    json_t *v = NULL;
+    size_t k = 0, i = 0;
+    json_array_foreach(json_object_get(manifest, "kernels"), k, kernel) {
+        json_array_foreach(json_object_get(kernel, "variants"), i, v) {
+            if (strcmp(ev_json_text(v, "sha256", ""), old) == 0)
+                assert_int_equal(json_object_set_new(v, "sha256", json_string(now)), 0);
+        }
+    }
+    char *text = ev_json_print(json_object_get(manifest, "kernels"), true);
+    bool is_used = strstr(text, old) != NULL;
+    free(text);
+    return is_used;
+}
+
+void cli_plant_ptx(const char *bundle, const char *sha256, const char *ptx) {
+    char path[256], key[256];
+    ev_sha256 other = ev_sha256_of(ptx, strlen(ptx));
+    (void)snprintf(path, sizeof path, "%s/kernels/%s.ptx", bundle, other.hex);
+    cli_write(path, ptx);
+    (void)snprintf(path, sizeof path, "%s/manifest.json", bundle);
+    char *text = cli_read(path);
+    json_t *manifest = json_loads(text, 0, NULL);
+    assert_non_null(manifest);
+    free(text);
+    json_t *files = json_object_get(manifest, "files");
+    (void)snprintf(key, sizeof key, "kernels/%s.ptx", other.hex);
+    json_t *facts = json_pack("{s:s, s:I}", "sha256", other.hex, "bytes", (json_int_t)strlen(ptx));
+    assert_int_equal(json_object_set_new(files, key, facts), 0);
+    if (!replace_hash(manifest, sha256, other.hex)) {
+        (void)snprintf(key, sizeof key, "kernels/%s.ptx", sha256);
+        assert_int_equal(json_object_del(files, key), 0);
+        (void)snprintf(key, sizeof key, "%s/kernels/%s.ptx", bundle, sha256);
+        assert_int_equal(unlink(cli_path(key)), 0);
+    }
+    text = ev_json_print(manifest, false);
+    json_decref(manifest);
+    cli_write(path, text);
+    free(text);
 }

@@ -37,4 +37,8 @@ json_t *cli_json(ev_proc_result r, int exit_code);
  * i (integer), n (number), b (boolean), a (array), o (object). */
 void cli_keys(const json_t *object, const char *keys);
 
+/* Puts other PTX in the place of the PTX of a hash, in a bundle of the scratch folder: the manifest
+ * fits, nothing else does. */
+void cli_plant_ptx(const char *bundle, const char *sha256, const char *ptx);
+
 #endif

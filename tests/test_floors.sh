@@ -42,9 +42,9 @@ check_tree() (
     if (name ~ /(^|\/)sqlite3[a-z]*\.h$/ && FILENAME != "tuner/run/records.c")
       wrong("SQLite is for tuner/run/records.c alone: " name)
     if (name ~ /(^|\/)(cuda|cuda_[a-z_0-9]*|cupti[a-z_]*|nvrtc|nvml|nvPTXCompiler)\.h$/ && !is_driver())
-      wrong("CUDA is for fitness/device/cuda/ alone: " name)
+      wrong("CUDA is for the folders of the driver alone: " name)
   }
-  function is_driver() { return FILENAME ~ /^fitness\/device\/(cuda|standin)\// }
+  function is_driver() { return FILENAME ~ /^(fitness\/device\/(cuda|standin)|base\/cuda|bundle\/runtime)\// }
   function check_own(name,   own, other) {
     if (name ~ /(^|\/)\.\.(\/|$)/) { wrong("an include with .. hides its layer: " name); return }
     if (name !~ /\//) return # of the same folder, or a header for kernels
@@ -58,7 +58,7 @@ check_tree() (
   }
   # a kernel source that is made of text, or a type of the driver, outside its folder
   !is_driver() && /(^|[^A-Za-z0-9_"])CU(device|context|module|function|deviceptr|stream|event|result|jit_option)([^A-Za-z0-9_]|$)/ && !/^ *(\/?\*|\/\/)/ {
-    wrong("CUDA is for fitness/device/cuda/ alone: " $0)
+    wrong("CUDA is for the folders of the driver alone: " $0)
   }
   /^[ \t]*#[ \t]*include/ {
     line = $0
@@ -140,7 +140,10 @@ prove_that_it_can_fail() {
   expect ir/direct/b_internal.h '#include "ir/internal.h"' ''
   expect ir/edits/b.c '#include "ir/internal.h"' ''
   expect fitness/device/cuda/a.c '#include <cuda.h>' ''
-  expect fitness/device/standin/a.c '#include "fitness/device/cuda/driver.h"' ''
+  expect fitness/device/standin/a.c '#include "base/cuda/driver.h"' ''
+  expect bundle/runtime/a.c '#include "base/cuda/driver.h"' ''
+  expect bundle/a.c '#include "base/cuda/driver.h"' 'bundle/ may not see base/cuda/'
+  expect base/a.c '#include "base/cuda/driver.h"' 'base/ may not see base/cuda/'
   expect tuner/run/a.c '#include "bundle/bundle.h"' ''
   expect fitness/vm/a.c '#include "fitness/ptx/module.h"' ''
 }

@@ -108,6 +108,7 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_result *r, bool 
 ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s, ev_error *err) {
     bool regrouped = false;
     EV_TRY(is_launched_otherwise(trial->who, &regrouped, err));
+    regrouped = regrouped || fit_has_idle_parts(trial->who);
     EV_TRY(fit_need_baseline(f, c, err)); /* gives the cost */
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)

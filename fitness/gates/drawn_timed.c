@@ -5,13 +5,14 @@
  * So a task with fewer than FIT_TIMED_MOST timed search cases gets more. Their times count in the
  * mean of a score like the own ones.
  *
- * Each size is drawn from its least to its greatest value in the search's cases, small magnitudes
- * as often as large ones. A size that is a multiple of some number in all timed cases stays so. A
- * shape is no larger than the task's own timed ones, and its grid is not much smaller: where few
- * blocks run, a time is the latency of one block, and giving a block more work always loses. Of the
- * shapes so drawn, each next case is the one that is farthest from all timed so far, by magnitude
- * of sizes, grid and bytes, and at which the starts are correct. Held-out and adversarial cases
- * take no part, except that a shape of theirs is never drawn. */
+ * A shape begins as one of the timed search cases, so that relations between sizes mostly hold.
+ * About half of its sizes are drawn anew, from the least to the greatest value in the search's
+ * cases, small magnitudes as often as large ones. A size that is a multiple of some number in all
+ * timed cases stays so. A shape is no larger than the task's own timed ones, and not much smaller:
+ * where few blocks run, a time is the latency of one block, and giving a block more work always
+ * loses. Of the shapes so drawn, each next case is the one that is farthest from all timed so far,
+ * by magnitude of sizes, grid and bytes, and at which the starts are correct. Held-out and
+ * adversarial cases take no part, except that a shape of theirs is never drawn. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/pcg.h"
@@ -23,9 +24,10 @@
 #include <string.h>
 
 #define SHAPES 192          /* shapes that are drawn */
-#define TRIES_A_CASE 12     /* shapes that are run for a case, at most */
+#define TRIES_A_CASE 16     /* shapes that are run for a case, at most */
 #define SIZES_MOST 28       /* sizes of a shape that count in its distance from others */
-#define LEAST_BLOCKS 0.0625 /* of the least grid of the task's own timed cases */
+#define LEAST_BLOCKS 0.0625 /* of the least grid of the own timed cases */
+#define LEAST_NS 0.0625     /* of the least time of the baseline at them */
 #define LEAST_VALUES 16     /* values that a size's multiple leaves in its range, at least */
 #define FUEL_SHARE 1.5      /* of the baseline's instructions at the task's own timed cases */
 #define FUEL_LEAST 100000   /* thread instructions */
@@ -49,6 +51,7 @@ typedef struct timed_drawing {
     size_t taken_count;
     timed_shape shapes[SHAPES]; /* drawn; `on` points to their cases */
     size_t shape_count;
+    double least_ns;      /* of the baseline, in the virtual machine */
     double spans[TRAITS]; /* of a trait over all shapes; 0: it does not vary */
 } timed_drawing;
 
@@ -133,7 +136,7 @@ static expr_value value_at(const size_range *range, bool is_real, double at) {
 static void draw_sizes(const task *t, expr_name *shape, size_t count, ev_pcg *rng) {
     for (size_t i = 0; i < count; i++) {
         size_range range = range_of(t, shape[i].name);
-        if (range.low < range.high)
+        if (ev_pcg_below(rng, 2) == 0 && range.low < range.high)
             shape[i].value = value_at(&range, shape[i].value.is_real, ev_pcg_unit(rng));
     }
 }
@@ -290,7 +293,8 @@ static timed_shape *farthest(timed_drawing *g) {
 
 /* ---- legal shapes ---- */
 
-/* Whether the starts are correct at the shape. EV_BAD is an answer, too: they are not. */
+/* Whether the starts are correct at the shape, and the baseline takes long enough. EV_BAD is an
+ * answer, too: they are not. */
 static ev_status run_starts(const timed_drawing *g, const task_case *at, bool *legal,
                             ev_error *err) {
     fit_case *c = NULL;
@@ -302,7 +306,7 @@ static ev_status run_starts(const timed_drawing *g, const task_case *at, bool *l
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     ev_status status = EV_OK;
-    *legal = true;
+    *legal = c->baseline.ns >= g->least_ns;
     for (size_t i = 1; i < g->start_count && *legal && status == EV_OK; i++) {
         status = fit_try_case(g->on, c, &g->starts[i], 0, r, err);
         *legal = status == EV_OK && r->ok;
@@ -330,9 +334,9 @@ static ev_status take_case(timed_drawing *g, ev_error *err) {
     return EV_OK;
 }
 
-/* Takes the task's own timed cases, and bounds what a drawn one may execute. */
+/* Takes the task's own timed cases, and bounds time and instructions of a drawn one. */
 static ev_status take_own(timed_drawing *g, ev_error *err) {
-    double most = FUEL_LEAST;
+    double most = FUEL_LEAST, least = INFINITY;
     const task_case *at = NULL;
     for (size_t i = 0; (at = own_case(g->f->t, i)) != NULL; i++) {
         fit_case *c = NULL;
@@ -342,7 +346,9 @@ static ev_status take_own(timed_drawing *g, ev_error *err) {
         EV_TRY(fit_case_get(g->on, at, fit_usual_inputs(g->on), &c, err));
         EV_TRY(fit_need_baseline(g->on, c, err));
         most = fmax(most, c->baseline.instructions);
+        least = fmin(least, c->baseline.ns);
     }
+    g->least_ns = LEAST_NS * least;
     g->on->options.baseline_fuel = (uint64_t)(FUEL_SHARE * most);
     return EV_OK;
 }

@@ -70,6 +70,9 @@ typedef struct candidate {
     bool is_unmodified; /* the start at these macros, without edits */
     bool is_skeleton;   /* no edit but structural ones and knobs: others with its macros and launch
                            plan have to write what it writes */
+    /* Blocks behind the first n-th part of a dimension of the grid end at once, although those of
+     * the start do not; 0 or 1: none. */
+    uint32_t idle_parts[3];
     /* Builds the unmodified start at these macros, launched by start->plan: *ptx stays empty if it
      * does not build. NULL: the baseline stands for the start. */
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
@@ -119,12 +122,12 @@ void fitness_close(fitness *f); /* NULL is fine */
 ev_status fitness_set_baseline(fitness *f, const candidate *baseline, unsigned splits, score *out,
                                ev_error *err) EV_CHECKED;
 
-/* Draws more check cases for gate 4 from the search's small ones (drawn.c), and more timed cases for
- * gate 5 from its timed ones (drawn_timed.c). The virtual machine
- * tells which shapes are legal and run new code. `device_id`: as given to device_open. `starts`:
- * the unmodified starts of the task, the baseline first; a start that is wrong at the task's own
- * small cases is left out. The drawing is a pure function of the task, the starts' PTX and the
- * device. Call once, after fitness_set_baseline. */
+/* Draws more check cases for gate 4 from the search's small ones (drawn.c), and more timed cases
+ * for gate 5 from its timed ones (drawn_timed.c). The virtual machine tells which shapes are legal
+ * and run new code. `device_id`: as given to device_open. `starts`: the unmodified starts of the
+ * task, the baseline first; a start that is wrong at the task's own small cases is left out. The
+ * drawing is a pure function of the task, the starts' PTX and the device. Call once, after
+ * fitness_set_baseline. */
 ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate *starts,
                              size_t count, ev_error *err) EV_CHECKED;
 const task_case *fitness_drawn_case(const fitness *f, size_t index); /* NULL: there are no more */

@@ -302,6 +302,9 @@ void fit_paths_free(fitness *f);
 
 /* ---- runs (run.c) ---- */
 
+/* Whether a known part of the candidate's grid is idle (candidate.idle_parts). */
+bool fit_has_idle_parts(const candidate *who);
+
 /* Fills outputs before a launch: bits of a quiet NaN in every float type, and an index out of every
  * buffer. */
 #define FIT_POISON 0xff

@@ -306,12 +306,9 @@ static ev_status gate_drawn(fitness *f, const fit_trial *trial, score *s, ev_err
 }
 
 /* Times a candidate at the drawn timed cases, so that its time is a mean over shapes of more kinds
- * than the task's own few. Fast code is not: its time is only compared with that of other fast
- * code. */
+ * than the task's own few. */
 static ev_status gate_drawn_timed(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const task_case *which = NULL;
-    if (trial->who->is_sketch)
-        return EV_OK;
     for (size_t i = 0; s->stopped == GATE_NONE && (which = fitness_drawn_timed(f, i)) != NULL;
          i++) {
         EV_TRY(check_fit(f, which, trial, s, err));

@@ -59,7 +59,7 @@ _Static_assert(FIT_PATHS_MOST >= STRATA_MOST + 2, "two strata may have two block
 
 typedef struct path {
     uint32_t block;
-    uint64_t length; /* warp instructions and written sectors */
+    uint64_t length; /* of vm_launch.paths */
 } path;
 
 /* A pass under way. */

@@ -136,8 +136,8 @@ static size_t sample_spread(uint64_t blocks, size_t count, uint32_t *sample, dou
 
 /* The blocks to run. */
 typedef struct block_sample {
-    uint32_t blocks[SAMPLE_MOST + 1];
-    double weights[SAMPLE_MOST + 1]; /* how many blocks of the grid each one stands for */
+    uint32_t blocks[SAMPLE_MOST + 2];
+    double weights[SAMPLE_MOST + 2]; /* how many blocks of the grid each one stands for */
     size_t count;                    /* 0: all */
 } block_sample;
 
@@ -146,6 +146,37 @@ static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_option
     if (options->other_blocks)
         return OTHER_BLOCKS;
     return options->one_block ? 1 : sample_limit(f, c, options->sample_share, blocks);
+}
+
+bool fit_has_idle_parts(const candidate *who) {
+    return who->idle_parts[0] > 1 || who->idle_parts[1] > 1 || who->idle_parts[2] > 1;
+}
+
+/* The part of the grid whose blocks work. */
+static launch_geometry working_grid(const candidate *who, const launch_geometry *l) {
+    launch_geometry part = *l;
+    for (int d = 0; d < 3; d++) {
+        uint32_t parts = who->idle_parts[d] > 1 ? who->idle_parts[d] : 1;
+        part.grid[d] = (l->grid[d] + parts - 1) / parts;
+    }
+    return part;
+}
+
+/* The number in the whole grid of a block of the part that works. */
+static uint32_t number_in_grid(const launch_geometry *l, const launch_geometry *part,
+                               uint32_t block) {
+    uint32_t x = block % part->grid[0], rest = block / part->grid[0];
+    uint32_t y = rest % part->grid[1], z = rest / part->grid[1];
+    return (z * l->grid[1] + y) * l->grid[0] + x;
+}
+
+/* Turns a sample of the part that works into one of the grid: the last block, which is idle, stands
+ * for all that are. */
+static void add_idle(const launch_geometry *l, const launch_geometry *part, block_sample *s) {
+    for (size_t i = 0; i < s->count; i++)
+        s->blocks[i] = number_in_grid(l, part, s->blocks[i]);
+    s->blocks[s->count] = (uint32_t)(blocks_of(l) - 1);
+    s->weights[s->count++] = (double)(blocks_of(l) - blocks_of(part));
 }
 
 /* Chooses blocks at fixed places. */
@@ -161,6 +192,23 @@ static void sample_even(const fit_run_options *options, size_t limit, block_samp
         s->count = sample_grid(out->launch.grid, limit, s->blocks, s->weights, &inner);
     out->share = (double)s->count / (double)blocks;
     out->whole = (double)inner / (double)s->count;
+}
+
+static void take_sample(const fit_run_options *options, const block_sample *s, device_launch *l) {
+    l->sample = s->blocks;
+    l->sample_count = s->count;
+    l->weights = options->other_blocks ? NULL : s->weights;
+}
+
+/* Chooses blocks of a grid of which a known part is idle. */
+static void sample_working(const candidate *who, const fit_run_options *options, size_t limit,
+                           device_launch *l, block_sample *s, fit_run *out) {
+    launch_geometry whole = out->launch, part = working_grid(who, &whole);
+    out->launch = part;
+    sample_even(options, limit, s, out);
+    out->launch = whole;
+    add_idle(&whole, &part, s);
+    take_sample(options, s, l);
 }
 
 /* Takes the blocks that the paths chose. */
@@ -183,6 +231,13 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
     if (fit_case_is_full(c) || options->all_blocks || device_properties_of(f->d)->all_blocks ||
         blocks <= limit)
         return EV_OK;
+    launch_geometry part = working_grid(trial->who, &out->launch);
+    if (blocks_of(&part) < blocks) {
+        limit = limit_of(f, c, options, blocks_of(&part));
+        if (blocks_of(&part) > limit)
+            sample_working(trial->who, options, limit, l, s, out);
+        return EV_OK;
+    }
     EV_TRY(fit_paths_get(f, c, trial, l, sample_limit(f, c, 0, blocks), &paths, err));
     out->grid = paths->grid;
     out->wanted = options->sample_share > 0 || options->other_blocks ? 0 : paths->written;
@@ -192,9 +247,7 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
         sample_even(options, limit, s, out);
     else
         sample_uneven(paths, options, s, out);
-    l->sample = s->blocks;
-    l->sample_count = s->count;
-    l->weights = options->other_blocks ? NULL : s->weights;
+    take_sample(options, s, l);
     return EV_OK;
 }
 

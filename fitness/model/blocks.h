@@ -1,6 +1,6 @@
-/* Basic blocks: finds the straight-line stretches of the code, and the dependences between the
- * instructions of each (schedule.c reorders by these). pcs are indices of instructions in the
- * module. */
+/* Blocks: finds the straight-line stretches of the code, and the dependences between the
+ * instructions of each (schedule.c reorders by these). What the assembler predicates is part of a
+ * block. pcs are indices of instructions in the module. */
 #ifndef FITNESS_MODEL_BLOCKS_H
 #define FITNESS_MODEL_BLOCKS_H
 
@@ -29,9 +29,9 @@ typedef struct model_blocks {
     model_link *links;   /* by pc */
 } model_blocks;
 
-/* False: out of memory; the caller frees *out with model_blocks_free in any case. */
-bool model_blocks_make(const vm_module *module, const model_insns *insns,
-                       model_blocks *out) EV_CHECKED;
+/* Marks what is predicated, too. False: out of memory; the caller frees *out with model_blocks_free
+ * in any case. */
+bool model_blocks_make(const vm_module *module, model_insns *insns, model_blocks *out) EV_CHECKED;
 void model_blocks_free(model_blocks *blocks);
 
 #endif

@@ -15,33 +15,16 @@
  * The second half of the file takes a shortcut. A batch of events that occurred before has a plan
  * (plans.c). `follow_plan` then looks up only the sectors of the batch, and recalls the warp's
  * next state from a memo where the access times are known too. */
+#include "fitness/model/access/access_cost.h"
 #include "fitness/model/model_state.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- memory ---- */
-
-/* What a request brings the lanes, in bytes: a pass is as wide as a register of a warp. */
-static inline double lane_bytes(const vm_event *e, const model_row *row) {
-    double wanted = __builtin_popcount(e->active) * row->access_bytes, most = e->passes * 128.0;
-    return wanted < most ? wanted : most;
-}
-
-/* Cycles of the L1 for one request: its tags are looked up some lines a cycle, its banks give their
- * words in passes, and what the lanes get crosses a bus of so many bytes a cycle. Against measured
- * strided loads: see docs/model.md. */
-static inline double l1_cycles(const model *m, const vm_event *e, const model_row *row) {
-    assert(e->lines <= L1_MOST_LINES);
-    double most = m->l1_tag_cycles[e->lines];
-    double bus = lane_bytes(e, row) * m->l1_byte_cycles, banks = e->passes;
-    most = bus > most ? bus : most;
-    return banks > most ? banks : most;
-}
 
 /* Sectors from `at` on that are of one line, a bit each, and how many. */
 static unsigned sectors_of_line(const uint64_t *sectors, unsigned count, unsigned *taken) {
@@ -73,12 +56,6 @@ static inline void add_line(model *m, access_cost *c, double *by_buffer, uint64_
         by_buffer[c->buffer] += 32 * (int)model_sector_count(sectors);
     else
         add_sectors(m, c, by_buffer, line, sectors);
-}
-
-/* Cycles of the shared memory for one request: passes over its banks, and the bus to the lanes. */
-static double shared_cycles(const model *m, const vm_event *e, const model_row *row) {
-    double bus = lane_bytes(e, row) * m->shared_byte_cycles;
-    return fmax(fmax(e->passes, m->lsu_cycles), bus);
 }
 
 /* As cross_link, where there are peers. */
@@ -225,25 +202,6 @@ static unsigned write_sectors(model *m, block_state *b, uint32_t pc, const uint6
     return own;
 }
 
-static access_cost *cost_of(model *m, const vm_event *e, uint32_t pc, const model_row *row) {
-    access_cost *c = &m->costs[pc];
-    if (c->active == e->active && c->lines == e->lines && c->passes == e->passes)
-        return c;
-    c->active = e->active;
-    c->lines = e->lines;
-    c->passes = e->passes;
-    c->path = c->later = 0;
-    if (row->kind == ROW_SHARED) {
-        c->path = (uint64_t)(shared_cycles(m, e, row) * UNITS);
-        c->later = e->passes > 1 ? e->passes - 1u : 0;
-    } else if (row->kind != ROW_ATOMIC) {
-        double cycles = l1_cycles(m, e, row);
-        c->path = (uint64_t)(cycles * UNITS);
-        c->later = cycles > 1 ? (uint64_t)cycles - 1 : 0;
-    }
-    return c;
-}
-
 /* The time until the result of a load is there, with the reason in the low bits. */
 static uint64_t load_global(model *m, block_state *b, bool bypasses_l1, access_cost *c,
                             const uint64_t *at, unsigned count) {
@@ -271,7 +229,7 @@ static uint64_t update_global(model *m, block_state *b, uint32_t pc, const uint6
 static uint64_t access_memory(model *m, block_state *b, const vm_event *e, uint32_t pc,
                               const uint64_t *sectors) {
     const model_row *row = &m->rows.rows[pc];
-    access_cost *c = cost_of(m, e, pc, row);
+    access_cost *c = model_access_cost(m, e, pc, row);
     b->path[row->kind == ROW_SHARED] += c->path;
     if (row->kind == ROW_SHARED || row->kind == ROW_LOCAL)
         return (row->latency + c->later) << MODEL_REASON_BITS | row->reason;
@@ -371,11 +329,38 @@ static inline void follow_collected(const follower *f) {
     w->first = w->end = 0;
 }
 
+/* Predicated instructions that all lanes step over are issued, and take no time of their own: those
+ * between what is collected and pc, if they are of the same block. */
+static void step_over(const follower *f, uint32_t pc) {
+    warp_state *w = f->w;
+    const model_row *rows = f->m->rows.rows;
+    bool is_guarded = w->first < w->end && w->end < pc && pc <= w->stop;
+    for (uint32_t at = w->end; is_guarded && at < pc; at++)
+        is_guarded = rows[at].is_guarded;
+    if (!is_guarded)
+        return;
+    for (; w->end < pc; w->end++) {
+        uint32_t slot = w->end - w->first;
+        if (!model_row_is_access(&rows[w->end]))
+            continue;
+        f->memory[slot] = 0;
+        if (f->m->making != NULL)
+            model_plan_skip(f->m->making, slot);
+    }
+    if (w->end == w->stop)
+        follow_collected(f);
+}
+
 /* Adds the instructions [pc, last] to what is collected; a gap, or the end of a block, first
- * follows what is there. */
+ * follows what is there. A jump past predicated instructions may come after these, of other lanes:
+ * nothing is left of it. */
 static void collect_blocks(const follower *f, uint32_t pc, uint32_t last) {
     warp_state *w = f->w;
     const model_schedule *s = &f->m->schedule;
+    const model_row *row = &f->m->rows.rows[last];
+    if (pc == last && w->first < pc && last < w->end && row->is_guarded && row->slots == 0)
+        return;
+    step_over(f, pc);
     if (w->end != pc)
         follow_collected(f);
     for (; pc <= last; pc = w->end) {

@@ -212,7 +212,8 @@ static bool read_insn(reading *r, uint32_t pc, uint32_t operands, model_insn *in
         .pipe = (uint8_t)info.pipe,
         .kind = (uint8_t)kind_of(&info, name),
         .space = (uint8_t)info.space,
-        .access_bytes = info.access_bytes,
+        .access_bytes = info.joins > 1 ? (uint8_t)(4 * info.joins) : info.access_bytes,
+        .joins = info.joins,
         .is_access = info.is_load || info.is_store || info.is_atomic,
         .is_branch = info.is_branch,
         .is_exit = info.is_exit,
@@ -288,7 +289,8 @@ static bool fuse_into(const fusing *f, uint32_t pc, uint16_t reg) {
         return false;
     model_insn *first = &out->insns[f->def[reg] - 1];
     uint32_t rows = out->names[first->name].fuses_first & out->names[insn->name].fuses_into;
-    if (rows == 0 || first->kind != ROW_PLAIN || first->is_conditional || first->is_fused)
+    if (rows == 0 || first->kind != ROW_PLAIN || first->is_conditional || first->is_fused ||
+        first->guard != insn->guard)
         return false;
     if (FUSES[__builtin_ctz(rows)].takes) {
         insn->name = first->name;

@@ -67,14 +67,17 @@ typedef struct model_insn {
     uint32_t target;   /* pc of a branch or a function; UINT32_MAX: none */
     uint32_t name;     /* index in model_insns.names */
     uint32_t traits;
+    uint32_t guard; /* pc of the branch that predicates it, plus 1 (blocks.c); 0: none */
     uint8_t use_count, def_count;
     uint8_t pipe, kind; /* vm_pipe, row_kind */
     uint8_t space;      /* vm_space */
     uint8_t access_bytes;
+    uint8_t joins;         /* as of vm_insn_info */
     uint8_t reads, writes; /* MODEL_SPACE_*: spaces that it may read or write, in order with
                               other accesses */
     bool is_access, is_branch, is_exit, is_conditional, ends_block;
     bool is_fused; /* one machine instruction with the one that makes one of its operands */
+    bool is_guard; /* a branch for which the assembler predicates what it skips */
 } model_insn;
 
 struct model_insns {

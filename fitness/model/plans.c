@@ -153,6 +153,7 @@ static bool make_room(model_plan *p, const vm_batch *batch, size_t count) {
     p->accesses = malloc(count * sizeof *p->accesses);
     p->codes = malloc(count * sizeof *p->codes);
     p->coded = malloc(count * sizeof *p->coded);
+    p->time_room = count;
     p->times = malloc(count * sizeof *p->times);
     p->slots = malloc(count * sizeof *p->slots);
     p->uses = malloc(p->stretch_room * sizeof *p->uses);
@@ -198,6 +199,28 @@ static plan_read way_of(const vm_event *e, const model_row *row) {
     return PLAN_READ;
 }
 
+/* False: there is no memory, and so the plan is of no batch. */
+static bool grow_times(model_plan *p) {
+    size_t room = 2 * p->time_room;
+    uint64_t *times = realloc(p->times, room * sizeof *times);
+    p->times = times != NULL ? times : p->times;
+    uint32_t *slots = realloc(p->slots, room * sizeof *slots);
+    p->slots = slots != NULL ? slots : p->slots;
+    if (times == NULL || slots == NULL)
+        return false;
+    p->time_room = room;
+    return true;
+}
+
+static void add_time(model_plan *p, uint32_t slot, uint64_t time) {
+    if (p->time_count == p->time_room && !grow_times(p)) {
+        p->count = SIZE_MAX;
+        return;
+    }
+    p->slots[p->time_count] = slot;
+    p->times[p->time_count++] = time;
+}
+
 void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, access_cost *cost,
                        uint64_t time, uint32_t slot) {
     bool has_sectors = row->kind == ROW_LOAD || row->kind == ROW_STORE || row->kind == ROW_ATOMIC;
@@ -217,8 +240,11 @@ void model_plan_access(model_plan *p, const vm_event *e, const model_row *row, a
                                                            .is_load = is_load,
                                                            .way = (uint8_t)way_of(e, row)};
     }
-    p->slots[p->time_count] = slot;
-    p->times[p->time_count++] = time;
+    add_time(p, slot, time);
+}
+
+void model_plan_skip(model_plan *p, uint32_t slot) {
+    add_time(p, slot, 0);
 }
 
 void model_plan_stretch(model_plan *p, uint32_t first, uint32_t end, plan_way way) {

@@ -131,7 +131,7 @@ struct model_plan {
     uint32_t **uses;  /* by stretch: of the step that was recalled last */
     plan_run *runs;
     size_t run_count;
-    size_t stretch_count, stretch_room, access_count, time_count, code_count;
+    size_t stretch_count, stretch_room, access_count, time_count, time_room, code_count;
     uint64_t path[2]; /* work of the L1 and of the shared memory, UNITS a cycle */
     uint64_t read;    /* sectors that it loads */
     model_stores stores;
@@ -168,6 +168,8 @@ model_plan *model_plans_begin(model_plans *plans, const vm_batch *batch, size_t 
 /* Adds the plan's next access, and its time. */
 void model_plan_access(model_plan *plan, const vm_event *e, const model_row *row, access_cost *cost,
                        uint64_t time, uint32_t slot);
+/* Adds an access that all lanes stepped over. */
+void model_plan_skip(model_plan *plan, uint32_t slot);
 /* Adds the plan's next stretch, [first, end). */
 void model_plan_stretch(model_plan *plan, uint32_t first, uint32_t end, plan_way way);
 /* Completes the plan. */

@@ -270,6 +270,24 @@ static void charge_reads(const gpu *g, const model_insns *insns, model_row *rows
     }
 }
 
+/* A branch that predicates take the place of: the wait for them is left. */
+static model_row guard_row(const model_row *branch) {
+    return (model_row){.kind = ROW_PLAIN,
+                       .pipe = branch->pipe,
+                       .term = MODEL_TERM_COUNT,
+                       .reason = branch->reason};
+}
+
+/* An access that is part of an earlier one: its result comes as that one's does. */
+static model_row joined_row(const model_row *access) {
+    model_row row = *access;
+    row.slots = 0;
+    row.interval = 0;
+    row.pipe_cycles = row.special_cycles = 0;
+    row.is_joined = true;
+    return row;
+}
+
 /* Those of one name have the same row, mostly: `last` is the last of each name, plus 1. */
 static void fill_rows(const gpu *g, const model_insns *insns, uint32_t *last, model_row *rows) {
     const pipe_numbers numbers = find_pipe_numbers(g);
@@ -280,10 +298,15 @@ static void fill_rows(const gpu *g, const model_insns *insns, uint32_t *last, mo
             rows[pc] = *like;
         else
             rows[pc] = row_make(g, &numbers, &insns->names[insn->name], insn);
+        if (insn->is_guard)
+            rows[pc] = guard_row(&rows[pc]);
+        rows[pc].is_guarded = insn->guard != 0;
+        if (insn->joins == 1)
+            rows[pc] = joined_row(&rows[pc]);
         rows[pc].operands = insn->operands;
         rows[pc].use_count = insn->use_count;
         rows[pc].def_count = insn->def_count;
-        last[insn->name] = pc + 1;
+        last[insn->name] = insn->is_guard || insn->joins == 1 ? last[insn->name] : pc + 1;
     }
     if (g != NULL)
         charge_reads(g, insns, rows);

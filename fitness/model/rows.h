@@ -28,6 +28,9 @@ typedef struct model_row {
     uint8_t slots;        /* machine instructions */
     uint8_t access_bytes; /* a lane */
     bool bypasses_l1;
+    bool is_joined;       /* its slot and its request are those of an earlier access
+                             (fitness/ptx/ptx_join.c) */
+    bool is_guarded;      /* predicated, and stepped over where no lane takes it (blocks.c) */
     uint16_t latency;     /* cycles until a dependent instruction may issue */
     uint16_t interval;    /* cycles until the same warp may use the pipe again */
     uint8_t reason;       /* model_term of a wait for the result */

@@ -64,6 +64,8 @@ typedef struct vm_insn_info {
     uint8_t access_bytes; /* of a memory access, a lane */
     bool is_load, is_store, is_atomic, is_barrier, is_branch, is_exit;
     bool conditional; /* guarded by a predicate */
+    uint8_t joins;    /* 2 or 4: first of the accesses of shared memory that the assembler makes one
+                         of, of so many words; 1: another of these; 0: an access of its own */
     uint32_t target;  /* pc of a direct branch's target; UINT32_MAX otherwise */
     uint8_t def_count, use_count;
     uint16_t defs[VM_MAX_REGS], uses[VM_MAX_REGS];

@@ -249,6 +249,8 @@ struct ptx_insn {
     uint8_t acquires : 1;  /* acquire, acq_rel or sc */
     uint8_t of_block : 1;  /* scope .cta: strong only for threads of its own block */
     uint8_t of_system : 1; /* scope .sys or .volatile: strong for threads of all ranks */
+    uint8_t joins : 3;     /* 2 or 4: the assembler makes one access of so many words of it and
+                              later ones; 1: it is one of these (ptx_join.c) */
     uint8_t address_bits;  /* width of the base register: 32 or 64 */
     uint8_t flags;         /* PTX_F_* */
     uint32_t site;         /* number of the memory access in the module, index of the segment

@@ -285,6 +285,7 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
     info->is_branch = shape == PTX_S_BRA || shape == PTX_S_BRX;
     info->is_exit = shape == PTX_S_EXIT || (shape == PTX_S_RET && m->funcs[cold->func].entry);
     info->conditional = in->guard != PTX_NONE;
+    info->joins = in->joins;
     for (unsigned i = 0; i < cold->use_count; i++)
         info->uses[i] = uses[i];
     for (unsigned i = 0; i < cold->def_count; i++)

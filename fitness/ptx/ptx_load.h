@@ -237,6 +237,9 @@ bool ptx_tensor_prepare(ptx_loader *L, const ptx_match *match, const char *at, p
 bool ptx_tensor_finish(ptx_loader *L, const ptx_match *match, const char *at, ptx_insn *insn);
 /* Marks the accesses of [first, end) that can reuse an earlier access's look (ptx_looks.c). */
 void ptx_share_looks(vm_module *m, uint32_t first, uint32_t end);
+/* Marks the accesses to shared memory that the assembler joins (ptx_join.c). False: out of memory.
+ */
+bool ptx_join_shared(vm_module *m);
 /* Lists the registers that each instruction uses and writes (ptx_info.c). False: out of memory. */
 bool ptx_list_touched(ptx_loader *L);
 /* Finds the parts of each function's frame to clear before the next warp (ptx_first.c). False: out

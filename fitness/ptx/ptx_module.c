@@ -411,7 +411,8 @@ static bool load(ptx_loader *L) {
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
     L->m->code[L->m->insn_count] = (ptx_insn){0};
-    return ptx_finish_calls(L) && finish_entries(L) && ptx_list_touched(L) && ptx_find_cleared(L);
+    return ptx_finish_calls(L) && finish_entries(L) && ptx_list_touched(L) &&
+           ptx_join_shared(L->m) && ptx_find_cleared(L);
 }
 
 static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,

@@ -189,6 +189,10 @@ typedef enum vm_approx {
     VM_APPROX_COUNT
 } vm_approx;
 
+/* Warp instructions that weigh as much as a written sector: an SM issues four in a cycle, and its
+ * share of the DRAM moves a sector in two (H200: 3.7 TB/s, 132 SMs, 1.98 GHz). */
+#define VM_PATH_SECTOR 8
+
 typedef struct vm_launch {
     const vm_module *module;
     const vm_entry *entry;
@@ -221,8 +225,9 @@ typedef struct vm_launch {
     uint64_t
         *executions; /* NULL, or one count of warp executions per pc of the module (added to) */
     /* NULL, or the path length of each block that ended, by the block's place in the grid or in
-     * `sample`: warp instructions, and sectors that it wrote to global memory. Blocks whose threads
-     * only skip their stores execute nearly as many instructions as those that write. */
+     * `sample`: warp instructions, and VM_PATH_SECTOR for each sector that it wrote to global
+     * memory. Blocks whose threads only skip their stores execute nearly as many instructions as
+     * those that write. */
     uint64_t *paths;
     /* For the observer: how many blocks of the grid each one of `sample` stands for; NULL: not
      * known. */

@@ -96,7 +96,7 @@ void vm_block_end(vm_state *s, vm_block *b) {
     if (o && o->block_end)
         o->block_end(o->context, b->linear);
     if (s->launch->paths)
-        s->launch->paths[b->place] = b->instructions + b->stored;
+        s->launch->paths[b->place] = b->instructions + VM_PATH_SECTOR * b->stored;
     b->active = false;
     s->happenings++;
     s->result->counters.blocks++;

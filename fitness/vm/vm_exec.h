@@ -113,6 +113,7 @@ typedef struct vm_look {
     uint32_t mask;             /* the accessing lanes */
     uint8_t how, group, lanes; /* as of vm_access */
     uint8_t passes;            /* of an access of shared memory; 0: not counted yet */
+    uint8_t joined[2];         /* the same, of joined ones of two words, and of four */
     uint64_t lo, hi, bias;     /* as of vm_access */
 } vm_look;
 

@@ -325,6 +325,13 @@ static void note_access(ir_direct *d, const access *a, unsigned together, unsign
     insn->type = direct_type_name(&a->leaf);
 }
 
+/* The alignment of an access. LLVM gives an access to null 2^32 bytes, of which the function
+ * returns the low bits. */
+static unsigned align_of(LLVMValueRef insn) {
+    unsigned align = LLVMGetAlignment(insn);
+    return align > 0 ? align : 1u << 31;
+}
+
 static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMValueRef pointer,
                         access *a) {
     direct_leaf leaves[DIRECT_LEAVES];
@@ -441,7 +448,7 @@ void direct_select_load(ir_direct *d, LLVMValueRef insn) {
     bool is_volatile = LLVMGetVolatile(insn);
     bool cached = !is_volatile && direct_space_of(d, pointer) == 1 &&
                   (LLVMGetMetadata(insn, d->invariant_kind) != NULL || is_read_only(d, pointer, 6));
-    direct_load(d, insn, pointer, LLVMGetAlignment(insn), is_volatile, cached);
+    direct_load(d, insn, pointer, align_of(insn), is_volatile, cached);
 }
 
 void direct_select_store(ir_direct *d, LLVMValueRef insn) {
@@ -450,8 +457,7 @@ void direct_select_store(ir_direct *d, LLVMValueRef insn) {
         return;
     }
     LLVMValueRef value = LLVMGetOperand(insn, 0);
-    access a = {
-        .verb = "st", .is_volatile = LLVMGetVolatile(insn), .align = LLVMGetAlignment(insn)};
+    access a = {.verb = "st", .is_volatile = LLVMGetVolatile(insn), .align = align_of(insn)};
     if (!access_make(d, insn, LLVMTypeOf(value), LLVMGetOperand(insn, 1), &a))
         return;
     direct_operand room[DIRECT_LEAVES], sources[1 + DIRECT_LEAVES];
@@ -532,7 +538,7 @@ static void atomic(ir_direct *d, LLVMValueRef insn, const access *a, const char 
 }
 
 static void select_exchange(ir_direct *d, LLVMValueRef insn) {
-    access a = {.align = LLVMGetAlignment(insn)};
+    access a = {.align = align_of(insn)};
     LLVMValueRef expected = LLVMGetOperand(insn, 1);
     if (!access_make(d, insn, LLVMTypeOf(expected), LLVMGetOperand(insn, 0), &a))
         return;
@@ -552,7 +558,7 @@ void direct_select_atomic(ir_direct *d, LLVMValueRef insn) {
         select_exchange(d, insn);
         return;
     }
-    access a = {.align = LLVMGetAlignment(insn)};
+    access a = {.align = align_of(insn)};
     if (!access_make(d, insn, LLVMTypeOf(insn), LLVMGetOperand(insn, 0), &a))
         return;
     LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(insn);

@@ -46,15 +46,36 @@ static LLVMTypeRef type_of(LLVMValueRef insn) {
     return LLVMIsAStoreInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 0)) : LLVMTypeOf(insn);
 }
 
-/* Whether a value is an addition of a constant that cannot wrap, so that the constant can be taken
- * out of an extension. */
-static bool is_offset(LLVMValueRef value, bool is_signed) {
-    if (!LLVMIsABinaryOperator(value) || !LLVMIsAConstantInt(LLVMGetOperand(value, 1)))
+/* Whether a value is an addition that cannot wrap, so that its parts can be taken out of an
+ * extension. */
+static bool is_sum(LLVMValueRef value, bool is_signed) {
+    if (!LLVMIsABinaryOperator(value))
         return false;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     if (opcode == LLVMOr)
         return LLVMGetIsDisjoint(value);
     return opcode == LLVMAdd && (is_signed ? LLVMGetNSW(value) : LLVMGetNUW(value));
+}
+
+/* Adds a term, a sum by its parts. False: too many terms. */
+static bool add_parts(place *to, term made, bool is_signed, unsigned depth) {
+    if (LLVMIsAConstantInt(made.value)) {
+        int64_t steps = is_signed ? LLVMConstIntGetSExtValue(made.value)
+                                  : (int64_t)LLVMConstIntGetZExtValue(made.value);
+        to->offset += steps * made.bytes;
+        return true;
+    }
+    if (depth > 0 && is_sum(made.value, is_signed)) {
+        term left = made, right = made;
+        left.value = LLVMGetOperand(made.value, 0);
+        right.value = LLVMGetOperand(made.value, 1);
+        return add_parts(to, left, is_signed, depth - 1) &&
+               add_parts(to, right, is_signed, depth - 1);
+    }
+    if (to->count == TERMS)
+        return false;
+    to->terms[to->count++] = made;
+    return true;
 }
 
 /* Adds the term `index` times `bytes`. False: too many terms. */
@@ -70,17 +91,11 @@ static bool add_index(place *to, LLVMValueRef index, int64_t bytes) {
         is_signed = made.extension == LLVMSExt;
         made.value = LLVMGetOperand(index, 0);
     }
-    if (is_offset(made.value, is_signed)) {
-        LLVMValueRef by = LLVMGetOperand(made.value, 1);
-        int64_t steps =
-            is_signed ? LLVMConstIntGetSExtValue(by) : (int64_t)LLVMConstIntGetZExtValue(by);
-        to->offset += steps * bytes;
-        made.value = LLVMGetOperand(made.value, 0);
-    }
-    if (to->count == TERMS)
-        return false;
-    to->terms[to->count++] = made;
-    return true;
+    const place before = *to;
+    if (add_parts(to, made, is_signed, DEEPEST))
+        return true;
+    *to = before;
+    return add_parts(to, made, is_signed, 0); /* a sum of too many parts is one term */
 }
 
 /* Removes one address computation. False: a part of it is not supported. */

@@ -31,6 +31,7 @@ typedef struct coarsening {
     ir_guards guards;
     bool differs[IR_MOST_TESTS]; /* the test depends on the coordinates that differ */
     bool guards_differ;          /* one of the tests does */
+    bool knows_grid;             /* the plan's grid can be computed from the kernel's arguments */
     LLVMValueRef
         extent; /* blocks of the grid that the kernel was written for, i32; NULL: unknown */
 } coarsening;
@@ -75,6 +76,11 @@ static bool of_threads(const coarsening *c) {
 
 static bool is_neighbours(const coarsening *c) {
     return c->edit->form == IR_FORM_NEIGHBOURS;
+}
+
+/* The grid stays as it is, and all blocks behind its first k-th part end at once. */
+static bool is_kept(const coarsening *c) {
+    return c->edit->form == IR_FORM_KEPT;
 }
 
 static bool takes_block(const coarsening *c) {
@@ -140,6 +146,10 @@ static ev_status check_threads(const coarsening *c, ev_error *err) {
 }
 
 static ev_status check_guards(const coarsening *c, ev_error *err) {
+    if (is_kept(c) && c->knows_grid)
+        return ev_fail(err, EV_BAD,
+                       "the grid can be computed in dimension %c, so that no block need be kept",
+                       axes[c->axis]);
     if (takes_block(c) && !c->extent && !c->guards_differ)
         return ev_fail(err, EV_BAD,
                        "the kernel does not test its coordinates in dimension %c, and the grid "
@@ -159,10 +169,10 @@ static ev_status check_option(coarsening *c, ev_error *err) {
     if (!edit->has_option || edit->option < 2 || edit->option > IR_MOST_MEMBERS)
         return ev_fail(err, EV_BAD, "\"option\" is not from 2 to %d", IR_MOST_MEMBERS);
     bool fits = edit->form == IR_FORM_NEIGHBOURS || edit->form == IR_FORM_STRIDED ||
-                (edit->form == IR_FORM_FAR && !of_threads(c));
+                ((edit->form == IR_FORM_FAR || is_kept(c)) && !of_threads(c));
     if (!fits)
         return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\"%s or \"strided\"",
-                       of_threads(c) ? "" : ", \"far\"");
+                       of_threads(c) ? "" : ", \"far\", \"kept\"");
     c->axis = edit->anchor.number;
     c->members = (uint32_t)edit->option;
     return EV_OK;
@@ -192,7 +202,7 @@ static void set_block_coordinates(const coarsening *c, coordinates *at) {
     LLVMValueRef block = read_register(c, "ctaid"), thread = read_register(c, "tid");
     for (uint32_t j = 0; j < c->members; j++) {
         at->thread[j] = thread;
-        if (c->edit->form == IR_FORM_STRIDED) {
+        if (c->edit->form == IR_FORM_STRIDED || is_kept(c)) {
             at->block[j] = times_plus(c, block, c->members, number(c, j));
         } else if (c->edit->form == IR_FORM_FAR) {
             LLVMValueRef grid = read_register(c, "nctaid");
@@ -255,7 +265,8 @@ static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
     LLVMValueRef stays = NULL;
     for (uint32_t j = 0; j < c->members; j++) {
         /* The first of neighbouring blocks is in the grid, since the launch's one is. */
-        bool inside = !takes_block(c) || !c->extent || (j == 0 && !takes_thread(c));
+        bool is_first = j == 0 && !takes_thread(c) && !is_kept(c);
+        bool inside = !takes_block(c) || !c->extent || is_first;
         if (!inside)
             at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
         map_member(c, at, j);
@@ -365,6 +376,9 @@ static void write_extent(coarsening *c) {
     LLVMValueRef wide =
         plan ? ir_extent_write(c->s, c->builder, plan->launches[0].grid[c->axis]) : NULL;
     c->extent = wide ? LLVMBuildTrunc(c->builder, wide, type, "") : NULL;
+    c->knows_grid = wide != NULL;
+    if (is_kept(c))
+        c->extent = read_register(c, "nctaid");
 }
 
 static ev_status coarsen(coarsening *c, ev_error *err) {

@@ -178,10 +178,12 @@ static LLVMValueRef rebased(const ir_jam *jam, LLVMValueRef pointer, uint32_t me
     assert(count <= 16);
     for (unsigned i = 0; i < count; i++)
         index[i] = mapped(jam, LLVMGetOperand(pointer, i + 1), member);
-    LLVMValueRef made =
-        LLVMBuildGEP2(jam->builder, LLVMGetGEPSourceElementType(pointer), base, index, count, "");
-    LLVMSetIsInBounds(made, LLVMIsInBounds(pointer));
-    return made;
+    /* What is built may be a constant, which LLVM keeps once: a flag that is set afterwards would
+     * change it where others use it. */
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(pointer);
+    return LLVMIsInBounds(pointer)
+               ? LLVMBuildInBoundsGEP2(jam->builder, type, base, index, count, "")
+               : LLVMBuildGEP2(jam->builder, type, base, index, count, "");
 }
 
 static unsigned pointer_operand(LLVMValueRef insn) {

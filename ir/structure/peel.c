@@ -8,6 +8,7 @@
  * (version_internal.h). The corners are written anew in arithmetic that wraps, so nothing is
  * assumed of threads that never made the comparison. */
 #include "ir/structure/affine_internal.h"
+#include "ir/structure/range_internal.h"
 #include "ir/structure/vary_internal.h"
 #include "ir/structure/version_internal.h"
 
@@ -15,16 +16,12 @@
 
 enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 4 };
 
-typedef struct range {
-    int64_t least, most;
-} range;
-
 /* A comparison, with the side of the coordinates on the left. */
 typedef struct bound {
     uint32_t insn;
     bool holds; /* the comparison's value in the interior */
     ir_affine sum;
-    range span; /* of its ranged terms */
+    ir_range span; /* of its ranged terms */
     LLVMValueRef with;
     LLVMIntPredicate inside; /* `sum inside with` in the interior */
     bool is_upper;           /* the greatest sum is the nearest */
@@ -33,6 +30,7 @@ typedef struct bound {
 typedef struct peeling {
     ir_structure *s;
     ir_version version;
+    ir_ranges ranges;
     LLVMValueRef *made; /* by instruction: its value before the copies; NULL: not written yet */
     bound *bounds;
     uint32_t count;
@@ -57,12 +55,24 @@ static bool divides(LLVMValueRef value) {
     return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
 }
 
+/* Whether an operation gives a number whatever its operands are, once its flags are dropped. */
+static bool is_total(LLVMValueRef value) {
+    static const char *const calls[] = {"llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin."};
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr)
+        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) != NULL;
+    bool is_total_call = op != LLVMCall;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        is_total_call |= strncmp(ir_call_name(value), calls[i], strlen(calls[i])) == 0;
+    return is_total_call;
+}
+
 /* Whether an instruction may run before the copies. One that divides must run in any case. */
 static bool may_run_early(const peeling *p, uint32_t insn) {
     LLVMValueRef value = p->version.flow.insns[insn];
     if (LLVMIsAPHINode(value) || LLVMIsATerminatorInst(value) || LLVMIsAAllocaInst(value) ||
         LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind ||
-        ir_deed_of(value) != IR_DEED_PURE)
+        ir_deed_of(value) != IR_DEED_PURE || !is_total(value))
         return false;
     return !divides(value) || p->version.flow.home[insn] == p->version.root;
 }
@@ -91,6 +101,7 @@ static void drop_flags(LLVMValueRef value) {
     case LLVMSub:
     case LLVMMul:
     case LLVMShl:
+    case LLVMTrunc:
         LLVMSetNSW(value, false);
         LLVMSetNUW(value, false);
         break;
@@ -141,100 +152,21 @@ static bool reads_block(const peeling *p, LLVMValueRef value) {
     return false;
 }
 
-/* ---- ranges -----------------------------------------------------------------------------------
- */
-
-static bool range_of_thread(const peeling *p, LLVMValueRef value, range *out) {
-    static const char *const names[] = {"tid.x", "tid.y", "tid.z"};
-    for (int a = 0; a < 3; a++) {
-        if (ir_reads_register(value, names[a]) && p->s->base->block[a] > 0) {
-            *out = (range){0, (int64_t)p->s->base->block[a] - 1};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A loop's turn, as a place inside the loop sees it. */
-static bool range_of_turn(const peeling *p, LLVMValueRef value, uint32_t place, range *out) {
-    const ir_flow *flow = &p->version.flow;
-    enum { MOST_TRIPS = 1 << 20, MOST_STEP = 1 << 20 };
-    for (uint32_t l = 0; l < flow->loop_count; l++) {
-        const ir_loop *loop = &flow->loops[l];
-        if (loop->induction != value || !loop->holds[place] || loop->trips < 1 ||
-            loop->trips > MOST_TRIPS || !LLVMIsAConstantInt(loop->start) ||
-            loop->step > MOST_STEP || loop->step < -MOST_STEP)
-            continue;
-        /* The header sees the value with which the loop ends as well. */
-        int64_t turns = place == loop->header ? loop->trips : loop->trips - 1;
-        int64_t start = LLVMConstIntGetSExtValue(loop->start), way = turns * loop->step;
-        if (start > INT32_MAX || start < INT32_MIN)
-            return false;
-        *out = way >= 0 ? (range){start, start + way} : (range){start + way, start};
-        return true;
-    }
-    return false;
-}
-
-/* The constant on the right of an operation; 0: none above 0. */
-static int64_t right_of(LLVMValueRef value) {
-    LLVMValueRef right = LLVMGetOperand(value, 1);
-    int64_t number = LLVMIsAConstantInt(right) ? LLVMConstIntGetSExtValue(right) : 0;
-    return number > 0 && number <= INT32_MAX ? number : 0;
-}
-
-static bool range_of(const peeling *p, LLVMValueRef value, uint32_t place, unsigned depth,
-                     range *out);
-
-/* The range of a ranged value, shifted or divided by a constant. */
-static bool range_of_scaled(const peeling *p, LLVMValueRef value, int64_t right, uint32_t place,
-                            unsigned depth, range *out) {
-    enum { MOST = 1 << 24, MOST_SHIFT = 24 };
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    bool shifts = op == LLVMShl || op == LLVMLShr;
-    range of;
-    if ((shifts && right > MOST_SHIFT) || (!shifts && op != LLVMUDiv) || depth == 0 ||
-        !range_of(p, LLVMGetOperand(value, 0), place, depth - 1, &of) || of.least < 0 ||
-        of.most > MOST >> (op == LLVMShl ? right : 0))
-        return false;
-    int64_t by = shifts ? INT64_C(1) << right : right;
-    *out =
-        op == LLVMShl ? (range){of.least * by, of.most * by} : (range){of.least / by, of.most / by};
-    return true;
-}
-
-/* The least and the greatest number that a value can be at a block of the kernel. */
-static bool range_of(const peeling *p, LLVMValueRef value, uint32_t place, unsigned depth,
-                     range *out) {
-    if (ir_flow_insn(&p->version.flow, value) == IR_NONE)
-        return false;
-    if (range_of_thread(p, value, out) || range_of_turn(p, value, place, out))
-        return true;
-    int64_t right = LLVMIsABinaryOperator(value) ? right_of(value) : 0;
-    if (right == 0)
-        return false;
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    if (op != LLVMAnd && op != LLVMURem)
-        return range_of_scaled(p, value, right, place, depth, out);
-    *out = (range){0, op == LLVMAnd ? right : right - 1};
-    return true;
-}
-
 /* ---- sums -------------------------------------------------------------------------------------
  */
 
 /* The bits at a value's end that a shift made zero. */
 static int64_t zeros_of(LLVMValueRef value) {
     bool is_shift = LLVMIsABinaryOperator(value) && LLVMGetInstructionOpcode(value) == LLVMShl;
-    int64_t by = is_shift ? right_of(value) : 0;
+    int64_t by = is_shift ? ir_right_of(value) : 0;
     return by < 31 ? (INT64_C(1) << by) - 1 : 0;
 }
 
 /* Whether a value is the rest of another, modulo *of. */
 static bool is_rest(LLVMValueRef value, LLVMValueRef *whole, int64_t *of) {
-    if (!LLVMIsABinaryOperator(value) || right_of(value) == 0)
+    if (!LLVMIsABinaryOperator(value) || ir_right_of(value) == 0)
         return false;
-    int64_t right = right_of(value);
+    int64_t right = ir_right_of(value);
     *whole = LLVMGetOperand(value, 0);
     if (LLVMGetInstructionOpcode(value) == LLVMURem) {
         *of = right;
@@ -288,12 +220,12 @@ typedef struct kinds {
 
 static kinds kinds_of(const peeling *p, const ir_affine *sum, uint32_t place) {
     kinds k = {0};
-    range any;
+    ir_range any;
     for (uint32_t t = 0; t < sum->count; t++) {
         LLVMValueRef value = sum->terms[t].value;
         if (is_uniform(p, value, DEEPEST))
             k.of_block |= reads_block(p, value);
-        else if (range_of(p, value, place, DEEPEST, &any))
+        else if (ir_range_of(&p->ranges, value, place, &any))
             k.ranged = true;
         else
             k.other = true;
@@ -337,14 +269,14 @@ static LLVMIntPredicate opposite(LLVMIntPredicate p) {
 }
 
 /* The distance of a sum's ranged terms to the least and the greatest sum. False: over 31 bits. */
-static bool span_of(const peeling *p, const ir_affine *sum, uint32_t place, range *span) {
-    *span = (range){0, 0};
+static bool span_of(const peeling *p, const ir_affine *sum, uint32_t place, ir_range *span) {
+    *span = (ir_range){0, 0};
     for (uint32_t t = 0; t < sum->count; t++) {
         int64_t factor = sum->terms[t].factor, least = 0, most = 0;
-        range r;
+        ir_range r;
         if (is_uniform(p, sum->terms[t].value, DEEPEST))
             continue;
-        if (!range_of(p, sum->terms[t].value, place, DEEPEST, &r) ||
+        if (!ir_range_of(&p->ranges, sum->terms[t].value, place, &r) ||
             __builtin_mul_overflow(factor, factor > 0 ? r.least : r.most, &least) ||
             __builtin_mul_overflow(factor, factor > 0 ? r.most : r.least, &most) ||
             __builtin_add_overflow(span->least, least, &span->least) ||
@@ -467,6 +399,7 @@ static ev_status peel(peeling *p, ev_error *err) {
 ev_status ir_structure_peel(ir_structure *s, ev_error *err) {
     peeling p = {.s = s};
     ev_status status = ir_version_open(s, 0, &p.version, err);
+    p.ranges = (ir_ranges){&p.version.flow, s->base->block};
     if (status == EV_OK)
         status = peel(&p, err);
     ir_version_close(&p.version);

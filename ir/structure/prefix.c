@@ -75,6 +75,9 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_specialise(s, edit, err);
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, err);
+    case IR_EDIT_PAD:
+    case IR_EDIT_SWIZZLE:
+        return ir_structure_pitch(s, edit, err);
     default:
         return ev_fail(err, EV_BAD, "%s is no structural edit", ir_edit_name(edit->kind));
     }

@@ -39,6 +39,9 @@ ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error
 
 ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
 
+/* `pad` and `swizzle`. */
+ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* Whether `specialise` takes an argument: a whole number whose value makes the kernel cheaper. */

@@ -102,6 +102,8 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef to = NULL;
     (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
+    if (!LLVMIsAArgument(*base))
+        return false; /* shared memory and local arrays are near enough */
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
         LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
@@ -112,7 +114,7 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
         if (to == *base)
             return false;
     }
-    return LLVMIsAArgument(*base); /* shared memory and local arrays are near enough */
+    return true;
 }
 
 bool ir_reads_register(LLVMValueRef value, const char *name) {
@@ -238,13 +240,36 @@ static bool is_write(LLVMValueRef insn) {
     return !LLVMIsALoadInst(insn) && ir_pointer_of(insn) != NULL;
 }
 
+/* Whether a write leaves nothing of what stood there before. An atomic reads the old contents. */
+static bool overwrites(LLVMValueRef insn) {
+    return is_write(insn) && !LLVMIsAAtomicRMWInst(insn) && !LLVMIsAAtomicCmpXchgInst(insn);
+}
+
+static bool list_accesses(ir_vary *vary) {
+    const ir_flow *flow = vary->flow;
+    vary->accesses = EV_NEW_ARRAY(flow->arena, uint32_t, flow->insn_count + 1);
+    vary->object_of = EV_NEW_ARRAY(flow->arena, ir_object *, flow->insn_count + 1);
+    for (uint32_t i = 0; vary->accesses && vary->object_of && i < flow->insn_count; i++) {
+        LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
+        if (!pointer)
+            continue;
+        vary->accesses[vary->access_count] = i;
+        vary->object_of[vary->access_count++] = (ir_object *)ir_vary_object(vary, pointer);
+    }
+    return vary->accesses && vary->object_of;
+}
+
+/* Whether access number `access` is a write to the object that varies. */
+static bool is_varying_write(const ir_vary *vary, uint32_t access, const ir_object *object) {
+    uint32_t insn = vary->accesses[access];
+    return vary->object_of[access] == object && vary->varies[insn] &&
+           is_write(vary->flow->insns[insn]);
+}
+
 /* Whether a store that varies may have run before instruction `at`. */
 static bool follows_varying(const ir_vary *vary, const ir_object *object, uint32_t at) {
-    const ir_flow *flow = vary->flow;
-    for (uint32_t s = 0; s < flow->insn_count; s++) {
-        LLVMValueRef store = flow->insns[s];
-        if (is_write(store) && vary->varies[s] &&
-            ir_vary_object(vary, ir_pointer_of(store)) == object && ir_flow_leads(flow, s, at))
+    for (uint32_t k = 0; k < vary->access_count; k++) {
+        if (is_varying_write(vary, k, object) && ir_flow_leads(vary->flow, vary->accesses[k], at))
             return true;
     }
     return false;
@@ -256,29 +281,35 @@ static bool insn_over(const ir_flow *flow, uint32_t a, uint32_t b) {
     return ir_dominance_over(&flow->over, flow->home[a], flow->home[b]);
 }
 
+/* Whether varying stores that `store` leads to dominate the load. */
+static bool is_renewed(const ir_vary *vary, const ir_object *object, uint32_t store,
+                       uint32_t load) {
+    for (uint32_t k = 0; k < vary->access_count; k++) {
+        uint32_t s = vary->accesses[k];
+        if (s != store && is_varying_write(vary, k, object) && overwrites(vary->flow->insns[s]) &&
+            insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s))
+            return true;
+    }
+    return false;
+}
+
 /* Whether varying stores dominate every varying load that `store` leads to. */
 static bool is_overwritten(const ir_vary *vary, const ir_object *object, uint32_t store) {
     const ir_flow *flow = vary->flow;
-    for (uint32_t l = 0; l < flow->insn_count; l++) {
-        LLVMValueRef pointer = ir_pointer_of(flow->insns[l]);
-        if (!pointer || !vary->differs_in_memory[l] || is_write(flow->insns[l]) ||
-            ir_vary_object(vary, pointer) != object || !ir_flow_leads(flow, store, l))
-            continue;
-        bool over = false;
-        for (uint32_t s = 0; s < flow->insn_count && !over; s++)
-            over = s != store && is_write(flow->insns[s]) && vary->varies[s] &&
-                   ir_vary_object(vary, ir_pointer_of(flow->insns[s])) == object &&
-                   insn_over(flow, s, l) && ir_flow_leads(flow, store, s);
-        if (!over)
+    for (uint32_t k = 0; k < vary->access_count; k++) {
+        uint32_t load = vary->accesses[k];
+        bool matters = vary->object_of[k] == object && vary->differs_in_memory[load] &&
+                       !overwrites(flow->insns[load]) && ir_flow_leads(flow, store, load);
+        if (matters && !is_renewed(vary, object, store, load))
             return false;
     }
     return true;
 }
 
 /* Whether an access of an object meets contents of its member's own. */
-static bool meets_own(ir_vary *vary, uint32_t insn) {
-    LLVMValueRef pointer = ir_pointer_of(vary->flow->insns[insn]);
-    ir_object *object = pointer ? (ir_object *)ir_vary_object(vary, pointer) : NULL;
+static bool meets_own(const ir_vary *vary, uint32_t access) {
+    uint32_t insn = vary->accesses[access];
+    ir_object *object = vary->object_of[access];
     if (!object || (object->is_shared && vary->shared_is_one))
         return false;
     if (!is_write(vary->flow->insns[insn]))
@@ -300,7 +331,8 @@ static bool grow(bool *fact, bool now) {
     return grown;
 }
 
-static bool visit_insn(ir_vary *vary, uint32_t i) {
+/* *access: the number of the next access, which follows the instructions. */
+static bool visit_insn(ir_vary *vary, uint32_t i, uint32_t *access) {
     LLVMValueRef insn = vary->flow->insns[i];
     bool changed = false;
     bool varies = vary->is_seed[i] || an_operand_varies(vary, insn) ||
@@ -308,7 +340,8 @@ static bool visit_insn(ir_vary *vary, uint32_t i) {
     if (is_write(insn) && is_in_region(vary, i))
         varies = true;
     changed |= grow(&vary->varies[i], varies);
-    changed |= grow(&vary->differs_in_memory[i], meets_own(vary, i));
+    if (*access < vary->access_count && vary->accesses[*access] == i)
+        changed |= grow(&vary->differs_in_memory[i], meets_own(vary, (*access)++));
     if (vary->differs_in_memory[i])
         changed |= grow(&vary->varies[i], true);
     return changed;
@@ -339,9 +372,10 @@ static bool is_varying_branch(const ir_vary *vary, uint32_t block) {
 
 static ev_status visit_all(ir_vary *vary, bool *changed, ev_error *err) {
     const ir_flow *flow = vary->flow;
+    uint32_t access = 0;
     for (uint32_t b = 0; b < flow->count; b++) {
         for (uint32_t i = flow->first[b]; i < flow->first[b + 1]; i++)
-            *changed |= visit_insn(vary, i);
+            *changed |= visit_insn(vary, i, &access);
         if (is_varying_branch(vary, b) && vary->branch_of[b] == IR_NONE) {
             EV_TRY(add_region(vary, b, err));
             *changed = true;
@@ -360,7 +394,7 @@ ev_status ir_vary_make(const ir_flow *flow, const bool *is_seed, bool shared_is_
     vary.region_capacity = flow->count;
     vary.regions = EV_NEW_ARRAY(flow->arena, ir_region, flow->count + 1);
     if (!vary.varies || !vary.differs_in_memory || !vary.region_of || !vary.branch_of ||
-        !vary.regions || !list_objects(&vary))
+        !vary.regions || !list_objects(&vary) || !list_accesses(&vary))
         return ev_fail_memory(err, 1);
     for (uint32_t b = 0; b < flow->count; b++)
         vary.region_of[b] = vary.branch_of[b] = IR_NONE;

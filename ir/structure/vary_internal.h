@@ -35,6 +35,9 @@ typedef struct ir_vary {
     uint32_t *branch_of; /* by block: the region that holds its branch */
     ir_object *objects;
     uint32_t object_count;
+    uint32_t *accesses;    /* the instructions with an address, in order */
+    ir_object **object_of; /* by access: the object that the address points into; NULL: none */
+    uint32_t access_count;
 } ir_vary;
 
 /* is_seed [flow->insn_count] is borrowed. EV_INFRA: out of memory. */

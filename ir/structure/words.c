@@ -29,6 +29,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_NEIGHBOURS] = " side by side",
     [IR_FORM_FAR] = " a grid apart",
     [IR_FORM_PADDED] = " padded",
+    [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
 static void describe_coarsen(const ir_work *work, const ir_edit *edit, ev_str *out) {
@@ -95,6 +96,22 @@ static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out)
 }
 
 const ir_rule ir_rule_PEEL = {no_sites, no_draw, is_applied, describe_peel};
+static void describe_pad(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "makes the rows of shared array %u longer by %lld element%s",
+                  edit->anchor.number, (long long)edit->option, edit->option == 1 ? "" : "s");
+}
+
+static void describe_swizzle(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out,
+                  "exchanges the columns of shared array %u, %lld elements at a time, by the "
+                  "row's number",
+                  edit->anchor.number, (long long)edit->option);
+}
+
+const ir_rule ir_rule_PAD = {no_sites, no_draw, is_applied, describe_pad};
+const ir_rule ir_rule_SWIZZLE = {no_sites, no_draw, is_applied, describe_swizzle};
 static void describe_specialise(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_printf(out, "gives the kernel a copy for launches in which argument %u is %s%lld",

@@ -275,7 +275,7 @@ static void alignments_are_requirements(void **state) {
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
     bundle_alignment grants[] = {{"x", 8}};
-    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false};
+    bundle_request request = {"add", "h200", 90, shape, 2, grants, 1, false, 0, false, 0};
     assert_int_equal(bundle_resolve(b, &request, &c, &err), EV_OK);
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
     grants[0].bytes = 32;
@@ -322,7 +322,7 @@ static void write_bold(bool is_default) {
 
 static bundle_choice resolve_bold(const bundle *b, const char *gpu, bool allow_bold) {
     bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
-    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold};
+    bundle_request request = {"add", gpu, 90, shape, 2, NULL, 0, allow_bold, 0, false, 0};
     bundle_choice choice = {0};
     ev_error err = {0};
     if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
@@ -400,15 +400,21 @@ static void resolve_names_what_is_wrong(void **state) {
     bundle_choice c = {0};
     ev_error err = {0};
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"sub", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "it has add, mul"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"add", "h200", 90, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "the shape lacks 'density'"));
     assert_int_equal(
-        bundle_resolve(b, &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false}, &c, &err),
+        bundle_resolve(b,
+                       &(bundle_request){"mul", "p100", 60, shape, 1, NULL, 0, false, 0, false, 0},
+                       &c, &err),
         EV_BAD);
     assert_non_null(strstr(err.text, "compute capability 6.0"));
     bundle_close(b);
@@ -434,9 +440,9 @@ static void bad_manifests_are_named(void **state) {
     (void)state;
     open_fails(in_folder("none"), "is no bundle");
     write_ok(in_folder("e"), false);
-    edit_manifest(in_folder("e"), "\"version\": 2", "\"version\": 99");
+    edit_manifest(in_folder("e"), "\"version\": 3", "\"version\": 99");
     open_fails(in_folder("e"), "has 99");
-    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 2,,");
+    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 3,,");
     open_fails(in_folder("e"), "manifest.json:");
     write_ok(in_folder("f"), false);
     edit_manifest(in_folder("f"), "\"family\"", "\"famly\"");
@@ -565,30 +571,25 @@ static void qualifications_are_read_back(void **state) {
     bundle_close(b);
 }
 
-/* A disabled one is skipped, and said: on its GPU a start that qualified there stands in, on others
- * the baseline. */
+/* A disabled one is skipped, and said: an unmodified start of the same GPU stands in. */
 static void disabled_variants_are_passed_over(void **state) {
     (void)state;
-    bundle *b = open_ok(in_folder("q"));
-    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
-    /* the a100's, which is not disabled, is on a lower rung */
-    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
-    assert_string_equal(c.passed_over->ptx, PTX_H200);
-    assert_string_equal(c.why, "it is slower");
-    bundle_close(b);
     const bundle_qualified list[] = {qualified("h200", false, BUNDLE_VERDICT_SLOWER)};
     write_qualified(in_folder("q"), list, 1);
-    edit_manifest(in_folder("q"), "\"variants\": [\n        {",
-                  "\"variants\": [\n        {\n \"disabled\": \"by hand\",");
-    b = open_ok(in_folder("q"));
-    c = resolve_ok(b, "h200", 90, 128, 0.3);
-    assert_int_equal(c.rung, BUNDLE_RUNG_START);
+    bundle *b = open_ok(in_folder("q"));
+    bundle_choice c = resolve_ok(b, "h200", 90, 128, 0.3);
+    assert_int_equal(c.rung, BUNDLE_RUNG_EXACT);
+    assert_int_equal(c.role, BUNDLE_ROLE_START);
     assert_string_equal(c.variant->ptx, PTX_START);
+    assert_string_equal(c.passed_over->ptx, PTX_H200);
+    assert_string_equal(c.why, "it is slower");
     c = resolve_ok(b, "h100", 90, 128, 0.3);
-    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_int_equal(c.rung, BUNDLE_RUNG_CAPABILITY);
+    assert_string_equal(c.variant->ptx, PTX_START);
     assert_string_equal(c.passed_over->ptx, PTX_H200);
     c = resolve_ok(b, "h200", 90, 512, 0.3); /* outside of all shapes: nothing was passed over */
     assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_int_equal(c.role, BUNDLE_ROLE_BASELINE);
     assert_null(c.passed_over);
     bundle_close(b);
 }
@@ -728,8 +729,9 @@ static void damaged_manifests_do_no_harm(void **state) {
         }
         bundle_number shape[] = {{"N", false, 128}, {"density", true, 0.3}};
         bundle_choice choice;
-        (void)(bundle_resolve(b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false},
-                              &choice, &err) == EV_OK);
+        (void)(bundle_resolve(
+                   b, &(bundle_request){"add", "h200", 90, shape, 2, NULL, 0, false, 0, false, 0},
+                   &choice, &err) == EV_OK);
         bundle_close(b);
     }
     assert_true(refused > 200 && refused < 600);

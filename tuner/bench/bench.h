@@ -39,6 +39,9 @@ ev_status bench_model(cmd_context *c, ev_error *err) EV_CHECKED;
 /* Random variants timed on a device and by the model: the rank correlation of both. */
 ev_status bench_rank(cmd_context *c, ev_error *err) EV_CHECKED;
 
+/* Opening, verifying and resolving made-up bundles of many variants. */
+ev_status bench_bundle(cmd_context *c, ev_error *err) EV_CHECKED;
+
 /* The tasks of a bench: that of --only, or all shipped ones. Free with task_list_free. */
 ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 

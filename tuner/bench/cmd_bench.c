@@ -55,16 +55,14 @@ ev_status cmd_bench(cmd_context *c, ev_error *err) {
     static const struct {
         const char *name;
         cmd_fn *run;
-    } benches[] = {{"compile", bench_compile},
-                   {"vm", bench_vm},
-                   {"search", bench_search},
-                   {"model", bench_model},
-                   {"rank", bench_rank}};
+    } benches[] = {{"compile", bench_compile}, {"vm", bench_vm},     {"search", bench_search},
+                   {"model", bench_model},     {"rank", bench_rank}, {"bundle", bench_bundle}};
     const char *name = c->args->operands[0];
     for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++) {
         if (strcmp(benches[i].name, name) == 0)
             return benches[i].run(c, err);
     }
     return ev_fail(err, EV_BAD,
-                   "there is no bench '%s'; there are compile, vm, search, model and rank", name);
+                   "there is no bench '%s'; there are compile, vm, search, model, rank and bundle",
+                   name);
 }

@@ -7,6 +7,7 @@
 #include "base/relay.h"
 #include "base/stop.h"
 #include "base/table.h"
+#include "bundle/bundle.h"
 #include "corpora/corpus.h"
 #include "tuner/run/check.h"
 
@@ -139,11 +140,12 @@ static ev_status print_findings(cmd_context *c, const check *found, ev_error *er
     return EV_OK;
 }
 
-/* A folder is a bundle, and so is whatever has a slash and is no task.json. */
+/* A folder or a tar is a bundle, and so is whatever has a slash and is no task.json. */
 static bool is_bundle(const char *operand) {
     size_t length = strlen(operand);
     bool is_json = length > 5 && strcmp(operand + length - 5, ".json") == 0;
-    return !is_json && (ev_path_is_dir(operand) || strchr(operand, '/') != NULL);
+    return !is_json &&
+           (ev_path_is_dir(operand) || bundle_is_tar_name(operand) || strchr(operand, '/') != NULL);
 }
 
 /* A check that another process may go on with. */

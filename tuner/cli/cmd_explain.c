@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "bundle/reader.h"
+#include "bundle/bundle.h"
 #include "fitness/gates/floor.h"
 #include "ir/ir.h"
 #include "tuner/run/records.h"
@@ -277,9 +277,11 @@ static ev_status explain_variant(cmd_context *c, const bundle *b, const bundle_k
                                  const bundle_variant *v, json_t *list, size_t *told,
                                  ev_error *err) {
     ev_str edits = EV_STR_EMPTY, path = EV_STR_EMPTY;
+    const char *folder = NULL;
+    EV_TRY(bundle_folder(b, &folder, err));
     for (size_t i = 0; i < v->edit_count; i++)
         ev_str_printf(&edits, "%s\n", v->edits[i]);
-    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    ev_str_printf(&path, "%s/%s", folder, k->task);
     subject s = {.kernel = k->name,
                  .task_path = ev_str_text(&path),
                  .gpu = v->gpu_name,
@@ -317,8 +319,9 @@ ev_status cmd_explain(cmd_context *c, ev_error *err) {
     const char *path = c->args->operands[0];
     json_t *list = cli_flag(c->args, CLI_OPT_JSON) ? json_array() : NULL;
     size_t told = 0;
-    ev_status status = ev_path_is_dir(path) ? explain_bundle(c, path, list, &told, err)
-                                            : explain_records(c, path, list, &told, err);
+    ev_status status = ev_path_is_dir(path) || bundle_is_tar_name(path)
+                           ? explain_bundle(c, path, list, &told, err)
+                           : explain_records(c, path, list, &told, err);
     if (status == EV_OK && told == 0)
         status = c->args->operand_count > 1
                      ? ev_fail(err, EV_BAD, "%s has no tuned variant of '%s'", path,

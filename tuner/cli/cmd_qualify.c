@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/table.h"
+#include "bundle/bundle.h"
 #include "tuner/run/qualify.h"
 
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static ev_status print_findings(cmd_context *c, const qualify *q, const char *ou
 
 /* ---- the command ---- */
 
-/* --out, or a new folder beside the bundle; malloc'ed. */
+/* --out, or a new bundle of the same kind beside it; malloc'ed. */
 static ev_status choose_out(const cli_args *args, char **out, ev_error *err) {
     const char *given = cli_text(args, CLI_OPT_QUALIFY_OUT), *path = args->operands[0];
     size_t length = strlen(path);
@@ -97,6 +98,8 @@ static ev_status choose_out(const cli_args *args, char **out, ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     if (given != NULL)
         ev_str_append(&text, given);
+    else if (bundle_is_tar_name(path))
+        ev_str_printf(&text, "%.*s-qualified.tar", (int)length - 4, path);
     else
         ev_str_printf(&text, "%.*s-qualified", (int)length, path);
     ev_status status = ev_str_status(&text, err);

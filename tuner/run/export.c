@@ -305,10 +305,8 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->seed = w->seed;
     out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
-    char gpu_id[SHIPPED_GPU_BYTES];
-    EV_TRY(shipped_gpu_id(d, gpu_id, x->err));
-    out->gpu_id = ev_arena_strdup(x->arena, gpu_id);
-    return out->gpu_id != NULL ? set_resources(x, d, out) : fail_memory(x);
+    EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
+    return set_resources(x, d, out);
 }
 
 /* What the edits align-argument assert, where the task grants less. */
@@ -404,27 +402,91 @@ static ev_status make_bold(export *x, const task *t, const records_winner *w, de
     return status;
 }
 
-static ev_status make_baseline(export *x, const task *t, const records_winner *w, device *d,
-                               bundle_variant *out) {
-    ir_genome *genome = ir_genome_new(t->starts[0].name);
+/* Fills an unmodified start but for its cases; out->ptx is there. */
+static ev_status make_unmodified(export *x, const task *t, const task_start *start,
+                                 const records_winner *w, device *d, bundle_variant *out) {
+    ir_genome *genome = ir_genome_new(start->name);
     json_t *json = genome != NULL ? ir_genome_to_json(genome) : NULL;
     char *text = json != NULL ? ev_json_print(json, true) : NULL;
     ev_sha256 sha256 = {0};
     if (genome != NULL)
         sha256 = ir_genome_sha256(genome);
-    *out = (bundle_variant){.ptx = w->baseline_ptx,
-                            .start = t->starts[0].name,
-                            .genome = text,
-                            .genome_sha256 = sha256.hex};
-    ev_status status = text != NULL ? shipped_set_launch(x->arena, &t->starts[0], NULL, out, x->err)
-                                    : fail_memory(x);
+    out->start = start->name;
+    out->genome = text;
+    out->genome_sha256 = sha256.hex;
+    ev_status status =
+        text != NULL ? shipped_set_launch(x->arena, start, NULL, out, x->err) : fail_memory(x);
     if (status == EV_OK)
         status = set_common(x, t, w, d, out);
     free(text);
     json_decref(json);
     ir_genome_free(genome);
-    EV_TRY(status);
+    return status;
+}
+
+static ev_status make_baseline(export *x, const task *t, const records_winner *w, device *d,
+                               bundle_variant *out) {
+    *out = (bundle_variant){.ptx = w->baseline_ptx};
+    EV_TRY(make_unmodified(x, t, &t->starts[0], w, d, out));
     return set_baseline_cases(x, t, w, out);
+}
+
+/* Whether the run checked and timed the task's last start at every case of its table. */
+static bool has_hand_times(const json_t *rows) {
+    bool has = json_array_size(rows) > 0;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        has = has && ev_json_number(json_array_get(rows, i), "hand_ns", 0) > 0;
+    return has;
+}
+
+/* Lists the cases of the task's last start: those of the search, whose first children are the
+ * starts, and those of the table. */
+static ev_status set_hand_cases(export *x, const task *t, const json_t *rows, bundle_variant *out) {
+    bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
+    if (cases == NULL)
+        return fail_memory(x);
+    for (size_t i = 0; i < t->case_count; i++) {
+        const task_case *c = &t->cases[i];
+        const json_t *row = row_at(rows, c->name);
+        if (c->split != CORPUS_SEARCH && row == NULL)
+            continue;
+        bundle_case *to = &cases[out->case_count++];
+        EV_TRY(add_case(x, c, NULL, row, to));
+        to->ns = to->low_ns = to->high_ns = ev_json_number(row, "hand_ns", 0);
+    }
+    out->cases = cases;
+    return EV_OK;
+}
+
+static ev_status build_hand(export *x, const task *t, const records_winner *w, device *d,
+                            const json_t *rows, bundle_variant *out) {
+    ev_str ptx = EV_STR_EMPTY;
+    const task_start *start = &t->starts[t->start_count - 1];
+    ev_status status = variant_build_start(t, start, w->sm, &ptx, x->err);
+    *out = (bundle_variant){.ptx = ev_str_text(&ptx)};
+    if (status == EV_OK)
+        status = make_unmodified(x, t, start, w, d, out);
+    ev_str_free(&ptx);
+    return status == EV_OK ? set_hand_cases(x, t, rows, out) : status;
+}
+
+/* Ships the task's last start with its times, if the run has them: a scheduler gets it where it is
+ * faster than the variants. */
+static ev_status make_hand(export *x, const task *t, const records_winner *w, device *d,
+                           bundle_kernel *out) {
+    ev_json *rows = NULL;
+    bundle_variant *made = EV_NEW(x->arena, bundle_variant);
+    if (made == NULL)
+        return fail_memory(x);
+    EV_TRY(ev_json_parse(w->rows, "rows of a winner", &rows, x->err));
+    ev_status status = EV_OK;
+    if (t->start_count > 1 && has_hand_times(rows->root)) {
+        status = build_hand(x, t, w, d, rows->root, made);
+        out->starts = made;
+        out->start_count = 1;
+    }
+    ev_json_free(rows);
+    return status;
 }
 
 static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,
@@ -434,6 +496,7 @@ static ev_status make_variants(export *x, const task *t, const records_winner *w
     if (baseline == NULL || variants == NULL)
         return fail_memory(x);
     EV_TRY(make_baseline(x, t, w, d, baseline));
+    EV_TRY(make_hand(x, t, w, d, out));
     out->baselines = baseline;
     out->baseline_count = 1;
     out->variants = variants;

@@ -254,6 +254,10 @@ static ev_status qualify_open(qualify *q, const bundle *b, const char *out, ev_e
 
 /* ---- what the reader makes of it ---- */
 
+static const char *what_is(const bundle_choice *choice) {
+    return choice->role == BUNDLE_ROLE_START ? "start" : bundle_rung_name(choice->rung);
+}
+
 static void tell_instead(const qualify *q, const bundle *b, const bundle_kernel *k,
                          const bundle_variant *v) {
     size_t at = 0;
@@ -264,7 +268,8 @@ static void tell_instead(const qualify *q, const bundle *b, const bundle_kernel 
                                     .shape = v->cases[0].shape,
                                     .shape_count = v->cases[0].shape_count,
                                     .alignments = v->alignments,
-                                    .alignment_count = v->alignment_count};
+                                    .alignment_count = v->alignment_count,
+                                    .sms = q->gpu.sms};
     bundle_choice choice;
     bool found = bundle_resolve(b, &request, &choice, NULL) == EV_OK;
     json_array_foreach(q->variants, at, row) {
@@ -273,7 +278,7 @@ static void tell_instead(const qualify *q, const bundle *b, const bundle_kernel 
             strcmp(ev_json_text(row, "kernel", ""), k->name) != 0)
             continue;
         (void)json_object_set_new(row, "instead",
-                                  json_string(found ? bundle_rung_name(choice.rung) : "nothing"));
+                                  json_string(found ? what_is(&choice) : "nothing"));
         (void)json_object_set_new(row, "instead_start",
                                   json_string(found ? choice.variant->start : ""));
     }

@@ -141,6 +141,7 @@ ev_status qualify_try(const qualify_kernel *x, const candidate *who, const trial
     *found = (bundle_qualified){.gpu_id = x->gpu->id,
                                 .gpu_name = x->gpu->name,
                                 .sm = x->gpu->sm,
+                                .sms = x->gpu->sms,
                                 .driver = x->gpu->driver,
                                 .modelled = x->gpu->modelled};
     ev_status status = judge_rows(x, r, like, cases, found, err);
@@ -207,6 +208,7 @@ ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
                             .gpu_id = x->gpu->id,
                             .gpu_name = x->gpu->name,
                             .sm = x->sm,
+                            .sms = x->gpu->sms,
                             .registers = resources->registers,
                             .shared_bytes = resources->shared_bytes,
                             .local_bytes = resources->local_bytes,

@@ -298,6 +298,8 @@ static ev_status look_work(void *context, ev_str *out, ev_error *err) {
     (void)snprintf(l->gpu->name, sizeof l->gpu->name, "%s", p->name);
     (void)snprintf(l->gpu->driver, sizeof l->gpu->driver, "%s", p->driver);
     ev_status status = shipped_gpu_id(d, l->gpu->id, err);
+    if (status == EV_OK)
+        status = shipped_gpu_sms(d, &l->gpu->sms, err);
     device_close(d);
     return status;
 }

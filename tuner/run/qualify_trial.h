@@ -57,7 +57,7 @@ ev_status trial_run(const trial_job *job, trial_result **out, ev_error *err) EV_
 typedef struct trial_gpu {
     char id[SHIPPED_GPU_BYTES]; /* as bundles name it */
     char name[128], driver[64];
-    int sm;
+    int sm, sms;
     bool modelled;
 } trial_gpu;
 

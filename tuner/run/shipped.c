@@ -13,7 +13,9 @@
 ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_error *err) {
     ev_str path = EV_STR_EMPTY;
     task *t = NULL;
-    ev_str_printf(&path, "%s/%s", bundle_path(b), k->task);
+    const char *folder = NULL;
+    EV_TRY(bundle_folder(b, &folder, err));
+    ev_str_printf(&path, "%s/%s", folder, k->task);
     ev_status status = task_load(ev_str_text(&path), &t, err);
     ev_str_free(&path);
     EV_TRY(status);
@@ -31,6 +33,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_e
 
 void shipped_free(shipped *s) {
     free(s->macros);
+    free(s->structure);
     *s = (shipped){0};
 }
 
@@ -50,6 +53,19 @@ static void set_aligned(const task *t, const bundle_variant *v, candidate *out) 
         if (v->alignments[i].bytes > out->aligned_to)
             out->aligned_to = v->alignments[i].bytes;
     }
+}
+
+/* Structural edits launch another grid, whose blocks are not those of the start. */
+static ev_status set_structure(const bundle_variant *v, const task_start *start, shipped *out,
+                               ev_error *err) {
+    ev_sha256 own, plain;
+    EV_TRY(launch_plan_sha256(v->plan, &own, err));
+    EV_TRY(launch_plan_sha256(start->plan, &plain, err));
+    if (ev_sha256_equal(&own, &plain))
+        return EV_OK;
+    out->structure = strdup(own.hex);
+    out->candidate.structure = out->structure;
+    return out->structure != NULL ? EV_OK : ev_fail_memory(err, sizeof own.hex);
 }
 
 /* The largest integer up to which doubles are exact. */
@@ -75,7 +91,7 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .macros = out->macros,
                                  .macro_count = v->macro_count};
     set_aligned(t, v, &out->candidate);
-    return EV_OK;
+    return set_structure(v, start, out, err);
 }
 
 /* ---- unmodified starts ---- */
@@ -135,18 +151,56 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
 
 /* ---- GPUs ---- */
 
-ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) {
+/* The description of a device's GPU model; NULL where there is none. */
+static ev_status gpu_of(const device *d, gpu **out, ev_error *err) {
     const device_properties *p = device_properties_of(d);
     const char *vm = p->twin_is_same ? p->twin : p->id;
+    *out = NULL;
+    return strncmp(vm, "vm:", 3) == 0 ? gpu_load(vm + 3, out, err) : EV_OK;
+}
+
+ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) {
     gpu *g = NULL;
-    if (strncmp(vm, "vm:", 3) != 0) {
-        (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", p->name);
-        return EV_OK;
-    }
-    EV_TRY(gpu_load(vm + 3, &g, err));
-    (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", g->id);
+    EV_TRY(gpu_of(d, &g, err));
+    (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", g != NULL ? g->id : device_properties_of(d)->name);
     gpu_free(g);
     return EV_OK;
+}
+
+ev_status shipped_gpu_sms(const device *d, int *out, ev_error *err) {
+    gpu *g = NULL;
+    double count = 0;
+    EV_TRY(gpu_of(d, &g, err));
+    if (!device_number(d, GPU_SM_COUNT, &count) && g != NULL)
+        count = gpu_get(g, GPU_SM_COUNT);
+    gpu_free(g);
+    *out = (int)count;
+    return EV_OK;
+}
+
+static ev_status copy_names(ev_arena *arena, const gpu *g, bundle_variant *out, ev_error *err) {
+    const char **names = EV_NEW_ARRAY(arena, const char *, g->driver_name_count + 1);
+    for (size_t i = 0; names != NULL && i < g->driver_name_count; i++)
+        names[i] = ev_arena_strdup(arena, g->driver_names[i]);
+    if (ev_arena_failed(arena))
+        return ev_fail_memory(err, ev_arena_bytes(arena));
+    out->driver_names = names;
+    out->driver_name_count = g->driver_name_count;
+    return EV_OK;
+}
+
+ev_status shipped_set_gpu(ev_arena *arena, const device *d, bundle_variant *out, ev_error *err) {
+    gpu *g = NULL;
+    char id[SHIPPED_GPU_BYTES];
+    EV_TRY(shipped_gpu_id(d, id, err));
+    EV_TRY(shipped_gpu_sms(d, &out->sms, err));
+    out->gpu_id = ev_arena_strdup(arena, id);
+    if (out->gpu_id == NULL)
+        return ev_fail_memory(err, sizeof id);
+    EV_TRY(gpu_of(d, &g, err));
+    ev_status status = g != NULL ? copy_names(arena, g, out, err) : EV_OK;
+    gpu_free(g);
+    return status;
 }
 
 /* ---- stands ---- */

@@ -21,6 +21,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out,
 typedef struct shipped {
     candidate candidate;
     expr_name *macros;
+    char *structure; /* names another launch than the start's; NULL: it is the same */
 } shipped;
 
 /* Free by shipped_free. EV_BAD: the task has no such start. */
@@ -47,6 +48,12 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
 /* The name of a device's GPU model: that of the built-in description ("h200" for "vm:h200" and for
  * a cuda:0 that is an H200), else that in the user's description, else the driver's name. */
 ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) EV_CHECKED;
+
+/* The multiprocessors of a device, or of its GPU model; 0: not known. */
+ev_status shipped_gpu_sms(const device *d, int *out, ev_error *err) EV_CHECKED;
+/* Sets the id, the multiprocessors and the drivers' names of a variant's GPU. */
+ev_status shipped_set_gpu(ev_arena *arena, const device *d, bundle_variant *out,
+                          ev_error *err) EV_CHECKED;
 
 /* A device with a task on it, and the references for the task's gates. */
 typedef struct stand {

@@ -268,6 +268,12 @@ member member_of(const search *s, const child_result *r, const search_verdict *v
                     .sketch = v->outcome.sketched};
 }
 
+/* Whether a variant may be worth a promotion. A skeleton with an estimate has no more to offer than
+ * the built ancestor that it did not beat. */
+static bool is_for_promotion(const draft *d, const search_verdict *v) {
+    return !(d->skeleton && v->outcome.origin == SEARCH_ESTIMATED);
+}
+
 static void keep_passed(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     search_best b = {.child = s->committed,
                      .genome = r->genome,
@@ -277,7 +283,8 @@ static void keep_passed(search *s, const draft *d, const child_result *r, const 
                      .untimed = v->outcome.origin == SEARCH_MEMOISED ||
                                 v->outcome.origin == SEARCH_ESTIMATED};
     search_form form = is_structured(r->genome) ? SEARCH_STRUCTURED : SEARCH_PLAIN;
-    for (int field = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING; field < SEARCH_FIELDS; field++)
+    int from = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING;
+    for (int field = is_for_promotion(d, v) ? from : SEARCH_FIELDS; field < SEARCH_FIELDS; field++)
         archive_insert(&s->archives[field][form], &b, ir_genome_edit_count(r->genome));
     const opening *o = s->committed < s->opening_count ? &s->openings[s->committed] : NULL;
     if (o && o->unmodified) {

@@ -413,10 +413,12 @@ static void settle_light(search *s, size_t start, const child_result *r, const s
     if (passed && (plain <= 0 || v->outcome.ns <= plain * (1 + LIGHT_LOSS))) {
         member m = member_of(s, r, v);
         join_islands_of(s, start, &m);
+        skeletons_join(s, start, &m); /* even if it is a duplicate of the plain start */
     } else if (plain > 0) {
         member m = {
             .child = s->start_children[start], .genome = s->start_genomes[start], .ns = plain};
         join_islands_of(s, start, &m);
+        skeletons_join(s, start, &m);
     }
 }
 

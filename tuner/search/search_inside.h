@@ -213,6 +213,9 @@ void skeletons_end(search *s);
 bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng);
 /* Puts a skeleton, or two, and the steps into the recipe. */
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+/* Adds the variant that all others of a start grow from: with the light pipeline or, where that
+ * fails or is slower, without. The genome is borrowed. */
+void skeletons_join(search *s, size_t start, const member *m);
 /* Learns from a committed child of `evolve`. */
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
 

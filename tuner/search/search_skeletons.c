@@ -11,8 +11,10 @@
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
  * small cases decide nothing, since a large tile loses on them by nature.
  *
- * The share of children that are drawn here follows what they gained of late, measured as the
- * others are: by improvements of the start's best time. */
+ * The share of children that are drawn here follows what they gained of late. They are measured by
+ * improvements of the best skeleton's time, and the others by improvements of the start's best
+ * time: local edits do not outlive a change of structure, so a new skeleton competes without them
+ * at first, and gains them later. */
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -275,10 +277,26 @@ static void note_missed(skeleton_pool *p, const draft *d, const child_result *r)
         operators = pay_missed(&p->arms, &d->steps[i], operators);
 }
 
+void skeletons_join(search *s, size_t start, const member *m) {
+    join(&s->pools[start], m);
+}
+
+/* Whether a child of the search can be a parent in the pool. An unmodified start has no pipeline,
+ * and its children would all take default<O3>: the start with the light pipeline stands for it. */
+static bool is_parent(const search *s, const draft *d, const child_result *r,
+                      const search_verdict *v) {
+    bool opens = s->committed < s->opening_count;
+    bool is_new =
+        v->outcome.origin == SEARCH_TIMED || (v->outcome.origin == SEARCH_ESTIMATED && d->skeleton);
+    return is_new && ir_genome_is_skeleton(r->genome) &&
+           !(opens && s->openings[s->committed].unmodified);
+}
+
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v) {
     skeleton_pool *p = &s->pools[d->start];
     bool passed = search_passed(v) && r->bold == 0 && v->outcome.ns > 0;
-    double gain = passed && p->best_ns > v->outcome.ns ? log(p->best_ns / v->outcome.ns) : 0;
+    double best = d->skeleton && p->count > 0 ? p->members[0].ns : p->best_ns;
+    double gain = passed && best > v->outcome.ns ? log(best / v->outcome.ns) : 0;
     if (s->committed >= s->opening_count)
         pay(d->skeleton ? &p->structure : &p->local, gain);
     if (d->skeleton) {
@@ -286,11 +304,10 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, r);
     }
-    if (passed && v->outcome.origin != SEARCH_ESTIMATED && (p->best_ns == 0 || gain > 0))
+    bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
+    if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)
         p->best_ns = v->outcome.ns;
-    bool is_new =
-        v->outcome.origin == SEARCH_TIMED || (v->outcome.origin == SEARCH_ESTIMATED && d->skeleton);
-    if (passed && is_new && ir_genome_is_skeleton(r->genome)) {
+    if (passed && is_parent(s, d, r, v)) {
         member m = member_of(s, r, v);
         join(p, &m);
     }

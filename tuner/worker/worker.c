@@ -101,6 +101,7 @@ static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     EV_TRY(take_plan(b, err));
     b->candidate.is_unmodified = ir_genome_edit_count(b->genome) == 0;
     b->candidate.is_skeleton = ir_genome_is_skeleton(b->genome);
+    ir_genome_idle_parts(b->genome, b->candidate.idle_parts);
     b->origin = malloc(sizeof *b->origin);
     if (!b->origin)
         return ev_fail_memory(err, sizeof *b->origin);

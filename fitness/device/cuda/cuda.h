@@ -8,8 +8,8 @@
 #ifndef FITNESS_DEVICE_CUDA_CUDA_H
 #define FITNESS_DEVICE_CUDA_CUDA_H
 
+#include "base/cuda/driver.h"
 #include "fitness/device/cuda/cuda_clock.h"
-#include "fitness/device/cuda/driver.h"
 #include "fitness/device/cuda/nvml.h"
 #include "fitness/device/cuda/ptxas.h"
 #include "fitness/device/device_impl.h"
@@ -17,6 +17,10 @@
 #include <pthread.h>
 
 #define CUDA_CANARY_BYTES 256
+
+/* Finds and starts the driver, in the environment that timing needs (cuda_driver.c). EV_INFRA: as
+ * cu_driver_find, or cuInit failed. */
+ev_status cuda_driver_open(cu_driver *out, ev_error *err) EV_CHECKED;
 
 typedef struct cuda_buffer {
     CUdeviceptr base; /* of the allocation: a canary, the contents, a canary */

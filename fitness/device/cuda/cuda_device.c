@@ -220,7 +220,7 @@ ev_status cuda_open_bare(const char *ordinal, const cuda_device *like, cuda_devi
         return ev_fail_memory(err, sizeof *c);
     c->base.ops = &CUDA_OPS;
     (void)snprintf(c->base.properties.id, sizeof c->base.properties.id, "cuda:%.40s", ordinal);
-    ev_status status = cu_driver_open(&c->cu, err);
+    ev_status status = cuda_driver_open(&c->cu, err);
     if (status == EV_OK)
         status = open_ordinal(c, ordinal, like, err);
     if (status != EV_OK) {
@@ -239,7 +239,7 @@ size_t device_cuda_count(void) {
     cu_driver cu;
     ev_error none;
     int count = 0;
-    if (cu_driver_open(&cu, &none) != EV_OK)
+    if (cuda_driver_open(&cu, &none) != EV_OK)
         return 0;
     if (cu.cuDeviceGetCount(&count) != CUDA_SUCCESS)
         count = 0;

@@ -90,7 +90,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice ordinal) {
     case number:                                                                                   \
         *value = (is);                                                                             \
         return CUDA_SUCCESS;
-#include "fitness/device/cuda/attributes.def"
+#include "base/cuda/attributes.def"
 #undef CU_ATTRIBUTE
     default:
         break;
@@ -378,6 +378,17 @@ CUresult sd_cuCtxGetFlags(unsigned *flags) {
     if (flags == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = sd_current()->flags;
+    return CUDA_SUCCESS;
+}
+
+/* Handles are never used again here, so they serve. */
+CUresult sd_cuCtxGetId(CUcontext context, unsigned long long *id) {
+    if (id == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    const sd_context *c = context != NULL ? sd_find(context, SD_CONTEXT) : sd_current();
+    if (c == NULL)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *id = (unsigned long long)c->base.handle;
     return CUDA_SUCCESS;
 }
 

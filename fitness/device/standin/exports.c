@@ -9,7 +9,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 #define CU_FN(symbol, name, since, scope, need, params, args) EXPORT CUresult symbol params;
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 
 #define CU_FN(symbol, name, since, scope, need, params, args)                                      \
@@ -17,7 +17,7 @@
         CUresult entered = sd_enter(SD_FN_##symbol, SD_##scope);                                   \
         return entered != CUDA_SUCCESS ? entered : sd_leave(sd_##symbol args);                     \
     }
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 
 #define CU_NAME(symbol, name, since) EXPORT CUresult symbol(void);
@@ -50,7 +50,7 @@ typedef struct sd_row {
 static const sd_row ROWS[] = {
 #define CU_FN(symbol, name, since, scope, need, params, args)                                      \
     {#symbol, #name, since, (sd_any *)symbol},
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 #define CU_NAME(symbol, name, since) {#symbol, #name, since, (sd_any *)symbol},
 #define CU_ALIAS(symbol, name, since, body) {#symbol, #name, since, (sd_any *)symbol},
@@ -123,7 +123,7 @@ typedef struct sd_error {
 
 static const sd_error ERRORS[] = {
 #define CU_ERROR(id, number, words) {id, #id, words},
-#include "fitness/device/cuda/errors.def"
+#include "base/cuda/errors.def"
 #undef CU_ERROR
 };
 

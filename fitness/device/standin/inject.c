@@ -19,7 +19,7 @@
 
 static const char *const NAMES[SD_FN_COUNT] = {
 #define CU_FN(symbol, name, since, scope, need, params, args) #symbol,
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
     "launch",
 };
@@ -39,7 +39,7 @@ static const word WORDS[] = {
     {"slow", SLOW},
     {"fast", FAST},
 #define CU_ERROR(id, number, words) {#id, number},
-#include "fitness/device/cuda/errors.def"
+#include "base/cuda/errors.def"
 #undef CU_ERROR
 };
 

@@ -14,9 +14,9 @@
 #ifndef FITNESS_DEVICE_STANDIN_STANDIN_H
 #define FITNESS_DEVICE_STANDIN_STANDIN_H
 
+#include "base/cuda/driver_types.h"
 #include "base/status.h"
 #include "base/str.h"
-#include "fitness/device/cuda/driver_types.h"
 #include "fitness/model/model.h"
 #include "fitness/vm/vm.h"
 
@@ -27,7 +27,7 @@
 
 typedef enum sd_fn {
 #define CU_FN(symbol, name, since, scope, need, params, args) SD_FN_##symbol,
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
     SD_FN_LAUNCH, /* a kernel's turn in the queue */
     SD_FN_COUNT
@@ -210,7 +210,7 @@ typedef struct sd_entry {
     };
 } sd_entry;
 
-/* The claimed driver: a row of fitness/device/cuda/ptx_versions.def. */
+/* The claimed driver: a row of base/cuda/ptx_versions.def. */
 typedef struct sd_version {
     int cuda;   /* by cuDriverGetVersion: 12040 */
     int branch; /* of the driver: 550 */
@@ -356,7 +356,7 @@ void sd_context_free(sd_context *context);
 
 /* The implementations, one a row. The exports call them with the lock held. */
 #define CU_FN(symbol, name, since, scope, need, params, args) CUresult sd_##symbol params;
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 
 #endif

@@ -22,19 +22,21 @@
 #define PLACE(strided, i, thread, threads, count)                                                  \
     ((strided) ? (thread) + (i) * (threads) : (i) + (thread) * (count))
 
-/* A vector of `width` floats; one of eight is two of four. */
+/* A vector of `width` floats. One of eight is a struct of eight floats to nvcc (CLBlast's
+ * opencl_to_cuda.h), and so eight accesses of four bytes. */
 template <int width> static __device__ __forceinline__ void load(float *to, const float *from) {
     if (width == 1) {
         to[0] = *from;
     } else if (width == 2) {
         float2 v = *(const float2 *)from;
         to[0] = v.x, to[1] = v.y;
+    } else if (width == 4) {
+        float4 v = *(const float4 *)from;
+        to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
     } else {
 #pragma unroll
-        for (int i = 0; i < width; i += 4) {
-            float4 v = *(const float4 *)(from + i);
-            to[i] = v.x, to[i + 1] = v.y, to[i + 2] = v.z, to[i + 3] = v.w;
-        }
+        for (int i = 0; i < width; i++)
+            to[i] = from[i];
     }
 }
 
@@ -43,10 +45,12 @@ template <int width> static __device__ __forceinline__ void store(float *to, con
         *to = from[0];
     } else if (width == 2) {
         *(float2 *)to = make_float2(from[0], from[1]);
+    } else if (width == 4) {
+        *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
     } else {
 #pragma unroll
-        for (int i = 0; i < width; i += 4)
-            *(float4 *)(to + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
+        for (int i = 0; i < width; i++)
+            to[i] = from[i];
     }
 }
 

@@ -48,7 +48,9 @@ PRODUCT(shared_tile) {
     c[row * n + column] = sum;
 }
 
-// 512 threads; 64 x 64 results of a block, 8 in a column of each thread.
+// 512 threads; 64 x 64 results of a block, 8 in a column of each thread. As published, the words of
+// a_tile are loaded one by one here and in the next step: the loop over them is not unrolled, or the
+// assembler would join them.
 PRODUCT(rows) {
     __shared__ float a_tile[64][8], b_tile[8][64];
     int thread = threadIdx.x, x = thread % 64, y = thread / 64;
@@ -58,7 +60,7 @@ PRODUCT(rows) {
         a_tile[thread / 8][thread % 8] = a[(top + thread / 8) * n + k + thread % 8];
         b_tile[y][x] = b[(k + y) * n + left + x];
         __syncthreads();
-#pragma unroll
+#pragma unroll 1
         for (int i = 0; i < 8; i++) {
             float right = b_tile[i][x];
 #pragma unroll
@@ -86,7 +88,7 @@ PRODUCT(squares) {
             b_tile[br][thread % 128] = b[(k + br) * n + left + thread % 128];
         }
         __syncthreads();
-#pragma unroll
+#pragma unroll 1
         for (int i = 0; i < 8; i++) {
             float down[8], right[8];
 #pragma unroll

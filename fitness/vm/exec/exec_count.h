@@ -459,13 +459,29 @@ static __attribute__((noinline)) void track_access(vm_warp *w, const ptx_insn *i
     }
 }
 
+/* Passes of the access that the assembler makes of this one and others (ptx_join.c). */
+static __attribute__((noinline)) unsigned joined_passes(vm_warp *w, const ptx_insn *ip,
+                                                        const vm_access *x, uint32_t mask) {
+    if (ip->joins == 4 && mask == VM_FULL && x->lanes == 16 && x->group == UNIFORM)
+        return 2; /* half a warp each, of one address */
+    uint8_t *kept = x->look != NULL ? &x->look->joined[ip->joins == 4] : NULL;
+    if (kept != NULL && *kept != 0)
+        return *kept;
+    vm_access wide = *x;
+    wide.bytes = 4u * ip->joins;
+    unsigned passes = recall_passes(w, ip, &wide, mask);
+    if (kept != NULL)
+        *kept = (uint8_t)passes;
+    return passes;
+}
+
 static inline void count_shared(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask,
                                 unsigned passes) {
     vm_counters *c = &w->state->result->counters;
     c->shared_requests++;
     c->shared_passes += passes;
     if (__builtin_expect(w->observed, 0))
-        observe_shared(w, ip, x, mask, passes);
+        observe_shared(w, ip, x, mask, ip->joins > 1 ? joined_passes(w, ip, x, mask) : passes);
 }
 
 /* Passes for atomics: each lane needs its bank for one pass, even if lanes share a word. */

@@ -3,7 +3,7 @@
 #ifndef TESTS_FITNESS_DEVICE_DRIVER_RIG_H
 #define TESTS_FITNESS_DEVICE_DRIVER_RIG_H
 
-#include "fitness/device/cuda/driver_types.h"
+#include "base/cuda/driver_types.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 typedef struct driver {
     void *library;
 #define CU_FN(symbol, name, since, scope, need, params, args) CUresult(*symbol) params;
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 } driver;
 
@@ -42,7 +42,7 @@ static inline void rig_open_driver(const char *devices) {
     if (cu.library == NULL)
         fail_msg("%s", dlerror());
 #define CU_FN(symbol, name, since, scope, need, params, args) rig_find(#symbol, &cu.symbol);
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 }
 

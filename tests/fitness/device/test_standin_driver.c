@@ -56,7 +56,7 @@ static const other_name OTHERS[] = {
 enum {
     WITH_BODY = 0
 #define CU_FN(symbol, name, since, scope, need, params, args) +1
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 };
 

@@ -331,6 +331,48 @@ static void test_a_slow_start_is_known_by_all_blocks(void **state) {
     free(good);
 }
 
+/* `from` in the text becomes `to`. malloc'ed. */
+static char *exchanged(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    size_t bytes = strlen(text) + strlen(to) + 1;
+    char *out = malloc(bytes);
+    assert_non_null(out);
+    (void)snprintf(out, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
+}
+
+/* Blocks of the grid's first half do the work of two each, and the others end at once. The sample
+ * is taken from the part that the candidate says works. */
+static void test_a_sample_knows_the_idle_part_of_a_grid(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b, FOLDER "task.json", RIGHT);
+    char *begins = exchanged(b.baseline, "mad.lo.s32 %r5",
+                             "shl.b32 %r2, %r2, 1;\nmov.u32 %r7, %nctaid.x;\n"
+                             "setp.ge.u32 %p4, %r2, %r7;\n@%p4 bra DONE;\n"
+                             "add.s32 %r8, %r2, 2;\nmin.u32 %r8, %r8, %r7;\n"
+                             "MEMBER:\nmad.lo.s32 %r5");
+    char *whole = exchanged(begins, "[%rd5], %f4;",
+                            "[%rd5], %f4;\nadd.s32 %r2, %r2, 1;\n"
+                            "setp.lt.u32 %p5, %r2, %r8;\n@%p5 bra MEMBER;");
+    candidate c = candidate_of(&b, whole);
+    c.idle_parts[0] = 2;
+    c.structure = "kept";
+    OK(fitness_add_reference(b.f, &b.starts[0], &err));
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    assert_true(s.ns > 0.8 * fitness_baseline_ns(b.f, "large"));
+    c.idle_parts[0] = 4; /* only a half of the blocks that work count as such: so does the work */
+    double right = s.ns;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.ns < 0.8 * right);
+    close_bench(&b);
+    free(begins);
+    free(whole);
+}
+
 /* Nothing is held against a start that does not build, or is wrong. */
 static void test_a_start_that_is_none_stops_nobody(void **state) {
     (void)state;
@@ -378,6 +420,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_no_faster_than_a_start_is_not_held_against_one),
         cmocka_unit_test(test_a_slow_start_is_known_by_all_blocks),
         cmocka_unit_test(test_a_start_that_is_none_stops_nobody),
+        cmocka_unit_test(test_a_sample_knows_the_idle_part_of_a_grid),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -104,21 +104,18 @@ static int64_t size_of(const task_case *at) {
 
 /* ---- shapes ---- */
 
-/* The search's sizes are 72, 1001, 4096 and 1000003; one of them is timed. In each quarter of the
- * range, by magnitude, lies one drawn size. */
-static void test_sizes_are_spread_over_the_range(void **state) {
+/* The search's sizes are 72, 1001, 4096 and 1000003, of which the last is timed: the drawn ones
+ * have a sixteenth of its blocks at least, and lie apart by magnitude. */
+static void test_sizes_are_spread(void **state) {
     (void)state;
     bench b;
-    bool seen[4] = {false};
     open_bench(&b, FOLDER "task.json");
     assert_int_equal(b.count, 4);
     for (size_t i = 0; i < 4; i++) {
         double n = (double)size_of(b.drawn[i]);
-        assert_true(n >= 72 && n <= 1000003);
-        int part = (int)(4 * log(n / 72) / log(1000003.0 / 72));
-        assert_in_range(part, 0, 3);
-        assert_false(seen[part]);
-        seen[part] = true;
+        assert_true(n >= 1000003.0 / 16 - 64 && n < 1000003);
+        for (size_t k = 0; k < i; k++)
+            assert_true(fabs(log(n / (double)size_of(b.drawn[k]))) > 0.2);
         assert_int_equal(b.drawn[i]->split, CORPUS_SEARCH);
         assert_int_equal(b.drawn[i]->use, TASK_TIME);
         assert_true(fitness_baseline_ns(b.f, b.drawn[i]->name) > 0);
@@ -187,7 +184,7 @@ static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
     bench b;
     char *right = read_gate_file("baseline.ptx");
     char *negated = exchanged(right, "st.global.f32 [%rd5], %f4;",
-                              "setp.gt.u32 %p3, %r1, 8191;\n@%p3 neg.f32 %f4, %f4;\n"
+                              "setp.gt.u32 %p3, %r1, 399999;\n@%p3 neg.f32 %f4, %f4;\n"
                               "st.global.f32 [%rd5], %f4;");
     free(right);
     open_bench(&b, FOLDER "task.json");
@@ -201,7 +198,7 @@ static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
     OK(fitness_draw_cases(b.f, "vm:h200", starts, 2, &err));
     const task_case *at = NULL;
     for (size_t i = 0; (at = fitness_drawn_timed(b.f, i)) != NULL; i++)
-        assert_true(size_of(at) <= 8191);
+        assert_true(size_of(at) <= 399999);
     assert_non_null(fitness_drawn_timed(b.f, 0));
     close_bench(&b);
     free(negated);
@@ -209,8 +206,38 @@ static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
 
 /* ---- the score ---- */
 
-/* The mean counts all timed cases alike; fast code is timed at the task's own alone. */
-static void test_a_score_is_the_mean_over_all_timed_cases(void **state) {
+/* The mean counts all timed cases alike, and the worst half as much as all. */
+static void test_a_score_leans_to_the_worst_case(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b, FOLDER "task.json");
+    char *good = read_gate_file("good.ptx");
+    candidate c = b.start;
+    c.ptx = good;
+    c.ptx_bytes = strlen(good);
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    double logs = 0, ratios = 0, worst = -INFINITY, best = INFINITY;
+    size_t count = 0;
+    for (size_t i = 0; i < s.case_count; i++) {
+        double ratio = log(s.cases[i].ns / fitness_baseline_ns(b.f, s.cases[i].name));
+        if (s.cases[i].ns == 0)
+            continue;
+        logs += log(s.cases[i].ns);
+        ratios += ratio;
+        worst = fmax(worst, ratio);
+        best = fmin(best, ratio);
+        count++;
+    }
+    double mean = exp(logs / (double)count), ratio = ratios / (double)count;
+    assert_true(worst > best + 0.01); /* it gains more at large sizes */
+    assert_true(fabs(s.ns - mean * exp((worst - ratio) / 2)) <= 1e-9 * s.ns);
+    close_bench(&b);
+    free(good);
+}
+
+static void test_the_baseline_takes_its_mean(void **state) {
     (void)state;
     bench b;
     score s;
@@ -230,8 +257,10 @@ static void test_a_score_is_the_mean_over_all_timed_cases(void **state) {
     candidate sketch = b.start;
     sketch.is_sketch = sketch.times_sketch = true;
     OK(fitness_score(b.f, &sketch, &s, &err));
+    count = 0;
     for (size_t i = 0; i < s.case_count; i++)
-        assert_true(s.cases[i].ns == 0 || strcmp(s.cases[i].name, "large") == 0);
+        count += s.cases[i].ns > 0;
+    assert_int_equal(count, 1 + b.count);
     close_bench(&b);
 }
 
@@ -248,13 +277,14 @@ static int remove_scratch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_are_spread_over_the_range),
+        cmocka_unit_test(test_sizes_are_spread),
         cmocka_unit_test(test_the_same_is_drawn_every_time),
         cmocka_unit_test(test_a_multiple_stays_one),
         cmocka_unit_test(test_a_task_with_many_timed_cases_gets_none),
         cmocka_unit_test(test_other_splits_take_no_part),
         cmocka_unit_test(test_a_shape_that_a_start_gets_wrong_is_none),
-        cmocka_unit_test(test_a_score_is_the_mean_over_all_timed_cases),
+        cmocka_unit_test(test_a_score_leans_to_the_worst_case),
+        cmocka_unit_test(test_the_baseline_takes_its_mean),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

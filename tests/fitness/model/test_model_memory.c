@@ -301,6 +301,47 @@ static void test_bank_conflicts(void **state) {
     gpu_free(g);
 }
 
+/* Neighbouring words of shared memory are one access where the assembler sees that they may be: of
+ * sixteen bytes at a multiple of sixteen, of eight at a multiple of eight, and else each by itself.
+ * Each costs what the lanes' words take of the bus. */
+static void test_joined(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *start, *inner;
+        double passes;
+    } rows[] = {
+        {"sixteen bytes", "mad.lo.u32 %r5, %r1, 16, %r5;\n",
+         "ld.shared.u32 %r11, [%r5+8];\nld.shared.u32 %r12, [%r5];\n"
+         "ld.shared.u32 %r13, [%r5+4];\nld.shared.u32 %r14, [%r5+12];\n",
+         4},
+        {"a gap", "mad.lo.u32 %r5, %r1, 16, %r5;\n",
+         "ld.shared.u32 %r11, [%r5];\nld.shared.u32 %r12, [%r5+12];\n", 4},
+        {"eight bytes", "mad.lo.u32 %r5, %r1, 8, %r5;\n",
+         "ld.shared.u32 %r11, [%r5];\nld.shared.u32 %r12, [%r5+4];\n", 2},
+        {"two of eight", "mad.lo.u32 %r5, %r1, 8, %r5;\n",
+         "ld.shared.u32 %r11, [%r5+4];\nld.shared.u32 %r12, [%r5+8];\n", 4},
+        {"words", "mad.lo.u32 %r5, %r1, 4, %r5;\n",
+         "ld.shared.u32 %r11, [%r5];\nld.shared.u32 %r12, [%r5+4];\n", 2},
+        {"stores between", "mad.lo.u32 %r5, %r1, 8, %r5;\n",
+         "ld.shared.u32 %r11, [%r5];\nst.shared.u32 [%r5], %r1;\nld.shared.u32 %r12, [%r5+4];\n"
+         "st.shared.u32 [%r5], %r1;\n",
+         8},
+        {"stores", "mad.lo.u32 %r5, %r1, 16, %r5;\n",
+         "st.shared.u32 [%r5], %r1;\nst.shared.u32 [%r5+4], %r1;\n"
+         "st.shared.u32 [%r5+8], %r1;\nst.shared.u32 [%r5+12], %r1;\n",
+         4},
+    };
+    gpu *g = load_small("a100");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char start[200];
+        (void)snprintf(start, sizeof start, "mov.u32 %%r5, s;\nand.b32 %%r1, %%r1, 31;\n%s",
+                       rows[i].start);
+        double is = more_cycles(g, start, rows[i].inner, SMS, WARPS * 32, 4);
+        assert_ratio(rows[i].what, is, rows[i].passes * WARPS, 1, 0.03);
+    }
+    gpu_free(g);
+}
+
 /* 32 lanes at one word of shared memory take 32 turns; requests to one sector of global memory
  * follow one another, to as many sectors as there are they do not. */
 static void test_atomics(void **state) {
@@ -341,7 +382,7 @@ int main(void) {
         cmocka_unit_test(test_dram),      cmocka_unit_test(test_queue),
         cmocka_unit_test(test_warm),      cmocka_unit_test(test_stores),
         cmocka_unit_test(test_transpose), cmocka_unit_test(test_bank_conflicts),
-        cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_joined),    cmocka_unit_test(test_atomics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

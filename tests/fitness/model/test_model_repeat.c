@@ -78,6 +78,14 @@ static const row ROWS[] = {
           "setp.lt.u32 %p2, %r10, 9;\n@%p2 bra L;\nand.b32 %r9, %r1, 1;\n"
           "setp.eq.u32 %p1, %r9, 0;\n@%p1 ret;\n" STORE TAIL,
      16, 256, 4, 0, 0, 15},
+    {"guards that no, some and all lanes step over",
+     HEAD "mov.u32 %r10, 0;\nand.b32 %r9, %r1, 3;\nL:\n" LOAD
+          "setp.gt.u32 %p1, %r1, 63;\n@%p1 bra A;\nld.global.u32 %r11, [%rd4+256];\n"
+          "add.u32 %r5, %r5, %r11;\nA:\nsetp.eq.u32 %p2, %r9, 0;\n@%p2 bra B;\nbra.uni C;\nB:\n"
+          "st.global.u32 [%rd5], %r5;\nld.global.u32 %r12, [%rd4+512];\nC:\n"
+          "setp.ne.u32 %p3, %r9, 1;\n@%p3 bra D;\nst.global.u32 [%rd5], %r12;\nD:\n"
+          "add.u32 %r10, %r10, 1;\nsetp.lt.u32 %p4, %r10, 40;\n@%p4 bra L;\n" STORE TAIL,
+     16, 128, 4, 0, 0, 15},
     {"atomics", HEAD LOAD "red.global.add.u32 [%rd5], %r5;\n" TAIL, 64, 128, 4, 0, 63, 63},
     {"atomics that meet", HEAD LOAD "red.global.add.u32 [%rd2], %r5;\n" TAIL, 64, 128, 4, 0, 63,
      63},

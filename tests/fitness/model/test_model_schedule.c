@@ -2,6 +2,7 @@
  * pair against the instructions' own operands, and the order of the text makes no difference to the
  * time where the assembler would undo it. */
 #include "base/file.h"
+#include "base/str.h"
 #include "fitness/model/schedule.h"
 
 #include <setjmp.h>
@@ -45,8 +46,9 @@ static bool must_follow(const vm_insn_info *a, const vm_insn_info *b) {
     return ((fence_a && touches_memory(b)) || (fence_b && touches_memory(a))) && !nc;
 }
 
-static void check_block(const vm_module *module, const model_schedule *s, uint32_t first,
-                        uint32_t end, unsigned *moved) {
+/* What a branch guards stays behind it; the branch itself may be anywhere. */
+static void check_block(const vm_module *module, const model_insns *insns, const model_schedule *s,
+                        uint32_t first, uint32_t end, unsigned *moved) {
     uint32_t *place = calloc(end - first, sizeof *place);
     vm_insn_info *infos = calloc(end - first, sizeof *infos);
     assert_true(place != NULL && infos != NULL);
@@ -62,13 +64,15 @@ static void check_block(const vm_module *module, const model_schedule *s, uint32
     for (uint32_t at = first; at < end; at++)
         place[s->order[at] - first] = at;
     for (uint32_t i = 0; i < end - first; i++) {
-        bool is_end = infos[i].is_branch || infos[i].is_exit || infos[i].is_barrier;
+        bool is_end = (infos[i].is_branch && !insns->insns[first + i].is_guard) ||
+                      infos[i].is_exit || infos[i].is_barrier;
         if (is_end && i + 1 != end - first)
             fail_msg("'%s' at line %u is inside a block", infos[i].name, infos[i].line);
         for (uint32_t k = i + 1; k < end - first; k++) {
+            bool is_guarded = insns->insns[first + k].guard == first + i + 1;
             bool last = k + 1 == end - first &&
                         (infos[k].is_branch || infos[k].is_exit || infos[k].is_barrier);
-            if (place[i] > place[k] && (last || must_follow(&infos[i], &infos[k])))
+            if (place[i] > place[k] && (last || is_guarded || must_follow(&infos[i], &infos[k])))
                 fail_msg("'%s' at line %u passes '%s' at line %u", infos[k].name, infos[k].line,
                          infos[i].name, infos[i].line);
         }
@@ -97,7 +101,7 @@ static unsigned check_module(const char *text, size_t bytes) {
     while (first < rows.count) {
         uint32_t end = schedule.block_end[first];
         assert_in_range(end, first + 1, rows.count);
-        check_block(module, &schedule, first, end, &moved);
+        check_block(module, &insns, &schedule, first, end, &moved);
         first = end;
     }
     model_schedule_free(&schedule);
@@ -121,6 +125,78 @@ static void test_zoo(void **state) {
         assert_true(check_module(text, bytes) > 20); /* it does move things */
         free(text);
     }
+}
+
+/* ---- guards ---- */
+
+#define GUARD(p, to) "@%p" p " bra " to ";\n"
+#define COPY(r, at) "ld.global.f32 %f" r ", [%rd2+" at "];\nst.shared.f32 [%r3+" at "], %f" r ";\n"
+#define SUM "add.f32 %f9, %f9, %f8;\n"
+#define SUM4 SUM SUM SUM SUM
+
+typedef struct guard_row {
+    const char *what, *body;
+    unsigned guards, blocks; /* branches that become predicates; blocks without the end's */
+} guard_row;
+
+/* As ptxas 13.0 has them for sm_75 and sm_80. */
+static const guard_row GUARDS[] = {
+    {"one after the other",
+     GUARD("1", "A") COPY("1", "0") "A:\n" GUARD("2", "B") COPY("2", "128") "B:\n", 2, 1},
+    {"beside a copy", COPY("1", "0") GUARD("2", "B") COPY("2", "128") "B:\n", 1, 1},
+    {"before a copy", GUARD("1", "A") COPY("1", "0") "A:\n" COPY("2", "128"), 1, 1},
+    {"alone", GUARD("1", "A") COPY("1", "0") "A:\n", 0, 3},
+    {"skipped by the other way",
+     COPY("1", "0") "@%p1 bra A;\nbra.uni B;\nA:\n" COPY("2", "128") "B:\n", 2, 1},
+    {"nested",
+     GUARD("1", "A") COPY("1", "0") GUARD("2", "A") COPY("2", "128") GUARD("3", "A")
+         COPY("3", "256") "A:\n",
+     1, 4},
+    {"two within one",
+     GUARD("1", "C") GUARD("2", "A") COPY("1", "0") "A:\n" GUARD("3", "B")
+         COPY("2", "128") "B:\nC:\n",
+     2, 3},
+    {"eighteen instructions",
+     COPY("1", "0") GUARD("1", "A") COPY("2", "128") SUM4 SUM4 SUM4 SUM4 "A:\n", 1, 1},
+    {"twenty-two", COPY("1", "0") GUARD("1", "A") COPY("2", "128") SUM4 SUM4 SUM4 SUM4 SUM4 "A:\n",
+     0, 3},
+    {"a barrier", COPY("1", "0") GUARD("1", "A") COPY("2", "128") "bar.sync 0;\nA:\n", 0, 4},
+    {"a loop", "A:\n" COPY("1", "0") GUARD("1", "A") COPY("2", "128"), 0, 3},
+};
+
+static void check_guards(const guard_row *row) {
+    ev_error err = {.text = ""};
+    vm_module *module = NULL;
+    model_insns insns;
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text,
+                  ".version 7.8\n.target sm_60\n.address_size 64\n"
+                  ".visible .entry k(.param .u64 k0)\n{\n.reg .b32 %%r<9>;\n.reg .f32 %%f<20>;\n"
+                  ".reg .b64 %%rd<9>;\n.reg .pred %%p<9>;\n.shared .align 4 .b8 s[4096];\n"
+                  "ld.param.u64 %%rd2, [k0];\nmov.u32 %%r3, s;\nmov.u32 %%r1, %%tid.x;\n"
+                  "setp.gt.u32 %%p1, %%r1, 40;\nsetp.gt.u32 %%p2, %%r1, 41;\n"
+                  "setp.gt.u32 %%p3, %%r1, 42;\n%sbar.sync 0;\nret;\n}\n",
+                  row->body);
+    if (vm_module_load(ev_str_text(&text), strlen(ev_str_text(&text)), "test", &module, &err) !=
+        EV_OK)
+        fail_msg("%s: %s", row->what, err.text);
+    assert_int_equal(model_insns_make(module, &insns, &err), EV_OK);
+    unsigned guards = 0, blocks = 0;
+    for (uint32_t pc = 0; pc < insns.count; pc++) {
+        guards += insns.insns[pc].is_guard;
+        blocks += insns.blocks.block_end[pc] != 0;
+    }
+    if (guards != row->guards || blocks - 1 != row->blocks) /* the last one: ret */
+        fail_msg("%s: %u guards and %u blocks", row->what, guards, blocks - 1);
+    model_insns_free(&insns);
+    vm_module_free(module);
+    ev_str_free(&text);
+}
+
+static void test_guards(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof GUARDS / sizeof *GUARDS; i++)
+        check_guards(&GUARDS[i]);
 }
 
 #define HEAD                                                                                       \
@@ -187,6 +263,7 @@ static void test_order_of_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zoo),
+        cmocka_unit_test(test_guards),
         cmocka_unit_test(test_order_of_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

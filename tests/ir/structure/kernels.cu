@@ -29,6 +29,19 @@ extern "C" __global__ void rows(PARAMETERS) {
         y[blockIdx.x * n + j] = x[blockIdx.x * n + j] * w[j];
 }
 
+/* The same by way of shared memory, on a grid that no argument tells. */
+extern "C" __global__ void untold(PARAMETERS) {
+    __shared__ float row[32];
+    for (int first = 0; first < n; first += 32) {
+        int j = first + threadIdx.x;
+        row[threadIdx.x] = j < n ? x[blockIdx.x * n + j] : 0.0f;
+        __syncthreads();
+        if (j < n)
+            y[blockIdx.x * n + j] = row[threadIdx.x] * w[j] + row[threadIdx.x ^ 1] + gridDim.x;
+        __syncthreads();
+    }
+}
+
 /* Sides of a branch, a select, and a loop whose turns depend on the coordinates. */
 extern "C" __global__ void branches(PARAMETERS) {
     int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
@@ -302,4 +315,72 @@ extern "C" __global__ void tests_memory(PARAMETERS) {
         return;
     for (int k = 0; k < n; k++)
         y[at] = w[k];
+}
+
+/* Two tiles that go through shared memory by columns; one is counted in as well. */
+extern "C" __global__ void turned(PARAMETERS) {
+    __shared__ float tile[8][8];
+    __shared__ int seen[2][8][8];
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    bool inside = i < m && j < n;
+    tile[threadIdx.y][threadIdx.x] = inside ? x[i * n + j] : 0;
+    seen[0][threadIdx.x][threadIdx.y] = (int)threadIdx.x;
+    seen[1][threadIdx.y][threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&seen[1][threadIdx.x][3], (int)tile[threadIdx.x][threadIdx.y]);
+    __syncthreads();
+    if (inside)
+        y[i * n + j] = tile[threadIdx.x][threadIdx.y] * 2 +
+                       (float)(seen[0][threadIdx.x][threadIdx.y] + seen[1][threadIdx.y][3]);
+}
+
+/* A flat array of rows, with a place that no form tells. */
+extern "C" __global__ void flat(PARAMETERS) {
+    __shared__ float tile[64];
+    int tx = threadIdx.x, ty = threadIdx.y, j = blockIdx.x * 8 + tx, i = blockIdx.y * 8 + ty;
+    float sum = 0;
+    tile[ty * 8 + tx] = i < m && j < n ? x[i * n + j] : 0;
+    __syncthreads();
+    for (int k = 0; k < 8; k++)
+        sum += tile[tx * 8 + k] + tile[(tx * 5 + k * 7 + ty) & 63];
+    if (i < m && j < n)
+        y[i * n + j] = sum;
+}
+
+/* Pairs of elements that are read at once, which a pad of one would tear apart. */
+extern "C" __global__ void pairs(PARAMETERS) {
+    alignas(16) __shared__ float tile[8][8];
+    int tx = threadIdx.x, ty = threadIdx.y, j = blockIdx.x * 8 + tx, i = blockIdx.y * 8 + ty;
+    tile[ty][tx] = i < m && j < n ? x[i * n + j] : 0;
+    __syncthreads();
+    const long long *two = (const long long *)&tile[tx][ty & 6];
+    long long v = *two;
+    if (i < m && j < n)
+        y[i * n + j] = (float)(int)(v >> 52) + (float)((int)v >> 20);
+}
+
+/* Refused: an address of the array is chosen by the thread. */
+extern "C" __global__ void wanders(PARAMETERS) {
+    __shared__ float tile[8][8], other[8][8];
+    int tx = threadIdx.x, ty = threadIdx.y, j = blockIdx.x * 8 + tx, i = blockIdx.y * 8 + ty;
+    tile[ty][tx] = i < m && j < n ? x[i * n + j] : 0;
+    other[ty][tx] = (float)tx;
+    __syncthreads();
+    float *from = tx > ty ? &tile[tx][0] : &other[0][ty];
+    for (int k = 0; k < 3; k++)
+        from += m & 1;
+    if (i < m && j < n)
+        y[i * n + j] = *from;
+}
+
+/* Columns that run over the ends of rows, as the array's layout lets them. */
+extern "C" __global__ void overruns(PARAMETERS) {
+    __shared__ float tile[9][8];
+    int t = threadIdx.y * 8 + threadIdx.x, i = blockIdx.y;
+    (&tile[0][0])[t] = (float)(t % 7) + x[i * n];
+    if (t < 8)
+        tile[8][t] = 1;
+    __syncthreads();
+    for (int j = t; j < n; j += 64)
+        y[i * n + j] = (&tile[threadIdx.x][0])[threadIdx.y + 3] + w[j];
 }

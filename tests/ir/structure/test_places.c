@@ -1,5 +1,6 @@
 /* Drawing structural edits: each drawn edit applies, equal seeds draw equal edits, what was tried
- * is not drawn again, and a child keeps what holds for any base alone. */
+ * is not drawn again, what is kept between draws changes nothing, and a child keeps what holds for
+ * any base alone. */
 #include "base/str.h"
 #include "ir/ir.h"
 
@@ -157,6 +158,111 @@ static void test_what_was_tried_is_not_drawn_again(void **state) {
     ir_genome_free(parent);
 }
 
+/* ---- what is kept between draws ---- */
+
+/* Draws with and without notes of places; both must give the same edit, or the same reason. */
+static void check_noted(const launch_plan *plan, const ir_genome *parent, ir_places *places,
+                        ir_edit_kind kind, uint32_t seed) {
+    ir_source plain = source_of(plan, parent), noted = plain;
+    noted.places = places;
+    ev_pcg one = ev_pcg_child(9, 0, 0, seed), same = one;
+    ir_genome *a = NULL, *b = NULL;
+    ev_error why = {0}, other = {0};
+    ev_status status = ir_structure_draw(&plain, kind, NULL, &one, &a, &why);
+    assert_int_equal(ir_structure_draw(&noted, kind, NULL, &same, &b, &other), status);
+    assert_string_equal(why.text, other.text);
+    if (status == EV_OK) {
+        ev_sha256 x = ir_genome_sha256(a), y = ir_genome_sha256(b);
+        assert_true(ev_sha256_equal(&x, &y));
+    }
+    ir_genome_free(a);
+    ir_genome_free(b);
+}
+
+static void test_notes_of_places_change_no_draw(void **state) {
+    (void)state;
+    static const ir_edit_kind kinds[] = {IR_EDIT_STAGE, IR_EDIT_RELABEL_THREADS,
+                                         IR_EDIT_SPLIT_LANES};
+    const launch_plan *plans[] = {&product, &exchanged};
+    for (size_t p = 0; p < 2; p++) {
+        ir_genome *parent = genome_of(json_array());
+        ir_places *places = ir_places_new();
+        assert_non_null(places);
+        for (uint32_t seed = 0; seed < 4; seed++) {
+            for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+                check_noted(plans[p], parent, places, kinds[k], seed);
+        }
+        ir_places_free(places);
+        ir_genome_free(parent);
+    }
+}
+
+/* A store for one genome: what each number of edits left; the last one is the optimised base. */
+enum { KEPT = 3 };
+
+typedef struct kept {
+    ev_str text[KEPT];
+    uint32_t block[KEPT][3];
+    unsigned found;
+} kept;
+
+static size_t place_of(size_t edits) {
+    return edits == IR_OPTIMISED ? KEPT - 1 : edits;
+}
+
+static bool find_kept(void *context, const ir_genome *genome, size_t edits, ir_early *out) {
+    kept *k = context;
+    size_t at = place_of(edits);
+    (void)genome;
+    if (k->text[at].length == 0)
+        return false;
+    *out = (ir_early){.bitcode = ev_str_text(&k->text[at]), .bytes = k->text[at].length};
+    memcpy(out->block, k->block[at], sizeof out->block);
+    k->found++;
+    return true;
+}
+
+static ev_status keep(void *context, const ir_genome *genome, size_t edits, const ir_early *early,
+                      ev_error *error) {
+    kept *k = context;
+    size_t at = place_of(edits);
+    (void)genome;
+    assert_int_equal(k->text[at].length, 0); /* made once */
+    ev_str_append_n(&k->text[at], early->bitcode, early->bytes);
+    memcpy(k->block[at], early->block, sizeof early->block);
+    return ev_str_status(&k->text[at], error);
+}
+
+static ev_sha256 base_of(const ir_source *source) {
+    ir_base *base = NULL;
+    OK(ir_base_load(source, &base, &err));
+    ev_sha256 sha = ir_base_sha256(base);
+    ir_base_free(base);
+    return sha;
+}
+
+/* Loads the base with a store that is empty, has the early IR, or has all. */
+static void test_a_base_is_the_same_from_a_store(void **state) {
+    (void)state;
+    ir_genome *genome = genome_of(json_pack("[{s:s,s:s,s:i,s:s}]", "kind", "coarsen-threads",
+                                            "anchor", "x", "option", 2, "form", "strided"));
+    kept k = {.found = 0};
+    const ir_early_store store = {.context = &k, .find = find_kept, .keep = keep};
+    ir_source plain = source_of(&product, genome), stored = plain;
+    stored.early = &store;
+    ev_sha256 want = base_of(&plain), made = base_of(&stored), all = base_of(&stored);
+    assert_int_equal(k.found, 1);
+    assert_int_equal(k.block[1][0], 4); /* the block as the edit left it */
+    ev_str_clear(&k.text[KEPT - 1]);
+    ev_sha256 finished = base_of(&stored);
+    assert_int_equal(k.found, 2);
+    assert_true(ev_sha256_equal(&want, &made) && ev_sha256_equal(&want, &all) &&
+                ev_sha256_equal(&want, &finished));
+    for (size_t i = 0; i < KEPT; i++)
+        ev_str_free(&k.text[i]);
+    ir_genome_free(genome);
+}
+
 static void test_a_child_keeps_what_holds_for_any_base(void **state) {
     (void)state;
     ir_genome *parent =
@@ -183,7 +289,7 @@ static void test_sites_are_counted(void **state) {
     size_t sites[IR_EDIT_COUNT] = {[IR_EDIT_DELETE] = 12};
     OK(ir_structure_sites(&source, sites, &err));
     assert_int_equal(sites[IR_EDIT_DELETE], 12);
-    assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 15); /* x and y, 5 options, 3 forms */
+    assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 20); /* x and y, 5 options, 4 forms */
     assert_int_equal(sites[IR_EDIT_SPLIT_LANES], 5);  /* one loop */
     ir_genome_free(parent);
 }
@@ -284,6 +390,8 @@ int main(void) {
         cmocka_unit_test(test_what_was_tried_is_not_drawn_again),
         cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
         cmocka_unit_test(test_sites_are_counted),
+        cmocka_unit_test(test_notes_of_places_change_no_draw),
+        cmocka_unit_test(test_a_base_is_the_same_from_a_store),
         cmocka_unit_test(test_without_structure_local_edits_go),
         cmocka_unit_test(test_retune_takes_no_value_from_the_table),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),

@@ -19,7 +19,9 @@ static ev_error err;
 #define SPLIT "{\"anchor\":\"loop 0.1\",\"kind\":\"split-lanes\",\"option\":8}"
 #define SPECIALISE                                                                                 \
     "{\"anchor\":\"a4\",\"form\":\"equal\",\"kind\":\"specialise\",\"option\":-36},"               \
-    "{\"anchor\":\"a3\",\"form\":\"multiple\",\"kind\":\"specialise\",\"option\":4}"
+    "{\"anchor\":\"a3\",\"form\":\"multiple\",\"kind\":\"specialise\",\"option\":4},"              \
+    "{\"kind\":\"peel\"},{\"anchor\":\"s0\",\"kind\":\"pad\",\"option\":1},"                       \
+    "{\"anchor\":\"s1\",\"kind\":\"swizzle\",\"option\":2}"
 #define LOCAL "{\"at\":\"i5\",\"kind\":\"operand\",\"operand\":1,\"value\":-7}"
 #define OTHER "{\"at\":\"i6\",\"kind\":\"operand\",\"operand\":0,\"value\":3}"
 #define GENOME(edits) "{\"edits\":[" edits "],\"macros\":{},\"start\":\"hand\"}"
@@ -45,7 +47,7 @@ static void json_comes_back_the_same(void **state) {
     json_t *json = ir_genome_to_json(genome);
     char *printed = ev_json_print(json, true);
     assert_string_equal(printed, text);
-    assert_int_equal(ir_genome_prefix_count(genome), 5);
+    assert_int_equal(ir_genome_prefix_count(genome), 8);
     free(printed);
     json_decref(json);
     ir_genome_free(genome);

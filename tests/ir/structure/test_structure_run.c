@@ -25,7 +25,7 @@ typedef struct shape {
 static const shape shapes[] = {{3, 5}, {17, 7}, {1, 1}, {8, 8}, {9, 33}, {13, 40}};
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
-/* A kernel and its launch. Expressions see m and n. */
+/* A kernel and its launch. Expressions see m and n, and `blocks`, which is m and no argument. */
 typedef struct subject {
     const char *entry;
     const char *grid[3];
@@ -36,6 +36,7 @@ static const subject subjects[] = {
     {"product", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"inside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"rows", {"m", "1", "1"}, {32, 1, 1}},
+    {"untold", {"blocks", "1", "1"}, {32, 1, 1}},
     {"branches", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"reduced", {"m", "1", "1"}, {32, 1, 1}},
     {"phases", {"1", "m", "1"}, {32, 1, 1}},
@@ -56,6 +57,11 @@ static const subject subjects[] = {
     {"columns", {"ceil_div(n, 32)", "1", "1"}, {32, 1, 1}},
     {"half_barrier", {"m", "1", "1"}, {32, 1, 1}},
     {"tests_memory", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"turned", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"flat", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"pairs", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"wanders", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"overruns", {"1", "m", "1"}, {8, 8, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -87,6 +93,10 @@ static const subject subjects[] = {
 #define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
 
 #define PEEL "{\"kind\":\"peel\"}"
+
+#define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"
+#define SWIZZLE(array, option)                                                                     \
+    "{\"kind\":\"swizzle\",\"anchor\":\"" array "\",\"option\":" #option "}"
 
 typedef struct row {
     const char *entry;
@@ -172,8 +182,9 @@ static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const 
     OK(device_write(d, y, 0, data, count * 4, &err));
     OK(device_load(d, ptx, bytes, launch_plan_entry(plan), &kernel, &err));
     params p = {device_address(d, x), device_address(d, w), device_address(d, y), at->m, at->n};
-    expr_name names[] = {{"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}};
-    expr_scope scope = {names, 2};
+    expr_name names[] = {
+        {"m", expr_of_whole(at->m)}, {"n", expr_of_whole(at->n)}, {"blocks", expr_of_whole(at->m)}};
+    expr_scope scope = {names, 3};
     launch_geometry geometry;
     OK(launch_plan_geometry(plan, 0, &scope, &LAUNCH_LIMITS_CUDA, &geometry, &err));
     device_launch launch = device_launch_of(&geometry);
@@ -345,12 +356,25 @@ static void the_interior_has_no_tests(void **state) {
                      2 * stores);
 }
 
+static void a_padded_array_grows_by_rows(void **state) {
+    (void)state;
+    assert_int_equal(count_in_ptx("turned", "", "[256]"), 1);
+    assert_int_equal(count_in_ptx("turned", PAD("s0", 1), "[288]"), 1);
+    assert_int_equal(count_in_ptx("turned", SWIZZLE("s0", 1), "[256]"), 1);
+    assert_int_equal(count_in_ptx("turned", PAD("s1", 1), "[576]"), 1); /* 2 x 8 rows */
+    /* What stays within a row by the sizes of the block needs no division by the row. */
+    assert_int_equal(count_in_base("turned", PAD("s0", 1) "," PAD("s1", 1), " udiv "), 0);
+    assert_int_equal(count_in_base("turned", PAD("s0", 1) "," PAD("s1", 1), " lshr "), 0);
+    assert_int_equal(count_in_base("flat", PAD("s0", 1), " lshr "), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row),
         cmocka_unit_test(a_prefix_is_replayed_exactly),
         cmocka_unit_test(the_copy_uses_what_is_known),
         cmocka_unit_test(the_interior_has_no_tests),
+        cmocka_unit_test(a_padded_array_grows_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,41 @@ static void genome_of_a_task(void **state) {
     json_decref(json);
 }
 
+/* A grid whose blocks differ: those in the interior load more. The genome's blocks are chosen from
+ * its own grid, not from the start's. */
+static void genome_on_a_grid_of_its_own(void **state) {
+    (void)state;
+    cli_write("window.cu",
+              "#include \"evoke_cuda.h\"\n"
+              "extern \"C\" __global__ void window(const float *x, float *y, int m, int n) {\n"
+              "    int j = blockIdx.x * 32 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;\n"
+              "    if (i >= m || j >= n) return;\n"
+              "    float sum = 0;\n"
+              "    for (int u = -2; u <= 2; u++)\n"
+              "        if (i + u >= 0 && i + u < m) sum += x[(i + u) * n + j];\n"
+              "    y[i * n + j] = sum;\n}\n");
+    cli_write(
+        "window.json",
+        "{\"name\":\"window\",\"family\":\"tests\",\"doc\":\"sums of five rows\",\"arguments\":["
+        "{\"name\":\"x\",\"kind\":\"in\",\"type\":\"f32\",\"count\":\"m*n\","
+        "\"data\":{\"generator\":\"normal\"}},"
+        "{\"name\":\"y\",\"kind\":\"out\",\"type\":\"f32\",\"count\":\"m*n\"},"
+        "{\"name\":\"m\",\"kind\":\"scalar\",\"type\":\"s32\"},"
+        "{\"name\":\"n\",\"kind\":\"scalar\",\"type\":\"s32\"}],\"starts\":[{\"name\":"
+        "\"textbook\",\"source\":\"window.cu\",\"grid\":[\"ceil_div(n,32)\","
+        "\"ceil_div(m,8)\"],\"block\":[32,8]}],\"oracle\":\"baseline\",\"tolerance\":"
+        "{\"relative_l2\":2e-6},\"cases\":["
+        "{\"name\":\"a\",\"split\":\"search\",\"use\":\"smoke\",\"shape\":{\"m\":9,\"n\":33}},"
+        "{\"name\":\"b\",\"split\":\"search\",\"use\":\"check\",\"shape\":{\"m\":20,\"n\":70}},"
+        "{\"name\":\"c\",\"split\":\"search\",\"use\":\"time\",\"shape\":"
+        "{\"m\":512,\"n\":512}}]}");
+    cli_write("window-genome.json", STRUCTURE(COARSEN("y")));
+    ev_proc_result r = CLI_RUN("check", cli_path("window.json"), "--genome",
+                               cli_path("window-genome.json"), "--split", "search");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+}
+
 static void genomes_that_cannot_be_checked(void **state) {
     (void)state;
     cli_write("refused.json", STRUCTURE(COARSEN("z")));
@@ -279,6 +314,7 @@ int main(void) {
         cmocka_unit_test(mistakes_in_initial),
         cmocka_unit_test(lazy_baseline_of_a_bundle),
         cmocka_unit_test(genome_of_a_task),
+        cmocka_unit_test(genome_on_a_grid_of_its_own),
         cmocka_unit_test(genomes_that_cannot_be_checked),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -26,7 +26,8 @@ static void unknown_words(void **state) {
     cli_expect_error(CLI_RUN("tune", "--all", "scale"), 2, "--all takes every shipped task");
     cli_expect_error(CLI_RUN("tune", "x", "--workers", "100000"), 2, "at most");
     cli_expect_error(CLI_RUN("run"), 2, "run needs FILE.ptx");
-    cli_expect_error(CLI_RUN("bench", "speed"), 2, "there are compile, vm, search, model and rank");
+    cli_expect_error(CLI_RUN("bench", "speed"), 2,
+                     "there are compile, vm, search, model, rank and bundle");
     cli_expect_error(CLI_RUN("bench", "vm", "--only", "x"), 2, "vector_add");
     cli_expect_error(CLI_RUN("worker"), 2, "--stdio");
     cli_expect_error(CLI_RUN("--json"), 2, "the command comes first");

@@ -338,6 +338,21 @@ static void benches_compilation(void **state) {
     json_decref(json);
 }
 
+static void benches_bundles(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("bench", "bundle", "--variants", "40", "--json"), 0);
+    cli_keys(json, "bench:s rows:a");
+    assert_int_equal(json_array_size(json_object_get(json, "rows")), 2);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 1);
+    cli_keys(
+        row,
+        "kernels:i variants_each:i tar_bytes:i open_ms:n open_tar_ms:n open_cpu_ms:n verify_ms:n "
+        "resolve_ns:n memory_by_file:n");
+    assert_int_equal(ev_json_integer(row, "variants_each", 0), 40);
+    assert_true(ev_json_number(row, "resolve_ns", 0) > 0);
+    json_decref(json);
+}
+
 static void benches_the_machine(void **state) {
     (void)state;
     json_t *json =
@@ -430,23 +445,15 @@ static void tune_lists_wrong_settings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),
-        cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),
-        cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes),
-        cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),
-        cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),
-        cmocka_unit_test(tune_lists_wrong_settings),
-        cmocka_unit_test(profiles_in_words),
-        cmocka_unit_test(profiles_a_file),
-        cmocka_unit_test(checks_a_task),
-        cmocka_unit_test(finds_a_regression),
-        cmocka_unit_test(benches_compilation),
-        cmocka_unit_test(benches_the_machine),
-        cmocka_unit_test(benches_parts_of_the_machine),
+        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(tune_lists_wrong_settings),
+        cmocka_unit_test(profiles_in_words),   cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),       cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation), cmocka_unit_test(benches_bundles),
+        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_parts_of_the_machine),
         cmocka_unit_test(benches_the_search),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -57,6 +57,23 @@ static bool is_structural(const recipe *r) {
     return false;
 }
 
+static bool has_arm(const recipe *r, unsigned arm) {
+    for (unsigned i = 0; i < r->step_count; i++) {
+        for (unsigned k = 0; k < r->steps[i].count; k++) {
+            if (r->steps[i].arms[k] == arm)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A skeleton is not drawn an operator that has nothing to change there. */
+static void check_operators(const recipe *r) {
+    size_t prefix = ir_genome_prefix_count(r->parents[0]);
+    assert_true(prefix > 0 || !(has_arm(r, ARM_OF(RETUNE)) || has_arm(r, ARM_OF(DROP))));
+    assert_true(prefix > 1 || !has_arm(r, ARM_OF(REORDER)));
+}
+
 /* One child; it takes `ns`, and its genome is `genome` (a reference that is taken over). */
 static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     static int number;
@@ -66,6 +83,8 @@ static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     bool structural = is_structural(&r);
     if (structural) /* drawn on a skeleton, without limits of the filter */
         assert_true(ir_genome_is_skeleton(r.parents[0]) && r.reach.built == 0);
+    if (structural)
+        check_operators(&r);
     f->structure += structural;
     f->local += !structural;
     recipe_free(&r);
@@ -200,6 +219,168 @@ static void test_an_edit_that_does_nothing_makes_no_skeleton(void **state) {
     }
 }
 
+/* ---- arms without a place ---- */
+
+/* A structural child takes the first arm that is no `stage`, which has no place; none gains. */
+static void feed_without_stage(fed *f, size_t first_arms[ARM_COUNT]) {
+    recipe r;
+    assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+    static int option = 2;
+    child_result result = {
+        .outcome = {.origin = SEARCH_TIMED, .stopped = GATE_NONE, .ns = 1e5 + option}};
+    for (unsigned i = 0; i < r.step_count && is_structural(&r); i++) {
+        const recipe_step *at = &r.steps[i];
+        unsigned k = at->arms[0] == IR_EDIT_STAGE && at->count > 1;
+        first_arms[at->arms[0]]++;
+        if (at->arms[k] == IR_EDIT_STAGE)
+            continue;
+        size_t used = strlen(result.operators);
+        (void)snprintf(result.operators + used, sizeof result.operators - used, "%s%s",
+                       used > 0 ? "," : "", arm_name(at->arms[k]));
+    }
+    if (result.operators[0])
+        result.genome = genome_of(option++, -1);
+    else
+        result.outcome.stopped = GATE_VERIFY;
+    recipe_free(&r);
+    search_verdict v;
+    assert_int_equal(search_commit(f->s, &result, &v, NULL), EV_OK);
+    ir_genome_free((ir_genome *)result.genome);
+}
+
+/* An arm that never has a place must not keep the hope of one that was never tried. */
+static void test_an_arm_without_a_place_is_tried_less(void **state) {
+    (void)state;
+    fed f;
+    size_t first_arms[ARM_COUNT] = {0};
+    begin(&f, 30);
+    search_free(f.s);
+    f.start.sites[IR_EDIT_STAGE] = 30;
+    const search_settings settings = {
+        .starts = &f.start, .start_count = 1, .seed = 5, .evaluations = 2000};
+    assert_int_equal(search_new(&settings, &f.s, NULL), EV_OK);
+    for (int i = 0; i < 2; i++)
+        (void)feed(&f, genome_of(0, -1), "start", 1000);
+    for (int i = 0; i < 300; i++)
+        feed_without_stage(&f, first_arms);
+    memset(first_arms, 0, sizeof first_arms);
+    for (int i = 0; i < 400; i++)
+        feed_without_stage(&f, first_arms);
+    assert_true(first_arms[IR_EDIT_COARSEN] > 20);
+    assert_true(first_arms[IR_EDIT_STAGE] < 2 * first_arms[IR_EDIT_COARSEN]);
+    search_free(f.s);
+}
+
+/* ---- estimates ---- */
+
+/* A child whose fast code takes `whole` at full shape. */
+static void feed_sketched(fed *f, ir_genome *genome, search_origin origin, double ns,
+                          double whole) {
+    static int number;
+    recipe r;
+    assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+    recipe_free(&r);
+    child_result result = {.genome = genome,
+                           .outcome = {.origin = origin,
+                                       .stopped = GATE_NONE,
+                                       .ns = ns,
+                                       .small = {.sketch = 10, .built = 10, .whole = whole}}};
+    (void)snprintf(result.operators, sizeof result.operators, "coarsen");
+    (void)snprintf(result.hashes[SEARCH_BY_IR], sizeof result.hashes[0], "sketched %d", number++);
+    search_verdict v;
+    assert_int_equal(search_commit(f->s, &result, &v, NULL), EV_OK);
+    ir_genome_free(genome);
+}
+
+/* LLVM builds a skeleton only if its fast code gains at full shape; the small cases decide nothing.
+ */
+static void test_a_skeleton_without_a_gain_is_estimated(void **state) {
+    (void)state;
+    fed f;
+    size_t structural = 0, limited = 0;
+    open_search(&f, 30);
+    feed_sketched(&f, skeleton_of(true, 0, 0), SEARCH_TIMED, 600, 660);
+    for (int i = 0; i < 300; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        bool is_child = is_structural(&r) && ir_genome_prefix_count(r.parents[0]) == 1;
+        structural += is_child;
+        limited += is_child && r.estimate.due > 0 && r.estimate.due < 660;
+        assert_true(!is_structural(&r) || r.estimate.near == 0);
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+    }
+    assert_true(structural > 20 && limited > structural * 9 / 10); /* but for audits */
+    search_free(f.s);
+}
+
+/* One that was estimated can be a parent, as the slower ones that were timed, but no winner. */
+static void test_an_estimated_skeleton_joins_the_pool(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    ir_genome *genome = skeleton_of(true, 4, 0);
+    bool structural = false;
+    for (int i = 0; i < 200 && !structural; i++) { /* the child must be one of the pool */
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        structural = is_structural(&r);
+        recipe_free(&r);
+        child_result result = {.genome = structural ? genome : NULL,
+                               .outcome = {.origin = structural ? SEARCH_ESTIMATED : SEARCH_TIMED,
+                                           .stopped = structural ? GATE_NONE : GATE_VERIFY,
+                                           .ns = 1100}};
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &result, &v, NULL), EV_OK);
+    }
+    assert_true(structural);
+    ir_genome_free(genome);
+    const search_best *best = NULL;
+    assert_int_equal(search_archive(f.s, SEARCH_PRESERVING, SEARCH_STRUCTURED, &best), 0);
+    assert_true(count_parents(&f, true, 2) > 0);
+    search_free(f.s);
+}
+
+/* ---- the light pipeline ---- */
+
+static ir_genome *light(void) {
+    ir_genome *genome = genome_of(0, -1);
+    assert_true(ir_genome_make_light(genome));
+    return genome;
+}
+
+/* Whether the next structural children have the plain start as a parent. */
+static bool grows_from_plain(fed *f) {
+    size_t plain = 0, structural = 0;
+    for (int i = 0; i < 200; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+        structural += is_structural(&r);
+        plain += is_structural(&r) && ir_genome_edit_count(r.parents[0]) == 0;
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+    }
+    assert_true(structural > 10);
+    return plain > 0;
+}
+
+/* Skeletons grow by the light pipeline, unless that makes the start slower. */
+static void test_skeletons_grow_by_the_light_pipeline(void **state) {
+    (void)state;
+    for (int slower = 0; slower < 2; slower++) {
+        fed f;
+        begin(&f, 30);
+        (void)feed(&f, genome_of(0, -1), "start", 1000);
+        (void)feed(&f, light(), "start", slower ? 1100 : 1000);
+        assert_true(grows_from_plain(&f) == (slower == 1));
+        search_free(f.s);
+    }
+}
+
 /* ---- the archives ---- */
 
 /* Fast variants of one skeleton push out neither other skeletons nor variants without structure. */
@@ -297,6 +478,10 @@ int main(void) {
         cmocka_unit_test(test_both_kinds_keep_a_share),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),
         cmocka_unit_test(test_archives_are_shared_out),
+        cmocka_unit_test(test_skeletons_grow_by_the_light_pipeline),
+        cmocka_unit_test(test_an_arm_without_a_place_is_tried_less),
+        cmocka_unit_test(test_a_skeleton_without_a_gain_is_estimated),
+        cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
         cmocka_unit_test(test_a_family_has_a_share_of_the_pool),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
     };

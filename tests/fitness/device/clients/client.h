@@ -3,14 +3,14 @@
 #ifndef TESTS_FITNESS_DEVICE_CLIENTS_CLIENT_H
 #define TESTS_FITNESS_DEVICE_CLIENTS_CLIENT_H
 
-#include "fitness/device/cuda/driver_types.h"
+#include "base/cuda/driver_types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CU_FN(symbol, name, since, scope, need, params, args) CUresult symbol params;
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 
 static inline void must_be(CUresult want, CUresult got, const char *call) {

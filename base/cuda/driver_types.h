@@ -1,15 +1,15 @@
 /* Declarations of the part of the CUDA Driver API that this project uses, so that the build needs
  * no header of NVIDIA's. Names, numbers and layouts are those of the CUDA Driver API reference
  * (docs.nvidia.com/cuda/cuda-driver-api), which fixes them as a binary interface. */
-#ifndef FITNESS_DEVICE_CUDA_DRIVER_TYPES_H
-#define FITNESS_DEVICE_CUDA_DRIVER_TYPES_H
+#ifndef BASE_CUDA_DRIVER_TYPES_H
+#define BASE_CUDA_DRIVER_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 typedef enum CUresult {
 #define CU_ERROR(id, number, words) id = number,
-#include "fitness/device/cuda/errors.def"
+#include "base/cuda/errors.def"
 #undef CU_ERROR
 } CUresult;
 
@@ -39,7 +39,7 @@ typedef int CUmemorytype;
 
 typedef enum cu_device_attribute {
 #define CU_ATTRIBUTE(id, number, value) CU_DEVICE_ATTRIBUTE_##id = number,
-#include "fitness/device/cuda/attributes.def"
+#include "base/cuda/attributes.def"
 #undef CU_ATTRIBUTE
 } cu_device_attribute;
 

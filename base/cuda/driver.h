@@ -1,10 +1,10 @@
-/* The CUDA driver of this machine, found at run time: the rows of driver.def that the device needs,
- * as function pointers. */
-#ifndef FITNESS_DEVICE_CUDA_DRIVER_H
-#define FITNESS_DEVICE_CUDA_DRIVER_H
+/* The CUDA driver of this machine, found at run time: the rows of driver.def that the cuda device
+ * and the bundle's launches need, as function pointers. */
+#ifndef BASE_CUDA_DRIVER_H
+#define BASE_CUDA_DRIVER_H
 
+#include "base/cuda/driver_types.h"
 #include "base/status.h"
-#include "fitness/device/cuda/driver_types.h"
 
 #define CU_NEED_MUST(row) row
 #define CU_NEED_MAY(row) row
@@ -14,13 +14,13 @@ typedef struct cu_driver {
     void *library;
 #define CU_FN(symbol, name, since, scope, need, params, args)                                      \
     CU_NEED_##need(CUresult(*symbol) params;)
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
 } cu_driver;
 
-/* Loads libcuda.so.1 by the loader's rules, and calls cuInit. EV_INFRA: no library, a missing
- * function (with its name), or cuInit failed. */
-ev_status cu_driver_open(cu_driver *out, ev_error *err) EV_CHECKED;
+/* Loads libcuda.so.1 by the loader's rules and finds the functions; calls none of them. EV_INFRA:
+ * no library, or a missing function (with its name). */
+ev_status cu_driver_find(cu_driver *out, ev_error *err) EV_CHECKED;
 void cu_driver_close(cu_driver *driver);
 /* The newest PTX version, times ten, that a driver accepts, by its CUDA version (12040):
  * ptx_versions.def. 0: older than the table; CU_PTX_ANY: newer than the table. */

@@ -1,9 +1,8 @@
 /* Finds the CUDA driver at run time, so that the project builds and runs where there is none. */
-#include "fitness/device/cuda/driver.h"
+#include "base/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MUST, MAY, NEVER };
@@ -19,35 +18,16 @@ static ev_status find(cu_driver *d, const char *symbol, int need, void *to, ev_e
 static ev_status find_all(cu_driver *d, ev_error *err) {
 #define CU_FN(symbol, name, since, scope, need, params, args)                                      \
     CU_NEED_##need(EV_TRY(find(d, #symbol, need, &d->symbol, err));)
-#include "fitness/device/cuda/driver.def"
+#include "base/cuda/driver.def"
 #undef CU_FN
     return EV_OK;
 }
 
-static ev_status start(const cu_driver *d, ev_error *err) {
-    char text[200];
-    /* the compiler's log is wanted each time, and candidates are seen once */
-    (void)setenv("CUDA_CACHE_DISABLE", "1", 0);
-    /* kernels of ranks wait for each other, and batches for the host: none may be loaded only when
-     * it is launched (the driver's default since 12.0), nor stand behind another in a hardware
-     * queue */
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    CUresult result = d->cuInit(0);
-    return result == CUDA_SUCCESS ? EV_OK
-                                  : ev_fail(err, EV_INFRA, "the CUDA driver does not start: %s",
-                                            cu_error_text(d, result, text, sizeof text));
-}
-
-ev_status cu_driver_open(cu_driver *out, ev_error *err) {
+ev_status cu_driver_find(cu_driver *out, ev_error *err) {
     cu_driver d = {.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (d.library == NULL)
-        return ev_fail(err, EV_INFRA,
-                       "no CUDA driver on this machine (%s); vm:MODEL (vm:h200, say) needs none",
-                       dlerror());
+        return ev_fail(err, EV_INFRA, "no CUDA driver on this machine (%s)", dlerror());
     ev_status status = find_all(&d, err);
-    if (status == EV_OK)
-        status = start(&d, err);
     if (status == EV_OK)
         *out = d;
     else
@@ -74,7 +54,7 @@ static const struct {
     int cuda, ptx;
 } ptx_versions[] = {
 #define PTX_VERSION(cuda, branch, ptx) {cuda, ptx},
-#include "fitness/device/cuda/ptx_versions.def"
+#include "base/cuda/ptx_versions.def"
 #undef PTX_VERSION
 };
 

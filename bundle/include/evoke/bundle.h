@@ -1,0 +1,242 @@
+/* evoke/bundle.h: opens a bundle of tuned GPU kernels, chooses the variant for a GPU and a shape,
+ * and launches it. C11. Nothing else of Evoke is needed: link with -levoke-bundle (pkg-config
+ * evoke-bundle). The CUDA driver is loaded at the first call that needs it (dlopen of
+ * libcuda.so.1).
+ *
+ * A bundle is a folder or one tar file that `evoke tune` and `evoke export` write.
+ *
+ * Ownership: an out-pointer hands an object to the caller, who closes it. Every text and every
+ * other pointer that the library returns belongs to the bundle and lives until evoke_bundle_close.
+ * What the caller passes is borrowed for the call.
+ *
+ * Errors: each call that can fail returns a status and, on a failure, writes a message into
+ * `error`, which may be NULL. Out-parameters then keep their values. No call aborts, exits, prints,
+ * or changes the environment.
+ *
+ * Threads: after evoke_bundle_open, all calls but evoke_bundle_close may run at once from any
+ * number of threads on one bundle. Calls on several bundles are independent.
+ *
+ * Units: sizes are bytes, times nanoseconds, compute capabilities 10 * major + minor.
+ */
+#ifndef EVOKE_BUNDLE_H
+#define EVOKE_BUNDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define EVOKE_API __attribute__((visibility("default")))
+#else
+#define EVOKE_API
+#endif
+
+/* Of this interface. A library of the same major version has every function and every field of its
+ * predecessors; structures only grow behind their `size`, where they have one. */
+#define EVOKE_BUNDLE_MAJOR 0
+#define EVOKE_BUNDLE_MINOR 1
+
+/* "0.1": the version of the library that is linked. */
+EVOKE_API const char *evoke_bundle_version(void);
+
+typedef enum evoke_status {
+    EVOKE_OK = 0,
+    EVOKE_BAD = 1,   /* bad input: a damaged bundle, an unknown kernel, a shape, a buffer */
+    EVOKE_INFRA = 2, /* the machine or its driver failed: memory, disk, no driver, a fault */
+} evoke_status;
+
+typedef struct evoke_error {
+    evoke_status status;
+    char text[1500]; /* English; names the thing, the place and the cure */
+} evoke_error;
+
+typedef struct evoke_bundle evoke_bundle;
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+/* Opens a folder or a tar. The manifest is read and checked whole; each PTX is held against its
+ * hash when it is first loaded. EVOKE_BAD: no bundle, another format version, damage (with line and
+ * column), a stray file, a member of the tar that is not a regular file inside the bundle. */
+EVOKE_API evoke_status evoke_bundle_open(const char *path, evoke_bundle **out, evoke_error *error);
+/* Opens the bytes of a tar, which are copied. */
+EVOKE_API evoke_status evoke_bundle_open_memory(const void *data, size_t bytes, evoke_bundle **out,
+                                                evoke_error *error);
+/* Holds every file against its hash. EVOKE_BAD: the first that differs, by name. */
+EVOKE_API evoke_status evoke_bundle_verify(const evoke_bundle *bundle, evoke_error *error);
+/* Unloads the modules and frees everything; NULL is fine. No launch may run in another thread, and
+ * contexts that were launched in must still exist, unless evoke_bundle_forget was called there. */
+EVOKE_API void evoke_bundle_close(evoke_bundle *bundle);
+
+/* ---- kernels ----------------------------------------------------------------------------------
+ */
+
+/* The kernels by name, ascending; NULL at and behind the count. */
+EVOKE_API size_t evoke_bundle_kernel_count(const evoke_bundle *bundle);
+EVOKE_API const char *evoke_bundle_kernel_name(const evoke_bundle *bundle, size_t index);
+
+typedef enum evoke_argument_kind {
+    EVOKE_IN,     /* a buffer that the kernel reads */
+    EVOKE_OUT,    /* a buffer that it writes */
+    EVOKE_INOUT,  /* a buffer that it reads and writes */
+    EVOKE_SCALAR, /* a number; the library computes it from the shape */
+} evoke_argument_kind;
+
+typedef struct evoke_argument {
+    const char *name;
+    evoke_argument_kind kind;
+    const char *type;       /* "f32", "f16", "s32", ...: of an element */
+    size_t element_bytes;   /* of one element */
+    const char *expression; /* elements of a buffer, value of a scalar, in the names of the shape */
+    uint32_t alignment;     /* that every launch needs of a buffer's address; 1 for scalars */
+} evoke_argument;
+
+/* The arguments in the kernel's order. EVOKE_BAD: no such kernel (with the known ones), or `index`
+ * is not below the count. */
+EVOKE_API evoke_status evoke_bundle_argument_count(const evoke_bundle *bundle, const char *kernel,
+                                                   size_t *out, evoke_error *error);
+EVOKE_API evoke_status evoke_bundle_argument(const evoke_bundle *bundle, const char *kernel,
+                                             size_t index, evoke_argument *out, evoke_error *error);
+
+/* A number of a shape, "M" = 1024 say. Whole numbers are exact up to 2^53; names that the kernel
+ * does not know are ignored. */
+typedef struct evoke_number {
+    const char *name;
+    double value;
+} evoke_number;
+
+typedef struct evoke_shape {
+    const evoke_number *numbers;
+    size_t count;
+} evoke_shape;
+
+/* Elements of the buffer `index` at a shape, or 0 for a scalar. EVOKE_BAD: as above; the expression
+ * cannot be evaluated, with the values in it. */
+EVOKE_API evoke_status evoke_bundle_elements(const evoke_bundle *bundle, const char *kernel,
+                                             size_t index, const evoke_shape *shape, uint64_t *out,
+                                             evoke_error *error);
+
+/* ---- resolving --------------------------------------------------------------------------------
+ */
+
+typedef struct evoke_gpu {
+    const char
+        *name;      /* the driver's name ("NVIDIA H200") or Evoke's id ("h200"); NULL: not known */
+    int capability; /* 90 for 9.0 */
+    int multiprocessors; /* 0: not known */
+} evoke_gpu;
+
+/* Describes the GPU of the context that is current in this thread. `name` holds the text that
+ * out->name points to. EVOKE_INFRA: no driver, or no current context. */
+EVOKE_API evoke_status evoke_gpu_current(evoke_gpu *out, char name[256], evoke_error *error);
+
+/* How near a choice is to the GPU that was asked for, best first. */
+typedef enum evoke_rung {
+    EVOKE_RUNG_EXACT,      /* made for this GPU model */
+    EVOKE_RUNG_SIZE,       /* another model of this capability with as many multiprocessors */
+    EVOKE_RUNG_CAPABILITY, /* another model of this capability */
+    EVOKE_RUNG_PTX,        /* a lower capability; the driver compiles its PTX for this one */
+    EVOKE_RUNG_BASELINE,   /* untuned */
+} evoke_rung;
+
+typedef enum evoke_role {
+    EVOKE_ROLE_VARIANT, /* tuned */
+    EVOKE_ROLE_START, /* unmodified, most often tuned by hand, and faster here than the variants */
+    EVOKE_ROLE_BASELINE, /* unmodified; runs at every shape that the kernel takes */
+} evoke_role;
+
+/* Take bold variants, too: faster, but with edits that change what the kernel means, which nothing
+ * that was tried shows. */
+#define EVOKE_ALLOW_BOLD 1u
+/* Every buffer of the launches will be aligned to 256 bytes, as cuMemAlloc returns them: take
+ * variants that need more alignment than their kernel's arguments say, too. */
+#define EVOKE_ALIGNED 2u
+/* Take the baseline, to compare with it. */
+#define EVOKE_BASELINE 4u
+
+typedef struct evoke_variant evoke_variant;
+
+typedef struct evoke_choice {
+    const evoke_variant *variant; /* for the calls below */
+    evoke_rung rung;
+    evoke_role role;
+    double speedup;  /* over the baseline at the nearest shape that was timed; 1: not known */
+    int is_measured; /* the times were measured; 0: they were modelled */
+    /* Why a nearer or faster variant was passed over; NULL: none was. */
+    const char *passed_over;
+} evoke_choice;
+
+/* Chooses among the variants and unmodified starts that were validated for the shape: those of the
+ * best rung; of these the one that was fastest at the nearest shape that was timed; never one that
+ * its own records call slower there than the baseline or an unmodified start. The baseline where
+ * there is none. Takes less than a microsecond. EVOKE_BAD: an unknown kernel (with the known ones),
+ * a number that the shape lacks, nothing for this compute capability. */
+EVOKE_API evoke_status evoke_bundle_resolve(const evoke_bundle *bundle, const char *kernel,
+                                            const evoke_gpu *gpu, const evoke_shape *shape,
+                                            unsigned flags, evoke_choice *out, evoke_error *error);
+
+/* "lstm: the variant of textbook for NVIDIA H200 (exact-gpu), 3.20 x the baseline by modelled
+ * times;
+ * ...", cut off at `room` bytes. Returns `text`. */
+EVOKE_API const char *evoke_bundle_explain(const evoke_choice *choice, char *text, size_t room);
+
+/* "exact-gpu"; NULL for a number that is no rung. */
+EVOKE_API const char *evoke_rung_name(evoke_rung rung);
+
+/* ---- launching --------------------------------------------------------------------------------
+ */
+
+typedef struct evoke_geometry {
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes; /* dynamic shared memory of a block */
+} evoke_geometry;
+
+/* Evaluates the launch rule at a shape. EVOKE_BAD: overflow, a division by zero, a zero, or a
+ * number over CUDA's limits, with the expression and the values in it. */
+EVOKE_API evoke_status evoke_variant_geometry(const evoke_variant *variant,
+                                              const evoke_shape *shape, evoke_geometry *out,
+                                              evoke_error *error);
+
+/* Bytes of a buffer that is too large to tell, or not known: its size is not checked. */
+#define EVOKE_BYTES_UNKNOWN SIZE_MAX
+
+/* A buffer on the device. */
+typedef struct evoke_buffer {
+    uint64_t address; /* as cuMemAlloc returns it */
+    size_t bytes;
+} evoke_buffer;
+
+/* Launches a variant in the context that is current in this thread, on `stream` (a CUstream; NULL:
+ * the default stream), and does not wait for the end. `buffers`: those of the kernel's arguments
+ * that are no scalars, in the kernel's order. The PTX is compiled at the first launch in a context
+ * and kept. EVOKE_BAD, and nothing is launched: what evoke_variant_geometry refuses; a number of
+ * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
+ * differs, or that the driver refuses (with its log); a block that the kernel cannot have.
+ * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
+ * earlier work. */
+EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,
+                                            const evoke_buffer *buffers, size_t buffer_count,
+                                            void *stream, evoke_error *error);
+/* Compiles and loads a variant for the current context, so that its first launch does not. */
+EVOKE_API evoke_status evoke_variant_load(const evoke_variant *variant, evoke_error *error);
+/* A variable of the variant's module in the current context, which the host fills before launches;
+ * *address 0: the variant has none of that name. */
+EVOKE_API evoke_status evoke_variant_symbol(const evoke_variant *variant, const char *name,
+                                            uint64_t *address, size_t *bytes, evoke_error *error);
+/* Unloads the modules of the current context. Call before a context is destroyed, with no launch
+ * running in it. */
+EVOKE_API evoke_status evoke_bundle_forget(evoke_bundle *bundle, evoke_error *error);
+
+/* Of the variant: its PTX's SHA-256 in 64 hex digits, and the GPU model that it was made for. */
+EVOKE_API const char *evoke_variant_sha256(const evoke_variant *variant);
+EVOKE_API const char *evoke_variant_gpu(const evoke_variant *variant);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+/* evoke/bundle.h: launching. Everything is checked before the driver is asked to launch. */
+#include "bundle/runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+evoke_status evoke_variant_geometry(const evoke_variant *v, const evoke_shape *shape,
+                                    evoke_geometry *out, evoke_error *error) {
+    launch_geometry made;
+    ev_status status = runtime_geometry(v, shape, &made, runtime_error(error));
+    if (status == EV_OK) {
+        memcpy(out->grid, made.grid, sizeof out->grid);
+        memcpy(out->block, made.block, sizeof out->block);
+        out->shared_bytes = made.shared_bytes;
+    }
+    return runtime_status(status);
+}
+
+/* The variants are the bundle's own; the public pointer to one is const for the caller. */
+static evoke_variant *own(const evoke_variant *v) {
+    return &v->owner->variants[v->is->number];
+}
+
+static ev_status check_block(const evoke_variant *v, const runtime_loaded *l,
+                             const launch_geometry *at, ev_error *err) {
+    uint64_t threads = (uint64_t)at->block[0] * at->block[1] * at->block[2];
+    if (threads > l->threads)
+        return ev_fail(err, EV_BAD,
+                       "%s: a block is %llu threads, and the kernel takes at most %u on "
+                       "this GPU",
+                       v->kernel->name, (unsigned long long)threads, l->threads);
+    if (at->shared_bytes > l->shared)
+        return ev_fail(
+            err, EV_BAD,
+            "%s: a block has %u bytes of dynamic shared memory, and at most %u are left on "
+            "this GPU",
+            v->kernel->name, at->shared_bytes, l->shared);
+    return EV_OK;
+}
+
+static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_buffer *buffers,
+                        size_t count, CUstream stream, ev_error *err) {
+    launch_geometry at;
+    runtime_parameters parameters;
+    runtime_loaded *l = NULL;
+    const cu_driver *cu = NULL;
+    EV_TRY(runtime_geometry(v, shape, &at, err));
+    EV_TRY(runtime_pack(v, shape, buffers, count, &parameters, err));
+    EV_TRY(runtime_driver(&cu, err));
+    EV_TRY(runtime_load(v, cu, &l, err));
+    EV_TRY(check_block(v, l, &at, err));
+    EV_TRY(runtime_allow_shared(v, cu, l, at.shared_bytes, err));
+    CUresult result = cu->cuLaunchKernel(l->function, at.grid[0], at.grid[1], at.grid[2],
+                                         at.block[0], at.block[1], at.block[2], at.shared_bytes,
+                                         stream, parameters.pointers, NULL);
+    return runtime_check(cu, result, v->kernel->name, err);
+}
+
+evoke_status evoke_variant_launch(const evoke_variant *v, const evoke_shape *shape,
+                                  const evoke_buffer *buffers, size_t buffer_count, void *stream,
+                                  evoke_error *error) {
+    return runtime_status(
+        launch(own(v), shape, buffers, buffer_count, (CUstream)stream, runtime_error(error)));
+}
+
+static ev_status find_loaded(const evoke_variant *v, const cu_driver **cu, runtime_loaded **out,
+                             ev_error *err) {
+    EV_TRY(runtime_driver(cu, err));
+    return runtime_load(own(v), *cu, out, err);
+}
+
+evoke_status evoke_variant_load(const evoke_variant *v, evoke_error *error) {
+    const cu_driver *cu = NULL;
+    runtime_loaded *l = NULL;
+    return runtime_status(find_loaded(v, &cu, &l, runtime_error(error)));
+}
+
+evoke_status evoke_variant_symbol(const evoke_variant *v, const char *name, uint64_t *address,
+                                  size_t *bytes, evoke_error *error) {
+    const cu_driver *cu = NULL;
+    runtime_loaded *l = NULL;
+    CUdeviceptr at = 0;
+    size_t length = 0;
+    ev_status status = find_loaded(v, &cu, &l, runtime_error(error));
+    if (status != EV_OK)
+        return runtime_status(status);
+    CUresult result = cu->cuModuleGetGlobal_v2(&at, &length, l->module, name);
+    if (result != CUDA_ERROR_NOT_FOUND)
+        status = runtime_check(cu, result, name, runtime_error(error));
+    if (status == EV_OK) {
+        *address = result == CUDA_SUCCESS ? at : 0;
+        *bytes = result == CUDA_SUCCESS ? length : 0;
+    }
+    return runtime_status(status);
+}
+
+evoke_status evoke_bundle_forget(evoke_bundle *b, evoke_error *error) {
+    const cu_driver *cu = NULL;
+    CUcontext context = NULL;
+    unsigned long long id = 0;
+    ev_status status = runtime_driver(&cu, runtime_error(error));
+    if (status == EV_OK)
+        status = runtime_context(cu, &context, &id, runtime_error(error));
+    if (status == EV_OK)
+        runtime_unload(b, cu, id);
+    return runtime_status(status);
+}

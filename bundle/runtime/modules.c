@@ -1,0 +1,192 @@
+/* Modules: the driver, and each variant's module once in every context that launches it. */
+#include "bundle/runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES 1000
+
+/* Found once a process, and never unloaded: contexts outlive bundles. */
+static struct {
+    pthread_mutex_t lock;
+    bool is_there;
+    cu_driver cu;
+} driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+ev_status runtime_driver(const cu_driver **out, ev_error *err) {
+    ev_status status = EV_OK;
+    (void)pthread_mutex_lock(&driver.lock);
+    if (!driver.is_there)
+        status = cu_driver_find(&driver.cu, err);
+    driver.is_there = status == EV_OK;
+    (void)pthread_mutex_unlock(&driver.lock);
+    if (status == EV_OK)
+        *out = &driver.cu;
+    return status;
+}
+
+ev_status runtime_check(const cu_driver *cu, CUresult result, const char *what, ev_error *err) {
+    char text[300];
+    if (result == CUDA_SUCCESS)
+        return EV_OK;
+    return ev_fail(err, EV_INFRA, "%s: %s", what, cu_error_text(cu, result, text, sizeof text));
+}
+
+ev_status runtime_context(const cu_driver *cu, CUcontext *context, unsigned long long *id,
+                          ev_error *err) {
+    CUcontext current = NULL;
+    EV_TRY(runtime_check(cu, cu->cuCtxGetCurrent(&current), "cuCtxGetCurrent", err));
+    if (current == NULL)
+        return ev_fail(err, EV_INFRA,
+                       "no CUDA context is current in this thread; call cuCtxSetCurrent (or "
+                       "cudaSetDevice) first");
+    *id = (unsigned long long)(uintptr_t)current;
+    if (cu->cuCtxGetId != NULL) /* CUDA 12.0 on */
+        EV_TRY(runtime_check(cu, cu->cuCtxGetId(current, id), "cuCtxGetId", err));
+    *context = current;
+    return EV_OK;
+}
+
+/* ---- loading ---- */
+
+/* Whether the driver refuses this PTX, and not PTX at large. */
+static bool is_refusal(CUresult result) {
+    return result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_INVALID_IMAGE ||
+           result == CUDA_ERROR_INVALID_SOURCE || result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+           result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+}
+
+static ev_status compile(const evoke_variant *v, const cu_driver *cu, const char *ptx,
+                         CUmodule *out, ev_error *err) {
+    char log[LOG_BYTES] = "", text[300];
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUresult result = cu->cuModuleLoadDataEx(out, ptx, 2, options, values);
+    if (result == CUDA_SUCCESS)
+        return EV_OK;
+    log[sizeof log - 1] = '\0';
+    return ev_fail(err, is_refusal(result) ? EV_BAD : EV_INFRA,
+                   "%s: the driver does not load kernels/%.12s....ptx (made for sm_%d): %s%s%s",
+                   v->kernel->name, v->is->sha256.hex, v->is->sm,
+                   cu_error_text(cu, result, text, sizeof text), log[0] != '\0' ? "; " : "", log);
+}
+
+static ev_status attribute(const cu_driver *cu, CUdevice device, int which, int *out,
+                           ev_error *err) {
+    return runtime_check(cu, cu->cuDeviceGetAttribute(out, which, device), "cuDeviceGetAttribute",
+                         err);
+}
+
+/* The function, and what a block of it may have in this context. */
+static ev_status find_function(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                               ev_error *err) {
+    CUdevice device = 0;
+    int threads = 0, fixed = 0, most = 0;
+    const char *entry = launch_plan_entry(v->is->plan);
+    EV_TRY(runtime_check(cu, cu->cuModuleGetFunction(&l->function, l->module, entry), entry, err));
+    EV_TRY(runtime_check(
+        cu, cu->cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, l->function),
+        "cuFuncGetAttribute", err));
+    EV_TRY(runtime_check(
+        cu, cu->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, l->function),
+        "cuFuncGetAttribute", err));
+    EV_TRY(runtime_check(cu, cu->cuCtxGetDevice(&device), "cuCtxGetDevice", err));
+    EV_TRY(
+        attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &most, err));
+    l->threads = (uint32_t)threads;
+    l->shared = most > fixed ? (uint32_t)(most - fixed) : 0;
+    return EV_OK;
+}
+
+static ev_status load_module(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                             ev_error *err) {
+    char *ptx = NULL;
+    size_t bytes = 0;
+    EV_TRY(bundle_read_ptx(v->owner->inside, v->is, &ptx, &bytes, err));
+    ev_status status = compile(v, cu, ptx, &l->module, err);
+    free(ptx);
+    EV_TRY(status);
+    status = find_function(v, cu, l, err);
+    if (status != EV_OK)
+        (void)cu->cuModuleUnload(l->module);
+    return status;
+}
+
+static ev_status load(evoke_variant *v, const cu_driver *cu, CUcontext context,
+                      unsigned long long id, runtime_loaded **out, ev_error *err) {
+    runtime_loaded *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return ev_fail_memory(err, sizeof *l);
+    l->context = context;
+    l->id = id;
+    ev_status status = load_module(v, cu, l, err);
+    if (status != EV_OK) {
+        free(l);
+        return status;
+    }
+    l->next = v->loaded;
+    v->loaded = l;
+    *out = l;
+    return EV_OK;
+}
+
+ev_status runtime_load(evoke_variant *v, const cu_driver *cu, runtime_loaded **out, ev_error *err) {
+    CUcontext context = NULL;
+    unsigned long long id = 0;
+    EV_TRY(runtime_context(cu, &context, &id, err));
+    (void)pthread_mutex_lock(v->lock);
+    runtime_loaded *l = v->loaded;
+    while (l != NULL && l->id != id)
+        l = l->next;
+    ev_status status = l == NULL ? load(v, cu, context, id, &l, err) : EV_OK;
+    (void)pthread_mutex_unlock(v->lock);
+    if (status == EV_OK)
+        *out = l;
+    return status;
+}
+
+ev_status runtime_allow_shared(evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                               uint32_t bytes, ev_error *err) {
+    ev_status status = EV_OK;
+    (void)pthread_mutex_lock(v->lock);
+    if (bytes > l->allowed) {
+        status = runtime_check(
+            cu,
+            cu->cuFuncSetAttribute(l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   (int)bytes),
+            "cuFuncSetAttribute", err);
+        l->allowed = status == EV_OK ? bytes : l->allowed;
+    }
+    (void)pthread_mutex_unlock(v->lock);
+    return status;
+}
+
+/* ---- unloading ---- */
+
+static void unload_one(const cu_driver *cu, runtime_loaded *l) {
+    CUcontext ignored = NULL;
+    if (cu->cuCtxPushCurrent_v2(l->context) == CUDA_SUCCESS) {
+        (void)cu->cuModuleUnload(l->module);
+        (void)cu->cuCtxPopCurrent_v2(&ignored);
+    }
+    free(l);
+}
+
+void runtime_unload(evoke_bundle *b, const cu_driver *cu, unsigned long long id) {
+    for (size_t i = 0; i < b->count; i++) {
+        evoke_variant *v = &b->variants[i];
+        (void)pthread_mutex_lock(v->lock);
+        runtime_loaded **at = &v->loaded;
+        while (*at != NULL) {
+            runtime_loaded *l = *at;
+            if (id != 0 && l->id != id) {
+                at = &l->next;
+                continue;
+            }
+            *at = l->next;
+            unload_one(cu, l);
+        }
+        (void)pthread_mutex_unlock(v->lock);
+    }
+}

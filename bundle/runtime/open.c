@@ -1,0 +1,221 @@
+/* evoke/bundle.h: opening, closing, and what a bundle's kernels take. */
+#include "bundle/runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DIMENSIONS 64
+#define MOST_MACROS 64
+
+_Static_assert(sizeof(evoke_error) == sizeof(ev_error) &&
+                   offsetof(evoke_error, text) == offsetof(ev_error, text),
+               "the public error is the inner one");
+_Static_assert((unsigned)EVOKE_BAD == (unsigned)EV_BAD &&
+                   (unsigned)EVOKE_INFRA == (unsigned)EV_INFRA,
+               "the public status is the inner one");
+_Static_assert(RUNTIME_NAMES >= RUNTIME_ARGUMENTS + MOST_DIMENSIONS + MOST_MACROS,
+               "a scope holds every name");
+
+#define TEXT_OF(number) #number
+#define VERSION_OF(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
+
+const char *evoke_bundle_version(void) {
+    return VERSION_OF(EVOKE_BUNDLE_MAJOR, EVOKE_BUNDLE_MINOR);
+}
+
+/* ---- opening ---- */
+
+/* Numbers that a launch must hold on its stack. */
+static ev_status check_sizes(const bundle_kernel *k, const bundle_variant *v, ev_error *err) {
+    if (k->argument_count <= RUNTIME_ARGUMENTS && v->plan->range_count <= MOST_DIMENSIONS &&
+        v->macro_count <= MOST_MACROS)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "%s: a kernel has at most %d arguments, %d numbers of a shape and %d macros",
+                   k->name, RUNTIME_ARGUMENTS, MOST_DIMENSIONS, MOST_MACROS);
+}
+
+static ev_status add_variants(evoke_bundle *b, const bundle_kernel *k, const bundle_variant *list,
+                              size_t count, ev_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        const bundle_variant *v = &list[i];
+        EV_TRY(check_sizes(k, v, err));
+        b->variants[v->number] = (evoke_variant){
+            .owner = b, .kernel = k, .is = v, .lock = &b->locks[v->number % RUNTIME_LOCKS]};
+    }
+    return EV_OK;
+}
+
+static ev_status add_all(evoke_bundle *b, ev_error *err) {
+    b->count = bundle_variant_count(b->inside);
+    b->variants = calloc(b->count + 1, sizeof *b->variants);
+    if (b->variants == NULL)
+        return ev_fail_memory(err, b->count * sizeof *b->variants);
+    for (size_t i = 0; i < bundle_kernel_count(b->inside); i++) {
+        const bundle_kernel *k = bundle_kernel_at(b->inside, i);
+        EV_TRY(add_variants(b, k, k->baselines, k->baseline_count, err));
+        EV_TRY(add_variants(b, k, k->variants, k->variant_count, err));
+        EV_TRY(add_variants(b, k, k->starts, k->start_count, err));
+    }
+    return EV_OK;
+}
+
+static void free_all(evoke_bundle *b) {
+    for (size_t i = 0; i < RUNTIME_LOCKS; i++)
+        (void)pthread_mutex_destroy(&b->locks[i]);
+    bundle_close(b->inside);
+    free(b->variants);
+    free(b);
+}
+
+/* Takes the inner bundle over, on a failure, too. */
+static ev_status finish(bundle *inside, evoke_bundle **out, ev_error *err) {
+    evoke_bundle *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        bundle_close(inside);
+        return ev_fail_memory(err, sizeof *b);
+    }
+    b->inside = inside;
+    for (size_t i = 0; i < RUNTIME_LOCKS; i++)
+        (void)pthread_mutex_init(&b->locks[i], NULL);
+    ev_status status = add_all(b, err);
+    if (status == EV_OK)
+        *out = b;
+    else
+        free_all(b);
+    return status;
+}
+
+evoke_status evoke_bundle_open(const char *path, evoke_bundle **out, evoke_error *error) {
+    bundle *inside = NULL;
+    ev_status status = bundle_open_lazy(path, &inside, runtime_error(error));
+    if (status == EV_OK)
+        status = finish(inside, out, runtime_error(error));
+    return runtime_status(status);
+}
+
+evoke_status evoke_bundle_open_memory(const void *data, size_t bytes, evoke_bundle **out,
+                                      evoke_error *error) {
+    bundle *inside = NULL;
+    ev_status status = bundle_open_memory(data, bytes, &inside, runtime_error(error));
+    if (status == EV_OK)
+        status = finish(inside, out, runtime_error(error));
+    return runtime_status(status);
+}
+
+evoke_status evoke_bundle_verify(const evoke_bundle *b, evoke_error *error) {
+    return runtime_status(bundle_verify(b->inside, runtime_error(error)));
+}
+
+static bool has_loaded(const evoke_bundle *b) {
+    bool has = false;
+    for (size_t i = 0; i < b->count; i++)
+        has = has || b->variants[i].loaded != NULL;
+    return has;
+}
+
+void evoke_bundle_close(evoke_bundle *b) {
+    const cu_driver *cu = NULL;
+    if (b == NULL)
+        return;
+    if (has_loaded(b) && runtime_driver(&cu, NULL) == EV_OK)
+        runtime_unload(b, cu, 0);
+    free_all(b);
+}
+
+/* ---- kernels ---- */
+
+size_t evoke_bundle_kernel_count(const evoke_bundle *b) {
+    return bundle_kernel_count(b->inside);
+}
+
+const char *evoke_bundle_kernel_name(const evoke_bundle *b, size_t index) {
+    return index < bundle_kernel_count(b->inside) ? bundle_kernel_at(b->inside, index)->name : NULL;
+}
+
+static ev_status find_kernel(const evoke_bundle *b, const char *kernel, const bundle_kernel **out,
+                             ev_error *err) {
+    *out = bundle_find(b->inside, kernel);
+    if (*out != NULL)
+        return EV_OK;
+    (void)bundle_fail_kernel(b->inside, kernel, err);
+    return EV_BAD;
+}
+
+static ev_status find_argument(const evoke_bundle *b, const char *kernel, size_t index,
+                               const bundle_kernel **k, ev_error *err) {
+    EV_TRY(find_kernel(b, kernel, k, err));
+    if (index < (*k)->argument_count)
+        return EV_OK;
+    return ev_fail(err, EV_BAD, "%s has %zu arguments, and none of the number %zu", kernel,
+                   (*k)->argument_count, index);
+}
+
+evoke_status evoke_bundle_argument_count(const evoke_bundle *b, const char *kernel, size_t *out,
+                                         evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_kernel(b, kernel, &k, runtime_error(error));
+    if (status == EV_OK)
+        *out = k->argument_count;
+    return runtime_status(status);
+}
+
+static evoke_argument_kind kind_of(const bundle_argument *a) {
+    static const char *const names[] = {"in", "out", "inout", "scalar"};
+    size_t kind = 0;
+    while (kind < EVOKE_SCALAR && strcmp(names[kind], a->kind) != 0)
+        kind++;
+    return (evoke_argument_kind)kind;
+}
+
+static ev_status describe(const bundle_argument *a, evoke_argument *out, ev_error *err) {
+    ev_type type = EV_F32;
+    if (!ev_type_find(a->type, &type))
+        return ev_fail(err, EV_BAD, "argument %s: there is no type '%s'", a->name, a->type);
+    evoke_argument_kind kind = kind_of(a);
+    uint32_t align = a->align != 0 ? a->align : BUNDLE_ALIGN;
+    *out = (evoke_argument){.name = a->name,
+                            .kind = kind,
+                            .type = a->type,
+                            .element_bytes = ev_type_bytes(type),
+                            .expression = a->expression,
+                            .alignment = kind == EVOKE_SCALAR ? 1 : align};
+    return EV_OK;
+}
+
+evoke_status evoke_bundle_argument(const evoke_bundle *b, const char *kernel, size_t index,
+                                   evoke_argument *out, evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_argument(b, kernel, index, &k, runtime_error(error));
+    if (status == EV_OK)
+        status = describe(&k->arguments[index], out, runtime_error(error));
+    return runtime_status(status);
+}
+
+/* All variants of a kernel have the same names of the shape. */
+static const launch_plan *plan_of(const bundle_kernel *k) {
+    const bundle_variant *v = k->baseline_count > 0 ? k->baselines : k->variants;
+    return k->baseline_count + k->variant_count > 0 ? v->plan : NULL;
+}
+
+static ev_status count_elements(const bundle_kernel *k, size_t index, const evoke_shape *shape,
+                                uint64_t *out, ev_error *err) {
+    runtime_scope room;
+    if (kind_of(&k->arguments[index]) == EVOKE_SCALAR) {
+        *out = 0;
+        return EV_OK;
+    }
+    if (plan_of(k) == NULL)
+        return ev_fail(err, EV_BAD, "the bundle has no variant of %s", k->name);
+    EV_TRY(runtime_scope_of(k, plan_of(k), shape, SIZE_MAX, &room, err));
+    return runtime_elements(k, index, &room.scope, out, err);
+}
+
+evoke_status evoke_bundle_elements(const evoke_bundle *b, const char *kernel, size_t index,
+                                   const evoke_shape *shape, uint64_t *out, evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_argument(b, kernel, index, &k, runtime_error(error));
+    if (status == EV_OK)
+        status = count_elements(k, index, shape, out, runtime_error(error));
+    return runtime_status(status);
+}

@@ -1,0 +1,105 @@
+/* The inside of evoke/bundle.h, for the files of this folder only. */
+#ifndef BUNDLE_RUNTIME_RUNTIME_H
+#define BUNDLE_RUNTIME_RUNTIME_H
+
+#include "base/cuda/driver.h"
+#include "base/expr.h"
+#include "bundle/reader.h"
+
+#include <evoke/bundle.h>
+#include <pthread.h>
+
+#define RUNTIME_ARGUMENTS 128 /* most arguments of a kernel */
+#define RUNTIME_NAMES 256     /* most names of a scope: shape, scalars, macros */
+
+/* A variant's module in one context. */
+typedef struct runtime_loaded {
+    struct runtime_loaded *next;
+    CUcontext context;
+    unsigned long long id; /* of the context: handles are used again, ids are not */
+    CUmodule module;
+    CUfunction function;
+    uint32_t threads; /* most of a block */
+    uint32_t shared;  /* most dynamic shared memory of a block, by the GPU */
+    uint32_t allowed; /* what the driver was told to allow */
+} runtime_loaded;
+
+struct evoke_variant {
+    const evoke_bundle *owner;
+    const bundle_kernel *kernel;
+    const bundle_variant *is;
+    pthread_mutex_t *lock;  /* of `loaded` */
+    runtime_loaded *loaded; /* by context */
+};
+
+#define RUNTIME_LOCKS 64 /* shared by the variants: few are loaded at once */
+
+struct evoke_bundle {
+    bundle *inside;
+    evoke_variant *variants; /* by bundle_variant's number */
+    size_t count;
+    pthread_mutex_t locks[RUNTIME_LOCKS];
+};
+
+/* The driver of the process, found at the first call. EV_INFRA: there is none. */
+ev_status runtime_driver(const cu_driver **out, ev_error *err) EV_CHECKED;
+/* EV_INFRA, "WHAT: CUDA_ERROR_..., in words"; EV_OK for CUDA_SUCCESS. */
+ev_status runtime_check(const cu_driver *cu, CUresult result, const char *what,
+                        ev_error *err) EV_CHECKED;
+
+/* ---- values.c ---- */
+
+/* The names that a kernel's expressions see. */
+typedef struct runtime_scope {
+    expr_scope scope;
+    expr_name names[RUNTIME_NAMES];
+} runtime_scope;
+
+/* Shape and scalars up to argument `end` (SIZE_MAX: all). EV_BAD: the shape lacks a number, or has
+ * a fraction where a whole number belongs. `ranges` names the numbers of the shape. */
+ev_status runtime_scope_of(const bundle_kernel *k, const launch_plan *ranges,
+                           const evoke_shape *shape, size_t end, runtime_scope *out,
+                           ev_error *err) EV_CHECKED;
+void runtime_add_macros(const bundle_variant *v, runtime_scope *out);
+/* The launch of a variant at a shape, within CUDA's limits. */
+ev_status runtime_geometry(const evoke_variant *v, const evoke_shape *shape, launch_geometry *out,
+                           ev_error *err) EV_CHECKED;
+/* Elements of a buffer, from 1 to 2^40. */
+ev_status runtime_elements(const bundle_kernel *k, size_t index, const expr_scope *scope,
+                           uint64_t *out, ev_error *err) EV_CHECKED;
+
+/* A launch's parameters in the kernel's order. */
+typedef struct runtime_parameters {
+    uint64_t words[RUNTIME_ARGUMENTS];
+    void *pointers[RUNTIME_ARGUMENTS]; /* to the words, as cuLaunchKernel takes them */
+} runtime_parameters;
+
+ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
+                       const evoke_buffer *buffers, size_t count, runtime_parameters *out,
+                       ev_error *err) EV_CHECKED;
+
+/* ---- modules.c ---- */
+
+/* The variant's module in the current context, loaded if it is not yet. */
+ev_status runtime_load(evoke_variant *v, const cu_driver *cu, runtime_loaded **out,
+                       ev_error *err) EV_CHECKED;
+/* Lets a block have so much dynamic shared memory. */
+ev_status runtime_allow_shared(evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                               uint32_t bytes, ev_error *err) EV_CHECKED;
+/* Unloads all modules of a bundle; those of one context alone, if `id` is not 0. */
+void runtime_unload(evoke_bundle *b, const cu_driver *cu, unsigned long long id);
+/* The current context. EV_INFRA: none. */
+ev_status runtime_context(const cu_driver *cu, CUcontext *context, unsigned long long *id,
+                          ev_error *err) EV_CHECKED;
+
+/* ---- public types are those of the inside ---- */
+
+static inline ev_error *runtime_error(evoke_error *error) {
+    return (ev_error *)error;
+}
+
+static inline evoke_status runtime_status(ev_status status) {
+    return (evoke_status)status;
+}
+
+#endif

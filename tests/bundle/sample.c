@@ -1,0 +1,109 @@
+/* The small bundle of the tests of one file, of the library, and of its launches. */
+#include "tests/bundle/sample.h"
+
+#include "base/file.h"
+#include "bundle/bundle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char folder[64];
+
+#define PTX(mark)                                                                                  \
+    "// " mark "\n"                                                                                \
+    ".version 7.0\n.target sm_70\n.address_size 64\n"                                              \
+    ".const .align 4 .f32 shift[2];\n"                                                             \
+    ".visible .entry add(.param .u64 x, .param .u64 y, .param .s32 n, .param .f32 scale)\n{\n"     \
+    "  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .b64 %rd<8>;\n"                    \
+    "  ld.param.u64 %rd1, [x];\n  ld.param.u64 %rd2, [y];\n"                                       \
+    "  ld.param.s32 %r1, [n];\n  ld.param.f32 %f2, [scale];\n"                                     \
+    "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n  mov.u32 %r4, %tid.x;\n"                  \
+    "  mad.lo.s32 %r5, %r2, %r3, %r4;\n  setp.ge.s32 %p1, %r5, %r1;\n  @%p1 bra done;\n"           \
+    "  cvta.to.global.u64 %rd3, %rd1;\n  cvta.to.global.u64 %rd4, %rd2;\n"                         \
+    "  mul.wide.s32 %rd5, %r5, 4;\n  add.s64 %rd6, %rd3, %rd5;\n  add.s64 %rd7, %rd4, %rd5;\n"     \
+    "  ld.global.f32 %f1, [%rd6];\n  ld.const.f32 %f4, [shift];\n"                                 \
+    "  fma.rn.f32 %f3, %f1, %f2, %f4;\n  st.global.f32 [%rd7], %f3;\n"                             \
+    "done:\n  ret;\n}\n"
+
+const char SAMPLE_PTX[] = PTX("tuned");
+const char SAMPLE_BASE_PTX[] = PTX("base");
+
+int sample_make_folder(void **state) {
+    (void)state;
+    (void)strcpy(folder, "/tmp/evoke-test-bundle-XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+int sample_remove_folder(void **state) {
+    (void)state;
+    return ev_dir_remove(folder, NULL) != EV_OK;
+}
+
+const char *sample_path(const char *name) {
+    static char paths[4][160];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static const bundle_number small_shape[] = {{"N", false, 64}};
+static const bundle_number large_shape[] = {{"N", false, 4096}};
+static const bundle_case cases[] = {{"small", "search", small_shape, 1, 100, 90, 110, 200, 0},
+                                    {"large", "held-out", large_shape, 1, 100, 90, 110, 300, 0}};
+static const bundle_number macros[] = {{"TILE", false, 64}};
+static const launch_rule rule = {"add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0"};
+static const launch_plan plan = {.launches = &rule, .launch_count = 1};
+static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
+                                            {"y", "out", "f32", "n", 4},
+                                            {"n", "scalar", "s32", "N", 0},
+                                            {"scale", "scalar", "f32", "4.0 / 2", 0}};
+static const bundle_symbol symbols[] = {{"shift", "f32", "2"}};
+
+static bundle_variant variant_of(const char *ptx) {
+    return (bundle_variant){.ptx = ptx,
+                            .ptx_bytes = strlen(ptx),
+                            .start = "textbook",
+                            .plan = &plan,
+                            .macros = macros,
+                            .macro_count = 1,
+                            .gpu_id = "h200",
+                            .gpu_name = "NVIDIA H200 SXM 141GB",
+                            .sm = 70,
+                            .sms = 132,
+                            .registers = 8,
+                            .modelled = true,
+                            .tolerance = 1e-5,
+                            .cases = cases,
+                            .case_count = 2,
+                            .genome = "{}",
+                            .genome_sha256 = "00",
+                            .versions = "{}"};
+}
+
+void sample_fill(sample *s) {
+    *s = (sample){.variant = variant_of(SAMPLE_PTX),
+                  .baseline = variant_of(SAMPLE_BASE_PTX),
+                  .file = {"tasks/add/task.json", "{}\n", 3}};
+    s->kernel = (bundle_kernel){.name = "add",
+                                .family = "f",
+                                .doc = "doubles",
+                                .task = "tasks/add/task.json",
+                                .task_sha256 = "11",
+                                .arguments = arguments,
+                                .argument_count = 4,
+                                .baselines = &s->baseline,
+                                .baseline_count = 1,
+                                .variants = &s->variant,
+                                .variant_count = 1,
+                                .symbols = symbols,
+                                .symbol_count = 1};
+    s->content = (bundle_content){"0.1.0", &s->kernel, 1, &s->file, 1};
+}
+
+ev_status sample_write(const char *path, ev_error *err) {
+    sample s;
+    sample_fill(&s);
+    return bundle_write(path, &s.content, err);
+}

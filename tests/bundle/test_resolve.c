@@ -1,0 +1,165 @@
+/* Resolving by what the records say: the fastest at the nearest validated shape, nothing that the
+ * records call slower than the baseline or an unmodified start, and the GPU's size before its
+ * capability. */
+#include "bundle/bundle.h"
+#include "bundle/reader.h"
+#include "tests/bundle/sample.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const bundle_number at_64[] = {{"N", false, 64}};
+static const bundle_number at_1024[] = {{"N", false, 1024}};
+
+/* Variants and starts of `add`, each with its times at N = 64 and at N = 1024 (the baseline's:
+ * 100). */
+typedef struct timed {
+    const char *ptx, *gpu;
+    int sm, sms;
+    double small, large;
+    bool is_start;
+} timed;
+
+static bundle *open_timed(const timed *rows, size_t count) {
+    static bundle_case both[4][2];
+    bundle_variant variants[4], starts[4];
+    sample s;
+    bundle *b = NULL;
+    ev_error err = {0};
+    sample_fill(&s);
+    s.kernel.variants = variants;
+    s.kernel.variant_count = 0;
+    s.kernel.starts = starts;
+    for (size_t i = 0; i < count; i++) {
+        const timed *t = &rows[i];
+        bundle_variant v = s.variant;
+        both[i][0] =
+            (bundle_case){"small", "search", at_64, 1, t->small, t->small, t->small, 100, 0};
+        both[i][1] =
+            (bundle_case){"large", "held-out", at_1024, 1, t->large, t->large, t->large, 100, 0};
+        v.cases = both[i];
+        v.ptx = t->ptx;
+        v.ptx_bytes = strlen(t->ptx);
+        v.gpu_id = v.gpu_name = t->gpu;
+        v.sm = t->sm;
+        v.sms = t->sms;
+        if (t->is_start)
+            starts[s.kernel.start_count++] = v;
+        else
+            variants[s.kernel.variant_count++] = v;
+    }
+    if (bundle_write(sample_path("timed"), &s.content, &err) != EV_OK ||
+        bundle_open(sample_path("timed"), &b, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return b;
+}
+
+static bundle_choice resolve_on(const bundle *b, const char *gpu, int sm, int sms, double n) {
+    bundle_number shape[] = {{"N", false, n}};
+    bundle_request request = {
+        .kernel = "add", .gpu = gpu, .sm = sm, .shape = shape, .shape_count = 1, .sms = sms};
+    bundle_choice choice = {0};
+    ev_error err = {0};
+    if (bundle_resolve(b, &request, &choice, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    return choice;
+}
+
+/* What drivers call a GPU is its model, with the vendor's name and without. */
+static void drivers_names_are_known(void **state) {
+    (void)state;
+    static const char *const names[] = {"H200", "H200 NVL"};
+    static const struct {
+        const char *gpu;
+        bundle_rung rung;
+    } rows[] = {{"h200", BUNDLE_RUNG_EXACT},
+                {"NVIDIA H200 SXM 141GB", BUNDLE_RUNG_EXACT},
+                {"NVIDIA H200", BUNDLE_RUNG_EXACT},
+                {"nvidia h200 nvl", BUNDLE_RUNG_EXACT},
+                {"NVIDIA H200 (modelled)", BUNDLE_RUNG_EXACT},
+                {"NVIDIA GH200", BUNDLE_RUNG_CAPABILITY},
+                {"NVIDIA H20", BUNDLE_RUNG_CAPABILITY},
+                {"", BUNDLE_RUNG_CAPABILITY}};
+    sample s;
+    bundle *b = NULL;
+    ev_error err = {0};
+    sample_fill(&s);
+    s.variant.driver_names = names;
+    s.variant.driver_name_count = 2;
+    assert_int_equal(bundle_write(sample_path("named"), &s.content, &err), EV_OK);
+    assert_int_equal(bundle_open(sample_path("named"), &b, &err), EV_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(resolve_on(b, rows[i].gpu, 70, 80, 64).rung, rows[i].rung);
+    bundle_close(b);
+}
+
+static void the_fastest_at_the_nearest_shape_is_chosen(void **state) {
+    (void)state;
+    const timed rows[] = {{"// h200\n", "h200", 90, 132, 50, 90, false},
+                          {"// other\n", "h200", 90, 132, 80, 60, false}};
+    bundle *b = open_timed(rows, 2);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 64).variant->ptx, "// h200\n");
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 192).variant->ptx, "// h200\n");
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 320).variant->ptx, "// other\n");
+    bundle_choice c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, "// other\n");
+    assert_true(c.ratio == 0.6);
+    bundle_close(b);
+}
+
+/* An unmodified start that the records call faster is handed out where it is, and so is the
+ * baseline. */
+static void slower_ones_are_not_handed_out(void **state) {
+    (void)state;
+    const timed rows[] = {{"// h200\n", "h200", 90, 132, 60, 84, false},
+                          {"// start\n", "h200", 90, 132, 70, 70, true}};
+    bundle *b = open_timed(rows, 2);
+    bundle_choice c = resolve_on(b, "h200", 90, 132, 64);
+    assert_string_equal(c.variant->ptx, "// h200\n");
+    assert_int_equal(c.role, BUNDLE_ROLE_VARIANT);
+    c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, "// start\n");
+    assert_int_equal(c.role, BUNDLE_ROLE_START);
+    bundle_close(b);
+    const timed slow[] = {{"// h200\n", "h200", 90, 132, 60, 101, false}};
+    b = open_timed(slow, 1);
+    assert_string_equal(resolve_on(b, "h200", 90, 132, 64).variant->ptx, "// h200\n");
+    c = resolve_on(b, "h200", 90, 132, 1024);
+    assert_string_equal(c.variant->ptx, SAMPLE_BASE_PTX);
+    assert_int_equal(c.rung, BUNDLE_RUNG_BASELINE);
+    assert_string_equal(c.passed_over->ptx, "// h200\n");
+    assert_non_null(strstr(c.why, "slower than the baseline at the nearest validated shape"));
+    bundle_close(b);
+}
+
+static void as_many_multiprocessors_come_before_fewer(void **state) {
+    (void)state;
+    const timed rows[] = {{"// h200\n", "h200", 90, 132, 60, 60, false},
+                          {"// other\n", "h20", 90, 78, 40, 40, false},
+                          {"// a100\n", "a100", 80, 108, 20, 20, false},
+                          {"// start\n", "t4", 75, 40, 10, 10, false}};
+    bundle *b = open_timed(rows, 4);
+    bundle_choice c = resolve_on(b, "h100", 90, 132, 64);
+    assert_int_equal(c.rung, BUNDLE_RUNG_SIZE);
+    assert_string_equal(c.variant->ptx, "// h200\n");
+    c = resolve_on(b, "gh200", 90, 144, 64);
+    assert_int_equal(c.rung, BUNDLE_RUNG_CAPABILITY);
+    assert_string_equal(c.variant->ptx, "// other\n");
+    c = resolve_on(b, "rtx4090", 89, 128, 64); /* the nearest capability, not the greatest gain */
+    assert_int_equal(c.rung, BUNDLE_RUNG_PTX);
+    assert_string_equal(c.variant->ptx, "// a100\n");
+    bundle_close(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drivers_names_are_known),
+        cmocka_unit_test(the_fastest_at_the_nearest_shape_is_chosen),
+        cmocka_unit_test(slower_ones_are_not_handed_out),
+        cmocka_unit_test(as_many_multiprocessors_come_before_fewer),
+    };
+    return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);
+}

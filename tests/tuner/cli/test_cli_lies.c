@@ -1,0 +1,250 @@
+/* A bundle whose manifest lies is found out: one lie a key, by evoke check, before anything runs.
+ */
+#include "base/file.h"
+#include "base/json.h"
+#include "bundle/reader.h"
+#include "tests/cli_run.h"
+#include "tuner/run/check_manifest.h"
+#include "tuner/run/shipped.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *honest; /* the manifest */
+
+static int make_bundle(void **state) {
+    if (cli_setup(state) != 0)
+        return 1;
+    ev_proc_result r =
+        CLI_RUN("tune", cli_path("task.json"), "--bold", "--evaluations", "120", "--seed", "1",
+                "--records", cli_path("r.sqlite"), "--out", cli_path("out"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    honest = cli_read("out/manifest.json");
+    return 0;
+}
+
+static int remove_bundle(void **state) {
+    free(honest);
+    return cli_teardown(state);
+}
+
+/* The lies that are found; -1: the bundle does not even open. */
+static int count_lies(ev_str *reasons) {
+    bundle *b = NULL;
+    task *t = NULL;
+    ev_error err = {0};
+    json_t *lies = json_array();
+    if (bundle_open(cli_path("out"), &b, &err) != EV_OK) {
+        ev_str_append(reasons, err.text);
+        json_decref(lies);
+        return -1;
+    }
+    const bundle_kernel *k = bundle_kernel_at(b, 0);
+    if (shipped_task(b, k, &t, &err) != EV_OK) {
+        ev_str_append(reasons, err.text);
+        bundle_close(b);
+        json_decref(lies);
+        return -1;
+    }
+    if (check_manifest(k, t, lies, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < json_array_size(lies); i++)
+        ev_str_printf(reasons, "%s\n", ev_json_text(json_array_get(lies, i), "reason", ""));
+    int count = (int)json_array_size(lies);
+    json_decref(lies);
+    task_free(t);
+    bundle_close(b);
+    return count;
+}
+
+static void the_truth_is_taken(void **state) {
+    (void)state;
+    ev_str reasons = EV_STR_EMPTY;
+    if (count_lies(&reasons) != 0)
+        fail_msg("%s", ev_str_text(&reasons));
+    ev_str_free(&reasons);
+}
+
+/* A path in the manifest ("kernels.0.variants.0.gpu.sm"), and what is put there (JSON; NULL: the
+ * key is taken out). "KERNEL" and "VARIANT" stand for the paths of the first of each. */
+typedef struct lie_row {
+    const char *path, *value;
+} lie_row;
+
+static const lie_row rows[] = {
+    {"schema", "\"other\""},
+    {"version", "4"},
+    {"evoke", "1"},
+    {"files", "{}"},
+    {"FILE.sha256", "\"00\""},
+    {"FILE.bytes", "5"},
+    {"KERNEL.kernel", "\"other\""},
+    {"KERNEL.family", "\"other\""},
+    {"KERNEL.doc", "\"y = 3 x\""},
+    {"KERNEL.task", "\"tasks/scale/scale.cu\""},
+    {"KERNEL.task_sha256", "\"00\""},
+    {"KERNEL.arguments", "[]"},
+    {"KERNEL.arguments.0.name", "\"z\""},
+    {"KERNEL.arguments.0.kind", "\"out\""},
+    {"KERNEL.arguments.0.type", "\"f64\""},
+    {"KERNEL.arguments.0.expression", "\"2 * n\""},
+    {"KERNEL.arguments.0.align", "64"},
+    {"KERNEL.arguments.2.type", "\"u64\""},
+    {"KERNEL.arguments.2.expression", "\"n - 1\""},
+    {"KERNEL.symbols", "[{\"name\": \"a\", \"type\": \"f32\", \"count\": \"1\"}]"},
+    {"KERNEL.baselines.0.launch.grid.0", "\"1\""},
+    {"VARIANT.sha256", "\"00\""},
+    {"VARIANT.entry", "\"other\""},
+    {"VARIANT.start", "\"hand\""},
+    {"VARIANT.launch.grid.0", "\"1/0\""},
+    {"VARIANT.launch.grid.0", "\"1/(n-n)\""},
+    {"VARIANT.launch.grid.0", "\"9223372036854775807*4\""},
+    {"VARIANT.launch.grid.0", "\"9223372036854775807*n\""},
+    {"VARIANT.launch.grid.0", "\"n\""},
+    {"VARIANT.launch.grid.1", "\"2\""},
+    {"VARIANT.launch.block.0", "\"64\""},
+    {"VARIANT.launch.block.0", "\"n * 1000\""},
+    {"VARIANT.launch.shared", "\"4\""},
+    {"VARIANT.launch.macros", "{\"TILE\": 4}"},
+    {"VARIANT.gpu.id", "\"a100\""},
+    {"VARIANT.gpu.name", "\"NVIDIA H100\""},
+    {"VARIANT.gpu.sm", "80"},
+    {"VARIANT.gpu.sms", "100"},
+    {"VARIANT.gpu.driver_names", "[\"A100\"]"},
+    {"VARIANT.resources.registers", "3"},
+    {"VARIANT.resources.shared_bytes", "3"},
+    {"VARIANT.resources.local_bytes", "3"},
+    {"VARIANT.resources.max_threads", "3"},
+    {"VARIANT.time_kind", "\"guessed\""},
+    {"VARIANT.error", "-1e308"},
+    {"VARIANT.error", "0.5"},
+    {"VARIANT.tolerance", "1"},
+    {"VARIANT.tolerance", "-1"},
+    {"VARIANT.cases.0.case", "\"other\""},
+    {"VARIANT.cases.0.split", "\"held-out\""},
+    {"VARIANT.cases.0.shape.n", "63"},
+    {"VARIANT.cases.0.shape", "{\"m\": 64}"},
+    {"VARIANT.cases.0.error", "-1e308"},
+    {"VARIANT.cases.0.error", "0.1"},
+    {"TIMED.ns", "-4"},
+    {"TIMED.low_ns", "1e300"},
+    {"TIMED.high_ns", "0"},
+    {"TIMED.baseline_ns", "0"},
+    {"VARIANT.ranges", "[]"},
+    {"VARIANT.ranges.0.name", "\"m\""},
+    {"VARIANT.ranges.0.low", "0"},
+    {"VARIANT.ranges.0.high", "1e15"},
+    {"VARIANT.ranges.0.multiple", "64"},
+    {"VARIANT.provenance.genome", "{\"start\": \"plain\"}"},
+    {"VARIANT.provenance.genome", "{\"no\": \"genome\"}"},
+    {"VARIANT.provenance.genome_sha256", "\"00\""},
+    {"VARIANT.provenance.edits", "[]"},
+    {"VARIANT.meaning", "\"preserving\""},
+    {"VARIANT.changes", "[\"nothing much\"]"},
+    {"VARIANT.default", "1"},
+    {"VARIANT.alignments", "{\"x\": 64}"},
+    {"VARIANT.tried", "{}"},
+    {"VARIANT.qualified", "[{}]"},
+    {"VARIANT.disabled", "\"\""},
+};
+
+/* The member of an object or array that a part of a path names. */
+static json_t *member(json_t *of, const char *part) {
+    return json_is_array(of) ? json_array_get(of, (size_t)strtoul(part, NULL, 10))
+                             : json_object_get(of, part);
+}
+
+static json_t *first_timed(json_t *variant) {
+    json_t *cases = json_object_get(variant, "cases"), *c = NULL;
+    size_t i = 0;
+    json_array_foreach(cases, i, c) {
+        if (json_object_get(c, "ns") != NULL)
+            return c;
+    }
+    fail_msg("no case is timed");
+    return NULL;
+}
+
+static json_t *root_of(json_t *manifest, const char *part) {
+    json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
+    json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+    if (strcmp(part, "KERNEL") == 0)
+        return kernel;
+    if (strcmp(part, "VARIANT") == 0)
+        return variant;
+    if (strcmp(part, "TIMED") == 0)
+        return first_timed(variant);
+    if (strcmp(part, "FILE") == 0)
+        return json_object_get(json_object_get(manifest, "files"), "tasks/scale/scale.cu");
+    return json_object_get(manifest, part);
+}
+
+static void tell(json_t *manifest, const lie_row *row) {
+    char path[128], *rest = NULL;
+    (void)snprintf(path, sizeof path, "%s", row->path);
+    json_t *value = json_loads(row->value, JSON_DECODE_ANY, NULL);
+    assert_non_null(value);
+    char *part = strtok_r(path, ".", &rest), *next = strtok_r(NULL, ".", &rest);
+    json_t *at = next != NULL ? root_of(manifest, part) : manifest;
+    for (part = next != NULL ? next : part; (next = strtok_r(NULL, ".", &rest)) != NULL;
+         part = next)
+        at = member(at, part);
+    if (json_is_array(at))
+        assert_int_equal(json_array_set_new(at, (size_t)strtoul(part, NULL, 10), value), 0);
+    else
+        assert_int_equal(json_object_set_new(at, part, value), 0);
+}
+
+static void each_lie_is_found(void **state) {
+    (void)state;
+    size_t missed = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_t *manifest = json_loads(honest, 0, NULL);
+        tell(manifest, &rows[i]);
+        char *text = ev_json_print(manifest, false);
+        cli_write("out/manifest.json", text);
+        free(text);
+        json_decref(manifest);
+        ev_str reasons = EV_STR_EMPTY;
+        if (count_lies(&reasons) == 0) {
+            print_error("%s: %s is believed\n", rows[i].path, rows[i].value);
+            missed++;
+        }
+        ev_str_free(&reasons);
+    }
+    cli_write("out/manifest.json", honest);
+    assert_int_equal(missed, 0);
+}
+
+/* By the command: the reason is told, and the exit code is that of a regression. */
+static void the_command_tells_them(void **state) {
+    (void)state;
+    json_t *manifest = json_loads(honest, 0, NULL);
+    tell(manifest, &(lie_row){"VARIANT.launch.grid.0", "\"1/(n-n)\""});
+    char *text = ev_json_print(manifest, false);
+    cli_write("out/manifest.json", text);
+    free(text);
+    json_decref(manifest);
+    json_t *json = cli_json(CLI_RUN("check", cli_path("out"), "--json"), 1);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(ev_json_text(row, "role", ""), "manifest");
+    assert_non_null(strstr(ev_json_text(row, "reason", ""), "division by zero"));
+    json_decref(json);
+    cli_write("out/manifest.json", honest);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_truth_is_taken),
+        cmocka_unit_test(each_lie_is_found),
+        cmocka_unit_test(the_command_tells_them),
+    };
+    return cmocka_run_group_tests(tests, make_bundle, remove_bundle);
+}

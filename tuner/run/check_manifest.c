@@ -1,0 +1,410 @@
+/* Check, manifest: each value of a manifest that can be known another way is computed again and
+ * compared: from the task, from the genome, from the PTX, from the GPU's description. */
+#include "tuner/run/check_manifest.h"
+
+#include "base/str.h"
+#include "bundle/bundle.h"
+#include "fitness/device/device.h"
+#include "ir/ir.h"
+#include "tuner/run/shipped.h"
+#include "tuner/worker/variant.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct manifest_check {
+    const bundle_kernel *k;
+    const task *t;
+    json_t *lies;
+    ev_error *err;
+    /* of the variant at hand */
+    const bundle_variant *v;
+    const task_start *start;
+    bundle_variant expected; /* what its genome makes of the start: plan, macros, alignments */
+    ev_arena *arena;
+} manifest_check;
+
+EV_PRINTF(3, 4)
+static void lie(manifest_check *m, const char *case_name, const char *format, ...) {
+    char reason[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    json_t *row =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", m->k->name, "role", "manifest",
+                  "start", m->v != NULL ? m->v->start : "-", "split", "-", "case",
+                  case_name != NULL ? case_name : "-", "verdict", "fail", "reason", reason);
+    (void)json_array_append_new(m->lies, row);
+}
+
+static void expect_text(manifest_check *m, const char *what, const char *said, const char *want) {
+    if (strcmp(said, want) != 0)
+        lie(m, NULL, "%s is \"%.200s\", and should be \"%.200s\"", what, said, want);
+}
+
+static void expect_number(manifest_check *m, const char *what, double said, double want) {
+    if (said != want)
+        lie(m, NULL, "%s is %.17g, and should be %.17g", what, said, want);
+}
+
+/* ---- the kernel, by the task ---- */
+
+static void check_argument(manifest_check *m, const bundle_argument *said, const task_argument *a) {
+    const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
+    uint32_t align = said->align != 0 ? said->align : BUNDLE_ALIGN;
+    expect_text(m, "the name of an argument", said->name, a->name);
+    expect_text(m, "the kind of an argument", said->kind, task_argument_kind_name(a->kind));
+    expect_text(m, "the type of an argument", said->type, ev_type_name(a->type));
+    expect_text(m, "the expression of an argument", said->expression,
+                expression != NULL ? expression : a->name);
+    if (a->kind != TASK_SCALAR)
+        expect_number(m, "the align of an argument", align, a->align);
+}
+
+static void check_task(manifest_check *m) {
+    expect_text(m, "kernel", m->k->name, m->t->name);
+    expect_text(m, "family", m->k->family, m->t->family);
+    expect_text(m, "doc", m->k->doc, m->t->doc);
+    expect_number(m, "the number of arguments", (double)m->k->argument_count,
+                  (double)m->t->argument_count);
+    for (size_t i = 0; i < m->k->argument_count && i < m->t->argument_count; i++)
+        check_argument(m, &m->k->arguments[i], &m->t->arguments[i]);
+    expect_number(m, "the number of symbols", (double)m->k->symbol_count,
+                  (double)m->t->symbol_count);
+    for (size_t i = 0; i < m->k->symbol_count && i < m->t->symbol_count; i++) {
+        expect_text(m, "the name of a symbol", m->k->symbols[i].name, m->t->symbols[i].name);
+        expect_text(m, "the type of a symbol", m->k->symbols[i].type,
+                    ev_type_name(m->t->symbols[i].type));
+        expect_text(m, "the count of a symbol", m->k->symbols[i].count, m->t->symbols[i].count);
+    }
+}
+
+/* ---- launch rules, at every case ---- */
+
+#define MOST_NAMES 256
+
+/* The names that a scheduler's expressions see, by the manifest alone. */
+typedef struct said_scope {
+    expr_scope scope;
+    expr_name names[MOST_NAMES];
+} said_scope;
+
+static ev_status add_name(said_scope *s, const char *name, expr_value value, ev_error *why) {
+    if (s->scope.count == MOST_NAMES)
+        return ev_fail(why, EV_BAD, "there are more than %d names", MOST_NAMES);
+    s->names[s->scope.count++] = (expr_name){name, value};
+    return EV_OK;
+}
+
+static expr_value value_of(const bundle_number *n) {
+    return n->is_real ? expr_of_real(n->value) : expr_of_whole((int64_t)n->value);
+}
+
+static ev_status fill_scope(const manifest_check *m, const bundle_case *c, said_scope *out,
+                            ev_error *why) {
+    out->scope = (expr_scope){.names = out->names};
+    for (size_t i = 0; i < c->shape_count; i++)
+        EV_TRY(add_name(out, c->shape[i].name, value_of(&c->shape[i]), why));
+    for (size_t i = 0; i < m->k->argument_count; i++) {
+        const bundle_argument *a = &m->k->arguments[i];
+        expr_value value;
+        if (strcmp(a->kind, "scalar") != 0 || expr_scope_find(&out->scope, a->name) != NULL)
+            continue;
+        EV_TRY(expr_eval(a->expression, &out->scope, &value, why));
+        EV_TRY(add_name(out, a->name, value, why));
+    }
+    for (size_t i = 0; i < m->v->macro_count; i++)
+        EV_TRY(add_name(out, m->v->macros[i].name, value_of(&m->v->macros[i]), why));
+    return EV_OK;
+}
+
+static ev_status said_launch(const manifest_check *m, const bundle_case *c, launch_geometry *out,
+                             ev_error *why) {
+    said_scope room;
+    EV_TRY(fill_scope(m, c, &room, why));
+    return launch_plan_geometry(m->v->plan, 0, &room.scope, &LAUNCH_LIMITS_CUDA, out, why);
+}
+
+static ev_status wanted_launch(manifest_check *m, const task_case *c, launch_geometry *out,
+                               ev_error *why) {
+    expr_name macros[64];
+    size_t count = m->expected.macro_count;
+    if (count > sizeof macros / sizeof macros[0])
+        return ev_fail(why, EV_BAD, "there are too many macros");
+    for (size_t i = 0; i < count; i++)
+        macros[i] = (expr_name){m->expected.macros[i].name,
+                                expr_of_whole((int64_t)m->expected.macros[i].value)};
+    return task_launch_of(m->t, m->start, m->expected.plan, macros, count, c, out, why);
+}
+
+static void compare_launches(manifest_check *m, const bundle_case *by, const task_case *c) {
+    static const char axes[] = "xyz";
+    launch_geometry said, want;
+    ev_error why = {0};
+    if (wanted_launch(m, c, &want, &why) != EV_OK)
+        return; /* a finding about the task, which the cases tell */
+    if (said_launch(m, by, &said, &why) != EV_OK) {
+        lie(m, c->name, "the launch cannot be evaluated: %s", why.text);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (said.grid[i] != want.grid[i])
+            lie(m, c->name, "grid.%c is %u blocks, and should be %u", axes[i], said.grid[i],
+                want.grid[i]);
+        if (said.block[i] != want.block[i])
+            lie(m, c->name, "block.%c is %u threads, and should be %u", axes[i], said.block[i],
+                want.block[i]);
+    }
+    if (said.shared_bytes != want.shared_bytes)
+        lie(m, c->name, "shared is %u bytes, and should be %u", said.shared_bytes,
+            want.shared_bytes);
+}
+
+/* ---- cases ---- */
+
+static void check_shape(manifest_check *m, const bundle_case *said, const task_case *c) {
+    if (said->shape_count != c->shape_count)
+        lie(m, said->name, "the shape has %zu numbers, and should have %zu", said->shape_count,
+            c->shape_count);
+    for (size_t i = 0; i < said->shape_count; i++) {
+        const bundle_number *n = &said->shape[i];
+        const expr_name *want = expr_scope_find(&(expr_scope){c->shape, c->shape_count}, n->name);
+        if (want == NULL)
+            lie(m, said->name, "the task's shape has no '%s'", n->name);
+        else if (n->value != want->value.real || n->is_real != want->value.is_real)
+            lie(m, said->name, "%s of the shape is %.17g, and should be %.17g", n->name, n->value,
+                want->value.real);
+    }
+}
+
+static void check_cases(manifest_check *m) {
+    double worst = 0;
+    for (size_t i = 0; i < m->v->case_count; i++) {
+        const bundle_case *said = &m->v->cases[i];
+        const task_case *c = task_find_case(m->t, said->name);
+        worst = fmax(worst, said->error);
+        if (c == NULL) {
+            lie(m, said->name, "the task has no such case");
+            continue;
+        }
+        expect_text(m, "the split of a case", said->split, corpus_split_name(c->split));
+        check_shape(m, said, c);
+        compare_launches(m, said, c);
+    }
+    if (worst > m->v->error)
+        lie(m, NULL, "error is %.3g, and a case has %.3g", m->v->error, worst);
+    if (m->v->error > m->v->tolerance)
+        lie(m, NULL, "error is %.3g, over the tolerance of %.3g", m->v->error, m->v->tolerance);
+    expect_number(m, "tolerance", m->v->tolerance, m->t->tolerance.relative_l2);
+}
+
+static void check_range(manifest_check *m, const launch_range *said) {
+    size_t index = 0, count = m->v->cases[0].shape_count;
+    while (index < count && strcmp(m->v->cases[0].shape[index].name, said->name) != 0)
+        index++;
+    if (index == count) {
+        lie(m, NULL, "there is a range of '%s', which the cases do not have", said->name);
+        return;
+    }
+    launch_range want = bundle_range(m->v, index);
+    expect_number(m, "low of a range", said->low, want.low);
+    expect_number(m, "high of a range", said->high, want.high);
+    expect_number(m, "multiple of a range", (double)said->multiple, (double)want.multiple);
+}
+
+static void check_ranges(manifest_check *m) {
+    const launch_plan *plan = m->v->plan;
+    size_t count = m->v->case_count > 0 ? m->v->cases[0].shape_count : 0;
+    expect_number(m, "the number of ranges", (double)plan->range_count, (double)count);
+    for (size_t i = 0; i < plan->range_count && count > 0; i++)
+        check_range(m, &plan->ranges[i]);
+}
+
+/* ---- what the genome makes ---- */
+
+static void check_macros(manifest_check *m) {
+    expect_number(m, "the number of macros", (double)m->v->macro_count,
+                  (double)m->expected.macro_count);
+    for (size_t i = 0; i < m->v->macro_count; i++) {
+        const bundle_number *said = &m->v->macros[i];
+        bool is_known = false;
+        for (size_t k = 0; k < m->expected.macro_count; k++) {
+            const bundle_number *want = &m->expected.macros[k];
+            if (strcmp(want->name, said->name) != 0)
+                continue;
+            is_known = true;
+            expect_number(m, said->name, said->value, want->value);
+        }
+        if (!is_known)
+            lie(m, NULL, "the start has no macro '%s'", said->name);
+    }
+}
+
+static uint32_t said_alignment(const bundle_variant *v, const char *name) {
+    for (size_t i = 0; i < v->alignment_count; i++) {
+        if (strcmp(v->alignments[i].argument, name) == 0)
+            return v->alignments[i].bytes;
+    }
+    return 0;
+}
+
+static void check_alignments(manifest_check *m, const ir_genome *genome) {
+    uint64_t aligned = ir_genome_aligned(genome);
+    for (size_t i = 0; i < m->t->argument_count && i < 64; i++) {
+        const task_argument *a = &m->t->arguments[i];
+        bool needs =
+            (aligned >> i & 1) != 0 && a->kind != TASK_SCALAR && a->align < IR_ARGUMENT_ALIGN;
+        uint32_t want = needs ? IR_ARGUMENT_ALIGN : 0, said = said_alignment(m->v, a->name);
+        if (said != want)
+            lie(m, NULL, "alignments: %s needs %u bytes beyond its own, and %u are said", a->name,
+                want, said);
+    }
+}
+
+static void check_meaning(manifest_check *m) {
+    const bundle_variant *v = m->v;
+    size_t bold = 0;
+    for (size_t i = 0; i < v->edit_count; i++) {
+        if (strstr(v->edits[i], IR_BOLD_MARK) == NULL)
+            continue;
+        if (bold >= v->change_count || strcmp(v->changes[bold], v->edits[i]) != 0)
+            lie(m, NULL, "changes lack an edit that changes the meaning: %s", v->edits[i]);
+        bold++;
+    }
+    if (bold != v->change_count)
+        lie(m, NULL, "changes are %zu, and %zu edits change the meaning", v->change_count, bold);
+}
+
+#define MOST_KNOBS 8 /* launch bounds, registers, pass pipeline and the like, in words */
+
+/* The words name every edit, and macros and knobs that differ from their defaults. */
+static void check_edits(manifest_check *m, const ir_genome *genome) {
+    size_t edits = ir_genome_edit_count(genome);
+    size_t most = edits + ir_genome_macro_count(genome) + MOST_KNOBS;
+    if (m->v->edit_count < edits || m->v->edit_count > most)
+        lie(m, NULL, "provenance.edits has %zu lines, and the genome has %zu edits",
+            m->v->edit_count, edits);
+}
+
+static ev_status check_genome(manifest_check *m) {
+    ir_genome *genome = NULL;
+    ev_error why = {0};
+    if (variant_genome(m->v->genome, "the genome in the bundle", &genome, &why) != EV_OK) {
+        lie(m, NULL, "%s", why.text);
+        return EV_OK;
+    }
+    expect_text(m, "genome_sha256", m->v->genome_sha256, ir_genome_sha256(genome).hex);
+    expect_text(m, "start", m->v->start, ir_genome_start(genome));
+    check_edits(m, genome);
+    check_alignments(m, genome);
+    ev_status status = shipped_set_launch(m->arena, m->start, genome, &m->expected, &why);
+    ir_genome_free(genome);
+    if (status == EV_INFRA)
+        return ev_fail(m->err, status, "%s", why.text);
+    if (status != EV_OK) {
+        lie(m, NULL, "the genome does not fit the start: %s", why.text);
+        return EV_OK;
+    }
+    expect_text(m, "entry", launch_plan_entry(m->v->plan), launch_plan_entry(m->expected.plan));
+    check_macros(m);
+    check_cases(m);
+    return EV_OK;
+}
+
+/* ---- the GPU and the PTX ---- */
+
+static void check_resources(manifest_check *m, device *d) {
+    device_kernel *kernel = NULL;
+    ev_error why = {0};
+    if (device_load(d, m->v->ptx, m->v->ptx_bytes, launch_plan_entry(m->v->plan), &kernel, &why) !=
+        EV_OK) {
+        lie(m, NULL, "the PTX cannot be loaded: %s", why.text);
+        return;
+    }
+    device_resources r = device_kernel_resources(kernel);
+    if (m->v->modelled)
+        expect_number(m, "registers", m->v->registers, r.registers);
+    expect_number(m, "shared_bytes", m->v->shared_bytes, r.shared_bytes);
+    if (m->v->modelled)
+        expect_number(m, "local_bytes", m->v->local_bytes, r.local_bytes);
+    expect_number(m, "max_threads", m->v->max_threads, r.max_threads);
+    device_unload(kernel);
+}
+
+/* gpu.sm is what the PTX was made for: the GPU's own capability, or an older one. */
+static void check_target(manifest_check *m) {
+    const char *target = strstr(m->v->ptx, ".target sm_");
+    uint32_t sm = 0;
+    if (ev_text_u32(target, ".target sm_", &sm) == NULL)
+        lie(m, NULL, "the PTX names no target");
+    else
+        expect_number(m, "gpu.sm", m->v->sm, sm);
+}
+
+/* A GPU without a description is taken on trust. */
+static ev_status check_gpu(manifest_check *m) {
+    char id[160];
+    device *d = NULL;
+    bundle_variant want = {0};
+    (void)snprintf(id, sizeof id, "vm:%.120s", m->v->gpu_id);
+    if (device_open(id, &d, NULL) != EV_OK)
+        return EV_OK;
+    const device_properties *p = device_properties_of(d);
+    ev_status status = shipped_set_gpu(m->arena, d, &want, m->err);
+    if (status == EV_OK && m->v->modelled) {
+        expect_text(m, "gpu.name", m->v->gpu_name, p->name);
+    }
+    if (status == EV_OK && m->v->sm > p->sm)
+        lie(m, NULL, "gpu.sm is %d, and the GPU has %d", m->v->sm, p->sm);
+    if (status == EV_OK) {
+        expect_number(m, "gpu.sms", m->v->sms, want.sms);
+        if (m->v->driver_name_count > want.driver_name_count)
+            lie(m, NULL, "gpu.driver_names has a name that drivers do not give");
+        for (size_t i = 0; i < m->v->driver_name_count && i < want.driver_name_count; i++)
+            expect_text(m, "gpu.driver_names", m->v->driver_names[i], want.driver_names[i]);
+        check_resources(m, d);
+    }
+    device_close(d);
+    return status;
+}
+
+/* ---- variants ---- */
+
+static ev_status check_variant(manifest_check *m, const bundle_variant *v) {
+    m->v = v;
+    m->start = task_find_start(m->t, v->start);
+    m->expected = (bundle_variant){0};
+    if (m->start == NULL) {
+        lie(m, NULL, "the task has no start '%s'", v->start);
+        return EV_OK;
+    }
+    EV_TRY(check_genome(m));
+    check_ranges(m);
+    check_meaning(m);
+    check_target(m);
+    return check_gpu(m);
+}
+
+static ev_status check_variants(manifest_check *m, const bundle_variant *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        EV_TRY(check_variant(m, &list[i]));
+    m->v = NULL;
+    return EV_OK;
+}
+
+ev_status check_manifest(const bundle_kernel *k, const task *t, json_t *lies, ev_error *err) {
+    manifest_check m = {.k = k, .t = t, .lies = lies, .err = err, .arena = ev_arena_new()};
+    if (m.arena == NULL)
+        return ev_fail_memory(err, 1);
+    check_task(&m);
+    ev_status status = check_variants(&m, k->variants, k->variant_count);
+    if (status == EV_OK)
+        status = check_variants(&m, k->starts, k->start_count);
+    if (status == EV_OK)
+        status = check_variants(&m, k->baselines, k->baseline_count);
+    ev_arena_free(m.arena);
+    return status;
+}
