@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "bundle/bundle.h"
-#include "tuner/run/qualify_rule.h"
 #include "tuner/run/qualify_start.h"
+#include "tuner/run/qualify_trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The rule by which a variant passes or is disabled. */
-#include "tuner/run/qualify_rule.h"
+#include "tuner/run/qualify_trial.h"
 
 #include "base/table.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "ir/ir.h"
-#include "tuner/run/qualify_rule.h"
+#include "tuner/run/qualify_trial.h"
 #include "tuner/worker/variant.h"
 
 #include <math.h>

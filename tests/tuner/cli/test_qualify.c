@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "bundle/reader.h"
 #include "tests/cli_run.h"
-#include "tuner/run/qualify_rule.h"
+#include "tuner/run/qualify_trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
