@@ -244,6 +244,7 @@ static void set_spans(timed_drawing *g) {
 static ev_status draw_shapes(timed_drawing *g, ev_error *err) {
     const task *t = g->f->t;
     size_t own = count_own(t);
+    assert(own > 0);
     ev_pcg rng = ev_pcg_seed(own, STREAM);
     for (size_t i = 0; i < SHAPES; i++) {
         timed_shape s = {.tried = false};

@@ -213,7 +213,7 @@ ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
     fit_case *c = NULL;
     inputs = fit_inputs_for(f, which, inputs, trial->who);
     EV_TRY(fit_case_get(f, which, inputs, &c, err));
-    fit_result *r = malloc(sizeof *r);
+    fit_result *r = calloc(1, sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     ev_status status = gate_case(f, c, trial, at, s, r, err);

@@ -246,7 +246,8 @@ static void test_work(void **state) {
     assert_int_equal(task_work_of(t, task_find_case(t, "check"), &amounts, &err), EV_OK);
     assert_true(amounts.is_declared && amounts.bytes == 1600);
     for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
-        double want = unit == TASK_UNIT_F32 ? 5000 : unit == TASK_UNIT_TENSOR_F16 ? 7 : 0;
+        double want = unit == TASK_UNIT_F32 ? 5000 : 0;
+        want = unit == TASK_UNIT_TENSOR_F16 ? 7 : want;
         assert_true(amounts.operations[unit] == want);
         assert_true(task_unit_name((task_unit)unit)[0] && task_unit_words((task_unit)unit)[0]);
     }

@@ -142,7 +142,7 @@ ev_status early_keep(void *of, const ir_genome *genome, size_t edits, const ir_e
     char *copy = malloc(what->bytes);
     entry *e = copy && key_of(genome, edits, &key) ? need(of, &key, what->bytes) : NULL;
     assert(!e || !e->bitcode);
-    if (!e) {
+    if (!copy || !e) {
         free(copy);
         return ev_fail_memory(err, what->bytes);
     }
