@@ -238,7 +238,10 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
             sample_working(trial->who, options, limit, l, s, out);
         return EV_OK;
     }
-    EV_TRY(fit_paths_get(f, c, trial, l, sample_limit(f, c, 0, blocks), &paths, err));
+    /* One block, or others, may be wanted of a grid that runs whole where it is timed. */
+    size_t places = sample_limit(f, c, 0, blocks);
+    places = places < blocks ? places : (size_t)blocks - 1;
+    EV_TRY(fit_paths_get(f, c, trial, l, places, &paths, err));
     out->grid = paths->grid;
     out->wanted = options->sample_share > 0 || options->other_blocks ? 0 : paths->written;
     if (paths->grid == FITNESS_GRID_WAITS)
