@@ -55,8 +55,8 @@ cat >"$work/plain.c" <<'TEXT'
 #include <evoke/bundle.h>
 #include <stdio.h>
 int main(int count, char **arguments) {
-    const evoke_number numbers[] = {{"B", 20}, {"H", 650}, {"k", 325}, {"x_sigma", 1}, {"g_sigma", 1}};
-    const evoke_shape shape = {numbers, 5};
+    const evoke_number numbers[] = {{"side", 56}, {"cin", 64}, {"cout", 64}, {"taps", 9}, {"images", 4}, {"density", 0.6}};
+    const evoke_shape shape = {numbers, 6};
     const evoke_gpu gpu = {"NVIDIA H200", 90, 132};
     evoke_geometry at;
     evoke_bundle *b = NULL;
@@ -65,7 +65,7 @@ int main(int count, char **arguments) {
     evoke_gpu here;
     char name[256];
     if (count != 2 || evoke_bundle_open(arguments[1], &b, &error) || evoke_bundle_verify(b, &error) ||
-        evoke_bundle_resolve(b, "sd_lstm_fp", &gpu, &shape, 0, &choice, &error) ||
+        evoke_bundle_resolve(b, "bp_data_masked", &gpu, &shape, 0, &choice, &error) ||
         evoke_variant_geometry(choice.variant, &shape, &at, &error)) {
         (void)fprintf(stderr, "%s\n", error.text);
         return 1;
