@@ -287,7 +287,7 @@ static const char late[] =
     "#pragma unroll 1\n"
     "    for (int k = 0; k < 64; k++)\n"
     "        h = (h * 1664525u + 1013904223u) ^ (h >> 3);\n"
-    "    unsigned between = (unsigned)n / 1301u * (20000u / ((unsigned)n + 1u));\n"
+    "    unsigned between = (unsigned)n / 650u * (3900u / ((unsigned)n + 1u));\n"
     "    float factor = 2.0f + (float)(between * (h >> 28 | 1u));\n"
     "    if (i < n)\n"
     "        y[i] = x[i] * factor;\n"
