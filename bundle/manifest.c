@@ -110,6 +110,8 @@ static launch_range range_of(const bundle_variant *v, const bundle_number *first
         if (!n->is_real)
             range.multiple = common_divisor(range.multiple, (int64_t)n->value);
     }
+    if (range.is_real) /* a case may give a real number as a whole one */
+        range.multiple = 0;
     return range;
 }
 

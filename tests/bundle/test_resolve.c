@@ -154,12 +154,25 @@ static void as_many_multiprocessors_come_before_fewer(void **state) {
     bundle_close(b);
 }
 
+/* A case may give a real number as a whole one, which then has no multiples. */
+static void a_real_range_has_no_multiple(void **state) {
+    (void)state;
+    const bundle_number whole[] = {{"density", false, 1}}, half[] = {{"density", true, 0.5}};
+    const bundle_case cases[] = {{.name = "whole", .shape = whole, .shape_count = 1},
+                                 {.name = "half", .shape = half, .shape_count = 1}};
+    const bundle_variant v = {.cases = cases, .case_count = 2};
+    launch_range range = bundle_range(&v, 0);
+    assert_true(range.is_real && range.low == 0.5 && range.high == 1);
+    assert_int_equal(range.multiple, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drivers_names_are_known),
         cmocka_unit_test(the_fastest_at_the_nearest_shape_is_chosen),
         cmocka_unit_test(slower_ones_are_not_handed_out),
         cmocka_unit_test(as_many_multiprocessors_come_before_fewer),
+        cmocka_unit_test(a_real_range_has_no_multiple),
     };
     return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);
 }
