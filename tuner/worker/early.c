@@ -158,6 +158,7 @@ ir_places *early_places(early *e, const ir_genome *genome) {
     entry *known = key_of(genome, ir_genome_prefix_count(genome), &key) ? need(e, &key, 0) : NULL;
     if (known && !known->places)
         known->places = ir_places_new();
+    assert(e->entries != NULL || e->count == 0);
     for (size_t i = 0; i < e->count; i++)
         e->entries[i].held = known == &e->entries[i];
     return known ? known->places : NULL;
