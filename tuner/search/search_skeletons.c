@@ -142,7 +142,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
     d->sketch.near = 0; /* the small cases say nothing of the full shape */
     d->parent_error = faster->error;
     d->parent_small_error = faster->small.error;
-    size_t steps = 1 + (at >= ONE_STEP) + (at >= TWO_STEPS);
+    size_t steps = 1u + (at >= ONE_STEP ? 1u : 0u) + (at >= TWO_STEPS ? 1u : 0u);
     bandit arms = arms_for(p, first->genome);
     recipe_steps(r, &arms, steps, ALTERNATIVES, rng);
     put_stock(r, p, rng);
