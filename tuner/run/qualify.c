@@ -182,7 +182,7 @@ static ev_status qualify_one(qualify *q, const bundle *b, ev_arena *arena, bundl
     qualify_kernel x = {
         .arena = arena, .gpu = &q->gpu, .device_id = q->device, .t = *kept, .until = q->until};
     ev_status status = try_kernel(q, &x, k, variants, err);
-    free(x.baseline_macros);
+    shipped_free(&x.made);
     return status;
 }
 

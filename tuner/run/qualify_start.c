@@ -40,12 +40,10 @@ static const bundle_variant *find_baseline(const bundle_kernel *k, int sm) {
 }
 
 static ev_status take_baseline(qualify_kernel *x, const bundle_variant *v, ev_error *err) {
-    shipped s = {0};
     x->sm = v->sm;
-    EV_TRY(shipped_make(x->t, v, &s, err));
-    x->baseline = s.candidate;
-    x->baseline_macros = s.macros;
-    return EV_OK;
+    ev_status status = shipped_make(x->t, v, &x->made, err);
+    x->baseline = x->made.candidate;
+    return status;
 }
 
 ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *lacks_baseline,

@@ -13,9 +13,9 @@ typedef struct qualify_kernel {
     const trial_gpu *gpu;
     const char *device_id;
     const task *t;
-    int sm;             /* compute capability that the starts are built for */
-    candidate baseline; /* the task's first start */
-    expr_name *baseline_macros;
+    int sm;              /* compute capability that the starts are built for */
+    candidate baseline;  /* the task's first start */
+    shipped made;        /* what the baseline borrows from, if the bundle has it */
     trial_rival *rivals; /* its other starts */
     size_t rival_count;
     double until;
