@@ -198,11 +198,7 @@ static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev
         .start = start->name, .ptx = ev_str_text(&it->ptx), .ptx_bytes = it->ptx.length};
     EV_TRY(shipped_set_launch(it->arena, start, it->genome, &it->form, err));
     EV_TRY(shipped_make(t, &it->form, &it->made, err));
-    if (ir_genome_prefix_count(it->genome) > 0) {
-        /* its blocks are not the baseline's: a sample is chosen by the candidate itself */
-        it->made.candidate.structure = c->genome;
-        ir_genome_idle_parts(it->genome, it->made.candidate.idle_parts);
-    }
+    EV_TRY(shipped_take_genome(&it->made, it->genome, err));
     it->made.candidate.aligned = ir_genome_aligned(it->genome);
     it->made.candidate.aligned_to = it->made.candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
     return needs_origin(c, t) ? origin_build(t, sm, &it->made.candidate, &it->origin, err) : EV_OK;

@@ -38,6 +38,7 @@ static ev_status make(const task *t, const ir_genome *genome, const char *ptx, e
     bundle_variant form = {.start = start->name, .ptx = ptx, .ptx_bytes = strlen(ptx)};
     EV_TRY(shipped_set_launch(arena, start, genome, &form, err));
     EV_TRY(shipped_make(t, &form, out, err));
+    EV_TRY(shipped_take_genome(out, genome, err));
     out->candidate.aligned = ir_genome_aligned(genome);
     out->candidate.aligned_to = out->candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
     return EV_OK;

@@ -55,17 +55,24 @@ static void set_aligned(const task *t, const bundle_variant *v, candidate *out) 
     }
 }
 
-/* Structural edits launch another grid, whose blocks are not those of the start. */
-static ev_status set_structure(const bundle_variant *v, const task_start *start, shipped *out,
-                               ev_error *err) {
-    ev_sha256 own, plain;
-    EV_TRY(launch_plan_sha256(v->plan, &own, err));
-    EV_TRY(launch_plan_sha256(start->plan, &plain, err));
-    if (ev_sha256_equal(&own, &plain))
+ev_status shipped_take_genome(shipped *s, const ir_genome *genome, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    if (ir_genome_prefix_count(genome) == 0)
         return EV_OK;
-    out->structure = strdup(own.hex);
-    out->candidate.structure = out->structure;
-    return out->structure != NULL ? EV_OK : ev_fail_memory(err, sizeof own.hex);
+    EV_TRY(ir_genome_prefix_text(genome, &text, err));
+    s->structure = ev_str_take(&text);
+    s->candidate.structure = s->structure;
+    ir_genome_idle_parts(genome, s->candidate.idle_parts);
+    return s->structure != NULL ? EV_OK : ev_fail_memory(err, 1);
+}
+
+/* The same of a genome as text. */
+static ev_status take_genome_text(shipped *s, const char *text, ev_error *err) {
+    ir_genome *genome = NULL;
+    EV_TRY(variant_genome(text, "the bundle's genome", &genome, err));
+    ev_status status = shipped_take_genome(s, genome, err);
+    ir_genome_free(genome);
+    return status;
 }
 
 /* The largest integer up to which doubles are exact. */
@@ -91,7 +98,10 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
                                  .macros = out->macros,
                                  .macro_count = v->macro_count};
     set_aligned(t, v, &out->candidate);
-    return set_structure(v, start, out, err);
+    ev_status status = v->genome != NULL ? take_genome_text(out, v->genome, err) : EV_OK;
+    if (status != EV_OK)
+        shipped_free(out);
+    return status;
 }
 
 /* ---- unmodified starts ---- */

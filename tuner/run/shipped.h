@@ -21,13 +21,17 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out,
 typedef struct shipped {
     candidate candidate;
     expr_name *macros;
-    char *structure; /* names another launch than the start's; NULL: it is the same */
+    char *structure; /* the genome's structural prefix; NULL: it has none */
 } shipped;
 
-/* Free by shipped_free. EV_BAD: the task has no such start. */
+/* Free by shipped_free. EV_BAD: the task has no such start, or the variant's genome is none. A
+ * variant may have no genome, as one that is still to be written. */
 ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out,
                        ev_error *err) EV_CHECKED;
 void shipped_free(shipped *s);
+/* Sets what a genome says of the candidate's blocks: its structural prefix, and which part of its
+ * grid works. For a variant that has no genome as text. */
+ev_status shipped_take_genome(shipped *s, const ir_genome *genome, ev_error *err) EV_CHECKED;
 
 /* The unmodified start of a candidate, at the candidate's macros. */
 typedef struct origin {
