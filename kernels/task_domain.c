@@ -189,17 +189,18 @@ ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) {
         while (name != NULL && k < t->argument_count && strcmp(t->arguments[k].name, name) != 0)
             k++;
         const task_argument *a = &t->arguments[k];
-        if (name == NULL || k == t->argument_count || (a->kind != TASK_IN && a->kind != TASK_OUT))
+        if (name == NULL || k == t->argument_count || a->kind == TASK_SCALAR)
             return ev_json_fail(doc, at, err,
-                                "\"%s\" is no argument of kind \"in\" or \"out\"; name some of "
-                                "each that may be one buffer",
+                                "\"%s\" is no buffer; name some that are read and some that are "
+                                "written, which may be one",
                                 name != NULL ? name : "");
         t->aliased |= UINT64_C(1) << k;
         kinds[a->kind]++;
     }
-    if (json_array_size(list) > 0 && (kinds[TASK_IN] == 0 || kinds[TASK_OUT] == 0))
+    if (json_array_size(list) > 0 &&
+        (kinds[TASK_IN] == 0 || kinds[TASK_OUT] + kinds[TASK_INOUT] == 0))
         return ev_json_fail(doc, "alias", err,
-                            "an in and an out share a buffer; name at least one of each");
+                            "an in and an out or inout share a buffer; name at least one of each");
     return EV_OK;
 }
 

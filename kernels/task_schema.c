@@ -13,8 +13,8 @@ static const ev_json_key TASK_KEYS[] = {
      "a "
      "launch"},
     {"alias", EV_JSON_ARRAY, false,
-     "names of in and out arguments of one type and length: callers may pass one buffer for an in "
-     "and an out of them. [] says that no arguments overlap; when absent, gate 6 tries all such "
+     "names of buffers of one type and length: callers may pass one buffer for an in and an out or "
+     "inout of them. [] says that no arguments overlap; when absent, gate 6 tries all such "
      "pairs that the source does not declare as __restrict__"},
     {"starts", EV_JSON_ARRAY, true, "where a search may begin; the first is the baseline"},
     {"oracle", EV_JSON_STRING, true,

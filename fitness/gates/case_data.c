@@ -205,8 +205,10 @@ static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
         if (a->what->kind != TASK_OUT)
             EV_TRY(fill_input(f, c, a, err));
     }
-    if (shared != NULL && other != NULL)
+    if (shared != NULL && other != NULL) {
         other->buffer = shared->buffer;
+        other->before = shared->before; /* what an inout buffer begins with, too */
+    }
     return EV_OK;
 }
 

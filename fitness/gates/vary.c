@@ -494,14 +494,14 @@ static bool may_vary(const fit_case *plain, fit_variation v) {
     return false;
 }
 
-/* Whether callers may pass one buffer for an in and an out argument. */
+/* Whether callers may pass one buffer for an argument that is read and one that is written. */
 static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *trial, size_t in,
                       size_t out) {
     const fit_argument *a = &plain->arguments[in], *b = &plain->arguments[out];
     uint64_t may = f->t->says_alias ? f->t->aliased : trial->who->may_alias;
-    return a->what->kind == TASK_IN && b->what->kind == TASK_OUT &&
-           a->what->type == b->what->type && a->count == b->count && in < 64 && out < 64 &&
-           (may >> in & may >> out & 1) != 0;
+    bool is_written = b->what->kind == TASK_OUT || b->what->kind == TASK_INOUT;
+    return a->what->kind == TASK_IN && is_written && a->what->type == b->what->type &&
+           a->count == b->count && in < 64 && out < 64 && (may >> in & may >> out & 1) != 0;
 }
 
 /* Finds pair `nth` of an input and an output that may share one buffer. */

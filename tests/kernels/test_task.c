@@ -325,7 +325,7 @@ static const mistake MISTAKES[] = {
      ":5:", "case smoke, pitch of y: expression \"2\" is 2; it must be in [4, "},
     /* aliases */
     {"\"oracle\": \"baseline\",", "\"alias\": [\"x\", \"z\"], \"oracle\": \"baseline\",",
-     ":14:", "\"z\" is no argument of kind \"in\" or \"out\""},
+     ":14:", "\"z\" is no buffer"},
     {"\"oracle\": \"baseline\",", "\"alias\": [\"x\"], \"oracle\": \"baseline\",",
      ":14:", "name at least one of each"},
     /* assumptions */

@@ -1,5 +1,4 @@
 /* Drawn cases and sampled writes: what the gates 4 and 5 look at beside the task's own cases. */
-#include "base/file.h"
 #include "fitness/gates/fitness.h"
 
 #include <setjmp.h>
@@ -10,11 +9,7 @@
 
 #include "tests/asserts.h"
 
-#include "tests/ok.h"
-
-#define FOLDER "tests/fitness/gates/"
-
-static ev_error err;
+#include "tests/fitness/gates/scratch_task.h"
 
 /* y = a x + b, by way of code of its own where n is a multiple of five. %s: what stands there; at
  * the end of that way is the label STORE. */
@@ -46,16 +41,6 @@ typedef struct bench {
     char fives[2500]; /* the second start */
     candidate starts[2];
 } bench;
-
-static char scratch[64];
-
-static char *read_gate_file(const char *name) {
-    char path[256], *text = NULL;
-    size_t bytes = 0;
-    (void)snprintf(path, sizeof path, FOLDER "%s", name);
-    OK(ev_file_read(path, &text, &bytes, &err));
-    return text;
-}
 
 static candidate candidate_of(const bench *b, const char *ptx) {
     return (candidate){.ptx = ptx,
@@ -165,27 +150,11 @@ static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
     close_bench(&b);
 }
 
-static void copy_to_scratch(const char *name) {
-    char path[160], *text = read_gate_file(name);
-    (void)snprintf(path, sizeof path, "%s/%s", scratch, name);
-    OK(ev_file_write(path, text, strlen(text), &err));
-    free(text);
-}
-
 /* The task with 1000 as its held-out size. */
 static void test_a_held_out_shape_is_never_drawn(void **state) {
     (void)state;
-    char path[160], *text = read_gate_file("task.json"), *at = strstr(text, "\"n\": 333}");
-    assert_non_null(at);
-    static const char other[] = "\"n\":1000}";
-    memcpy(at, other, sizeof other - 1);
-    copy_to_scratch("scale_add.cu");
-    copy_to_scratch("oracle.c");
-    (void)snprintf(path, sizeof path, "%s/task.json", scratch);
-    OK(ev_file_write(path, text, strlen(text), &err));
-    free(text);
     bench b;
-    open_bench(&b, path, RIGHT);
+    open_bench(&b, task_with("\"n\": 333}", "\"n\": 1000}"), RIGHT);
     OK(fitness_draw_cases(b.f, "vm:h200", b.starts, 2, &err));
     expect_drawn(&b, "odd:n=500");
     close_bench(&b);
@@ -331,17 +300,6 @@ static void test_a_slow_start_is_known_by_all_blocks(void **state) {
     free(good);
 }
 
-/* `from` in the text becomes `to`. malloc'ed. */
-static char *exchanged(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    assert_non_null(at);
-    size_t bytes = strlen(text) + strlen(to) + 1;
-    char *out = malloc(bytes);
-    assert_non_null(out);
-    (void)snprintf(out, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return out;
-}
-
 /* Blocks of the grid's first half do the work of two each, and the others end at once. The sample
  * is taken from the part that the candidate says works. */
 static void test_a_sample_knows_the_idle_part_of_a_grid(void **state) {
@@ -392,17 +350,6 @@ static void test_a_start_that_is_none_stops_nobody(void **state) {
     }
     free(lazy);
     free(nan);
-}
-
-static int make_scratch(void **state) {
-    (void)state;
-    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-drawn-XXXXXX");
-    return mkdtemp(scratch) == NULL;
-}
-
-static int remove_scratch(void **state) {
-    (void)state;
-    return ev_dir_remove(scratch, NULL) != EV_OK;
 }
 
 int main(void) {

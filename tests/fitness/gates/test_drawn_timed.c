@@ -1,5 +1,4 @@
 /* Drawn timed cases: the shapes at which gate 5 times a variant beside the task's own. */
-#include "base/file.h"
 #include "fitness/gates/fitness.h"
 
 #include <math.h>
@@ -11,13 +10,9 @@
 
 #include "tests/asserts.h"
 
-#include "tests/ok.h"
+#include "tests/fitness/gates/scratch_task.h"
 
-#define FOLDER "tests/fitness/gates/"
 #define MOST 8
-
-static ev_error err;
-static char scratch[64];
 
 typedef struct bench {
     task *t;
@@ -28,48 +23,6 @@ typedef struct bench {
     const task_case *drawn[MOST];
     size_t count;
 } bench;
-
-static char *read_gate_file(const char *name) {
-    char path[256], *text = NULL;
-    size_t bytes = 0;
-    (void)snprintf(path, sizeof path, FOLDER "%s", name);
-    OK(ev_file_read(path, &text, &bytes, &err));
-    return text;
-}
-
-/* The first `from` in the text becomes `to`. malloc'ed. */
-static char *exchanged(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    assert_non_null(at);
-    size_t bytes = strlen(text) + strlen(to) + 1;
-    char *out = malloc(bytes);
-    assert_non_null(out);
-    (void)snprintf(out, bytes, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return out;
-}
-
-static void write_scratch(const char *name, const char *text) {
-    char path[160];
-    (void)snprintf(path, sizeof path, "%s/%s", scratch, name);
-    OK(ev_file_write(path, text, strlen(text), &err));
-}
-
-/* Writes the task with other text in place of `from`; gives its path. */
-static const char *task_with(const char *from, const char *to) {
-    static char path[160];
-    static const char *const files[] = {"scale_add.cu", "oracle.c"};
-    char *text = read_gate_file("task.json"), *changed = exchanged(text, from, to);
-    write_scratch("task.json", changed);
-    for (size_t i = 0; i < 2; i++) {
-        char *file = read_gate_file(files[i]);
-        write_scratch(files[i], file);
-        free(file);
-    }
-    (void)snprintf(path, sizeof path, "%s/task.json", scratch);
-    free(text);
-    free(changed);
-    return path;
-}
 
 static void open_bench(bench *b, const char *path) {
     score s;
@@ -262,17 +215,6 @@ static void test_the_baseline_takes_its_mean(void **state) {
         count += s.cases[i].ns > 0;
     assert_int_equal(count, 1 + b.count);
     close_bench(&b);
-}
-
-static int make_scratch(void **state) {
-    (void)state;
-    (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-timed-XXXXXX");
-    return mkdtemp(scratch) == NULL;
-}
-
-static int remove_scratch(void **state) {
-    (void)state;
-    return ev_dir_remove(scratch, NULL) != EV_OK;
 }
 
 int main(void) {

@@ -143,11 +143,13 @@ static void test_sums(void **state) {
     check_forms(SUMS, FOLDER "sums/unscaled.json");
 }
 
-/* With "alias", without it, and with the promise that nothing overlaps. */
+/* With "alias", without it, with an output that begins as something, and with the promise that
+ * nothing overlaps. */
 static void test_aliases(void **state) {
     (void)state;
     check_forms(SHARED, FOLDER "shared/task.json");
     check_forms(SHARED, FOLDER "shared/silent.json");
+    check_forms(SHARED, FOLDER "shared/inout.json");
     check_forms(APART, FOLDER "shared/apart.json");
 }
 

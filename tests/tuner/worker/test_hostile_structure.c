@@ -62,11 +62,8 @@ static char scratch[] = "/tmp/evoke-hostile-XXXXXX";
     "{\"name\":\"m\",\"kind\":\"scalar\",\"type\":\"s32\"},"                                       \
     "{\"name\":\"n\",\"kind\":\"scalar\",\"type\":\"s32\"}"
 
-/* What y is: an output where the gates are to try it in one buffer with x; else it begins with what
- * a caller may have left there, but for a chain of flags. */
+/* What y is: it begins with what a caller may have left there, but for a chain of flags. */
 static const char *output_of(const char *entry) {
-    if (strcmp(entry, "behind") == 0)
-        return "\"kind\":\"out\"";
     if (strcmp(entry, "chained") == 0)
         return "\"kind\":\"inout\",\"initial\":\"constant\",\"data\":{\"generator\":\"zeros\"}";
     return "\"kind\":\"inout\",\"data\":{\"generator\":\"zeros\"}";
