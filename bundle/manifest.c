@@ -1,6 +1,7 @@
 /* Makes manifest.json from plain values. */
 #include "bundle/manifest.h"
 
+#include "base/divisor.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
 
@@ -80,15 +81,6 @@ static json_t *case_json(const bundle_case *c) {
     return object;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static const bundle_number *find_number(const bundle_case *c, const char *name) {
     for (size_t i = 0; i < c->shape_count; i++) {
         if (strcmp(c->shape[i].name, name) == 0)
@@ -108,7 +100,7 @@ static launch_range range_of(const bundle_variant *v, const bundle_number *first
         range.high = fmax(range.high, n->value);
         range.is_real = range.is_real || n->is_real;
         if (!n->is_real)
-            range.multiple = common_divisor(range.multiple, (int64_t)n->value);
+            range.multiple = ev_divisor_signed(range.multiple, (int64_t)n->value);
     }
     if (range.is_real) /* a case may give a real number as a whole one */
         range.multiple = 0;

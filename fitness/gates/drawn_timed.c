@@ -15,6 +15,7 @@
  * adversarial cases take no part, except that a shape of theirs is never drawn. */
 #include "fitness/gates/fitness_impl.h"
 
+#include "base/divisor.h"
 #include "base/pcg.h"
 
 #include <assert.h>
@@ -82,15 +83,6 @@ typedef struct size_range {
     int64_t step; /* all timed values are multiples of it */
 } size_range;
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static int64_t least_factor(int64_t value) {
     for (int64_t factor = 2; factor * factor <= value; factor++) {
         if (value % factor == 0)
@@ -110,7 +102,7 @@ static size_range range_of(const task *t, const char *name) {
             range.low = fmin(range.low, value->real);
             range.high = fmax(range.high, value->real);
             if (is_own(at) && !value->is_real)
-                range.step = common_divisor(range.step, value->whole);
+                range.step = ev_divisor_signed(range.step, value->whole);
         }
     }
     while (range.step > 1 && range.high < (double)range.step * LEAST_VALUES)

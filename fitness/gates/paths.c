@@ -19,6 +19,7 @@
 #include "fitness/gates/fitness_impl.h"
 #include "fitness/gates/sample.h"
 
+#include "base/divisor.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -129,10 +130,6 @@ static int compare_u32(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 /* An order of the grid's blocks: (i * step + start) mod blocks. */
 typedef struct walk_order {
     uint64_t step, start, next;
@@ -140,7 +137,7 @@ typedef struct walk_order {
 
 static walk_order order_of(uint64_t blocks) {
     walk_order o = {.step = ev_mix64(blocks) % blocks, .start = ev_mix64(blocks + 1) % blocks};
-    while (o.step == 0 || gcd(o.step, blocks) != 1)
+    while (o.step == 0 || ev_divisor(o.step, blocks) != 1)
         o.step = o.step % blocks + 1;
     return o;
 }

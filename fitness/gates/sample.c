@@ -7,6 +7,8 @@
  * their distance is near a multiple of the rows' length, all of them lie in one column. */
 #include "fitness/gates/sample.h"
 
+#include "base/divisor.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
@@ -83,10 +85,6 @@ static void join_zones(zone *zones) {
     }
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 static uint32_t block_at(const zone *z, const uint32_t grid[3], uint64_t index) {
     uint64_t x = z->from[0] + index % z->size[0];
     uint64_t y = z->from[1] + index / z->size[0] % z->size[1];
@@ -111,7 +109,7 @@ static size_t add_zone(const zone *z, const uint32_t grid[3], uint32_t *sample, 
                        size_t count) {
     uint64_t step = (uint64_t)(STEP * (double)z->blocks), at = z->size[2] / 2;
     at = (at * z->size[1] + z->size[1] / 2) * z->size[0] + z->size[0] / 2;
-    while (gcd(step, z->blocks) != 1)
+    while (ev_divisor(step, z->blocks) != 1)
         step++;
     for (size_t i = 0; i < z->places; i++, at = (at + step) % z->blocks)
         add(sample, weights, count++, block_at(z, grid, at),

@@ -16,6 +16,8 @@
  * finding of vm_livelock.c. */
 #include "fitness/vm/vm_jobs.h"
 
+#include "base/divisor.h"
+
 #include <stdlib.h>
 
 #define QUANTUM (1 << 14)       /* warp instructions a turn */
@@ -205,15 +207,6 @@ bool vm_session_run(vm_session *x) {
 
 /* ---- order */
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    while (b) {
-        uint64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 /* A seed permutes blocks by an affine map and warps by a shuffle a turn. */
 static void order_blocks(vm_wave *v, uint64_t seed) {
     v->step = 1;
@@ -224,7 +217,7 @@ static void order_blocks(vm_wave *v, uint64_t seed) {
     ev_pcg rng = ev_pcg_seed(seed, 1);
     v->start = ev_pcg_next(&rng) % v->total;
     v->step = ev_pcg_next(&rng) % v->total;
-    while (v->step == 0 || gcd(v->step, v->total) != 1)
+    while (v->step == 0 || ev_divisor(v->step, v->total) != 1)
         v->step = v->step % v->total + 1;
 }
 

@@ -1,4 +1,5 @@
 /* Element types: the table, every 16-bit float, the rounding of both, and saturation. */
+#include "base/divisor.h"
 #include "base/type.h"
 
 #include <math.h>
@@ -210,13 +211,24 @@ static void test_ulp(void **state) {
     assert_true(isnan(ev_type_ulp(EV_F32, NAN)));
 }
 
+static void test_divisors(void **state) {
+    (void)state;
+    assert_int_equal(ev_divisor(0, 0), 0);
+    assert_int_equal(ev_divisor(0, 7), 7);
+    assert_int_equal(ev_divisor(84, 36), 12);
+    assert_true(ev_divisor(UINT64_MAX, UINT64_C(1) << 63) == 1);
+    assert_int_equal(ev_divisor_signed(-84, 36), 12);
+    assert_int_equal(ev_divisor_signed(0, -5), 5);
+    assert_true(ev_divisor_signed(-INT64_MAX, 0) == INT64_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_every_f16),
-        cmocka_unit_test(test_every_bf16), cmocka_unit_test(test_midpoints),
-        cmocka_unit_test(test_float_ends), cmocka_unit_test(test_against_compiler),
-        cmocka_unit_test(test_integers),   cmocka_unit_test(test_wide_floats),
-        cmocka_unit_test(test_ulp),
+        cmocka_unit_test(test_divisors),         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_every_f16),        cmocka_unit_test(test_every_bf16),
+        cmocka_unit_test(test_midpoints),        cmocka_unit_test(test_float_ends),
+        cmocka_unit_test(test_against_compiler), cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_wide_floats),      cmocka_unit_test(test_ulp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
  * small cases, so that relations between sizes that no range tells mostly hold. */
 #include "tuner/stress/inside.h"
 
+#include "base/divisor.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,20 +14,11 @@
 
 /* ---- ranges ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static void widen(launch_range *range, const expr_value *value) {
     range->low = fmin(range->low, value->real);
     range->high = fmax(range->high, value->real);
     range->is_real = range->is_real || value->is_real;
-    range->multiple = range->is_real ? 0 : common_divisor(range->multiple, value->whole);
+    range->multiple = range->is_real ? 0 : ev_divisor_signed(range->multiple, value->whole);
 }
 
 const launch_range *stress_range_of(const stressing *s, const char *name) {
