@@ -149,7 +149,9 @@ static const ev_json_key TOLERANCE_KEYS[] = {
      "largest error / (u sqrt(depth) scale), at most, where the oracle gives a scale (the sum of "
      "the terms' sizes) and u is the type's unit roundoff; 0: off"},
     {"max_abs", EV_JSON_NUMBER, false,
-     "largest error, at most; 0: off, and outputs of whole numbers must be exact"},
+     "largest error, at most; 0: off, and outputs of whole numbers must be exact (with an oracle "
+     "in C, which answers in doubles, those beyond 2^53 are held against the start on varied "
+     "data)"},
     {"baseline_factor", EV_JSON_NUMBER, false,
      "no worse than this many times the baseline's own error; 0: off"},
     {"depth", EV_JSON_ANY, false, "terms summed up for one element, an expression; 1"},

@@ -102,8 +102,24 @@ static inline double ulp_at(const tally *t, double value) {
     return fmin(fmax(ulp, t->ulp_least), t->ulp_most);
 }
 
-static inline void add_error(tally *t, double got, double want, double scale) {
-    double error = fabs(got - want);
+/* |got - exact| of 64-bit whole numbers. */
+static double distance_exact(ev_type type, uint64_t got, uint64_t exact) {
+    bool is_less = type == EV_S64 ? (int64_t)got < (int64_t)exact : got < exact;
+    return (double)(is_less ? exact - got : got - exact);
+}
+
+/* |got - want|, by the exact answer where there is one. */
+static inline double error_at(const accuracy_part *part, uint64_t i, double got, double want) {
+    uint64_t bits;
+    if (part->exact == NULL)
+        return fabs(got - want);
+    memcpy(&bits, (const char *)part->got + i * sizeof bits, sizeof bits);
+    if (ev_type_get(part->type, part->exact, i) != want)
+        return fabs(got - want);
+    return distance_exact(part->type, bits, part->exact[i]);
+}
+
+static inline void add_error(tally *t, double error, double want, double scale) {
     accuracy_sum_add(&t->error_squares, error * error);
     accuracy_sum_add(&t->want_squares, want * want);
     keep_max(&t->max_abs, error);
@@ -141,7 +157,8 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part) {
         if (part->must_zero != NULL && part->must_zero[i] != 0 && got != 0)
             worst->not_zero++;
         if (isfinite(got) && isfinite(want))
-            add_error(&t, got, want, part->scale != NULL ? fabs(part->scale[i]) : 0);
+            add_error(&t, error_at(part, i, got, want), want,
+                      part->scale != NULL ? fabs(part->scale[i]) : 0);
         else if (!both_infinite(part->type, got, want) &&
                  !(check->limits.takes_nan && isnan(got) && isnan(want)))
             worst->not_finite++;

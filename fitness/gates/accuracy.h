@@ -39,6 +39,9 @@ typedef struct accuracy_part {
     ev_type type;
     const void *got;
     const double *want;
+    /* The answer of outputs of 64-bit whole numbers, which `want` rounds beyond 2^53. An element of
+     * which `want` is another number has no exact answer. NULL: none has. */
+    const uint64_t *exact;
     const double *scale;      /* sum of |terms| an element, 0 if unknown; NULL: all unknown */
     const uint8_t *written;   /* 0: never written; NULL: all written */
     const uint8_t *must_zero; /* 1: must be exactly zero; NULL: none */

@@ -275,6 +275,7 @@ static void compare_output(const fit_case *c, fit_output *o, const void *got,
     accuracy_part part = {.type = a->what->type,
                           .got = got,
                           .want = o->varied != NULL ? o->varied : o->want,
+                          .exact = o->exact,
                           .scale = o->scale,
                           .written = written,
                           .must_zero = o->must_zero,
@@ -354,6 +355,18 @@ ev_status fit_find_worst(fitness *f, fit_case *c, const accuracy_limits *limits,
     return status;
 }
 
+/* Keeps the 64-bit whole numbers that a start left, since doubles round them. */
+static ev_status keep_exact(fit_output *o, const fit_argument *a, const void *got, ev_error *err) {
+    if (a->what->type != EV_S64 && a->what->type != EV_U64)
+        return EV_OK;
+    if (o->exact == NULL)
+        o->exact = malloc(a->bytes + 1);
+    if (o->exact == NULL)
+        return ev_fail_memory(err, a->bytes);
+    memcpy(o->exact, got, a->bytes);
+    return EV_OK;
+}
+
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
     fit_seen_free(c); /* the kept accuracies refer to other answers */
     for (size_t i = 0; i < c->output_count; i++) {
@@ -366,7 +379,9 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
         EV_TRY(read_output(f, a, &got, &owned, err));
         for (uint64_t e = 0; e < a->count; e++)
             o->want[e] = ev_type_get(a->what->type, got, e);
+        ev_status status = keep_exact(o, a, got, err);
         free(owned);
+        EV_TRY(status);
     }
     return EV_OK;
 }
@@ -391,8 +406,9 @@ static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, bool by_s
         bool is_answered = has_oracle && isfinite(own) && isfinite(o->want[e]);
         o->varied[e] = is_answered ? o->want[e] : own;
     }
+    ev_status status = keep_exact(o, a, got, err);
     free(owned);
-    return EV_OK;
+    return status;
 }
 
 ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) {

@@ -295,6 +295,7 @@ void fit_case_free(const fitness *f, fit_case *c) {
     for (size_t i = 0; c->outputs != NULL && i < c->output_count; i++) {
         free(c->outputs[i].want);
         free(c->outputs[i].varied);
+        free(c->outputs[i].exact);
         free(c->outputs[i].scale);
         free(c->outputs[i].must_zero);
         free(c->outputs[i].spots);

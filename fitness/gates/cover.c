@@ -35,14 +35,21 @@ static double share_to_run(const fit_case *c, bool regrouped) {
     return fmin(1, most / fmax(1, c->baseline.instructions));
 }
 
+/* Hash of the plan without the ranges of shapes, which say nothing of a launch. */
+static ev_status hash_launches(const launch_plan *plan, ev_sha256 *out, ev_error *err) {
+    launch_plan launches = *plan;
+    launches.range_count = 0;
+    return launch_plan_sha256(&launches, out, err);
+}
+
 /* Whether the candidate has another launch than its start. */
 static ev_status is_launched_otherwise(const candidate *who, bool *otherwise, ev_error *err) {
     ev_sha256 own, start;
     *otherwise = false;
     if (who->start == NULL || who->plan == who->start->plan)
         return EV_OK;
-    EV_TRY(launch_plan_sha256(who->plan, &own, err));
-    EV_TRY(launch_plan_sha256(who->start->plan, &start, err));
+    EV_TRY(hash_launches(who->plan, &own, err));
+    EV_TRY(hash_launches(who->start->plan, &start, err));
     *otherwise = !ev_sha256_equal(&own, &start);
     return EV_OK;
 }

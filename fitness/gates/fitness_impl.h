@@ -44,8 +44,9 @@ typedef struct fit_output {
     size_t argument;
     const fit_argument *zero_where; /* the elements that must stay zero; NULL: none */
     double *want, *scale;           /* answer and scale of every element; NULL: not asked for yet */
-    uint8_t *must_zero;             /* by element; NULL: zero_where is NULL, or not asked for yet */
-    double *varied;              /* the answers for varied data (vary.c); NULL: `want` has them */
+    uint64_t *exact;    /* the start's, of 64-bit whole numbers: as in accuracy_part; NULL: none */
+    uint8_t *must_zero; /* by element; NULL: zero_where is NULL, or not asked for yet */
+    double *varied;     /* the answers for varied data (vary.c); NULL: `want` has them */
     double conditioned, allowed; /* as in accuracy_check, for the next comparison in full */
     accuracy_output found;       /* of the last comparison in full */
     accuracy_output own;         /* with varied data: the start's */

@@ -127,6 +127,29 @@ static void test_whole_numbers(void **state) {
     }
 }
 
+/* A double rounds 64-bit whole numbers beyond 2^53: the exact answer tells 2^60 from 2^60 + 1. */
+static void test_wide_numbers(void **state) {
+    (void)state;
+    const uint64_t got[] = {(UINT64_C(1) << 60) + 1, UINT64_C(3)};
+    const double want[] = {0x1p60, 4};
+    const uint64_t exact[] = {UINT64_C(1) << 60, UINT64_C(3)}; /* the second is another number */
+    const ev_type types[] = {EV_U64, EV_S64};
+    for (size_t i = 0; i < 4; i++) {
+        const accuracy_limits limits = {.relative_l2 = 1, .depth = 1, .inexact_most = 1};
+        accuracy_check check;
+        accuracy_part part = {.type = types[i / 2], .got = got, .want = want, .count = 2};
+        part.exact = i % 2 == 1 ? exact : NULL;
+        accuracy_begin(&check, &limits);
+        accuracy_begin_output(&check, part.type);
+        accuracy_add(&check, &part);
+        accuracy_end_output(&check);
+        accuracy a = accuracy_end(&check);
+        assert_int_equal(a.not_exact, i % 2 == 1 ? 2 : 1);
+        assert_float_equal(a.max_abs, 1, 0);
+        assert_true(i % 2 == 1 ? isinf(a.normalised) : a.normalised <= 1);
+    }
+}
+
 static void test_scaled(void **state) {
     (void)state;
     const float got[] = {1.0f + 0x1p-20f};
@@ -255,19 +278,13 @@ static void test_explain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_negative_reference),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_zero_reference),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_conditioned),
-        cmocka_unit_test(test_baseline_factor),
-        cmocka_unit_test(test_outputs_apart),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),
-        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_negative_reference),
+        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_zero_reference),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_wide_numbers),  cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
+        cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@
 static ev_error err;
 
 /* The tasks that have forms. */
-typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS } form_task;
+typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS, WIDE } form_task;
 
 typedef struct form {
     form_task task;
@@ -158,8 +158,8 @@ static void test_classes(void **state) {
     check_forms(CLASSES, FOLDER "classes/task.json");
 }
 
-/* Padding behind the rows of an output stays as it is, at small cases and at timed ones. */
-static void check_padding(const rig *r, const form *form) {
+/* A cheat is stopped by any gate, for the reason of its row. */
+static void check_at_all_gates(const rig *r, const form *form) {
     built b;
     score s;
     build_form(r, form->number, &b);
@@ -175,15 +175,25 @@ static void check_padding(const rig *r, const form *form) {
     free_form(&b);
 }
 
-static void test_padding(void **state) {
-    (void)state;
+static void check_forms_at_all_gates(form_task task, const char *path) {
     rig r;
-    open_rig(&r, FOLDER "pitch/task.json");
+    open_rig(&r, path);
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        if (forms[i].task == PITCH)
-            check_padding(&r, &forms[i]);
+        if (forms[i].task == task)
+            check_at_all_gates(&r, &forms[i]);
     }
     close_rig(&r);
+}
+
+/* Padding behind the rows of an output stays as it is, at small cases and at timed ones. */
+static void test_padding(void **state) {
+    (void)state;
+    check_forms_at_all_gates(PITCH, FOLDER "pitch/task.json");
+}
+
+static void test_wide_numbers(void **state) {
+    (void)state;
+    check_forms_at_all_gates(WIDE, FOLDER "wide/task.json");
 }
 
 /* An unmodified start is the truth; it is not held against other data. */
@@ -275,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_wide_numbers),
         cmocka_unit_test(test_starts_are_the_truth),
         cmocka_unit_test(test_the_suite_is_large),
     };
