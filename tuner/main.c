@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 static cmd_fn *const commands[CLI_COMMAND_COUNT] = {
-    [CLI_LIST] = cmd_list,           [CLI_DEVICES] = cmd_devices, [CLI_TUNE] = cmd_tune,
-    [CLI_CHECK] = cmd_check,         [CLI_EXPORT] = cmd_export,   [CLI_EXPLAIN] = cmd_explain,
-    [CLI_EDITS] = cmd_edits,         [CLI_RUN] = cmd_run,         [CLI_PROFILE] = cmd_profile,
-    [CLI_CALIBRATE] = cmd_calibrate, [CLI_BENCH] = cmd_bench,     [CLI_WORKER] = cmd_worker,
-    [CLI_HELP] = cmd_help,           [CLI_ISA] = cmd_isa,         [CLI_QUALIFY] = cmd_qualify,
+    [CLI_LIST] = cmd_list,       [CLI_DEVICES] = cmd_devices,     [CLI_TUNE] = cmd_tune,
+    [CLI_CHECK] = cmd_check,     [CLI_EXPORT] = cmd_export,       [CLI_EXPLAIN] = cmd_explain,
+    [CLI_REPORT] = cmd_report,   [CLI_EDITS] = cmd_edits,         [CLI_RUN] = cmd_run,
+    [CLI_PROFILE] = cmd_profile, [CLI_CALIBRATE] = cmd_calibrate, [CLI_BENCH] = cmd_bench,
+    [CLI_WORKER] = cmd_worker,   [CLI_HELP] = cmd_help,           [CLI_ISA] = cmd_isa,
+    [CLI_QUALIFY] = cmd_qualify,
 };
 
 /* A reader that went away (evoke list | head) wanted no more: that is no error. */

@@ -676,7 +676,7 @@ ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) {
 /* Reads a winner from a row. False: out of memory. */
 static bool read_winner(sqlite3_stmt *s, records_winner *w) {
     bool ok = true;
-    *w = (records_winner){0};
+    *w = (records_winner){.task = (size_t)sqlite3_column_int64(s, 0)};
 #define OWN_TEXT(at, name) ok = (w->name = strdup(READ_TEXT(at))) != NULL && ok;
 #define OWN_INT(at, name) w->name = READ_INT(at);
 #define OWN_U64(at, name) w->name = READ_U64(at);

@@ -22,6 +22,7 @@ typedef struct records records;
 /* The winner of a task, with all that a bundle needs. Texts are borrowed by records_put_winner, and
  * owned by the list of records_winners. */
 typedef struct records_winner {
+    size_t task; /* its index in the order of the run; records_winners sets it */
     const char *kernel;
     const char *task_path;
     const char *task_sha256;
