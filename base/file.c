@@ -316,6 +316,10 @@ char *ev_path_home(void) {
     char *beside = home_beside_binary();
     if (beside != NULL && is_home(beside))
         return beside;
+    char *installed = beside != NULL ? ev_path_join(beside, "share/evoke") : NULL;
     free(beside);
+    if (installed != NULL && is_home(installed))
+        return installed;
+    free(installed);
     return is_home(EVOKE_SOURCE_DIR) ? strdup(EVOKE_SOURCE_DIR) : NULL;
 }

@@ -31,8 +31,8 @@ char *ev_path_join(const char *dir, const char *name);
 /* The folder part of `path`, "." when it has none. malloc'ed. */
 char *ev_path_dir(const char *path);
 /* The folder that holds kernels/ and fitness/model/gpus/. If $EVOKE_HOME is set, only that folder
- * is tried; otherwise the parent of the running binary's folder, then the source folder of the
- * build. malloc'ed; NULL: not found. */
+ * is tried; otherwise the parent of the running binary's folder, then share/evoke in that parent,
+ * as an installation has it, then the source folder of the build. malloc'ed; NULL: not found. */
 char *ev_path_home(void);
 
 #endif

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 static cmd_fn *const commands[CLI_COMMAND_COUNT] = {
-    [CLI_LIST] = cmd_list,       [CLI_DEVICES] = cmd_devices,     [CLI_TUNE] = cmd_tune,
-    [CLI_CHECK] = cmd_check,     [CLI_EXPORT] = cmd_export,       [CLI_EXPLAIN] = cmd_explain,
-    [CLI_REPORT] = cmd_report,   [CLI_EDITS] = cmd_edits,         [CLI_RUN] = cmd_run,
-    [CLI_PROFILE] = cmd_profile, [CLI_CALIBRATE] = cmd_calibrate, [CLI_BENCH] = cmd_bench,
-    [CLI_WORKER] = cmd_worker,   [CLI_HELP] = cmd_help,           [CLI_ISA] = cmd_isa,
-    [CLI_QUALIFY] = cmd_qualify,
+    [CLI_LIST] = cmd_list,     [CLI_DEVICES] = cmd_devices, [CLI_TUNE] = cmd_tune,
+    [CLI_CHECK] = cmd_check,   [CLI_EXPORT] = cmd_export,   [CLI_EXPLAIN] = cmd_explain,
+    [CLI_REPORT] = cmd_report, [CLI_DOCTOR] = cmd_doctor,   [CLI_EDITS] = cmd_edits,
+    [CLI_RUN] = cmd_run,       [CLI_PROFILE] = cmd_profile, [CLI_CALIBRATE] = cmd_calibrate,
+    [CLI_BENCH] = cmd_bench,   [CLI_WORKER] = cmd_worker,   [CLI_HELP] = cmd_help,
+    [CLI_ISA] = cmd_isa,       [CLI_QUALIFY] = cmd_qualify,
 };
 
 /* A reader that went away (evoke list | head) wanted no more: that is no error. */
@@ -42,10 +42,6 @@ static ev_status write_results(const ev_str *out, ev_error *err) {
 }
 
 static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, ev_error *err) {
-    if (args->version) {
-        ev_str_append(out, "evoke " EVOKE_VERSION "\n");
-        return EV_OK;
-    }
     if (args->help) {
         cli_print_command_help(out, args->command);
         return EV_OK;
@@ -53,7 +49,8 @@ static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, 
     if (cli_flag(args, CLI_OPT_NO_HOLD)) /* for worker processes too */
         (void)setenv(DEVICE_NO_HOLD, "1", 1);
     cmd_context context = {.args = args, .out = out};
-    ev_status status = commands[args->command](&context, err);
+    cmd_fn *command = args->version ? cmd_version : commands[args->command];
+    ev_status status = command(&context, err);
     *exit_code = context.exit_code;
     return status;
 }

@@ -298,6 +298,9 @@ static ev_status read_all(cli_args *args, int argc, char *const argv[], ev_error
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0) {
         args->version = true;
+        args->given[CLI_OPT_JSON] = argc > 2 && strcmp(argv[2], "--json") == 0;
+        if (argc > 2 && !args->given[CLI_OPT_JSON])
+            return ev_fail(err, EV_BAD, "--version takes --json alone, not '%s'", argv[2]);
         return EV_OK;
     }
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {

@@ -69,6 +69,11 @@ uint64_t cli_effort(const char *word);
 void cli_print_help(ev_str *out);
 void cli_print_command_help(ev_str *out, cli_command command);
 void cli_print_markdown(ev_str *out);
+/* Man pages in roff: evoke(1), and evoke-COMMAND(1). */
+void cli_print_man(ev_str *out);
+void cli_print_command_man(ev_str *out, cli_command command);
+/* Completion for "bash", "zsh" or "fish"; false: another shell. */
+bool cli_print_completion(ev_str *out, const char *shell);
 
 /* ---- the table, for the files of this unit ---- */
 
@@ -89,6 +94,20 @@ typedef struct cli_option_row {
     const char *doc;
 } cli_option_row;
 
+typedef struct cli_example_row {
+    cli_command command;
+    const char *line, *doc;
+} cli_example_row;
+
+typedef struct cli_exit_row {
+    int code;
+    const char *doc;
+} cli_exit_row;
+
+extern const cli_example_row cli_examples[];
+extern const size_t cli_example_count;
+extern const cli_exit_row cli_exits[];
+extern const size_t cli_exit_count;
 extern const cli_command_row cli_commands[CLI_COMMAND_COUNT];
 extern const cli_option_row cli_options[CLI_OPTION_COUNT];
 

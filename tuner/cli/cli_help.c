@@ -6,27 +6,17 @@
 #define WIDTH 100
 #define EXAMPLE_INDENT 4
 
-typedef struct example_row {
-    cli_command command;
-    const char *line, *doc;
-} example_row;
-
-static const example_row examples[] = {
+const cli_example_row cli_examples[] = {
 #define CLI_EXAMPLE(command, line, doc) {CLI_##command, line, doc},
 #include "tuner/cli/options.def"
 };
+const size_t cli_example_count = sizeof cli_examples / sizeof cli_examples[0];
 
-typedef struct exit_row {
-    int code;
-    const char *doc;
-} exit_row;
-
-static const exit_row exits[] = {
+const cli_exit_row cli_exits[] = {
 #define CLI_EXIT(code, doc) {code, doc},
 #include "tuner/cli/options.def"
 };
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+const size_t cli_exit_count = sizeof cli_exits / sizeof cli_exits[0];
 
 /* Takes the spaces at the end away. */
 static void trim(ev_str *out) {
@@ -70,9 +60,9 @@ static void print_entry(ev_str *out, const char *left, size_t column, const char
 
 static void print_exits(ev_str *out) {
     ev_str_append(out, "\nExit codes:\n");
-    for (size_t i = 0; i < COUNT(exits); i++) {
-        char left[8] = {(char)('0' + exits[i].code)};
-        print_entry(out, left, 5, exits[i].doc);
+    for (size_t i = 0; i < cli_exit_count; i++) {
+        char left[8] = {(char)('0' + cli_exits[i].code)};
+        print_entry(out, left, 5, cli_exits[i].doc);
     }
 }
 
@@ -141,11 +131,11 @@ void cli_print_command_help(ev_str *out, cli_command command) {
     ev_str_append(out, "\nOptions:\n");
     print_options(out, command);
     ev_str_append(out, "\nExamples:\n");
-    for (size_t i = 0; i < COUNT(examples); i++) {
-        if (examples[i].command != command)
+    for (size_t i = 0; i < cli_example_count; i++) {
+        if (cli_examples[i].command != command)
             continue;
-        ev_str_printf(out, "  %s\n%*s", examples[i].line, 2 + EXAMPLE_INDENT, "");
-        print_wrapped(out, examples[i].doc, 2 + EXAMPLE_INDENT, 2 + EXAMPLE_INDENT);
+        ev_str_printf(out, "  %s\n%*s", cli_examples[i].line, 2 + EXAMPLE_INDENT, "");
+        print_wrapped(out, cli_examples[i].doc, 2 + EXAMPLE_INDENT, 2 + EXAMPLE_INDENT);
     }
 }
 
@@ -168,9 +158,9 @@ static void markdown_command(ev_str *out, cli_command command) {
         ev_str_append(out, " |\n");
     }
     ev_str_append(out, "| `--help` | the same text on the terminal |\n\nExamples:\n\n");
-    for (size_t i = 0; i < COUNT(examples); i++) {
-        if (examples[i].command == command)
-            ev_str_printf(out, "- `%s` — %s\n", examples[i].line, examples[i].doc);
+    for (size_t i = 0; i < cli_example_count; i++) {
+        if (cli_examples[i].command == command)
+            ev_str_printf(out, "- `%s` — %s\n", cli_examples[i].line, cli_examples[i].doc);
     }
 }
 
@@ -183,8 +173,8 @@ void cli_print_markdown(ev_str *out) {
         ev_str_printf(out, "| [`%s`](#evoke-%s) | %s |\n", cli_commands[i].name,
                       cli_commands[i].name, cli_commands[i].doc);
     ev_str_append(out, "\n| exit code | meaning |\n|---|---|\n");
-    for (size_t i = 0; i < COUNT(exits); i++)
-        ev_str_printf(out, "| %d | %s |\n", exits[i].code, exits[i].doc);
+    for (size_t i = 0; i < cli_exit_count; i++)
+        ev_str_printf(out, "| %d | %s |\n", cli_exits[i].code, cli_exits[i].doc);
     ev_str_append(out, "\nResults go to stdout, all else to stderr.\n");
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
         markdown_command(out, (cli_command)i);

@@ -1,8 +1,11 @@
-/* evoke help, and what printing JSON takes for all commands. */
+/* evoke help, evoke --version, and what printing JSON takes for all commands. */
 #include "tuner/cli/cmd.h"
 
 #include "base/json.h"
 #include "base/stop.h"
+#include "ir/ir.h"
+#include "tuner/run/records.h"
+#include "tuner/worker/protocol.h"
 
 #include <stdlib.h>
 
@@ -29,11 +32,29 @@ ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) {
     return EV_OK;
 }
 
+ev_status cmd_version(cmd_context *c, ev_error *err) {
+    if (cli_flag(c->args, CLI_OPT_JSON))
+        return cmd_print_json(c,
+                              json_pack("{s:s, s:s, s:i, s:i}", "evoke", EVOKE_VERSION, "llvm",
+                                        ir_llvm_version(), "records", RECORDS_VERSION, "protocol",
+                                        PROTOCOL_VERSION),
+                              err);
+    ev_str_append(c->out, "evoke " EVOKE_VERSION "\n");
+    return EV_OK;
+}
+
 ev_status cmd_help(cmd_context *c, ev_error *err) {
     if (c->args->operand_count > 0) {
         cli_command command = CLI_HELP;
         EV_TRY(cli_find_command(c->args->operands[0], &command, err));
-        cli_print_command_help(c->out, command);
+        if (cli_flag(c->args, CLI_OPT_MAN))
+            cli_print_command_man(c->out, command);
+        else
+            cli_print_command_help(c->out, command);
+    } else if (cli_text(c->args, CLI_OPT_COMPLETION) != NULL) {
+        (void)cli_print_completion(c->out, cli_text(c->args, CLI_OPT_COMPLETION));
+    } else if (cli_flag(c->args, CLI_OPT_MAN)) {
+        cli_print_man(c->out);
     } else if (cli_flag(c->args, CLI_OPT_MARKDOWN)) {
         cli_print_markdown(c->out);
     } else {
