@@ -103,7 +103,14 @@ ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, 
                           ev_error *err) {
     char path[sizeof "kernels/.ptx" + EV_SHA256_HEX];
     (void)snprintf(path, sizeof path, "kernels/%s.ptx", v->sha256.hex);
-    return reading_file(b, path, ptx, bytes, err);
+    char *text = NULL;
+    EV_TRY(reading_file(b, path, &text, bytes, err));
+    ev_status status = reading_hold_ptx(b, v, path, text, *bytes, err);
+    if (status == EV_OK)
+        *ptx = text;
+    else
+        free(text);
+    return status;
 }
 
 /* ---- opening ---- */

@@ -45,6 +45,12 @@ ev_status reading_file(const bundle *b, const char *path, char **data, size_t *b
  * missing or a stray file, a path that leads out. */
 ev_status reading_files(const reading *r) EV_CHECKED;
 
+/* What a variant's PTX needs, and the key "resources" (read_needs.c). After reading_gpu. */
+ev_status reading_needs(const reading *r, const json_t *object, const char *where,
+                        bundle_variant *out) EV_CHECKED;
+/* EV_BAD: version and target of the PTX at `path` are not those of the manifest. */
+ev_status reading_hold_ptx(const bundle *b, const bundle_variant *v, const char *path,
+                           const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
 /* An object of the key "gpu" (read_qualified.c). */
 ev_status reading_gpu(const reading *r, const json_t *object, const char *where, const char **id,
                       const char **name, int *sm, int *sms) EV_CHECKED;

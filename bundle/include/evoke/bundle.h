@@ -215,7 +215,8 @@ typedef struct evoke_buffer {
  * that are no scalars, in the kernel's order. The PTX is compiled at the first launch in a context
  * and kept. EVOKE_BAD, and nothing is launched: what evoke_variant_geometry refuses; a number of
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
- * differs, or that the driver refuses (with its log); a block that the kernel cannot have.
+ * differs, that is newer than the driver (with the least driver for it), or that the driver refuses
+ * (with its log); a block that the kernel cannot have.
  * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
  * earlier work. */
 EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,
