@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "bundle/reader.h"
+#include "bundle/sign.h"
 
 /* Checks, before a long run, that a bundle can be written to `path`. EV_BAD: the parent is no
  * writable folder, or `path` exists and is no bundle of that kind. */
@@ -18,6 +19,12 @@ bool bundle_is_tar_name(const char *path);
  * an older bundle there is replaced. EV_BAD: as bundle_check_target. EV_INFRA: the disk is full. A
  * failure leaves nothing behind. */
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) EV_CHECKED;
+
+/* As bundle_write, with the signature of the key; NULL: without one. */
+ev_status bundle_write_signed(const char *path, const bundle_content *content, const sign_key *key,
+                              ev_error *err) EV_CHECKED;
+/* Signs the bundle at `path`: it is written again. EV_BAD: as bundle_open; no bundle is there. */
+ev_status bundle_sign(const char *path, const sign_key *key, ev_error *err) EV_CHECKED;
 
 /* The contents of an open bundle, to be written with changes. `out` borrows from the bundle and the
  * arena. EV_BAD: a file changed since the bundle was opened. */

@@ -414,11 +414,14 @@ static json_t *files_json(const bundle_content *content) {
     return files;
 }
 
-ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) {
+ev_status manifest_make(const bundle_content *content, const char *signer, json_t **out,
+                        ev_error *err) {
     json_t *kernels = NULL;
     EV_TRY(kernels_json(content, &kernels, err));
     *out =
         json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", BUNDLE_SCHEMA, "version", BUNDLE_VERSION,
                   "evoke", content->version, "files", files_json(content), "kernels", kernels);
+    if (*out != NULL && signer != NULL)
+        (void)json_object_set_new(*out, "signer", json_string(signer));
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }

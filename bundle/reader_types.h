@@ -19,6 +19,7 @@
 
 #define BUNDLE_SCHEMA "evoke-bundle"
 #define BUNDLE_VERSION 4
+#define BUNDLE_SIGNATURE "manifest.sig"
 
 /* A shape's or macro's number. Whole numbers are exact up to 2^53. */
 typedef struct bundle_number {
