@@ -25,8 +25,9 @@ set(EVOKE_LAYERS
   "tuner/search:              base kernels ir fitness/gates"
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"
   "tuner/stress:              base kernels fitness/device fitness/gates"
-  "tuner/run:                 base base/ptx bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
-  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
+  "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
+  "tuner/check:               base base/ptx bundle kernels ir fitness/device fitness/gates tuner/worker tuner/stress tuner/run"
+  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run tuner/check"
   "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 

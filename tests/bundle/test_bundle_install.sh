@@ -38,6 +38,7 @@ for file in "$work/prefix/lib/libevoke-bundle.so" "$build/lib/libevoke-bundle.so
 done
 readelf -d "$work/prefix/lib/libevoke-bundle.so" | grep -q 'SONAME.*\[libevoke-bundle\.so\.0\]' ||
   fail "the library has no SONAME"
+[[ -s $work/prefix/share/evoke-bundle/manifest.schema.json ]] || fail "the schema of manifests is not installed"
 [[ -s $work/prefix/share/man/man3/evoke-bundle.3 ]] || fail "there is no man page"
 while read -r name; do
   grep -q "$name" "$work/prefix/share/man/man3/evoke-bundle.3" || fail "the man page lacks $name"
