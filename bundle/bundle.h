@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "bundle/reader.h"
+#include "bundle/sign.h"
 
 /* Checks, before a long run, that a bundle can be written to `path`. EV_BAD: the parent is no
  * writable folder, or `path` exists and is no bundle of that kind. */
@@ -19,6 +20,12 @@ bool bundle_is_tar_name(const char *path);
  * failure leaves nothing behind. */
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) EV_CHECKED;
 
+/* As bundle_write, with the signature of the key; NULL: without one. */
+ev_status bundle_write_signed(const char *path, const bundle_content *content, const sign_key *key,
+                              ev_error *err) EV_CHECKED;
+/* Signs the bundle at `path`: it is written again. EV_BAD: as bundle_open; no bundle is there. */
+ev_status bundle_sign(const char *path, const sign_key *key, ev_error *err) EV_CHECKED;
+
 /* The contents of an open bundle, to be written with changes. `out` borrows from the bundle and the
  * arena. EV_BAD: a file changed since the bundle was opened. */
 ev_status bundle_content_of(const bundle *b, ev_arena *arena, bundle_content *out,
@@ -29,6 +36,10 @@ ev_status bundle_content_of(const bundle *b, ev_arena *arena, bundle_content *ou
  * a measured one. Texts are borrowed. */
 ev_status bundle_qualify(ev_arena *arena, bundle_variant *v, const bundle_qualified *now,
                          ev_error *err) EV_CHECKED;
+
+/* The launch of a variant at a case, by the manifest alone. EV_BAD: as launch_plan_geometry. */
+ev_status bundle_launch_at(const bundle_kernel *k, const bundle_variant *v, const bundle_case *c,
+                           launch_geometry *out, ev_error *err) EV_CHECKED;
 
 /* The range that the writer makes of a variant's cases for number `index` of their shape. */
 launch_range bundle_range(const bundle_variant *v, size_t index);

@@ -27,7 +27,8 @@ static const json_t *facts_of(const bundle *b, const char *path) {
 static ev_status check_strays(const reading *r) {
     for (size_t i = 0; i < store_count(r->b->files); i++) {
         const char *path = store_path_at(r->b->files, i);
-        if (strcmp(path, MANIFEST) != 0 && facts_of(r->b, path) == NULL)
+        if (strcmp(path, MANIFEST) != 0 && strcmp(path, BUNDLE_SIGNATURE) != 0 &&
+            facts_of(r->b, path) == NULL)
             return ev_fail(
                 r->err, EV_BAD,
                 "the bundle %s holds a stray file: %s is not in its manifest; remove it, "
@@ -103,7 +104,14 @@ ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, 
                           ev_error *err) {
     char path[sizeof "kernels/.ptx" + EV_SHA256_HEX];
     (void)snprintf(path, sizeof path, "kernels/%s.ptx", v->sha256.hex);
-    return reading_file(b, path, ptx, bytes, err);
+    char *text = NULL;
+    EV_TRY(reading_file(b, path, &text, bytes, err));
+    ev_status status = reading_hold_ptx(b, v, path, text, *bytes, err);
+    if (status == EV_OK)
+        *ptx = text;
+    else
+        free(text);
+    return status;
 }
 
 /* ---- opening ---- */
@@ -150,14 +158,20 @@ static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *e
     return status;
 }
 
-static ev_status load_manifest(bundle *b, ev_error *err) {
+static ev_status load_manifest(bundle *b, const bundle_trust *trust, ev_error *err) {
     char *text = NULL;
     size_t bytes = 0;
     if (!store_has(b->files, MANIFEST))
         return ev_fail(err, EV_BAD, "%s is no bundle: there is no manifest.json in it",
                        store_name(b->files));
     EV_TRY(store_read(b->files, MANIFEST, &text, &bytes, err));
-    return parse_manifest(b, text, bytes, err);
+    ev_status status = reading_signature(b, trust, text, bytes, err);
+    if (status != EV_OK) {
+        free(text);
+        return status;
+    }
+    EV_TRY(parse_manifest(b, text, bytes, err));
+    return reading_signer(b, trust, err);
 }
 
 static ev_status read_kernels(bundle *b, bool is_lazy, ev_error *err) {
@@ -169,13 +183,13 @@ static ev_status read_kernels(bundle *b, bool is_lazy, ev_error *err) {
     return status;
 }
 
-static ev_status read_all(bundle *b, bool is_lazy, ev_error *err) {
+static ev_status read_all(bundle *b, bool is_lazy, const bundle_trust *trust, ev_error *err) {
     b->arena = ev_arena_new();
     b->unpacked = calloc(1, sizeof *b->unpacked);
     if (b->arena == NULL || b->unpacked == NULL)
         return ev_fail_memory(err, sizeof *b);
     (void)pthread_mutex_init(&b->unpacked->lock, NULL);
-    EV_TRY(load_manifest(b, err));
+    EV_TRY(load_manifest(b, trust, err));
     EV_TRY(read_kernels(b, is_lazy, err));
     if (!is_lazy)
         EV_TRY(bundle_verify(b, err));
@@ -185,14 +199,15 @@ static ev_status read_all(bundle *b, bool is_lazy, ev_error *err) {
 }
 
 /* Takes the store over, on a failure, too. */
-static ev_status open_store(store *files, bool is_lazy, bundle **out, ev_error *err) {
+static ev_status open_store(store *files, bool is_lazy, const bundle_trust *trust, bundle **out,
+                            ev_error *err) {
     bundle *b = calloc(1, sizeof *b);
     if (b == NULL) {
         store_close(files);
         return ev_fail_memory(err, sizeof *b);
     }
     b->files = files;
-    ev_status status = read_all(b, is_lazy, err);
+    ev_status status = read_all(b, is_lazy, trust, err);
     if (status == EV_OK)
         *out = b;
     else
@@ -200,22 +215,30 @@ static ev_status open_store(store *files, bool is_lazy, bundle **out, ev_error *
     return status;
 }
 
-ev_status bundle_open(const char *path, bundle **out, ev_error *err) {
+ev_status bundle_open_trusted(const char *path, bool is_lazy, const bundle_trust *trust,
+                              bundle **out, ev_error *err) {
     store *files = NULL;
     EV_TRY(store_open(path, &files, err));
-    return open_store(files, false, out, err);
+    return open_store(files, is_lazy, trust, out, err);
+}
+
+ev_status bundle_open_memory_trusted(const void *data, size_t bytes, const bundle_trust *trust,
+                                     bundle **out, ev_error *err) {
+    store *files = NULL;
+    EV_TRY(store_open_memory("(memory)", data, bytes, &files, err));
+    return open_store(files, true, trust, out, err);
+}
+
+ev_status bundle_open(const char *path, bundle **out, ev_error *err) {
+    return bundle_open_trusted(path, false, NULL, out, err);
 }
 
 ev_status bundle_open_lazy(const char *path, bundle **out, ev_error *err) {
-    store *files = NULL;
-    EV_TRY(store_open(path, &files, err));
-    return open_store(files, true, out, err);
+    return bundle_open_trusted(path, true, NULL, out, err);
 }
 
 ev_status bundle_open_memory(const void *data, size_t bytes, bundle **out, ev_error *err) {
-    store *files = NULL;
-    EV_TRY(store_open_memory("(memory)", data, bytes, &files, err));
-    return open_store(files, true, out, err);
+    return bundle_open_memory_trusted(data, bytes, NULL, out, err);
 }
 
 static void unpacked_free(bundle_unpacked *u) {

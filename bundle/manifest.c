@@ -2,8 +2,10 @@
 #include "bundle/manifest.h"
 
 #include "base/divisor.h"
+#include "base/ptx/versions.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
+#include "bundle/needs.h"
 
 #include <assert.h>
 #include <math.h>
@@ -199,10 +201,28 @@ static ev_status provenance_json(const bundle_variant *v, json_t **out, ev_error
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }
 
-static json_t *resources_json(const bundle_variant *v) {
-    return json_pack("{s:I, s:I, s:I, s:I}", "registers", (json_int_t)v->registers, "shared_bytes",
-                     (json_int_t)v->shared_bytes, "local_bytes", (json_int_t)v->local_bytes,
-                     "max_threads", (json_int_t)v->max_threads);
+static json_t *resources_json(const bundle_kernel *k, const bundle_variant *v) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "dynamic_shared_bytes",
+                     (json_int_t)needs_shared(k, v), "registers", (json_int_t)v->registers,
+                     "shared_bytes", (json_int_t)v->shared_bytes, "local_bytes",
+                     (json_int_t)v->local_bytes, "max_threads", (json_int_t)v->max_threads);
+}
+
+/* What a driver has to take; nothing where the PTX does not tell. */
+static void set_head(json_t *object, const bundle_variant *v) {
+    needs_head head = needs_of_ptx(v->ptx, v->ptx_bytes);
+    const ev_ptx_row *row = head.version > 0 ? ev_ptx_needs(head.version) : NULL;
+    char text[16];
+    if (head.version == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%d.%d", head.version / 10, head.version % 10);
+    (void)json_object_set_new(object, "ptx_version", json_string(text));
+    (void)json_object_set_new(object, "target", json_string(head.target));
+    if (row == NULL)
+        return;
+    (void)snprintf(text, sizeof text, "%d.%d", row->cuda / 1000, row->cuda % 1000 / 10);
+    (void)json_object_set_new(object, "least_cuda", json_string(text));
+    (void)json_object_set_new(object, "least_driver", json_integer(row->branch));
 }
 
 static void set_alignments(json_t *object, const bundle_variant *v) {
@@ -234,7 +254,8 @@ static void set_meaning(json_t *object, const bundle_variant *v) {
                                             "seed", (json_int_t)t->seed));
 }
 
-static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *err) {
+static ev_status variant_json(const bundle_kernel *k, const bundle_variant *v, json_t **out,
+                              ev_error *err) {
     json_t *provenance = NULL, *cases = json_array();
     ev_status status = provenance_json(v, &provenance, err);
     if (status != EV_OK) {
@@ -248,11 +269,12 @@ static ev_status variant_json(const bundle_variant *v, json_t **out, ev_error *e
         json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
                   "sha256", sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start,
                   "launch", launch_json(v), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
-                  v->sm, "sms", v->sms, "resources", resources_json(v), "time_kind",
+                  v->sm, "sms", v->sms, "resources", resources_json(k, v), "time_kind",
                   kind_word(v->modelled), "error", v->error, "tolerance", v->tolerance, "cases",
                   cases, "ranges", ranges_json(v), "provenance", provenance);
     if (*out == NULL)
         return ev_fail_memory(err, 1);
+    set_head(*out, v);
     set_driver_names(*out, v);
     set_qualified(*out, v);
     set_alignments(*out, v);
@@ -286,13 +308,13 @@ static json_t *sorted_array(json_t **values, size_t count,
     return array;
 }
 
-static ev_status variants_json(const bundle_variant *variants, size_t count, json_t **out,
-                               ev_error *err) {
+static ev_status variants_json(const bundle_kernel *k, const bundle_variant *variants, size_t count,
+                               json_t **out, ev_error *err) {
     json_t **values = calloc(count + 1, sizeof(json_t *));
     ev_status status = values != NULL ? EV_OK : ev_fail_memory(err, count * sizeof(json_t *));
     size_t made = 0;
     for (; made < count && status == EV_OK; made += status == EV_OK)
-        status = variant_json(&variants[made], &values[made], err);
+        status = variant_json(k, &variants[made], &values[made], err);
     json_t *array = sorted_array(values, made, compare_variants);
     if (status == EV_OK)
         *out = array;
@@ -326,11 +348,11 @@ static json_t *symbols_json(const bundle_kernel *k) {
 
 static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err) {
     json_t *baselines = NULL, *variants = NULL, *starts = NULL;
-    ev_status status = variants_json(k->baselines, k->baseline_count, &baselines, err);
+    ev_status status = variants_json(k, k->baselines, k->baseline_count, &baselines, err);
     if (status == EV_OK)
-        status = variants_json(k->variants, k->variant_count, &variants, err);
+        status = variants_json(k, k->variants, k->variant_count, &variants, err);
     if (status == EV_OK && k->start_count > 0)
-        status = variants_json(k->starts, k->start_count, &starts, err);
+        status = variants_json(k, k->starts, k->start_count, &starts, err);
     if (status != EV_OK) {
         json_decref(baselines);
         json_decref(variants);
@@ -392,11 +414,14 @@ static json_t *files_json(const bundle_content *content) {
     return files;
 }
 
-ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) {
+ev_status manifest_make(const bundle_content *content, const char *signer, json_t **out,
+                        ev_error *err) {
     json_t *kernels = NULL;
     EV_TRY(kernels_json(content, &kernels, err));
     *out =
         json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", BUNDLE_SCHEMA, "version", BUNDLE_VERSION,
                   "evoke", content->version, "files", files_json(content), "kernels", kernels);
+    if (*out != NULL && signer != NULL)
+        (void)json_object_set_new(*out, "signer", json_string(signer));
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }

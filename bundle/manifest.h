@@ -20,8 +20,10 @@ typedef enum manifest_object {
 ev_status manifest_check(const ev_json *doc, manifest_object kind, const json_t *object,
                          const char *where, ev_error *err) EV_CHECKED;
 
-/* Makes the whole manifest, a new reference, and computes the variants' `ranges`. EV_BAD: a genome
+/* Makes the whole manifest, a new reference, and computes the variants' `ranges`. `signer`: the
+ * public key that will sign it; NULL: none will. EV_BAD: a genome
  * or versions text that is no JSON. */
-ev_status manifest_make(const bundle_content *content, json_t **out, ev_error *err) EV_CHECKED;
+ev_status manifest_make(const bundle_content *content, const char *signer, json_t **out,
+                        ev_error *err) EV_CHECKED;
 
 #endif

@@ -250,15 +250,9 @@ static ev_status read_driver_names(const reading *r, const json_t *object, const
 
 static ev_status read_machine(const reading *r, const json_t *object, const char *where,
                               bundle_variant *out) {
-    const json_t *resources = NULL;
     EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
     EV_TRY(read_driver_names(r, object, where, out));
-    EV_TRY(checked(r, MANIFEST_RESOURCES, object, where, "resources", &resources));
-    out->registers = word_of(resources, "registers");
-    out->shared_bytes = word_of(resources, "shared_bytes");
-    out->local_bytes = word_of(resources, "local_bytes");
-    out->max_threads = word_of(resources, "max_threads");
-    return EV_OK;
+    return reading_needs(r, object, where, out);
 }
 
 static ev_status load_ptx(const reading *r, bundle_variant *out) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "bundle/index.h"
 #include "bundle/reader.h"
+#include "bundle/sign.h"
 #include "bundle/store.h"
 
 typedef struct bundle_unpacked bundle_unpacked;
@@ -18,7 +19,9 @@ struct bundle {
     size_t kernel_count;
     size_t variant_count; /* with starts and baselines */
     bundle_index *index;
-    bundle_unpacked *unpacked; /* of a tar: its files in a folder, when somebody asks */
+    char signer[SIGN_PUBLIC_HEX]; /* "": not signed */
+    bool is_trusted;              /* signed by a key that the caller trusts */
+    bundle_unpacked *unpacked;    /* of a tar: its files in a folder, when somebody asks */
 };
 
 /* One walk over the manifest. Texts of the values are borrowed from the document. */
@@ -45,6 +48,19 @@ ev_status reading_file(const bundle *b, const char *path, char **data, size_t *b
  * missing or a stray file, a path that leads out. */
 ev_status reading_files(const reading *r) EV_CHECKED;
 
+/* What a variant's PTX needs, and the key "resources" (read_needs.c). After reading_gpu. */
+ev_status reading_needs(const reading *r, const json_t *object, const char *where,
+                        bundle_variant *out) EV_CHECKED;
+/* EV_BAD: version and target of the PTX at `path` are not those of the manifest. */
+ev_status reading_hold_ptx(const bundle *b, const bundle_variant *v, const char *path,
+                           const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
+/* Verifies manifest.sig, if it is there, over the bytes of the manifest, and sets b->signer
+ * (trust.c). `trust` NULL: any key will do. EV_BAD: a malformed, a wrong or a foreign signature. */
+ev_status reading_signature(bundle *b, const bundle_trust *trust, const char *manifest,
+                            size_t bytes, ev_error *err) EV_CHECKED;
+/* Holds the manifest's "signer" against the signature. EV_BAD: a stripped or foreign signature, or
+ * none where one is needed. */
+ev_status reading_signer(const bundle *b, const bundle_trust *trust, ev_error *err) EV_CHECKED;
 /* An object of the key "gpu" (read_qualified.c). */
 ev_status reading_gpu(const reading *r, const json_t *object, const char *where, const char **id,
                       const char **name, int *sm, int *sms) EV_CHECKED;

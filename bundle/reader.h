@@ -21,6 +21,23 @@ ev_status bundle_open_lazy(const char *path, bundle **out, ev_error *err) EV_CHE
 /* As bundle_open_lazy, from the bytes of a tar, which are copied. */
 ev_status bundle_open_memory(const void *data, size_t bytes, bundle **out,
                              ev_error *err) EV_CHECKED;
+/* Public keys as sign_public writes them (bundle/sign.h), borrowed. */
+typedef struct bundle_trust {
+    const char *const *keys;
+    size_t count;
+} bundle_trust;
+
+/* As bundle_open, bundle_open_lazy and bundle_open_memory, of a bundle that one of the keys signed;
+ * `trust` NULL: any bundle. A signature that is there must hold in either case. EV_BAD, by name: a
+ * wrong, missing, foreign, malformed or stripped signature. */
+ev_status bundle_open_trusted(const char *path, bool is_lazy, const bundle_trust *trust,
+                              bundle **out, ev_error *err) EV_CHECKED;
+ev_status bundle_open_memory_trusted(const void *data, size_t bytes, const bundle_trust *trust,
+                                     bundle **out, ev_error *err) EV_CHECKED;
+/* The public key whose signature holds; NULL: the bundle is not signed. */
+const char *bundle_signer(const bundle *b);
+/* Whether a key that the opener trusts signed the bundle. */
+bool bundle_is_trusted(const bundle *b);
 void bundle_close(bundle *b); /* NULL is fine */
 
 /* Checks the size and the hash of every file. EV_BAD: the first that differs, by name. */

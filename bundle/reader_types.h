@@ -18,7 +18,8 @@
 #include <stdint.h>
 
 #define BUNDLE_SCHEMA "evoke-bundle"
-#define BUNDLE_VERSION 3
+#define BUNDLE_VERSION 4
+#define BUNDLE_SIGNATURE "manifest.sig"
 
 /* A shape's or macro's number. Whole numbers are exact up to 2^53. */
 typedef struct bundle_number {
@@ -104,8 +105,15 @@ typedef struct bundle_variant {
     const char *const *driver_names; /* what drivers call the GPU: "H200" */
     size_t driver_name_count;
     uint32_t registers, shared_bytes, local_bytes, max_threads;
-    bool modelled;           /* times and registers are modelled, not measured */
-    double error, tolerance; /* worst relative L2 over the cases, and its limit */
+    /* The reader's; the writer takes them from the PTX and the launch plan. */
+    int ptx_version;    /* of the PTX ISA x 10; 0: the PTX has no directive .version */
+    const char *target; /* "sm_90"; "": the PTX has no directive .target */
+    /* The oldest driver that takes the PTX version: its CUDA version as cuDriverGetVersion tells it
+     * (12040 is 12.4), and the branch of the drivers that came with it. 0: not known. */
+    int least_cuda, least_driver;
+    uint32_t dynamic_shared_bytes; /* most of a block at the cases */
+    bool modelled;                 /* times and registers are modelled, not measured */
+    double error, tolerance;       /* worst relative L2 over the cases, and its limit */
     const bundle_case *cases;
     size_t case_count;
     const char *genome; /* JSON */

@@ -118,6 +118,7 @@ static ev_status write_file(const char *folder, const char *path, const void *da
 /* All files of a bundle, sorted. */
 typedef struct listing {
     ev_arena *arena;
+    const sign_key *key; /* NULL: no signature */
     bundle_file *files;
     size_t count;
 } listing;
@@ -132,7 +133,7 @@ static void list_variants(listing *l, const bundle_variant *variants, size_t cou
 }
 
 static size_t most_files(const bundle_content *content) {
-    size_t most = content->file_count + 1;
+    size_t most = content->file_count + 2; /* manifest and signature */
     for (size_t i = 0; i < content->kernel_count; i++) {
         const bundle_kernel *k = &content->kernels[i];
         most += k->baseline_count + k->variant_count + k->start_count;
@@ -140,9 +141,19 @@ static size_t most_files(const bundle_content *content) {
     return most;
 }
 
+static ev_status list_signature(listing *l, const char *manifest, ev_error *err) {
+    char signature[SIGN_HEX];
+    EV_TRY(sign_make(l->key, manifest, strlen(manifest), signature, err));
+    char *line = ev_arena_printf(l->arena, "ed25519 %s %s\n", sign_key_public(l->key), signature);
+    if (line == NULL)
+        return ev_fail_memory(err, sizeof signature);
+    l->files[l->count++] = (bundle_file){BUNDLE_SIGNATURE, line, strlen(line)};
+    return EV_OK;
+}
+
 static ev_status list_manifest(listing *l, const bundle_content *content, ev_error *err) {
     json_t *manifest = NULL;
-    EV_TRY(manifest_make(content, &manifest, err));
+    EV_TRY(manifest_make(content, l->key != NULL ? sign_key_public(l->key) : NULL, &manifest, err));
     char *text = ev_json_print(manifest, false);
     json_decref(manifest);
     char *kept = text != NULL ? ev_arena_printf(l->arena, "%s\n", text) : NULL;
@@ -150,7 +161,7 @@ static ev_status list_manifest(listing *l, const bundle_content *content, ev_err
     if (kept == NULL)
         return ev_fail_memory(err, 1);
     l->files[l->count++] = (bundle_file){"manifest.json", kept, strlen(kept)};
-    return EV_OK;
+    return l->key != NULL ? list_signature(l, kept, err) : EV_OK;
 }
 
 static int compare_files(const void *a, const void *b) {
@@ -228,9 +239,10 @@ static ev_status write_tar(const char *path, const listing *l, ev_error *err) {
     return status;
 }
 
-ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) {
+ev_status bundle_write_signed(const char *path, const bundle_content *content, const sign_key *key,
+                              ev_error *err) {
     EV_TRY(bundle_check_target(path, err));
-    listing l = {.arena = ev_arena_new()};
+    listing l = {.arena = ev_arena_new(), .key = key};
     char *trimmed = trim_path(path);
     ev_status status = l.arena == NULL || trimmed == NULL ? ev_fail_memory(err, strlen(path))
                                                           : list_all(&l, content, err);
@@ -239,5 +251,23 @@ ev_status bundle_write(const char *path, const bundle_content *content, ev_error
                                              : write_folder(trimmed, &l, err);
     free(trimmed);
     ev_arena_free(l.arena);
+    return status;
+}
+
+ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) {
+    return bundle_write_signed(path, content, NULL, err);
+}
+
+ev_status bundle_sign(const char *path, const sign_key *key, ev_error *err) {
+    bundle *b = NULL;
+    bundle_content content;
+    EV_TRY(bundle_open(path, &b, err));
+    ev_arena *arena = ev_arena_new();
+    ev_status status =
+        arena != NULL ? bundle_content_of(b, arena, &content, err) : ev_fail_memory(err, 1);
+    if (status == EV_OK)
+        status = bundle_write_signed(path, &content, key, err);
+    ev_arena_free(arena);
+    bundle_close(b);
     return status;
 }

@@ -119,6 +119,8 @@ static ev_status set_source(task_box *box, const char *source, const ev_json *do
                             "there is no file \"%s\"; an oracle's source is relative to the task "
                             "file",
                             box->public.oracle_name);
+    if (box->is_apart)
+        return EV_OK;
     char library[4096];
     remove_stale();
     EV_TRY(make_library_name(library, sizeof library, err));

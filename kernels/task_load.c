@@ -751,7 +751,7 @@ static ev_status read_head(loader *l, const char *path) {
     return check_name(l, l->t->name, "name");
 }
 
-static ev_status read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
+ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
     loader l = {doc, box->arena, &box->public, err};
     EV_TRY(read_head(&l, path));
     EV_TRY(read_inputs(&l));
@@ -766,26 +766,4 @@ static ev_status read_all(task_box *box, const char *path, const ev_json *doc, e
     if (ev_arena_failed(box->arena))
         return ev_fail_memory(err, ev_arena_bytes(box->arena));
     return task_identity_set(&box->public, err);
-}
-
-ev_status task_load(const char *path, task **out, ev_error *err) {
-    ev_json *doc = NULL;
-    EV_TRY(ev_json_load(path, &doc, err));
-    task_box *box = calloc(1, sizeof *box);
-    ev_arena *arena = ev_arena_new();
-    if (box == NULL || arena == NULL) {
-        free(box);
-        ev_arena_free(arena);
-        ev_json_free(doc);
-        return ev_fail_memory(err, sizeof *box);
-    }
-    box->arena = arena;
-    ev_status status = read_all(box, path, doc, err);
-    ev_json_free(doc);
-    if (status != EV_OK) {
-        task_free(&box->public);
-        return status;
-    }
-    *out = &box->public;
-    return EV_OK;
 }

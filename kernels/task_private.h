@@ -18,6 +18,7 @@ typedef struct task_box {
     task public;
     ev_arena *arena;
     void *library; /* of an oracle from source; NULL: none */
+    bool is_apart; /* an oracle from source is not built */
 } task_box;
 
 /* The loading of one task. */
@@ -54,6 +55,10 @@ ev_status task_case_scope(const task *t, const task_case *c, task_scope *out,
 
 /* Evaluates every expression for every case; `doc` gives the places for messages. */
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
+
+/* Reads the document of a task (task_load.c). */
+ev_status task_read_all(task_box *box, const char *path, const ev_json *doc,
+                        ev_error *err) EV_CHECKED;
 
 /* Sets the oracle's kind, name and function from its text in the task file. */
 ev_status task_oracle_set(task_box *box, const char *text, const ev_json *doc,

@@ -49,21 +49,3 @@ const char *cu_error_text(const cu_driver *d, CUresult result, char *text, size_
                    words != NULL ? words : "unknown to this driver");
     return text;
 }
-
-static const struct {
-    int cuda, ptx;
-} ptx_versions[] = {
-#define PTX_VERSION(cuda, branch, ptx) {cuda, ptx},
-#include "base/cuda/ptx_versions.def"
-#undef PTX_VERSION
-};
-
-int cu_ptx_taken(int driver_version) {
-    int taken = 0;
-    size_t count = sizeof ptx_versions / sizeof ptx_versions[0];
-    if (driver_version / 10 > ptx_versions[count - 1].cuda / 10)
-        return CU_PTX_ANY;
-    for (size_t i = 0; i < count; i++)
-        taken = driver_version >= ptx_versions[i].cuda ? ptx_versions[i].ptx : taken;
-    return taken;
-}

@@ -22,10 +22,6 @@ typedef struct cu_driver {
  * no library, or a missing function (with its name). */
 ev_status cu_driver_find(cu_driver *out, ev_error *err) EV_CHECKED;
 void cu_driver_close(cu_driver *driver);
-/* The newest PTX version, times ten, that a driver accepts, by its CUDA version (12040):
- * ptx_versions.def. 0: older than the table; CU_PTX_ANY: newer than the table. */
-#define CU_PTX_ANY 999
-int cu_ptx_taken(int driver_version);
 /* "CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access was encountered)", in `text`. */
 const char *cu_error_text(const cu_driver *driver, CUresult result, char *text, size_t room);
 

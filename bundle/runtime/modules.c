@@ -1,6 +1,8 @@
 /* Modules: the driver, and each variant's module once in every context that launches it. */
 #include "bundle/runtime/runtime.h"
 
+#include "base/ptx/versions.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,24 @@ static ev_status compile(const evoke_variant *v, const cu_driver *cu, const char
                    cu_error_text(cu, result, text, sizeof text), log[0] != '\0' ? "; " : "", log);
 }
 
+/* A driver that is too old says no more than that it does not know the version. */
+static ev_status check_driver(const evoke_variant *v, const cu_driver *cu, ev_error *err) {
+    int version = 0, needs = v->is->ptx_version;
+    const ev_ptx_row *least = ev_ptx_needs(needs);
+    EV_TRY(runtime_check(cu, cu->cuDriverGetVersion(&version), "cuDriverGetVersion", err));
+    if (needs <= ev_ptx_taken(version))
+        return EV_OK;
+    ev_error wanted = {0};
+    if (least != NULL)
+        (void)ev_fail(&wanted, EV_BAD, "CUDA %d.%d or newer (branch %d)", least->cuda / 1000,
+                      least->cuda % 1000 / 10, least->branch);
+    return ev_fail(err, EV_BAD,
+                   "%s: the variant for %s needs a driver for %s, for PTX %d.%d; this one is for "
+                   "CUDA %d.%d; update the driver",
+                   v->kernel->name, v->is->gpu_name, least != NULL ? wanted.text : "a newer CUDA",
+                   needs / 10, needs % 10, version / 1000, version % 1000 / 10);
+}
+
 static ev_status attribute(const cu_driver *cu, CUdevice device, int which, int *out,
                            ev_error *err) {
     return runtime_check(cu, cu->cuDeviceGetAttribute(out, which, device), "cuDeviceGetAttribute",
@@ -103,6 +123,7 @@ static ev_status load_module(const evoke_variant *v, const cu_driver *cu, runtim
                              ev_error *err) {
     char *ptx = NULL;
     size_t bytes = 0;
+    EV_TRY(check_driver(v, cu, err));
     EV_TRY(bundle_read_ptx(v->owner->inside, v->is, &ptx, &bytes, err));
     ev_status status = compile(v, cu, ptx, &l->module, err);
     free(ptx);

@@ -1,6 +1,8 @@
 /* evoke/bundle.h: opening, closing, and what a bundle's kernels take. */
 #include "bundle/runtime/runtime.h"
 
+#include "bundle/sign.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +103,57 @@ evoke_status evoke_bundle_open_memory(const void *data, size_t bytes, evoke_bund
     if (status == EV_OK)
         status = finish(inside, out, runtime_error(error));
     return runtime_status(status);
+}
+
+#define MOST_KEYS 64
+
+/* Keys that were given, as the reader takes them. */
+typedef struct key_room {
+    char hex[MOST_KEYS][SIGN_PUBLIC_HEX];
+    const char *keys[MOST_KEYS];
+} key_room;
+
+static ev_status read_keys(const char *const *keys, size_t count, key_room *room, bundle_trust *out,
+                           ev_error *err) {
+    if (count == 0 || count > MOST_KEYS)
+        return ev_fail(err, EV_BAD, "give from 1 to %d keys that are trusted", MOST_KEYS);
+    for (size_t i = 0; i < count; i++) {
+        EV_TRY(sign_public(keys[i], room->hex[i], err));
+        room->keys[i] = room->hex[i];
+    }
+    *out = (bundle_trust){room->keys, count};
+    return EV_OK;
+}
+
+evoke_status evoke_bundle_open_trusted(const char *path, const char *const *keys, size_t count,
+                                       evoke_bundle **out, evoke_error *error) {
+    bundle *inside = NULL;
+    key_room room;
+    bundle_trust trust;
+    ev_status status = read_keys(keys, count, &room, &trust, runtime_error(error));
+    if (status == EV_OK)
+        status = bundle_open_trusted(path, true, &trust, &inside, runtime_error(error));
+    if (status == EV_OK)
+        status = finish(inside, out, runtime_error(error));
+    return runtime_status(status);
+}
+
+evoke_status evoke_bundle_open_memory_trusted(const void *data, size_t bytes,
+                                              const char *const *keys, size_t count,
+                                              evoke_bundle **out, evoke_error *error) {
+    bundle *inside = NULL;
+    key_room room;
+    bundle_trust trust;
+    ev_status status = read_keys(keys, count, &room, &trust, runtime_error(error));
+    if (status == EV_OK)
+        status = bundle_open_memory_trusted(data, bytes, &trust, &inside, runtime_error(error));
+    if (status == EV_OK)
+        status = finish(inside, out, runtime_error(error));
+    return runtime_status(status);
+}
+
+const char *evoke_bundle_signer(const evoke_bundle *b) {
+    return bundle_signer(b->inside);
 }
 
 evoke_status evoke_bundle_verify(const evoke_bundle *b, evoke_error *error) {

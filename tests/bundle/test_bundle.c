@@ -440,9 +440,9 @@ static void bad_manifests_are_named(void **state) {
     (void)state;
     open_fails(in_folder("none"), "is no bundle");
     write_ok(in_folder("e"), false);
-    edit_manifest(in_folder("e"), "\"version\": 3", "\"version\": 99");
+    edit_manifest(in_folder("e"), "\"version\": 4", "\"version\": 99");
     open_fails(in_folder("e"), "has 99");
-    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 3,,");
+    edit_manifest(in_folder("e"), "\"version\": 99", "\"version\": 4,,");
     open_fails(in_folder("e"), "manifest.json:");
     write_ok(in_folder("f"), false);
     edit_manifest(in_folder("f"), "\"family\"", "\"famly\"");

@@ -38,6 +38,7 @@ for file in "$work/prefix/lib/libevoke-bundle.so" "$build/lib/libevoke-bundle.so
 done
 readelf -d "$work/prefix/lib/libevoke-bundle.so" | grep -q 'SONAME.*\[libevoke-bundle\.so\.0\]' ||
   fail "the library has no SONAME"
+[[ -s $work/prefix/share/evoke-bundle/manifest.schema.json ]] || fail "the schema of manifests is not installed"
 [[ -s $work/prefix/share/man/man3/evoke-bundle.3 ]] || fail "there is no man page"
 while read -r name; do
   grep -q "$name" "$work/prefix/share/man/man3/evoke-bundle.3" || fail "the man page lacks $name"
@@ -84,7 +85,7 @@ for program in plain plain-static; do
   LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/$program" >"$work/ldd"
   ! grep -iE 'llvm|sqlite|libcuda|not found' "$work/ldd" || fail "$program needs more than it should"
   LD_LIBRARY_PATH=$work/prefix/lib "$work/$program" "$bundle" >"$work/out" || fail "$program failed"
-  grep -q '^exact-gpu 0\.1 1$' "$work/out" || fail "$program: $(cat "$work/out")"
+  grep -q '^exact-gpu 0\.2 1$' "$work/out" || fail "$program: $(cat "$work/out")"
   [[ -e /dev/nvidia0 ]] || grep -q '^no CUDA driver on this machine' "$work/out" || fail "$program: $(cat "$work/out")"
 done
 ! LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/plain-static" | grep -q libevoke || fail "it is not static"

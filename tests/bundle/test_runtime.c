@@ -325,6 +325,40 @@ static void changed_ptx_is_not_loaded(void **state) {
     evoke_bundle_close(b);
 }
 
+/* A driver that is too old for the PTX is named before the driver is asked. */
+static void old_drivers_are_named(void **state) {
+    (void)state;
+    sample s;
+    rig r;
+    ev_error err = {0};
+    char *ptx = strdup(SAMPLE_PTX);
+    memcpy(strstr(ptx, "7.0"), "8.5", 3);
+    sample_fill(&s);
+    s.variant.ptx = ptx;
+    assert_int_equal(bundle_write(sample_path("new"), &s.content, &err), EV_OK);
+    memcpy(strstr(ptx, "8.5"), "9.9", 3);
+    assert_int_equal(bundle_write(sample_path("newer"), &s.content, &err), EV_OK);
+    free(ptx);
+    evoke_bundle *b = open_sample("new");
+    rig_open(&r, b, 64);
+    (void)setenv("EVOKE_STANDIN_DRIVER", "12.4", 1);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD);
+    (void)unsetenv("EVOKE_STANDIN_DRIVER");
+    assert_non_null(strstr(
+        r.error.text, "add: the variant for NVIDIA H200 SXM 141GB needs a driver for CUDA 12.5 "
+                      "or newer (branch 555), for PTX 8.5; this one is for CUDA 12.4"));
+    assert_true(rig_is_right(&r, 0, 0));
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_OK);
+    rig_close(&r);
+    evoke_bundle_close(b);
+    b = open_sample("newer");
+    rig_open(&r, b, 64);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD);
+    assert_non_null(strstr(r.error.text, "needs a driver for a newer CUDA, for PTX 9.9"));
+    rig_close(&r);
+    evoke_bundle_close(b);
+}
+
 /* A block that the GPU cannot have is refused in words, and shared memory beyond 48 KiB is allowed.
  */
 static void resources_are_checked(void **state) {
@@ -418,6 +452,7 @@ int main(void) {
         cmocka_unit_test(modules_are_kept_by_context),
         cmocka_unit_test(the_drivers_errors_are_told),
         cmocka_unit_test(changed_ptx_is_not_loaded),
+        cmocka_unit_test(old_drivers_are_named),
         cmocka_unit_test(resources_are_checked),
         cmocka_unit_test(threads_and_gpus_share_a_bundle),
     };

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/str.h"
+#include "bundle/sign.h"
 #include "tuner/cli/cli.h"
 
 #include <jansson.h>
@@ -26,6 +27,9 @@ cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_prof
 /* Prints `value` as one line and releases its reference. EV_INFRA: `value` is NULL (out of memory).
  */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
+
+/* The private key of --sign; NULL without one. EV_BAD: there is no such key. */
+ev_status cmd_read_key(const cmd_context *c, sign_key **out, ev_error *err) EV_CHECKED;
 
 /* For commands that a stop ends early (base/stop.h). cmd_note_stop adds "stopped": true to an
  * object if a stop was asked for. cmd_end_stopped, called after printing, then returns EV_INFRA

@@ -9,7 +9,10 @@
 #include "base/table.h"
 #include "bundle/bundle.h"
 #include "corpora/corpus.h"
-#include "tuner/run/check.h"
+#include "tuner/check/against.h"
+#include "tuner/check/check.h"
+#include "tuner/check/junit.h"
+#include "tuner/check/verdict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,28 +119,123 @@ static void print_stresses(const json_t *list, ev_str *out) {
     }
 }
 
+static void print_kernels(const json_t *kernels, ev_str *out) {
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *kernel = json_array_get(kernels, i);
+        ev_str_printf(out, "%s: %s", ev_json_text(kernel, "kernel", ""),
+                      ev_json_text(kernel, "verdict", ""));
+        for (int v = CHECK_OK + 1; v < CHECK_VERDICT_COUNT; v++) {
+            json_int_t count = ev_json_integer(kernel, check_verdict_name((check_verdict)v), 0);
+            if (count > 0)
+                ev_str_printf(out, "; %s: %lld finding%s", check_verdict_name((check_verdict)v),
+                              (long long)count, count > 1 ? "s" : "");
+        }
+        ev_str_char(out, '\n');
+    }
+}
+
+static void error_cell(table *rows, const json_t *row, const char *key) {
+    if (json_object_get(row, key) != NULL)
+        table_cell(rows, "%.2g", ev_json_number(row, key, 0));
+    else
+        table_cell(rows, "-");
+}
+
+static ev_status print_against(const json_t *list, ev_str *out, ev_error *err) {
+    static const char *const columns[] = {
+        "kernel",        "gpu",        "case",      ">before", ">now",
+        ">error before", ">error now", "times are", "verdict", NULL};
+    static const char *const texts[] = {"time_kind", "verdict"};
+    table *rows = list != NULL ? table_new(columns) : NULL;
+    if (rows == NULL)
+        return list != NULL ? ev_fail_memory(err, 1) : EV_OK;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        static const char *const names[] = {"kernel", "gpu", "case"};
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            table_cell(rows, "%s", ev_json_text(row, names[k], ""));
+        time_cell(rows, row, "old_ns");
+        time_cell(rows, row, "new_ns");
+        error_cell(rows, row, "old_error");
+        error_cell(rows, row, "new_error");
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+            table_cell(rows, "%s", ev_json_text(row, texts[k], ""));
+    }
+    ev_str_char(out, '\n');
+    ev_status status = table_print(rows, out, err);
+    table_free(rows);
+    return status;
+}
+
 static const char *verdict_of(const check *found) {
     if (found->failed)
         return "fail";
+    if (found->unset[0] != '\0')
+        return "setup";
     return ev_stop_asked() ? "stopped" : "pass";
 }
 
-static ev_status print_findings(cmd_context *c, const check *found, ev_error *err) {
-    const char *verdict = verdict_of(found);
+static ev_status print_json(cmd_context *c, const check *found, json_t *kernels,
+                            const json_t *against, ev_error *err) {
+    json_t *all =
+        json_pack("{s:s, s:O, s:O, s:O, s:O}", "verdict", verdict_of(found), "kernels", kernels,
+                  "rows", found->rows, "replays", found->replays, "stresses", found->stresses);
+    if (against != NULL)
+        (void)json_object_set(all, "against", (json_t *)against);
+    return cmd_print_json(c, cmd_note_stop(all), err);
+}
+
+static ev_status print_findings(cmd_context *c, const check *found, const json_t *against,
+                                ev_error *err) {
+    json_t *kernels = check_kernels(found->rows, found->replays, found->stresses);
     c->exit_code = found->failed;
-    if (cli_flag(c->args, CLI_OPT_JSON))
-        return cmd_print_json(
-            c,
-            cmd_note_stop(json_pack("{s:s, s:O, s:O, s:O}", "verdict", verdict, "rows", found->rows,
-                                    "replays", found->replays, "stresses", found->stresses)),
-            err);
-    EV_TRY(print_rows(found->rows, c->out, err));
+    if (cli_flag(c->args, CLI_OPT_JSON)) {
+        ev_status status = print_json(c, found, kernels, against, err);
+        json_decref(kernels);
+        return status;
+    }
+    ev_status status = print_rows(found->rows, c->out, err);
     ev_str_char(c->out, '\n');
     print_replays(found->replays, c->out);
     print_reasons(found->rows, c->out);
     print_stresses(found->stresses, c->out);
-    ev_str_printf(c->out, "verdict: %s\n", verdict);
-    return EV_OK;
+    if (status == EV_OK)
+        status = print_against(against, c->out, err);
+    print_kernels(kernels, c->out);
+    json_decref(kernels);
+    ev_str_printf(c->out, "verdict: %s\n", verdict_of(found));
+    return status;
+}
+
+/* For CI: the file of --junit, and annotations where a GitHub runner reads them. */
+static ev_status report(const cmd_context *c, const check *found, ev_error *err) {
+    const junit_findings all = {found->rows, found->replays, found->stresses};
+    const char *path = cli_text(c->args, CLI_OPT_JUNIT), *github = getenv("GITHUB_ACTIONS");
+    if (github != NULL && strcmp(github, "true") == 0) {
+        ev_str text = EV_STR_EMPTY;
+        junit_annotate(&all, c->args->operands[0], &text);
+        (void)fputs(ev_str_text(&text), stderr);
+        ev_str_free(&text);
+    }
+    return path != NULL ? junit_write(&all, path, err) : EV_OK;
+}
+
+/* The older bundle and the operand, by their records. *rows is the caller's. */
+static ev_status compare_bundles(const cmd_context *c, check *found, json_t **rows, ev_error *err) {
+    const char *path = cli_text(c->args, CLI_OPT_CHECK_AGAINST);
+    bundle *old = NULL, *now = NULL;
+    size_t worse = 0;
+    if (path == NULL)
+        return EV_OK;
+    *rows = json_array();
+    EV_TRY(bundle_open(path, &old, err));
+    ev_status status = bundle_open(c->args->operands[0], &now, err);
+    if (status == EV_OK)
+        status = check_bundles_against(old, now, *rows, &worse, err);
+    found->failed = found->failed || worse > 0;
+    bundle_close(old);
+    bundle_close(now);
+    return status;
 }
 
 /* A folder or a tar is a bundle, and so is whatever has a slash and is no task.json. */
@@ -175,9 +273,10 @@ static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *er
     found->again = false;
     EV_TRY(check_rest(c, err));
     *again = found->again;
-    json_t *all = json_pack("{s:I, s:I, s:b, s:O, s:O, s:O}", "operand", (json_int_t)c->operand,
-                            "done", (json_int_t)found->step, "failed", found->failed, "rows",
-                            found->rows, "replays", found->replays, "stresses", found->stresses);
+    json_t *all =
+        json_pack("{s:I, s:I, s:b, s:s, s:O, s:O, s:O}", "operand", (json_int_t)c->operand, "done",
+                  (json_int_t)found->step, "failed", found->failed, "unset", found->unset, "rows",
+                  found->rows, "replays", found->replays, "stresses", found->stresses);
     char *text = ev_json_print(all, true);
     json_decref(all);
     if (text == NULL)
@@ -200,6 +299,7 @@ static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_err
     c->operand = (size_t)ev_json_integer(all, "operand", 0);
     found->done = (size_t)ev_json_integer(all, "done", 0);
     found->failed = json_is_true(json_object_get(all, "failed"));
+    (void)snprintf(found->unset, sizeof found->unset, "%s", ev_json_text(all, "unset", ""));
     found->rows = json_incref(json_object_get(all, "rows"));
     found->replays = json_incref(json_object_get(all, "replays"));
     found->stresses = json_incref(json_object_get(all, "stresses"));
@@ -226,30 +326,89 @@ static void warn(const char *text) {
     (void)fprintf(stderr, "%s\n", text);
 }
 
-ev_status cmd_check(cmd_context *c, ev_error *err) {
-    const bool *given = c->args->given;
+/* ---- the command ---- */
+
+#define MOST_KEYS 64
+
+/* The public keys of --trust. */
+typedef struct key_room {
+    char hex[MOST_KEYS][SIGN_PUBLIC_HEX];
+    const char *keys[MOST_KEYS];
+    bundle_trust trust;
+} key_room;
+
+static ev_status read_key(const char *given, char out[SIGN_PUBLIC_HEX], ev_error *err) {
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!ev_path_exists(given))
+        return sign_public(given, out, err);
+    EV_TRY(ev_file_read(given, &text, &bytes, err));
+    ev_status status = sign_public(text, out, err);
+    free(text);
+    return status != EV_OK ? ev_wrap(err, status, "%s", given) : EV_OK;
+}
+
+static ev_status read_keys(const cli_args *args, key_room *out, ev_error *err) {
+    if (args->list_count > MOST_KEYS)
+        return ev_fail(err, EV_BAD, "--trust takes %d keys at most", MOST_KEYS);
+    for (size_t i = 0; i < args->list_count; i++) {
+        EV_TRY(read_key(args->list[i], out->hex[i], err));
+        out->keys[i] = out->hex[i];
+    }
+    out->trust = (bundle_trust){out->keys, args->list_count};
+    return EV_OK;
+}
+
+static ev_status check_options(const cli_args *args, ev_error *err) {
+    const bool *given = args->given;
     if (!given[CLI_OPT_STRESS] && (given[CLI_OPT_CHECK_SECONDS] || given[CLI_OPT_CHECK_SEED]))
         return ev_fail(err, EV_BAD, "--seconds and --seed are for --stress; add it");
+    if (given[CLI_OPT_CHECK_AGAINST] && (args->operand_count != 1 || !is_bundle(args->operands[0])))
+        return ev_fail(err, EV_BAD, "--against compares one bundle with an older one; name one");
+    return EV_OK;
+}
+
+/* What was found, in all forms; a kernel that could not be judged counts where nothing failed. */
+static ev_status tell(cmd_context *c, check *found, ev_error *err) {
+    json_t *against = NULL;
+    ev_status status = compare_bundles(c, found, &against, err);
+    if (status == EV_OK)
+        status = report(c, found, err);
+    if (status == EV_OK)
+        status = print_findings(c, found, against, err);
+    json_decref(against);
+    EV_TRY(status);
+    if (found->failed)
+        return EV_OK;
+    if (found->unset[0] != '\0')
+        return ev_fail(err, EV_BAD, "%s", found->unset);
+    return cmd_end_stopped(err);
+}
+
+ev_status cmd_check(cmd_context *c, ev_error *err) {
+    key_room keys;
+    EV_TRY(check_options(c->args, err));
+    EV_TRY(read_keys(c->args, &keys, err));
     checking all = {.args = c->args,
                     .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
                               .start = c->args->values[CLI_OPT_START],
                               .genome = cli_text(c->args, CLI_OPT_GENOME),
                               .splits = splits_of(c->args->values[CLI_OPT_SPLIT]),
                               .warn = warn,
+                              .trust = {cli_flag(c->args, CLI_OPT_TRUST_ORACLE), warn},
+                              .signers = keys.trust.count > 0 ? &keys.trust : NULL,
                               .rows = json_array(),
                               .replays = json_array(),
                               .stresses = json_array()}};
     const stress_limits limits = stress_limits_of(c->args);
     check *found = &all.found;
-    found->stress = given[CLI_OPT_STRESS] ? &limits : NULL;
+    found->stress = c->args->given[CLI_OPT_STRESS] ? &limits : NULL;
     ev_stop_catch();
     ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found->lines, err);
     if (status == EV_OK)
         status = check_all(&all, err);
     if (status == EV_OK)
-        status = print_findings(c, found, err);
-    if (status == EV_OK && !found->failed)
-        status = cmd_end_stopped(err);
+        status = tell(c, found, err);
     ev_lines_close(found->lines);
     json_decref(found->rows);
     json_decref(found->replays);

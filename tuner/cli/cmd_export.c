@@ -1,6 +1,7 @@
 /* evoke export: records to bundle. */
 #include "tuner/cli/cmd.h"
 
+#include "bundle/bundle.h"
 #include "tuner/run/export.h"
 
 ev_status cmd_export(cmd_context *c, ev_error *err) {
@@ -9,7 +10,13 @@ ev_status cmd_export(cmd_context *c, ev_error *err) {
     if (records == NULL || out == NULL)
         return ev_fail(err, EV_BAD, "export needs --records FILE and --out BUNDLE");
     export_summary summary = {0};
-    EV_TRY(export_bundle(records, out, &summary, err));
+    sign_key *key = NULL;
+    EV_TRY(cmd_read_key(c, &key, err));
+    ev_status status = export_bundle(records, out, &summary, err);
+    if (status == EV_OK && key != NULL)
+        status = bundle_sign(out, key, err);
+    sign_key_free(key);
+    EV_TRY(status);
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(c,
                               json_pack("{s:s, s:I, s:I}", "bundle", out, "kernels",

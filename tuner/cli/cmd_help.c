@@ -62,3 +62,8 @@ ev_status cmd_help(cmd_context *c, ev_error *err) {
     }
     return EV_OK;
 }
+
+ev_status cmd_read_key(const cmd_context *c, sign_key **out, ev_error *err) {
+    const char *path = cli_text(c->args, CLI_OPT_SIGN);
+    return path != NULL ? sign_key_read(path, out, err) : EV_OK;
+}

@@ -8,6 +8,7 @@
 #include "bundle/bundle.h"
 #include "tuner/run/qualify.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,16 +114,30 @@ static ev_status choose_out(const cli_args *args, char **out, ev_error *err) {
     return status;
 }
 
+static void warn(const char *text) {
+    (void)fprintf(stderr, "%s\n", text);
+}
+
 ev_status cmd_qualify(cmd_context *c, ev_error *err) {
     char *out = NULL;
     double seconds = cli_real(c->args, CLI_OPT_QUALIFY_SECONDS, 0);
-    EV_TRY(choose_out(c->args, &out, err));
+    sign_key *key = NULL;
+    EV_TRY(cmd_read_key(c, &key, err));
+    ev_status chosen = choose_out(c->args, &out, err);
+    if (chosen != EV_OK) {
+        sign_key_free(key);
+        return chosen;
+    }
     qualify q = {.device = c->args->values[CLI_OPT_QUALIFY_DEVICE],
                  .only = cli_text(c->args, CLI_OPT_QUALIFY_ONLY),
                  .until = seconds > 0 ? ev_clock_now() + seconds : 0,
+                 .trust = {cli_flag(c->args, CLI_OPT_TRUST_ORACLE), warn},
                  .rows = json_array(),
                  .variants = json_array()};
     ev_status status = qualify_bundle(&q, c->args->operands[0], out, err);
+    if (status == EV_OK && key != NULL)
+        status = bundle_sign(out, key, err);
+    sign_key_free(key);
     ev_error ignored;
     if (status == EV_OK)
         status = print_findings(c, &q, out, err);

@@ -178,7 +178,7 @@ static ev_status qualify_one(qualify *q, const bundle *b, ev_arena *arena, bundl
     for (size_t i = 0; i < k->variant_count; i++)
         variants[i] = k->variants[i];
     k->variants = variants;
-    EV_TRY(shipped_task(b, k, kept, err));
+    EV_TRY(shipped_task(b, k, &q->trust, NULL, kept, err));
     qualify_kernel x = {
         .arena = arena, .gpu = &q->gpu, .device_id = q->device, .t = *kept, .until = q->until};
     ev_status status = try_kernel(q, &x, k, variants, err);

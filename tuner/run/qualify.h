@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "tuner/run/qualify_trial.h"
+#include "tuner/run/shipped.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -14,8 +15,9 @@ typedef struct qualify {
     const char *device;
     const char *only; /* one kernel; NULL: all. Other kernels are copied unchanged */
     double until; /* on the monotonic clock; 0: no limit. Variants beyond it are copied unchanged */
-    trial_gpu gpu;    /* out: the GPU of the device */
-    json_t *rows;     /* one a case: {"kernel", "gpu", "case", "verdict", "error", times, ...} */
+    shipped_trust trust; /* of oracles that the bundle brings */
+    trial_gpu gpu;       /* out: the GPU of the device */
+    json_t *rows;        /* one a case: {"kernel", "gpu", "case", "verdict", "error", times, ...} */
     json_t *variants; /* {"kernel", "gpu", "sha256", "verdict", "disabled", "reason", "instead"} */
     size_t judged, disabled, unreached; /* variants */
 } qualify;

@@ -3,6 +3,7 @@
 #include "tuner/run/shipped.h"
 
 #include "base/str.h"
+#include "kernels/task_apart.h"
 #include "tuner/worker/variant.h"
 
 #include <math.h>
@@ -10,15 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out, ev_error *err) {
+static void warn_apart(const bundle_kernel *k, const shipped_trust *trust) {
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text,
+                  "%s: the bundle brings an oracle in C, which is not built without --trust-oracle "
+                  "or a trusted signature; the kernel is compared with its baseline",
+                  k->name);
+    if (trust->warn != NULL)
+        trust->warn(ev_str_text(&text));
+    ev_str_free(&text);
+}
+
+static ev_status load_task(const bundle *b, const bundle_kernel *k, const shipped_trust *trust,
+                           bool *is_apart, task **out, ev_error *err) {
     ev_str path = EV_STR_EMPTY;
-    task *t = NULL;
     const char *folder = NULL;
     EV_TRY(bundle_folder(b, &folder, err));
     ev_str_printf(&path, "%s/%s", folder, k->task);
-    ev_status status = task_load(ev_str_text(&path), &t, err);
+    ev_status status = trust->oracle || bundle_is_trusted(b)
+                           ? task_load(ev_str_text(&path), out, err)
+                           : task_load_apart(ev_str_text(&path), is_apart, out, err);
     ev_str_free(&path);
+    return status;
+}
+
+ev_status shipped_task(const bundle *b, const bundle_kernel *k, const shipped_trust *trust,
+                       bool *is_apart, task **out, ev_error *err) {
+    task *t = NULL;
+    bool apart = false;
+    ev_status status = load_task(b, k, trust, &apart, &t, err);
     EV_TRY(status);
+    if (apart)
+        warn_apart(k, trust);
+    if (is_apart != NULL)
+        *is_apart = apart;
     if (strcmp(t->sha256.hex, k->task_sha256) != 0) {
         status = ev_fail(err, EV_BAD, "the bundle %s: task %s is not the one that was tuned",
                          bundle_path(b), t->name);

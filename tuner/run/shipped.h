@@ -11,10 +11,17 @@
 
 #define SHIPPED_GPU_BYTES 128
 
-/* Reads the task that the bundle carries for a kernel; *out is the caller's. EV_BAD: the task is
- * not the one that was tuned. */
-ev_status shipped_task(const bundle *b, const bundle_kernel *k, task **out,
-                       ev_error *err) EV_CHECKED;
+/* An oracle in C that came with a bundle is somebody's code. */
+typedef struct shipped_trust {
+    bool oracle; /* build and run oracles in C; false: only of a trusted bundle */
+    void (*warn)(const char *text); /* told of an oracle that is not built; NULL: nobody */
+} shipped_trust;
+
+/* Reads the task that the bundle carries for a kernel; *out is the caller's. *is_apart (may be
+ * NULL): the task has an oracle in C that is not trusted, and the baseline stands for the oracle.
+ * EV_BAD: the task is not the one that was tuned. */
+ev_status shipped_task(const bundle *b, const bundle_kernel *k, const shipped_trust *trust,
+                       bool *is_apart, task **out, ev_error *err) EV_CHECKED;
 
 /* A variant, baseline or start of the bundle as a candidate. Borrows from the bundle and the task.
  */

@@ -37,9 +37,9 @@ extern "C" {
 /* Of this interface. A library of the same major version has every function and every field of its
  * predecessors; structures only grow behind their `size`, where they have one. */
 #define EVOKE_BUNDLE_MAJOR 0
-#define EVOKE_BUNDLE_MINOR 1
+#define EVOKE_BUNDLE_MINOR 2
 
-/* "0.1": the version of the library that is linked. */
+/* "0.2": the version of the library that is linked. */
 EVOKE_API const char *evoke_bundle_version(void);
 
 typedef enum evoke_status {
@@ -65,6 +65,20 @@ EVOKE_API evoke_status evoke_bundle_open(const char *path, evoke_bundle **out, e
 /* Opens the bytes of a tar, which are copied. */
 EVOKE_API evoke_status evoke_bundle_open_memory(const void *data, size_t bytes, evoke_bundle **out,
                                                 evoke_error *error);
+/* As the two above, of a bundle that was signed (evoke export --sign) by the private key to one of
+ * `count` public Ed25519 keys, each a text of 64 hex digits or a PEM. The signature is over the
+ * manifest, which has the hashes of all files. EVOKE_BAD, by name: a wrong, missing, foreign or
+ * stripped signature; a text that is no key; no key. */
+EVOKE_API evoke_status evoke_bundle_open_trusted(const char *path, const char *const *keys,
+                                                 size_t count, evoke_bundle **out,
+                                                 evoke_error *error);
+EVOKE_API evoke_status evoke_bundle_open_memory_trusted(const void *data, size_t bytes,
+                                                        const char *const *keys, size_t count,
+                                                        evoke_bundle **out, evoke_error *error);
+/* The public key that signed the bundle, as 64 hex digits; NULL: it is not signed. A signature that
+ * is there holds, or the bundle would not have opened; whether to trust its key is up to the
+ * caller. */
+EVOKE_API const char *evoke_bundle_signer(const evoke_bundle *bundle);
 /* Holds every file against its hash. EVOKE_BAD: the first that differs, by name. */
 EVOKE_API evoke_status evoke_bundle_verify(const evoke_bundle *bundle, evoke_error *error);
 /* Unloads the modules and frees everything; NULL is fine. No launch may run in another thread, and
@@ -215,7 +229,8 @@ typedef struct evoke_buffer {
  * that are no scalars, in the kernel's order. The PTX is compiled at the first launch in a context
  * and kept. EVOKE_BAD, and nothing is launched: what evoke_variant_geometry refuses; a number of
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
- * differs, or that the driver refuses (with its log); a block that the kernel cannot have.
+ * differs, that is newer than the driver (with the least driver for it), or that the driver refuses
+ * (with its log); a block that the kernel cannot have.
  * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
  * earlier work. */
 EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,

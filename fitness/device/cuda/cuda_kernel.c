@@ -3,6 +3,8 @@
  * the driver refuses, is not asked again; text that it dies of does not go to the driver. */
 #include "fitness/device/cuda/cuda.h"
 
+#include "base/ptx/versions.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,7 @@ static ev_status fail_compile(const cuda_device *c, CUresult result, const jit_l
 static ev_status text_for_driver(const cuda_device *c, const vm_module *module, char **lowered,
                                  ev_error *err) {
     const char *what = "";
-    int taken = cu_ptx_taken(c->version), needs = vm_module_needs(module, &what);
+    int taken = ev_ptx_taken(c->version), needs = vm_module_needs(module, &what);
     *lowered = NULL;
     if (c->version == 0 || vm_module_version(module) <= taken)
         return EV_OK;

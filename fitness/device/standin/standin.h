@@ -210,7 +210,7 @@ typedef struct sd_entry {
     };
 } sd_entry;
 
-/* The claimed driver: a row of base/cuda/ptx_versions.def. */
+/* The claimed driver: a row of base/ptx/versions.def. */
 typedef struct sd_version {
     int cuda;   /* by cuDriverGetVersion: 12040 */
     int branch; /* of the driver: 550 */

@@ -57,7 +57,7 @@ static void read_config(sd_config *c) {
 
 static const sd_version VERSIONS[] = {
 #define PTX_VERSION(cuda, branch, ptx) {cuda, branch, ptx},
-#include "base/cuda/ptx_versions.def"
+#include "base/ptx/versions.def"
 #undef PTX_VERSION
 };
 

@@ -1,5 +1,6 @@
 /* PTX versions and drivers: what each driver takes, and what a kernel that says a later version
  * becomes on its way to an older driver, which here is the stand-in with another version. */
+#include "base/ptx/versions.h"
 #include "fitness/device/cuda/cuda.h"
 
 #include <setjmp.h>
@@ -18,9 +19,9 @@ static void test_taken(void **state) {
     static const int rows[][2] = {
         {8000, 0},   {9000, 60},  {10020, 65}, {11000, 70},         {11010, 71},        {11080, 78},
         {12000, 80}, {12040, 84}, {12050, 85}, {12060, 85},         {12070, 86},        {12080, 87},
-        {12090, 88}, {13000, 90}, {13005, 90}, {13010, CU_PTX_ANY}, {14000, CU_PTX_ANY}};
+        {12090, 88}, {13000, 90}, {13005, 90}, {13010, EV_PTX_ANY}, {14000, EV_PTX_ANY}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_int_equal(cu_ptx_taken(rows[i][0]), rows[i][1]);
+        assert_int_equal(ev_ptx_taken(rows[i][0]), rows[i][1]);
 }
 
 /* ---- what the driver's compiler gets ---- */

@@ -326,7 +326,7 @@ static void names_a_damaged_file(void **state) {
     cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\",\n \"version\": }");
     cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "manifest.json:2:");
     cli_write("again/manifest.json", "{\"schema\": \"evoke-bundle\", \"version\": 7}");
-    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "schema version 3");
+    cli_expect_error(CLI_RUN("check", cli_path("again")), 2, "schema version 4");
 }
 
 /* One SIGINT ends the run cleanly: what is known is told, and the exit code is 0. */

@@ -1,13 +1,14 @@
 /* Checks candidates case by case. The variants of a bundle are checked with the sources and oracles
  * that the bundle carries. */
-#include "tuner/run/check.h"
+#include "tuner/check/check.h"
 
 #include "base/file.h"
 #include "base/stop.h"
 #include "bundle/reader.h"
 #include "fitness/gates/fitness.h"
 #include "ir/ir.h"
-#include "tuner/run/check_manifest.h"
+#include "tuner/check/manifest.h"
+#include "tuner/check/verdict.h"
 #include "tuner/run/shipped.h"
 #include "tuner/worker/variant.h"
 
@@ -41,28 +42,37 @@ typedef struct subject {
     const candidate *baseline;
     const char *device_id;
     const launch_plan *within; /* whose ranges bound the drawn shapes; NULL: the task's cases */
+    check_record record;
 } subject;
 
+static void set_times(json_t *row, const subject *s, const fitness_verdict *v, double base) {
+    (void)json_object_set_new(row, "ns", json_real(v->ns));
+    (void)json_object_set_new(row, "baseline_ns", json_real(base));
+    (void)json_object_set_new(
+        row, "time_kind",
+        json_string(device_properties_of(s->device)->modelled ? "modelled" : "measured"));
+}
+
+/* `kind`: of a result that did not pass; one that passed is held against the record. */
 static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
-                         ev_error *err) {
+                         check_verdict kind, ev_error *err) {
+    char reason[CHECK_REASON_BYTES];
     double base = fitness_baseline_ns(s->fitness, at->name);
     double error = fmin(v->error, 1e300); /* JSON has no infinity */
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name,
-                            "role", s->role, "start", s->candidate->start->name, "device",
-                            device_properties_of(s->device)->id, "split",
-                            corpus_split_name(at->split), "case", at->name, "verdict",
-                            verdict_word(v->ok), "error", error, "tolerance", v->tolerance);
-    if (v->ns > 0) {
-        (void)json_object_set_new(row, "ns", json_real(v->ns));
-        (void)json_object_set_new(row, "baseline_ns", json_real(base));
-        (void)json_object_set_new(
-            row, "time_kind",
-            json_string(device_properties_of(s->device)->modelled ? "modelled" : "measured"));
-    }
-    if (!v->ok)
-        (void)json_object_set_new(row, "reason", json_string(v->reason));
+    (void)snprintf(reason, sizeof reason, "%s", v->reason);
+    if (v->ok)
+        kind = check_against_record(&s->record, at->name, v, base, reason);
+    json_t *row =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name, "role",
+                  s->role, "start", s->candidate->start->name, "device",
+                  device_properties_of(s->device)->id, "split", corpus_split_name(at->split),
+                  "case", at->name, "verdict", "pass", "error", error, "tolerance", v->tolerance);
+    if (v->ns > 0)
+        set_times(row, s, v, base);
+    if (kind != CHECK_OK)
+        check_mark(row, kind, reason);
     (void)json_array_append_new(c->rows, row);
-    c->failed = c->failed || !v->ok;
+    c->failed = c->failed || kind != CHECK_OK;
     return ev_lines_add(c->lines, row, err);
 }
 
@@ -75,14 +85,16 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
     if (verdict == NULL)
         return ev_fail_memory(err, sizeof *verdict);
     ev_error problem = {0};
+    check_verdict kind = CHECK_ACCURACY;
     ev_status status = fitness_check(s->fitness, s->candidate, at, verdict, &problem);
     if (status == EV_BAD) {
+        kind = CHECK_SETUP;
         *verdict = (fitness_verdict){.tolerance = s->t->tolerance.relative_l2};
         (void)snprintf(verdict->reason, sizeof verdict->reason, "%s", problem.text);
         status = EV_OK;
     }
     if (status == EV_OK)
-        status = add_row(c, s, at, verdict, err);
+        status = add_row(c, s, at, verdict, kind, err);
     else
         *err = problem;
     free(verdict);
@@ -213,7 +225,7 @@ static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *f
         status = stand_fill(st, t, &baseline, err);
     if (status == EV_OK) {
         subject s = {t,         st->fitness,  st->device, "genome", &it.made.candidate,
-                     &baseline, device_of(c), NULL};
+                     &baseline, device_of(c), NULL,       {0}};
         status = check_subject(c, &s, err);
     }
     trial_free(&it);
@@ -227,7 +239,7 @@ static ev_status check_built(check *c, const task *t, stand *st, const ev_str *p
     ev_status status = stand_fill(st, t, &baseline, err);
     for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
         candidate one = start_candidate(&t->starts[i], &ptx[i]);
-        subject s = {t, st->fitness, st->device, "start", &one, &baseline, device_of(c), NULL};
+        subject s = {t, st->fitness, st->device, "start", &one, &baseline, device_of(c), NULL, {0}};
         if (is_wanted(c, &t->starts[i]))
             status = check_subject(c, &s, err);
     }
@@ -320,10 +332,30 @@ static ev_status replay(check *c, const task *t, const bundle_variant *v, const 
                             "start", v->start, "verdict", verdict_word(same), "ptx_sha256",
                             v->sha256.hex, "replayed_sha256", status == EV_OK ? made.hex : "");
     if (!same)
-        (void)json_object_set_new(row, "reason", json_string(problem.text));
+        check_mark(row, CHECK_DRIFT, problem.text);
     (void)json_array_append_new(c->replays, row);
     c->failed = c->failed || !same;
     return EV_OK;
+}
+
+/* Whether this version of Evoke wrote the record. */
+static bool is_of_this_version(const bundle_variant *v) {
+    json_t *versions = json_loads(v->versions, 0, NULL);
+    bool is = strcmp(ev_json_text(versions, "evoke", ""), EVOKE_VERSION) == 0 &&
+              strcmp(ev_json_text(versions, "llvm", ""), ir_llvm_version()) == 0;
+    json_decref(versions);
+    return is;
+}
+
+static check_record record_of(const check *c, const bundle_variant *v, const char *id,
+                              const device *d) {
+    bool modelled = device_properties_of(d)->modelled;
+    bool is_own = strncmp(id, "vm:", 3) == 0 && strcmp(id + 3, v->gpu_id) == 0;
+    return (check_record){.v = v,
+                          .is_same_model =
+                              v->modelled && modelled && is_own && is_of_this_version(v),
+                          .is_same_oracle = !c->is_apart,
+                          .is_measured = !modelled};
 }
 
 static ev_status check_shipped(check *c, const task *t, const bundle_variant *baseline,
@@ -342,7 +374,9 @@ static ev_status check_shipped(check *c, const task *t, const bundle_variant *ba
     if (status == EV_OK)
         status = stand_open(id, t, &base.candidate, &st, err);
     if (status == EV_OK) {
-        subject s = {t, st.fitness, st.device, role, &one.candidate, &base.candidate, id, v->plan};
+        subject s = {t,    st.fitness,     st.device,
+                     role, &one.candidate, &base.candidate,
+                     id,   v->plan,        record_of(c, v, id, st.device)};
         status = check_subject(c, &s, err);
         stand_close(&st);
     }
@@ -435,9 +469,12 @@ static ev_status check_said(check *c, const task *t, const bundle_kernel *k, ev_
     return EV_OK;
 }
 
-static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
+static ev_status check_one(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
     task *t = NULL;
-    EV_TRY(shipped_task(b, k, &t, err));
+    shipped_trust trust = c->trust;
+    if (c->done > c->step) /* an earlier process told it */
+        trust.warn = NULL;
+    EV_TRY(shipped_task(b, k, &trust, &c->is_apart, &t, err));
     ev_status status = check_said(c, t, k, err);
     if (status == EV_OK)
         status = check_loaded(c, t, k, err);
@@ -445,9 +482,30 @@ static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k,
     return status;
 }
 
+/* A kernel that cannot be judged does not stop the check of the others. */
+static ev_status add_unset(check *c, const bundle_kernel *k, const char *why, ev_error *err) {
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s}", "kernel", k->name, "role", "kernel",
+                            "start", "-", "split", "-", "case", "-");
+    check_mark(row, CHECK_SETUP, why);
+    if (c->unset[0] == '\0')
+        (void)snprintf(c->unset, sizeof c->unset, "%s", ev_json_text(row, "reason", ""));
+    (void)json_array_append_new(c->rows, row);
+    return ev_lines_add(c->lines, row, err);
+}
+
+static ev_status check_kernel(check *c, const bundle *b, const bundle_kernel *k, ev_error *err) {
+    ev_error why = {0};
+    ev_status status = check_one(c, b, k, &why);
+    if (status == EV_BAD)
+        return add_unset(c, k, why.text, err);
+    if (status != EV_OK)
+        *err = why;
+    return status;
+}
+
 ev_status check_bundle(check *c, const char *path, ev_error *err) {
     bundle *b = NULL;
-    EV_TRY(bundle_open(path, &b, err));
+    EV_TRY(bundle_open_trusted(path, false, c->signers, &b, err));
     ev_status status = EV_OK;
     for (size_t i = 0; i < bundle_kernel_count(b) && status == EV_OK && !check_is_over(c); i++)
         status = check_kernel(c, b, bundle_kernel_at(b, i), err);

@@ -1,11 +1,13 @@
 /* Check, manifest: each value of a manifest that can be known another way is computed again and
  * compared: from the task, from the genome, from the PTX, from the GPU's description. */
-#include "tuner/run/check_manifest.h"
+#include "tuner/check/manifest.h"
 
+#include "base/ptx/versions.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
+#include "tuner/check/verdict.h"
 #include "tuner/run/shipped.h"
 #include "tuner/worker/variant.h"
 
@@ -35,10 +37,10 @@ static void lie(manifest_check *m, const char *case_name, const char *format, ..
     va_start(args, format);
     (void)vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", m->k->name, "role", "manifest",
-                  "start", m->v != NULL ? m->v->start : "-", "split", "-", "case",
-                  case_name != NULL ? case_name : "-", "verdict", "fail", "reason", reason);
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s}", "kernel", m->k->name, "role", "manifest",
+                            "start", m->v != NULL ? m->v->start : "-", "split", "-", "case",
+                            case_name != NULL ? case_name : "-");
+    check_mark(row, CHECK_DRIFT, reason);
     (void)json_array_append_new(m->lies, row);
 }
 
@@ -86,50 +88,6 @@ static void check_task(manifest_check *m) {
 
 /* ---- launch rules, at every case ---- */
 
-#define MOST_NAMES 256
-
-/* The names that a scheduler's expressions see, by the manifest alone. */
-typedef struct said_scope {
-    expr_scope scope;
-    expr_name names[MOST_NAMES];
-} said_scope;
-
-static ev_status add_name(said_scope *s, const char *name, expr_value value, ev_error *why) {
-    if (s->scope.count == MOST_NAMES)
-        return ev_fail(why, EV_BAD, "there are more than %d names", MOST_NAMES);
-    s->names[s->scope.count++] = (expr_name){name, value};
-    return EV_OK;
-}
-
-static expr_value value_of(const bundle_number *n) {
-    return n->is_real ? expr_of_real(n->value) : expr_of_whole((int64_t)n->value);
-}
-
-static ev_status fill_scope(const manifest_check *m, const bundle_case *c, said_scope *out,
-                            ev_error *why) {
-    out->scope = (expr_scope){.names = out->names};
-    for (size_t i = 0; i < c->shape_count; i++)
-        EV_TRY(add_name(out, c->shape[i].name, value_of(&c->shape[i]), why));
-    for (size_t i = 0; i < m->k->argument_count; i++) {
-        const bundle_argument *a = &m->k->arguments[i];
-        expr_value value;
-        if (strcmp(a->kind, "scalar") != 0 || expr_scope_find(&out->scope, a->name) != NULL)
-            continue;
-        EV_TRY(expr_eval(a->expression, &out->scope, &value, why));
-        EV_TRY(add_name(out, a->name, value, why));
-    }
-    for (size_t i = 0; i < m->v->macro_count; i++)
-        EV_TRY(add_name(out, m->v->macros[i].name, value_of(&m->v->macros[i]), why));
-    return EV_OK;
-}
-
-static ev_status said_launch(const manifest_check *m, const bundle_case *c, launch_geometry *out,
-                             ev_error *why) {
-    said_scope room;
-    EV_TRY(fill_scope(m, c, &room, why));
-    return launch_plan_geometry(m->v->plan, 0, &room.scope, &LAUNCH_LIMITS_CUDA, out, why);
-}
-
 static ev_status wanted_launch(manifest_check *m, const task_case *c, launch_geometry *out,
                                ev_error *why) {
     expr_name macros[64];
@@ -142,13 +100,17 @@ static ev_status wanted_launch(manifest_check *m, const task_case *c, launch_geo
     return task_launch_of(m->t, m->start, m->expected.plan, macros, count, c, out, why);
 }
 
-static void compare_launches(manifest_check *m, const bundle_case *by, const task_case *c) {
+/* Raises *shared to the dynamic shared memory that the case should have. */
+static void compare_launches(manifest_check *m, const bundle_case *by, const task_case *c,
+                             uint32_t *shared) {
     static const char axes[] = "xyz";
     launch_geometry said, want;
     ev_error why = {0};
     if (wanted_launch(m, c, &want, &why) != EV_OK)
         return; /* a finding about the task, which the cases tell */
-    if (said_launch(m, by, &said, &why) != EV_OK) {
+    if (want.shared_bytes > *shared)
+        *shared = want.shared_bytes;
+    if (bundle_launch_at(m->k, m->v, by, &said, &why) != EV_OK) {
         lie(m, c->name, "the launch cannot be evaluated: %s", why.text);
         return;
     }
@@ -184,6 +146,7 @@ static void check_shape(manifest_check *m, const bundle_case *said, const task_c
 
 static void check_cases(manifest_check *m) {
     double worst = 0;
+    uint32_t shared = 0;
     for (size_t i = 0; i < m->v->case_count; i++) {
         const bundle_case *said = &m->v->cases[i];
         const task_case *c = task_find_case(m->t, said->name);
@@ -194,8 +157,9 @@ static void check_cases(manifest_check *m) {
         }
         expect_text(m, "the split of a case", said->split, corpus_split_name(c->split));
         check_shape(m, said, c);
-        compare_launches(m, said, c);
+        compare_launches(m, said, c, &shared);
     }
+    expect_number(m, "dynamic_shared_bytes", m->v->dynamic_shared_bytes, shared);
     if (worst > m->v->error)
         lie(m, NULL, "error is %.3g, and a case has %.3g", m->v->error, worst);
     if (m->v->error > m->v->tolerance)
@@ -355,6 +319,13 @@ static void check_target(manifest_check *m) {
         expect_number(m, "gpu.sm", m->v->sm, sm);
 }
 
+/* The reader held the manifest against the PTX, so the PTX version is right. */
+static void check_driver(manifest_check *m) {
+    const ev_ptx_row *row = m->v->ptx_version > 0 ? ev_ptx_needs(m->v->ptx_version) : NULL;
+    expect_number(m, "least_cuda x 1000", m->v->least_cuda, row != NULL ? row->cuda : 0);
+    expect_number(m, "least_driver", m->v->least_driver, row != NULL ? row->branch : 0);
+}
+
 /* The name of the description, or the driver's, which has a name of the GPU as words of it. A
  * driver that models its times adds that to the name. */
 static void check_gpu_name(manifest_check *m, const char *name, const bundle_variant *want) {
@@ -409,6 +380,7 @@ static ev_status check_variant(manifest_check *m, const bundle_variant *v) {
     check_ranges(m);
     check_meaning(m);
     check_target(m);
+    check_driver(m);
     return check_gpu(m);
 }
 

@@ -1,7 +1,7 @@
 /* Check, manifest: holds what a bundle's manifest says of a kernel against the task, the PTX and
  * the GPU descriptions, without running anything. */
-#ifndef TUNER_RUN_CHECK_MANIFEST_H
-#define TUNER_RUN_CHECK_MANIFEST_H
+#ifndef TUNER_CHECK_MANIFEST_H
+#define TUNER_CHECK_MANIFEST_H
 
 #include "base/status.h"
 #include "bundle/reader.h"
