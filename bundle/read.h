@@ -18,6 +18,7 @@ struct bundle {
     size_t kernel_count;
     size_t variant_count; /* with starts and baselines */
     bundle_index *index;
+    size_t memory_left;        /* bytes that may be made of the manifest */
     bundle_unpacked *unpacked; /* of a tar: its files in a folder, when somebody asks */
 };
 
@@ -30,6 +31,17 @@ typedef struct reading {
     bool is_lazy;     /* the PTX stays where it is */
     ev_error *err;
 } reading;
+
+#define MOST_CASES 4096 /* of a variant */
+
+#define MEMORY_TIMES 4                 /* the size of the bundle */
+#define MEMORY_FREE ((size_t)16 << 20) /* beyond that */
+
+/* Bytes that may be made of the manifest after it is parsed (memory.c), so that opening takes at
+ * most MEMORY_TIMES the size of the tar (of a folder: of its manifest) and MEMORY_FREE. EV_BAD:
+ * parsing alone would take more. */
+ev_status memory_plan(const bundle *b, const char *text, size_t bytes, size_t *left,
+                      ev_error *err) EV_CHECKED;
 
 /* Reads the manifest into b->kernels (read.c). */
 ev_status reading_manifest(const reading *r) EV_CHECKED;

@@ -14,8 +14,9 @@
 
 struct store {
     char *name;
-    char *folder;        /* NULL: a tar */
-    char *data;          /* the tar's bytes */
+    char *folder; /* NULL: a tar */
+    char *data;   /* the tar's bytes */
+    size_t bytes;
     tar_member *members; /* of a folder: without data */
     size_t count, room;
 };
@@ -26,6 +27,10 @@ const char *store_name(const store *s) {
 
 bool store_is_tar(const store *s) {
     return s->folder == NULL;
+}
+
+size_t store_bytes(const store *s) {
+    return s->bytes;
 }
 
 size_t store_count(const store *s) {
@@ -130,6 +135,7 @@ static ev_status open_folder(store *s, ev_error *err) {
 /* ---- opening ---- */
 
 static ev_status open_tar(store *s, size_t bytes, ev_error *err) {
+    s->bytes = bytes;
     if (!tar_is(s->data, bytes))
         return ev_fail(err, EV_BAD, "%s is no bundle: it is neither a folder nor a tar (ustar)",
                        s->name);
