@@ -48,9 +48,9 @@ static size_t weigh(const char *text) {
 
 ev_status memory_plan(const bundle *b, const char *text, size_t bytes, size_t *left,
                       ev_error *err) {
-    size_t whole = store_bytes(b->files) > 0 ? store_bytes(b->files) : bytes;
-    size_t most = MEMORY_TIMES * whole + MEMORY_FREE;
-    size_t used = store_bytes(b->files) + bytes + weigh(text);
+    size_t whole = store_bytes(b->files);
+    size_t most = MEMORY_TIMES * (whole > bytes ? whole : bytes) + MEMORY_FREE;
+    size_t used = (store_is_tar(b->files) ? whole : 0) + bytes + weigh(text);
     if (used > most)
         return ev_fail(err, EV_BAD,
                        "%s/manifest.json would take %zu bytes of memory for %zu in the file, which "

@@ -35,10 +35,10 @@ typedef struct reading {
 #define MOST_CASES 4096 /* of a variant */
 
 #define MEMORY_TIMES 4                 /* the size of the bundle */
-#define MEMORY_FREE ((size_t)16 << 20) /* beyond that */
+#define MEMORY_FREE ((size_t)32 << 20) /* beyond that */
 
 /* Bytes that may be made of the manifest after it is parsed (memory.c), so that opening takes at
- * most MEMORY_TIMES the size of the tar (of a folder: of its manifest) and MEMORY_FREE. EV_BAD:
+ * most MEMORY_TIMES the size of the tar or folder, and MEMORY_FREE. EV_BAD:
  * parsing alone would take more. */
 ev_status memory_plan(const bundle *b, const char *text, size_t bytes, size_t *left,
                       ev_error *err) EV_CHECKED;

@@ -170,14 +170,14 @@ static void memory_is_bounded(void **state) {
         const char *at, *unit;
         size_t times;
         const char *end;
-    } rows[] = {{"\"kernels\": [", "{},", 2000000, ""},
-                {"\"kernels\": [", "[],", 2000000, ""},
-                {"\"kernels\": [", "\"\",", 2000000, ""},
-                {"\"kernels\": [", "0,", 3000000, ""},
-                {"\"kernels\": [", "0.0e0                ,", 300000, ""},
-                {"\"variants\": [", "0                   ,", 300000, ""},
+    } rows[] = {{"\"kernels\": [", "{},", 400000, ""},
+                {"\"kernels\": [", "[],", 400000, ""},
+                {"\"kernels\": [", "\"\",", 400000, ""},
+                {"\"kernels\": [", "0,", 800000, ""},
+                {"\"kernels\": [", "0.0e0                ,", 600000, ""},
+                {"\"variants\": [", "0                   ,", 600000, ""},
                 {"\"kernels\": [", "[0,[],{}            ],", 300000, ""},
-                {"\"evoke\": \"", "0123456789abcdef", 600000, ""}};
+                {"\"evoke\": \"", "0123456789abcdef", 1200000, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         write_manifest(rows[i].at, rows[i].unit, rows[i].times, rows[i].end);
         pid_t child = fork();
