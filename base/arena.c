@@ -41,11 +41,15 @@ typedef struct arena_block {
 struct ev_arena {
     arena_block *newest;
     size_t handed_out;
-    bool failed;
+    size_t taken, most; /* bytes of all blocks, and their limit */
+    bool failed, is_full;
 };
 
 ev_arena *ev_arena_new(void) {
-    return calloc(1, sizeof(ev_arena));
+    ev_arena *arena = calloc(1, sizeof *arena);
+    if (arena != NULL)
+        arena->most = SIZE_MAX;
+    return arena;
 }
 
 static void block_free(arena_block *block) {
@@ -68,6 +72,7 @@ void ev_arena_reset(ev_arena *arena) {
     arena_block *block = arena->newest;
     while (block != NULL && block->older != NULL) {
         arena_block *older = block->older;
+        arena->taken -= block->size;
         block_free(block);
         block = older;
     }
@@ -87,18 +92,33 @@ size_t ev_arena_bytes(const ev_arena *arena) {
     return arena->handed_out;
 }
 
+void ev_arena_limit(ev_arena *arena, size_t bytes) {
+    arena->most = bytes;
+}
+
+bool ev_arena_is_full(const ev_arena *arena) {
+    return arena->is_full;
+}
+
 /* Blocks double up to ARENA_LARGEST_STEP; a piece larger than the step gets a block of its size. */
-static arena_block *block_new(const ev_arena *arena, size_t need) {
+static arena_block *block_new(ev_arena *arena, size_t need) {
     size_t size = ARENA_FIRST_BLOCK;
     if (arena->newest != NULL && arena->newest->size >= ARENA_FIRST_BLOCK)
         size = arena->newest->size * 2;
     if (size > ARENA_LARGEST_STEP)
         size = ARENA_LARGEST_STEP;
+    size_t left = arena->most - (arena->taken < arena->most ? arena->taken : arena->most);
+    if (size > left)
+        size = left;
     if (size < need)
         size = need;
+    arena->is_full = arena->is_full || size > left;
+    if (size > left)
+        return NULL;
     arena_block *block = malloc(sizeof *block + size);
     if (block == NULL)
         return NULL;
+    arena->taken += size;
     block->older = arena->newest;
     block->used = 0;
     block->size = size;

@@ -17,6 +17,10 @@ ev_arena *ev_arena_new(void);         /* NULL when memory runs out */
 void ev_arena_free(ev_arena *arena);  /* NULL is fine */
 void ev_arena_reset(ev_arena *arena); /* keeps the first block for reuse */
 bool ev_arena_failed(const ev_arena *arena);
+/* From now on the arena takes at most `bytes` from the system, those that it has included; an
+ * allocation beyond that returns NULL, and ev_arena_is_full is true. SIZE_MAX: no limit. */
+void ev_arena_limit(ev_arena *arena, size_t bytes);
+bool ev_arena_is_full(const ev_arena *arena);
 size_t ev_arena_bytes(const ev_arena *arena); /* handed out since the last reset */
 
 void *ev_arena_alloc(ev_arena *arena, size_t bytes);              /* zeroed, aligned to 16 bytes */

@@ -7,6 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A hostile file's texts get into messages: a terminal must not obey them. */
+static void make_printable(char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            *text = '?';
+    }
+}
+
 ev_status ev_fail(ev_error *err, ev_status status, const char *format, ...) {
     assert(status != EV_OK);
     if (err == NULL)
@@ -17,6 +26,7 @@ ev_status ev_fail(ev_error *err, ev_status status, const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_printable(text);
     memcpy(err->text, text, sizeof text);
     err->status = status;
     return status;
@@ -50,6 +60,7 @@ ev_status ev_wrap(ev_error *err, ev_status status, const char *format, ...) {
         used += part;
     }
     text[used] = '\0';
+    make_printable(text);
     memcpy(err->text, text, used + 1);
     return status;
 }

@@ -16,7 +16,7 @@ static ev_status carry_file(const bundle *b, ev_arena *arena, const char *path, 
     char *data = NULL;
     size_t bytes = 0;
     EV_TRY(reading_file(b, path, &data, &bytes, err));
-    char *kept = ev_arena_strndup(arena, data, bytes);
+    char *kept = ev_arena_copy(arena, data, bytes + 1);
     free(data);
     if (kept == NULL)
         return ev_fail_memory(err, bytes);

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define MANIFEST "manifest.json"
-#define DENSE_LEAST 10000 /* values of a manifest that is looked at */
-#define DENSE_BYTES 8     /* the least bytes a value */
 
 struct bundle_unpacked {
     pthread_mutex_t lock;
@@ -116,30 +114,6 @@ ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, 
 
 /* ---- opening ---- */
 
-/* Values of a JSON text: each but the first stands behind a bracket, a comma or a colon. */
-static size_t count_values(const char *text) {
-    size_t count = 0;
-    for (bool is_quoted = false; *text != '\0'; text++) {
-        if (is_quoted && *text == '\\' && text[1] != '\0')
-            text++;
-        else if (*text == '"')
-            is_quoted = !is_quoted;
-        else if (!is_quoted && strchr("[{,:", *text) != NULL)
-            count++;
-    }
-    return count;
-}
-
-/* A parsed value takes up to about 100 bytes, however short it is written: a text of nothing but
- * brackets would take forty times its length. A manifest has about 20 bytes a value. */
-static ev_status check_density(const char *name, const char *text, size_t bytes, ev_error *err) {
-    size_t values = count_values(text);
-    if (values < DENSE_LEAST || values <= bytes / DENSE_BYTES)
-        return EV_OK;
-    return ev_fail(err, EV_BAD, "%s has %zu values in %zu bytes, which no manifest has", name,
-                   values, bytes);
-}
-
 /* Takes the text over. */
 static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *err) {
     char *name = ev_path_join(store_name(b->files), MANIFEST);
@@ -149,7 +123,7 @@ static ev_status parse_manifest(bundle *b, char *text, size_t bytes, ev_error *e
     else if (strlen(text) != bytes)
         status = ev_fail(err, EV_BAD, "%s holds a NUL, and is no JSON", name);
     if (status == EV_OK)
-        status = check_density(name, text, bytes, err);
+        status = memory_plan(b, text, bytes, &b->memory_left, err);
     if (status == EV_OK)
         status = ev_json_take(text, name, &b->doc, err);
     else
@@ -174,13 +148,30 @@ static ev_status load_manifest(bundle *b, const bundle_trust *trust, ev_error *e
     return reading_signer(b, trust, err);
 }
 
+static ev_status fail_memory(const bundle *b, ev_error *err) {
+    return ev_fail(err, EV_BAD,
+                   "the manifest of %s would take more than %d times its size and %zu bytes of "
+                   "memory, which no manifest does",
+                   store_name(b->files), MEMORY_TIMES, MEMORY_FREE);
+}
+
 static ev_status read_kernels(bundle *b, bool is_lazy, ev_error *err) {
     ev_arena *places = ev_arena_new();
     if (places == NULL)
         return ev_fail_memory(err, 1);
+    ev_arena_limit(places, b->memory_left / 8);
     ev_status status = reading_manifest(&(reading){b, b->doc, b->arena, places, is_lazy, err});
+    if (ev_arena_is_full(places))
+        status = fail_memory(b, err);
     ev_arena_free(places);
     return status;
+}
+
+static ev_status read_kernels_and_index(bundle *b, bool is_lazy, ev_error *err) {
+    EV_TRY(read_kernels(b, is_lazy, err));
+    if (!is_lazy)
+        EV_TRY(bundle_verify(b, err));
+    return bundle_index_make(b->arena, b->kernels, b->kernel_count, &b->index, err);
 }
 
 static ev_status read_all(bundle *b, bool is_lazy, const bundle_trust *trust, ev_error *err) {
@@ -190,12 +181,14 @@ static ev_status read_all(bundle *b, bool is_lazy, const bundle_trust *trust, ev
         return ev_fail_memory(err, sizeof *b);
     (void)pthread_mutex_init(&b->unpacked->lock, NULL);
     EV_TRY(load_manifest(b, trust, err));
-    EV_TRY(read_kernels(b, is_lazy, err));
-    if (!is_lazy)
-        EV_TRY(bundle_verify(b, err));
+    if (is_lazy) /* else the PTX of all variants is read, which the files have */
+        ev_arena_limit(b->arena, b->memory_left);
+    ev_status status = read_kernels_and_index(b, is_lazy, err);
+    if (ev_arena_is_full(b->arena))
+        status = fail_memory(b, err);
     free(b->doc->text); /* it was for messages; the values have their own */
     b->doc->text = NULL;
-    return bundle_index_make(b->arena, b->kernels, b->kernel_count, &b->index, err);
+    return status;
 }
 
 /* Takes the store over, on a failure, too. */

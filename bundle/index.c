@@ -197,18 +197,21 @@ static bool is_of(const index_group *g, const bundle_variant *v) {
            g->sm == v->sm && g->sms == v->sms;
 }
 
-static ev_status make_groups(const making *m, index_kernel *k, const index_candidate *all,
-                             size_t count) {
+static ev_status make_groups(const making *m, index_kernel *k, index_candidate *all, size_t count) {
     index_group *groups = EV_NEW_ARRAY(m->arena, index_group, count + 1);
     if (groups == NULL)
         return fail_memory(m);
     for (size_t i = 0; i < count; i++) {
         const bundle_variant *v = all[i].variant;
         if (k->group_count == 0 || !is_of(&groups[k->group_count - 1], v))
-            groups[k->group_count++] = (index_group){v, v->sm, v->sms, &all[i], 0};
+            groups[k->group_count++] =
+                (index_group){.like = v, .sm = v->sm, .sms = v->sms, .candidates = &all[i]};
         groups[k->group_count - 1].count++;
     }
     k->groups = groups;
+    for (size_t i = 0, at = 0; i < k->group_count; at += groups[i++].count)
+        EV_TRY(index_families_make(m->arena, &all[at], groups[i].count, &groups[i],
+                                   k->dimension_count, m->err));
     if (k->group_count > INDEX_GROUPS)
         return ev_fail(m->err, EV_BAD, "%s has variants for more than %d GPU models",
                        k->kernel->name, INDEX_GROUPS);

@@ -34,7 +34,19 @@ typedef struct index_candidate {
     const index_range *ranges;
     size_t range_count;
     const index_times *times; /* [0]: the tuning's; then as variant->qualified */
+    bool is_member;           /* of a family */
 } index_candidate;
+
+/* Candidates of one group with the same ranges that were timed at the same shapes, without
+ * qualifications and needs of their own: one comparison with the shapes serves all of them. */
+typedef struct index_family {
+    const index_candidate *const *members; /* in the order of the group */
+    size_t count;
+    /* [points of a member] for each shape: the member with the least ratio up to 1, and the variant
+     * with the least ratio above 1, which is passed over; NULL: none. */
+    const index_candidate *const *best;
+    const index_candidate *const *refused;
+} index_family;
 
 /* Candidates of one GPU model. */
 typedef struct index_group {
@@ -42,6 +54,9 @@ typedef struct index_group {
     int sm, sms;
     const index_candidate *candidates;
     size_t count;
+    const index_family *families;
+    size_t family_count;
+    size_t alone; /* candidates that are no members */
 } index_group;
 
 typedef struct index_kernel {
@@ -59,6 +74,13 @@ typedef struct bundle_index {
 
 #define INDEX_DIMENSIONS 32 /* most names of a shape */
 #define INDEX_GROUPS 256    /* most GPU models of a kernel */
+
+#define INDEX_POINTS 256  /* most timed shapes of a family */
+#define INDEX_FAMILIES 16 /* most families of a group */
+
+/* Makes the families of `count` candidates of one group (index_family.c). */
+ev_status index_families_make(ev_arena *arena, index_candidate *candidates, size_t count,
+                              index_group *group, size_t dimensions, ev_error *err) EV_CHECKED;
 
 /* The arena owns the index, which borrows from the kernels. EV_BAD: two kernels of one name, or a
  * shape of too many names. */

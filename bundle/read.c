@@ -5,11 +5,14 @@
 #include "bundle/manifest.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WHERE_BYTES 96 /* "kernels[N].variants[N]" */
+#define WHERE_BYTES 96                /* "kernels[N].variants[N]" */
+#define WHOLE_MOST 9007199254740992.0 /* a double holds each whole number up to it */
+#define MOST_NAMES 256                /* that the expressions of a kernel may use */
 
 /* ---- values ---- */
 
@@ -24,6 +27,8 @@ static bundle_number number_of(const char *name, const json_t *value) {
 /* The members of an object of numbers, by name. */
 static ev_status read_numbers(const reading *r, const json_t *object, const char *where,
                               const bundle_number **out, size_t *count) {
+    if (json_object_size(object) > MOST_NAMES)
+        return ev_json_fail(r->doc, where, r->err, "has more than %d names", MOST_NAMES);
     bundle_number *numbers = EV_NEW_ARRAY(r->arena, bundle_number, json_object_size(object) + 1);
     if (numbers == NULL)
         return ev_fail_memory(r->err, json_object_size(object) * sizeof *numbers);
@@ -33,6 +38,9 @@ static ev_status read_numbers(const reading *r, const json_t *object, const char
     json_object_foreach((json_t *)object, name, value) {
         if (!json_is_number(value))
             return ev_json_fail(r->doc, where, r->err, "'%s' must be a number", name);
+        if (fabs(json_number_value(value)) > WHOLE_MOST && json_is_integer(value))
+            return ev_json_fail(r->doc, where, r->err,
+                                "'%s' is over 2^53, up to which whole numbers are exact", name);
         numbers[(*count)++] = number_of(name, value);
     }
     *out = numbers;
@@ -124,6 +132,9 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
 static ev_status read_cases(const reading *r, const json_t *object, const char *where,
                             bundle_variant *out) {
     const json_t *cases = get(object, "cases");
+    if (json_array_size(cases) > MOST_CASES)
+        return ev_json_fail(r->doc, reading_join(r, where, "cases"), r->err,
+                            "a variant has at most %d cases", MOST_CASES);
     bundle_case *all = EV_NEW_ARRAY(r->arena, bundle_case, json_array_size(cases) + 1);
     if (all == NULL)
         return ev_fail_memory(r->err, json_array_size(cases) * sizeof *all);
@@ -160,24 +171,21 @@ static ev_status read_ranges(const reading *r, const json_t *object, const char 
 
 /* ---- launch plans ---- */
 
+/* One name more than MOST_NAMES shows that there are too many. */
 static void add_name(const char **names, size_t *count, const char *name) {
     for (size_t i = 0; i < *count; i++) {
         if (strcmp(names[i], name) == 0)
             return;
     }
-    names[(*count)++] = name;
+    if (*count <= MOST_NAMES)
+        names[(*count)++] = name;
 }
 
 /* The names that a variant's expressions may use: shapes, scalar arguments, macros. */
 static ev_status list_names(const reading *r, const bundle_kernel *k, const bundle_variant *v,
-                            expr_names *out) {
-    size_t most = k->argument_count + v->macro_count;
-    for (size_t i = 0; i < v->case_count; i++)
-        most += v->cases[i].shape_count;
-    const char **names = EV_NEW_ARRAY(r->arena, const char *, most);
+                            const char *where, expr_names *out) {
+    const char *names[MOST_NAMES + 1];
     size_t count = 0;
-    if (names == NULL)
-        return ev_fail_memory(r->err, most * sizeof *names);
     for (size_t i = 0; i < v->case_count; i++) {
         for (size_t s = 0; s < v->cases[i].shape_count; s++)
             add_name(names, &count, v->cases[i].shape[s].name);
@@ -188,7 +196,14 @@ static ev_status list_names(const reading *r, const bundle_kernel *k, const bund
     }
     for (size_t i = 0; i < v->macro_count; i++)
         add_name(names, &count, v->macros[i].name);
-    *out = (expr_names){names, count};
+    if (count > MOST_NAMES)
+        return ev_json_fail(r->doc, where, r->err,
+                            "its shapes, scalar arguments and macros have more than %d names",
+                            MOST_NAMES);
+    const char **kept = ev_arena_copy(r->places, names, count * sizeof *names);
+    if (kept == NULL)
+        return ev_fail_memory(r->err, count * sizeof *names);
+    *out = (expr_names){kept, count};
     return EV_OK;
 }
 
@@ -204,7 +219,7 @@ static ev_status read_plan(const reading *r, const bundle_kernel *k, const json_
     plan->launches = rule;
     plan->launch_count = 1;
     EV_TRY(read_ranges(r, object, where, plan));
-    EV_TRY(list_names(r, k, out, &names));
+    EV_TRY(list_names(r, k, out, where, &names));
     ev_error why = {.status = EV_OK};
     if (launch_plan_check(plan, &names, &why) != EV_OK)
         return ev_json_fail(r->doc, reading_join(r, where, "launch"), r->err, "%s", why.text);
@@ -258,7 +273,7 @@ static ev_status read_machine(const reading *r, const json_t *object, const char
 static ev_status load_ptx(const reading *r, bundle_variant *out) {
     char *data = NULL;
     EV_TRY(bundle_read_ptx(r->b, out, &data, &out->ptx_bytes, r->err));
-    out->ptx = ev_arena_strndup(r->arena, data, out->ptx_bytes);
+    out->ptx = ev_arena_copy(r->arena, data, out->ptx_bytes + 1);
     free(data);
     return out->ptx != NULL ? EV_OK : ev_fail_memory(r->err, out->ptx_bytes);
 }

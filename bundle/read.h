@@ -21,6 +21,7 @@ struct bundle {
     bundle_index *index;
     char signer[SIGN_PUBLIC_HEX]; /* "": not signed */
     bool is_trusted;              /* signed by a key that the caller trusts */
+    size_t memory_left;           /* bytes that may be made of the manifest */
     bundle_unpacked *unpacked;    /* of a tar: its files in a folder, when somebody asks */
 };
 
@@ -33,6 +34,17 @@ typedef struct reading {
     bool is_lazy;     /* the PTX stays where it is */
     ev_error *err;
 } reading;
+
+#define MOST_CASES 4096 /* of a variant */
+
+#define MEMORY_TIMES 4                 /* the size of the bundle */
+#define MEMORY_FREE ((size_t)32 << 20) /* beyond that */
+
+/* Bytes that may be made of the manifest after it is parsed (memory.c), so that opening takes at
+ * most MEMORY_TIMES the size of the tar or folder, and MEMORY_FREE. EV_BAD:
+ * parsing alone would take more. */
+ev_status memory_plan(const bundle *b, const char *text, size_t bytes, size_t *left,
+                      ev_error *err) EV_CHECKED;
 
 /* Reads the manifest into b->kernels (read.c). */
 ev_status reading_manifest(const reading *r) EV_CHECKED;

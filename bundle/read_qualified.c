@@ -72,6 +72,9 @@ static ev_status read_trial(const reading *r, const json_t *object, const char *
 static ev_status read_trials(const reading *r, const json_t *object, const char *where,
                              bundle_qualified *out) {
     const json_t *array = json_object_get(object, "cases");
+    if (json_array_size(array) > MOST_CASES)
+        return ev_json_fail(r->doc, reading_join(r, where, "cases"), r->err,
+                            "a variant has at most %d cases", MOST_CASES);
     bundle_trial *all = EV_NEW_ARRAY(r->arena, bundle_trial, json_array_size(array) + 1);
     if (all == NULL)
         return ev_fail_memory(r->err, json_array_size(array) * sizeof *all);

@@ -191,13 +191,15 @@ static record_at record_of(const asked *a, const index_candidate *c, const bundl
     return nearest(a, &c->times[0]);
 }
 
+#define SLOWER "its records call it slower than the baseline at the nearest validated shape"
+
 /* Why a candidate that fits is not handed out; NULL: it is. */
 static const char *refused(const index_candidate *c, const asked *a, const record_at *r) {
     const char *why = bundle_disabled(c->variant, a->gpu);
     if (why != NULL)
         return why;
     if (r->is_known && r->ratio > 1)
-        return "its records call it slower than the baseline at the nearest validated shape";
+        return SLOWER;
     if (r->loses_to_start)
         return "its records call it slower than an unmodified start at the nearest validated shape";
     return NULL;
@@ -259,7 +261,9 @@ static bool is_better(const pick *now, const pick *than) {
         return than->candidate == NULL || now->rung < than->rung;
     if (now->sm != than->sm)
         return now->sm > than->sm;
-    return now->ratio < than->ratio;
+    if (now->ratio != than->ratio)
+        return now->ratio < than->ratio;
+    return now->candidate < than->candidate; /* the index has them in one list */
 }
 
 /* An unmodified start without times and without a qualification here was never compared. */
@@ -281,15 +285,74 @@ static void consider(const asked *a, const index_candidate *c, bundle_rung rung,
         *place = now;
 }
 
+/* ---- families ---- */
+
+/* The member with the least of its worst ratios at shapes that are as near, and the variant with
+ * the least above 1. */
+static void consider_tied(const index_family *f, const size_t *tied, size_t count, bundle_rung rung,
+                          pick *best, pick *disabled) {
+    for (size_t i = 0; i < f->count; i++) {
+        const index_candidate *c = f->members[i];
+        double ratio = 0;
+        for (size_t k = 0; k < count; k++)
+            ratio = fmax(ratio, c->times[0].points[tied[k]].ratio);
+        pick now = {c, rung, c->variant->sm, ratio, ratio > 1 ? SLOWER : NULL};
+        pick *place = now.why != NULL ? disabled : best;
+        if ((now.why == NULL || !c->is_start) && is_better(&now, place))
+            *place = now;
+    }
+}
+
+static void consider_one(const index_candidate *c, size_t point, bundle_rung rung, pick *place) {
+    if (c == NULL)
+        return;
+    double ratio = c->times[0].points[point].ratio;
+    pick now = {c, rung, c->variant->sm, ratio, ratio > 1 ? SLOWER : NULL};
+    if (is_better(&now, place))
+        *place = now;
+}
+
+static void consider_family(const asked *a, const index_family *f, bundle_rung rung, pick *best,
+                            pick *disabled) {
+    const index_times *times = &f->members[0]->times[0];
+    size_t tied[INDEX_POINTS], count = 0;
+    double least = INFINITY;
+    if (!shape_fits(a, f->members[0]))
+        return;
+    for (size_t i = 0; i < times->count; i++) {
+        double far = distance(a, times->points[i].at);
+        if (far > least)
+            continue;
+        count = far < least ? 0 : count;
+        least = far;
+        tied[count++] = i;
+    }
+    if (count > 1)
+        consider_tied(f, tied, count, rung, best, disabled);
+    if (count == 1) {
+        consider_one(f->best[tied[0]], tied[0], rung, best);
+        consider_one(f->refused[tied[0]], tied[0], rung, disabled);
+    }
+}
+
+static void consider_group(const asked *a, const index_group *g, bundle_rung rung, pick *best,
+                           pick *disabled) {
+    for (size_t i = 0; i < g->family_count; i++)
+        consider_family(a, &g->families[i], rung, best, disabled);
+    for (size_t i = 0; g->alone > 0 && i < g->count; i++) {
+        if (!g->candidates[i].is_member)
+            consider(a, &g->candidates[i], rung, best, disabled);
+    }
+}
+
 /* Down the rungs, until one has something. */
 static void choose(asked *a, pick *best, pick *disabled) {
     bundle_rung rungs_of[INDEX_GROUPS];
     find_rungs(a, rungs_of);
     for (int rung = 0; rung < BUNDLE_RUNG_BASELINE && best->candidate == NULL; rung++) {
         for (size_t i = 0; i < a->kernel->group_count; i++) {
-            const index_group *g = &a->kernel->groups[i];
-            for (size_t c = 0; (int)rungs_of[i] == rung && c < g->count; c++)
-                consider(a, &g->candidates[c], (bundle_rung)rung, best, disabled);
+            if ((int)rungs_of[i] == rung)
+                consider_group(a, &a->kernel->groups[i], (bundle_rung)rung, best, disabled);
         }
     }
 }

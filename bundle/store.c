@@ -16,6 +16,7 @@ struct store {
     char *name;
     char *folder;        /* NULL: a tar */
     char *data;          /* the tar's bytes */
+    size_t bytes;        /* of the tar, or of all files */
     tar_member *members; /* of a folder: without data */
     size_t count, room;
 };
@@ -26,6 +27,10 @@ const char *store_name(const store *s) {
 
 bool store_is_tar(const store *s) {
     return s->folder == NULL;
+}
+
+size_t store_bytes(const store *s) {
+    return s->bytes;
 }
 
 size_t store_count(const store *s) {
@@ -48,7 +53,7 @@ void store_close(store *s) {
 
 /* ---- folders ---- */
 
-static ev_status add_path(store *s, const char *path, ev_error *err) {
+static ev_status add_path(store *s, const char *path, size_t bytes, ev_error *err) {
     if (strlen(path) >= TAR_PATH)
         return ev_fail(err, EV_BAD, "%s is no bundle: the path %.300s is too long", s->name, path);
     if (s->count == s->room) {
@@ -59,10 +64,17 @@ static ev_status add_path(store *s, const char *path, ev_error *err) {
         s->members = more;
         s->room = room;
     }
+    s->bytes += bytes;
     tar_member *m = &s->members[s->count++];
     *m = (tar_member){.data = NULL};
     (void)strncpy(m->path, path, TAR_PATH - 1);
     return EV_OK;
+}
+
+/* On the disk: a file of holes is no larger than what is written of it. */
+static size_t bytes_of(const struct stat *facts) {
+    size_t written = (size_t)facts->st_blocks * 512;
+    return written < (size_t)facts->st_size ? written : (size_t)facts->st_size;
 }
 
 static ev_status list_folder(store *s, const char *below, int depth, ev_error *err);
@@ -77,7 +89,7 @@ static ev_status list_entry(store *s, const char *path, int depth, ev_error *err
     if (is_there && S_ISDIR(facts.st_mode))
         return list_folder(s, path, depth + 1, err);
     if (is_there && S_ISREG(facts.st_mode))
-        return add_path(s, path, err);
+        return add_path(s, path, bytes_of(&facts), err);
     return ev_fail(
         err, EV_BAD, "%s is no bundle: %s is %s; a bundle holds regular files and folders alone",
         s->name, path, is_there && S_ISLNK(facts.st_mode) ? "a symbolic link" : "no regular file");
@@ -130,6 +142,7 @@ static ev_status open_folder(store *s, ev_error *err) {
 /* ---- opening ---- */
 
 static ev_status open_tar(store *s, size_t bytes, ev_error *err) {
+    s->bytes = bytes;
     if (!tar_is(s->data, bytes))
         return ev_fail(err, EV_BAD, "%s is no bundle: it is neither a folder nor a tar (ustar)",
                        s->name);

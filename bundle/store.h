@@ -20,6 +20,8 @@ void store_close(store *s); /* NULL is fine */
 
 const char *store_name(const store *s);
 bool store_is_tar(const store *s);
+/* Bytes of a tar, which is in memory whole, or of all files of a folder. */
+size_t store_bytes(const store *s);
 /* The files by path, ascending. */
 size_t store_count(const store *s);
 const char *store_path_at(const store *s, size_t index);

@@ -1,12 +1,15 @@
 /* Resolving by what the records say: the fastest at the nearest validated shape, nothing that the
  * records call slower than the baseline or an unmodified start, and the GPU's size before its
  * capability. */
+#include "base/pcg.h"
 #include "bundle/bundle.h"
 #include "bundle/reader.h"
 #include "tests/bundle/sample.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -166,6 +169,72 @@ static void a_real_range_has_no_multiple(void **state) {
     assert_int_equal(range.multiple, 0);
 }
 
+/* ---- many variants ---- */
+
+#define MANY 24
+#define SHAPES 5
+
+/* Against a plain search over all variants: least of the worst ratios at the nearest shapes. */
+static double least_ratio(double ratios[MANY][SHAPES], double n) {
+    double nearest = INFINITY, least = INFINITY;
+    for (int s = 0; s < SHAPES; s++)
+        nearest = fmin(nearest, fabs(log2(n) - 2 * s));
+    for (int i = 0; i < MANY; i++) {
+        double worst = 0;
+        for (int s = 0; s < SHAPES; s++) {
+            if (fabs(log2(n) - 2 * s) == nearest)
+                worst = fmax(worst, ratios[i][s]);
+        }
+        least = fmin(least, worst);
+    }
+    return least;
+}
+
+/* Shapes 1, 4, 16, 64, 256: 2 and 8 are as near to two of them. */
+static void many_variants_resolve_as_each_alone(void **state) {
+    (void)state;
+    static bundle_number shapes[SHAPES];
+    static bundle_case cases[MANY][SHAPES];
+    static bundle_variant variants[MANY];
+    static char ptx[MANY][16];
+    ev_pcg rng = ev_pcg_seed(7, 7);
+    for (int turn = 0; turn < 6; turn++) {
+        double ratios[MANY][SHAPES];
+        sample s;
+        bundle *b = NULL;
+        ev_error err = {0};
+        sample_fill(&s);
+        for (int i = 0; i < MANY; i++) {
+            variants[i] = s.variant;
+            (void)snprintf(ptx[i], sizeof ptx[i], "// %d\n", i);
+            variants[i].ptx = ptx[i];
+            variants[i].ptx_bytes = strlen(ptx[i]);
+            variants[i].cases = cases[i];
+            variants[i].case_count = SHAPES;
+            for (int k = 0; k < SHAPES; k++) {
+                double ns = 10.0 * (6 + turn + (int)ev_pcg_below(&rng, 8));
+                shapes[k] = (bundle_number){"N", false, (double)(1 << (2 * k))};
+                cases[i][k] = (bundle_case){"c", "search", &shapes[k], 1, ns, ns, ns, 100, 0};
+                ratios[i][k] = ns / 100;
+            }
+        }
+        s.kernel.variants = variants;
+        s.kernel.variant_count = MANY;
+        if (bundle_write(sample_path("many"), &s.content, &err) != EV_OK ||
+            bundle_open(sample_path("many"), &b, &err) != EV_OK)
+            fail_msg("%s", err.text);
+        for (int n = 1; n <= 256; n++) {
+            bundle_choice c = resolve_on(b, "h200", 70, 132, n);
+            double least = least_ratio(ratios, n);
+            if (c.ratio != (least > 1 ? 1 : least) ||
+                (c.role == BUNDLE_ROLE_VARIANT) != (least <= 1) ||
+                (c.passed_over != NULL) != (least > 1))
+                fail_msg("turn %d, N = %d: %g, and not %g", turn, n, c.ratio, least);
+        }
+        bundle_close(b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drivers_names_are_known),
@@ -173,6 +242,7 @@ int main(void) {
         cmocka_unit_test(slower_ones_are_not_handed_out),
         cmocka_unit_test(as_many_multiprocessors_come_before_fewer),
         cmocka_unit_test(a_real_range_has_no_multiple),
+        cmocka_unit_test(many_variants_resolve_as_each_alone),
     };
     return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);
 }

@@ -249,7 +249,7 @@ static void dense_manifests_are_refused(void **state) {
     ev_str_append(&text, "[]]}");
     assert_int_equal(tar_add(&made, "manifest.json", ev_str_text(&text), text.length, &err), EV_OK);
     tar_end(&made);
-    open_memory_fails(ev_str_text(&made), made.length, "which no manifest has");
+    open_memory_fails(ev_str_text(&made), made.length, "which no manifest does");
     ev_str_free(&made);
     ev_str_free(&text);
 }

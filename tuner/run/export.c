@@ -48,7 +48,7 @@ static ev_status add_file(export *x, const char *from, const char *to) {
             return EV_OK; /* two starts share a source */
     }
     EV_TRY(ev_file_read(from, &data, &bytes, x->err));
-    char *kept = ev_arena_strndup(x->arena, data, bytes);
+    char *kept = ev_arena_copy(x->arena, data, bytes + 1);
     free(data);
     if (kept == NULL)
         return fail_memory(x);

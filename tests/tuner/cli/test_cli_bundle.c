@@ -219,6 +219,29 @@ static void exports_the_same_bytes(void **state) {
     free(two);
 }
 
+/* A bundle merged with itself is itself, and what is left out is told. */
+static void merges_bundles(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("export", "--merge", cli_path("out"), cli_path("again"),
+                                    "--out", cli_path("merged"), "--json"),
+                            0);
+    cli_keys(json, "bundle:s kernels:i variants:i left_out:a");
+    assert_int_equal(ev_json_integer(json, "variants", 0), 1);
+    const json_t *row = json_array_get(json_object_get(json, "left_out"), 0);
+    cli_keys(row, "kernel:s gpu:s kept:s left_out:s sha256:s kept_gain:n left_out_gain:n reason:s");
+    assert_string_equal(ev_json_text(row, "left_out", ""), cli_path("again"));
+    assert_string_equal(ev_json_text(row, "reason", ""), "the same PTX");
+    json_decref(json);
+    char *first = cli_read("out/manifest.json"), *second = cli_read("merged/manifest.json");
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    cli_expect_error(CLI_RUN("export", "--merge", cli_path("out"), "--out", cli_path("merged")), 2,
+                     "needs two bundles or more");
+    cli_expect_error(CLI_RUN("export", cli_path("out"), "--out", cli_path("merged")), 2,
+                     "takes bundles with --merge alone");
+}
+
 /* As one file, for every command that takes a bundle. */
 static void one_file_will_do(void **state) {
     (void)state;
@@ -345,21 +368,14 @@ static void stops_cleanly(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tunes_and_exports),
-        cmocka_unit_test(a_bold_winner_is_the_default),
-        cmocka_unit_test(both_winners_are_exported),
-        cmocka_unit_test(a_bold_variant_does_not_win),
-        cmocka_unit_test(checks_the_bundle),
-        cmocka_unit_test(needs_nothing_but_the_bundle),
-        cmocka_unit_test(explains_the_winner),
-        cmocka_unit_test(counts_the_edits),
-        cmocka_unit_test(exports_the_same_bytes),
-        cmocka_unit_test(one_file_will_do),
-        cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(finds_a_wrong_kernel),
-        cmocka_unit_test(finds_a_wrong_launch),
-        cmocka_unit_test(names_a_damaged_file),
-        cmocka_unit_test(stops_cleanly),
+        cmocka_unit_test(tunes_and_exports),         cmocka_unit_test(a_bold_winner_is_the_default),
+        cmocka_unit_test(both_winners_are_exported), cmocka_unit_test(a_bold_variant_does_not_win),
+        cmocka_unit_test(checks_the_bundle),         cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(explains_the_winner),       cmocka_unit_test(counts_the_edits),
+        cmocka_unit_test(exports_the_same_bytes),    cmocka_unit_test(merges_bundles),
+        cmocka_unit_test(one_file_will_do),          cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(finds_a_wrong_kernel),      cmocka_unit_test(finds_a_wrong_launch),
+        cmocka_unit_test(names_a_damaged_file),      cmocka_unit_test(stops_cleanly),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
