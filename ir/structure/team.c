@@ -32,6 +32,7 @@ typedef struct teaming {
     uint32_t own;   /* of these, the ones whose work a block does */
     uint32_t rows;  /* threads of the block along y and z */
     bool is_strided;
+    uint32_t within; /* loops that hold this one are not spread; IR_NONE: no anchor was given */
     ir_sums loops[MOST_LOOPS];
     ir_gather gathers[MOST_LOOPS];
     uint32_t loop_count;
@@ -56,6 +57,12 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
         return ev_fail(err, EV_BAD, "\"option\" is no power of two from 2 to %d", MOST_THREADS);
     if (edit->form != IR_FORM_NEIGHBOURS && edit->form != IR_FORM_STRIDED)
         return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\" or \"strided\"");
+    t->within = IR_NONE;
+    if (edit->anchor.kind == IR_ANCHOR_LOOP) {
+        t->within = ir_loop_find(&t->flow, edit->anchor.path);
+        if (t->within == IR_NONE)
+            return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
+    }
     t->size = (uint32_t)size;
     t->is_strided = edit->form == IR_FORM_STRIDED;
     t->block = block[0];
@@ -172,13 +179,20 @@ static bool is_in_spread(const teaming *t, uint32_t loop) {
     return false;
 }
 
+/* Whether the loop holds the one of the anchor. */
+static bool is_around(const teaming *t, uint32_t loop) {
+    return t->within != IR_NONE && t->within != loop &&
+           t->flow.loops[loop].holds[t->flow.loops[t->within].header];
+}
+
 /* Lists the outermost loops whose turns can be spread. `why` tells of the last that cannot. */
 static ev_status list_loops(teaming *t, ev_error *err) {
     ev_error why = {0};
     for (uint32_t l = 0; l < t->flow.loop_count && t->loop_count < MOST_LOOPS; l++) {
         ir_sums *sums = &t->loops[t->loop_count];
         const ir_loop *loop = &t->flow.loops[l];
-        if (is_in_spread(t, l) || ir_sums_find(&t->flow, loop, sums, &why) != EV_OK)
+        if (is_in_spread(t, l) || is_around(t, l) ||
+            ir_sums_find(&t->flow, loop, sums, &why) != EV_OK)
             continue;
         if (!turns_are_apart(t, loop))
             (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");
@@ -413,6 +427,7 @@ static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
     if (waits) {
         EV_TRY(ir_predicate(t->s, err));
         EV_TRY(ir_flow_make(t->s->function, t->s->arena, &t->flow, err));
+        EV_TRY(check_option(t, edit, err)); /* the anchor's loop, as it is now */
     }
     EV_TRY(list_loops(t, err));
     if (waits)

@@ -57,6 +57,8 @@ static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out
 
 static void describe_team(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
+    if (edit->anchor.kind == IR_ANCHOR_LOOP)
+        ev_str_printf(out, "spreads no loop around loop %s; ", edit->anchor.path);
     ev_str_printf(out, "gives the work of a thread to a team of %lld threads%s",
                   (long long)edit->option,
                   edit->form == IR_FORM_STRIDED ? " a row of threads apart" : places[edit->form]);

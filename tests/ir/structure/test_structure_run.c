@@ -81,6 +81,10 @@ static const subject subjects[] = {
 #define TEAM(option, form)                                                                         \
     "{\"kind\":\"split-threads\",\"option\":" #option ",\"form\":\"" form "\"}"
 
+#define TEAM_IN(loop, option)                                                                      \
+    "{\"kind\":\"split-threads\",\"anchor\":\"loop " loop "\",\"option\":" #option                 \
+    ",\"form\":\"neighbours\"}"
+
 #define TURNS(loop, option)                                                                        \
     "{\"kind\":\"unroll-turns\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
