@@ -30,9 +30,30 @@ static const char **field_of(const ir_edit *edit, launch_rule *rule) {
     }
 }
 
+/* The launch along x after `split-threads`: a block does the work of block / L of the threads that
+ * it had, at least of a warp of them if strided, and of one where a team is several warps side by
+ * side. EV_INFRA: out of memory. */
+static ev_status split_threads(ev_arena *arena, const ir_edit *edit, launch_rule *rule,
+                               ev_error *err) {
+    long long size = (long long)edit->option;
+    const char *block = rule->block[0];
+    const char *least =
+        edit->form == IR_FORM_STRIDED ? ev_arena_printf(arena, "min(32, %s)", block) : "1";
+    bool alone = edit->form != IR_FORM_STRIDED && size > 32;
+    const char *own = alone ? least : NULL;
+    if (least && !alone)
+        own = ev_arena_printf(arena, "max(div(%s, %lld), %s)", block, size, least);
+    rule->block[0] = own ? ev_arena_printf(arena, "%lld * %s", size, own) : NULL;
+    rule->grid[0] =
+        own ? ev_arena_printf(arena, "(%s) * div(%s, %s)", rule->grid[0], block, own) : NULL;
+    return rule->block[0] && rule->grid[0] ? EV_OK : ev_fail_memory(err, 1);
+}
+
 /* Edits that leave the launch as it is are sound as they are. */
 static bool is_sound(const ir_edit *edit) {
     launch_rule any;
+    if (edit->kind == IR_EDIT_SPLIT_THREADS)
+        return edit->has_option && edit->option >= 1;
     if (edit->kind != IR_EDIT_COARSEN && edit->kind != IR_EDIT_COARSEN_THREADS &&
         !field_of(edit, &any))
         return true;
@@ -51,6 +72,8 @@ ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_a
     const char **field = is_sound(edit) ? field_of(edit, &rules[0]) : NULL;
     if (!is_sound(edit))
         return ev_fail(err, EV_BAD, "%s: no dimension or no count", ir_edit_name(edit->kind));
+    if (edit->kind == IR_EDIT_SPLIT_THREADS)
+        EV_TRY(split_threads(arena, edit, &rules[0], err));
     if (field)
         *field = changed(arena, edit, *field);
     plan->launches = rules;

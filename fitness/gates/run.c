@@ -16,8 +16,9 @@
 /* Limit of a timed case of a task whose oracle is its baseline, in thread instructions: all blocks
  * have to run. */
 #define BASELINE_ORACLE_MOST 4e9
-/* The least fuel, so that a kernel with large tiles is not out of fuel at a tiny case. */
-#define FUEL_LEAST UINT64_C(8000000)
+/* The least fuel, so that a kernel with large tiles, or with many threads for one of the
+ * baseline's, is not out of fuel at a tiny case. */
+#define FUEL_LEAST UINT64_C(32000000)
 
 /* A sampled run must write this share of the elements that the baseline writes for the same share
  * of blocks. The share is below 1 because a sample of few blocks, with the grid's last block among

@@ -48,8 +48,11 @@ static void add_dimensions(const ir_flow *flow, ir_edit_kind kind, anchor_list *
     }
 }
 
-static void add_loops(const ir_flow *flow, anchor_list *out) {
+/* All loops; for `split-threads` those in others, since it takes the outermost ones by itself. */
+static void add_loops(const ir_flow *flow, ir_edit_kind kind, anchor_list *out) {
     for (uint32_t loop = 0; loop < flow->loop_count; loop++) {
+        if (kind == IR_EDIT_SPLIT_THREADS && flow->loops[loop].parent == IR_NONE)
+            continue;
         ev_str path = EV_STR_EMPTY;
         ir_anchor anchor = {.kind = IR_ANCHOR_LOOP};
         ir_loop_path(flow, loop, &path);
@@ -86,7 +89,7 @@ static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind k
     else if (kind == IR_ANCHOR_DIMENSION)
         add_dimensions(flow, edit, out);
     else if (kind == IR_ANCHOR_LOOP)
-        add_loops(flow, out);
+        add_loops(flow, edit, out);
     else if (kind == IR_ANCHOR_ARGUMENT)
         add_arguments(flow, edit, out);
     else

@@ -62,6 +62,10 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_coarsen(s, edit, err);
     case IR_EDIT_SPLIT_LANES:
         return ir_structure_split(s, edit, err);
+    case IR_EDIT_SPLIT_THREADS:
+        return ir_structure_team(s, edit, err);
+    case IR_EDIT_UNROLL_TURNS:
+        return ir_structure_unroll(s, edit, err);
     case IR_EDIT_PIPELINE_LOADS:
         return ir_structure_pipeline(s, edit, err);
     case IR_EDIT_RELABEL_THREADS:
@@ -104,6 +108,7 @@ uint32_t ir_structure_times(const ir_edit *edit) {
     switch (edit->kind) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
+    case IR_EDIT_UNROLL_TURNS:
         return edit->option > 1 && edit->option < MOST_INSNS ? (uint32_t)edit->option : 1;
     case IR_EDIT_SPECIALISE:
     case IR_EDIT_PEEL:

@@ -29,6 +29,10 @@ ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *e
 
 ev_status ir_structure_split(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_team(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

@@ -55,6 +55,21 @@ static void describe_split(const ir_work *work, const ir_edit *edit, ev_str *out
                   (long long)edit->option);
 }
 
+static void describe_team(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    if (edit->anchor.kind == IR_ANCHOR_LOOP)
+        ev_str_printf(out, "spreads no loop around loop %s; ", edit->anchor.path);
+    ev_str_printf(out, "gives the work of a thread to a team of %lld threads%s",
+                  (long long)edit->option,
+                  edit->form == IR_FORM_STRIDED ? " a row of threads apart" : places[edit->form]);
+}
+
+static void describe_turns(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "does %lld turns of loop %s at a time", (long long)edit->option,
+                  edit->anchor.path);
+}
+
 static void describe_pipeline(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_printf(out, "loads one turn ahead in loop %s%s", edit->anchor.path,
@@ -124,6 +139,8 @@ const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink}
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};
+const ir_rule ir_rule_SPLIT_THREADS = {no_sites, no_draw, is_applied, describe_team};
+const ir_rule ir_rule_UNROLL_TURNS = {no_sites, no_draw, is_applied, describe_turns};
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

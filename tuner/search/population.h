@@ -31,6 +31,8 @@ typedef struct member {
     double ns, error;
     small_run small;
     sketched sketch;
+    uint64_t missed; /* of a skeleton: structural edits that found no place on it, a bit each from
+                        IR_EDIT_LOCAL_COUNT on */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

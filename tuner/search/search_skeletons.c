@@ -31,6 +31,7 @@
 #define NOTHING 0.005    /* relative change of time by an edit that does nothing */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
 #define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
+#define MISS_PROBES 8    /* one draw in so many may take an edit that found no place there before */
 #define ONE_STEP 0.65    /* probability of one step */
 #define TWO_STEPS 0.9    /* probability of at most two */
 
@@ -90,10 +91,19 @@ static const member *choose(const skeleton_pool *p, ev_pcg *rng) {
     return &p->members[index < p->count ? index : p->count - 1];
 }
 
+/* The bit of a structural edit in member.missed. */
+static uint64_t bit_of(unsigned arm) {
+    assert(arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT);
+    return UINT64_C(1) << (arm - IR_EDIT_LOCAL_COUNT);
+}
+
 /* The arms that can change a skeleton at all. */
-static bandit arms_for(const skeleton_pool *p, const ir_genome *parent) {
+static bandit arms_for(const skeleton_pool *p, const member *m, ev_pcg *rng) {
     bandit arms = p->arms;
-    size_t prefix = ir_genome_prefix_count(parent);
+    size_t prefix = ir_genome_prefix_count(m->genome);
+    bool probes = ev_pcg_below(rng, MISS_PROBES) == 0;
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++)
+        arms.open[arm] = arms.open[arm] && (probes || (m->missed & bit_of(arm)) == 0);
     arms.open[ARM_OF(RETUNE)] = arms.open[ARM_OF(DROP)] = prefix > 0;
     arms.open[ARM_OF(REORDER)] = prefix > 1;
     return arms;
@@ -143,7 +153,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
     d->parent_error = faster->error;
     d->parent_small_error = faster->small.error;
     size_t steps = 1u + (at >= ONE_STEP ? 1u : 0u) + (at >= TWO_STEPS ? 1u : 0u);
-    bandit arms = arms_for(p, first->genome);
+    bandit arms = arms_for(p, first, rng);
     recipe_steps(r, &arms, steps, ALTERNATIVES, rng);
     put_stock(r, p, rng);
     put_tabu(r, s);
@@ -155,7 +165,7 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 static uint64_t family_of(const ir_genome *genome) {
     uint64_t kinds = 0;
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
-        kinds |= UINT64_C(1) << (ir_genome_edit_kind(genome, i) - IR_EDIT_LOCAL_COUNT);
+        kinds |= bit_of((unsigned)ir_genome_edit_kind(genome, i));
     return kinds;
 }
 
@@ -266,12 +276,32 @@ static const char *pay_missed(bandit *arms, const recipe_step *step, const char 
     return operators;
 }
 
+/* Notes the structural edits that the first step found no place for, on the skeleton that was the
+ * child's one parent: those before the one that was taken, or all if nothing was. */
+static void note_no_place(skeleton_pool *p, const draft *d, const char *operators) {
+    const recipe_step *step = &d->steps[0];
+    unsigned taken = 0;
+    while (taken < step->count && !begins_with(operators, step->arms[taken]))
+        taken++;
+    if (taken == step->count && operators[0] != '\0')
+        return; /* a later step was taken */
+    for (size_t i = 0; i < p->count; i++) {
+        member *m = &p->members[i];
+        for (unsigned k = 0; m->child == d->parent && k < taken; k++) {
+            if (step->arms[k] >= IR_EDIT_LOCAL_COUNT && step->arms[k] < IR_EDIT_COUNT)
+                m->missed |= bit_of(step->arms[k]);
+        }
+    }
+}
+
 /* An arm without a place is a try without a gain. */
 static void note_missed(skeleton_pool *p, const draft *d, const child_result *r) {
     const char *operators = r->operators;
     if (begins_with(operators, ARM_OF(CROSSOVER))) {
         operators += strcspn(operators, ",");
         operators += *operators == ',';
+    } else if (d->step_count > 0) {
+        note_no_place(p, d, operators);
     }
     for (unsigned i = 0; i < d->step_count; i++)
         operators = pay_missed(&p->arms, &d->steps[i], operators);

@@ -384,3 +384,79 @@ extern "C" __global__ void overruns(PARAMETERS) {
     for (int j = t; j < n; j += 64)
         y[i * n + j] = (&tile[threadIdx.x][0])[threadIdx.y + 3] + w[j];
 }
+
+/* A row a thread: the first and the last place of the greatest, by real and by whole numbers; loops
+ * that count up and down. */
+extern "C" __global__ void picked(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float best = -1;
+    int first = 0, last = 0, least = 100, where = 7;
+    for (int j = 0; j < n; j++) {
+        float value = x[i * n + j];
+        if (value > best) {
+            best = value;
+            first = j;
+        }
+    }
+    for (int j = n - 1; j >= 0; j--) {
+        float value = x[i * n + j];
+        if (!(value < best))
+            last = j;
+        best = value < best ? best : value;
+    }
+    for (unsigned int j = 0; j < (unsigned int)n; j += 3) {
+        int value = (int)x[i * n + j];
+        if (value < least) {
+            least = value;
+            where = (int)j;
+        }
+    }
+    y[i * n] = (float)(first * 10000 + where * 100 + last) + best + (float)least;
+}
+
+/* A row a thread, written in each turn from what earlier loops made of it. */
+extern "C" __global__ void scaled(PARAMETERS) {
+    int i = blockIdx.x * 8 + threadIdx.x;
+    if (i >= m)
+        return;
+    float most = 0, sum = 1;
+    for (int j = 0; j < n; j++)
+        most = fmaxf(most, x[i * n + j]);
+    for (int j = 0; j < n; j++) {
+        float part = most - x[i * n + j];
+        y[i * n + j] = part;
+        sum += part * w[j];
+    }
+    for (int j = 0; j < n; j++)
+        y[i * n + j] = y[i * n + j] + sum;
+}
+
+/* Sums in a loop that is not spread, since what it sums up is written in each of its turns. */
+extern "C" __global__ void groups(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x;
+    if (j >= n)
+        return;
+    float all = 0, before = 1;
+    for (int i = 0; i < m; i++) {
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[k * n + j];
+        before = before * 0.5f + sum;
+        all += (float)(int)before;
+        y[i * n + j] = before;
+    }
+    if (j > 2)
+        y[j] = all;
+}
+
+/* A loop over the grid: block and grid size are read from the registers. */
+extern "C" __global__ void strides(PARAMETERS) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < m; i += blockDim.x * gridDim.x) {
+        float sum = 0;
+        for (int j = 0; j < n; j++)
+            sum += x[i * n + j];
+        y[i * n] = sum;
+    }
+}

@@ -45,6 +45,10 @@ static const subject subjects[] = {
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"picked", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"scaled", {"ceil_div(m, 8)", "1", "1"}, {8, 1, 1}},
+    {"groups", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
+    {"strides", {"2", "1", "1"}, {8, 1, 1}},
     {"masked", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"lower", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"window", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
@@ -73,6 +77,16 @@ static const subject subjects[] = {
 
 #define SPLIT(loop, option)                                                                        \
     "{\"kind\":\"split-lanes\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define TEAM(option, form)                                                                         \
+    "{\"kind\":\"split-threads\",\"option\":" #option ",\"form\":\"" form "\"}"
+
+#define TEAM_IN(loop, option)                                                                      \
+    "{\"kind\":\"split-threads\",\"anchor\":\"loop " loop "\",\"option\":" #option                 \
+    ",\"form\":\"neighbours\"}"
+
+#define TURNS(loop, option)                                                                        \
+    "{\"kind\":\"unroll-turns\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
 #define PIPE(loop, option)                                                                         \
     "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"

@@ -107,6 +107,34 @@ static void open_search(fed *f, size_t structural_sites) {
     f->structure = f->local = 0;
 }
 
+/* How often a structural edit is the first that is drawn on the one skeleton of the pool, while all
+ * children find no place (`misses`), or are wrong. */
+static int draws_where(bool misses) {
+    fed f;
+    int draws = 0;
+    open_search(&f, 30);
+    for (int i = 0; i < 400; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        unsigned arm = r.step_count > 0 ? r.steps[0].arms[0] : 0;
+        draws += i >= 200 && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
+        child_result result = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        (void)snprintf(result.operators, sizeof result.operators, "%s",
+                       misses || r.step_count == 0 ? "" : arm_name(arm));
+        recipe_free(&r);
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &result, &v, NULL), EV_OK);
+    }
+    search_free(f.s);
+    return draws;
+}
+
+static void test_what_has_no_place_is_seldom_drawn_again(void **state) {
+    (void)state;
+    int missed = draws_where(true), wrong = draws_where(false);
+    assert_true(missed > 0 && wrong > 2 * missed);
+}
+
 static void test_without_places_none_is_drawn(void **state) {
     (void)state;
     fed f;
@@ -474,6 +502,7 @@ static void test_steps_on_structure_drop_local_edits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_places_none_is_drawn),
+        cmocka_unit_test(test_what_has_no_place_is_seldom_drawn_again),
         cmocka_unit_test(test_structure_is_drawn_on_skeletons),
         cmocka_unit_test(test_both_kinds_keep_a_share),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),

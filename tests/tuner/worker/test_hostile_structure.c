@@ -39,6 +39,8 @@ typedef struct row {
     "\"}"
 #define AT(kind, anchor, option)                                                                   \
     "{\"kind\":\"" kind "\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define TEAM(option, form)                                                                         \
+    "{\"kind\":\"split-threads\",\"option\":" #option ",\"form\":\"" form "\"}"
 #define PLAIN(kind, option) "{\"kind\":\"" kind "\",\"option\":" #option "}"
 #define PEEL "{\"kind\":\"peel\"}"
 

@@ -1,0 +1,607 @@
+/* Sums: see sums_internal.h. A PHI of the loop's header is a sum if what it takes from the latch is
+ * the PHI combined with other values by operations of one kind, also under conditions. */
+#include "ir/structure/sums_internal.h"
+#include "ir/structure/vary_internal.h"
+
+#include <string.h>
+
+/* ---- which sums a loop makes ------------------------------------------------------------------
+ */
+
+static bool is_in_loop(const ir_sums *p, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(p->flow, value);
+    return insn != IR_NONE && p->loop->holds[p->flow->home[insn]];
+}
+
+static const struct {
+    ir_sum_kind kind;
+    const char *name;
+} extremes[] = {{IR_SUM_MAX, "llvm.maxnum"}, {IR_SUM_MIN, "llvm.minnum"},
+                {IR_SUM_SMAX, "llvm.smax"},  {IR_SUM_SMIN, "llvm.smin"},
+                {IR_SUM_UMAX, "llvm.umax"},  {IR_SUM_UMIN, "llvm.umin"}};
+
+/* How an instruction combines two values; *operands: how many of its operands may be the sum. */
+static ir_sum_kind kind_of(LLVMValueRef insn, unsigned *first, unsigned *last) {
+    const char *name = ir_call_name(insn);
+    *first = 0;
+    *last = 1;
+    switch (LLVMGetInstructionOpcode(insn)) {
+    case LLVMFAdd:
+        return IR_SUM_FADD;
+    case LLVMAdd:
+        return IR_SUM_ADD;
+    case LLVMFSub:
+        *last = 0;
+        return IR_SUM_FADD;
+    case LLVMSub:
+        *last = 0;
+        return IR_SUM_ADD;
+    default:
+        break;
+    }
+    if (strncmp(name, "llvm.fma.", 9) == 0 || strncmp(name, "llvm.fmuladd.", 13) == 0) {
+        *first = *last = 2;
+        return IR_SUM_FADD;
+    }
+    for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
+        size_t length = strlen(extremes[i].name);
+        if (strncmp(name, extremes[i].name, length) == 0 && name[length] == '.')
+            return extremes[i].kind;
+    }
+    return IR_SUM_NONE;
+}
+
+static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind,
+                     unsigned depth);
+
+static bool all_lead_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind,
+                        unsigned depth) {
+    bool is_phi = LLVMIsAPHINode(value) != NULL;
+    unsigned from = is_phi ? 0 : 1, to = is_phi ? LLVMCountIncoming(value) : 3;
+    for (unsigned i = from; i < to; i++) {
+        LLVMValueRef part = is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i);
+        if (!leads_to(p, part, phi, kind, depth))
+            return false;
+    }
+    return true;
+}
+
+/* Whether `value` is the PHI combined with other values by operations of one kind, whose results go
+ * nowhere else in the loop. */
+static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind,
+                     unsigned depth) {
+    if (value == phi)
+        return true;
+    if (depth == 0 || !is_in_loop(p, value))
+        return false;
+    if (LLVMIsASelectInst(value) || (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) !=
+                                                                  p->flow->blocks[p->loop->header]))
+        return all_lead_to(p, value, phi, kind, depth - 1);
+    unsigned first, last, found = 0;
+    ir_sum_kind own = LLVMIsAPHINode(value) ? IR_SUM_NONE : kind_of(value, &first, &last);
+    if (own == IR_SUM_NONE || (*kind != IR_SUM_NONE && *kind != own))
+        return false;
+    *kind = own;
+    for (unsigned k = first; k <= last; k++)
+        found += leads_to(p, LLVMGetOperand(value, k), phi, kind, depth - 1);
+    return found == 1;
+}
+
+/* Whether every use in the loop of what is between the PHI and `end` is in the sum as well. */
+static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, unsigned depth) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        ir_sum_kind kind = IR_SUM_NONE;
+        if (!is_in_loop(p, user) || user == phi)
+            continue;
+        if (depth == 0 || !leads_to(p, user, phi, &kind, 16) ||
+            !stays_in_sum(p, user, phi, depth - 1))
+            return false;
+    }
+    return true;
+}
+
+static LLVMValueRef incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
+            return LLVMGetIncomingValue(phi, i);
+    }
+    return NULL;
+}
+
+static bool is_word(LLVMTypeRef type) {
+    return LLVMGetTypeKind(type) == LLVMFloatTypeKind ||
+           (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 32);
+}
+
+static bool is_used_outside(const ir_sums *p, LLVMValueRef value) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        if (!is_in_loop(p, LLVMGetUser(use)))
+            return true;
+    }
+    return false;
+}
+
+/* A constant step of a PHI that counts; 0: it does not. */
+static int64_t count_step(LLVMValueRef phi, LLVMValueRef next) {
+    if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
+        LLVMGetOperand(next, 0) != phi || !LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
+        return 0;
+    return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+}
+
+/* ---- picks ------------------------------------------------------------------------------------
+ */
+
+/* The value that replaces `old` where the select's test has the value *takes_if; NULL: it is no
+ * such select. */
+static LLVMValueRef replaces(LLVMValueRef next, LLVMValueRef old, bool *takes_if) {
+    if (!LLVMIsASelectInst(next))
+        return NULL;
+    *takes_if = LLVMGetOperand(next, 2) == old;
+    if (!*takes_if && LLVMGetOperand(next, 1) != old)
+        return NULL;
+    return LLVMGetOperand(next, *takes_if ? 1 : 2);
+}
+
+/* Whether all uses of a value in the loop are one of two instructions. */
+static bool is_used_by(const ir_sums *p, LLVMValueRef value, LLVMValueRef a, LLVMValueRef b) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (is_in_loop(p, user) && user != a && user != b)
+            return false;
+    }
+    return true;
+}
+
+/* How `x predicate y` says that x replaces y. False: it does not order them, or a number that is
+ * none may be taken. */
+typedef struct ordering {
+    bool is_real, is_greater, is_strict, is_signed;
+} ordering;
+
+static bool order_of_reals(LLVMRealPredicate p, bool takes_if, ordering *out) {
+    static const LLVMRealPredicate inverse[] = {[LLVMRealULE] = LLVMRealOGT,
+                                                [LLVMRealULT] = LLVMRealOGE,
+                                                [LLVMRealUGE] = LLVMRealOLT,
+                                                [LLVMRealUGT] = LLVMRealOLE};
+    if (!takes_if && p != LLVMRealULE && p != LLVMRealULT && p != LLVMRealUGE && p != LLVMRealUGT)
+        return false;
+    p = takes_if ? p : inverse[p];
+    *out = (ordering){.is_real = true,
+                      .is_greater = p == LLVMRealOGT || p == LLVMRealOGE,
+                      .is_strict = p == LLVMRealOGT || p == LLVMRealOLT};
+    return out->is_greater || p == LLVMRealOLT || p == LLVMRealOLE;
+}
+
+static bool order_of_wholes(LLVMIntPredicate p, bool takes_if, ordering *out) {
+    bool greater = p == LLVMIntSGT || p == LLVMIntSGE || p == LLVMIntUGT || p == LLVMIntUGE;
+    bool strict = p == LLVMIntSGT || p == LLVMIntUGT || p == LLVMIntSLT || p == LLVMIntULT;
+    bool is_signed = p == LLVMIntSGT || p == LLVMIntSGE || p == LLVMIntSLT || p == LLVMIntSLE;
+    *out = (ordering){
+        .is_greater = greater == takes_if, .is_strict = strict == takes_if, .is_signed = is_signed};
+    return p != LLVMIntEQ && p != LLVMIntNE;
+}
+
+/* Notes the key of the picks: a PHI that the test compares with the value that replaces it. */
+static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
+    bool is_real = LLVMIsAFCmpInst(test) != NULL;
+    if (!is_real && !LLVMIsAICmpInst(test))
+        return false;
+    for (unsigned side = 0; side < 2; side++) {
+        LLVMValueRef key = LLVMGetOperand(test, side), value = LLVMGetOperand(test, 1 - side);
+        if (!LLVMIsAPHINode(key) ||
+            LLVMGetInstructionParent(key) != p->flow->blocks[p->loop->header])
+            continue;
+        LLVMValueRef next = incoming(p->flow, key, p->loop->latch);
+        unsigned first, last;
+        bool own = false;
+        ordering o;
+        bool ordered = is_real ? order_of_reals(LLVMGetFCmpPredicate(test), takes_if, &o)
+                               : order_of_wholes(LLVMGetICmpPredicate(test), takes_if, &o);
+        o.is_greater ^= ordered && side == 0; /* `key less than value` says that it is greater */
+        ir_sum_kind kind = LLVMIsACallInst(next) ? kind_of(next, &first, &last) : IR_SUM_NONE;
+        bool is_extreme = kind == (o.is_signed ? (o.is_greater ? IR_SUM_SMAX : IR_SUM_SMIN)
+                                               : (o.is_greater ? IR_SUM_UMAX : IR_SUM_UMIN));
+        bool by_call = !is_real && is_extreme &&
+                       (LLVMGetOperand(next, 0) == value || LLVMGetOperand(next, 1) == value) &&
+                       (LLVMGetOperand(next, 0) == key || LLVMGetOperand(next, 1) == key);
+        bool by_select = replaces(next, key, &own) == value && own == takes_if &&
+                         LLVMGetOperand(next, 0) == test;
+        if (!ordered || (!by_call && !by_select) || !is_word(LLVMTypeOf(key)) ||
+            !is_used_by(p, key, test, next) || !is_used_by(p, next, key, key))
+            continue;
+        p->test = ir_flow_insn(p->flow, test);
+        p->key_phi = key;
+        p->takes_if = takes_if;
+        p->is_real = is_real;
+        p->is_greater = o.is_greater;
+        p->is_strict = o.is_strict;
+        p->is_signed = o.is_signed;
+        return true;
+    }
+    return false;
+}
+
+/* Whether a PHI is replaced where the test of the loop's picks holds. A key that is an extreme of
+ * whole numbers is a sum by itself and becomes a pick with the others (mark_key). */
+static bool is_pick(ir_sums *p, LLVMValueRef phi, LLVMValueRef next) {
+    bool takes_if = false;
+    if (!replaces(next, phi, &takes_if))
+        return false;
+    LLVMValueRef test = LLVMGetOperand(next, 0);
+    bool same = p->key_phi && p->flow->insns[p->test] == test && p->takes_if == takes_if;
+    if (!same && (p->key_phi || !LLVMIsAInstruction(test) || !note_key(p, test, takes_if)))
+        return false;
+    return phi == p->key_phi || (is_used_by(p, phi, next, next) && is_used_by(p, next, phi, phi));
+}
+
+/* Makes the key one of the picks. */
+static void mark_key(ir_sums *p) {
+    for (uint32_t i = 0; p->key_phi && i < p->count; i++) {
+        if (p->items[i].phi == p->key_phi) {
+            p->key = i;
+            p->items[i].kind = IR_SUM_PICK;
+        }
+    }
+}
+
+static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
+    LLVMValueRef next = incoming(p->flow, phi, p->loop->latch);
+    ir_sum *it = &p->items[p->count];
+    if (p->count == IR_MOST_SUMS)
+        return ev_fail(err, EV_BAD, "the loop has more than %d sums", IR_MOST_SUMS);
+    *it = (ir_sum){.phi = phi, .step = count_step(phi, next)};
+    if (it->step != 0 && !is_used_outside(p, phi) && !is_used_outside(p, next)) {
+        it->kind = IR_SUM_STEP;
+        p->count++;
+        return EV_OK;
+    }
+    bool is_sum = is_word(LLVMTypeOf(phi)) && leads_to(p, next, phi, &it->kind, 16) &&
+                  it->kind != IR_SUM_NONE && stays_in_sum(p, phi, phi, 16);
+    if (!is_sum && is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
+        it->kind = IR_SUM_PICK;
+    else if (!is_sum)
+        return ev_fail(err, EV_BAD,
+                       "a value that the loop carries from turn to turn is no sum of 32-bit "
+                       "numbers");
+    p->count++;
+    p->any = true;
+    return EV_OK;
+}
+
+static bool grows_to_bound(const ir_loop *loop) {
+    LLVMIntPredicate p = loop->stays;
+    if (loop->step > 0)
+        return p == LLVMIntSLT || p == LLVMIntULT || p == LLVMIntSLE || p == LLVMIntULE;
+    return p == LLVMIntSGT || p == LLVMIntSGE;
+}
+
+static ev_status check_loop(const ir_sums *p, ev_error *err) {
+    const ir_loop *loop = p->loop;
+    uint32_t exit = loop->exit;
+    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || exit == IR_NONE)
+        return ev_fail(err, EV_BAD,
+                       "the loop does not count from a start to a bound, tested at "
+                       "its top");
+    if (p->flow->back.first[exit + 1] - p->flow->back.first[exit] != 1 ||
+        p->flow->back.succ[p->flow->back.first[exit]] != loop->header)
+        return ev_fail(err, EV_BAD, "the loop is left in more than one place");
+    return EV_OK;
+}
+
+/* Whether what is taken out of the loop are its sums alone. */
+static ev_status check_results(const ir_sums *p, ev_error *err) {
+    for (uint32_t i = 0; i < p->flow->insn_count; i++) {
+        LLVMValueRef insn = p->flow->insns[i];
+        bool is_sum = false;
+        for (uint32_t k = 0; k < p->count; k++)
+            is_sum |= p->items[k].phi == insn && p->items[k].kind != IR_SUM_STEP;
+        if (is_in_loop(p, insn) && !is_sum && is_used_outside(p, insn))
+            return ev_fail(err, EV_BAD,
+                           "a value of the loop other than its sums is used behind it");
+    }
+    return EV_OK;
+}
+
+ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
+    *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
+    EV_TRY(check_loop(out, err));
+    for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
+        EV_TRY(add_sum(out, flow->insns[i], err));
+    mark_key(out);
+    return check_results(out, err);
+}
+
+/* ---- turns ------------------------------------------------------------------------------------
+ */
+
+LLVMValueRef ir_share_number(const ir_share *share, uint64_t value) {
+    return LLVMConstInt(LLVMInt32TypeInContext(share->s->base->context), value, false);
+}
+
+LLVMValueRef ir_share_call(const ir_share *share, const char *intrinsic, LLVMValueRef *arguments,
+                           unsigned count) {
+    unsigned id = LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(share->s->base->module, id, NULL, 0);
+    return LLVMBuildCall2(share->builder, LLVMGlobalGetValueType(callee), callee, arguments, count,
+                          "");
+}
+
+static void set_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block,
+                         LLVMValueRef value) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
+            LLVMSetOperand(phi, i, value);
+    }
+}
+
+static void stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t block) {
+    LLVMPositionBuilderBefore(share->builder, ir_flow_last(flow, block));
+    LLVMSetCurrentDebugLocation2(share->builder, NULL);
+}
+
+static void spread_count(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
+    const ir_flow *flow = sums->flow;
+    LLVMTypeRef type = LLVMTypeOf(it->phi);
+    stand_at_end(share, flow, sums->loop->preheader);
+    LLVMValueRef place = LLVMBuildIntCast2(share->builder, share->place, type, false, "");
+    LLVMValueRef step = LLVMConstInt(type, (unsigned long long)it->step, true);
+    LLVMValueRef start = incoming(flow, it->phi, sums->loop->preheader);
+    LLVMValueRef own =
+        LLVMBuildAdd(share->builder, start, LLVMBuildMul(share->builder, place, step, ""), "");
+    set_incoming(flow, it->phi, sums->loop->preheader, own);
+    /* The old sum of the next turn may have other uses. It did not wrap; this one may only where
+     * the bound is within a few turns of the type's greatest number. */
+    stand_at_end(share, flow, sums->loop->latch);
+    int64_t turns_step = it->step * share->threads;
+    LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)turns_step, true);
+    LLVMValueRef next = LLVMBuildNSWAdd(share->builder, it->phi, turns, "");
+    set_incoming(flow, it->phi, sums->loop->latch, next);
+}
+
+/* Greatest and least values begin with the loop's own start in all threads. */
+static void spread_sum(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
+    LLVMValueRef start = incoming(sums->flow, it->phi, sums->loop->preheader);
+    if ((it->kind != IR_SUM_ADD && it->kind != IR_SUM_FADD) || LLVMIsNull(start))
+        return;
+    stand_at_end(share, sums->flow, sums->loop->preheader);
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(start));
+    start = LLVMBuildSelect(share->builder, share->is_first, start, zero, "");
+    set_incoming(sums->flow, it->phi, sums->loop->preheader, start);
+}
+
+/* Writes the turn of the last pick, an i32 that grows from 1; 0: the start was not replaced. */
+static LLVMValueRef write_when(const ir_share *share, const ir_sums *sums, LLVMValueRef start) {
+    const ir_flow *flow = sums->flow;
+    const ir_loop *loop = sums->loop;
+    LLVMBuilderRef b = share->builder;
+    LLVMTypeRef type = LLVMTypeOf(loop->induction);
+    LLVMTypeRef word = LLVMInt32TypeInContext(share->s->base->context);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(flow->blocks[loop->header]));
+    LLVMValueRef when = LLVMBuildPhi(b, word, "");
+    LLVMValueRef test = flow->insns[sums->test];
+    LLVMPositionBuilderBefore(b, ir_flow_last(flow, loop->latch));
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    bool up = loop->step > 0;
+    LLVMValueRef now = up ? LLVMBuildSub(b, loop->induction, start, "")
+                          : LLVMBuildSub(b, start, loop->induction, "");
+    LLVMValueRef one = LLVMConstInt(type, (unsigned long long)(up ? loop->step : -loop->step), 0);
+    now = LLVMBuildIntCast2(b, LLVMBuildAdd(b, now, one, ""), word, false, "");
+    LLVMValueRef next = sums->takes_if ? LLVMBuildSelect(b, test, now, when, "")
+                                       : LLVMBuildSelect(b, test, when, now, "");
+    LLVMValueRef values[] = {LLVMConstNull(word), next};
+    LLVMBasicBlockRef from[] = {flow->blocks[loop->preheader], flow->blocks[loop->latch]};
+    LLVMAddIncoming(when, values, from, 2);
+    return when;
+}
+
+void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out) {
+    LLVMValueRef start = incoming(sums->flow, sums->loop->induction, sums->loop->preheader);
+    *out = (ir_gather){.sums = sums};
+    if (sums->key != IR_NONE)
+        out->when = write_when(share, sums, start);
+    for (uint32_t i = 0; i < sums->count; i++) {
+        const ir_sum *it = &sums->items[i];
+        (it->kind == IR_SUM_STEP ? spread_count : spread_sum)(share, sums, it);
+    }
+}
+
+/* ---- what the threads end with ----------------------------------------------------------------
+ */
+
+/* The PHI behind the loop that takes a PHI of its header. */
+static LLVMValueRef behind(const ir_share *share, const ir_sums *sums, LLVMValueRef phi) {
+    LLVMBasicBlockRef exit = sums->flow->blocks[sums->loop->exit];
+    LLVMValueRef at = LLVMGetFirstInstruction(exit);
+    for (; LLVMIsAPHINode(at); at = LLVMGetNextInstruction(at)) {
+        if (LLVMGetIncomingValue(at, 0) == phi)
+            return at;
+    }
+    LLVMPositionBuilderBefore(share->builder, LLVMGetFirstInstruction(exit));
+    LLVMSetCurrentDebugLocation2(share->builder, NULL);
+    LLVMValueRef made = LLVMBuildPhi(share->builder, LLVMTypeOf(phi), "");
+    LLVMAddIncoming(made, &phi, &sums->flow->blocks[sums->loop->header], 1);
+    return made;
+}
+
+void ir_share_open(const ir_share *share, ir_gather *g) {
+    const ir_sums *sums = g->sums;
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (sums->items[i].kind != IR_SUM_STEP)
+            g->value[i] = behind(share, sums, sums->items[i].phi);
+    }
+    if (g->when)
+        g->when = behind(share, sums, g->when);
+    LLVMValueRef at = LLVMGetFirstInstruction(sums->flow->blocks[sums->loop->exit]);
+    while (LLVMIsAPHINode(at))
+        at = LLVMGetNextInstruction(at);
+    LLVMPositionBuilderBefore(share->builder, at);
+    LLVMSetCurrentDebugLocation2(share->builder, NULL);
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (!g->value[i])
+            continue;
+        LLVMValueRef none = LLVMGetUndef(LLVMTypeOf(g->value[i]));
+        g->holder[i] = LLVMBuildFreeze(share->builder, none, "");
+        LLVMReplaceAllUsesWith(g->value[i], g->holder[i]);
+    }
+}
+
+void ir_share_close(const ir_gather *g) {
+    for (uint32_t i = 0; i < g->sums->count; i++) {
+        if (!g->value[i])
+            continue;
+        LLVMReplaceAllUsesWith(g->holder[i], g->value[i]);
+        LLVMInstructionEraseFromParent(g->holder[i]);
+    }
+}
+
+static LLVMValueRef combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
+                            LLVMValueRef b) {
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef both[] = {a, b};
+    if (kind == IR_SUM_ADD)
+        return LLVMBuildAdd(share->builder, a, b, "");
+    if (kind == IR_SUM_FADD)
+        return LLVMBuildFAdd(share->builder, a, b, "");
+    size_t row = 0;
+    while (extremes[row].kind != kind)
+        row++;
+    unsigned id = LLVMLookupIntrinsicID(extremes[row].name, strlen(extremes[row].name));
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(share->s->base->module, id, &type, 1);
+    return LLVMBuildCall2(share->builder, LLVMGlobalGetValueType(callee), callee, both, 2, "");
+}
+
+/* Whether the other thread's picks are those of the loop as it was: its key is better, or it is as
+ * good and was met first (last, if the test takes equal ones). */
+static LLVMValueRef is_better(const ir_share *share, const ir_gather *g, const ir_gather *other) {
+    const ir_sums *sums = g->sums;
+    LLVMBuilderRef b = share->builder;
+    LLVMValueRef mine = g->value[sums->key], theirs = other->value[sums->key], more, same;
+    if (sums->is_real) {
+        more = LLVMBuildFCmp(b, sums->is_greater ? LLVMRealOGT : LLVMRealOLT, theirs, mine, "");
+        same = LLVMBuildFCmp(b, LLVMRealOEQ, theirs, mine, "");
+    } else {
+        LLVMIntPredicate greater = sums->is_signed ? LLVMIntSGT : LLVMIntUGT;
+        LLVMIntPredicate less = sums->is_signed ? LLVMIntSLT : LLVMIntULT;
+        more = LLVMBuildICmp(b, sums->is_greater ? greater : less, theirs, mine, "");
+        same = LLVMBuildICmp(b, LLVMIntEQ, theirs, mine, "");
+    }
+    LLVMIntPredicate before = sums->is_strict ? LLVMIntULT : LLVMIntUGT;
+    LLVMValueRef first = LLVMBuildICmp(b, before, other->when, g->when, "");
+    return LLVMBuildOr(b, more, LLVMBuildAnd(b, same, first, ""), "");
+}
+
+void ir_share_meet(const ir_share *share, ir_gather *g, const ir_gather *other) {
+    const ir_sums *sums = g->sums;
+    LLVMValueRef takes = g->when ? is_better(share, g, other) : NULL;
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (sums->items[i].kind == IR_SUM_PICK)
+            g->value[i] = LLVMBuildSelect(share->builder, takes, other->value[i], g->value[i], "");
+        else if (g->value[i])
+            g->value[i] = combine(share, sums->items[i].kind, g->value[i], other->value[i]);
+    }
+    if (g->when)
+        g->when = LLVMBuildSelect(share->builder, takes, other->when, g->when, "");
+}
+
+LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes) {
+    uint64_t all = lanes >= IR_WARP ? UINT32_MAX : (UINT64_C(1) << lanes) - 1;
+    if (lanes >= IR_WARP)
+        return ir_share_number(share, all);
+    LLVMValueRef place = ir_share_call(share, "llvm.nvvm.read.ptx.sreg.laneid", NULL, 0);
+    LLVMValueRef first =
+        LLVMBuildAnd(share->builder, place, ir_share_number(share, IR_WARP - lanes), "");
+    return LLVMBuildShl(share->builder, ir_share_number(share, all), first, "");
+}
+
+static LLVMValueRef shuffled(const ir_share *share, LLVMValueRef mask, LLVMValueRef value,
+                             uint32_t distance) {
+    bool is_float = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
+    LLVMValueRef arguments[] = {mask, value, ir_share_number(share, distance),
+                                ir_share_number(share, IR_WARP - 1)};
+    return ir_share_call(share,
+                         is_float ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32",
+                         arguments, 4);
+}
+
+void ir_share_exchange(const ir_share *share, ir_gather *g, LLVMValueRef mask, uint32_t lanes) {
+    for (uint32_t distance = lanes / 2; distance > 0; distance /= 2) {
+        ir_gather other = {0};
+        for (uint32_t i = 0; i < g->sums->count; i++) {
+            if (g->value[i])
+                other.value[i] = shuffled(share, mask, g->value[i], distance);
+        }
+        if (g->when)
+            other.when = shuffled(share, mask, g->when, distance);
+        ir_share_meet(share, g, &other);
+    }
+}
+
+/* ---- effects ----------------------------------------------------------------------------------
+ */
+
+static void redirect(const ir_share *p, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(p->s->function); b;
+         b = LLVMGetNextBasicBlock(b)) {
+        LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
+        for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++) {
+            if (LLVMGetSuccessor(last, i) == from)
+                LLVMSetSuccessor(last, i, to);
+        }
+    }
+}
+
+static void move_to_end(const ir_share *p, LLVMValueRef insn, LLVMBasicBlockRef block) {
+    LLVMInstructionRemoveFromParent(insn);
+    LLVMPositionBuilderAtEnd(p->builder, block);
+    LLVMSetCurrentDebugLocation2(p->builder, NULL);
+    LLVMInsertIntoBuilder(p->builder, insn);
+}
+
+bool ir_share_is_effect(LLVMValueRef insn) {
+    ir_deed deed = ir_deed_of(insn);
+    return deed == IR_DEED_STORE || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn));
+}
+
+static bool is_shared_store(LLVMValueRef insn) {
+    if (!LLVMIsAStoreInst(insn))
+        return false;
+    LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(insn, 1));
+    return LLVMGetPointerAddressSpace(pointer) != 1; /* generic ones may lead there */
+}
+
+static void order_lanes(const ir_share *p, LLVMValueRef mask) {
+    ir_share_call(p, "llvm.nvvm.bar.warp.sync", &mask, 1);
+}
+
+void ir_share_guard_run(const ir_share *p, LLVMValueRef first, LLVMValueRef condition,
+                        LLVMValueRef order) {
+    LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
+    LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(p->s->base->context, rest, "");
+    LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(p->s->base->context, rest, "");
+    redirect(p, rest, head);
+    for (LLVMValueRef i = LLVMGetFirstInstruction(rest), next; i != first; i = next) {
+        next = LLVMGetNextInstruction(i);
+        move_to_end(p, i, head);
+    }
+    bool shared = false;
+    LLVMValueRef end = first;
+    for (LLVMValueRef i = first;
+         ir_share_is_effect(i) || (ir_deed_of(i) == IR_DEED_PURE && !LLVMIsATerminatorInst(i));
+         i = end) {
+        end = LLVMGetNextInstruction(i);
+        shared |= order && is_shared_store(i);
+        move_to_end(p, i, ir_share_is_effect(i) ? body : head);
+    }
+    LLVMPositionBuilderAtEnd(p->builder, body);
+    LLVMBuildBr(p->builder, rest);
+    if (shared) {
+        LLVMPositionBuilderBefore(p->builder, end);
+        order_lanes(p, order);
+    }
+    LLVMPositionBuilderAtEnd(p->builder, head);
+    if (shared)
+        order_lanes(p, order);
+    LLVMBuildCondBr(p->builder, condition, body, rest);
+}

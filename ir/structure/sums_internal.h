@@ -1,0 +1,98 @@
+/* Sums: what a loop that counts carries from turn to turn, such that its turns can be taken by
+ * several threads: counts, and sums, greatest and least values of 32-bit numbers. The place of the
+ * greatest or least value (argmax) is a *pick*: values that are all replaced where one test holds
+ * that compares the first of them, the key. Private to ir/structure.
+ *
+ * Each thread that takes a part of the turns begins with a neutral value (the first one with the
+ * loop's own), and what they end with is combined behind the loop. */
+#ifndef IR_STRUCTURE_SUMS_INTERNAL_H
+#define IR_STRUCTURE_SUMS_INTERNAL_H
+
+#include "ir/structure/structure_internal.h"
+
+enum { IR_MOST_SUMS = 32, IR_WARP = 32 };
+
+typedef enum ir_sum_kind {
+    IR_SUM_NONE,
+    IR_SUM_ADD,
+    IR_SUM_FADD,
+    IR_SUM_MAX, /* of real numbers, as maxnum; the next of whole numbers */
+    IR_SUM_MIN,
+    IR_SUM_SMAX,
+    IR_SUM_SMIN,
+    IR_SUM_UMAX,
+    IR_SUM_UMIN,
+    IR_SUM_PICK,
+    IR_SUM_STEP
+} ir_sum_kind;
+
+/* A PHI of the loop's header. */
+typedef struct ir_sum {
+    LLVMValueRef phi;
+    ir_sum_kind kind; /* IR_SUM_STEP: it counts, as the induction variable does */
+    int64_t step;
+} ir_sum;
+
+typedef struct ir_sums {
+    const ir_flow *flow; /* borrowed */
+    const ir_loop *loop; /* borrowed */
+    ir_sum items[IR_MOST_SUMS];
+    uint32_t count;
+    bool any;     /* one of them is no count */
+    uint32_t key; /* of the picks; IR_NONE: there are none */
+    LLVMValueRef key_phi;
+    uint32_t test; /* the instruction that compares the key with what may replace it */
+    bool takes_if; /* the test's value with which the picks are replaced */
+    bool is_real;  /* the key is a real number */
+    bool is_greater, is_strict,
+        is_signed; /* what replaces the key is greater, or less; not equal */
+} ir_sums;
+
+/* Lists what the loop carries. EV_BAD, with the reason: the loop does not count from a start to a
+ * bound at its top, it carries something else, or something else is used behind it. */
+ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out,
+                       ev_error *err) EV_CHECKED;
+
+/* How the turns of a kernel's loops are shared by the threads of a group. */
+typedef struct ir_share {
+    ir_structure *s;
+    LLVMBuilderRef builder;
+    uint32_t threads;      /* of the group */
+    LLVMValueRef place;    /* of the thread in the group, an i32 */
+    LLVMValueRef is_first; /* the place is 0 */
+} ir_share;
+
+/* What the threads of a group end a loop with, and its combination, by item of the sums. */
+typedef struct ir_gather {
+    const ir_sums *sums;
+    LLVMValueRef value[IR_MOST_SUMS];  /* what this thread has so far; NULL: the item is a count */
+    LLVMValueRef holder[IR_MOST_SUMS]; /* stands for the result until ir_share_close */
+    LLVMValueRef when; /* the turn of the last pick, counted from 1; NULL: there are none */
+} ir_gather;
+
+/* Lets the thread at place l begin at the l-th turn and go on by as many turns as the group has
+ * threads, and gives all but the first a neutral value in place of each sum's start. */
+void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out);
+/* Takes what this thread ends the loop with; the builder then stands behind the loop. */
+void ir_share_open(const ir_share *share, ir_gather *gather);
+/* Combines what this thread has with what another one has: its values and its `when`. */
+void ir_share_meet(const ir_share *share, ir_gather *gather, const ir_gather *other);
+/* Combines what the lanes of a warp have whose places differ in the bits below `lanes`, a power of
+ * two; all of them get the same bits. `mask` has the lanes. */
+void ir_share_exchange(const ir_share *share, ir_gather *gather, LLVMValueRef mask, uint32_t lanes);
+/* Gives the code behind the loop the combined values. */
+void ir_share_close(const ir_gather *gather);
+/* The lanes of a warp that are in one group of `lanes` lanes side by side, a power of two. */
+LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes);
+/* Whether an instruction has an effect that one thread of a group must have for all. */
+bool ir_share_is_effect(LLVMValueRef insn);
+/* Puts a run of effects, beginning at `first`, under a condition. What stands before them stays
+ * before them in a block of its own, and so does arithmetic between them. `order` is NULL, or
+ * a mask of lanes that wait for each other before and after stores that may go to shared memory. */
+void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
+                        LLVMValueRef order);
+LLVMValueRef ir_share_number(const ir_share *share, uint64_t value);
+LLVMValueRef ir_share_call(const ir_share *share, const char *intrinsic, LLVMValueRef *arguments,
+                           unsigned count);
+
+#endif

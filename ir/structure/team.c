@@ -1,0 +1,453 @@
+/* Split threads: the work of one thread is done by a team of L threads.
+ *
+ * Each loop that counts and makes sums, or writes in each turn elsewhere, has its turns spread over
+ * the team: thread l of the team runs the turns l, l + L, l + 2 L, and what the loop sums up is
+ * combined behind it, for all threads of the team and with the same bits from run to run. All else
+ * is done by each thread of the team, and the first one has the effects. A block takes fewer of the
+ * kernel's threads than before, so the grid grows, and long rows get a block each.
+ *
+ *   neighbours  the threads of a team stand side by side along x: what neighbouring turns read is
+ *               adjacent. Lanes of a warp exchange by shuffles, warps by shared memory.
+ *   strided     the threads of a team stand a row of kernel threads apart, so neighbours along x
+ *               stay neighbours: what neighbouring threads read is adjacent. They exchange by
+ *               shared memory.
+ *
+ * Exchange by shared memory needs barriers, so early returns become predicates first
+ * (predicate_internal.h), unless a block is one team. */
+#include "ir/structure/affine_internal.h"
+#include "ir/structure/predicate_internal.h"
+#include "ir/structure/structure_internal.h"
+#include "ir/structure/sums_internal.h"
+#include "ir/structure/vary_internal.h"
+
+#include <string.h>
+
+enum { MOST_THREADS = 1024, MOST_LOOPS = 8, SHARED_SPACE = 3, AXES = 3 };
+
+typedef struct teaming {
+    ir_structure *s;
+    ir_flow flow;
+    uint32_t size;  /* threads of a team */
+    uint32_t block; /* threads along x that the kernel was written for */
+    uint32_t own;   /* of these, the ones whose work a block does */
+    uint32_t rows;  /* threads of the block along y and z */
+    bool is_strided;
+    uint32_t within; /* loops that hold this one are not spread; IR_NONE: no anchor was given */
+    ir_sums loops[MOST_LOOPS];
+    ir_gather gathers[MOST_LOOPS];
+    uint32_t loop_count;
+    bool *is_shared_out; /* by block of code: in a loop whose turns are spread */
+    ir_share share;
+    LLVMValueRef mask;   /* of the team's lanes in a warp */
+    LLVMValueRef member; /* which of the block's kernel threads it is, in all dimensions */
+} teaming;
+
+/* Whether the threads of a team exchange by shared memory. */
+static bool by_memory(const teaming *t) {
+    return t->is_strided || t->size > IR_WARP;
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
+    const uint32_t *block = t->s->base->block;
+    int64_t size = edit->has_option ? edit->option : 0;
+    if (size < 2 || size > MOST_THREADS || (size & (size - 1)) != 0)
+        return ev_fail(err, EV_BAD, "\"option\" is no power of two from 2 to %d", MOST_THREADS);
+    if (edit->form != IR_FORM_NEIGHBOURS && edit->form != IR_FORM_STRIDED)
+        return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\" or \"strided\"");
+    t->within = IR_NONE;
+    if (edit->anchor.kind == IR_ANCHOR_LOOP) {
+        t->within = ir_loop_find(&t->flow, edit->anchor.path);
+        if (t->within == IR_NONE)
+            return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
+    }
+    t->size = (uint32_t)size;
+    t->is_strided = edit->form == IR_FORM_STRIDED;
+    t->block = block[0];
+    t->rows = block[1] * block[2];
+    uint32_t least = t->is_strided ? (t->block < IR_WARP ? t->block : IR_WARP) : 1;
+    uint32_t own = t->block / t->size;
+    bool alone = !t->is_strided && t->size > IR_WARP; /* no two teams wait at one barrier */
+    t->own = own > least && !alone ? own : least;
+    if (t->block == 0 || t->rows == 0 || t->block % t->own != 0 ||
+        (uint64_t)t->own * t->size * t->rows > MOST_THREADS)
+        return ev_fail(err, EV_BAD,
+                       "a block of %u x %u threads is not known, too large or no multiple of what "
+                       "teams of %u leave",
+                       t->block, t->rows, t->size);
+    return EV_OK;
+}
+
+static bool reads_warp(LLVMValueRef insn) {
+    return ir_reads_register(insn, "laneid") || ir_reads_register(insn, "warpid");
+}
+
+/* The threads of a block may have nothing in common, since they come into other blocks. */
+static ev_status check_deeds(const teaming *t, ev_error *err) {
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        LLVMValueRef insn = t->flow.insns[i], pointer = ir_pointer_of(insn), base = NULL;
+        ir_deed deed = ir_deed_of(insn);
+        if (deed == IR_DEED_UNKNOWN || deed == IR_DEED_WARP || reads_warp(insn))
+            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
+        if (deed == IR_DEED_BARRIER)
+            return ev_fail(err, EV_BAD, "the threads of a block work together");
+        if (deed == IR_DEED_COUNTED && LLVMGetFirstUse(insn))
+            return ev_fail(err, EV_BAD, "the value of an atomic is used");
+        if (pointer)
+            (void)ir_affine_of_address(t->s->base->module, pointer, &base);
+        if (base && LLVMIsAAllocaInst(base))
+            return ev_fail(err, EV_BAD, "the kernel has a local array");
+        if (base && LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == SHARED_SPACE)
+            return ev_fail(err, EV_BAD, "the threads of a block work together");
+    }
+    return EV_OK;
+}
+
+/* ---- which loops are spread -------------------------------------------------------------------
+ */
+
+static bool depends_on(const ir_flow *flow, LLVMValueRef value, LLVMValueRef on, unsigned depth) {
+    if (value == on)
+        return true;
+    if (depth == 0 || ir_flow_insn(flow, value) == IR_NONE || LLVMIsAPHINode(value))
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (depends_on(flow, LLVMGetOperand(value, (unsigned)k), on, depth - 1))
+            return true;
+    }
+    return false;
+}
+
+static bool same_form(const ir_affine *a, const ir_affine *b) {
+    ir_affine rest = *a;
+    return ir_affine_add(&rest, b, -1) && rest.count == 0 && rest.constant == 0;
+}
+
+/* Whether what the loop loads at an address of a store's array is what the same turn stores to. */
+static bool loads_own(const teaming *t, const ir_loop *loop, LLVMValueRef to,
+                      const ir_affine *form) {
+    LLVMModuleRef module = t->s->base->module;
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        LLVMValueRef load = t->flow.insns[i], from = NULL;
+        if (!loop->holds[t->flow.home[i]] || ir_deed_of(load) != IR_DEED_LOAD)
+            continue;
+        ir_affine at = ir_affine_of_address(module, LLVMGetOperand(load, 0), &from);
+        if (from == to && !same_form(&at, form))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the loop's stores go elsewhere in each turn, as far as addresses tell. Atomics happen as
+ * often as before. */
+static bool turns_are_apart(const teaming *t, const ir_loop *loop) {
+    enum { DEEPEST = 32 };
+    LLVMModuleRef module = t->s->base->module;
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        LLVMValueRef insn = t->flow.insns[i], base = NULL;
+        ir_deed deed = ir_deed_of(insn);
+        if (!loop->holds[t->flow.home[i]] || deed == IR_DEED_PURE || deed == IR_DEED_LOAD ||
+            deed == IR_DEED_MARKER || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn)))
+            continue;
+        if (deed != IR_DEED_STORE || !LLVMIsAStoreInst(insn))
+            return false;
+        ir_affine form = ir_affine_of_address(module, LLVMGetOperand(insn, 1), &base);
+        if (!depends_on(&t->flow, LLVMGetOperand(insn, 1), loop->induction, DEEPEST) ||
+            !loads_own(t, loop, base, &form))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a loop is worth to be spread: it makes a sum or has effects. */
+static bool does_work(const teaming *t, const ir_sums *sums) {
+    bool any = sums->any;
+    for (uint32_t i = 0; i < t->flow.insn_count; i++)
+        any |= sums->loop->holds[t->flow.home[i]] && ir_share_is_effect(t->flow.insns[i]);
+    return any;
+}
+
+static bool is_in_spread(const teaming *t, uint32_t loop) {
+    for (uint32_t up = t->flow.loops[loop].parent; up != IR_NONE; up = t->flow.loops[up].parent) {
+        for (uint32_t k = 0; k < t->loop_count; k++) {
+            if (t->loops[k].loop == &t->flow.loops[up])
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the loop holds the one of the anchor. */
+static bool is_around(const teaming *t, uint32_t loop) {
+    return t->within != IR_NONE && t->within != loop &&
+           t->flow.loops[loop].holds[t->flow.loops[t->within].header];
+}
+
+/* Lists the outermost loops whose turns can be spread. `why` tells of the last that cannot. */
+static ev_status list_loops(teaming *t, ev_error *err) {
+    ev_error why = {0};
+    for (uint32_t l = 0; l < t->flow.loop_count && t->loop_count < MOST_LOOPS; l++) {
+        ir_sums *sums = &t->loops[t->loop_count];
+        const ir_loop *loop = &t->flow.loops[l];
+        if (is_in_spread(t, l) || is_around(t, l) ||
+            ir_sums_find(&t->flow, loop, sums, &why) != EV_OK)
+            continue;
+        if (!turns_are_apart(t, loop))
+            (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");
+        else if (does_work(t, sums))
+            t->loop_count++;
+    }
+    if (t->loop_count == 0)
+        return ev_fail(err, EV_BAD, "no loop's turns can be spread: %s",
+                       why.text[0] ? why.text : "no loop makes a sum or writes");
+    t->is_shared_out = EV_NEW_ARRAY(t->s->arena, bool, t->flow.count + 1);
+    if (!t->is_shared_out)
+        return ev_fail_memory(err, t->flow.count);
+    for (uint32_t k = 0; k < t->loop_count; k++) {
+        for (uint32_t b = 0; b < t->flow.count; b++)
+            t->is_shared_out[b] |= t->loops[k].loop->holds[b];
+    }
+    return EV_OK;
+}
+
+/* All threads of a block must reach the barriers behind the loops together. */
+static ev_status check_barriers(const teaming *t, ev_error *err) {
+    bool *is_seed = EV_NEW_ARRAY(t->s->arena, bool, t->flow.insn_count + 1);
+    ir_vary vary;
+    if (!is_seed)
+        return ev_fail_memory(err, t->flow.insn_count);
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        LLVMValueRef insn = t->flow.insns[i];
+        is_seed[i] = ir_reads_register(insn, "tid.x") || ir_reads_register(insn, "tid.y") ||
+                     ir_reads_register(insn, "tid.z");
+    }
+    EV_TRY(ir_vary_make(&t->flow, is_seed, true, &vary, err));
+    for (uint32_t k = 0; k < t->loop_count; k++) {
+        const ir_loop *loop = t->loops[k].loop;
+        if (t->loops[k].any && vary.region_of[loop->exit] != IR_NONE)
+            return ev_fail(err, EV_BAD,
+                           "the threads of a block do not all reach the end of a loop, where "
+                           "they would wait for each other");
+    }
+    return EV_OK;
+}
+
+/* ---- coordinates ------------------------------------------------------------------------------
+ */
+
+static LLVMValueRef read_register(const teaming *t, const char *name) {
+    return ir_share_call(&t->share, name, NULL, 0);
+}
+
+static LLVMValueRef number(const teaming *t, uint64_t value) {
+    return ir_share_number(&t->share, value);
+}
+
+static LLVMValueRef times_plus(const teaming *t, LLVMValueRef a, uint32_t b, LLVMValueRef c) {
+    LLVMBuilderRef builder = t->share.builder;
+    return LLVMBuildAdd(builder, LLVMBuildMul(builder, a, number(t, b), ""), c, "");
+}
+
+static void replace_reads(const teaming *t, const char *name, LLVMValueRef by) {
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        if (ir_reads_register(t->flow.insns[i], name))
+            LLVMReplaceAllUsesWith(t->flow.insns[i], by);
+    }
+}
+
+/* Writes the place in the team and the virtual coordinates at the kernel's beginning. */
+static void write_coordinates(teaming *t) {
+    LLVMBuilderRef b = t->share.builder;
+    uint32_t parts = t->block / t->own;
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(t->flow.blocks[0]));
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    LLVMValueRef thread = read_register(t, "llvm.nvvm.read.ptx.sreg.tid.x");
+    LLVMValueRef block = read_register(t, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    LLVMValueRef by = number(t, t->is_strided ? t->own : t->size);
+    LLVMValueRef high = LLVMBuildUDiv(b, thread, by, ""), low = LLVMBuildURem(b, thread, by, "");
+    LLVMValueRef own = t->is_strided ? low : high;
+    t->share.place = t->is_strided ? high : low;
+    t->share.is_first = LLVMBuildICmp(b, LLVMIntEQ, t->share.place, number(t, 0), "");
+    t->mask = by_memory(t) && t->size < IR_WARP ? NULL : ir_share_mask(&t->share, t->size);
+    LLVMValueRef part = LLVMBuildURem(b, block, number(t, parts), "");
+    LLVMValueRef first = LLVMBuildMul(b, part, number(t, t->own), "");
+    LLVMValueRef row = NULL;
+    if (by_memory(t) && t->rows > 1) {
+        LLVMValueRef z = read_register(t, "llvm.nvvm.read.ptx.sreg.tid.z");
+        row = times_plus(t, z, t->s->base->block[1],
+                         read_register(t, "llvm.nvvm.read.ptx.sreg.tid.y"));
+    }
+    t->member = row ? times_plus(t, row, t->own, own) : own;
+    LLVMValueRef grid = read_register(t, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+    replace_reads(t, "tid.x", LLVMBuildAdd(b, first, own, ""));
+    replace_reads(t, "ctaid.x", LLVMBuildUDiv(b, block, number(t, parts), ""));
+    replace_reads(t, "ntid.x", number(t, t->block));
+    replace_reads(t, "nctaid.x", LLVMBuildUDiv(b, grid, number(t, parts), ""));
+}
+
+/* ---- exchange by shared memory ----------------------------------------------------------------
+ */
+
+/* An array with one place for each kernel thread of the block and each writer of a team. */
+static LLVMValueRef new_array(const teaming *t, LLVMTypeRef of, uint32_t writers) {
+    LLVMTypeRef type = LLVMArrayType2(of, (uint64_t)t->own * t->rows * writers);
+    LLVMValueRef array =
+        LLVMAddGlobalInAddressSpace(t->s->base->module, type, "evoke_team", SHARED_SPACE);
+    LLVMSetInitializer(array, LLVMGetUndef(type));
+    LLVMSetLinkage(array, LLVMInternalLinkage);
+    LLVMSetAlignment(array, 16);
+    return array;
+}
+
+typedef struct exchange {
+    uint32_t writers;    /* of a team */
+    LLVMValueRef writer; /* which one this thread is, or would be */
+    LLVMValueRef arrays[IR_MOST_SUMS + 1];
+} exchange;
+
+/* The place of one of the team's writers. Writers of a strided team stand apart by the block's
+ * kernel threads, so that a warp reads neighbouring places; warps of a team are side by side. */
+static LLVMValueRef place_of(const teaming *t, const exchange *x, uint32_t array,
+                             LLVMValueRef writer) {
+    LLVMBuilderRef b = t->share.builder;
+    LLVMValueRef at = t->is_strided ? times_plus(t, writer, t->own * t->rows, t->member)
+                                    : times_plus(t, t->member, x->writers, writer);
+    LLVMTypeRef type = LLVMGlobalGetValueType(x->arrays[array]);
+    LLVMValueRef indices[] = {number(t, 0), at};
+    return LLVMBuildInBoundsGEP2(b, type, x->arrays[array], indices, 2, "");
+}
+
+static LLVMTypeRef element(const exchange *x, uint32_t array) {
+    return LLVMGetElementType(LLVMGlobalGetValueType(x->arrays[array]));
+}
+
+static void put(const teaming *t, exchange *x, uint32_t array, LLVMValueRef value,
+                LLVMValueRef *first) {
+    LLVMBuilderRef b = t->share.builder;
+    x->arrays[array] = new_array(t, LLVMTypeOf(value), x->writers);
+    LLVMValueRef at = place_of(t, x, array, x->writer);
+    LLVMValueRef store = LLVMBuildStore(b, value, at);
+    *first = *first ? *first : store;
+}
+
+static LLVMValueRef take(const teaming *t, const exchange *x, uint32_t array, uint32_t writer) {
+    LLVMValueRef at = place_of(t, x, array, number(t, writer));
+    return LLVMBuildLoad2(t->share.builder, element(x, array), at, "");
+}
+
+/* What writer `writer` of the team has put there. */
+static ir_gather taken(const teaming *t, const exchange *x, const ir_gather *g, uint32_t writer) {
+    ir_gather other = {.sums = g->sums};
+    for (uint32_t i = 0; i < g->sums->count; i++) {
+        if (g->value[i])
+            other.value[i] = take(t, x, i, writer);
+    }
+    if (g->when)
+        other.when = take(t, x, IR_MOST_SUMS, writer);
+    return other;
+}
+
+/* Combines what the team's writers have, in their order. Returns the first store, which is done
+ * by all threads so far. */
+static LLVMValueRef exchange_by_memory(const teaming *t, ir_gather *g) {
+    LLVMBuilderRef b = t->share.builder;
+    exchange x = {.writers = t->is_strided ? t->size : t->size / IR_WARP};
+    LLVMValueRef first = NULL;
+    x.writer =
+        t->is_strided ? t->share.place : LLVMBuildUDiv(b, t->share.place, number(t, IR_WARP), "");
+    for (uint32_t i = 0; i < g->sums->count; i++) {
+        if (g->value[i])
+            put(t, &x, i, g->value[i], &first);
+    }
+    if (g->when)
+        put(t, &x, IR_MOST_SUMS, g->when, &first);
+    ir_share_call(&t->share, "llvm.nvvm.barrier0", NULL, 0);
+    ir_gather all = taken(t, &x, g, 0);
+    for (uint32_t w = 1; w < x.writers; w++) {
+        ir_gather other = taken(t, &x, g, w);
+        ir_share_meet(&t->share, &all, &other);
+    }
+    memcpy(g->value, all.value, sizeof g->value);
+    g->when = all.when;
+    if (g->sums->loop->parent != IR_NONE) /* before the arrays are written again */
+        ir_share_call(&t->share, "llvm.nvvm.barrier0", NULL, 0);
+    return first;
+}
+
+/* Gives the code behind a loop what the whole team has summed up. */
+static void gather(teaming *t, uint32_t loop) {
+    ir_gather *g = &t->gathers[loop];
+    LLVMValueRef first = NULL, leads = NULL;
+    if (!g->sums->any)
+        return;
+    ir_share_open(&t->share, g);
+    if (!t->is_strided)
+        ir_share_exchange(&t->share, g, t->mask, t->size < IR_WARP ? t->size : IR_WARP);
+    if (by_memory(t) && !t->is_strided) {
+        LLVMValueRef lane =
+            LLVMBuildAnd(t->share.builder, t->share.place, number(t, IR_WARP - 1), "");
+        leads = LLVMBuildICmp(t->share.builder, LLVMIntEQ, lane, number(t, 0), "");
+    }
+    if (by_memory(t))
+        first = exchange_by_memory(t, g);
+    ir_share_close(g);
+    if (leads)
+        ir_share_guard_run(&t->share, first, leads, NULL);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static bool is_own_store(LLVMValueRef insn) {
+    return LLVMIsAStoreInst(insn) &&
+           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(insn, 1))) == SHARED_SPACE;
+}
+
+/* Lets the first thread of a team alone have the effects outside of the loops. */
+static void guard_effects(const teaming *t) {
+    for (uint32_t b = 0; b < t->flow.count; b++) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(t->flow.blocks[b]), next;
+             i && !t->is_shared_out[b]; i = next) {
+            next = LLVMGetNextInstruction(i);
+            if (!ir_share_is_effect(i) || is_own_store(i))
+                continue;
+            ir_share_guard_run(&t->share, i, t->share.is_first, NULL);
+            next = LLVMGetFirstInstruction(t->flow.blocks[b]);
+        }
+    }
+}
+
+static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
+    EV_TRY(ir_flow_make(t->s->function, t->s->arena, &t->flow, err));
+    EV_TRY(check_option(t, edit, err));
+    EV_TRY(check_deeds(t, err));
+    bool waits = by_memory(t) && (uint64_t)t->own * t->rows > 1;
+    if (waits) {
+        EV_TRY(ir_predicate(t->s, err));
+        EV_TRY(ir_flow_make(t->s->function, t->s->arena, &t->flow, err));
+        EV_TRY(check_option(t, edit, err)); /* the anchor's loop, as it is now */
+    }
+    EV_TRY(list_loops(t, err));
+    if (waits)
+        EV_TRY(check_barriers(t, err));
+    t->share.s = t->s;
+    t->share.threads = t->size;
+    write_coordinates(t);
+    for (uint32_t k = 0; k < t->loop_count; k++) {
+        ir_share_turns(&t->share, &t->loops[k], &t->gathers[k]);
+        gather(t, k);
+    }
+    guard_effects(t);
+    t->s->base->block[0] = t->own * t->size;
+    return EV_OK;
+}
+
+ev_status ir_structure_team(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    teaming t = {.s = s};
+    t.share.builder = LLVMCreateBuilderInContext(s->base->context);
+    ev_status status = team(&t, edit, err);
+    LLVMDisposeBuilder(t.share.builder);
+    return status;
+}
