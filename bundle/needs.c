@@ -62,7 +62,7 @@ static bool read_directive(cursor *c, const char *directive, char *out, size_t r
 
 needs_head needs_of_ptx(const char *ptx, size_t bytes) {
     needs_head head = {0};
-    char version[8];
+    char version[8] = "";
     cursor c = {ptx, ptx + bytes};
     if (!read_directive(&c, ".version", version, sizeof version) ||
         !needs_version(version, &head.version) ||

@@ -332,11 +332,14 @@ static void old_drivers_are_named(void **state) {
     rig r;
     ev_error err = {0};
     char *ptx = strdup(SAMPLE_PTX);
-    memcpy(strstr(ptx, "7.0"), "8.5", 3);
+    assert_non_null(ptx);
+    char *version = strstr(ptx, "7.0");
+    assert_non_null(version);
+    version[0] = '8', version[2] = '5';
     sample_fill(&s);
     s.variant.ptx = ptx;
     assert_int_equal(bundle_write(sample_path("new"), &s.content, &err), EV_OK);
-    memcpy(strstr(ptx, "8.5"), "9.9", 3);
+    version[0] = '9', version[2] = '9';
     assert_int_equal(bundle_write(sample_path("newer"), &s.content, &err), EV_OK);
     free(ptx);
     evoke_bundle *b = open_sample("new");

@@ -74,7 +74,7 @@ static void fill_variant(ev_arena *arena, bundle_variant *v, size_t number) {
     char *ptx = ev_arena_alloc(arena, PTX_BYTES + 1);
     if (ptx != NULL) {
         memset(ptx, ' ', PTX_BYTES);
-        (void)snprintf(ptx, PTX_BYTES, "// %zu", number);
+        (void)snprintf(ptx, PTX_BYTES, "// %zu\n.version 7.8\n.target sm_%d", number, gpus[g].sm);
         ptx[strlen(ptx)] = '\n';
     }
     *v = (bundle_variant){.ptx = ptx,

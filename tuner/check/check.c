@@ -350,7 +350,9 @@ static bool is_of_this_version(const bundle_variant *v) {
 static check_record record_of(const check *c, const bundle_variant *v, const char *id,
                               const device *d) {
     bool modelled = device_properties_of(d)->modelled;
-    bool is_own = strncmp(id, "vm:", 3) == 0 && strcmp(id + 3, v->gpu_id) == 0;
+    /* A driver that models its times has another name, and clocks of its own. */
+    bool is_own = strncmp(id, "vm:", 3) == 0 && strcmp(id + 3, v->gpu_id) == 0 &&
+                  strcmp(device_properties_of(d)->name, v->gpu_name) == 0;
     return (check_record){.v = v,
                           .is_same_model =
                               v->modelled && modelled && is_own && is_of_this_version(v),

@@ -136,7 +136,8 @@ static void add_row(ev_str *out, const json_t *row, const char *what) {
     }
     bool is_skipped = strcmp(kind, "disabled") == 0;
     bool is_error = strcmp(kind, check_verdict_name(CHECK_SETUP)) == 0;
-    ev_str_printf(out, ">\n      <%s", is_skipped ? "skipped" : is_error ? "error" : "failure");
+    const char *element = is_error ? "error" : "failure";
+    ev_str_printf(out, ">\n      <%s", is_skipped ? "skipped" : element);
     add_attribute(out, "message", reason);
     if (!is_skipped)
         add_attribute(out, "type", kind);

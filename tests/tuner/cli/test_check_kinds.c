@@ -289,6 +289,26 @@ static void untrusted_bundles_are_refused(void **state) {
     assert_false(ev_path_exists(cli_path("other.tar")));
 }
 
+/* A qualified bundle is another one, and signed anew. */
+static void qualified_bundles_are_signed_anew(void **state) {
+    (void)state;
+    ev_proc_result r = CLI_RUN("qualify", cli_path("signed.tar"), "--device", "vm:h200", "--out",
+                               cli_path("anew.tar"), "--sign", cli_path("key.pem"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("check", cli_path("anew.tar"), "--trust",
+                "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("qualify", cli_path("signed.tar"), "--device", "vm:h200", "--out",
+                cli_path("bare.tar"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_expect_error(CLI_RUN("check", cli_path("bare.tar"), "--trust",
+                             "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"),
+                     2, "has no signature");
+}
+
 /* ---- against an older bundle ---- */
 
 static void expect_against(const char *verdict, int exit_code) {
@@ -412,6 +432,7 @@ int main(void) {
         cmocka_unit_test(foreign_oracles_are_not_built),
         cmocka_unit_test(the_baseline_stands_for_an_oracle),
         cmocka_unit_test(untrusted_bundles_are_refused),
+        cmocka_unit_test(qualified_bundles_are_signed_anew),
         cmocka_unit_test(an_older_bundle_is_compared),
         cmocka_unit_test(a_larger_error_is_less_accurate),
         cmocka_unit_test(annotations_are_for_github),
