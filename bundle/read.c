@@ -12,7 +12,6 @@
 
 #define WHERE_BYTES 96                /* "kernels[N].variants[N]" */
 #define WHOLE_MOST 9007199254740992.0 /* a double holds each whole number up to it */
-#define MOST_NAMES 256                /* that the expressions of a kernel may use */
 
 /* ---- values ---- */
 

@@ -35,6 +35,7 @@ typedef struct reading {
     ev_error *err;
 } reading;
 
+#define MOST_NAMES 256  /* that the expressions of a kernel may use */
 #define MOST_CASES 4096 /* of a variant */
 
 #define MEMORY_TIMES 4                 /* the size of the bundle */

@@ -4,11 +4,15 @@
 #include "bundle/bundle.h"
 #include "tuner/run/export.h"
 
+#include <string.h>
+
 ev_status cmd_export(cmd_context *c, ev_error *err) {
+    if (strcmp(c->args->values[CLI_OPT_TO], "c-header") == 0)
+        return cmd_header(c, err);
     if (cli_flag(c->args, CLI_OPT_MERGE))
         return cmd_merge(c, err);
     if (c->args->operand_count > 0)
-        return ev_fail(err, EV_BAD, "%s: export takes bundles with --merge alone",
+        return ev_fail(err, EV_BAD, "%s: export takes bundles with --merge or --to c-header alone",
                        c->args->operands[0]);
     const char *records = cli_text(c->args, CLI_OPT_RECORDS);
     const char *out = cli_text(c->args, CLI_OPT_OUT);

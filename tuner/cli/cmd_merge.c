@@ -71,9 +71,15 @@ static ev_status merge(cmd_context *c, bundle *const *from, size_t count, const 
     merged m;
     if (arena == NULL)
         return ev_fail_memory(err, 1);
-    ev_status status = bundle_merge(from, count, arena, &m, err);
+    sign_key *key = NULL;
+    ev_status status = cmd_read_key(c, &key, err);
+    if (status == EV_OK)
+        status = bundle_merge(from, count, arena, &m, err);
     if (status == EV_OK)
         status = bundle_write(out, &m.content, err);
+    if (status == EV_OK && key != NULL)
+        status = bundle_sign(out, key, err);
+    sign_key_free(key);
     if (status == EV_OK)
         status = print(c, &m, out, err);
     ev_arena_free(arena);
