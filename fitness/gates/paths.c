@@ -78,6 +78,7 @@ typedef struct walk {
     double *weights;     /* of the places: how many blocks of the grid each stands for */
     double mean, spread; /* of the others; spread: standard deviation */
     uint64_t spent;      /* thread instructions */
+    bool start_is_alike; /* the subject's start has an even grid of like blocks at this case */
 } walk;
 
 /* ---- running blocks ---- */
@@ -178,10 +179,14 @@ static void sum_up(walk *w) {
     w->spread = n > 1 ? sqrt(squares / (n - 1)) : 0;
 }
 
+/* A structural edit that keeps the meaning divides the start's work anew. Where all blocks of the
+ * start do the same, the places and few others show that the parts are equal as well; parts that
+ * are not make the mean inexact. */
 static bool knows_enough(const walk *w) {
     double n = (double)(w->count - w->fixed);
     bool is_exact = n > 0 && w->spread / sqrt(n) <= MEAN_ERROR * w->mean;
-    bool is_long = w->spent >= (n < BLOCKS_LEAST ? SPEND_ENOUGH : SPEND_LEAST);
+    bool wants_many = n < BLOCKS_LEAST && !w->start_is_alike;
+    bool is_long = w->spent >= (wants_many ? SPEND_ENOUGH : SPEND_LEAST);
     return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && is_long);
 }
 
@@ -470,18 +475,19 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
     return NULL;
 }
 
-/* A grid that is even at the start's default macros is even at others, but not with structural
- * edits: some of its blocks may have work for a part of their threads. Only for cases of the
- * search, whose default starts are all known before any candidate. */
-static ev_status is_even_by_default(const fitness *f, const fit_case *c, const candidate *who,
-                                    bool *even, ev_error *err) {
+/* Whether the grid is even at the start's default macros, and its blocks are alike. Such a grid is
+ * even at other macros, too, but not with structural edits: some of its blocks may have work for a
+ * part of their threads. Only for cases of the search, whose default starts are all known before
+ * any candidate. */
+static ev_status is_alike_by_default(const fitness *f, const fit_case *c, const candidate *who,
+                                     bool *alike, ev_error *err) {
     candidate plain = {.start = who->start};
     char *key = key_of(&plain, 0, false);
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *p = find(f, c, key);
-    *even = who->structure == NULL && c->at->split == CORPUS_SEARCH && p != NULL &&
-            p->grid == FITNESS_GRID_EVEN && p->is_alike;
+    *alike =
+        c->at->split == CORPUS_SEARCH && p != NULL && p->grid == FITNESS_GRID_EVEN && p->is_alike;
     free(key);
     return EV_OK;
 }
@@ -547,10 +553,12 @@ static ev_status keep(fitness *f, fit_paths *p, ev_error *err) {
     return EV_OK;
 }
 
+/* `alike`: see is_alike_by_default. */
 static ev_status make(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *launch,
-                      size_t limit, fit_paths *p, ev_error *err) {
+                      size_t limit, bool alike, fit_paths *p, ev_error *err) {
     walk w = {.f = f,
               .c = c,
+              .start_is_alike = alike,
               .kernel = trial->kernel,
               .launch = *launch,
               .blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]};
@@ -574,7 +582,7 @@ static ev_status make(fitness *f, fit_case *c, const fit_trial *trial, const dev
 
 /* Takes `key` over. */
 static ev_status add(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *launch,
-                     size_t limit, char *key, const fit_paths **out, ev_error *err) {
+                     size_t limit, bool alike, char *key, const fit_paths **out, ev_error *err) {
     fit_paths *p = calloc(1, sizeof *p);
     if (p == NULL) {
         free(key);
@@ -582,7 +590,7 @@ static ev_status add(fitness *f, fit_case *c, const fit_trial *trial, const devi
     }
     p->key = key;
     p->at = c;
-    ev_status status = make(f, c, trial, launch, limit, p, err);
+    ev_status status = make(f, c, trial, launch, limit, alike, p, err);
     if (status == EV_OK)
         status = keep(f, p, err);
     if (status != EV_OK) {
@@ -599,10 +607,10 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
                         ev_error *err) {
     static const fit_paths even = {.grid = FITNESS_GRID_EVEN};
     const candidate *who = trial->who;
-    bool is_even = false;
+    bool alike = false;
     *out = &even;
-    EV_TRY(is_even_by_default(f, c, who, &is_even, err));
-    if (is_even)
+    EV_TRY(is_alike_by_default(f, c, who, &alike, err));
+    if (alike && who->structure == NULL)
         return EV_OK;
     bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified;
     char *key = key_of(who, who->macro_count, own);
@@ -610,7 +618,7 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
         return ev_fail_memory(err, 0);
     const fit_paths *known = find(f, c, key);
     if (known == NULL)
-        return add(f, c, trial, launch, limit, key, out, err);
+        return add(f, c, trial, launch, limit, alike, key, out, err);
     free(key);
     *out = known;
     return EV_OK;
