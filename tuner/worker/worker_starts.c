@@ -1,6 +1,6 @@
 /* Worker, starts: builds the unmodified starts. Fitness draws further check cases from them, and
  * compares variants with them. Each start is built in a process of its own, so that an abort in
- * LLVM loses only that start. */
+ * LLVM loses only that start; but the worker itself builds what is the candidate as well. */
 #include "tuner/worker/guard.h"
 #include "tuner/worker/isolate.h"
 #include "tuner/worker/worker.h"
