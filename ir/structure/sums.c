@@ -183,6 +183,13 @@ static bool order_of_wholes(LLVMIntPredicate p, bool takes_if, ordering *out) {
     return p != LLVMIntEQ && p != LLVMIntNE;
 }
 
+/* The kind of the greatest or least of whole numbers. */
+static ir_sum_kind extreme_of(const ordering *o) {
+    if (o->is_signed)
+        return o->is_greater ? IR_SUM_SMAX : IR_SUM_SMIN;
+    return o->is_greater ? IR_SUM_UMAX : IR_SUM_UMIN;
+}
+
 /* Notes the key of the picks: a PHI that the test compares with the value that replaces it. */
 static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
     bool is_real = LLVMIsAFCmpInst(test) != NULL;
@@ -196,13 +203,13 @@ static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
         LLVMValueRef next = incoming(p->flow, key, p->loop->latch);
         unsigned first, last;
         bool own = false;
-        ordering o;
+        ordering o = {0};
         bool ordered = is_real ? order_of_reals(LLVMGetFCmpPredicate(test), takes_if, &o)
                                : order_of_wholes(LLVMGetICmpPredicate(test), takes_if, &o);
-        o.is_greater ^= ordered && side == 0; /* `key less than value` says that it is greater */
+        if (side == 0) /* `key less than value` says that the value is greater */
+            o.is_greater = !o.is_greater;
         ir_sum_kind kind = LLVMIsACallInst(next) ? kind_of(next, &first, &last) : IR_SUM_NONE;
-        bool is_extreme = kind == (o.is_signed ? (o.is_greater ? IR_SUM_SMAX : IR_SUM_SMIN)
-                                               : (o.is_greater ? IR_SUM_UMAX : IR_SUM_UMIN));
+        bool is_extreme = kind == extreme_of(&o);
         bool by_call = !is_real && is_extreme &&
                        (LLVMGetOperand(next, 0) == value || LLVMGetOperand(next, 1) == value) &&
                        (LLVMGetOperand(next, 0) == key || LLVMGetOperand(next, 1) == key);
@@ -388,8 +395,8 @@ static LLVMValueRef write_when(const ir_share *share, const ir_sums *sums, LLVMV
                           : LLVMBuildSub(b, start, loop->induction, "");
     LLVMValueRef one = LLVMConstInt(type, (unsigned long long)(up ? loop->step : -loop->step), 0);
     now = LLVMBuildIntCast2(b, LLVMBuildAdd(b, now, one, ""), word, false, "");
-    LLVMValueRef next = sums->takes_if ? LLVMBuildSelect(b, test, now, when, "")
-                                       : LLVMBuildSelect(b, test, when, now, "");
+    LLVMValueRef if_so = sums->takes_if ? now : when, if_not = sums->takes_if ? when : now;
+    LLVMValueRef next = LLVMBuildSelect(b, test, if_so, if_not, "");
     LLVMValueRef values[] = {LLVMConstNull(word), next};
     LLVMBasicBlockRef from[] = {flow->blocks[loop->preheader], flow->blocks[loop->latch]};
     LLVMAddIncoming(when, values, from, 2);
@@ -541,8 +548,8 @@ void ir_share_exchange(const ir_share *share, ir_gather *g, LLVMValueRef mask, u
 /* ---- effects ----------------------------------------------------------------------------------
  */
 
-static void redirect(const ir_share *p, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(p->s->function); b;
+static void redirect(const ir_share *share, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(share->s->function); b;
          b = LLVMGetNextBasicBlock(b)) {
         LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
         for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++) {
@@ -552,11 +559,11 @@ static void redirect(const ir_share *p, LLVMBasicBlockRef from, LLVMBasicBlockRe
     }
 }
 
-static void move_to_end(const ir_share *p, LLVMValueRef insn, LLVMBasicBlockRef block) {
+static void move_to_end(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef block) {
     LLVMInstructionRemoveFromParent(insn);
-    LLVMPositionBuilderAtEnd(p->builder, block);
-    LLVMSetCurrentDebugLocation2(p->builder, NULL);
-    LLVMInsertIntoBuilder(p->builder, insn);
+    LLVMPositionBuilderAtEnd(share->builder, block);
+    LLVMSetCurrentDebugLocation2(share->builder, NULL);
+    LLVMInsertIntoBuilder(share->builder, insn);
 }
 
 bool ir_share_is_effect(LLVMValueRef insn) {
@@ -571,19 +578,19 @@ static bool is_shared_store(LLVMValueRef insn) {
     return LLVMGetPointerAddressSpace(pointer) != 1; /* generic ones may lead there */
 }
 
-static void order_lanes(const ir_share *p, LLVMValueRef mask) {
-    ir_share_call(p, "llvm.nvvm.bar.warp.sync", &mask, 1);
+static void order_lanes(const ir_share *share, LLVMValueRef mask) {
+    ir_share_call(share, "llvm.nvvm.bar.warp.sync", &mask, 1);
 }
 
-void ir_share_guard_run(const ir_share *p, LLVMValueRef first, LLVMValueRef condition,
+void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
                         LLVMValueRef order) {
     LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
-    LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(p->s->base->context, rest, "");
-    LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(p->s->base->context, rest, "");
-    redirect(p, rest, head);
+    LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
+    LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
+    redirect(share, rest, head);
     for (LLVMValueRef i = LLVMGetFirstInstruction(rest), next; i != first; i = next) {
         next = LLVMGetNextInstruction(i);
-        move_to_end(p, i, head);
+        move_to_end(share, i, head);
     }
     bool shared = false;
     LLVMValueRef end = first;
@@ -592,16 +599,16 @@ void ir_share_guard_run(const ir_share *p, LLVMValueRef first, LLVMValueRef cond
          i = end) {
         end = LLVMGetNextInstruction(i);
         shared |= order && is_shared_store(i);
-        move_to_end(p, i, ir_share_is_effect(i) ? body : head);
+        move_to_end(share, i, ir_share_is_effect(i) ? body : head);
     }
-    LLVMPositionBuilderAtEnd(p->builder, body);
-    LLVMBuildBr(p->builder, rest);
+    LLVMPositionBuilderAtEnd(share->builder, body);
+    LLVMBuildBr(share->builder, rest);
     if (shared) {
-        LLVMPositionBuilderBefore(p->builder, end);
-        order_lanes(p, order);
+        LLVMPositionBuilderBefore(share->builder, end);
+        order_lanes(share, order);
     }
-    LLVMPositionBuilderAtEnd(p->builder, head);
+    LLVMPositionBuilderAtEnd(share->builder, head);
     if (shared)
-        order_lanes(p, order);
-    LLVMBuildCondBr(p->builder, condition, body, rest);
+        order_lanes(share, order);
+    LLVMBuildCondBr(share->builder, condition, body, rest);
 }

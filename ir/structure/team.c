@@ -67,7 +67,8 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
     t->is_strided = edit->form == IR_FORM_STRIDED;
     t->block = block[0];
     t->rows = block[1] * block[2];
-    uint32_t least = t->is_strided ? (t->block < IR_WARP ? t->block : IR_WARP) : 1;
+    uint32_t warp = t->block < IR_WARP ? t->block : IR_WARP;
+    uint32_t least = t->is_strided ? warp : 1;
     uint32_t own = t->block / t->size;
     bool alone = !t->is_strided && t->size > IR_WARP; /* no two teams wait at one barrier */
     t->own = own > least && !alone ? own : least;
