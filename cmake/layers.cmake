@@ -4,6 +4,7 @@ set(EVOKE_LAYERS
   "base:"
   "base/cuda:                 base"
   "bundle:                    base"
+  "bundle/header:             base bundle"
   "bundle/runtime:            base base/cuda bundle"
   "corpora:                   base"
   "kernels:                   base corpora"
@@ -25,7 +26,7 @@ set(EVOKE_LAYERS
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"
   "tuner/stress:              base kernels fitness/device fitness/gates"
   "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
-  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
+  "tuner/cli:                 base bundle bundle/header corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run"
   "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 
