@@ -22,6 +22,21 @@ static size_t string_length(const char *text) {
     return at + (text[at] == '"');
 }
 
+static size_t mark_bytes(char c) {
+    switch (c) {
+    case '{':
+        return OBJECT_BYTES;
+    case '[':
+        return ARRAY_BYTES;
+    case ':':
+        return KEY_BYTES - TEXT_BYTES;
+    case ',':
+        return PLACE_BYTES;
+    default:
+        return 0;
+    }
+}
+
 /* The most that a parser makes of a JSON text. */
 static size_t weigh(const char *text) {
     size_t bytes = 0, longest = 0;
@@ -35,11 +50,7 @@ static size_t weigh(const char *text) {
             length = strspn(text, "-+.eE0123456789");
             bytes += NUMBER_BYTES;
         } else {
-            bytes += *text == '{'   ? OBJECT_BYTES
-                     : *text == '[' ? ARRAY_BYTES
-                     : *text == ':' ? KEY_BYTES - TEXT_BYTES
-                     : *text == ',' ? PLACE_BYTES
-                                    : 0;
+            bytes += mark_bytes(*text);
         }
         text += length;
     }

@@ -5,6 +5,7 @@ set(EVOKE_LAYERS
   "base/cuda:                 base"
   "base/ptx:                  base"
   "bundle:                    base base/ptx"
+  "bundle/header:             base bundle"
   "bundle/runtime:            base base/cuda base/ptx bundle"
   "corpora:                   base"
   "kernels:                   base corpora"
@@ -28,7 +29,7 @@ set(EVOKE_LAYERS
   "tuner/run:                 base bundle kernels ir fitness/device fitness/gates tuner/search tuner/worker tuner/stress"
   "tuner/check:               base base/ptx bundle kernels ir fitness/device fitness/gates tuner/worker tuner/stress tuner/run"
   "tuner/report:              base kernels ir fitness/model fitness/gates tuner/search tuner/worker tuner/run"
-  "tuner/cli:                 base bundle corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run tuner/check tuner/report"
+  "tuner/cli:                 base bundle bundle/header corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run tuner/check tuner/report"
   "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 

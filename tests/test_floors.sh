@@ -44,7 +44,7 @@ check_tree() (
     if (name ~ /(^|\/)(cuda|cuda_[a-z_0-9]*|cupti[a-z_]*|nvrtc|nvml|nvPTXCompiler)\.h$/ && !is_driver())
       wrong("CUDA is for the folders of the driver alone: " name)
   }
-  function is_driver() { return FILENAME ~ /^(fitness\/device\/(cuda|standin)|base\/cuda|bundle\/runtime)\// }
+  function is_driver() { return FILENAME ~ /^(fitness\/device\/(cuda|standin)|base\/cuda|bundle\/(header|runtime))\// }
   function check_own(name,   own, other) {
     if (name ~ /(^|\/)\.\.(\/|$)/) { wrong("an include with .. hides its layer: " name); return }
     if (name !~ /\//) return # of the same folder, or a header for kernels

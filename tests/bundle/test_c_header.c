@@ -2,7 +2,7 @@
  * the header and the driver's stand-in resolves and launches as the library does. */
 #include "base/file.h"
 #include "bundle/bundle.h"
-#include "bundle/c_header.h"
+#include "bundle/header/c_header.h"
 #include "tests/bundle/sample.h"
 
 #include <setjmp.h>

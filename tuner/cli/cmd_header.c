@@ -2,7 +2,7 @@
 #include "tuner/cli/cmd.h"
 
 #include "base/file.h"
-#include "bundle/c_header.h"
+#include "bundle/header/c_header.h"
 #include "bundle/reader.h"
 
 #include <string.h>

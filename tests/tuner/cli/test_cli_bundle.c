@@ -219,6 +219,20 @@ static void exports_the_same_bytes(void **state) {
     free(two);
 }
 
+static void writes_a_c_header(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("export", "--to", "c-header", cli_path("out"), "--out",
+                                    cli_path("kernels.h"), "--json"),
+                            0);
+    cli_keys(json, "header:s kernels:i bytes:i");
+    json_decref(json);
+    char *text = cli_read("kernels.h");
+    assert_non_null(strstr(text, "scale_resolve("));
+    free(text);
+    cli_expect_error(CLI_RUN("export", "--to", "c-header", "--out", cli_path("kernels.h")), 2,
+                     "needs one bundle and --out FILE.h");
+}
+
 /* A bundle merged with itself is itself, and what is left out is told. */
 static void merges_bundles(void **state) {
     (void)state;
@@ -368,14 +382,23 @@ static void stops_cleanly(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tunes_and_exports),         cmocka_unit_test(a_bold_winner_is_the_default),
-        cmocka_unit_test(both_winners_are_exported), cmocka_unit_test(a_bold_variant_does_not_win),
-        cmocka_unit_test(checks_the_bundle),         cmocka_unit_test(needs_nothing_but_the_bundle),
-        cmocka_unit_test(explains_the_winner),       cmocka_unit_test(counts_the_edits),
-        cmocka_unit_test(exports_the_same_bytes),    cmocka_unit_test(merges_bundles),
-        cmocka_unit_test(one_file_will_do),          cmocka_unit_test(resumes_to_the_same_end),
-        cmocka_unit_test(finds_a_wrong_kernel),      cmocka_unit_test(finds_a_wrong_launch),
-        cmocka_unit_test(names_a_damaged_file),      cmocka_unit_test(stops_cleanly),
+        cmocka_unit_test(tunes_and_exports),
+        cmocka_unit_test(a_bold_winner_is_the_default),
+        cmocka_unit_test(both_winners_are_exported),
+        cmocka_unit_test(a_bold_variant_does_not_win),
+        cmocka_unit_test(checks_the_bundle),
+        cmocka_unit_test(needs_nothing_but_the_bundle),
+        cmocka_unit_test(explains_the_winner),
+        cmocka_unit_test(counts_the_edits),
+        cmocka_unit_test(exports_the_same_bytes),
+        cmocka_unit_test(merges_bundles),
+        cmocka_unit_test(writes_a_c_header),
+        cmocka_unit_test(one_file_will_do),
+        cmocka_unit_test(resumes_to_the_same_end),
+        cmocka_unit_test(finds_a_wrong_kernel),
+        cmocka_unit_test(finds_a_wrong_launch),
+        cmocka_unit_test(names_a_damaged_file),
+        cmocka_unit_test(stops_cleanly),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

@@ -1,6 +1,6 @@
 /* The part of a C header (c_header.h) that is the same for every bundle: types, checked numbers,
  * resolving and launching. A line of the header a string. */
-#include "bundle/c_header.h"
+#include "bundle/header/c_header.h"
 
 const char *const c_header_fixed[] = {
     /* clang-format off */

@@ -1,6 +1,6 @@
 /* Expressions as C: by recursive descent, a function a level of precedence, as base/expr.c
  * evaluates them. The text has passed expr_check, so that only what is right is read here. */
-#include "bundle/c_header.h"
+#include "bundle/header/c_header.h"
 
 #include "base/expr.h"
 

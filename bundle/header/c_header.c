@@ -1,7 +1,7 @@
 /* C header: writes, for each kernel, the shape as a struct, the PTX as bytes, a table of variants,
  * and functions that resolve, evaluate the launch rules and launch. Behind the fixed part
  * (c_header_fixed.c), names begin with the kernel's. */
-#include "bundle/c_header.h"
+#include "bundle/header/c_header.h"
 
 #include "bundle/read.h"
 
@@ -211,13 +211,19 @@ static const launch_range *find_range(const bundle_variant *v, const char *name)
     return NULL;
 }
 
+/* 0: a real number, which no divisor binds. */
+static int64_t multiple_of(const launch_range *r) {
+    int64_t whole = r->multiple > 0 ? r->multiple : 1;
+    return r->is_real ? 0 : whole;
+}
+
 static void write_ranges(const writing *w, const bundle_variant *v, size_t number) {
     ev_str_printf(w->out, "static const evoke_h_range %s_ranges_%zu[] = {\n", w->k->name, number);
     for (size_t i = 0; i < w->index->dimension_count; i++) {
         const launch_range *r = find_range(v, w->index->dimensions[i]);
         if (r != NULL)
             ev_str_printf(w->out, "    {%.17g, %.17g, INT64_C(%" PRId64 ")},\n", r->low, r->high,
-                          r->is_real ? 0 : (r->multiple > 0 ? r->multiple : 1));
+                          multiple_of(r));
         else
             ev_str_append(w->out, "    {-INFINITY, INFINITY, 0},\n");
     }
