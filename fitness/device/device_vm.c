@@ -223,7 +223,8 @@ static ev_status vm_check(const device *d, const device_kernel *k, const device_
                        (unsigned long long)shared, d->properties.id,
                        d->properties.max_shared_per_block);
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
-    uint32_t cap = model_block_cap(k->entry, threads), registers = k->resources.registers;
+    uint32_t cap = model_block_cap(k->entry, vm_module_sm(k->module), threads),
+             registers = k->resources.registers;
     model_occupancy o =
         model_occupancy_of(vm_of_const(d)->g, k->entry, registers < cap ? registers : cap, l->grid,
                            l->block, l->dynamic_shared);

@@ -52,7 +52,8 @@ void model_code_free(model_code *code) {
 }
 
 uint32_t model_code_registers(const model_code *code) {
-    return model_given_registers(code->live_registers, model_register_cap(code->entry));
+    return model_given_registers(code->live_registers,
+                                 model_register_cap(code->entry, vm_module_sm(code->module)));
 }
 
 /* ---- the scratch pool: tables and logs, for one launch's model after another ---- */
@@ -493,7 +494,7 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     s->g = g;
     s->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    uint32_t cap = model_block_cap(launch->entry, threads);
+    uint32_t cap = model_block_cap(launch->entry, vm_module_sm(launch->module), threads);
     s->live_registers = code->least_registers; /* above the cap: spilled */
     s->given_registers = cap;
     uint32_t registers = model_given_registers(code->live_registers, cap);

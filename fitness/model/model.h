@@ -21,11 +21,12 @@ uint32_t model_registers(const vm_module *module, const vm_entry *entry);
  * of memory. */
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry);
 /* Upper limit of registers a thread, from the kernel's own bounds (.maxnreg, .maxntid,
- * .minnctapersm). */
-uint32_t model_register_cap(const vm_entry *entry);
+ * .minnctapersm). `sm`: the module's target; a .minnctapersm of more blocks than an SM of that
+ * target holds counts as none. */
+uint32_t model_register_cap(const vm_entry *entry, int sm);
 /* The same in blocks of so many threads: what leaves room for one block. An assembler that is told
  * the block's size keeps to it, so a kernel is not refused for its registers. */
-uint32_t model_block_cap(const vm_entry *entry, uint64_t threads);
+uint32_t model_block_cap(const vm_entry *entry, int sm, uint64_t threads);
 
 typedef enum model_limiter {
     MODEL_BY_WARPS,

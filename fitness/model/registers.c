@@ -8,8 +8,10 @@
  *
  * That is done for two orders: one that hides latencies, for the registers that the assembler
  * wants, and one that saves registers (pressure.c), for those that it can do with. `settle` chooses
- * between them as the assembler does where a block's size is not known: it saves registers for a
- * further warp, not for its own sake.
+ * between them as the assembler does where it may choose: it saves registers for further warps, not
+ * for its own sake. In a budget that the kernel states (.maxnreg, .minnctapersm) it saves none, and
+ * moves loads further ahead: `settle_stated`. These rules are read off ptxas 13.0's counts for the
+ * candidates of tests/fitness/model/candidates.
  *
  * An instruction under a predicate does not end the life of its result, because the old value may
  * live on. A value that values.c folds into another one has no weight of its own: its number is
@@ -24,7 +26,9 @@
 #include <string.h>
 
 #define REGISTER_FILE 65536u /* of an SM, on every GPU since sm_50 */
-#define REGISTER_STEP 8u     /* a warp gets registers in units of 256 */
+#define WARP_THREADS 32u
+#define SCHEDULERS 4u    /* of an SM: each has the registers of its own warps */
+#define REGISTER_STEP 8u /* a warp gets registers in units of 256 */
 #define REGISTER_MOST 255u
 #define REGISTER_LEAST 16u
 
@@ -32,15 +36,19 @@
 #define REGISTERS_RESERVED 6u
 #define REGISTERS_SEQUENCE 8u /* a long division, at most */
 #define REGISTERS_LEAST 8u
-#define REGISTERS_OF_CALLS 24u /* the calling convention's own */
-#define REGISTERS_REMADE 2u    /* cheap values that are made again where that gives a step */
+#define REGISTERS_OF_CALLS 24u   /* the calling convention's own */
+#define REGISTERS_REMADE 2u      /* cheap values made again where every warp has a place then */
+#define REGISTERS_REMADE_MOST 3u /* the same where an SM holds a quarter more warps then */
 /* In blocks of more instructions the assembler looks for no order that saves registers.
  * Convolutions on a P100 and a V100 (silicon/convolution.csv) whose text keeps 370 to 1,600 values
  * alive take the time of spills from 5,100 PTX instructions on and not up to 4,800, and those with
  * 340 never do. */
 #define REGISTERS_ORDERED 5000u
 #define REGISTERS_WINDOW 12u /* instructions that a load moves ahead at most */
-#define REGISTERS_LOAD 200u  /* cycles, in round figures: which GPU is not known here */
+/* In a stated budget loads move further ahead up to so many, at which a scheduler holds four warps.
+ * With more (FFTs of 120) ptxas keeps to the short window. */
+#define REGISTERS_FAR 128u
+#define REGISTERS_LOAD 200u /* cycles, in round figures: which GPU is not known here */
 
 typedef struct flow_insn {
     uint32_t operands; /* uses, then defs */
@@ -251,10 +259,10 @@ static bool flow_alloc(flow *f) {
 }
 
 /* The assembler moves loads ahead of their uses, a little way: further, and registers run out. */
-static ev_status flow_schedule(flow *f) {
-    static const model_schedule_options options = {.window = REGISTERS_WINDOW,
-                                                   .load_latency = REGISTERS_LOAD};
+static ev_status flow_schedule(flow *f, uint32_t window) {
+    const model_schedule_options options = {.window = window, .load_latency = REGISTERS_LOAD};
     model_rows rows;
+    model_schedule_free(&f->schedule);
     EV_TRY(model_rows_make(NULL, f->read, &rows, NULL));
     ev_status status = model_schedule_make(&options, f->read, &rows, &f->schedule, NULL);
     for (uint32_t i = 0; i < f->count; i++) {
@@ -357,24 +365,80 @@ static bool has_calls(const flow *f) {
     return false;
 }
 
-/* The registers at which an SM holds all of its warps: 32, 48 or 64 of them. */
-static uint32_t at_full_occupancy(int sm) {
-    bool is_small = sm == 86 || sm == 87 || sm == 89 || sm >= 120;
-    uint32_t warps = is_small ? 48 : 64;
-    if (sm == 75)
-        warps = 32;
-    return REGISTER_FILE / (warps * 32) / REGISTER_STEP * REGISTER_STEP;
+/* Most warps and blocks of an SM (CUDA C++ Programming Guide, "Technical Specifications per Compute
+ * Capability"; ptxas 13.0 ignores launch bounds past just these). */
+typedef struct sm_limits {
+    uint32_t warps, blocks;
+} sm_limits;
+
+static sm_limits limits_of(int sm) {
+    switch (sm) {
+    case 75:
+        return (sm_limits){32, 16};
+    case 86:
+    case 87:
+        return (sm_limits){48, 16};
+    case 89:
+        return (sm_limits){48, 24};
+    default:
+        return sm >= 120 ? (sm_limits){48, 24} : (sm_limits){64, 32};
+    }
 }
 
-/* What the assembler takes: all that it wants, where every warp has a place then; as many as leave
- * every warp a place, where it can do with these; or else the step that it can do with. */
-static uint32_t settle(uint32_t wanted, uint32_t least, uint32_t full) {
+static uint32_t warps_of(uint32_t threads) {
+    return (threads + WARP_THREADS - 1) / WARP_THREADS;
+}
+
+/* The blocks of an SM that the kernel's launch bounds ask for; 0: none, or more than an SM holds,
+ * which the assembler ignores. */
+static uint32_t blocks_asked(const vm_entry *entry, int sm) {
+    sm_limits most = limits_of(sm);
+    uint64_t warps = (uint64_t)entry->min_blocks * warps_of(entry->max_threads);
+    return entry->min_blocks <= most.blocks && warps <= most.warps ? entry->min_blocks : 0;
+}
+
+/* The registers at which an SM holds all of its warps: 32, 40 or 64 of them. */
+static uint32_t at_full_occupancy(int sm) {
+    return REGISTER_FILE / (limits_of(sm).warps * WARP_THREADS) / REGISTER_STEP * REGISTER_STEP;
+}
+
+static uint32_t round_to_step(uint32_t registers) {
+    return (registers + REGISTER_STEP - 1) / REGISTER_STEP * REGISTER_STEP;
+}
+
+/* The warps of an SM at so many registers, in blocks of the stated size if there is one. */
+static uint32_t warps_at(const vm_entry *entry, int sm, uint32_t registers) {
+    sm_limits most = limits_of(sm);
+    uint32_t given = round_to_step(registers < REGISTER_MOST ? registers : REGISTER_MOST);
+    uint32_t warps = REGISTER_FILE / SCHEDULERS / (given * WARP_THREADS) * SCHEDULERS;
+    warps = warps < most.warps ? warps : most.warps;
+    if (entry->max_threads == 0)
+        return warps;
+    uint32_t block = warps_of(entry->max_threads), blocks = warps / block;
+    return (blocks < most.blocks ? blocks : most.blocks) * block;
+}
+
+/* What the assembler takes where it may choose: all that it wants, where every warp has a place
+ * then; as many as leave every warp a place, where it can do with these; or else the step that it
+ * can do with, or the step before, where that gives a quarter more warps. */
+static uint32_t settle(const vm_entry *entry, int sm, uint32_t wanted, uint32_t least) {
+    uint32_t full = at_full_occupancy(sm);
     if (wanted <= full)
         return wanted;
     if (least <= full + REGISTERS_REMADE)
         return full;
-    uint32_t step = (least + REGISTER_STEP - 1) / REGISTER_STEP * REGISTER_STEP;
-    return step < wanted ? step : wanted;
+    uint32_t step = round_to_step(least), before = round_to_step(least - REGISTERS_REMADE_MOST);
+    step = step < wanted ? step : wanted;
+    bool pays = before < step && 4 * warps_at(entry, sm, before) >= 5 * warps_at(entry, sm, step);
+    return pays ? before : step;
+}
+
+/* What it takes in a budget that the kernel states: it knows how many warps there will be, and so
+ * saves none for a further one. `far`: what it wants where loads move far ahead. */
+static uint32_t settle_stated(uint32_t wanted, uint32_t far) {
+    uint32_t most = wanted > REGISTERS_FAR ? wanted : REGISTERS_FAR;
+    far = far < most ? far : most;
+    return far > wanted ? far : wanted;
 }
 
 static uint32_t at_least(uint32_t registers, uint32_t least) {
@@ -388,25 +452,41 @@ static uint32_t most_of(const uint32_t *list, uint32_t count) {
     return most;
 }
 
+/* What the blocks want where loads move as far ahead as the machine lets them; 0: out of memory. */
+static uint32_t flow_far(flow *f, uint32_t *wanted, uint64_t *live) {
+    if (flow_schedule(f, MODEL_WINDOW_MOST) != EV_OK)
+        return 0;
+    flow_peaks(f, wanted, live);
+    return most_of(wanted, f->block_count) + REGISTERS_RESERVED;
+}
+
 /* The order that saves registers is looked for only where it can matter. */
-static model_need flow_need(const flow *f, const vm_entry *entry, uint32_t *wanted,
-                            uint64_t *live) {
+static model_need flow_need(flow *f, const vm_entry *entry, uint32_t *wanted, uint64_t *live) {
     uint32_t bound = has_calls(f) ? REGISTERS_OF_CALLS : REGISTERS_LEAST;
-    uint32_t full = at_full_occupancy(vm_module_sm(f->module));
+    int sm = vm_module_sm(f->module);
+    uint32_t full = at_full_occupancy(sm), cap = model_register_cap(entry, sm);
     flow_peaks(f, wanted, live);
     uint32_t all = at_least(most_of(wanted, f->block_count) + REGISTERS_RESERVED, bound);
-    if (all <= full && all <= model_register_cap(entry))
+    if (all <= full && all <= cap)
         return (model_need){all, all};
     uint32_t least = flow_least(f, wanted, live);
     if (least == 0)
         return (model_need){0};
     least = at_least(least + REGISTERS_RESERVED, bound);
-    all = settle(all, least, full);
+    bool is_stated = entry->max_registers > 0 || blocks_asked(entry, sm) > 0;
+    if (is_stated && all > full + REGISTERS_REMADE) {
+        uint32_t far = flow_far(f, wanted, live);
+        if (far == 0)
+            return (model_need){0};
+        all = settle_stated(all, far);
+    } else {
+        all = settle(entry, sm, all, least);
+    }
     return (model_need){all, least < all ? least : all};
 }
 
 static bool flow_make(flow *f, uint32_t *block_of, uint64_t **live) {
-    if (!flow_alloc(f) || flow_schedule(f) != EV_OK ||
+    if (!flow_alloc(f) || flow_schedule(f, REGISTERS_WINDOW) != EV_OK ||
         model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK)
         return false;
     flow_read(f);
@@ -451,12 +531,12 @@ uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {
     return all;
 }
 
-uint32_t model_register_cap(const vm_entry *entry) {
+uint32_t model_register_cap(const vm_entry *entry, int sm) {
     uint32_t cap = REGISTER_MOST;
     if (entry->max_threads > 0) {
-        uint32_t warps = (entry->max_threads + 31) / 32;
-        uint32_t blocks = entry->min_blocks > 0 ? entry->min_blocks : 1;
-        uint64_t each = REGISTER_FILE / ((uint64_t)warps * 32 * blocks);
+        uint32_t warps = warps_of(entry->max_threads), asked = blocks_asked(entry, sm);
+        uint32_t blocks = asked > 0 ? asked : 1;
+        uint64_t each = REGISTER_FILE / ((uint64_t)warps * WARP_THREADS * blocks);
         each = each / REGISTER_STEP * REGISTER_STEP;
         cap = each < cap ? (uint32_t)each : cap;
     }
@@ -465,10 +545,10 @@ uint32_t model_register_cap(const vm_entry *entry) {
     return cap < REGISTER_LEAST ? REGISTER_LEAST : cap;
 }
 
-uint32_t model_block_cap(const vm_entry *entry, uint64_t threads) {
+uint32_t model_block_cap(const vm_entry *entry, int sm, uint64_t threads) {
     uint64_t warps = threads > 32 ? (threads + 31) / 32 : 1;
     uint64_t each = REGISTER_FILE / (warps * 32) / REGISTER_STEP * REGISTER_STEP;
-    uint32_t cap = model_register_cap(entry);
+    uint32_t cap = model_register_cap(entry, sm);
     each = each < REGISTER_LEAST ? REGISTER_LEAST : each;
     return each < cap ? (uint32_t)each : cap;
 }
@@ -480,5 +560,6 @@ uint32_t model_given_registers(uint32_t live, uint32_t cap) {
 }
 
 uint32_t model_registers(const vm_module *module, const vm_entry *entry) {
-    return model_given_registers(model_live_registers(module, entry), model_register_cap(entry));
+    return model_given_registers(model_live_registers(module, entry),
+                                 model_register_cap(entry, vm_module_sm(module)));
 }

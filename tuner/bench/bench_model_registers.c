@@ -114,7 +114,7 @@ typedef void row_fn(report *r, const char *name, int sm, const kernel_row *k);
 static uint32_t blocks_of(const gpu *g, const vm_entry *entry, uint32_t registers,
                           uint32_t threads) {
     const uint32_t grid[3] = {1u << 20, 1, 1}, block[3] = {threads, 1, 1};
-    uint32_t cap = model_block_cap(entry, threads);
+    uint32_t cap = model_block_cap(entry, g->sm, threads);
     return model_occupancy_of(g, entry, model_given_registers(registers, cap), grid, block, 0)
         .blocks_per_sm;
 }
@@ -125,7 +125,7 @@ static ev_status estimate(const report *r, const vm_module *module, const vm_ent
     EV_TRY(model_insns_make(module, &insns, err));
     model_need need = model_registers_needed(module, &insns, entry);
     model_insns_free(&insns);
-    uint32_t cap = model_register_cap(entry);
+    uint32_t cap = model_register_cap(entry, vm_module_sm(module));
     k->estimate = need.wanted < cap ? need.wanted : cap;
     k->guessed_bytes = need.least > cap ? 4 * (need.least - cap) : 0;
     for (size_t i = 0; i < GPUS && threads > 0; i++) {

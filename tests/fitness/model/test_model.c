@@ -463,11 +463,11 @@ static void test_spill_traffic(void **state) {
 static void test_large_block(void **state) {
     (void)state;
     vm_entry entry = {0}, bound = {.max_registers = 40};
-    assert_int_equal(model_block_cap(&entry, 64), 255);
-    assert_int_equal(model_block_cap(&entry, 512), 128);
-    assert_int_equal(model_block_cap(&entry, 1024), 64);
-    assert_int_equal(model_block_cap(&entry, 900), 64); /* 29 warps: 70 */
-    assert_int_equal(model_block_cap(&bound, 1024), 40);
+    assert_int_equal(model_block_cap(&entry, 90, 64), 255);
+    assert_int_equal(model_block_cap(&entry, 90, 512), 128);
+    assert_int_equal(model_block_cap(&entry, 90, 1024), 64);
+    assert_int_equal(model_block_cap(&entry, 90, 900), 64); /* 29 warps: 70 */
+    assert_int_equal(model_block_cap(&bound, 90, 1024), 40);
     char *ptx = sum_of_loads(56, "");
     timed t = {.ptx = ptx, .gpu = "h200", .grid = 500, .block = 1024, .sample = 3};
     assert_int_equal(model_of(&t, NULL).occupancy.blocks_per_sm, 1);
@@ -477,17 +477,17 @@ static void test_large_block(void **state) {
 /* Four sums over one row of shared memory, 16 places apart: in the order of the text 48 values stay
  * alive, but the sums can follow each other with a few. Of values in constant memory at known
  * addresses, none takes a register. */
-static char *shared_sums(const char *target, int taps) {
+static char *shared_sums(const char *target, const char *bounds, int taps) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     fprintf(out,
             ".version 7.8\n.target %s\n.address_size 64\n.const .align 4 .b8 c[1024];\n"
-            ".visible .entry k(.param .u64 k0, .param .u64 k1)\n{\n.reg .b32 %%r<9>;\n"
+            ".visible .entry k(.param .u64 k0, .param .u64 k1)\n%s{\n.reg .b32 %%r<9>;\n"
             ".reg .f32 %%s<200>;\n.reg .f32 %%c<200>;\n.reg .f32 %%f<800>;\n.reg .b64 %%rd<9>;\n"
             ".shared .align 4 .b8 s[4096];\nld.param.u64 %%rd1, [k1];\nmov.u32 %%r1, %%tid.x;\n"
             "shl.b32 %%r2, %%r1, 2;\nmov.u32 %%r3, s;\nadd.s32 %%r4, %%r3, %%r2;\n",
-            target);
+            target, bounds);
     for (int y = 0; y < 4; y++)
         fprintf(out, "mov.f32 %%f%d, 0f00000000;\n", 200 * y);
     for (int i = 0; i < taps; i++) {
@@ -514,10 +514,57 @@ static void test_saved_registers(void **state) {
         uint32_t registers; /* at which an SM holds all its warps */
     } rows[] = {{"sm_75", 64}, {"sm_80", 32}, {"sm_86", 40}, {"sm_90", 32}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char *ptx = shared_sums(rows[i].target, 96);
+        char *ptx = shared_sums(rows[i].target, "", 96);
         assert_int_equal(registers_of(ptx), rows[i].registers);
         free(ptx);
     }
+}
+
+/* In a budget that the kernel states, the assembler saves no registers for a further warp. */
+static void test_stated_registers(void **state) {
+    (void)state;
+    static const char *const stated[] = {".maxnreg 128\n", ".maxntid 256, 1, 1\n.minnctapersm 2\n"};
+    for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++) {
+        char *ptx = shared_sums("sm_90", stated[i], 96);
+        assert_true(registers_of(ptx) >= 48 && registers_of(ptx) <= 128);
+        free(ptx);
+    }
+    char *size_alone = shared_sums("sm_90", ".maxntid 256, 1, 1\n", 96);
+    assert_int_equal(registers_of(size_alone), 32);
+    free(size_alone);
+}
+
+/* Launch bounds of more warps or blocks than an SM holds count as none: "will be ignored", says
+ * ptxas 13.0. */
+static void test_bounds_past_an_sm(void **state) {
+    (void)state;
+    static const struct {
+        int sm;
+        uint32_t threads, blocks, cap;
+    } rows[] = {{90, 256, 8, 32}, {90, 256, 9, 255}, {75, 256, 4, 64}, {75, 256, 5, 255},
+                {86, 256, 6, 40}, {86, 256, 7, 255}, {75, 64, 16, 64}, {75, 32, 17, 255},
+                {89, 64, 24, 40}, {89, 32, 25, 255}, {80, 64, 32, 32}, {80, 32, 33, 255}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        vm_entry entry = {.max_threads = rows[i].threads, .min_blocks = rows[i].blocks};
+        assert_int_equal(model_register_cap(&entry, rows[i].sm), rows[i].cap);
+    }
+}
+
+/* A few registers are saved where an SM then holds a quarter more warps: at 48 in place of 56 it
+ * holds 40 warps in place of 32 of blocks of 256 threads, and 40 in place of 36 of 64 threads. */
+static void test_saved_for_warps(void **state) {
+    (void)state;
+    int saved = 0;
+    for (int loads = 36; loads <= 48; loads++) {
+        char *large = sum_of_loads(loads, ".maxntid 256, 1, 1\n");
+        char *small = sum_of_loads(loads, ".maxntid 64, 1, 1\n");
+        uint32_t in_large = registers_of(large), in_small = registers_of(small);
+        assert_true(in_large == in_small || (in_large == 48 && in_small == 56));
+        saved += in_large < in_small;
+        free(large);
+        free(small);
+    }
+    assert_in_range(saved, 1, 3);
 }
 
 static void test_names(void **state) {
@@ -547,6 +594,9 @@ int main(void) {
         cmocka_unit_test(test_spill_traffic),
         cmocka_unit_test(test_large_block),
         cmocka_unit_test(test_saved_registers),
+        cmocka_unit_test(test_stated_registers),
+        cmocka_unit_test(test_bounds_past_an_sm),
+        cmocka_unit_test(test_saved_for_warps),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
