@@ -21,6 +21,11 @@ ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error
  * refused; the module is then of no use. */
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+/* Merges equal loads, and writes addresses that are a constant apart as such. *changed: whether it
+ * changed anything. EV_BAD: as ir_flow_make. */
+ev_status ir_merge_loads(LLVMValueRef function, ev_arena *arena, bool *changed,
+                         ev_error *err) EV_CHECKED;
+
 /* How often an edit writes the kernel's body, at most. */
 uint32_t ir_structure_times(const ir_edit *edit);
 
@@ -38,6 +43,8 @@ ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err)
 ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* `pad` and `swizzle`. */
 ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
