@@ -391,10 +391,21 @@ static LLVMValueRef write_test(peeling *p) {
     return test;
 }
 
-/* Whether each thread may choose: none waits for another, and its bounds are known at once. */
+/* Whether the kernel has a shared array, through which threads of a warp may work in step. */
+static bool shares_memory(const peeling *p) {
+    enum { SHARED_SPACE = 3 };
+    LLVMModuleRef module = p->s->base->module;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+            return true;
+    }
+    return false;
+}
+
+/* Whether each thread may choose: it works alone, and its bounds are known at once. */
 static bool can_choose_by_thread(peeling *p) {
     const ir_flow *flow = &p->version.flow;
-    bool can = p->in_loops == 0;
+    bool can = p->in_loops == 0 && !shares_memory(p);
     for (uint32_t i = 0; i < flow->insn_count && can; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
         can = deed != IR_DEED_BARRIER && deed != IR_DEED_WARP && deed != IR_DEED_UNKNOWN;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-    MOST_TERMS = 24,  /* of a sum; a longer one is a factor */
+    MOST_TERMS = 16,  /* of a sum; a longer one is a factor */
     MOST_FACTORS = 4, /* of a product */
-    MOST_STEPS = 512, /* values that are visited for one address */
+    MOST_STEPS = 128, /* values that are visited for one address */
     WIDEST = 64
 };
 
