@@ -68,9 +68,9 @@ static bool is_written_between(const merging *m, const access *a, const access *
     bool same_block = flow->home[a->insn] == flow->home[b->insn];
     for (uint32_t w = 0; w < m->write_count; w++) {
         uint32_t at = m->writes[w].insn;
-        bool between = same_block ? at > a->insn && at < b->insn
-                                  : ir_flow_leads(flow, a->insn, at) &&
-                                        ir_flow_leads(flow, at, b->insn);
+        bool between = same_block
+                           ? at > a->insn && at < b->insn
+                           : ir_flow_leads(flow, a->insn, at) && ir_flow_leads(flow, at, b->insn);
         if (between && !are_apart(m->writes[w].root, a->root))
             return true;
     }

@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 4 };
+enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 3 };
 
 /* A comparison, with the side of the coordinates on the left. */
 typedef struct bound {

@@ -51,9 +51,9 @@ typedef struct once {
 struct ir_sums {
     ev_arena *arena;
     LLVMTargetDataRef layout;
-    once factors;  /* struct factor */
-    once products; /* struct product */
-    once sums;     /* struct key: the products by number */
+    once factors;   /* struct factor */
+    once products;  /* struct product */
+    once sums;      /* struct key: the products by number */
     uint32_t steps; /* left for this address */
     bool failed;
 };
@@ -87,7 +87,8 @@ static uint32_t *find_slot(const once *o, const void *item) {
 }
 
 static bool grow(ir_sums *s, once *o) {
-    once more = {.size = o->size, .count = o->count, .capacity = o->capacity ? 2 * o->capacity : 64};
+    once more = {
+        .size = o->size, .count = o->count, .capacity = o->capacity ? 2 * o->capacity : 64};
     more.items = ev_arena_array(s->arena, more.capacity, more.size);
     more.slots = EV_NEW_ARRAY(s->arena, uint32_t, (size_t)2 * more.capacity);
     if (!more.items || !more.slots)
@@ -189,8 +190,8 @@ static bool add_product(sum *to, const product *p) {
 }
 
 static bool add_sum(sum *to, const sum *more, int64_t times) {
-    to->constant = sum_of_two(to->constant, product_of_two(more->constant, times, to->width),
-                              to->width);
+    to->constant =
+        sum_of_two(to->constant, product_of_two(more->constant, times, to->width), to->width);
     for (uint32_t t = 0; t < more->count; t++) {
         product p = more->terms[t];
         p.times = product_of_two(p.times, times, to->width);
@@ -310,7 +311,8 @@ static bool read_insn(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, su
         read_value(s, LLVMGetOperand(value, 0), BY_SIGN, width, out);
         return true;
     case LLVMZExt: /* of a number that is not negative, both are the same */
-        read_value(s, LLVMGetOperand(value, 0), LLVMGetNNeg(value) ? BY_SIGN : BY_ZEROS, width, out);
+        read_value(s, LLVMGetOperand(value, 0), LLVMGetNNeg(value) ? BY_SIGN : BY_ZEROS, width,
+                   out);
         return true;
     default:
         return false;

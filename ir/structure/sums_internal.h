@@ -5,9 +5,9 @@
  * instructions, and so miss equal addresses that were computed in different ways, as jammed members
  * and unrolled turns do.
  *
- * A sum in a narrow type is widened term by term where its flags say that it does not wrap; else the
- * whole narrow sum is one factor. So equal sums are equal for all values for which the address is no
- * poison. */
+ * A sum in a narrow type is widened term by term where its flags say that it does not wrap; else
+ * the whole narrow sum is one factor. So equal sums are equal for all values for which the address
+ * is no poison. */
 #ifndef IR_STRUCTURE_SUMS_INTERNAL_H
 #define IR_STRUCTURE_SUMS_INTERNAL_H
 
@@ -18,7 +18,8 @@ typedef struct ir_sums ir_sums;
 /* Borrows the function's module and the arena. NULL: out of memory. */
 ir_sums *ir_sums_new(LLVMModuleRef module, ev_arena *arena);
 
-/* An address: the number of its sum without the constant, counted from 0, and the constant, bytes. */
+/* An address: the number of its sum without the constant, counted from 0, and the constant, bytes.
+ */
 typedef struct ir_spot {
     uint32_t sum;
     int64_t constant;

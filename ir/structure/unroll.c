@@ -1,10 +1,11 @@
-/* Unroll-loop: writes out all turns of a loop and of the loops inside it, on early IR. LLVM does the
- * work: the loops are marked, and its pass unrolls what is marked. What the edit adds is the place:
- * behind it, equal loads are merged (merge.c), and other structural edits see straight-line code.
+/* Unroll-loop: writes out all turns of a loop and of the loops inside it, on early IR. LLVM does
+ * the work: the loops are marked, and its pass unrolls what is marked. What the edit adds is the
+ * place: behind it, equal loads are merged (merge.c), and other structural edits see straight-line
+ * code.
  *
- * With the form "interior", the kernel is peeled first, and the loop is unrolled in the copy of the
- * interior alone. Members of `coarsen` that may have no work select their coordinates, which hides
- * that they load the same values; in the interior, they do not. */
+ * With the form "interior", the kernel is peeled first where that applies, and the loop is unrolled
+ * in the copy of the interior alone. Members of `coarsen` that may have no work select their
+ * coordinates, which hides that they load the same values; in the interior, they do not. */
 #include "ir/structure/structure_internal.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -80,14 +81,28 @@ static ev_status unroll(const ir_structure *s, ev_error *err) {
     return status;
 }
 
+/* Peels the kernel, or leaves it as it is where `peel` is refused. */
+static ev_status try_peel(ir_structure *s, ev_error *err) {
+    ev_error why = {0};
+    LLVMModuleRef kept = LLVMCloneModule(s->base->module);
+    ev_status status = ir_structure_peel(s, &why);
+    if (status != EV_BAD) {
+        LLVMDisposeModule(kept);
+        return status == EV_OK ? ir_early_normalise(s->base, s->base->module, err)
+                               : ev_fail(err, status, "%s", why.text);
+    }
+    LLVMDisposeModule(s->base->module);
+    s->base->module = kept;
+    s->function = LLVMGetNamedFunction(kept, s->base->entry);
+    return EV_OK;
+}
+
 ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) {
     ir_flow flow;
     if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_INTERIOR)
         return ev_fail(err, EV_BAD, "\"form\" is neither left out nor \"interior\"");
-    if (edit->form == IR_FORM_INTERIOR) {
-        EV_TRY(ir_structure_peel(s, err));
-        EV_TRY(ir_early_normalise(s->base, s->base->module, err));
-    }
+    if (edit->form == IR_FORM_INTERIOR)
+        EV_TRY(try_peel(s, err));
     EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
     uint32_t at =
         edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(&flow, edit->anchor.path) : IR_NONE;
