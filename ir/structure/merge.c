@@ -2,12 +2,12 @@
  * arithmetic.
  *
  * Jammed members and unrolled turns often load the same values: the window of one output slides
- * along with the next one's. Their addresses are compared as sums (sums_internal.h). A load takes
- * the value of an earlier one of the same address that dominates it, if nothing between the two may
- * write there. Every other address of the same sum is written as an earlier one plus a constant, so
- * that LLVM sees which accesses are neighbours, and joins them into vectors. */
+ * along with the next one's. Their addresses are compared as sums (polynomials_internal.h). A load
+ * takes the value of an earlier one of the same address that dominates it, if nothing between the
+ * two may write there. Every other address of the same sum is written as an earlier one plus a
+ * constant, so that LLVM sees which accesses are neighbours, and joins them into vectors. */
+#include "ir/structure/polynomials_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/sums_internal.h"
 #include "ir/structure/vary_internal.h"
 
 enum { SHARED_SPACE = 3, MOST_LOOKS = 256, FARTHEST = 1 << 20 };
@@ -127,14 +127,14 @@ static bool is_plain_access(LLVMValueRef insn) {
 }
 
 /* Notes the access as the last one of its sum. False: out of memory. */
-static bool note(merging *m, ir_sums *sums, access *a) {
-    if (!ir_sums_spot(sums, a->pointer, &a->spot))
+static bool note(merging *m, ir_polynomials *sums, access *a) {
+    if (!ir_polynomials_spot(sums, a->pointer, &a->spot))
         return false;
     a->before = IR_NONE;
     if (a->spot.sum == IR_NONE)
         return true;
     if (a->spot.sum >= m->last_capacity) {
-        uint32_t capacity = 2 * ir_sums_count(sums) + 64;
+        uint32_t capacity = 2 * ir_polynomials_count(sums) + 64;
         uint32_t *last = EV_NEW_ARRAY(m->flow.arena, uint32_t, capacity);
         if (!last)
             return false;
@@ -162,7 +162,7 @@ static void list_writes(merging *m) {
 }
 
 static bool merge_all(merging *m) {
-    ir_sums *sums = ir_sums_new(LLVMGetGlobalParent(m->flow.function), m->flow.arena);
+    ir_polynomials *sums = ir_polynomials_new(LLVMGetGlobalParent(m->flow.function), m->flow.arena);
     m->accesses = EV_NEW_ARRAY(m->flow.arena, access, m->flow.insn_count + 1);
     m->writes = EV_NEW_ARRAY(m->flow.arena, access, m->flow.insn_count + 1);
     m->merged = EV_NEW_ARRAY(m->flow.arena, LLVMValueRef, m->flow.insn_count + 1);

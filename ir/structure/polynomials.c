@@ -1,7 +1,7 @@
-/* Sums: see sums_internal.h. Factors and sums are kept once each, so equal ones have equal numbers.
- * Arithmetic is modulo 2 to the width of the type, as LLVM's is. What cannot be taken apart is a
- * factor: a value, or a narrow sum that is widened as a whole. */
-#include "ir/structure/sums_internal.h"
+/* Polynomials: see polynomials_internal.h. Factors and sums are kept once each, so equal ones have
+ * equal numbers. Arithmetic is modulo 2 to the width of the type, as LLVM's is. What cannot be
+ * taken apart is a factor: a value, or a narrow sum that is widened as a whole. */
+#include "ir/structure/polynomials_internal.h"
 
 #include <llvm-c/Target.h>
 
@@ -48,7 +48,7 @@ typedef struct once {
     uint32_t *slots; /* of items, plus 1; 0: free. Twice as many as the capacity */
 } once;
 
-struct ir_sums {
+struct ir_polynomials {
     ev_arena *arena;
     LLVMTargetDataRef layout;
     once factors;   /* struct factor */
@@ -86,7 +86,7 @@ static uint32_t *find_slot(const once *o, const void *item) {
     return &o->slots[at];
 }
 
-static bool grow(ir_sums *s, once *o) {
+static bool grow(ir_polynomials *s, once *o) {
     once more = {
         .size = o->size, .count = o->count, .capacity = o->capacity ? 2 * o->capacity : 64};
     more.items = ev_arena_array(s->arena, more.capacity, more.size);
@@ -102,7 +102,7 @@ static bool grow(ir_sums *s, once *o) {
 }
 
 /* The number of an item; bytes between its members must be zero. */
-static uint32_t number_of(ir_sums *s, once *o, const void *item) {
+static uint32_t number_of(ir_polynomials *s, once *o, const void *item) {
     if (o->count == o->capacity && !grow(s, o)) {
         s->failed = true;
         return 0;
@@ -115,8 +115,8 @@ static uint32_t number_of(ir_sums *s, once *o, const void *item) {
     return *slot - 1;
 }
 
-static uint32_t factor_number(ir_sums *s, LLVMValueRef value, uint32_t of, int64_t constant, ext by,
-                              uint32_t width) {
+static uint32_t factor_number(ir_polynomials *s, LLVMValueRef value, uint32_t of, int64_t constant,
+                              ext by, uint32_t width) {
     factor f;
     memset(&f, 0, sizeof f);
     f.value = value;
@@ -127,7 +127,7 @@ static uint32_t factor_number(ir_sums *s, LLVMValueRef value, uint32_t of, int64
     return number_of(s, &s->factors, &f);
 }
 
-static uint32_t sum_number(ir_sums *s, const sum *of) {
+static uint32_t sum_number(ir_polynomials *s, const sum *of) {
     key k;
     memset(&k, 0, sizeof k);
     k.width = of->width;
@@ -247,10 +247,10 @@ static void set_factor(sum *out, uint32_t number, uint32_t width) {
     out->terms[0] = (product){.times = 1, .count = 1, .factors = {number}};
 }
 
-static void read_value(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out);
+static void read_value(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out);
 
 /* A value that is not taken apart. */
-static void read_whole(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
+static void read_whole(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
     if (by == AS_IT_IS) {
         set_factor(out, factor_number(s, value, IR_NONE, 0, by, width), width);
         return;
@@ -266,7 +266,7 @@ static bool keeps(LLVMValueRef value, ext by) {
     return by == AS_IT_IS || (by == BY_SIGN ? LLVMGetNSW(value) : LLVMGetNUW(value));
 }
 
-static bool read_parts(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, int64_t sign,
+static bool read_parts(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, int64_t sign,
                        sum *out) {
     sum right;
     read_value(s, LLVMGetOperand(value, 0), by, width, out);
@@ -274,14 +274,14 @@ static bool read_parts(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, i
     return add_sum(out, &right, sign);
 }
 
-static bool read_product(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
+static bool read_product(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
     sum left, right;
     read_value(s, LLVMGetOperand(value, 0), by, width, &left);
     read_value(s, LLVMGetOperand(value, 1), by, width, &right);
     return multiply(&left, &right, out);
 }
 
-static bool read_shift(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
+static bool read_shift(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
     LLVMValueRef right = LLVMGetOperand(value, 1);
     sum left;
     if (!LLVMIsAConstantInt(right) || LLVMConstIntGetZExtValue(right) >= width_of(value) ||
@@ -293,7 +293,7 @@ static bool read_shift(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, s
 }
 
 /* Takes an instruction apart; false: it stays whole. */
-static bool read_insn(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
+static bool read_insn(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMAdd:
         return keeps(value, by) && read_parts(s, value, by, width, 1, out);
@@ -320,7 +320,7 @@ static bool read_insn(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, su
 }
 
 /* Reads a value of its own width (AS_IT_IS) or widened to `width`. */
-static void read_value(ir_sums *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
+static void read_value(ir_polynomials *s, LLVMValueRef value, ext by, uint32_t width, sum *out) {
     uint32_t own = width_of(value);
     if (LLVMIsAConstantInt(value) && own <= WIDEST) {
         int64_t number = by == BY_ZEROS ? (int64_t)LLVMConstIntGetZExtValue(value)
@@ -344,13 +344,13 @@ static LLVMOpcode opcode_of(LLVMValueRef value) {
     return LLVMIsAConstantExpr(value) ? LLVMGetConstOpcode(value) : LLVMRet;
 }
 
-static bool add_index(ir_sums *s, LLVMValueRef index, uint64_t bytes, sum *to) {
+static bool add_index(ir_polynomials *s, LLVMValueRef index, uint64_t bytes, sum *to) {
     sum part;
     read_value(s, index, width_of(index) == WIDEST ? AS_IT_IS : BY_SIGN, WIDEST, &part);
     return bytes <= INT64_MAX && add_sum(to, &part, (int64_t)bytes);
 }
 
-static bool add_step(ir_sums *s, LLVMValueRef step, sum *to) {
+static bool add_step(ir_polynomials *s, LLVMValueRef step, sum *to) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(step);
     if (!add_index(s, LLVMGetOperand(step, 1), LLVMABISizeOfType(s->layout, type), to))
         return false;
@@ -371,7 +371,7 @@ static bool add_step(ir_sums *s, LLVMValueRef step, sum *to) {
     return true;
 }
 
-bool ir_sums_spot(ir_sums *s, LLVMValueRef pointer, ir_spot *out) {
+bool ir_polynomials_spot(ir_polynomials *s, LLVMValueRef pointer, ir_spot *out) {
     sum all = {.width = WIDEST}, base;
     s->steps = MOST_STEPS;
     for (;; pointer = LLVMGetOperand(pointer, 0)) {
@@ -389,12 +389,12 @@ bool ir_sums_spot(ir_sums *s, LLVMValueRef pointer, ir_spot *out) {
     return !s->failed;
 }
 
-uint32_t ir_sums_count(const ir_sums *s) {
+uint32_t ir_polynomials_count(const ir_polynomials *s) {
     return s->sums.count;
 }
 
-ir_sums *ir_sums_new(LLVMModuleRef module, ev_arena *arena) {
-    ir_sums *s = EV_NEW(arena, ir_sums);
+ir_polynomials *ir_polynomials_new(LLVMModuleRef module, ev_arena *arena) {
+    ir_polynomials *s = EV_NEW(arena, ir_polynomials);
     if (!s)
         return NULL;
     s->arena = arena;
