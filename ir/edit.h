@@ -76,6 +76,7 @@ typedef enum ir_form {
     IR_FORM_EQUAL,
     IR_FORM_MULTIPLE,
     IR_FORM_KEPT,
+    IR_FORM_INTERIOR,
     IR_FORM_COUNT
 } ir_form;
 

@@ -7,7 +7,7 @@
  * ends. A member without work takes the coordinates of one that has some, so it loads what that
  * one loads, takes the same branches, and its effects are skipped. The body is then jammed
  * (jam_internal.h). */
-#include "ir/structure/guards_internal.h"
+#include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -198,6 +198,24 @@ static LLVMValueRef times_plus(const coarsening *c, LLVMValueRef a, uint64_t b, 
     return LLVMBuildAdd(c->builder, LLVMBuildMul(c->builder, a, number(c, b), ""), d, "");
 }
 
+/* Sets the place k t + j in a row of k blocks. Where k divides the block, all members of a thread
+ * are in one block, and the code says so: their coordinates then differ by constants. */
+static void set_neighbour(const coarsening *c, LLVMValueRef block, LLVMValueRef thread, uint32_t j,
+                          coordinates *at) {
+    uint32_t size = c->s->base->block[c->axis], groups = size / c->members;
+    if (groups > 0 && size % c->members == 0) {
+        LLVMValueRef behind = LLVMBuildUDiv(c->builder, thread, number(c, groups), "");
+        LLVMValueRef group = LLVMBuildURem(c->builder, thread, number(c, groups), "");
+        at->block[j] = times_plus(c, block, c->members, behind);
+        at->thread[j] = times_plus(c, group, c->members, number(c, j));
+        return;
+    }
+    LLVMValueRef place = times_plus(c, thread, c->members, number(c, j));
+    LLVMValueRef behind = LLVMBuildUDiv(c->builder, place, block_size(c), "");
+    at->block[j] = times_plus(c, block, c->members, behind);
+    at->thread[j] = LLVMBuildURem(c->builder, place, block_size(c), "");
+}
+
 static void set_block_coordinates(const coarsening *c, coordinates *at) {
     LLVMValueRef block = read_register(c, "ctaid"), thread = read_register(c, "tid");
     for (uint32_t j = 0; j < c->members; j++) {
@@ -208,11 +226,7 @@ static void set_block_coordinates(const coarsening *c, coordinates *at) {
             LLVMValueRef grid = read_register(c, "nctaid");
             at->block[j] = times_plus(c, grid, j, block);
         } else {
-            LLVMValueRef place = times_plus(c, thread, c->members, number(c, j));
-            LLVMValueRef size = block_size(c);
-            LLVMValueRef behind = LLVMBuildUDiv(c->builder, place, size, "");
-            at->block[j] = times_plus(c, block, c->members, behind);
-            at->thread[j] = LLVMBuildURem(c->builder, place, size, "");
+            set_neighbour(c, block, thread, j, at);
         }
     }
 }

@@ -7,7 +7,7 @@
 #ifndef IR_STRUCTURE_JAM_INTERNAL_H
 #define IR_STRUCTURE_JAM_INTERNAL_H
 
-#include "ir/structure/vary_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 #define IR_MOST_MEMBERS 16
 

@@ -1,4 +1,4 @@
-/* Peel: blocks in the interior run a copy of the kernel without tests of coordinates.
+/* Peel: blocks or threads in the interior run a copy of the kernel without tests of coordinates.
  *
  * A bound is a comparison of a sum of coordinates with a value that the block shares. The sum is
  * the same expression in all threads and turns but for its ranged terms (thread index, turn of a
@@ -6,15 +6,19 @@
  * corner that is nearer to the bound, and that the corners are in order, so that no sum between
  * them wraps. Where the test holds for all bounds, each comparison has one known value in the copy
  * (version_internal.h). The corners are written anew in arithmetic that wraps, so nothing is
- * assumed of threads that never made the comparison. */
-#include "ir/structure/affine_internal.h"
-#include "ir/structure/range_internal.h"
-#include "ir/structure/vary_internal.h"
+ * assumed of threads that never made the comparison.
+ *
+ * Where threads of a block do not work together, and no bound stands in a loop, each thread chooses
+ * its copy by the comparisons themselves. So one thread at the edge of a block, such as one whose
+ * members do not all have work, does not send the whole block to the slower copy. */
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/range_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/version_internal.h"
 
 #include <string.h>
 
-enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 4 };
+enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 3 };
 
 /* A comparison, with the side of the coordinates on the left. */
 typedef struct bound {
@@ -35,6 +39,7 @@ typedef struct peeling {
     bound *bounds;
     uint32_t count;
     uint32_t in_loops; /* of the bounds */
+    bool by_thread;    /* each thread chooses its copy */
 } peeling;
 
 /* ---- values that the block shares -------------------------------------------------------------
@@ -48,6 +53,11 @@ static bool is_shared_register(LLVMValueRef value) {
             return true;
     }
     return false;
+}
+
+static bool is_place(LLVMValueRef value) {
+    return ir_reads_register(value, "tid.x") || ir_reads_register(value, "tid.y") ||
+           ir_reads_register(value, "tid.z");
 }
 
 static bool divides(LLVMValueRef value) {
@@ -77,13 +87,14 @@ static bool may_run_early(const peeling *p, uint32_t insn) {
     return !divides(value) || p->version.flow.home[insn] == p->version.root;
 }
 
-/* Whether all threads of a block compute the same, from what is known at the kernel's beginning. */
+/* Whether all who choose a copy together (the threads of a block, or one thread) compute the same,
+ * from what is known at the kernel's beginning. */
 static bool is_uniform(const peeling *p, LLVMValueRef value, unsigned depth) {
     uint32_t insn = ir_flow_insn(&p->version.flow, value);
     if (insn == IR_NONE)
         return LLVMIsAArgument(value) || LLVMIsAConstantInt(value);
     if (LLVMIsACallInst(value) && strncmp(ir_call_name(value), "llvm.nvvm.", 10) == 0)
-        return is_shared_register(value);
+        return is_shared_register(value) || (p->by_thread && is_place(value));
     if (depth == 0 || !may_run_early(p, insn))
         return false;
     int count = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
@@ -356,9 +367,13 @@ static LLVMValueRef write_base(peeling *p, const bound *b, LLVMTypeRef type) {
     return base;
 }
 
-/* Writes whether the whole block is inside the bound. */
+/* Writes whether the whole block, or the thread, is inside the bound. */
 static LLVMValueRef write_inside(peeling *p, const bound *b) {
     LLVMBuilderRef builder = p->version.builder;
+    if (p->by_thread) {
+        LLVMValueRef is = write_uniform(p, p->version.flow.insns[b->insn]);
+        return b->holds ? is : LLVMBuildNot(builder, is, "");
+    }
     LLVMTypeRef type = LLVMTypeOf(b->with);
     LLVMValueRef base = write_base(p, b, type), with = write_uniform(p, b->with);
     LLVMValueRef least = LLVMBuildAdd(builder, base, number(type, b->span.least), "");
@@ -376,6 +391,31 @@ static LLVMValueRef write_test(peeling *p) {
     return test;
 }
 
+/* Whether the kernel has a shared array, through which threads of a warp may work in step. */
+static bool shares_memory(const peeling *p) {
+    enum { SHARED_SPACE = 3 };
+    LLVMModuleRef module = p->s->base->module;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+            return true;
+    }
+    return false;
+}
+
+/* Whether each thread may choose: it works alone, and its bounds are known at once. */
+static bool can_choose_by_thread(peeling *p) {
+    const ir_flow *flow = &p->version.flow;
+    bool can = p->in_loops == 0 && !shares_memory(p);
+    for (uint32_t i = 0; i < flow->insn_count && can; i++) {
+        ir_deed deed = ir_deed_of(flow->insns[i]);
+        can = deed != IR_DEED_BARRIER && deed != IR_DEED_WARP && deed != IR_DEED_UNKNOWN;
+    }
+    p->by_thread = true;
+    for (uint32_t i = 0; i < p->count && can; i++)
+        can = is_uniform(p, flow->insns[p->bounds[i].insn], DEEPEST);
+    return can;
+}
+
 static ev_status peel(peeling *p, ev_error *err) {
     const ir_flow *flow = &p->version.flow;
     p->bounds = EV_NEW_ARRAY(p->s->arena, bound, MOST_BOUNDS);
@@ -388,6 +428,7 @@ static ev_status peel(peeling *p, ev_error *err) {
                        "the kernel has %u tests of coordinates against sizes, none in a loop: too "
                        "few for a copy without them",
                        p->count);
+    p->by_thread = can_choose_by_thread(p);
     EV_TRY(ir_version_write(&p->version, write_test(p), err));
     LLVMTypeRef bit = LLVMInt1TypeInContext(p->s->base->context);
     for (uint32_t i = 0; i < p->count; i++)

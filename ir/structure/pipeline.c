@@ -4,8 +4,8 @@
  * next one; a PHI carries what was loaded. So a turn's arithmetic need not wait for the turn's own
  * loads. The last turn has no next one: its counters stay where they are, so it loads its own
  * addresses once more, which are valid. */
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/vary_internal.h"
 
 enum { MOST_LOADS = 64, DEEPEST = 32 };
 

@@ -6,10 +6,10 @@
  * edits preserve the meaning without any knowledge of rows and columns; that only makes the map
  * cheap. The row is taken from the terms of the address that are whole rows, if the others stay
  * within one; else it is computed by a division (a shift, for most arrays). */
-#include "ir/structure/affine_internal.h"
-#include "ir/structure/range_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/range_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/vary_internal.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>

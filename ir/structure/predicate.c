@@ -1,5 +1,5 @@
 /* Predicate: the kernel is jammed with one member, whose effects are guarded. */
-#include "ir/structure/guards_internal.h"
+#include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/predicate_internal.h"
 

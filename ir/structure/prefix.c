@@ -49,6 +49,16 @@ ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error
     return run(base, module, normal, err);
 }
 
+/* Behind an edit: merges loads that have become equal, and normalises the rest. */
+static ev_status renormalise(const ir_structure *s, ev_error *err) {
+    static const char again[] =
+        "function(instcombine<no-verify-fixpoint>,early-cse<memssa>,adce,lcssa)";
+    bool changed = false;
+    EV_TRY(ir_early_normalise(s->base, s->base->module, err));
+    EV_TRY(ir_merge_loads(s->function, s->arena, &changed, err));
+    return changed ? run(s->base, s->base->module, again, err) : EV_OK;
+}
+
 static ev_status make_early(const ir_base *base, ev_error *err) {
     ask_to_inline(base->module, LLVMGetNamedFunction(base->module, base->entry));
     EV_TRY(run(base, base->module, inlining, err));
@@ -79,6 +89,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_specialise(s, edit, err);
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, err);
+    case IR_EDIT_UNROLL_LOOP:
+        return ir_structure_unroll(s, edit, err);
     case IR_EDIT_PAD:
     case IR_EDIT_SWIZZLE:
         return ir_structure_pitch(s, edit, err);
@@ -112,6 +124,7 @@ uint32_t ir_structure_times(const ir_edit *edit) {
         return edit->option > 1 && edit->option < MOST_INSNS ? (uint32_t)edit->option : 1;
     case IR_EDIT_SPECIALISE:
     case IR_EDIT_PEEL:
+    case IR_EDIT_UNROLL_LOOP: /* which counts its turns itself */
         return 2;
     default:
         return 1;
@@ -176,7 +189,7 @@ static ev_status apply(ir_base *base, const ir_source *source, size_t at, const 
     ev_status status = ir_structure_apply(&s, edit, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "edit %zu (%s)", at, ir_edit_name(edit->kind));
-    EV_TRY(ir_early_normalise(base, base->module, err));
+    EV_TRY(renormalise(&s, err));
     return ir_base_settle(base, source, at + 1, err);
 }
 

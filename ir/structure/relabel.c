@@ -4,8 +4,8 @@
  * of a row of 32; the threads of a block keep their work among them. relabel-blocks runs the blocks
  * of a grid in groups of `option` rows, down the columns of each group, so that blocks which run at
  * the same time share what they load. */
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/vary_internal.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * The conditions are computed before the loop, so they may not depend on it: they are made of
  * arithmetic and of loads that run in any case, from arguments that the kernel does not write. The
  * loop runs if one of its results is needed; else they are zero, and nothing uses them. */
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/vary_internal.h"
 
 enum { DEEPEST = 12, MOST_OPERANDS = 16 };
 

@@ -4,10 +4,10 @@
  * have the same virtual thread, so they take the same branches; lane l of L runs the turns l, l +
  * L, l + 2 L of the loop, and a butterfly of shuffles behind the loop gives all lanes the whole
  * sum, with the same bits from run to run. Lane 0 alone writes. The block grows by L. */
-#include "ir/structure/affine_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
-#include "ir/structure/vary_internal.h"
 
 enum { MOST_THREADS = 1024 };
 

@@ -8,8 +8,8 @@
 #ifndef IR_STRUCTURE_STAGE_INTERNAL_H
 #define IR_STRUCTURE_STAGE_INTERNAL_H
 
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
-#include "ir/structure/vary_internal.h"
 
 enum {
     IR_DIM_TURN = 3, /* 0 to 2: the thread's place along x, y and z */

@@ -3,7 +3,7 @@
 #ifndef IR_STRUCTURE_INTERNAL_H
 #define IR_STRUCTURE_INTERNAL_H
 
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 /* What the structural edits of one base act on. */
 typedef struct ir_structure {
@@ -20,6 +20,11 @@ ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error
 /* Applies one structural edit of any kind, and verifies the module. EV_BAD, with the reason: it is
  * refused; the module is then of no use. */
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+/* Merges equal loads, and writes addresses that are a constant apart as such. *changed: whether it
+ * changed anything. EV_BAD: as ir_flow_make. */
+ev_status ir_merge_loads(LLVMValueRef function, ev_arena *arena, bool *changed,
+                         ev_error *err) EV_CHECKED;
 
 /* How often an edit writes the kernel's body, at most. */
 uint32_t ir_structure_times(const ir_edit *edit);
@@ -42,6 +47,8 @@ ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err)
 ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* `pad` and `swizzle`. */
 ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

@@ -1,7 +1,7 @@
 /* Sums: see sums_internal.h. A PHI of the loop's header is a sum if what it takes from the latch is
  * the PHI combined with other values by operations of one kind, also under conditions. */
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/sums_internal.h"
-#include "ir/structure/vary_internal.h"
 
 #include <string.h>
 

@@ -14,11 +14,11 @@
  *
  * Exchange by shared memory needs barriers, so early returns become predicates first
  * (predicate_internal.h), unless a block is one team. */
-#include "ir/structure/affine_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/predicate_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
-#include "ir/structure/vary_internal.h"
 
 #include <string.h>
 

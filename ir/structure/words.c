@@ -29,6 +29,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_NEIGHBOURS] = " side by side",
     [IR_FORM_FAR] = " a grid apart",
     [IR_FORM_PADDED] = " padded",
+    [IR_FORM_INTERIOR] = "",
     [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
@@ -110,6 +111,15 @@ static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out)
                        "coordinates");
 }
 
+static void describe_unroll(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "writes out all turns of loop %s%s", edit->anchor.path,
+                  edit->form == IR_FORM_INTERIOR
+                      ? " in a copy of the kernel without tests of coordinates"
+                      : "");
+}
+
+const ir_rule ir_rule_UNROLL_LOOP = {no_sites, no_draw, is_applied, describe_unroll};
 const ir_rule ir_rule_PEEL = {no_sites, no_draw, is_applied, describe_peel};
 static void describe_pad(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;

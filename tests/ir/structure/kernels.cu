@@ -460,3 +460,26 @@ extern "C" __global__ void strides(PARAMETERS) {
         y[i * n] = sum;
     }
 }
+
+/* Loads of one place, computed in several ways, with stores between them. */
+extern "C" __global__ void renewed(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 4 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    y[i * n + j] = 1;
+    for (int k = 0; k < 3; k++) {
+        float before = y[(i + k) * n + j - k * n];
+        y[i * n + j] = before * 2 + x[i * n + j];
+        y[i * n + j] = y[(i + k + 1) * n + j - (k + 1) * n] + (float)k;
+    }
+}
+
+/* Threads of a block exchange values through shared memory, behind tests of coordinates. */
+extern "C" __global__ void swapped(PARAMETERS) {
+    __shared__ float tile[8][8];
+    int tx = threadIdx.x, ty = threadIdx.y, j = blockIdx.x * 8 + tx, i = blockIdx.y * 8 + ty;
+    tile[ty][tx] = i < m && j < n ? x[i * n + j] : 0;
+    __syncthreads();
+    if (i < m && j < n)
+        y[i * n + j] = tile[ty ^ 1][tx] + tile[ty][tx ^ 1];
+}

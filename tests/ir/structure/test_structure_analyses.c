@@ -1,7 +1,7 @@
 /* Loops, affine forms, variation and early IR, on the functions of analyses.ll and on kernels.cu.
  */
-#include "ir/structure/affine_internal.h"
-#include "ir/structure/vary_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 #include <llvm-c/IRReader.h>
 

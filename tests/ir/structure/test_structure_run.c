@@ -66,6 +66,8 @@ static const subject subjects[] = {
     {"pairs", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"wanders", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"overruns", {"1", "m", "1"}, {8, 8, 1}},
+    {"renewed", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"swapped", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -107,6 +109,10 @@ static const subject subjects[] = {
 #define MULTIPLE(anchor, option) SPECIALISE(anchor, option, "multiple")
 
 #define PEEL "{\"kind\":\"peel\"}"
+
+#define UNROLL(loop) "{\"kind\":\"unroll-loop\",\"anchor\":\"loop " loop "\"}"
+#define UNROLL_IN(loop)                                                                            \
+    "{\"kind\":\"unroll-loop\",\"anchor\":\"loop " loop "\",\"form\":\"interior\"}"
 
 #define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"
 #define SWIZZLE(array, option)                                                                     \
@@ -370,6 +376,46 @@ static void the_interior_has_no_tests(void **state) {
                      2 * stores);
 }
 
+/* A window's outputs of neighbouring threads load each value once, in the copy of the interior;
+ * the other copy keeps its loops. */
+static void members_and_turns_share_loads(void **state) {
+    (void)state;
+    static const char loads[] = "load float";
+    assert_int_equal(count_in_base("window", "", loads), 2);
+    assert_int_equal(count_in_base("window", UNROLL("0"), loads), 9 + 9);
+    assert_int_equal(
+        count_in_base("window", COARSEN("y", 4, "neighbours") "," UNROLL_IN("0"), loads),
+        (4 + 2) * 3 + 9 + (4 + 1));
+    assert_int_equal(
+        count_in_base("window", COARSEN("x", 2, "neighbours") "," UNROLL_IN("0"), loads),
+        3 * (2 + 2) + 9 + (2 + 1));
+    assert_int_equal(count_in_base("window",
+                                   COARSEN("x", 2, "neighbours") "," COARSEN(
+                                       "y", 2, "neighbours") "," UNROLL_IN("0"),
+                                   loads),
+                     (2 + 2) * (2 + 2) + 9 + (4 + 1));
+    /* Two tests are too few for a copy, so the whole kernel is unrolled. */
+    assert_int_equal(count_in_base("window", UNROLL_IN("0"), loads), 9 + 9);
+    /* The order of the edits makes no difference. */
+    assert_int_equal(
+        count_in_base("window", UNROLL("0") "," COARSEN("y", 4, "neighbours") "," PEEL, loads),
+        (4 + 2) * 3 + 9 + 4 * 9 + 9);
+    /* What a store may have changed is loaded anew: x may be y. */
+    assert_int_equal(count_in_base("renewed", UNROLL("0"), loads), 3);
+}
+
+/* Threads that work alone choose their copy by their own tests; those of a kernel with a shared
+ * array choose together, by the block's last thread. */
+static void threads_choose_their_copy(void **state) {
+    (void)state;
+    static const char four[] = COARSEN("x", 4, "strided"),
+                      peeled[] = COARSEN("x", 4, "strided") "," PEEL, last_of_eight[] = ", 7";
+    assert_int_equal(count_in_base("product", peeled, last_of_eight),
+                     count_in_base("product", four, last_of_eight));
+    assert_true(count_in_base("swapped", peeled, last_of_eight) >
+                count_in_base("swapped", four, last_of_eight));
+}
+
 static void a_padded_array_grows_by_rows(void **state) {
     (void)state;
     assert_int_equal(count_in_ptx("turned", "", "[256]"), 1);
@@ -388,6 +434,8 @@ int main(void) {
         cmocka_unit_test(a_prefix_is_replayed_exactly),
         cmocka_unit_test(the_copy_uses_what_is_known),
         cmocka_unit_test(the_interior_has_no_tests),
+        cmocka_unit_test(members_and_turns_share_loads),
+        cmocka_unit_test(threads_choose_their_copy),
         cmocka_unit_test(a_padded_array_grows_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

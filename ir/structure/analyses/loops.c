@@ -4,7 +4,7 @@
  * such a branch without passing the header (Aho, Lam, Sethi, Ullman, "Compilers", 9.6). Early IR
  * tests its loops at the top: the branch that leaves stands in the header and compares the
  * induction variable itself. Loops that test at the bottom compare the next value. */
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Vary: a fixed point over the function's instructions. Each round goes through the code once, and
  * what varies only grows, so the rounds end. */
-#include "ir/structure/affine_internal.h"
-#include "ir/structure/vary_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 #include <assert.h>
 #include <string.h>

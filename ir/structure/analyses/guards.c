@@ -1,7 +1,7 @@
 /* Guards: followed from the entry, as long as one side of a branch ends the kernel and nothing has
  * had an effect. */
-#include "ir/structure/guards_internal.h"
-#include "ir/structure/vary_internal.h"
+#include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 static bool ends_at_once(LLVMBasicBlockRef block) {
     return LLVMIsAReturnInst(LLVMGetFirstInstruction(block)) != NULL;

@@ -1,8 +1,8 @@
 /* Range: the least and the greatest number that a value can be. Private to ir/structure. */
-#ifndef IR_STRUCTURE_RANGE_INTERNAL_H
-#define IR_STRUCTURE_RANGE_INTERNAL_H
+#ifndef IR_STRUCTURE_ANALYSES_RANGE_INTERNAL_H
+#define IR_STRUCTURE_ANALYSES_RANGE_INTERNAL_H
 
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 typedef struct ir_range {
     int64_t least, most; /* both included */

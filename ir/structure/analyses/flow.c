@@ -5,7 +5,7 @@
  * loop that the branch leaves or goes round), the region begins at their nearest common dominator;
  * if a block outside leads into it behind the entry, the exit moves down to its own immediate
  * postdominator. The region is grown anew until both hold. */
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Guards: the tests of coordinates at a kernel's beginning that send threads home ("if (i >= n)
  * return;", or "if (i < n) { ... }" around all). Private to ir/structure. */
-#ifndef IR_STRUCTURE_GUARDS_INTERNAL_H
-#define IR_STRUCTURE_GUARDS_INTERNAL_H
+#ifndef IR_STRUCTURE_ANALYSES_GUARDS_INTERNAL_H
+#define IR_STRUCTURE_ANALYSES_GUARDS_INTERNAL_H
 
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 /* One of several tests that all must let a thread stay. */
 typedef struct ir_test {

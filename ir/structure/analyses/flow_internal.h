@@ -4,8 +4,8 @@
  * Blocks are numbered in reverse postorder from the entry, so a number depends on the code alone,
  * not on the order of the blocks in memory. Instructions are numbered block by block. All arrays
  * live in the arena and describe the function as it was when ir_flow_make read it. */
-#ifndef IR_STRUCTURE_FLOW_INTERNAL_H
-#define IR_STRUCTURE_FLOW_INTERNAL_H
+#ifndef IR_STRUCTURE_ANALYSES_FLOW_INTERNAL_H
+#define IR_STRUCTURE_ANALYSES_FLOW_INTERNAL_H
 
 #include "ir/internal.h"
 

@@ -1,5 +1,5 @@
 /* Affine: by recursion over sums, products with constants and casts. */
-#include "ir/structure/affine_internal.h"
+#include "ir/structure/analyses/affine_internal.h"
 
 #include <llvm-c/Target.h>
 

@@ -9,10 +9,10 @@
  * The analysis guesses in one place: a store that dominates all varying loads of an array is taken
  * to overwrite all that they read, so older contents of the array need not be kept for each member.
  */
-#ifndef IR_STRUCTURE_VARY_INTERNAL_H
-#define IR_STRUCTURE_VARY_INTERNAL_H
+#ifndef IR_STRUCTURE_ANALYSES_VARY_INTERNAL_H
+#define IR_STRUCTURE_ANALYSES_VARY_INTERNAL_H
 
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 /* A shared array or an alloca. */
 typedef struct ir_object {

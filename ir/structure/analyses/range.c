@@ -1,7 +1,7 @@
 /* Range: thread indices, turns of loops with constant trips, and what masks, shifts and divisions
  * make of values. */
-#include "ir/structure/range_internal.h"
-#include "ir/structure/vary_internal.h"
+#include "ir/structure/analyses/range_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 enum { DEEPEST = 8 };
 

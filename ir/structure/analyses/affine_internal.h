@@ -5,10 +5,10 @@
  * and a caller asks what one is. Sign extensions are looked through where LLVM knows that the
  * narrow sum does not wrap (nsw), and zero extensions where the value is known not to be negative.
  * A product of two variables is a variable of its own. */
-#ifndef IR_STRUCTURE_AFFINE_INTERNAL_H
-#define IR_STRUCTURE_AFFINE_INTERNAL_H
+#ifndef IR_STRUCTURE_ANALYSES_AFFINE_INTERNAL_H
+#define IR_STRUCTURE_ANALYSES_AFFINE_INTERNAL_H
 
-#include "ir/structure/flow_internal.h"
+#include "ir/structure/analyses/flow_internal.h"
 
 enum { IR_AFFINE_TERMS = 12 };
 
