@@ -250,6 +250,9 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
  * tried. */
 ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,
                             ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
+/* The structural edit that often goes on where `kind` leaves off (ir/structure.def); IR_EDIT_COUNT:
+ * none. */
+ir_edit_kind ir_structure_follower(ir_edit_kind kind);
 
 /* Counts the places of each local edit in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);

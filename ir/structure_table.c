@@ -1,19 +1,22 @@
 /* The table of what structural edits can be drawn with, and the change of one in a genome. */
 #include "ir/structure_table.h"
 
+#include "ir/ir.h"
+
 #include <assert.h>
 
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
 #define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
-#define IR_STRUCTURE(id, places, values, shapes)                                                   \
+#define IR_STRUCTURE(id, places, values, shapes, next)                                             \
     {.kind = IR_EDIT_##id,                                                                         \
      .anchors = {places},                                                                          \
      .options = {values},                                                                          \
      .forms = {shapes},                                                                            \
      .anchor_count = COUNT(ir_anchor_kind, places),                                                \
      .option_count = COUNT(int64_t, values),                                                       \
-     .form_count = COUNT(ir_form, shapes)},
+     .form_count = COUNT(ir_form, shapes),                                                         \
+     .follower = next},
 #include "ir/structure.def"
 #undef IR_STRUCTURE
 };
@@ -26,6 +29,10 @@ const ir_structure_row *ir_structure_row_of(ir_edit_kind kind) {
     const ir_structure_row *row = &rows[kind - IR_EDIT_LOCAL_COUNT];
     assert(row->kind == kind);
     return row;
+}
+
+ir_edit_kind ir_structure_follower(ir_edit_kind kind) {
+    return ir_structure_row_of(kind)->follower;
 }
 
 size_t ir_structure_ways(const ir_structure_row *row) {

@@ -12,6 +12,7 @@ typedef struct ir_structure_row {
     int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
     ir_form forms[IR_FORM_COUNT];
     size_t anchor_count, option_count, form_count;
+    ir_edit_kind follower; /* IR_EDIT_COUNT: none */
 } ir_structure_row;
 
 /* The row of a structural edit. */

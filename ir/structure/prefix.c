@@ -75,7 +75,7 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_SPLIT_THREADS:
         return ir_structure_team(s, edit, err);
     case IR_EDIT_UNROLL_TURNS:
-        return ir_structure_unroll(s, edit, err);
+        return ir_structure_unroll_turns(s, edit, err);
     case IR_EDIT_PIPELINE_LOADS:
         return ir_structure_pipeline(s, edit, err);
     case IR_EDIT_RELABEL_THREADS:
@@ -90,7 +90,7 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, err);
     case IR_EDIT_UNROLL_LOOP:
-        return ir_structure_unroll(s, edit, err);
+        return ir_structure_unroll_loop(s, edit, err);
     case IR_EDIT_PAD:
     case IR_EDIT_SWIZZLE:
         return ir_structure_pitch(s, edit, err);

@@ -36,7 +36,7 @@ ev_status ir_structure_split(ir_structure *s, const ir_edit *edit, ev_error *err
 
 ev_status ir_structure_team(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
-ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+ev_status ir_structure_unroll_turns(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
@@ -48,7 +48,7 @@ ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error
 
 ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
 
-ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+ev_status ir_structure_unroll_loop(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* `pad` and `swizzle`. */
 ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

@@ -313,7 +313,7 @@ static ev_status unroll(unrolling *u, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) {
+ev_status ir_structure_unroll_turns(ir_structure *s, const ir_edit *edit, ev_error *err) {
     unrolling u = {.s = s};
     u.builder = LLVMCreateBuilderInContext(s->base->context);
     ev_status status = unroll(&u, edit, err);

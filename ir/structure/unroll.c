@@ -97,7 +97,7 @@ static ev_status try_peel(ir_structure *s, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_structure_unroll(ir_structure *s, const ir_edit *edit, ev_error *err) {
+ev_status ir_structure_unroll_loop(ir_structure *s, const ir_edit *edit, ev_error *err) {
     ir_flow flow;
     if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_INTERIOR)
         return ev_fail(err, EV_BAD, "\"form\" is neither left out nor \"interior\"");

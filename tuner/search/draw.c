@@ -198,14 +198,53 @@ static ev_status step_reorder(drawing *d, ev_error *err) {
     return EV_OK;
 }
 
+/* The child with its first `at` structural edits alone; the others follow the new one. */
+static ev_status draw_inside(drawing *d, ir_edit_kind kind, const ir_hints *hints, size_t at,
+                             ir_genome **out, ev_error *err) {
+    const ir_genome *whole = d->child.genome;
+    ir_genome *first = ir_genome_part(whole, 0, at);
+    if (!first)
+        return ev_fail_memory(err, 0);
+    ev_status status =
+        d->bases->structure(d->bases->context, first, kind, hints, &d->rng, out, err);
+    ir_genome_free(first);
+    EV_TRY(status);
+    for (size_t i = at; i < ir_genome_edit_count(whole); i++)
+        (void)ir_genome_append_from(*out, whole, i);
+    ir_genome_keep_knobs(*out);
+    return EV_OK;
+}
+
+/* Half of the draws add the edit that uses what `kind` makes, at the end of the prefix. That the
+ * edit finds no place is no failure. */
+static ev_status follow(drawing *d, ir_edit_kind kind, const ir_hints *hints, ev_error *err) {
+    ir_edit_kind next = ir_structure_follower(kind);
+    ir_genome *child = NULL;
+    if (next == IR_EDIT_COUNT || ev_pcg_below(&d->rng, 2) == 0)
+        return EV_OK;
+    ev_status status =
+        d->bases->structure(d->bases->context, d->child.genome, next, hints, &d->rng, &child, err);
+    if (status == EV_OK)
+        take(d, child);
+    return status == EV_BAD ? EV_OK : status;
+}
+
+/* Draws a structural edit behind the others, or in one draw of two at a random place among them:
+ * what an edit finds depends on those before it. */
 static ev_status step_structure(drawing *d, ir_edit_kind kind, ev_error *err) {
     const recipe *r = d->recipe;
     ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
     ir_genome *child = NULL;
-    EV_TRY(d->bases->structure(d->bases->context, d->child.genome, kind, &hints, &d->rng, &child,
-                               err));
+    size_t count = ir_genome_prefix_count(d->child.genome), at = count;
+    if (count > 0 && ev_pcg_below(&d->rng, 2) == 0)
+        at = ev_pcg_below(&d->rng, (uint32_t)count);
+    if (at < count)
+        EV_TRY(draw_inside(d, kind, &hints, at, &child, err));
+    else
+        EV_TRY(d->bases->structure(d->bases->context, d->child.genome, kind, &hints, &d->rng,
+                                   &child, err));
     take(d, child);
-    return EV_OK;
+    return follow(d, kind, &hints, err);
 }
 
 /* Appends one to three edits of the stock, beginning at a random place. */

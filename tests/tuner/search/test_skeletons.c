@@ -447,11 +447,15 @@ static ev_status no_base(void *context, const ir_genome *genome, const ir_base *
 
 static ev_status add_structure(void *context, const ir_genome *parent, ir_edit_kind kind,
                                const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
-    (void)context, (void)kind, (void)hints, (void)rng, (void)err;
+    (void)context, (void)kind, (void)hints, (void)rng;
     ir_genome *child = ir_genome_clone(parent), *one = genome_of(8, -1);
     ir_genome_keep_knobs(child);
-    assert_true(ir_genome_append_from(child, one, 0));
+    bool is_new = ir_genome_append_from(child, one, 0);
     ir_genome_free(one);
+    if (!is_new) { /* a follower, which the genome has already */
+        ir_genome_free(child);
+        return ev_fail(err, EV_BAD, "the edit is there");
+    }
     *out = child;
     return EV_OK;
 }
