@@ -1,6 +1,7 @@
 /* A bundle as a C header: gcc and clang compile it without a warning, and a program of nothing but
  * the header and the driver's stand-in resolves and launches as the library does. */
 #include "base/file.h"
+#include "base/proc.h"
 #include "bundle/bundle.h"
 #include "bundle/header/c_header.h"
 #include "tests/bundle/sample.h"
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#define COMPILE_SECONDS 100
 
 static const bundle_number at_64[] = {{"N", false, 64}};
 static const bundle_number at_1024[] = {{"N", false, 1024}};
@@ -95,7 +98,16 @@ static int compile(const char *compiler, const char *source, bool run) {
                    "cd '%s' && %s -Wall -Wextra -Werror %s -o p -L\"$LD_LIBRARY_PATH\" "
                    "-lcuda -lm%s",
                    sample_path("."), compiler, source, run ? " && ./p" : "");
-    return system(line);
+    const char *const shell[] = {"sh", "-c", line, NULL};
+    ev_proc_result result = {0};
+    ev_error err = {0};
+    if (ev_proc_run(shell, NULL, COMPILE_SECONDS, &result, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    int code = result.exit_code;
+    if (code != 0)
+        print_error("%s%s", ev_str_text(&result.out), ev_str_text(&result.err));
+    ev_proc_result_free(&result);
+    return code;
 }
 
 static void compilers_take_it_and_it_runs(void **state) {
