@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source=$PWD
 build=${EVOKE_GPU_BUILD:-$source/build}
 folder=${1:-$source/build/evoke-gpu}
-readonly MOST_BYTES=60000000
+readonly MOST_BYTES=64000000
 # One GPU description for each compute capability that a task may be built for.
 read -ra TARGETS <<<"${EVOKE_GPU_TARGETS:-v100 t4 a100 rtx4090 h200}"
 readonly MACRO_TARGETS=" ${EVOKE_GPU_MACROS-h200} "
