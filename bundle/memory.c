@@ -3,7 +3,7 @@
  * from an arena with a limit. */
 #include "bundle/read.h"
 
-#include <string.h>
+#include <ctype.h>
 
 /* What jansson 2.14 allocates, with what malloc adds, while the containers grow. */
 #define OBJECT_BYTES 260 /* with 8 buckets */
@@ -20,6 +20,16 @@ static size_t string_length(const char *text) {
     while (text[at] != '\0' && text[at] != '"')
         at += text[at] == '\\' && text[at + 1] != '\0' ? 2 : 1;
     return at + (text[at] == '"');
+}
+
+/* The length of the number that begins at `text`. Not by strspn: a sanitizer's measures the whole
+ * rest of the text at each call. */
+static size_t number_length(const char *text) {
+    size_t at = 0;
+    while (isdigit((unsigned char)text[at]) || text[at] == '-' || text[at] == '+' ||
+           text[at] == '.' || text[at] == 'e' || text[at] == 'E')
+        at++;
+    return at;
 }
 
 static size_t mark_bytes(char c) {
@@ -47,7 +57,7 @@ static size_t weigh(const char *text) {
             longest = length > longest ? length : longest;
             bytes += TEXT_BYTES + length;
         } else if (*text == '-' || (*text >= '0' && *text <= '9')) {
-            length = strspn(text, "-+.eE0123456789");
+            length = number_length(text);
             bytes += NUMBER_BYTES;
         } else {
             bytes += mark_bytes(*text);
