@@ -88,21 +88,24 @@ static ev_status finish(bundle *inside, evoke_bundle **out, ev_error *err) {
     return status;
 }
 
-evoke_status evoke_bundle_open(const char *path, evoke_bundle **out, evoke_error *error) {
+/* From the path, or where there is none, from memory. */
+static ev_status open_from(const char *path, const void *data, size_t bytes,
+                           const bundle_trust *trust, evoke_bundle **out, ev_error *err) {
     bundle *inside = NULL;
-    ev_status status = bundle_open_lazy(path, &inside, runtime_error(error));
-    if (status == EV_OK)
-        status = finish(inside, out, runtime_error(error));
-    return runtime_status(status);
+    if (path != NULL)
+        EV_TRY(bundle_open_trusted(path, true, trust, &inside, err));
+    else
+        EV_TRY(bundle_open_memory_trusted(data, bytes, trust, &inside, err));
+    return finish(inside, out, err);
+}
+
+evoke_status evoke_bundle_open(const char *path, evoke_bundle **out, evoke_error *error) {
+    return runtime_status(open_from(path, NULL, 0, NULL, out, runtime_error(error)));
 }
 
 evoke_status evoke_bundle_open_memory(const void *data, size_t bytes, evoke_bundle **out,
                                       evoke_error *error) {
-    bundle *inside = NULL;
-    ev_status status = bundle_open_memory(data, bytes, &inside, runtime_error(error));
-    if (status == EV_OK)
-        status = finish(inside, out, runtime_error(error));
-    return runtime_status(status);
+    return runtime_status(open_from(NULL, data, bytes, NULL, out, runtime_error(error)));
 }
 
 #define MOST_KEYS 64
@@ -113,43 +116,29 @@ typedef struct key_room {
     const char *keys[MOST_KEYS];
 } key_room;
 
-static ev_status read_keys(const char *const *keys, size_t count, key_room *room, bundle_trust *out,
-                           ev_error *err) {
+static ev_status open_signed(const char *path, const void *data, size_t bytes,
+                             const char *const *keys, size_t count, evoke_bundle **out,
+                             ev_error *err) {
+    key_room room;
     if (count == 0 || count > MOST_KEYS)
         return ev_fail(err, EV_BAD, "give from 1 to %d keys that are trusted", MOST_KEYS);
     for (size_t i = 0; i < count; i++) {
-        EV_TRY(sign_public(keys[i], room->hex[i], err));
-        room->keys[i] = room->hex[i];
+        EV_TRY(sign_public(keys[i], room.hex[i], err));
+        room.keys[i] = room.hex[i];
     }
-    *out = (bundle_trust){room->keys, count};
-    return EV_OK;
+    const bundle_trust trust = {room.keys, count};
+    return open_from(path, data, bytes, &trust, out, err);
 }
 
 evoke_status evoke_bundle_open_trusted(const char *path, const char *const *keys, size_t count,
                                        evoke_bundle **out, evoke_error *error) {
-    bundle *inside = NULL;
-    key_room room;
-    bundle_trust trust;
-    ev_status status = read_keys(keys, count, &room, &trust, runtime_error(error));
-    if (status == EV_OK)
-        status = bundle_open_trusted(path, true, &trust, &inside, runtime_error(error));
-    if (status == EV_OK)
-        status = finish(inside, out, runtime_error(error));
-    return runtime_status(status);
+    return runtime_status(open_signed(path, NULL, 0, keys, count, out, runtime_error(error)));
 }
 
 evoke_status evoke_bundle_open_memory_trusted(const void *data, size_t bytes,
                                               const char *const *keys, size_t count,
                                               evoke_bundle **out, evoke_error *error) {
-    bundle *inside = NULL;
-    key_room room;
-    bundle_trust trust;
-    ev_status status = read_keys(keys, count, &room, &trust, runtime_error(error));
-    if (status == EV_OK)
-        status = bundle_open_memory_trusted(data, bytes, &trust, &inside, runtime_error(error));
-    if (status == EV_OK)
-        status = finish(inside, out, runtime_error(error));
-    return runtime_status(status);
+    return runtime_status(open_signed(NULL, data, bytes, keys, count, out, runtime_error(error)));
 }
 
 const char *evoke_bundle_signer(const evoke_bundle *b) {

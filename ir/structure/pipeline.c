@@ -41,14 +41,6 @@ static LLVMBasicBlockRef header(const piping *p) {
     return p->flow.blocks[p->loop->header];
 }
 
-static LLVMValueRef incoming(const piping *p, LLVMValueRef phi, uint32_t block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (LLVMGetIncomingBlock(phi, i) == p->flow.blocks[block])
-            return LLVMGetIncomingValue(phi, i);
-    }
-    return NULL;
-}
-
 static const early_load *find_load(const piping *p, LLVMValueRef value) {
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->loads[i].load == value)
@@ -69,7 +61,7 @@ static bool is_known_ahead(const piping *p, LLVMValueRef value, unsigned depth) 
         return false;
     if (LLVMIsAPHINode(value)) {
         LLVMValueRef next = LLVMGetInstructionParent(value) == header(p)
-                                ? incoming(p, value, p->loop->latch)
+                                ? ir_flow_incoming(&p->flow, value, p->loop->latch)
                                 : NULL;
         return next && LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
                LLVMGetOperand(next, 0) == value && !is_in_loop(p, LLVMGetOperand(next, 1));
@@ -132,8 +124,8 @@ static LLVMValueRef written(const piping *p, LLVMValueRef value, turn at) {
         return at == FIRST ? load->before : load->next;
     if (LLVMIsAPHINode(value)) {
         if (at == FIRST)
-            return incoming(p, value, p->loop->preheader);
-        LLVMValueRef next = LLVMInstructionClone(incoming(p, value, p->loop->latch));
+            return ir_flow_incoming(&p->flow, value, p->loop->preheader);
+        LLVMValueRef next = LLVMInstructionClone(ir_flow_incoming(&p->flow, value, p->loop->latch));
         LLVMInsertIntoBuilder(p->builder, next);
         return at == NEXT ? next : LLVMBuildSelect(p->builder, p->more, next, value, "");
     }

@@ -211,23 +211,10 @@ static ev_status check_sizes(const ir_staging *g, ev_error *err) {
     return EV_OK;
 }
 
-static bool grows_to_bound(const ir_loop *loop) {
-    LLVMIntPredicate p = loop->stays;
-    if (loop->step > 0)
-        return p == LLVMIntSLT || p == LLVMIntULT || p == LLVMIntSLE || p == LLVMIntULE;
-    return p == LLVMIntSGT || p == LLVMIntSGE;
-}
-
 static ev_status check_loop(const ir_staging *g, ev_error *err) {
     const ir_loop *loop = g->loop;
     const ir_flow *flow = &g->flow;
-    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || loop->exit == IR_NONE)
-        return ev_fail(err, EV_BAD,
-                       "the loop does not count from a start to a bound, tested at its top");
-    uint32_t exit = loop->exit;
-    if (flow->back.first[exit + 1] - flow->back.first[exit] != 1 ||
-        flow->back.succ[flow->back.first[exit]] != loop->header)
-        return ev_fail(err, EV_BAD, "the loop is left in more than one place");
+    EV_TRY(ir_loop_check_counts(flow, loop, err));
     if (loop->trips >= 0 && loop->trips < g->tile)
         return ev_fail(err, EV_BAD, "the loop has %lld turns, fewer than a tile",
                        (long long)loop->trips);

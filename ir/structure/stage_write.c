@@ -49,14 +49,6 @@ static LLVMValueRef call_intrinsic(const tiling *t, const char *name) {
     return LLVMBuildCall2(t->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
 }
 
-static LLVMValueRef incoming(const tiling *t, LLVMValueRef phi, uint32_t block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (LLVMGetIncomingBlock(phi, i) == t->g->flow.blocks[block])
-            return LLVMGetIncomingValue(phi, i);
-    }
-    return NULL;
-}
-
 /* a * b + c, of numbers that are not negative and small */
 static LLVMValueRef place(const tiling *t, LLVMValueRef a, uint64_t b, LLVMValueRef c) {
     LLVMValueRef scaled = b == 1 ? a : LLVMBuildNUWMul(t->builder, a, number(t, b), "");
@@ -105,7 +97,8 @@ static void write_carried(tiling *t) {
     const ir_staging *g = t->g;
     stand_at_end(t, t->top);
     for (uint32_t i = g->flow.first[g->loop->header]; LLVMIsAPHINode(g->flow.insns[i]); i++) {
-        LLVMValueRef phi = g->flow.insns[i], start = incoming(t, phi, g->loop->preheader);
+        LLVMValueRef phi = g->flow.insns[i],
+                     start = ir_flow_incoming(&t->g->flow, phi, g->loop->preheader);
         t->carried[i] = LLVMBuildPhi(t->builder, LLVMTypeOf(phi), "");
         LLVMAddIncoming(t->carried[i], &start, &t->before, 1);
         for (unsigned k = 0; k < LLVMCountIncoming(phi); k++) {
@@ -446,7 +439,7 @@ static void hand_on(const tiling *t, uint32_t insn) {
     LLVMValueRef next = t->map[insn], phi = t->g->flow.insns[insn];
     int64_t step = ir_stage_step(t->g, phi) * (int64_t)t->g->tile;
     if (step != 0) {
-        LLVMValueRef one = incoming(t, phi, t->g->loop->latch);
+        LLVMValueRef one = ir_flow_incoming(&t->g->flow, phi, t->g->loop->latch);
         LLVMValueRef by = LLVMConstInt(LLVMTypeOf(phi), (unsigned long long)step, true);
         stand_at_end(t, t->back);
         next = LLVMBuildAdd(t->builder, t->carried[insn], by, "");

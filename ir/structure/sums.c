@@ -101,14 +101,6 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
     return true;
 }
 
-static LLVMValueRef incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
-            return LLVMGetIncomingValue(phi, i);
-    }
-    return NULL;
-}
-
 static bool is_word(LLVMTypeRef type) {
     return LLVMGetTypeKind(type) == LLVMFloatTypeKind ||
            (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 32);
@@ -200,7 +192,7 @@ static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
         if (!LLVMIsAPHINode(key) ||
             LLVMGetInstructionParent(key) != p->flow->blocks[p->loop->header])
             continue;
-        LLVMValueRef next = incoming(p->flow, key, p->loop->latch);
+        LLVMValueRef next = ir_flow_incoming(p->flow, key, p->loop->latch);
         unsigned first, last;
         bool own = false;
         ordering o = {0};
@@ -254,7 +246,7 @@ static void mark_key(ir_sums *p) {
 }
 
 static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
-    LLVMValueRef next = incoming(p->flow, phi, p->loop->latch);
+    LLVMValueRef next = ir_flow_incoming(p->flow, phi, p->loop->latch);
     ir_sum *it = &p->items[p->count];
     if (p->count == IR_MOST_SUMS)
         return ev_fail(err, EV_BAD, "the loop has more than %d sums", IR_MOST_SUMS);
@@ -277,26 +269,6 @@ static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
     return EV_OK;
 }
 
-static bool grows_to_bound(const ir_loop *loop) {
-    LLVMIntPredicate p = loop->stays;
-    if (loop->step > 0)
-        return p == LLVMIntSLT || p == LLVMIntULT || p == LLVMIntSLE || p == LLVMIntULE;
-    return p == LLVMIntSGT || p == LLVMIntSGE;
-}
-
-static ev_status check_loop(const ir_sums *p, ev_error *err) {
-    const ir_loop *loop = p->loop;
-    uint32_t exit = loop->exit;
-    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || exit == IR_NONE)
-        return ev_fail(err, EV_BAD,
-                       "the loop does not count from a start to a bound, tested at "
-                       "its top");
-    if (p->flow->back.first[exit + 1] - p->flow->back.first[exit] != 1 ||
-        p->flow->back.succ[p->flow->back.first[exit]] != loop->header)
-        return ev_fail(err, EV_BAD, "the loop is left in more than one place");
-    return EV_OK;
-}
-
 /* Whether what is taken out of the loop are its sums alone. */
 static ev_status check_results(const ir_sums *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow->insn_count; i++) {
@@ -313,7 +285,7 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
 
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
     *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
-    EV_TRY(check_loop(out, err));
+    EV_TRY(ir_loop_check_counts(out->flow, out->loop, err));
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
@@ -354,7 +326,7 @@ static void spread_count(const ir_share *share, const ir_sums *sums, const ir_su
     stand_at_end(share, flow, sums->loop->preheader);
     LLVMValueRef place = LLVMBuildIntCast2(share->builder, share->place, type, false, "");
     LLVMValueRef step = LLVMConstInt(type, (unsigned long long)it->step, true);
-    LLVMValueRef start = incoming(flow, it->phi, sums->loop->preheader);
+    LLVMValueRef start = ir_flow_incoming(flow, it->phi, sums->loop->preheader);
     LLVMValueRef own =
         LLVMBuildAdd(share->builder, start, LLVMBuildMul(share->builder, place, step, ""), "");
     set_incoming(flow, it->phi, sums->loop->preheader, own);
@@ -369,7 +341,7 @@ static void spread_count(const ir_share *share, const ir_sums *sums, const ir_su
 
 /* Greatest and least values begin with the loop's own start in all threads. */
 static void spread_sum(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
-    LLVMValueRef start = incoming(sums->flow, it->phi, sums->loop->preheader);
+    LLVMValueRef start = ir_flow_incoming(sums->flow, it->phi, sums->loop->preheader);
     if ((it->kind != IR_SUM_ADD && it->kind != IR_SUM_FADD) || LLVMIsNull(start))
         return;
     stand_at_end(share, sums->flow, sums->loop->preheader);
@@ -404,7 +376,7 @@ static LLVMValueRef write_when(const ir_share *share, const ir_sums *sums, LLVMV
 }
 
 void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out) {
-    LLVMValueRef start = incoming(sums->flow, sums->loop->induction, sums->loop->preheader);
+    LLVMValueRef start = ir_flow_incoming(sums->flow, sums->loop->induction, sums->loop->preheader);
     *out = (ir_gather){.sums = sums};
     if (sums->key != IR_NONE)
         out->when = write_when(share, sums, start);

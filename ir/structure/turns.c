@@ -29,14 +29,6 @@ static LLVMBasicBlockRef block_of(const unrolling *u, uint32_t block) {
     return u->flow.blocks[block];
 }
 
-static LLVMValueRef incoming(const unrolling *u, LLVMValueRef phi, uint32_t block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (LLVMGetIncomingBlock(phi, i) == block_of(u, block))
-            return LLVMGetIncomingValue(phi, i);
-    }
-    return NULL;
-}
-
 static bool is_header_phi(const unrolling *u, uint32_t insn) {
     return u->flow.home[insn] == u->loop->header && LLVMIsAPHINode(u->flow.insns[insn]);
 }
@@ -194,7 +186,7 @@ static uint32_t first_in_loop(const unrolling *u) {
 static void step_phis(unrolling *u, LLVMValueRef *next) {
     uint32_t from = u->flow.first[u->loop->header];
     for (uint32_t i = from; LLVMIsAPHINode(u->flow.insns[i]); i++)
-        next[i - from] = mapped(u, incoming(u, u->flow.insns[i], u->loop->latch));
+        next[i - from] = mapped(u, ir_flow_incoming(&u->flow, u->flow.insns[i], u->loop->latch));
     for (uint32_t i = from; LLVMIsAPHINode(u->flow.insns[i]); i++)
         u->values[i] = next[i - from];
 }
@@ -231,7 +223,8 @@ static ev_status write_main(unrolling *u, LLVMBasicBlockRef top, LLVMBasicBlockR
         step_phis(u, next);
     }
     for (uint32_t k = 0; k < count; k++) {
-        LLVMValueRef values[] = {incoming(u, flow->insns[from + k], u->loop->preheader), next[k]};
+        LLVMValueRef values[] = {
+            ir_flow_incoming(&u->flow, flow->insns[from + k], u->loop->preheader), next[k]};
         LLVMBasicBlockRef blocks[] = {block_of(u, u->loop->preheader), u->blocks[u->loop->latch]};
         LLVMAddIncoming(phis[k], values, blocks, 2);
         next[k] = phis[k];
@@ -246,7 +239,7 @@ static ev_status write_main(unrolling *u, LLVMBasicBlockRef top, LLVMBasicBlockR
 
 /* The constant that a PHI counts by; 0: it does not. */
 static int64_t count_step(const unrolling *u, LLVMValueRef phi) {
-    LLVMValueRef next = incoming(u, phi, u->loop->latch);
+    LLVMValueRef next = ir_flow_incoming(&u->flow, phi, u->loop->latch);
     if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
         LLVMGetOperand(next, 0) != phi || !LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
         return 0;
@@ -256,7 +249,8 @@ static int64_t count_step(const unrolling *u, LLVMValueRef phi) {
 /* What a PHI of the rest begins with. Counts are computed before the main loop: so neither loop
  * takes a value of the other one but its sums. */
 static LLVMValueRef start_of_rest(const unrolling *u, uint32_t insn) {
-    LLVMValueRef phi = u->flow.insns[insn], start = incoming(u, phi, u->loop->preheader);
+    LLVMValueRef phi = u->flow.insns[insn],
+                 start = ir_flow_incoming(&u->flow, phi, u->loop->preheader);
     LLVMTypeRef type = LLVMTypeOf(phi);
     int64_t step = count_step(u, phi);
     if (phi == u->loop->induction)
@@ -277,7 +271,7 @@ static void enter_rest(const unrolling *u, LLVMBasicBlockRef rest) {
         LLVMPositionBuilderBefore(u->builder, phi);
         LLVMSetCurrentDebugLocation2(u->builder, NULL);
         LLVMValueRef made = LLVMBuildPhi(u->builder, LLVMTypeOf(phi), "");
-        LLVMValueRef values[] = {start, incoming(u, phi, u->loop->latch)};
+        LLVMValueRef values[] = {start, ir_flow_incoming(&u->flow, phi, u->loop->latch)};
         LLVMBasicBlockRef from[] = {rest, block_of(u, u->loop->latch)};
         LLVMAddIncoming(made, values, from, 2);
         LLVMReplaceAllUsesWith(phi, made);

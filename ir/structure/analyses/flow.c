@@ -22,6 +22,14 @@ LLVMValueRef ir_flow_last(const ir_flow *flow, uint32_t block) {
     return flow->insns[flow->first[block + 1] - 1];
 }
 
+LLVMValueRef ir_flow_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
+            return LLVMGetIncomingValue(phi, i);
+    }
+    return NULL;
+}
+
 /* ---- numbering --------------------------------------------------------------------------------
  */
 

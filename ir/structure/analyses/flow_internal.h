@@ -56,6 +56,8 @@ ev_status ir_flow_make(LLVMValueRef function, ev_arena *arena, ir_flow *out,
 uint32_t ir_flow_block(const ir_flow *flow, LLVMBasicBlockRef block);
 uint32_t ir_flow_insn(const ir_flow *flow, LLVMValueRef value); /* IR_NONE: no instruction of it */
 LLVMValueRef ir_flow_last(const ir_flow *flow, uint32_t block); /* the terminator */
+/* The value that a PHI takes when the block before is `block`; NULL: the PHI has no such edge. */
+LLVMValueRef ir_flow_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block);
 /* The nearest block through which every path from `block` to the end goes; IR_NONE: the end itself.
  */
 uint32_t ir_flow_joins_at(const ir_flow *flow, uint32_t block);
@@ -78,6 +80,9 @@ ev_status ir_region_around(const ir_flow *flow, uint32_t block, ir_region *out,
 /* The loop of an anchor such as "0.1", the second loop in the first outermost one; IR_NONE: none.
  */
 uint32_t ir_loop_find(const ir_flow *flow, const char *path);
+/* EV_BAD, with the reason: the loop does not count from a start to a bound that is tested at its
+ * top, or is left in more than one place. */
+ev_status ir_loop_check_counts(const ir_flow *flow, const ir_loop *loop, ev_error *err) EV_CHECKED;
 /* Appends the path of a loop. */
 void ir_loop_path(const ir_flow *flow, uint32_t loop, ev_str *out);
 /* The innermost loop that holds a block; IR_NONE: none. */

@@ -161,14 +161,6 @@ static bool is_driven_at(const ir_flow *flow, ir_loop *loop, uint32_t block, LLV
     return true;
 }
 
-static LLVMValueRef incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
-            return LLVMGetIncomingValue(phi, i);
-    }
-    return NULL;
-}
-
 /* Turns of the body of a counted loop; -1: not constant, or more than 2^32. */
 static int64_t count_trips(const ir_loop *loop) {
     if (!LLVMIsAConstantInt(loop->start) || !LLVMIsAConstantInt(loop->bound))
@@ -203,13 +195,13 @@ static void find_induction(const ir_flow *flow, ir_loop *loop) {
     if (loop->latch == IR_NONE || loop->preheader == IR_NONE)
         return;
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++) {
-        LLVMValueRef phi = flow->insns[i], next = incoming(flow, phi, loop->latch);
+        LLVMValueRef phi = flow->insns[i], next = ir_flow_incoming(flow, phi, loop->latch);
         loop->step = step_of(phi, next);
         if (loop->step == 0 || !(is_driven_at(flow, loop, loop->header, phi, next) ||
                                  is_driven_at(flow, loop, loop->latch, phi, next)))
             continue;
         loop->induction = phi;
-        loop->start = incoming(flow, phi, loop->preheader);
+        loop->start = ir_flow_incoming(flow, phi, loop->preheader);
         loop->trips = count_trips(loop);
         return;
     }
@@ -310,4 +302,25 @@ uint32_t ir_loop_of(const ir_flow *flow, uint32_t block) {
             found = l;
     }
     return found;
+}
+
+/* ---- loops that edits of turns can share out --------------------------------------------------
+ */
+
+static bool grows_to_bound(const ir_loop *loop) {
+    LLVMIntPredicate p = loop->stays;
+    if (loop->step > 0)
+        return p == LLVMIntSLT || p == LLVMIntULT || p == LLVMIntSLE || p == LLVMIntULE;
+    return p == LLVMIntSGT || p == LLVMIntSGE;
+}
+
+ev_status ir_loop_check_counts(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
+    uint32_t exit = loop->exit;
+    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || exit == IR_NONE)
+        return ev_fail(err, EV_BAD,
+                       "the loop does not count from a start to a bound, tested at its top");
+    if (flow->back.first[exit + 1] - flow->back.first[exit] != 1 ||
+        flow->back.succ[flow->back.first[exit]] != loop->header)
+        return ev_fail(err, EV_BAD, "the loop is left in more than one place");
+    return EV_OK;
 }
