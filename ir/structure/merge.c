@@ -2,10 +2,11 @@
  * arithmetic.
  *
  * Jammed members and unrolled turns often load the same values: the window of one output slides
- * along with the next one's. Their addresses are compared as sums (polynomials_internal.h). A load
- * takes the value of an earlier one of the same address that dominates it, if nothing between the
- * two may write there. Every other address of the same sum is written as an earlier one plus a
- * constant, so that LLVM sees which accesses are neighbours, and joins them into vectors. */
+ * along with the next one's. Their addresses are compared as polynomials (polynomials_internal.h).
+ * A load takes the value of an earlier one of the same address that dominates it, if nothing
+ * between the two may write there. Every other address of the same polynomial is written as an
+ * earlier one plus a constant, so that LLVM sees which accesses are neighbours, and joins them into
+ * vectors. */
 #include "ir/structure/analyses/polynomials_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
