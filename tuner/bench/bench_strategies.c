@@ -2,8 +2,10 @@
  * seeds; the speed-up of what each promoted, on the held-out cases, over the start it grew from. */
 #include "tuner/bench/bench.h"
 
+#include "base/lines.h"
 #include "base/table.h"
 #include "kernels/task.h"
+#include "tuner/cli/cmd_tune.h"
 #include "tuner/run/tune.h"
 
 #include <inttypes.h>
@@ -28,10 +30,13 @@ typedef struct trial_row {
 
 typedef struct comparison {
     cmd_context *c;
+    bool among[STRATEGY_COUNT];  /* the strategies that are compared */
+    bool without[IR_EDIT_COUNT]; /* edits that no search draws */
+    ev_lines *lines;             /* of --rows; NULL: none */
     char **paths;
     size_t task_count;
     uint64_t seeds, evaluations;
-    trial_row *rows; /* [STRATEGY_COUNT * task_count * STARTS * seeds] */
+    trial_row *rows; /* [STRATEGY_COUNT * task_count * STARTS * seeds], as many as there are */
     size_t count;
 } comparison;
 
@@ -52,6 +57,23 @@ static double speedup_of(const tune_report *r, size_t start) {
     return r->row_count > 0 ? exp(logs / (double)r->row_count) : 0;
 }
 
+static json_t *row_json(const trial_row *r) {
+    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:f}", "strategy", strategy_name(r->strategy),
+                     "kernel", r->kernel, "start", starts[r->start], "seed", (json_int_t)r->seed,
+                     "evaluations", (json_int_t)r->evaluations, "duplicates",
+                     (json_int_t)r->duplicates, "speedup", r->speedup);
+}
+
+static ev_status tell(comparison *m, const trial_row *row, ev_error *err) {
+    (void)fprintf(stderr, "%s, %s, %s, seed %" PRIu64 ": %.3fx in %.0f s\n",
+                  strategy_name(row->strategy), row->kernel, starts[row->start], row->seed,
+                  row->speedup, row->seconds);
+    json_t *line = row_json(row);
+    ev_status status = line ? ev_lines_add(m->lines, line, err) : ev_fail_memory(err, 0);
+    json_decref(line);
+    return status;
+}
+
 static ev_status run_trial(comparison *m, const char *path, size_t start, strategy s, uint64_t seed,
                            ev_error *err) {
     const char *tasks[] = {path};
@@ -64,6 +86,7 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
                             .strategy = s,
                             .workers = (unsigned)cli_count(m->c->args, CLI_OPT_WORKERS, 0),
                             .starts = starts[start]};
+    memcpy(options.without, m->without, sizeof options.without);
     tune_report report = {0};
     EV_TRY(tune_run(&options, &report, err));
     trial_row *row = &m->rows[m->count++];
@@ -76,10 +99,8 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
                        .seconds = report.seconds};
     (void)snprintf(row->kernel, sizeof row->kernel, "%s",
                    report.row_count > 0 ? report.rows[0].kernel : path);
-    (void)fprintf(stderr, "%s, %s, %s, seed %" PRIu64 ": %.3fx in %.0f s\n", strategy_name(s),
-                  row->kernel, starts[start], seed, row->speedup, row->seconds);
     tune_report_free(&report);
-    return EV_OK;
+    return tell(m, row, err);
 }
 
 /* Seeds outermost: cut short, what was printed is balanced. */
@@ -88,7 +109,8 @@ static ev_status run_trials(comparison *m, ev_error *err) {
         for (size_t t = 0; t < m->task_count; t++)
             for (size_t start = 0; start < STARTS; start++)
                 for (int s = 0; s < STRATEGY_COUNT; s++)
-                    EV_TRY(run_trial(m, m->paths[t], start, (strategy)s, seed, err));
+                    if (m->among[s])
+                        EV_TRY(run_trial(m, m->paths[t], start, (strategy)s, seed, err));
     return EV_OK;
 }
 
@@ -134,21 +156,16 @@ static json_t *interval_json(interval v) {
 static json_t *geomeans_json(const comparison *m, size_t start) {
     json_t *all = json_object();
     for (int s = 0; s < STRATEGY_COUNT; s++)
-        (void)json_object_set_new(all, strategy_name((strategy)s),
-                                  interval_json(interval_of(m, (strategy)s, start, NULL)));
+        if (m->among[s])
+            (void)json_object_set_new(all, strategy_name((strategy)s),
+                                      interval_json(interval_of(m, (strategy)s, start, NULL)));
     return all;
 }
 
 static ev_status print_json(const comparison *m, ev_error *err) {
     json_t *rows = json_array();
-    for (size_t i = 0; i < m->count; i++) {
-        const trial_row *r = &m->rows[i];
-        (void)json_array_append_new(
-            rows, json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:f}", "strategy", strategy_name(r->strategy),
-                            "kernel", r->kernel, "start", starts[r->start], "seed",
-                            (json_int_t)r->seed, "evaluations", (json_int_t)r->evaluations,
-                            "duplicates", (json_int_t)r->duplicates, "speedup", r->speedup));
-    }
+    for (size_t i = 0; i < m->count; i++)
+        (void)json_array_append_new(rows, row_json(&m->rows[i]));
     json_t *by_start = json_object();
     for (size_t i = 0; i < STARTS; i++)
         (void)json_object_set_new(by_start, starts[i], geomeans_json(m, i));
@@ -169,20 +186,22 @@ static void add_line(const comparison *m, table *t, const char *name, size_t sta
     table_cell(t, "%s", name);
     table_cell(t, "%s", start < STARTS ? starts[start] : "both");
     for (int s = 0; s < STRATEGY_COUNT; s++)
-        interval_cell(t, interval_of(m, (strategy)s, start, kernel));
+        if (m->among[s])
+            interval_cell(t, interval_of(m, (strategy)s, start, kernel));
 }
 
 /* The kernel's name of each task: the first rows are one of each strategy, start and task. */
 static const char *kernel_of(const comparison *m, size_t at) {
-    return m->rows[at * STARTS * STRATEGY_COUNT].kernel;
+    return m->rows[at * m->count / (m->seeds * m->task_count)].kernel;
 }
 
 static ev_status print_text(const comparison *m, ev_error *err) {
     const char *columns[STRATEGY_COUNT + 3] = {"kernel", "start"};
     char titles[STRATEGY_COUNT][32];
-    for (int s = 0; s < STRATEGY_COUNT; s++) {
+    for (int s = 0, column = 2; s < STRATEGY_COUNT; s++) {
         (void)snprintf(titles[s], sizeof titles[s], ">%s", strategy_name((strategy)s));
-        columns[2 + s] = titles[s];
+        if (m->among[s])
+            columns[column++] = titles[s];
     }
     table *t = table_new(columns);
     if (t == NULL)
@@ -215,6 +234,25 @@ static ev_status compare(comparison *m, ev_error *err) {
     return status;
 }
 
+static ev_status take_strategy(void *context, const char *word, ev_error *err) {
+    bool *among = context;
+    strategy found;
+    if (!strategy_find(word, &found))
+        return ev_fail(err, EV_BAD,
+                       "--among: no strategy is named '%s'; evoke tune --help lists them", word);
+    among[found] = true;
+    return EV_OK;
+}
+
+static ev_status choose(comparison *m, const cli_args *args, ev_error *err) {
+    const char *list = cli_text(args, CLI_OPT_AMONG);
+    for (int s = 0; s < STRATEGY_COUNT; s++)
+        m->among[s] = list == NULL;
+    if (list)
+        EV_TRY(cli_words(list, take_strategy, m->among, err));
+    return cmd_without(args, m->without, err);
+}
+
 ev_status bench_strategies(cmd_context *c, ev_error *err) {
     comparison m = {.c = c,
                     .seeds = cli_count(c->args, CLI_OPT_SEEDS, 5),
@@ -222,8 +260,12 @@ ev_status bench_strategies(cmd_context *c, ev_error *err) {
     if (m.seeds == 0 || m.seeds > MOST_SEEDS)
         return ev_fail(err, EV_BAD, "--seeds %s: from 1 to %d", c->args->values[CLI_OPT_SEEDS],
                        MOST_SEEDS);
+    EV_TRY(choose(&m, c->args, err));
     EV_TRY(bench_tasks(c->args, &m.paths, &m.task_count, err));
-    ev_status status = compare(&m, err);
+    ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &m.lines, err);
+    if (status == EV_OK)
+        status = compare(&m, err);
+    ev_lines_close(m.lines);
     task_list_free(m.paths, m.task_count);
     return status;
 }

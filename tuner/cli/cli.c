@@ -337,6 +337,23 @@ void cli_args_free(cli_args *args) {
 }
 
 /* The number behind a word of --effort, read from the words that the help shows. */
+ev_status cli_words(const char *list,
+                    ev_status (*take)(void *context, const char *word, ev_error *err),
+                    void *context, ev_error *err) {
+    for (const char *at = list;; at++) {
+        char word[64];
+        size_t length = strcspn(at, ",");
+        if (length == 0 || length >= sizeof word)
+            return ev_fail(err, EV_BAD, "'%s': names are separated by single commas", list);
+        memcpy(word, at, length);
+        word[length] = 0;
+        EV_TRY(take(context, word, err));
+        at += length;
+        if (*at == 0)
+            return EV_OK;
+    }
+}
+
 uint64_t cli_effort(const char *word) {
     const char *at = CLI_EFFORTS;
     size_t length = strlen(word);

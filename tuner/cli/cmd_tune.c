@@ -68,6 +68,21 @@ static tune_options options_of(const cli_args *args) {
     return o;
 }
 
+static ev_status leave_out(void *context, const char *word, ev_error *err) {
+    bool *without = context;
+    ir_edit_kind kind;
+    if (!ir_edit_find(word, &kind))
+        return ev_fail(err, EV_BAD, "--without: no edit is named '%s'; evoke edits lists them",
+                       word);
+    without[kind] = true;
+    return EV_OK;
+}
+
+ev_status cmd_without(const cli_args *args, bool without[IR_EDIT_COUNT], ev_error *err) {
+    const char *list = cli_text(args, CLI_OPT_WITHOUT);
+    return list ? cli_words(list, leave_out, without, err) : EV_OK;
+}
+
 /* ---- results ---- */
 
 static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_error *err) {
@@ -296,6 +311,7 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
     EV_TRY(check_options(c->args, err));
     ev_stop_catch();
     tune_options o = options_of(c->args);
+    EV_TRY(cmd_without(c->args, o.without, err));
     if (look_is_gpu(o.device)) {
         look_devices gpus;
         EV_TRY(look_at_gpus(o.device, &gpus, err));

@@ -55,14 +55,16 @@ static bool is_chosen(const course *c, const task_start *start) {
            (!wanted || strcmp(wanted, "all") == 0 || strcmp(wanted, start->name) == 0);
 }
 
-/* Without `structure`, structural edits have no places. */
-static void read_sites(search_start *start, const ready_message *ready, bool structure) {
+/* Edits that the options leave out have no places. */
+static void read_sites(search_start *start, const ready_message *ready, const tune_options *o) {
     for (size_t i = 0; i < ready->start_count; i++) {
         if (strcmp(ready->starts[i].name, start->start->name) == 0)
             memcpy(start->sites, ready->starts[i].sites, sizeof start->sites);
     }
-    for (int kind = IR_EDIT_LOCAL_COUNT; kind < IR_EDIT_COUNT && !structure; kind++)
-        start->sites[kind] = 0;
+    for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
+        if (o->without[kind] || (o->no_structure && kind >= (int)IR_EDIT_LOCAL_COUNT))
+            start->sites[kind] = 0;
+    }
 }
 
 static ev_status choose_starts(course *c, ev_error *err) {
@@ -74,7 +76,7 @@ static ev_status choose_starts(course *c, ev_error *err) {
             continue;
         search_start *start = &c->starts[c->start_count++];
         start->start = &c->t->starts[i];
-        read_sites(start, c->ready, !c->run->options->no_structure);
+        read_sites(start, c->ready, c->run->options);
     }
     return EV_OK;
 }
@@ -123,6 +125,7 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .strategy = o->strategy,
                                 .bold = o->bold,
                                 .odds = o->prior ? o->prior->odds : NULL,
+                                .without = o->without,
                                 .measured = !c->ready->modelled};
     return search_new(&settings, &c->search, err);
 }

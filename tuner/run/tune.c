@@ -51,6 +51,16 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
     return EV_OK;
 }
 
+/* The names of the edits that are left out. */
+static json_t *left_out(const tune_options *o) {
+    json_t *names = json_array();
+    for (int kind = 0; names && kind < IR_EDIT_COUNT; kind++) {
+        if (o->without[kind])
+            (void)json_array_append_new(names, json_string(ir_edit_name((ir_edit_kind)kind)));
+    }
+    return names;
+}
+
 /* The identity of a run: all settings that its results depend on. A run can resume records only if
  * their identity is equal. */
 static json_t *identity_of(const tune_state *run) {
@@ -64,13 +74,13 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
-    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks,
-                     "device", o->device, "seed", (json_int_t)o->seed, "strategy",
-                     strategy_name(o->strategy), "evaluations", (json_int_t)o->evaluations,
-                     "seconds", o->seconds, "least_gain", o->least_gain, "bold", o->bold,
-                     "structure", !o->no_structure, "prior", o->prior ? o->prior->sha256.hex : "",
-                     "starts", o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
-                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
+    return json_pack(
+        "{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks, "device",
+        o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
+        "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain",
+        o->least_gain, "bold", o->bold, "structure", !o->no_structure, "without", left_out(o),
+        "prior", o->prior ? o->prior->sha256.hex : "", "starts", o->starts ? o->starts : "all",
+        "evoke", EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 
 const char *tune_device(const tune_state *run) {

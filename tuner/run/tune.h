@@ -41,13 +41,14 @@ typedef struct tune_options {
     double seconds;       /* for each task; 0: no limit but `evaluations` */
     uint64_t seed;
     strategy strategy;
-    double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
-    bool bold;           /* the winner may have bold edits (ir/edits.def) */
-    bool no_structure;   /* no structural edit is drawn (docs/structure.md) */
-    const prior *prior;  /* what is expected of the arms; NULL: nothing */
-    unsigned workers;    /* 0: one for each core */
-    const char *starts;  /* "all", or the name of one start */
-    const char *records; /* path of the SQLite file; NULL: a temporary file */
+    double least_gain; /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
+    bool bold;         /* the winner may have bold edits (ir/edits.def) */
+    bool no_structure; /* no structural edit is drawn (docs/structure.md) */
+    bool without[IR_EDIT_COUNT]; /* edits that are not drawn */
+    const prior *prior;          /* what is expected of the arms; NULL: nothing */
+    unsigned workers;            /* 0: one for each core */
+    const char *starts;          /* "all", or the name of one start */
+    const char *records;         /* path of the SQLite file; NULL: a temporary file */
     bool resume;
     const char *const *worker_argv; /* NULL-terminated; NULL: this binary with `worker --stdio` */
     /* "CMD" or "N:CMD": shell commands that each start one or N workers, in place of workers on

@@ -220,7 +220,8 @@ static ev_status draw_inside(drawing *d, ir_edit_kind kind, const ir_hints *hint
 static ev_status follow(drawing *d, ir_edit_kind kind, const ir_hints *hints, ev_error *err) {
     ir_edit_kind next = ir_structure_follower(kind);
     ir_genome *child = NULL;
-    if (next == IR_EDIT_COUNT || ev_pcg_below(&d->rng, 2) == 0)
+    if (next == IR_EDIT_COUNT || ev_pcg_below(&d->rng, 2) == 0 ||
+        (d->recipe->without >> (next - IR_EDIT_LOCAL_COUNT) & 1))
         return EV_OK;
     ev_status status =
         d->bases->structure(d->bases->context, d->child.genome, next, hints, &d->rng, &child, err);

@@ -58,6 +58,8 @@ typedef struct recipe {
     uint64_t wrong[WRONG_MOST]; /* marks of bases that are not drawn (wrong_mark) */
     unsigned wrong_count;
     bool by_heat; /* edits are drawn by the site weights */
+    /* Structural edits that are not drawn as followers: bit `kind` - IR_EDIT_LOCAL_COUNT. */
+    uint64_t without;
     recipe_stream stream;
     recipe_reach reach;
     score_sketch sketch; /* consequence of wrong fast code; SKETCH_NOTHING: no fast code is made */

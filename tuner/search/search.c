@@ -144,6 +144,13 @@ void search_open_arms(const search_start *start, const char *family, search_fiel
 
 /* ---- beginning and end ---- */
 
+static uint64_t mask_of(const bool *without) {
+    uint64_t mask = 0;
+    for (int kind = IR_EDIT_LOCAL_COUNT; without && kind < IR_EDIT_COUNT; kind++)
+        mask |= (uint64_t)without[kind] << (kind - IR_EDIT_LOCAL_COUNT);
+    return mask;
+}
+
 static ev_status begin(search *s, const search_settings *settings, ev_error *err) {
     size_t count = settings->start_count;
     *s = (search){.rules = strategy_rules[settings->strategy],
@@ -153,6 +160,7 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
                   .missed = settings->measured ? MISSED_MEASURED : SEARCH_MISSED,
                   .evaluations = settings->evaluations,
                   .bold = settings->bold,
+                  .without = mask_of(settings->without),
                   .odds = settings->odds};
     s->start_ns = calloc(count, sizeof *s->start_ns);
     s->start_error = calloc(count, sizeof *s->start_error);

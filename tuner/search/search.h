@@ -59,6 +59,7 @@ typedef struct search_settings {
     /* [ARM_COUNT] (tuner/search/draw.h): the share of an arm's children that are expected to be new
      * and right, for `evolve`; NULL: nothing is known. Borrowed until search_new returns. */
     const double *odds;
+    const bool *without; /* [IR_EDIT_COUNT]: edits that are not drawn; NULL: all are. Borrowed. */
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;

@@ -163,6 +163,7 @@ ev_status search_draw(search *s, bool let_through, recipe *out, ev_error *err) {
     d.audits = s->drawn % AUDITS == AUDITS - 1;
     put_estimate(&r, s, &d);
     r.wrong_count = wrong_marks(&s->wrong, r.wrong);
+    r.without = s->without;
     memcpy(d.steps, r.steps, sizeof d.steps);
     d.step_count = r.step_count;
     r.stream = (recipe_stream){

@@ -173,6 +173,7 @@ struct search {
     wrong_list wrong;
     archive archives[SEARCH_FIELDS][SEARCH_FORMS];
     bool bold;          /* search_settings */
+    uint64_t without;   /* recipe.without */
     const double *odds; /* the same; borrowed until the search began */
     uint64_t tries[BANDIT_MOST];
     double paid[BANDIT_MOST];

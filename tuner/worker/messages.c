@@ -172,6 +172,7 @@ static void walk_child(fields *f, child_message *m) {
     walk_tabu(f, r);
     walk_wrong(f, r);
     field_bool(f, "by_heat", &r->by_heat);
+    field_bits(f, "without", &r->without);
     walk_stream(f, &r->stream);
     walk_reach(f, &r->reach);
     r->sketch = (score_sketch)field_word(f, "sketch", r->sketch, SKETCH_IGNORED + 1, sketch_word);

@@ -97,6 +97,7 @@ static void fill_child(message *m) {
                  .wrong = {0x123456789abcdef0u},
                  .wrong_count = 1,
                  .by_heat = true,
+                 .without = 0x8000000000000001u,
                  .stream = {.seed = UINT64_MAX - 1, .child = 77, .island = 4, .generation = 5},
                  .reach = {.sketch = 1.5, .built = 2.5, .first = 3.5, .error = 1e-6},
                  .sketch = SKETCH_IGNORED,
