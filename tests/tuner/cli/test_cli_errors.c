@@ -25,6 +25,10 @@ static void unknown_words(void **state) {
     cli_expect_error(CLI_RUN("tune"), 2, "--all");
     cli_expect_error(CLI_RUN("tune", "--all", "scale"), 2, "--all takes every shipped task");
     cli_expect_error(CLI_RUN("tune", "x", "--workers", "100000"), 2, "at most");
+    cli_expect_error(CLI_RUN("tune", "x", "--without", "stage,pads"), 2, "no edit is named 'pads'");
+    cli_expect_error(CLI_RUN("tune", "x", "--without", "stage,,pad"), 2, "single commas");
+    cli_expect_error(CLI_RUN("bench", "search", "--strategies", "--among", "hil"), 2,
+                     "no strategy is named 'hil'");
     cli_expect_error(CLI_RUN("run"), 2, "run needs FILE.ptx");
     cli_expect_error(CLI_RUN("bench", "speed"), 2,
                      "there are compile, vm, search, model, rank and bundle");
