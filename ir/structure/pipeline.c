@@ -5,43 +5,18 @@
  * loads. The last turn has no next one: its counters stay where they are, so it loads its own
  * addresses once more, which are valid. */
 #include "ir/structure/analyses/vary_internal.h"
-#include "ir/structure/structure_internal.h"
+#include "ir/structure/pipeline_internal.h"
 
-enum { MOST_LOADS = 64, DEEPEST = 32 };
-
-/* One load that runs ahead. */
-typedef struct early_load {
-    LLVMValueRef load;
-    LLVMValueRef before; /* the first turn's, before the loop */
-    LLVMValueRef phi;    /* this turn's */
-    LLVMValueRef next;   /* the next turn's */
-} early_load;
-
-typedef struct piping {
-    ir_structure *s;
-    ir_flow flow;
-    const ir_loop *loop;
-    LLVMBuilderRef builder;
-    early_load loads[MOST_LOADS];
-    uint32_t count;
-    bool takes_chains; /* loads whose address was loaded in the loop run ahead as well */
-    LLVMValueRef more; /* whether there is a next turn */
-} piping;
-
-/* The turn that an expression is written for. AHEAD: the next one, or this one if it is the last.
- */
-typedef enum turn { FIRST, NEXT, AHEAD } turn;
-
-static bool is_in_loop(const piping *p, LLVMValueRef value) {
+bool piping_holds(const piping *p, LLVMValueRef value) {
     uint32_t insn = ir_flow_insn(&p->flow, value);
     return insn != IR_NONE && p->loop->holds[p->flow.home[insn]];
 }
 
-static LLVMBasicBlockRef header(const piping *p) {
+LLVMBasicBlockRef piping_header(const piping *p) {
     return p->flow.blocks[p->loop->header];
 }
 
-static const early_load *find_load(const piping *p, LLVMValueRef value) {
+const early_load *piping_find(const piping *p, LLVMValueRef value) {
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->loads[i].load == value)
             return &p->loads[i];
@@ -52,27 +27,29 @@ static const early_load *find_load(const piping *p, LLVMValueRef value) {
 /* ---- which loads ------------------------------------------------------------------------------
  */
 
-/* Whether a value of the loop can be computed ahead: from the header's PHIs that count, from what
- * comes from outside, and from loads that run ahead. */
-static bool is_known_ahead(const piping *p, LLVMValueRef value, unsigned depth) {
-    if (!is_in_loop(p, value) || (find_load(p, value) && p->takes_chains))
+static bool is_known(const piping *p, LLVMValueRef value, unsigned depth) {
+    if (!piping_holds(p, value) || (piping_find(p, value) && p->takes_chains))
         return true;
     if (depth == 0)
         return false;
     if (LLVMIsAPHINode(value)) {
-        LLVMValueRef next = LLVMGetInstructionParent(value) == header(p)
+        LLVMValueRef next = LLVMGetInstructionParent(value) == piping_header(p)
                                 ? ir_flow_incoming(&p->flow, value, p->loop->latch)
                                 : NULL;
         return next && LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
-               LLVMGetOperand(next, 0) == value && !is_in_loop(p, LLVMGetOperand(next, 1));
+               LLVMGetOperand(next, 0) == value && !piping_holds(p, LLVMGetOperand(next, 1));
     }
     if (ir_deed_of(value) != IR_DEED_PURE)
         return false;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (!is_known_ahead(p, LLVMGetOperand(value, (unsigned)k), depth - 1))
+        if (!is_known(p, LLVMGetOperand(value, (unsigned)k), depth - 1))
             return false;
     }
     return true;
+}
+
+bool piping_knows(const piping *p, LLVMValueRef value) {
+    return is_known(p, value, PIPING_DEEPEST);
 }
 
 static bool runs_each_turn(const piping *p, uint32_t block) {
@@ -81,11 +58,11 @@ static bool runs_each_turn(const piping *p, uint32_t block) {
 }
 
 static ev_status list_loads(piping *p, ev_error *err) {
-    for (uint32_t i = 0; i < p->flow.insn_count && p->count < MOST_LOADS; i++) {
+    for (uint32_t i = 0; i < p->flow.insn_count && p->count < PIPING_LOADS; i++) {
         LLVMValueRef load = p->flow.insns[i], base = NULL;
-        if (!is_in_loop(p, load) || ir_deed_of(load) != IR_DEED_LOAD ||
+        if (!piping_holds(p, load) || ir_deed_of(load) != IR_DEED_LOAD ||
             !runs_each_turn(p, p->flow.home[i]) || !ir_reads_only(&p->flow, load, &base) ||
-            !is_known_ahead(p, LLVMGetOperand(load, 0), DEEPEST))
+            !piping_knows(p, LLVMGetOperand(load, 0)))
             continue;
         p->loads[p->count++] = (early_load){.load = load};
     }
@@ -105,8 +82,7 @@ static ev_status check_loop(const piping *p, ev_error *err) {
     const ir_loop *loop = p->loop;
     LLVMValueRef last = ir_flow_last(&p->flow, loop->header);
     if (loop->latch == IR_NONE || loop->preheader == IR_NONE || loop->exit == IR_NONE ||
-        !LLVMIsABranchInst(last) || !leaves_at_top(p) ||
-        !is_known_ahead(p, LLVMGetCondition(last), DEEPEST))
+        !LLVMIsABranchInst(last) || !leaves_at_top(p) || !piping_knows(p, LLVMGetCondition(last)))
         return ev_fail(err, EV_BAD, "the loop does not count to a bound, tested at its top");
     return EV_OK;
 }
@@ -114,12 +90,10 @@ static ev_status check_loop(const piping *p, ev_error *err) {
 /* ---- expressions of a turn --------------------------------------------------------------------
  */
 
-/* Writes a value of the loop as it is in the first or in the next turn, where the builder stands.
- */
-static LLVMValueRef written(const piping *p, LLVMValueRef value, turn at) {
-    if (!is_in_loop(p, value))
+LLVMValueRef piping_write(const piping *p, LLVMValueRef value, turn at) {
+    if (!piping_holds(p, value))
         return value;
-    const early_load *load = find_load(p, value);
+    const early_load *load = piping_find(p, value);
     if (load)
         return at == FIRST ? load->before : load->next;
     if (LLVMIsAPHINode(value)) {
@@ -132,22 +106,21 @@ static LLVMValueRef written(const piping *p, LLVMValueRef value, turn at) {
     LLVMValueRef made = LLVMInstructionClone(value);
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         LLVMValueRef operand = LLVMGetOperand(value, (unsigned)k);
-        if (is_in_loop(p, operand))
-            LLVMSetOperand(made, (unsigned)k, written(p, operand, at));
+        if (piping_holds(p, operand))
+            LLVMSetOperand(made, (unsigned)k, piping_write(p, operand, at));
     }
     LLVMInsertIntoBuilder(p->builder, made);
     return made;
 }
 
-/* Whether the loop goes on, in the first or in the next turn. */
-static LLVMValueRef goes_on(const piping *p, turn at) {
+LLVMValueRef piping_goes_on(const piping *p, turn at) {
     LLVMValueRef last = ir_flow_last(&p->flow, p->loop->header);
-    LLVMValueRef test = written(p, LLVMGetCondition(last), at);
+    LLVMValueRef test = piping_write(p, LLVMGetCondition(last), at);
     bool stays_if = p->loop->holds[ir_flow_block(&p->flow, LLVMGetSuccessor(last, 0))];
     return stays_if ? test : LLVMBuildNot(p->builder, test, "");
 }
 
-static LLVMValueRef clone_load(const piping *p, LLVMValueRef load, LLVMValueRef pointer) {
+LLVMValueRef piping_clone_load(const piping *p, LLVMValueRef load, LLVMValueRef pointer) {
     LLVMValueRef made = LLVMInstructionClone(load);
     LLVMSetOperand(made, 0, pointer);
     LLVMInsertIntoBuilder(p->builder, made);
@@ -162,17 +135,18 @@ static LLVMValueRef clone_load(const piping *p, LLVMValueRef load, LLVMValueRef 
 static LLVMBasicBlockRef write_first(piping *p, LLVMValueRef *taken) {
     LLVMContextRef context = p->s->base->context;
     LLVMBasicBlockRef before = p->flow.blocks[p->loop->preheader];
-    LLVMBasicBlockRef with = LLVMInsertBasicBlockInContext(context, header(p), "");
-    LLVMBasicBlockRef join = LLVMInsertBasicBlockInContext(context, header(p), "");
+    LLVMBasicBlockRef with = LLVMInsertBasicBlockInContext(context, piping_header(p), "");
+    LLVMBasicBlockRef join = LLVMInsertBasicBlockInContext(context, piping_header(p), "");
     LLVMValueRef last = LLVMGetBasicBlockTerminator(before);
     LLVMPositionBuilderBefore(p->builder, last);
     LLVMSetCurrentDebugLocation2(p->builder, NULL);
-    LLVMBuildCondBr(p->builder, goes_on(p, FIRST), with, join);
+    LLVMBuildCondBr(p->builder, piping_goes_on(p, FIRST), with, join);
     LLVMInstructionEraseFromParent(last);
     LLVMPositionBuilderAtEnd(p->builder, with);
     for (uint32_t i = 0; i < p->count; i++) {
         LLVMValueRef load = p->loads[i].load;
-        p->loads[i].before = clone_load(p, load, written(p, LLVMGetOperand(load, 0), FIRST));
+        p->loads[i].before =
+            piping_clone_load(p, load, piping_write(p, LLVMGetOperand(load, 0), FIRST));
     }
     LLVMBuildBr(p->builder, join);
     LLVMPositionBuilderAtEnd(p->builder, join);
@@ -183,15 +157,14 @@ static LLVMBasicBlockRef write_first(piping *p, LLVMValueRef *taken) {
         taken[i] = LLVMBuildPhi(p->builder, type, "");
         LLVMAddIncoming(taken[i], values, from, 2);
     }
-    LLVMBuildBr(p->builder, header(p));
+    LLVMBuildBr(p->builder, piping_header(p));
     return join;
 }
 
-/* Makes a PHI of the header anew, with the edge from the preheader replaced. */
-static void renew_phi(const piping *p, LLVMValueRef phi, LLVMBasicBlockRef join) {
+void piping_renew_phi(const piping *p, LLVMValueRef phi, LLVMBasicBlockRef before,
+                      LLVMBasicBlockRef join) {
     LLVMPositionBuilderBefore(p->builder, phi);
     LLVMValueRef made = LLVMBuildPhi(p->builder, LLVMTypeOf(phi), "");
-    LLVMBasicBlockRef before = p->flow.blocks[p->loop->preheader];
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
@@ -213,10 +186,11 @@ static void write_next(piping *p) {
         at = LLVMGetNextInstruction(at);
     LLVMPositionBuilderBefore(p->builder, at);
     LLVMSetCurrentDebugLocation2(p->builder, NULL);
-    p->more = goes_on(p, NEXT);
+    p->more = piping_goes_on(p, NEXT);
     for (uint32_t i = 0; i < p->count; i++) {
         LLVMValueRef load = p->loads[i].load;
-        p->loads[i].next = clone_load(p, load, written(p, LLVMGetOperand(load, 0), AHEAD));
+        p->loads[i].next =
+            piping_clone_load(p, load, piping_write(p, LLVMGetOperand(load, 0), AHEAD));
     }
 }
 
@@ -224,7 +198,7 @@ static void write_next(piping *p) {
 static void carry(piping *p, LLVMBasicBlockRef join, LLVMValueRef *taken) {
     for (uint32_t i = 0; i < p->count; i++) {
         early_load *it = &p->loads[i];
-        LLVMPositionBuilderBefore(p->builder, LLVMGetFirstInstruction(header(p)));
+        LLVMPositionBuilderBefore(p->builder, LLVMGetFirstInstruction(piping_header(p)));
         LLVMSetCurrentDebugLocation2(p->builder, NULL);
         it->phi = LLVMBuildPhi(p->builder, LLVMTypeOf(it->load), "");
         LLVMValueRef values[] = {taken[i], it->next};
@@ -249,21 +223,27 @@ static ev_status check_anchor(piping *p, const ir_edit *edit, ev_error *err) {
         return ev_fail(err, EV_BAD,
                        "\"option\" is not 1 (loads at addresses that are counted) or 2 "
                        "(loads at loaded addresses as well)");
+    if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_GUARDED)
+        return ev_fail(err, EV_BAD, "\"form\" is not guarded; leave the form out or write guarded");
     p->loop = &p->flow.loops[at];
     p->takes_chains = edit->option == 2;
     return EV_OK;
 }
 
 static ev_status pipeline(piping *p, const ir_edit *edit, ev_error *err) {
-    LLVMValueRef taken[MOST_LOADS];
+    LLVMValueRef taken[PIPING_LOADS];
+    if (edit->form == IR_FORM_GUARDED)
+        EV_TRY(ir_unroll_single_turns(p->s, err));
     EV_TRY(ir_flow_make(p->s->function, p->s->arena, &p->flow, err));
     EV_TRY(check_anchor(p, edit, err));
     EV_TRY(check_loop(p, err));
+    if (edit->form == IR_FORM_GUARDED)
+        return piping_guarded(p, err);
     EV_TRY(list_loads(p, err));
     LLVMBasicBlockRef join = write_first(p, taken);
     write_next(p);
     for (uint32_t i = p->flow.first[p->loop->header]; LLVMIsAPHINode(p->flow.insns[i]); i++)
-        renew_phi(p, p->flow.insns[i], join);
+        piping_renew_phi(p, p->flow.insns[i], p->flow.blocks[p->loop->preheader], join);
     carry(p, join, taken);
     return EV_OK;
 }

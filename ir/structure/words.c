@@ -30,6 +30,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_FAR] = " a grid apart",
     [IR_FORM_PADDED] = " padded",
     [IR_FORM_INTERIOR] = "",
+    [IR_FORM_GUARDED] = "",
     [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
@@ -73,8 +74,9 @@ static void describe_turns(const ir_work *work, const ir_edit *edit, ev_str *out
 
 static void describe_pipeline(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
-    ev_str_printf(out, "loads one turn ahead in loop %s%s", edit->anchor.path,
-                  edit->option == 2 ? ", at loaded addresses as well" : "");
+    ev_str_printf(out, "loads one turn ahead in loop %s%s%s", edit->anchor.path,
+                  edit->option == 2 ? ", at loaded addresses as well" : "",
+                  edit->form == IR_FORM_GUARDED ? ", under conditions as well" : "");
 }
 
 const ir_rule ir_rule_PIPELINE_LOADS = {no_sites, no_draw, is_applied, describe_pipeline};

@@ -483,3 +483,50 @@ extern "C" __global__ void swapped(PARAMETERS) {
     if (i < m && j < n)
         y[i * n + j] = tile[ty ^ 1][tx] + tile[ty][tx ^ 1];
 }
+
+/* Tiles of 8 x 8 values, one for each thread, under conditions; the loops over a tile's values run
+ * one turn. */
+extern "C" __global__ void copied(PARAMETERS) {
+    __shared__ float a[8][9], b[8][8];
+    int tx = threadIdx.x, ty = threadIdx.y, thread = ty * 8 + tx;
+    int row = blockIdx.y * 8, column = blockIdx.x * 8, even = (n & 1) == 0;
+    float sum = 0;
+    for (int k = 0; k < n; k += 8) {
+        for (int i = thread; i < 64; i += 64) {
+            int r = row + i / 8, c = k + i % 8;
+            float v = 0;
+            if (r < m) {
+                if (even)
+                    v = c < n ? x[r * n + c] : 0;
+                else if (c < n)
+                    v = __ldg(x + r * n + c);
+            }
+            a[i % 8][i / 8] = v;
+        }
+        for (int i = thread; i < 64; i += 64)
+            b[i / 8][i % 8] = k + i / 8 < n && column + i % 8 < n
+                                  ? w[(k + i / 8) * n + column + i % 8]
+                                  : 0;
+        __syncthreads();
+        for (int kk = 0; kk < 8; kk++)
+            sum += a[kk][ty] * b[kk][tx];
+        __syncthreads();
+    }
+    if (row + ty < m && column + tx < n)
+        y[(row + ty) * n + column + tx] = sum;
+}
+
+/* A load under a condition that was loaded, and a copy whose threads take one turn or two. */
+extern "C" __global__ void chosen(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    float sum = 0;
+    if (i >= m || j >= n)
+        return;
+    for (int k = 0; k < n; k++) {
+        if (w[k] > 3)
+            sum += x[i * n + k] + (float)j;
+        for (int t = threadIdx.x + threadIdx.y; t < 8; t += 8)
+            sum += w[t * n % 8];
+    }
+    y[i * n + j] = sum;
+}

@@ -68,6 +68,8 @@ static const subject subjects[] = {
     {"overruns", {"1", "m", "1"}, {8, 8, 1}},
     {"renewed", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"swapped", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"copied", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"chosen", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -92,6 +94,10 @@ static const subject subjects[] = {
 
 #define PIPE(loop, option)                                                                         \
     "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define PIPE_GUARDED(loop, option)                                                                 \
+    "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option                \
+    ",\"form\":\"guarded\"}"
 
 #define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
 #define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
