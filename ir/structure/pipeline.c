@@ -232,8 +232,8 @@ static ev_status check_anchor(piping *p, const ir_edit *edit, ev_error *err) {
 
 static ev_status pipeline(piping *p, const ir_edit *edit, ev_error *err) {
     LLVMValueRef taken[PIPING_LOADS];
-    if (edit->form == IR_FORM_GUARDED)
-        EV_TRY(ir_unroll_single_turns(p->s, err));
+    if (edit->form == IR_FORM_GUARDED && edit->anchor.kind == IR_ANCHOR_LOOP)
+        EV_TRY(ir_unroll_single_turns(p->s, edit->anchor.path, err));
     EV_TRY(ir_flow_make(p->s->function, p->s->arena, &p->flow, err));
     EV_TRY(check_anchor(p, edit, err));
     EV_TRY(check_loop(p, err));

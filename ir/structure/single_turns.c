@@ -102,17 +102,19 @@ static void enter_always(const ir_flow *flow, const ir_loop *loop) {
     LLVMSetCondition(last, LLVMConstInt(LLVMTypeOf(LLVMGetCondition(last)), stays_if, 0));
 }
 
-/* *ended: whether there was such a loop; the flow is out of date then. */
-static ev_status end_one(const ir_structure *s, LLVMBuilderRef builder, bool *ended,
-                         ev_error *err) {
+/* *ended: whether the loop at `path` held such a loop; the flow is out of date then. */
+static ev_status end_one(const ir_structure *s, const char *path, LLVMBuilderRef builder,
+                         bool *ended, ev_error *err) {
     ir_flow flow;
     EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
     ir_ranges ranges = {.flow = &flow, .block = s->base->block};
+    uint32_t around = ir_loop_find(&flow, path);
     *ended = false;
-    for (uint32_t i = 0; i < flow.loop_count && !*ended; i++) {
+    for (uint32_t i = 0; around != IR_NONE && i < flow.loop_count && !*ended; i++) {
         ending e = {.flow = &flow, .loop = &flow.loops[i], .builder = builder};
         bool always = false;
-        if (!is_single(&ranges, e.loop, &always))
+        if (i == around || !flow.loops[around].holds[e.loop->header] ||
+            !is_single(&ranges, e.loop, &always))
             continue;
         e.behind = ev_arena_alloc(s->arena, flow.insn_count * sizeof(LLVMValueRef));
         if (!e.behind)
@@ -125,12 +127,15 @@ static ev_status end_one(const ir_structure *s, LLVMBuilderRef builder, bool *en
     return EV_OK;
 }
 
-ev_status ir_unroll_single_turns(const ir_structure *s, ev_error *err) {
+ev_status ir_unroll_single_turns(const ir_structure *s, const char *path, ev_error *err) {
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(s->base->context);
     bool ended = true;
     ev_status status = EV_OK;
-    for (int round = 0; status == EV_OK && ended && round < MOST_ROUNDS; round++)
-        status = end_one(s, builder, &ended, err);
+    for (int round = 0; status == EV_OK && ended && round < MOST_ROUNDS; round++) {
+        status = end_one(s, path, builder, &ended, err);
+        if (status == EV_OK && ended)
+            status = ir_early_normalise(s->base, s->base->module, err);
+    }
     LLVMDisposeBuilder(builder);
     return status;
 }

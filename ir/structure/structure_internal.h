@@ -17,9 +17,9 @@ typedef struct ir_structure {
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 
-/* Loops that are known to run at most one turn become straight code, such as a copy of as many
- * elements as the block has threads. EV_BAD: as ir_flow_make. */
-ev_status ir_unroll_single_turns(const ir_structure *s, ev_error *err) EV_CHECKED;
+/* Loops inside the loop at `path` that are known to run at most one turn become straight code, such
+ * as a copy of as many elements as the block has threads. EV_BAD: as ir_flow_make. */
+ev_status ir_unroll_single_turns(const ir_structure *s, const char *path, ev_error *err) EV_CHECKED;
 
 /* Applies one structural edit of any kind, and verifies the module. EV_BAD, with the reason: it is
  * refused; the module is then of no use. */
