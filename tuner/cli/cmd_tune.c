@@ -39,6 +39,12 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     if (cli_flag(args, CLI_OPT_RESUME) && cli_text(args, CLI_OPT_RECORDS) == NULL)
         return ev_fail(err, EV_BAD,
                        "--resume needs --records FILE, the records of the run to continue");
+    if (args->given[CLI_OPT_MOST] && cli_text(args, CLI_OPT_SHAPES) == NULL)
+        return ev_fail(err, EV_BAD, "--most counts the variants of --shapes; name the shapes");
+    uint64_t most = cli_count(args, CLI_OPT_MOST, 0);
+    if (most < 1 || most > PORTFOLIO_MOST)
+        return ev_fail(err, EV_BAD, "--most %s: a portfolio has 1 to %d variants",
+                       args->values[CLI_OPT_MOST], PORTFOLIO_MOST);
     if (cli_text(args, CLI_OPT_OUT) != NULL)
         return bundle_check_target(args->values[CLI_OPT_OUT], err);
     return EV_OK;
@@ -55,6 +61,8 @@ static tune_options options_of(const cli_args *args) {
         .no_structure = cli_flag(args, CLI_OPT_NO_STRUCTURE),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
+        .shapes = cli_text(args, CLI_OPT_SHAPES),
+        .most_variants = cli_count(args, CLI_OPT_MOST, 0),
         .records = cli_text(args, CLI_OPT_RECORDS),
         .worker_commands = args->list,
         .worker_command_count = args->list_count,
@@ -82,6 +90,8 @@ static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_erro
                   (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
     if (m)
         (void)json_object_set_new(m, "wrong_settings", tune_wrong_json(r));
+    if (m && r->portfolios)
+        (void)json_object_set(m, "portfolios", r->portfolios);
     if (m && r->timers > 0)
         (void)json_object_set_new(m, "gpus", tune_timers_json(r));
     return cmd_print_json(c, m, err);
@@ -195,6 +205,43 @@ static void print_bold(const tune_report *r, ev_str *out) {
     }
 }
 
+static ev_status print_portfolio(const json_t *p, ev_str *out, ev_error *err) {
+    static const char *const columns[] = {"case",   ">weight",   ">baseline", ">hand-tuned",
+                                          ">tuned", ">speed-up", "variant",   NULL};
+    const json_t *shapes = json_object_get(p, "shapes");
+    double ns = ev_json_number(p, "ns", 0), base = ev_json_number(p, "baseline_ns", 0);
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < json_array_size(shapes); i++) {
+        const json_t *at = json_array_get(shapes, i);
+        double own = ev_json_number(at, "best_ns", 0), first = ev_json_number(at, "baseline_ns", 0);
+        json_int_t variant = ev_json_integer(at, "variant", -1);
+        table_cell(rows, "%s", ev_json_text(at, "case", ""));
+        table_cell(rows, "%g", ev_json_number(at, "weight", 0));
+        time_cell(rows, first);
+        time_cell(rows, ev_json_number(at, "hand_ns", 0));
+        time_cell(rows, own);
+        table_cell(rows, "%.2fx", own > 0 ? first / own : 0);
+        if (variant >= 0)
+            table_cell(rows, "%d", (int)variant + 1);
+        else
+            table_cell(rows, "a start");
+    }
+    ev_str_printf(out, "\nportfolio of %s: %zu variants, weighted time %.2fx as fast (%s)\n",
+                  ev_json_text(p, "kernel", ""), json_array_size(json_object_get(p, "variants")),
+                  ns > 0 ? base / ns : 0, ev_json_text(p, "time_kind", ""));
+    ev_status status = table_print(rows, out, err);
+    table_free(rows);
+    return status;
+}
+
+static ev_status print_portfolios(const tune_report *r, ev_str *out, ev_error *err) {
+    for (size_t i = 0; i < json_array_size(r->portfolios); i++)
+        EV_TRY(print_portfolio(json_array_get(r->portfolios, i), out, err));
+    return EV_OK;
+}
+
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
     static const char *const columns[] = {"kernel",     "case",      ">baseline", ">hand-tuned",
                                           ">best",      ">speed-up", ">of floor", ">error",
@@ -213,7 +260,7 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
     print_fronts(r, c->out);
     print_bold(r, c->out);
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
-    return status;
+    return status == EV_OK ? print_portfolios(r, c->out, err) : status;
 }
 
 /* ---- the run ---- */

@@ -210,10 +210,23 @@ static ev_status add_case(export *x, const task_case *from, const score_case *fo
     return out->shape != NULL ? EV_OK : fail_memory(x);
 }
 
+/* Sets the times of a portfolio's member at the shapes of the portfolio. */
+static void set_shape_times(const json_t *times, bundle_case *to) {
+    const json_t *at = row_at(times, to->name);
+    if (at == NULL)
+        return;
+    to->ns = ev_json_number(at, "ns", 0);
+    to->low_ns = ev_json_number(at, "low_ns", 0);
+    to->high_ns = ev_json_number(at, "high_ns", 0);
+    to->error = ev_json_number(at, "error", -1);
+}
+
 /* Lists the cases that a variant passed: a promoted variant has passed the search's cases and those
  * of its score. */
-static ev_status set_cases(export *x, const task *t, const records_winner *w, bundle_variant *out) {
+static ev_status set_cases(export *x, const task *t, const records_winner *w, const json_t *times,
+                           bundle_variant *out) {
     ev_json *score_doc = NULL, *rows_doc = NULL;
+    double worst = 0;
     bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
     score *s = EV_NEW(x->arena, score);
     if (cases == NULL || s == NULL)
@@ -225,14 +238,17 @@ static ev_status set_cases(export *x, const task *t, const records_winner *w, bu
     for (size_t i = 0; i < t->case_count && status == EV_OK; i++) {
         const task_case *c = &t->cases[i];
         const score_case *found = score_at(s, c->name);
-        if (c->split == CORPUS_SEARCH || found != NULL)
-            status =
-                add_case(x, c, found, row_at(rows_doc->root, c->name), &cases[out->case_count++]);
+        if (c->split != CORPUS_SEARCH && found == NULL)
+            continue;
+        bundle_case *to = &cases[out->case_count++];
+        status = add_case(x, c, found, row_at(rows_doc->root, c->name), to);
+        set_shape_times(times, to);
+        worst = to->error > worst ? to->error : worst;
     }
     ev_json_free(score_doc);
     ev_json_free(rows_doc);
     out->cases = cases;
-    out->error = s->error;
+    out->error = s->error > worst ? s->error : worst;
     return status;
 }
 
@@ -353,8 +369,9 @@ static ev_status set_tried(export *x, const char *stress, bundle_variant *out) {
     return out->tried.device != NULL ? EV_OK : fail_memory(x);
 }
 
-static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
-                              bundle_variant *out) {
+/* `times`: of a portfolio's member; NULL: it is none. */
+static ev_status make_variant(export *x, const task *t, const records_winner *w,
+                              const json_t *times, device *d, bundle_variant *out) {
     const task_start *start = task_find_start(t, w->start);
     if (start == NULL)
         return ev_fail(x->err, EV_BAD, "task %s has no start '%s'", t->name, w->start);
@@ -370,31 +387,39 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));
-    EV_TRY(set_cases(x, t, w, out));
+    EV_TRY(set_cases(x, t, w, times, out));
     EV_TRY(set_edits(x, w->edits, out));
     EV_TRY(set_tried(x, w->stress, out));
     return set_changes(x, out);
 }
 
-/* The bold winner beside a preserving one, from its JSON in the records. */
+/* Another variant of a winner's task, from its JSON in the records. */
+static ev_status make_from_json(export *x, const task *t, const records_winner *w,
+                                const json_t *json, device *d, bundle_variant *out) {
+    records_winner own = *w;
+    char *genome = ev_json_print(json_object_get(json, "genome"), true);
+    char *score_text = ev_json_print(json_object_get(json, "score"), true);
+    own.genome = genome;
+    own.score = score_text;
+    own.genome_sha256 = ev_json_text(json, "genome_sha256", "");
+    own.ptx = ev_json_text(json, "ptx", "");
+    own.start = ev_json_text(json, "start", "");
+    own.edits = ev_json_text(json, "edits", "");
+    own.stress = ev_json_text(json, "stress", "");
+    ev_status status = genome != NULL && score_text != NULL
+                           ? make_variant(x, t, &own, json_object_get(json, "times"), d, out)
+                           : fail_memory(x);
+    free(genome);
+    free(score_text);
+    return status;
+}
+
+/* The bold winner beside a preserving one. */
 static ev_status make_bold(export *x, const task *t, const records_winner *w, device *d,
                            bundle_variant *out) {
     ev_json *doc = NULL;
     EV_TRY(ev_json_parse(w->bold, "a bold winner", &doc, x->err));
-    records_winner bold = *w;
-    char *genome = ev_json_print(json_object_get(doc->root, "genome"), true);
-    char *score_text = ev_json_print(json_object_get(doc->root, "score"), true);
-    bold.genome = genome;
-    bold.score = score_text;
-    bold.genome_sha256 = ev_json_text(doc->root, "genome_sha256", "");
-    bold.ptx = ev_json_text(doc->root, "ptx", "");
-    bold.start = ev_json_text(doc->root, "start", "");
-    bold.edits = ev_json_text(doc->root, "edits", "");
-    bold.stress = ev_json_text(doc->root, "stress", "");
-    ev_status status =
-        genome != NULL && score_text != NULL ? make_variant(x, t, &bold, d, out) : fail_memory(x);
-    free(genome);
-    free(score_text);
+    ev_status status = make_from_json(x, t, w, doc->root, d, out);
     ev_json_free(doc);
     if (status == EV_OK && !out->is_bold)
         return ev_fail(x->err, EV_BAD, "the bold winner of %s in the records has no bold edit",
@@ -489,24 +514,70 @@ static ev_status make_hand(export *x, const task *t, const records_winner *w, de
     return status;
 }
 
-static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,
-                               bundle_kernel *out) {
-    bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
+/* The winner; the bold one beside it. */
+static ev_status make_winners(export *x, const task *t, const records_winner *w, device *d,
+                              bundle_kernel *out) {
     bundle_variant *variants = EV_NEW_ARRAY(x->arena, bundle_variant, 2);
-    if (baseline == NULL || variants == NULL)
+    if (variants == NULL)
+        return fail_memory(x);
+    out->variants = variants;
+    if (w->promoted) {
+        bundle_variant *own = &variants[out->variant_count++];
+        EV_TRY(make_variant(x, t, w, NULL, d, own));
+        own->is_default = own->is_bold; /* only --bold lets a bold variant win */
+    }
+    return w->bold[0] != '\0' ? make_bold(x, t, w, d, &variants[out->variant_count++]) : EV_OK;
+}
+
+/* The members of a portfolio, of which the winner is one. */
+static ev_status make_members(export *x, const task *t, const records_winner *w,
+                              const json_t *members, device *d, bundle_kernel *out) {
+    size_t count = json_array_size(members);
+    bundle_variant *variants = EV_NEW_ARRAY(x->arena, bundle_variant, count + 1);
+    if (variants == NULL)
+        return fail_memory(x);
+    out->variants = variants;
+    for (size_t i = 0; i < count; i++) {
+        bundle_variant *own = &variants[out->variant_count++];
+        EV_TRY(make_from_json(x, t, w, json_array_get(members, i), d, own));
+        own->is_default = own->is_bold;
+    }
+    return EV_OK;
+}
+
+/* `members`: of a portfolio; NULL: there is none. */
+static ev_status make_variants(export *x, const task *t, const records_winner *w,
+                               const json_t *members, device *d, bundle_kernel *out) {
+    bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
+    if (baseline == NULL)
         return fail_memory(x);
     EV_TRY(make_baseline(x, t, w, d, baseline));
     EV_TRY(make_hand(x, t, w, d, out));
     out->baselines = baseline;
     out->baseline_count = 1;
-    out->variants = variants;
-    if (w->promoted) {
-        bundle_variant *own = &variants[out->variant_count++];
-        EV_TRY(make_variant(x, t, w, d, own));
-        own->is_default = own->is_bold; /* only --bold lets a bold variant win */
-        x->variants++;
+    x->variants += w->promoted;
+    return members != NULL ? make_members(x, t, w, members, d, out) : make_winners(x, t, w, d, out);
+}
+
+/* The starts' times at the shapes of a portfolio are rows beside those of the run's table. */
+static ev_status make_portfolio(export *x, const task *t, const records_winner *w, device *d,
+                                bundle_kernel *out) {
+    ev_json *rows = NULL, *portfolio = NULL;
+    records_winner own = *w;
+    EV_TRY(ev_json_parse(w->portfolio, "the portfolio of a winner", &portfolio, x->err));
+    ev_status status = ev_json_parse(w->rows, "rows of a winner", &rows, x->err);
+    if (status == EV_OK) {
+        (void)json_array_extend(rows->root, json_object_get(portfolio->root, "shapes"));
+        char *text = ev_json_print(rows->root, true);
+        own.rows = text;
+        status = text != NULL ? make_variants(x, t, &own,
+                                              json_object_get(portfolio->root, "variants"), d, out)
+                              : fail_memory(x);
+        free(text);
     }
-    return w->bold[0] != '\0' ? make_bold(x, t, w, d, &variants[out->variant_count++]) : EV_OK;
+    ev_json_free(rows);
+    ev_json_free(portfolio);
+    return status;
 }
 
 /* ---- kernels ---- */
@@ -523,7 +594,8 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
     EV_TRY(add_task_files(x, t));
     device *d = NULL;
     EV_TRY(device_open(w->device, &d, x->err));
-    ev_status status = make_variants(x, t, w, d, out);
+    ev_status status = w->portfolio[0] != '\0' ? make_portfolio(x, t, w, d, out)
+                                               : make_variants(x, t, w, NULL, d, out);
     device_close(d);
     return status;
 }

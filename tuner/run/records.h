@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 4
+#define RECORDS_VERSION 5
 
 typedef struct records records;
 
@@ -46,7 +46,9 @@ typedef struct records_winner {
     /* The bold winner beside a preserving one (ir/edits.def), as JSON: genome, genome_sha256, ptx,
      * ptx_sha256, entry, start, score, edits in words, stress. "": none. */
     const char *bold;
-    const char *stress; /* JSON: what the stress of the winner tried (tuner/stress); "": none */
+    const char *stress;    /* JSON: what the stress of the winner tried (tuner/stress); "": none */
+    const char *portfolio; /* JSON: the portfolio (finish_portfolio.c), the winner its first; "":
+                              none */
 } records_winner;
 
 /* One evaluation. Its key is (task, phase, number); in the phase "search" the number is the

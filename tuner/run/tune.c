@@ -48,6 +48,13 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
         EV_TRY(task_open(o->tasks[i], &run->tasks[i], err));
         EV_TRY(check_starts(run->tasks[i], o->starts, err));
     }
+    if (o->shapes && o->task_count != 1)
+        return ev_fail(err, EV_BAD,
+                       "--shapes names cases of one task, and %zu tasks are given; tune them one "
+                       "by one",
+                       o->task_count);
+    if (o->shapes)
+        return portfolio_read_shapes(o->shapes, run->tasks[0], &run->shapes, err);
     return EV_OK;
 }
 
@@ -64,13 +71,18 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
-    return json_pack("{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks,
-                     "device", o->device, "seed", (json_int_t)o->seed, "strategy",
-                     strategy_name(o->strategy), "evaluations", (json_int_t)o->evaluations,
-                     "seconds", o->seconds, "least_gain", o->least_gain, "bold", o->bold,
-                     "structure", !o->no_structure, "prior", o->prior ? o->prior->sha256.hex : "",
-                     "starts", o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
-                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
+    json_t *shapes = json_object();
+    for (size_t i = 0; shapes && i < run->shapes.count; i++)
+        (void)json_object_set_new(shapes, run->shapes.at[i]->name,
+                                  json_real(run->shapes.weights[i]));
+    return json_pack(
+        "{s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks,
+        "shapes", shapes, "most", (json_int_t)(run->shapes.count > 0 ? o->most_variants : 0),
+        "device", o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
+        "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain",
+        o->least_gain, "bold", o->bold, "structure", !o->no_structure, "prior",
+        o->prior ? o->prior->sha256.hex : "", "starts", o->starts ? o->starts : "all", "evoke",
+        EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 
 const char *tune_device(const tune_state *run) {
@@ -135,6 +147,8 @@ static ev_status take_rows(tune_state *run, size_t index, ev_error *err) {
     for (size_t i = 0; status == EV_OK && i < count; i++) {
         if (strcmp(winners[i].task_sha256, run->tasks[index]->sha256.hex) == 0)
             status = rows_append_json(run->report, winners[i].rows, err);
+        if (status == EV_OK && winners[i].task == index)
+            status = portfolio_append(run->report, winners[i].kernel, winners[i].portfolio, err);
     }
     records_winners_free(winners, count);
     return status;

@@ -41,13 +41,16 @@ typedef struct tune_options {
     double seconds;       /* for each task; 0: no limit but `evaluations` */
     uint64_t seed;
     strategy strategy;
-    double least_gain;   /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
-    bool bold;           /* the winner may have bold edits (ir/edits.def) */
-    bool no_structure;   /* no structural edit is drawn (docs/structure.md) */
-    const prior *prior;  /* what is expected of the arms; NULL: nothing */
-    unsigned workers;    /* 0: one for each core */
-    const char *starts;  /* "all", or the name of one start */
-    const char *records; /* path of the SQLite file; NULL: a temporary file */
+    double least_gain;  /* share of the best start's time that a winner has to gain; 0.01 is 1 % */
+    bool bold;          /* the winner may have bold edits (ir/edits.def) */
+    bool no_structure;  /* no structural edit is drawn (docs/structure.md) */
+    const prior *prior; /* what is expected of the arms; NULL: nothing */
+    unsigned workers;   /* 0: one for each core */
+    const char *starts; /* "all", or the name of one start */
+    /* With one task: the shapes of a portfolio (tuner/search/portfolio.h); NULL: none. */
+    const char *shapes;
+    size_t most_variants; /* of the portfolio, from 1 to PORTFOLIO_MOST */
+    const char *records;  /* path of the SQLite file; NULL: a temporary file */
     bool resume;
     const char *const *worker_argv; /* NULL-terminated; NULL: this binary with `worker --stdio` */
     /* "CMD" or "N:CMD": shell commands that each start one or N workers, in place of workers on
@@ -120,8 +123,10 @@ typedef struct tune_report {
     double cpu_seconds;         /* of the coordinator, its workers and their compilers */
     uint64_t coordinator_bytes; /* peak resident memory of this process */
     uint64_t records_bytes;     /* final size of the records */
-    double stage_seconds[8];    /* CPU by tune_stage_names, summed over workers */
-    bool stopped;               /* by *stop */
+    json_t *portfolios;      /* [{"kernel", "shapes": [...], ...}] as finish_portfolio.c makes them,
+                                without the code of the variants; NULL: none */
+    double stage_seconds[8]; /* CPU by tune_stage_names, summed over workers */
+    bool stopped;            /* by *stop */
 } tune_report;
 
 extern const char *const tune_stage_names[8]; /* "mutate", "build", "load", "safe", "accurate",

@@ -10,6 +10,7 @@
 #include "kernels/task.h"
 #include "tuner/run/records.h"
 #include "tuner/run/tune.h"
+#include "tuner/search/portfolio.h"
 #include "tuner/search/search.h"
 #include "tuner/worker/commands.h"
 #include "tuner/worker/look.h"
@@ -19,8 +20,9 @@
 
 typedef struct tune_state {
     const tune_options *options;
-    tune_report *report; /* rows are appended as tasks finish */
-    task **tasks;        /* [options->task_count] */
+    tune_report *report;     /* rows are appended as tasks finish */
+    task **tasks;            /* [options->task_count] */
+    portfolio_shapes shapes; /* of the only task; count 0: no portfolio */
     commands commands;
     look_devices gpus; /* count 0: none */
     const char *gpu_ids[LOOK_MOST_GPUS];
@@ -126,9 +128,21 @@ typedef struct winner {
     char *stress; /* the report of its stress, JSON text; NULL: none */
 } winner;
 
-/* Writes the winner to the records, with the bold winner beside it; `bold` without a genome: there
- * is none. */
-ev_status winner_write(course *c, const winner *w, const winner *bold, ev_error *err) EV_CHECKED;
+/* What the records get beside the winner. */
+typedef struct winner_beside {
+    const winner *bold;    /* without a genome: there is none */
+    const char *portfolio; /* JSON text; NULL: none */
+    const winner *members; /* of the portfolio, without the winner */
+    size_t member_count;
+} winner_beside;
+
+/* Writes the winner to the records. The rows of the table are of the fastest member at each case.
+ */
+ev_status winner_write(course *c, const winner *w, const winner_beside *beside,
+                       ev_error *err) EV_CHECKED;
+/* A variant with its code as JSON, as records_winner.bold says; a new reference. NULL: out of
+ * memory. */
+json_t *winner_to_json(const winner *w);
 /* The genome of an unmodified start; a new reference. */
 ev_status winner_start_genome(const task_start *start, const ir_genome **out,
                               ev_error *err) EV_CHECKED;
@@ -140,6 +154,9 @@ ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 json_t *rows_to_json(const tune_row *rows, size_t count);
 ev_status wrong_append(tune_report *report, const char *kernel, const wrong_setting *setting,
                        ev_error *err) EV_CHECKED;
+/* Adds the portfolio of a kernel, without its code; `text`: records_winner.portfolio. */
+ev_status portfolio_append(tune_report *report, const char *kernel, const char *text,
+                           ev_error *err) EV_CHECKED;
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 
