@@ -61,6 +61,7 @@ static tune_options options_of(const cli_args *args) {
         .no_structure = cli_flag(args, CLI_OPT_NO_STRUCTURE),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
+        .from = cli_text(args, CLI_OPT_FROM),
         .shapes = cli_text(args, CLI_OPT_SHAPES),
         .most_variants = cli_count(args, CLI_OPT_MOST, 0),
         .records = cli_text(args, CLI_OPT_RECORDS),
@@ -90,6 +91,8 @@ static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_erro
                   (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
     if (m)
         (void)json_object_set_new(m, "wrong_settings", tune_wrong_json(r));
+    if (m && r->recalled > 0)
+        (void)json_object_set_new(m, "recalled", json_integer((json_int_t)r->recalled));
     if (m && r->portfolios)
         (void)json_object_set(m, "portfolios", r->portfolios);
     if (m && r->timers > 0)
@@ -143,6 +146,8 @@ static void print_counts(const tune_report *r, const char *device_id, ev_str *ou
         ev_str_printf(out, "%s, start %s: wrong at %s (gate %s), left out\n", r->wrong[i].kernel,
                       r->wrong[i].setting.start, r->wrong[i].setting.macros,
                       gate_name(r->wrong[i].setting.at));
+    if (r->recalled > 0)
+        ev_str_printf(out, "%" PRIu64 " times were those of the earlier run\n", r->recalled);
     if (r->failed_workers > 0)
         ev_str_printf(out, "%" PRIu64 " workers died or hung and were started again\n",
                       r->failed_workers);

@@ -102,6 +102,9 @@ ev_status records_put_winner(records *r, size_t at, const records_winner *winner
 /* Whether the task `at` was finished. */
 ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) EV_CHECKED;
 
+/* The identity of the run in a file; a new reference. */
+ev_status records_identity(records *r, json_t **out, ev_error *err) EV_CHECKED;
+
 /* Opens a file for reading. EV_BAD: there is no such file, or it is of another version. */
 ev_status records_open_read(const char *path, records **out, ev_error *err) EV_CHECKED;
 /* Size of the database in bytes. */

@@ -47,6 +47,7 @@ typedef struct tune_options {
     const prior *prior; /* what is expected of the arms; NULL: nothing */
     unsigned workers;   /* 0: one for each core */
     const char *starts; /* "all", or the name of one start */
+    const char *from;   /* a bundle or records to begin with (tuner/run/earlier.h); NULL: none */
     /* With one task: the shapes of a portfolio (tuner/search/portfolio.h); NULL: none. */
     const char *shapes;
     size_t most_variants; /* of the portfolio, from 1 to PORTFOLIO_MOST */
@@ -107,6 +108,7 @@ typedef struct tune_report {
     tune_wrong *wrong; /* settings that were left out of the search */
     size_t wrong_count;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
+    uint64_t recalled; /* children whose times were those of an earlier run (tune_options.from) */
     uint64_t duplicates_by[SEARCH_HASHES]; /* by the key that hit */
     uint64_t memoised_by[SEARCH_HASHES];   /* the same for SEARCH_MEMOISED */
     /* Children by origin (search_origin), and audits of the shortcut that gives it. */

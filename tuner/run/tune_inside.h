@@ -8,6 +8,7 @@
 #include "fitness/gates/fitness.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
+#include "tuner/run/earlier.h"
 #include "tuner/run/records.h"
 #include "tuner/run/tune.h"
 #include "tuner/search/portfolio.h"
@@ -22,6 +23,8 @@ typedef struct tune_state {
     const tune_options *options;
     tune_report *report;     /* rows are appended as tasks finish */
     task **tasks;            /* [options->task_count] */
+    earlier *earlier;        /* of options->from; NULL: none */
+    const json_t *identity;  /* borrowed */
     portfolio_shapes shapes; /* of the only task; count 0: no portfolio */
     commands commands;
     look_devices gpus; /* count 0: none */
@@ -162,8 +165,8 @@ ev_status rows_append_json(tune_report *report, const char *text, ev_error *err)
 
 /* Copies the score of a job's reply. False: the reply has no score. */
 bool job_score(const pool_job *job, score *out);
-/* Writes an evaluation with the result of a job and, if `scored`, its score. */
-ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
+/* Writes an evaluation with the result of a job and its score; NULL: it has none. */
+ev_status course_put(course *c, records_evaluation *e, const pool_job *job, const score *s,
                      bool let_through, ev_error *err) EV_CHECKED;
 
 #endif
