@@ -45,6 +45,8 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     if (most < 1 || most > PORTFOLIO_MOST)
         return ev_fail(err, EV_BAD, "--most %s: a portfolio has 1 to %d variants",
                        args->values[CLI_OPT_MOST], PORTFOLIO_MOST);
+    if (cli_text(args, CLI_OPT_SIGN) != NULL && cli_text(args, CLI_OPT_OUT) == NULL)
+        return ev_fail(err, EV_BAD, "--sign signs the bundle of --out; name one");
     if (cli_text(args, CLI_OPT_OUT) != NULL)
         return bundle_check_target(args->values[CLI_OPT_OUT], err);
     return EV_OK;
@@ -283,6 +285,11 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     }
     export_summary summary = {0};
     EV_TRY(export_bundle(o->records, out, &summary, err));
+    sign_key *key = NULL;
+    EV_TRY(cmd_read_key(c, &key, err));
+    ev_status status = key != NULL ? bundle_sign(out, key, err) : EV_OK;
+    sign_key_free(key);
+    EV_TRY(status);
     (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
                   out, summary.kernels, summary.variants);
     return EV_OK;
@@ -345,7 +352,10 @@ static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err
 }
 
 ev_status cmd_tune(cmd_context *c, ev_error *err) {
+    sign_key *key = NULL;
     EV_TRY(check_options(c->args, err));
+    EV_TRY(cmd_read_key(c, &key, err)); /* a wrong key shows before the search */
+    sign_key_free(key);
     ev_stop_catch();
     tune_options o = options_of(c->args);
     if (look_is_gpu(o.device)) {

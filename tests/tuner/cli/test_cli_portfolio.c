@@ -207,6 +207,30 @@ static void wrong_options_are_refused(void **state) {
     cli_expect_error(CLI_RUN("tune", cli_path("weightless.json"), "--shapes", "few"), 2, "above 0");
 }
 
+/* The bundle of a search is signed by the key that the options name. */
+static void a_tuned_bundle_is_signed(void **state) {
+    (void)state;
+    char line[600];
+    (void)snprintf(line, sizeof line,
+                   "openssl genpkey -algorithm ed25519 -out %s/key.pem && openssl pkey -in "
+                   "%s/key.pem -pubout -out %s/public.pem",
+                   cli_folder(), cli_folder(), cli_folder());
+    ev_proc_result r = cli_shell(line);
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("tune", cli_path("stripe.json"), "--strategy", "macros", "--evaluations", "2",
+                "--no-structure", "--sign", cli_path("key.pem"), "--out", cli_path("signed.tar"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    r = CLI_RUN("check", cli_path("signed.tar"), "--trust", cli_path("public.pem"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    const char *task = cli_path("stripe.json");
+    cli_expect_error(CLI_RUN("tune", task, "--sign", cli_path("key.pem")), 2, "name one");
+    cli_expect_error(CLI_RUN("tune", task, "--sign", task, "--out", cli_path("signed.tar")), 2,
+                     "stripe.json");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_options_are_refused),
@@ -215,6 +239,7 @@ int main(void) {
         cmocka_unit_test(check_holds_all_members),
         cmocka_unit_test(weights_come_from_a_file),
         cmocka_unit_test(a_finished_run_has_its_portfolio),
+        cmocka_unit_test(a_tuned_bundle_is_signed),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
