@@ -198,6 +198,8 @@ static ev_status provenance_json(const bundle_variant *v, json_t **out, ev_error
     *out = json_pack("{s:o, s:s, s:o, s:I, s:o}", "genome", genome, "genome_sha256",
                      v->genome_sha256, "edits", texts_json(v->edits, v->edit_count), "seed",
                      (json_int_t)v->seed, "versions", versions);
+    if (*out != NULL && v->records_sha256 != NULL)
+        (void)json_object_set_new(*out, "records_sha256", json_string(v->records_sha256));
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }
 
@@ -234,7 +236,9 @@ static void set_alignments(json_t *object, const bundle_variant *v) {
         (void)json_object_set_new(object, "alignments", needs);
 }
 
-static void set_driver_names(json_t *object, const bundle_variant *v) {
+static void set_gpu(json_t *object, const bundle_variant *v) {
+    if (v->sm_mhz > 0)
+        (void)json_object_set_new(json_object_get(object, "gpu"), "sm_mhz", json_real(v->sm_mhz));
     if (v->driver_name_count > 0)
         (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
                                   texts_json(v->driver_names, v->driver_name_count));
@@ -275,7 +279,7 @@ static ev_status variant_json(const bundle_kernel *k, const bundle_variant *v, j
     if (*out == NULL)
         return ev_fail_memory(err, 1);
     set_head(*out, v);
-    set_driver_names(*out, v);
+    set_gpu(*out, v);
     set_qualified(*out, v);
     set_alignments(*out, v);
     set_meaning(*out, v);

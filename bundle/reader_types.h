@@ -104,6 +104,7 @@ typedef struct bundle_variant {
     int sms;                         /* multiprocessors of the GPU; 0: not known */
     const char *const *driver_names; /* what drivers call the GPU: "H200" */
     size_t driver_name_count;
+    double sm_mhz; /* the GPU's clock while the variant was timed, in MHz; 0: not known */
     uint32_t registers, shared_bytes, local_bytes, max_threads;
     /* The reader's; the writer takes them from the PTX and the launch plan. */
     int ptx_version;    /* of the PTX ISA x 10; 0: the PTX has no directive .version */
@@ -121,7 +122,8 @@ typedef struct bundle_variant {
     const char *const *edits; /* in words */
     size_t edit_count;
     uint64_t seed;
-    const char *versions; /* JSON */
+    const char *versions;       /* JSON */
+    const char *records_sha256; /* of the run's records (tuner/run/export.c); NULL: not known */
     const bundle_qualified *qualified;
     size_t qualified_count;
     const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */

@@ -352,6 +352,8 @@ static ev_status check_gpu(manifest_check *m) {
     ev_status status = shipped_set_gpu(m->arena, d, &want, m->err);
     if (status == EV_OK && m->v->modelled)
         check_gpu_name(m, p->name, &want);
+    if (m->v->modelled && m->v->sm_mhz > 0)
+        lie(m, NULL, "gpu.sm_mhz is %g, and modelled times have no clock", m->v->sm_mhz);
     if (status == EV_OK && m->v->sm > p->sm)
         lie(m, NULL, "gpu.sm is %d, and the GPU has %d", m->v->sm, p->sm);
     if (status == EV_OK) {

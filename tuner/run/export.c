@@ -27,6 +27,7 @@ typedef struct export {
     bundle_file *files;
     size_t file_count, file_room;
     size_t variants;
+    const char *records_sha256; /* of the task at hand */
 }
 export;
 
@@ -210,6 +211,17 @@ static ev_status add_case(export *x, const task_case *from, const score_case *fo
     return out->shape != NULL ? EV_OK : fail_memory(x);
 }
 
+/* The mean clock over the timed cases; 0: the device does not tell it. */
+static double clock_of(const score *s) {
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s->case_count; i++) {
+        sum += s->cases[i].sm_mhz > 0 ? s->cases[i].sm_mhz : 0;
+        count += s->cases[i].sm_mhz > 0;
+    }
+    return count > 0 ? sum / (double)count : 0;
+}
+
 /* Sets the times of a portfolio's member at the shapes of the portfolio. */
 static void set_shape_times(const json_t *times, bundle_case *to) {
     const json_t *at = row_at(times, to->name);
@@ -248,6 +260,7 @@ static ev_status set_cases(export *x, const task *t, const records_winner *w, co
     ev_json_free(score_doc);
     ev_json_free(rows_doc);
     out->cases = cases;
+    out->sm_mhz = clock_of(s);
     out->error = s->error > worst ? s->error : worst;
     return status;
 }
@@ -316,6 +329,7 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->gpu_name = ev_arena_strdup(x->arena, w->gpu_name);
     if (ev_arena_failed(x->arena))
         return fail_memory(x);
+    out->records_sha256 = x->records_sha256;
     out->ptx_bytes = strlen(out->ptx);
     out->sm = w->sm;
     out->seed = w->seed;
@@ -614,25 +628,81 @@ static ev_status add_winner(export *x, const records_winner *w) {
     return make_kernel(x, t, w, &x->kernels[x->kernel_count - 1]);
 }
 
-static ev_status write_winners(export *x, const records_winner *winners, size_t count,
+/* ---- the hash of the records ----
+ *
+ * A chain over the settings of the run and over what each evaluation came to. What depends on the
+ * workers' pace is left out: seconds, and how far a duplicate's worker got. Equal runs have equal
+ * hashes. */
+
+static void chain(ev_sha256 *hash, const ev_str *text) {
+    ev_str all = EV_STR_EMPTY;
+    ev_str_printf(&all, "%s\n%s", hash->hex, ev_str_text(text));
+    *hash = ev_sha256_of(ev_str_text(&all), all.length);
+    ev_str_free(&all);
+}
+
+static ev_status chain_one(void *context, const records_evaluation *e, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    const char *genome = e->hashes[SEARCH_BY_GENOME];
+    ev_str_printf(&text, "%s %llu %s %s %.17g %.17g", e->phase, (unsigned long long)e->number,
+                  genome != NULL ? genome : "", e->gate, e->ns, e->error);
+    ev_status status = ev_str_status(&text, err);
+    if (status == EV_OK)
+        chain(context, &text);
+    ev_str_free(&text);
+    return status;
+}
+
+static ev_status hash_records(records *r, size_t task, ev_sha256 *out, ev_error *err) {
+    static const char *const phases[] = {"search", "minimise", "promote"};
+    json_t *identity = NULL;
+    EV_TRY(records_identity(r, &identity, err));
+    char *text = ev_json_print(identity, true);
+    json_decref(identity);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    *out = ev_sha256_of(text, strlen(text));
+    free(text);
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
+        EV_TRY(records_each(r, task, phases[i], chain_one, out, err));
+    return EV_OK;
+}
+
+static ev_status hash_tasks(export *x, records *r, const records_winner *winners, size_t count,
+                            const char **hashes) {
+    for (size_t i = 0; i < count; i++) {
+        ev_sha256 hash;
+        EV_TRY(hash_records(r, winners[i].task, &hash, x->err));
+        hashes[i] = ev_arena_strdup(x->arena, hash.hex);
+        if (hashes[i] == NULL)
+            return fail_memory(x);
+    }
+    return EV_OK;
+}
+
+static ev_status write_winners(export *x, records *r, const records_winner *winners, size_t count,
                                const char *bundle_path) {
+    const char **hashes = EV_NEW_ARRAY(x->arena, const char *, count + 1);
     x->tasks = EV_NEW_ARRAY(x->arena, task *, count + 1);
     x->kernels = EV_NEW_ARRAY(x->arena, bundle_kernel, count + 1);
     x->files = EV_NEW_ARRAY(x->arena, bundle_file, count * MOST_FILES + 1);
-    if (x->tasks == NULL || x->kernels == NULL || x->files == NULL)
+    if (hashes == NULL || x->tasks == NULL || x->kernels == NULL || x->files == NULL)
         return fail_memory(x);
-    for (size_t i = 0; i < count; i++)
+    EV_TRY(hash_tasks(x, r, winners, count, hashes));
+    for (size_t i = 0; i < count; i++) {
+        x->records_sha256 = hashes[i];
         EV_TRY(add_winner(x, &winners[i]));
+    }
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }
 
-static ev_status export_winners(const records_winner *winners, size_t count,
+static ev_status export_winners(records *r, const records_winner *winners, size_t count,
                                 const char *bundle_path, export_summary *out, ev_error *err) {
     export x = {.arena = ev_arena_new(), .err = err};
     if (x.arena == NULL)
         return ev_fail_memory(err, 1);
-    ev_status status = write_winners(&x, winners, count, bundle_path);
+    ev_status status = write_winners(&x, r, winners, count, bundle_path);
     for (size_t i = 0; i < x.kernel_count; i++)
         task_free(x.tasks[i]);
     ev_arena_free(x.arena);
@@ -648,14 +718,13 @@ ev_status export_bundle(const char *records_path, const char *bundle_path, expor
     EV_TRY(bundle_check_target(bundle_path, err));
     EV_TRY(records_open_read(records_path, &r, err));
     ev_status status = records_winners(r, &winners, &count, err);
-    records_close(r);
-    EV_TRY(status);
-    if (count == 0)
+    if (status == EV_OK && count == 0)
         status = ev_fail(err, EV_BAD,
                          "%s holds no finished task; go on with evoke tune --records %s --resume",
                          records_path, records_path);
-    else
-        status = export_winners(winners, count, bundle_path, out, err);
+    else if (status == EV_OK)
+        status = export_winners(r, winners, count, bundle_path, out, err);
     records_winners_free(winners, count);
+    records_close(r);
     return status;
 }
