@@ -396,6 +396,7 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     EV_TRY(reading_qualified(r, object, where, out));
     EV_TRY(read_alignments(r, k, object, where, out));
     EV_TRY(read_meaning(r, object, where, out));
+    EV_TRY(reading_cubins(r, object, where, out));
     return read_ptx(r, object, where, out);
 }
 

@@ -24,7 +24,7 @@ PLACES.update({
     "tried": VARIANT + ["tried"], "qualified": VARIANT + ["qualified", 0],
     "trial": VARIANT + ["qualified", 0, "cases", 0], "time": VARIANT + ["qualified", 0, "cases", 0, "variant"],
     "launch": VARIANT + ["launch"], "gpu": VARIANT + ["gpu"], "resources": VARIANT + ["resources"],
-    "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
+    "cubin": VARIANT + ["cubins", 0], "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
 })
 WRONG = {str: 5, int: "five", float: "five", bool: "yes", list: {}, dict: []}
 TIME = {"ns": 2.0, "low_ns": 1.0, "high_ns": 3.0}
@@ -40,7 +40,8 @@ LIES = [
     ("variant", "tried", {}), ("variant", "qualified", [{}]), ("argument", "align", 24), ("launch", "grid", ["1", "1"]),
     ("launch", "grid", ["1", "1", "1", "1"]), ("launch", "block", ["1", "1", 1]), ("launch", "macros", {"T": "4"}),
     ("gpu", "sm", -1), ("gpu", "sm", 10000), ("gpu", "sms", -1), ("gpu", "driver_names", [1]),
-    ("gpu", "sm_mhz", 0), ("gpu", "sm_mhz", 1e6), ("provenance", "records_sha256", "A" * 64),
+    ("variant", "cubins", []), ("cubin", "arch", "compute_90"), ("cubin", "sha256", "00"), ("cubin", "registers", 256),
+    ("cubin", "registers", -1), ("cubin", "spill_bytes", -1), ("gpu", "sm_mhz", 0), ("gpu", "sm_mhz", 1e6), ("provenance", "records_sha256", "A" * 64),
     ("provenance", "records_sha256", "0" * 63),
     ("resources", "registers", -1), ("resources", "shared_bytes", 2**32), ("resources", "dynamic_shared_bytes", -1),
     ("resources", "local_bytes", -1), ("resources", "max_threads", -1), ("case", "shape", {"n": "64"}),

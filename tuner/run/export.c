@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bundle/bundle.h"
+#include "fitness/device/cuda/ptxas.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
@@ -320,6 +321,27 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
 
 /* ---- variants ---- */
 
+/* Machine code for the GPU's architecture, where ptxas is there and takes the PTX. */
+static ev_status set_cubin(export *x, bundle_variant *out) {
+    ptxas_code code;
+    bool found = false;
+    EV_TRY(ptxas_assemble(out->ptx, launch_plan_entry(out->plan), out->sm, &found, &code, x->err));
+    bundle_cubin *one = EV_NEW(x->arena, bundle_cubin);
+    if (found && one != NULL) {
+        const char *data = ev_arena_copy(x->arena, ev_str_text(&code.cubin), code.cubin.length + 1);
+        *one = (bundle_cubin){.arch = ev_arena_printf(x->arena, "sm_%d", out->sm),
+                              .registers = code.registers,
+                              .spill_bytes = code.spill_bytes,
+                              .assembler = ev_arena_strdup(x->arena, code.version),
+                              .data = data,
+                              .bytes = code.cubin.length};
+        out->cubins = one;
+        out->cubin_count = 1;
+    }
+    ev_str_free(&code.cubin);
+    return ev_arena_failed(x->arena) ? fail_memory(x) : EV_OK;
+}
+
 static ev_status set_common(export *x, const task *t, const records_winner *w, device *d,
                             bundle_variant *out) {
     out->ptx = ev_arena_strdup(x->arena, out->ptx);
@@ -336,6 +358,7 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
     EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
+    EV_TRY(set_cubin(x, out));
     return set_resources(x, d, out);
 }
 
