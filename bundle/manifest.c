@@ -198,6 +198,8 @@ static ev_status provenance_json(const bundle_variant *v, json_t **out, ev_error
     *out = json_pack("{s:o, s:s, s:o, s:I, s:o}", "genome", genome, "genome_sha256",
                      v->genome_sha256, "edits", texts_json(v->edits, v->edit_count), "seed",
                      (json_int_t)v->seed, "versions", versions);
+    if (*out != NULL && v->records_sha256 != NULL)
+        (void)json_object_set_new(*out, "records_sha256", json_string(v->records_sha256));
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }
 
@@ -234,7 +236,23 @@ static void set_alignments(json_t *object, const bundle_variant *v) {
         (void)json_object_set_new(object, "alignments", needs);
 }
 
-static void set_driver_names(json_t *object, const bundle_variant *v) {
+static void set_cubins(json_t *object, const bundle_variant *v) {
+    json_t *array = v->cubin_count > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < v->cubin_count; i++) {
+        const bundle_cubin *c = &v->cubins[i];
+        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:I, s:I, s:s}", "arch", c->arch,
+                                                     "sha256", ev_sha256_of(c->data, c->bytes).hex,
+                                                     "registers", (json_int_t)c->registers,
+                                                     "spill_bytes", (json_int_t)c->spill_bytes,
+                                                     "assembler", c->assembler));
+    }
+    if (array != NULL)
+        (void)json_object_set_new(object, "cubins", array);
+}
+
+static void set_gpu(json_t *object, const bundle_variant *v) {
+    if (v->sm_mhz > 0)
+        (void)json_object_set_new(json_object_get(object, "gpu"), "sm_mhz", json_real(v->sm_mhz));
     if (v->driver_name_count > 0)
         (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
                                   texts_json(v->driver_names, v->driver_name_count));
@@ -275,7 +293,8 @@ static ev_status variant_json(const bundle_kernel *k, const bundle_variant *v, j
     if (*out == NULL)
         return ev_fail_memory(err, 1);
     set_head(*out, v);
-    set_driver_names(*out, v);
+    set_gpu(*out, v);
+    set_cubins(*out, v);
     set_qualified(*out, v);
     set_alignments(*out, v);
     set_meaning(*out, v);
@@ -391,8 +410,19 @@ static void add_file(json_t *files, const char *path, const char *data, size_t b
         files, path, json_pack("{s:s, s:I}", "sha256", sha256.hex, "bytes", (json_int_t)bytes));
 }
 
-static void add_ptx(json_t *files, const bundle_variant *variants, size_t count) {
+static void add_cubins(json_t *files, const bundle_variant *v) {
+    for (size_t i = 0; i < v->cubin_count; i++) {
+        const bundle_cubin *c = &v->cubins[i];
+        ev_str path = EV_STR_EMPTY;
+        ev_str_printf(&path, "kernels/%s.cubin", ev_sha256_of(c->data, c->bytes).hex);
+        add_file(files, ev_str_text(&path), c->data, c->bytes);
+        ev_str_free(&path);
+    }
+}
+
+static void add_code(json_t *files, const bundle_variant *variants, size_t count) {
     for (size_t i = 0; i < count; i++) {
+        add_cubins(files, &variants[i]);
         ev_str path = EV_STR_EMPTY;
         ev_str_printf(&path, "kernels/%s.ptx",
                       ev_sha256_of(variants[i].ptx, variants[i].ptx_bytes).hex);
@@ -407,9 +437,9 @@ static json_t *files_json(const bundle_content *content) {
         add_file(files, content->files[i].path, content->files[i].data, content->files[i].bytes);
     for (size_t i = 0; i < content->kernel_count; i++) {
         const bundle_kernel *k = &content->kernels[i];
-        add_ptx(files, k->baselines, k->baseline_count);
-        add_ptx(files, k->variants, k->variant_count);
-        add_ptx(files, k->starts, k->start_count);
+        add_code(files, k->baselines, k->baseline_count);
+        add_code(files, k->variants, k->variant_count);
+        add_code(files, k->starts, k->start_count);
     }
     return files;
 }

@@ -233,6 +233,11 @@ static ev_status read_text_of(const reading *r, const json_t *value, const char 
     return *out != NULL ? EV_OK : ev_fail_memory(r->err, 1);
 }
 
+static bool is_hash(const char *text) {
+    return strlen(text) == EV_SHA256_HEX - 1 &&
+           strspn(text, "0123456789abcdef") == EV_SHA256_HEX - 1;
+}
+
 static ev_status read_provenance(const reading *r, const json_t *object, const char *where,
                                  bundle_variant *out) {
     const json_t *p = NULL;
@@ -241,6 +246,10 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
         EV_TRY(read_text_of(r, get(p, "genome"), &out->genome));
         EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
     }
+    out->records_sha256 = ev_json_text(p, "records_sha256", NULL);
+    if (out->records_sha256 != NULL && !is_hash(out->records_sha256))
+        return ev_json_fail(r->doc, reading_join(r, where, "provenance.records_sha256"), r->err,
+                            "a hash has 64 digits of 0 to 9 and a to f");
     out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
     out->seed = (uint64_t)ev_json_integer(p, "seed", 0);
     out->edit_count = json_array_size(get(p, "edits"));
@@ -265,6 +274,7 @@ static ev_status read_driver_names(const reading *r, const json_t *object, const
 static ev_status read_machine(const reading *r, const json_t *object, const char *where,
                               bundle_variant *out) {
     EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
+    out->sm_mhz = ev_json_number(get(object, "gpu"), "sm_mhz", 0);
     EV_TRY(read_driver_names(r, object, where, out));
     return reading_needs(r, object, where, out);
 }
@@ -386,6 +396,7 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     EV_TRY(reading_qualified(r, object, where, out));
     EV_TRY(read_alignments(r, k, object, where, out));
     EV_TRY(read_meaning(r, object, where, out));
+    EV_TRY(reading_cubins(r, object, where, out));
     return read_ptx(r, object, where, out);
 }
 

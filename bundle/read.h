@@ -62,6 +62,9 @@ ev_status reading_file(const bundle *b, const char *path, char **data, size_t *b
 ev_status reading_files(const reading *r) EV_CHECKED;
 
 /* What a variant's PTX needs, and the key "resources" (read_needs.c). After reading_gpu. */
+/* The machine code of a variant (read_cubins.c). */
+ev_status reading_cubins(const reading *r, const json_t *variant, const char *where,
+                         bundle_variant *out) EV_CHECKED;
 ev_status reading_needs(const reading *r, const json_t *object, const char *where,
                         bundle_variant *out) EV_CHECKED;
 /* EV_BAD: version and target of the PTX at `path` are not those of the manifest. */

@@ -97,6 +97,10 @@ ev_status reading_gpu(const reading *r, const json_t *object, const char *where,
     if (count < 0 || count > 99999)
         return ev_json_fail(r->doc, reading_join(r, place, "sms"), r->err,
                             "a GPU has from 1 to 99999 multiprocessors; 0: not known");
+    double mhz = ev_json_number(gpu, "sm_mhz", 1);
+    if (!(mhz > 0 && mhz < 100000))
+        return ev_json_fail(r->doc, reading_join(r, place, "sm_mhz"), r->err,
+                            "a clock is above 0 and below 100000 MHz");
     *id = ev_json_text(gpu, "id", "");
     *name = ev_json_text(gpu, "name", "");
     *sm = (int)capability;

@@ -42,6 +42,9 @@ void bundle_close(bundle *b); /* NULL is fine */
 
 /* Checks the size and the hash of every file. EV_BAD: the first that differs, by name. */
 ev_status bundle_verify(const bundle *b, ev_error *err) EV_CHECKED;
+/* Machine code of a variant, checked; malloc'ed. EV_BAD: its hash differs. */
+ev_status bundle_read_cubin(const bundle *b, const bundle_cubin *c, char **data, size_t *bytes,
+                            ev_error *err) EV_CHECKED;
 /* The PTX of a variant, checked; malloc'ed, with a NUL behind it. EV_BAD: its hash differs. */
 ev_status bundle_read_ptx(const bundle *b, const bundle_variant *v, char **ptx, size_t *bytes,
                           ev_error *err) EV_CHECKED;

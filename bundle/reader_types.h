@@ -3,6 +3,7 @@
  * A bundle is a folder, or a tar of its files (bundle/tar.h):
  *   manifest.json           everything below, and the SHA-256 of every other file
  *   kernels/<sha256>.ptx    the variants and the baselines
+ *   kernels/<sha256>.cubin  their machine code, where an assembler was there
  *   tasks/<kernel>/...      task.json, sources, header and oracle, so that the bundle suffices to
  *                           check a kernel
  * Equal content gives equal bytes: no dates, no paths, sorted keys and rows. Times are nanoseconds.
@@ -88,6 +89,16 @@ typedef struct bundle_tried {
     uint64_t seed;         /* of the drawing */
 } bundle_tried;
 
+/* Machine code of a variant for one architecture, assembled by ptxas from its PTX. */
+typedef struct bundle_cubin {
+    const char *arch;                /* "sm_90" */
+    ev_sha256 sha256;                /* of the code; the writer computes it */
+    uint32_t registers, spill_bytes; /* a thread, as ptxas says; spill stores */
+    const char *assembler;           /* "ptxas V13.0.88" */
+    const char *data;                /* NULL in a bundle that was opened lazily */
+    size_t bytes;
+} bundle_cubin;
+
 typedef struct bundle_variant {
     const char *ptx; /* text; NULL in a bundle that was opened lazily (bundle_read_ptx) */
     size_t ptx_bytes;
@@ -104,6 +115,7 @@ typedef struct bundle_variant {
     int sms;                         /* multiprocessors of the GPU; 0: not known */
     const char *const *driver_names; /* what drivers call the GPU: "H200" */
     size_t driver_name_count;
+    double sm_mhz; /* the GPU's clock while the variant was timed, in MHz; 0: not known */
     uint32_t registers, shared_bytes, local_bytes, max_threads;
     /* The reader's; the writer takes them from the PTX and the launch plan. */
     int ptx_version;    /* of the PTX ISA x 10; 0: the PTX has no directive .version */
@@ -121,7 +133,8 @@ typedef struct bundle_variant {
     const char *const *edits; /* in words */
     size_t edit_count;
     uint64_t seed;
-    const char *versions; /* JSON */
+    const char *versions;       /* JSON */
+    const char *records_sha256; /* of the run's records (tuner/run/export.c); NULL: not known */
     const bundle_qualified *qualified;
     size_t qualified_count;
     const char *disabled; /* why the variant is handed out on no GPU; NULL: it is handed out */
@@ -134,6 +147,8 @@ typedef struct bundle_variant {
     /* What the variant needs of buffers beyond the `align` of the kernel's arguments. */
     const bundle_alignment *alignments;
     size_t alignment_count;
+    const bundle_cubin *cubins;
+    size_t cubin_count;
 } bundle_variant;
 
 typedef struct bundle_argument {

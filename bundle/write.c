@@ -129,14 +129,28 @@ static void list_variants(listing *l, const bundle_variant *variants, size_t cou
         const char *path =
             ev_arena_printf(l->arena, "kernels/%s.ptx", ev_sha256_of(v->ptx, v->ptx_bytes).hex);
         l->files[l->count++] = (bundle_file){path, v->ptx, v->ptx_bytes};
+        for (size_t c = 0; c < v->cubin_count; c++) {
+            const bundle_cubin *code = &v->cubins[c];
+            path = ev_arena_printf(l->arena, "kernels/%s.cubin",
+                                   ev_sha256_of(code->data, code->bytes).hex);
+            l->files[l->count++] = (bundle_file){path, code->data, code->bytes};
+        }
     }
+}
+
+static size_t count_code(const bundle_variant *variants, size_t count) {
+    size_t files = count;
+    for (size_t i = 0; i < count; i++)
+        files += variants[i].cubin_count;
+    return files;
 }
 
 static size_t most_files(const bundle_content *content) {
     size_t most = content->file_count + 2; /* manifest and signature */
     for (size_t i = 0; i < content->kernel_count; i++) {
         const bundle_kernel *k = &content->kernels[i];
-        most += k->baseline_count + k->variant_count + k->start_count;
+        most += count_code(k->baselines, k->baseline_count) +
+                count_code(k->variants, k->variant_count) + count_code(k->starts, k->start_count);
     }
     return most;
 }
@@ -168,7 +182,7 @@ static int compare_files(const void *a, const void *b) {
     return strcmp(((const bundle_file *)a)->path, ((const bundle_file *)b)->path);
 }
 
-/* Variants of equal PTX share a file. */
+/* Variants of equal code share a file. */
 static void sort_files(listing *l) {
     size_t kept = 0;
     qsort(l->files, l->count, sizeof *l->files, compare_files);

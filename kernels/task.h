@@ -121,6 +121,7 @@ typedef struct task_case {
     const task_data *data; /* inputs with other data than their argument's */
     size_t data_count;
     task_case_inputs inputs;
+    double weight; /* of a timed case in a portfolio (evoke tune --shapes), above 0 */
 } task_case;
 
 typedef struct task_tolerance {

@@ -670,6 +670,15 @@ static ev_status read_case_inputs(loader *l, const json_t *object, const char *w
     return EV_OK;
 }
 
+static ev_status read_case_weight(loader *l, const json_t *value, const char *where, task_case *c) {
+    c->weight = ev_json_number(value, "weight", 1);
+    if (json_object_get(value, "weight") != NULL && c->use != TASK_TIME)
+        return ev_json_fail(l->doc, where, l->err, "only a case of use \"time\" has a weight");
+    if (!(c->weight > 0))
+        return ev_json_fail(l->doc, where, l->err, "a weight is above 0");
+    return EV_OK;
+}
+
 static ev_status read_case(loader *l, const json_t *value, const char *where, task_case *c) {
     char at[TASK_MAX_WHERE];
     size_t index = 0;
@@ -686,6 +695,8 @@ static ev_status read_case(loader *l, const json_t *value, const char *where, ta
     EV_TRY(read_shape(l, json_object_get(value, "shape"), at, c));
     (void)snprintf(at, sizeof at, "%s.data", where);
     EV_TRY(read_case_data(l, json_object_get(value, "data"), at, c));
+    (void)snprintf(at, sizeof at, "%s.weight", where);
+    EV_TRY(read_case_weight(l, value, at, c));
     (void)snprintf(at, sizeof at, "%s.inputs", where);
     return read_case_inputs(l, json_object_get(value, "inputs"), at, c);
 }

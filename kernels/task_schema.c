@@ -125,6 +125,9 @@ static const ev_json_key CASE_KEYS[] = {
      "smoke and check: what the case is run with beside its shape and data, as evoke check "
      "--stress "
      "prints it"},
+    {"weight", EV_JSON_NUMBER, false,
+     "time: how much the case counts in a portfolio (evoke tune --shapes), such as its number of "
+     "launches; above 0; 1"},
 };
 
 static const ev_json_key INPUTS_KEYS[] = {

@@ -2,6 +2,7 @@
 #include "bundle/runtime/runtime.h"
 
 #include "base/ptx/versions.h"
+#include "bundle/needs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,14 +120,59 @@ static ev_status find_function(const evoke_variant *v, const cu_driver *cu, runt
     return EV_OK;
 }
 
-static ev_status load_module(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
-                             ev_error *err) {
+/* The machine code for the context's GPU; NULL: the variant has none for its architecture. */
+static ev_status find_cubin(const evoke_variant *v, const cu_driver *cu, const bundle_cubin **out,
+                            ev_error *err) {
+    CUdevice device = 0;
+    int major = 0, minor = 0;
+    *out = NULL;
+    if (v->is->cubin_count == 0)
+        return EV_OK;
+    EV_TRY(runtime_check(cu, cu->cuCtxGetDevice(&device), "cuCtxGetDevice", err));
+    EV_TRY(attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major, err));
+    EV_TRY(attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor, err));
+    for (size_t i = 0; i < v->is->cubin_count; i++) {
+        if (needs_target(v->is->cubins[i].arch) == major * 10 + minor)
+            *out = &v->is->cubins[i];
+    }
+    return EV_OK;
+}
+
+/* Loads the machine code. *loaded false: there is none for this GPU, or the driver does not take
+ * it, and the PTX is compiled. */
+static ev_status load_cubin(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                            bool *loaded, ev_error *err) {
+    const bundle_cubin *c = NULL;
+    char *code = NULL;
+    size_t bytes = 0;
+    *loaded = false;
+    EV_TRY(find_cubin(v, cu, &c, err));
+    if (c == NULL)
+        return EV_OK;
+    EV_TRY(bundle_read_cubin(v->owner->inside, c, &code, &bytes, err));
+    CUresult result = cu->cuModuleLoadDataEx(&l->module, code, 0, NULL, NULL);
+    free(code);
+    *loaded = result == CUDA_SUCCESS;
+    return *loaded || is_refusal(result) ? EV_OK
+                                         : runtime_check(cu, result, "cuModuleLoadDataEx", err);
+}
+
+static ev_status load_ptx(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                          ev_error *err) {
     char *ptx = NULL;
     size_t bytes = 0;
     EV_TRY(check_driver(v, cu, err));
     EV_TRY(bundle_read_ptx(v->owner->inside, v->is, &ptx, &bytes, err));
     ev_status status = compile(v, cu, ptx, &l->module, err);
     free(ptx);
+    return status;
+}
+
+static ev_status load_module(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                             ev_error *err) {
+    bool loaded = false;
+    EV_TRY(load_cubin(v, cu, l, &loaded, err));
+    ev_status status = loaded ? EV_OK : load_ptx(v, cu, l, err);
     EV_TRY(status);
     status = find_function(v, cu, l, err);
     if (status != EV_OK)

@@ -34,7 +34,7 @@ typedef struct fitness_bar {
     double ns;          /* of the best unmodified start; 0: the baseline is all there is to beat */
     double baseline_ns; /* the baseline's time at the measurement of `ns`; 0: not measured */
     double least_gain;  /* by this share of `ns` at least */
-    bool is_last;       /* compare with the bar last: a too-slow verdict implies correctness */
+    bool is_last; /* compare with baseline and bar last: a too-slow verdict implies correctness */
 } fitness_bar;
 
 /* Two times are near if one is at most this share below or above the other. */

@@ -12,7 +12,7 @@
  * schedules (`stand_in_twin`).
  *
  * A time below the speed-of-light floor means that the work was not done, or not seen, so the
- * variant fails. With bar.is_last the comparison with the bar is the last check, so a variant that
+ * variant fails. With bar.is_last the comparisons of times are the last checks, so a variant that
  * is refused as too slow has passed all others. */
 #include "fitness/gates/fitness_impl.h"
 
@@ -168,14 +168,21 @@ static ev_status check_floors(fitness *f, const fit_trial *trial, score *s, ev_e
     return EV_OK;
 }
 
+/* A score that is stopped keeps its reason. */
+static void compare_times(const fitness *f, const fit_trial *trial, score *s) {
+    if (s->stopped == GATE_NONE)
+        judge_time(f, s);
+    hold_against_bar(&trial->who->bar, s);
+}
+
 static ev_status try_time(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_TIME, fit_usual_inputs(f), trial, s, err));
     if (s->stopped == GATE_NONE)
         EV_TRY(check_floors(f, trial, s, err));
-    if (s->stopped == GATE_NONE)
-        judge_time(f, s);
     if (!trial->who->bar.is_last)
-        hold_against_bar(&trial->who->bar, s);
+        compare_times(f, trial, s);
+    else if (s->stopped == GATE_NONE)
+        fit_note_means(s);
     return EV_OK;
 }
 
@@ -229,7 +236,7 @@ static ev_status try_rest(fitness *f, const fit_trial *trial, bool is_timed, sco
     EV_TRY(try_again(f, TASK_SMOKE, fit_usual_inputs(f), trial, s, err));
     if (s->stopped != GATE_NONE)
         s->ns = 0; /* a wrong candidate has no time */
-    hold_against_bar(&trial->who->bar, s);
+    compare_times(f, trial, s);
     return EV_OK;
 }
 

@@ -24,7 +24,7 @@ PLACES.update({
     "tried": VARIANT + ["tried"], "qualified": VARIANT + ["qualified", 0],
     "trial": VARIANT + ["qualified", 0, "cases", 0], "time": VARIANT + ["qualified", 0, "cases", 0, "variant"],
     "launch": VARIANT + ["launch"], "gpu": VARIANT + ["gpu"], "resources": VARIANT + ["resources"],
-    "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
+    "cubin": VARIANT + ["cubins", 0], "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
 })
 WRONG = {str: 5, int: "five", float: "five", bool: "yes", list: {}, dict: []}
 TIME = {"ns": 2.0, "low_ns": 1.0, "high_ns": 3.0}
@@ -40,6 +40,9 @@ LIES = [
     ("variant", "tried", {}), ("variant", "qualified", [{}]), ("argument", "align", 24), ("launch", "grid", ["1", "1"]),
     ("launch", "grid", ["1", "1", "1", "1"]), ("launch", "block", ["1", "1", 1]), ("launch", "macros", {"T": "4"}),
     ("gpu", "sm", -1), ("gpu", "sm", 10000), ("gpu", "sms", -1), ("gpu", "driver_names", [1]),
+    ("variant", "cubins", []), ("cubin", "arch", "compute_90"), ("cubin", "sha256", "00"), ("cubin", "registers", 256),
+    ("cubin", "registers", -1), ("cubin", "spill_bytes", -1), ("gpu", "sm_mhz", 0), ("gpu", "sm_mhz", 1e6), ("provenance", "records_sha256", "A" * 64),
+    ("provenance", "records_sha256", "0" * 63),
     ("resources", "registers", -1), ("resources", "shared_bytes", 2**32), ("resources", "dynamic_shared_bytes", -1),
     ("resources", "local_bytes", -1), ("resources", "max_threads", -1), ("case", "shape", {"n": "64"}),
     ("case", "error", -1), ("case", "baseline_ns", 0), ("case", "ns", 0), ("provenance", "edits", [None]),
@@ -98,6 +101,8 @@ def full(manifest):
         "gpu": gpu, "driver": "550", "time_kind": "measured", "verdict": "slower", "reason": "it loses",
         "cases": [{"case": "time", "verdict": "slower", "error": 0.0, "variant": TIME, "baseline": TIME,
                    "beside_start": TIME, "start": TIME, "start_name": "plain"}]}]
+    variant["gpu"]["sm_mhz"] = 1700.0
+    variant["provenance"]["records_sha256"] = "0" * 64
     case = variant["cases"][0]
     case.update(ns=2.0, low_ns=1.0, high_ns=3.0, baseline_ns=4.0, error=0.0)
     return manifest

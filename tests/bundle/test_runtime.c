@@ -325,6 +325,78 @@ static void changed_ptx_is_not_loaded(void **state) {
     evoke_bundle_close(b);
 }
 
+/* ---- machine code ---- */
+
+/* The sample with machine code for an architecture. The stand-in takes PTX in its place. */
+static void write_with_cubin(const char *name, const char *arch, const char *code) {
+    ev_error err = {0};
+    sample s;
+    sample_fill(&s);
+    bundle_cubin cubin = {.arch = arch,
+                          .registers = 8,
+                          .assembler = "ptxas V1.2.3",
+                          .data = code,
+                          .bytes = strlen(code)};
+    s.variant.cubins = &cubin;
+    s.variant.cubin_count = 1;
+    if (bundle_write(sample_path(name), &s.content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+}
+
+/* The sample's PTX, which adds its factor instead of the shift: y = 2 x + 2. */
+static char *other_code(void) {
+    char *code = strdup(SAMPLE_PTX);
+    char *at = code != NULL ? strstr(code, "%f1, %f2, %f4") : NULL;
+    assert_non_null(at);
+    at[strlen("%f1, %f2, %f")] = '2';
+    return code;
+}
+
+static void expect_shift(const char *name, float shift) {
+    evoke_bundle *b = open_sample(name);
+    rig r;
+    rig_open(&r, b, 64);
+    if (rig_launch(&r, NULL) != EVOKE_OK)
+        fail_msg("%s", r.error.text);
+    OK(cu.cuCtxSynchronize());
+    assert_true(rig_is_right(&r, 64, shift));
+    rig_close(&r);
+    evoke_bundle_close(b);
+}
+
+/* The code of the GPU's own architecture is launched; for another one, and where the driver does
+ * not take it, the PTX is. */
+static void machine_code_comes_first(void **state) {
+    (void)state;
+    char *code = other_code();
+    write_with_cubin("exact.tar", "sm_90", code);
+    expect_shift("exact.tar", 2);
+    write_with_cubin("other.tar", "sm_80", code);
+    expect_shift("other.tar", 0);
+    write_with_cubin("refused.tar", "sm_90", "\177ELF and so on");
+    expect_shift("refused.tar", 0);
+    free(code);
+}
+
+static void changed_machine_code_is_not_loaded(void **state) {
+    (void)state;
+    char path[200];
+    ev_error err = {0};
+    char *code = other_code();
+    write_with_cubin("damaged", "sm_90", code);
+    (void)snprintf(path, sizeof path, "%s/kernels/%s.cubin", sample_path("damaged"),
+                   ev_sha256_of(code, strlen(code)).hex);
+    assert_int_equal(ev_file_write(path, SAMPLE_PTX, strlen(SAMPLE_PTX), &err), EV_OK);
+    evoke_bundle *b = open_sample("damaged");
+    rig r;
+    rig_open(&r, b, 64);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD);
+    assert_non_null(strstr(r.error.text, "has the hash"));
+    rig_close(&r);
+    evoke_bundle_close(b);
+    free(code);
+}
+
 /* A driver that is too old for the PTX is named before the driver is asked. */
 static void old_drivers_are_named(void **state) {
     (void)state;
@@ -455,6 +527,8 @@ int main(void) {
         cmocka_unit_test(modules_are_kept_by_context),
         cmocka_unit_test(the_drivers_errors_are_told),
         cmocka_unit_test(changed_ptx_is_not_loaded),
+        cmocka_unit_test(machine_code_comes_first),
+        cmocka_unit_test(changed_machine_code_is_not_loaded),
         cmocka_unit_test(old_drivers_are_named),
         cmocka_unit_test(resources_are_checked),
         cmocka_unit_test(threads_and_gpus_share_a_bundle),

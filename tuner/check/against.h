@@ -13,8 +13,9 @@
  * (measured times: by their intervals), "less accurate", or "lost": the kernel, the GPU model or
  * the case is not in the new bundle. Numbers that are not known are left out. Variants that are
  * disabled do not count. *worse: how many rows are slower, less accurate or lost. Times that are
- * measured in one bundle and modelled in the other are not compared, and make the row "lost". */
-ev_status check_bundles_against(const bundle *old, const bundle *now, json_t *rows, size_t *worse,
-                                ev_error *err) EV_CHECKED;
+ * measured in one bundle and modelled in the other are not compared, and make the row "lost".
+ * `slack`: a time that is longer by at most this share of the older one is "same". */
+ev_status check_bundles_against(const bundle *old, const bundle *now, double slack, json_t *rows,
+                                size_t *worse, ev_error *err) EV_CHECKED;
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/ptx/versions.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
+#include "fitness/device/cuda/ptxas.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
 #include "tuner/check/verdict.h"
@@ -352,6 +353,8 @@ static ev_status check_gpu(manifest_check *m) {
     ev_status status = shipped_set_gpu(m->arena, d, &want, m->err);
     if (status == EV_OK && m->v->modelled)
         check_gpu_name(m, p->name, &want);
+    if (m->v->modelled && m->v->sm_mhz > 0)
+        lie(m, NULL, "gpu.sm_mhz is %g, and modelled times have no clock", m->v->sm_mhz);
     if (status == EV_OK && m->v->sm > p->sm)
         lie(m, NULL, "gpu.sm is %d, and the GPU has %d", m->v->sm, p->sm);
     if (status == EV_OK) {
@@ -364,6 +367,36 @@ static ev_status check_gpu(manifest_check *m) {
     }
     device_close(d);
     return status;
+}
+
+/* ---- machine code ---- */
+
+/* An assembler of the recorded version makes the same code of the PTX. Without it, the code is
+ * taken on trust, as its registers are. */
+static ev_status check_cubin(manifest_check *m, const bundle_cubin *c) {
+    ptxas_code code;
+    bool found = false;
+    uint32_t sm = 0;
+    const char *entry = launch_plan_entry(m->v->plan);
+    if (ev_text_u32(c->arch, "sm_", &sm) == NULL || sm != (uint32_t)m->v->sm) {
+        lie(m, NULL, "there is machine code for %s, and the PTX is for sm_%d", c->arch, m->v->sm);
+        return EV_OK;
+    }
+    EV_TRY(ptxas_assemble(m->v->ptx, entry, (int)sm, &found, &code, m->err));
+    if (found && strcmp(code.version, c->assembler) == 0) {
+        ev_sha256 own = ev_sha256_of(ev_str_text(&code.cubin), code.cubin.length);
+        expect_text(m, "sha256 of machine code", c->sha256.hex, own.hex);
+        expect_number(m, "registers of machine code", c->registers, code.registers);
+        expect_number(m, "spill_bytes", c->spill_bytes, code.spill_bytes);
+    }
+    ev_str_free(&code.cubin);
+    return EV_OK;
+}
+
+static ev_status check_cubins(manifest_check *m) {
+    for (size_t i = 0; i < m->v->cubin_count; i++)
+        EV_TRY(check_cubin(m, &m->v->cubins[i]));
+    return EV_OK;
 }
 
 /* ---- variants ---- */
@@ -381,6 +414,7 @@ static ev_status check_variant(manifest_check *m, const bundle_variant *v) {
     check_meaning(m);
     check_target(m);
     check_driver(m);
+    EV_TRY(check_cubins(m));
     return check_gpu(m);
 }
 

@@ -231,7 +231,8 @@ static ev_status compare_bundles(const cmd_context *c, check *found, json_t **ro
     EV_TRY(bundle_open(path, &old, err));
     ev_status status = bundle_open(c->args->operands[0], &now, err);
     if (status == EV_OK)
-        status = check_bundles_against(old, now, *rows, &worse, err);
+        status = check_bundles_against(old, now, cli_real(c->args, CLI_OPT_SLACK, 0) / 100, *rows,
+                                       &worse, err);
     found->failed = found->failed || worse > 0;
     bundle_close(old);
     bundle_close(now);
@@ -363,6 +364,8 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     const bool *given = args->given;
     if (!given[CLI_OPT_STRESS] && (given[CLI_OPT_CHECK_SECONDS] || given[CLI_OPT_CHECK_SEED]))
         return ev_fail(err, EV_BAD, "--seconds and --seed are for --stress; add it");
+    if (given[CLI_OPT_SLACK] && !given[CLI_OPT_CHECK_AGAINST])
+        return ev_fail(err, EV_BAD, "--slack is for --against; name the older bundle");
     if (given[CLI_OPT_CHECK_AGAINST] && (args->operand_count != 1 || !is_bundle(args->operands[0])))
         return ev_fail(err, EV_BAD, "--against compares one bundle with an older one; name one");
     return EV_OK;

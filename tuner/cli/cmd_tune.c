@@ -39,6 +39,14 @@ static ev_status check_options(const cli_args *args, ev_error *err) {
     if (cli_flag(args, CLI_OPT_RESUME) && cli_text(args, CLI_OPT_RECORDS) == NULL)
         return ev_fail(err, EV_BAD,
                        "--resume needs --records FILE, the records of the run to continue");
+    if (args->given[CLI_OPT_MOST] && cli_text(args, CLI_OPT_SHAPES) == NULL)
+        return ev_fail(err, EV_BAD, "--most counts the variants of --shapes; name the shapes");
+    uint64_t most = cli_count(args, CLI_OPT_MOST, 0);
+    if (most < 1 || most > PORTFOLIO_MOST)
+        return ev_fail(err, EV_BAD, "--most %s: a portfolio has 1 to %d variants",
+                       args->values[CLI_OPT_MOST], PORTFOLIO_MOST);
+    if (cli_text(args, CLI_OPT_SIGN) != NULL && cli_text(args, CLI_OPT_OUT) == NULL)
+        return ev_fail(err, EV_BAD, "--sign signs the bundle of --out; name one");
     if (cli_text(args, CLI_OPT_OUT) != NULL)
         return bundle_check_target(args->values[CLI_OPT_OUT], err);
     return EV_OK;
@@ -55,6 +63,9 @@ static tune_options options_of(const cli_args *args) {
         .no_structure = cli_flag(args, CLI_OPT_NO_STRUCTURE),
         .workers = (unsigned)cli_count(args, CLI_OPT_WORKERS, 0),
         .starts = args->values[CLI_OPT_START],
+        .from = cli_text(args, CLI_OPT_FROM),
+        .shapes = cli_text(args, CLI_OPT_SHAPES),
+        .most_variants = cli_count(args, CLI_OPT_MOST, 0),
         .records = cli_text(args, CLI_OPT_RECORDS),
         .worker_commands = args->list,
         .worker_command_count = args->list_count,
@@ -97,6 +108,10 @@ static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_erro
                   (json_int_t)r->failed_workers, "seconds", r->seconds, "stopped", r->stopped);
     if (m)
         (void)json_object_set_new(m, "wrong_settings", tune_wrong_json(r));
+    if (m && r->recalled > 0)
+        (void)json_object_set_new(m, "recalled", json_integer((json_int_t)r->recalled));
+    if (m && r->portfolios)
+        (void)json_object_set(m, "portfolios", r->portfolios);
     if (m && r->timers > 0)
         (void)json_object_set_new(m, "gpus", tune_timers_json(r));
     return cmd_print_json(c, m, err);
@@ -148,6 +163,8 @@ static void print_counts(const tune_report *r, const char *device_id, ev_str *ou
         ev_str_printf(out, "%s, start %s: wrong at %s (gate %s), left out\n", r->wrong[i].kernel,
                       r->wrong[i].setting.start, r->wrong[i].setting.macros,
                       gate_name(r->wrong[i].setting.at));
+    if (r->recalled > 0)
+        ev_str_printf(out, "%" PRIu64 " times were those of the earlier run\n", r->recalled);
     if (r->failed_workers > 0)
         ev_str_printf(out, "%" PRIu64 " workers died or hung and were started again\n",
                       r->failed_workers);
@@ -210,6 +227,43 @@ static void print_bold(const tune_report *r, ev_str *out) {
     }
 }
 
+static ev_status print_portfolio(const json_t *p, ev_str *out, ev_error *err) {
+    static const char *const columns[] = {"case",   ">weight",   ">baseline", ">hand-tuned",
+                                          ">tuned", ">speed-up", "variant",   NULL};
+    const json_t *shapes = json_object_get(p, "shapes");
+    double ns = ev_json_number(p, "ns", 0), base = ev_json_number(p, "baseline_ns", 0);
+    table *rows = table_new(columns);
+    if (rows == NULL)
+        return ev_fail_memory(err, 1);
+    for (size_t i = 0; i < json_array_size(shapes); i++) {
+        const json_t *at = json_array_get(shapes, i);
+        double own = ev_json_number(at, "best_ns", 0), first = ev_json_number(at, "baseline_ns", 0);
+        json_int_t variant = ev_json_integer(at, "variant", -1);
+        table_cell(rows, "%s", ev_json_text(at, "case", ""));
+        table_cell(rows, "%g", ev_json_number(at, "weight", 0));
+        time_cell(rows, first);
+        time_cell(rows, ev_json_number(at, "hand_ns", 0));
+        time_cell(rows, own);
+        table_cell(rows, "%.2fx", own > 0 ? first / own : 0);
+        if (variant >= 0)
+            table_cell(rows, "%d", (int)variant + 1);
+        else
+            table_cell(rows, "a start");
+    }
+    ev_str_printf(out, "\nportfolio of %s: %zu variants, weighted time %.2fx as fast (%s)\n",
+                  ev_json_text(p, "kernel", ""), json_array_size(json_object_get(p, "variants")),
+                  ns > 0 ? base / ns : 0, ev_json_text(p, "time_kind", ""));
+    ev_status status = table_print(rows, out, err);
+    table_free(rows);
+    return status;
+}
+
+static ev_status print_portfolios(const tune_report *r, ev_str *out, ev_error *err) {
+    for (size_t i = 0; i < json_array_size(r->portfolios); i++)
+        EV_TRY(print_portfolio(json_array_get(r->portfolios, i), out, err));
+    return EV_OK;
+}
+
 static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *err) {
     static const char *const columns[] = {"kernel",     "case",      ">baseline", ">hand-tuned",
                                           ">best",      ">speed-up", ">of floor", ">error",
@@ -228,7 +282,7 @@ static ev_status print_report(cmd_context *c, const tune_report *r, ev_error *er
     print_fronts(r, c->out);
     print_bold(r, c->out);
     print_counts(r, c->args->values[CLI_OPT_DEVICE], c->out);
-    return status;
+    return status == EV_OK ? print_portfolios(r, c->out, err) : status;
 }
 
 /* ---- the run ---- */
@@ -246,6 +300,11 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     }
     export_summary summary = {0};
     EV_TRY(export_bundle(o->records, out, &summary, err));
+    sign_key *key = NULL;
+    EV_TRY(cmd_read_key(c, &key, err));
+    ev_status status = key != NULL ? bundle_sign(out, key, err) : EV_OK;
+    sign_key_free(key);
+    EV_TRY(status);
     (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
                   out, summary.kernels, summary.variants);
     return EV_OK;
@@ -308,7 +367,10 @@ static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err
 }
 
 ev_status cmd_tune(cmd_context *c, ev_error *err) {
+    sign_key *key = NULL;
     EV_TRY(check_options(c->args, err));
+    EV_TRY(cmd_read_key(c, &key, err)); /* a wrong key shows before the search */
+    sign_key_free(key);
     ev_stop_catch();
     tune_options o = options_of(c->args);
     EV_TRY(cmd_without(c->args, o.without, err));

@@ -114,9 +114,63 @@ static ev_status check_ready(course *c, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status begin_search(course *c, ev_error *err) {
-    EV_TRY(check_ready(c, err));
-    EV_TRY(choose_starts(c, err));
+/* Whether the earlier run timed the baseline as this one does. Versions alone do not tell: the
+ * model may have changed within one. */
+static ev_status is_same_model(const course *c, bool *same, ev_error *err) {
+    const ir_genome *genome = NULL;
+    score s;
+    EV_TRY(winner_start_genome(&c->t->starts[0], &genome, err));
+    ev_status status = earlier_score(c->run->earlier, genome, &s, same, err);
+    ir_genome_free(genome);
+    for (size_t i = 0; status == EV_OK && *same && i < s.case_count; i++) {
+        double now = course_baseline_ns(c, s.cases[i].name);
+        *same = s.cases[i].ns <= 0 || s.cases[i].ns == now;
+    }
+    return status;
+}
+
+static ev_status take_times(const course *c, size_t *known, ev_error *err) {
+    earlier *e = c->run->earlier;
+    bool same = false;
+    EV_TRY(earlier_use_times(e, c->t, c->run->identity, known, err));
+    if (*known > 0)
+        EV_TRY(is_same_model(c, &same, err));
+    if (!same) {
+        earlier_drop_times(e);
+        *known = 0;
+    }
+    return EV_OK;
+}
+
+/* The genomes of the earlier run, with a line for each that is left out, and its times. */
+static ev_status take_earlier(course *c, const ir_genome *out[EARLIER_MOST], size_t *count,
+                              ev_error *err) {
+    const tune_options *o = c->run->options;
+    earlier *e = c->run->earlier;
+    const earlier_filter filter = {c->t, o->starts, o->bold, !o->no_structure};
+    ev_str skipped = EV_STR_EMPTY, note = EV_STR_EMPTY;
+    size_t known = 0;
+    ev_status status = earlier_genomes(e, &filter, out, count, &skipped, err);
+    if (status == EV_OK)
+        status = take_times(c, &known, err);
+    ev_str_printf(&note, "%s: begins with %zu genomes, and knows %zu times", earlier_path(e),
+                  *count, known);
+    course_display(c, ev_str_text(&note));
+    for (const char *line = ev_str_text(&skipped); *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        ev_str_free(&note);
+        note = EV_STR_EMPTY;
+        ev_str_printf(&note, "%s: %.*s", earlier_path(e), (int)length, line);
+        course_display(c, ev_str_text(&note));
+        line += length + (line[length] == '\n');
+    }
+    ev_str_free(&skipped);
+    ev_str_free(&note);
+    return status;
+}
+
+static ev_status make_search(course *c, const ir_genome *const *first, size_t count,
+                             ev_error *err) {
     const tune_options *o = c->run->options;
     search_settings settings = {.starts = c->starts,
                                 .start_count = c->start_count,
@@ -126,8 +180,23 @@ static ev_status begin_search(course *c, ev_error *err) {
                                 .bold = o->bold,
                                 .odds = o->prior ? o->prior->odds : NULL,
                                 .without = o->without,
-                                .measured = !c->ready->modelled};
+                                .measured = !c->ready->modelled,
+                                .earlier = first,
+                                .earlier_count = count};
     return search_new(&settings, &c->search, err);
+}
+
+static ev_status begin_search(course *c, ev_error *err) {
+    const ir_genome *first[EARLIER_MOST];
+    size_t count = 0;
+    EV_TRY(check_ready(c, err));
+    EV_TRY(choose_starts(c, err));
+    ev_status status = c->run->earlier ? take_earlier(c, first, &count, err) : EV_OK;
+    if (status == EV_OK)
+        status = make_search(c, first, count, err);
+    for (size_t i = 0; i < count; i++)
+        ir_genome_free(first[i]);
+    return status;
 }
 
 /* Shows the drawn cases, which gate 4 runs beside the task's own. */
@@ -203,17 +272,18 @@ static void known_words(search_hash by, uint64_t same_as, char *text, size_t byt
 }
 
 /* Sets the reason of a child that the pool ended as known. The key is the last one that the worker
- * asked about. */
-static void take_known(const course *c, uint64_t child, child_result *r) {
+ * asked about. False: no child has it, but the earlier run. */
+static bool take_known(const course *c, uint64_t child, child_result *r) {
     int by = SEARCH_HASHES - 1;
     uint64_t same_as = 0;
     while (by > 0 && !r->hashes[by][0])
         by--;
     if (!search_is_over(c->search, child, r->genome, (search_hash)by, r->hashes[by], &same_as))
-        return;
+        return false;
     known_words((search_hash)by, same_as, r->reason, sizeof r->reason);
     if (r->outcome.origin == SEARCH_MEMOISED)
         search_outcome(c->search, same_as, &r->outcome.ns, &r->outcome.error);
+    return true;
 }
 
 bool job_score(const pool_job *job, score *out) {
@@ -233,12 +303,12 @@ static char *score_text(const score *s, bool let_through) {
     return text;
 }
 
-ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
+ev_status course_put(course *c, records_evaluation *e, const pool_job *job, const score *s,
                      bool let_through, ev_error *err) {
     const child_result *r = &job->result;
-    char *text = scored ? score_text(&job->reply->score, let_through) : NULL;
+    char *text = s ? score_text(s, let_through) : NULL;
     json_t *genome = r->genome ? ir_genome_to_json(r->genome) : NULL;
-    bool ok = !(scored && !text) && !(r->genome && !genome);
+    bool ok = !(s && !text) && !(r->genome && !genome);
     e->genome = genome;
     bool is_duplicate = r->outcome.origin == SEARCH_DUPLICATE;
     e->task = c->index;
@@ -269,17 +339,23 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
         search_estimate(c->search, job->number, &o->small, &o->ns, &o->error);
     if (o->origin == SEARCH_ESTIMATED && o->ns <= 0)
         return ev_fail(err, EV_INFRA, "a worker did not build what no parent's sketch is known of");
-    if (search_is_known(o->origin))
-        take_known(c, job->number, r);
+    bool known = search_is_known(o->origin);
+    bool recalls = known && !take_known(c, job->number, r) && c->run->earlier;
+    score recalled;
+    if (recalls) {
+        EV_TRY(earlier_recall(c->run->earlier, r, &recalled, err));
+        c->run->report->recalled++;
+    }
     records_evaluation e = {.phase = "search",
                             .number = job->number,
                             .island = w->island,
                             .generation = w->generation,
                             .parents = w->parents};
-    bool scored = job->reply && o->origin != SEARCH_MEMOISED;
-    EV_TRY(course_put(c, &e, job, scored, w->let_through, err));
+    const score *s = job->reply ? &job->reply->score : NULL;
+    s = recalls ? &recalled : s;
+    EV_TRY(course_put(c, &e, job, o->origin != SEARCH_MEMOISED ? s : NULL, w->let_through, err));
     w->here = true;
-    w->floor_share = job->reply ? course_floor_share(c, &job->reply->score) : 0;
+    w->floor_share = s ? course_floor_share(c, s) : 0;
     w->result = *r;
     *r = (child_result){0};
     return EV_OK;
@@ -445,6 +521,18 @@ static ev_status tell_wrong(course *c, size_t before, ev_error *err) {
     return EV_OK;
 }
 
+/* Tells of a genome of the earlier run that a gate stopped. */
+static void tell_earlier(course *c, uint64_t child, const child_result *r,
+                         const search_verdict *v) {
+    ev_str note = EV_STR_EMPTY;
+    if (!search_is_earlier(c->search, child) || v->outcome.stopped == GATE_NONE)
+        return;
+    ev_str_printf(&note, "%s: a genome is stopped here (gate %s: %s)", c->run->options->from,
+                  gate_name(v->outcome.stopped), r->reason);
+    course_display(c, ev_str_text(&note));
+    ev_str_free(&note);
+}
+
 static ev_status commit_one(course *c, ev_error *err) {
     uint64_t child = search_committed(c->search);
     on_way *w = &c->on_way[child % SEARCH_LAG];
@@ -457,6 +545,7 @@ static ev_status commit_one(course *c, ev_error *err) {
     if (search_is_known(verdict.outcome.origin) && verdict.outcome.origin != was)
         EV_TRY(mark_known(c, child, &verdict, err));
     EV_TRY(course_note_floor(c, child, w, &verdict, err));
+    tell_earlier(c, child, &w->result, &verdict);
     child_result_free(&w->result);
     w->here = false;
     note_verdict(c, &verdict);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bundle/bundle.h"
+#include "fitness/device/cuda/ptxas.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
@@ -27,6 +28,7 @@ typedef struct export {
     bundle_file *files;
     size_t file_count, file_room;
     size_t variants;
+    const char *records_sha256; /* of the task at hand */
 }
 export;
 
@@ -210,10 +212,34 @@ static ev_status add_case(export *x, const task_case *from, const score_case *fo
     return out->shape != NULL ? EV_OK : fail_memory(x);
 }
 
+/* The mean clock over the timed cases; 0: the device does not tell it. */
+static double clock_of(const score *s) {
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s->case_count; i++) {
+        sum += s->cases[i].sm_mhz > 0 ? s->cases[i].sm_mhz : 0;
+        count += s->cases[i].sm_mhz > 0;
+    }
+    return count > 0 ? sum / (double)count : 0;
+}
+
+/* Sets the times of a portfolio's member at the shapes of the portfolio. */
+static void set_shape_times(const json_t *times, bundle_case *to) {
+    const json_t *at = row_at(times, to->name);
+    if (at == NULL)
+        return;
+    to->ns = ev_json_number(at, "ns", 0);
+    to->low_ns = ev_json_number(at, "low_ns", 0);
+    to->high_ns = ev_json_number(at, "high_ns", 0);
+    to->error = ev_json_number(at, "error", -1);
+}
+
 /* Lists the cases that a variant passed: a promoted variant has passed the search's cases and those
  * of its score. */
-static ev_status set_cases(export *x, const task *t, const records_winner *w, bundle_variant *out) {
+static ev_status set_cases(export *x, const task *t, const records_winner *w, const json_t *times,
+                           bundle_variant *out) {
     ev_json *score_doc = NULL, *rows_doc = NULL;
+    double worst = 0;
     bundle_case *cases = EV_NEW_ARRAY(x->arena, bundle_case, t->case_count + 1);
     score *s = EV_NEW(x->arena, score);
     if (cases == NULL || s == NULL)
@@ -225,14 +251,18 @@ static ev_status set_cases(export *x, const task *t, const records_winner *w, bu
     for (size_t i = 0; i < t->case_count && status == EV_OK; i++) {
         const task_case *c = &t->cases[i];
         const score_case *found = score_at(s, c->name);
-        if (c->split == CORPUS_SEARCH || found != NULL)
-            status =
-                add_case(x, c, found, row_at(rows_doc->root, c->name), &cases[out->case_count++]);
+        if (c->split != CORPUS_SEARCH && found == NULL)
+            continue;
+        bundle_case *to = &cases[out->case_count++];
+        status = add_case(x, c, found, row_at(rows_doc->root, c->name), to);
+        set_shape_times(times, to);
+        worst = to->error > worst ? to->error : worst;
     }
     ev_json_free(score_doc);
     ev_json_free(rows_doc);
     out->cases = cases;
-    out->error = s->error;
+    out->sm_mhz = clock_of(s);
+    out->error = s->error > worst ? s->error : worst;
     return status;
 }
 
@@ -291,6 +321,27 @@ static ev_status set_resources(export *x, device *d, bundle_variant *out) {
 
 /* ---- variants ---- */
 
+/* Machine code for the GPU's architecture, where ptxas is there and takes the PTX. */
+static ev_status set_cubin(export *x, bundle_variant *out) {
+    ptxas_code code;
+    bool found = false;
+    EV_TRY(ptxas_assemble(out->ptx, launch_plan_entry(out->plan), out->sm, &found, &code, x->err));
+    bundle_cubin *one = EV_NEW(x->arena, bundle_cubin);
+    if (found && one != NULL) {
+        const char *data = ev_arena_copy(x->arena, ev_str_text(&code.cubin), code.cubin.length + 1);
+        *one = (bundle_cubin){.arch = ev_arena_printf(x->arena, "sm_%d", out->sm),
+                              .registers = code.registers,
+                              .spill_bytes = code.spill_bytes,
+                              .assembler = ev_arena_strdup(x->arena, code.version),
+                              .data = data,
+                              .bytes = code.cubin.length};
+        out->cubins = one;
+        out->cubin_count = 1;
+    }
+    ev_str_free(&code.cubin);
+    return ev_arena_failed(x->arena) ? fail_memory(x) : EV_OK;
+}
+
 static ev_status set_common(export *x, const task *t, const records_winner *w, device *d,
                             bundle_variant *out) {
     out->ptx = ev_arena_strdup(x->arena, out->ptx);
@@ -300,12 +351,14 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->gpu_name = ev_arena_strdup(x->arena, w->gpu_name);
     if (ev_arena_failed(x->arena))
         return fail_memory(x);
+    out->records_sha256 = x->records_sha256;
     out->ptx_bytes = strlen(out->ptx);
     out->sm = w->sm;
     out->seed = w->seed;
     out->modelled = device_properties_of(d)->modelled;
     out->tolerance = t->tolerance.relative_l2;
     EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
+    EV_TRY(set_cubin(x, out));
     return set_resources(x, d, out);
 }
 
@@ -353,8 +406,9 @@ static ev_status set_tried(export *x, const char *stress, bundle_variant *out) {
     return out->tried.device != NULL ? EV_OK : fail_memory(x);
 }
 
-static ev_status make_variant(export *x, const task *t, const records_winner *w, device *d,
-                              bundle_variant *out) {
+/* `times`: of a portfolio's member; NULL: it is none. */
+static ev_status make_variant(export *x, const task *t, const records_winner *w,
+                              const json_t *times, device *d, bundle_variant *out) {
     const task_start *start = task_find_start(t, w->start);
     if (start == NULL)
         return ev_fail(x->err, EV_BAD, "task %s has no start '%s'", t->name, w->start);
@@ -370,31 +424,39 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));
-    EV_TRY(set_cases(x, t, w, out));
+    EV_TRY(set_cases(x, t, w, times, out));
     EV_TRY(set_edits(x, w->edits, out));
     EV_TRY(set_tried(x, w->stress, out));
     return set_changes(x, out);
 }
 
-/* The bold winner beside a preserving one, from its JSON in the records. */
+/* Another variant of a winner's task, from its JSON in the records. */
+static ev_status make_from_json(export *x, const task *t, const records_winner *w,
+                                const json_t *json, device *d, bundle_variant *out) {
+    records_winner own = *w;
+    char *genome = ev_json_print(json_object_get(json, "genome"), true);
+    char *score_text = ev_json_print(json_object_get(json, "score"), true);
+    own.genome = genome;
+    own.score = score_text;
+    own.genome_sha256 = ev_json_text(json, "genome_sha256", "");
+    own.ptx = ev_json_text(json, "ptx", "");
+    own.start = ev_json_text(json, "start", "");
+    own.edits = ev_json_text(json, "edits", "");
+    own.stress = ev_json_text(json, "stress", "");
+    ev_status status = genome != NULL && score_text != NULL
+                           ? make_variant(x, t, &own, json_object_get(json, "times"), d, out)
+                           : fail_memory(x);
+    free(genome);
+    free(score_text);
+    return status;
+}
+
+/* The bold winner beside a preserving one. */
 static ev_status make_bold(export *x, const task *t, const records_winner *w, device *d,
                            bundle_variant *out) {
     ev_json *doc = NULL;
     EV_TRY(ev_json_parse(w->bold, "a bold winner", &doc, x->err));
-    records_winner bold = *w;
-    char *genome = ev_json_print(json_object_get(doc->root, "genome"), true);
-    char *score_text = ev_json_print(json_object_get(doc->root, "score"), true);
-    bold.genome = genome;
-    bold.score = score_text;
-    bold.genome_sha256 = ev_json_text(doc->root, "genome_sha256", "");
-    bold.ptx = ev_json_text(doc->root, "ptx", "");
-    bold.start = ev_json_text(doc->root, "start", "");
-    bold.edits = ev_json_text(doc->root, "edits", "");
-    bold.stress = ev_json_text(doc->root, "stress", "");
-    ev_status status =
-        genome != NULL && score_text != NULL ? make_variant(x, t, &bold, d, out) : fail_memory(x);
-    free(genome);
-    free(score_text);
+    ev_status status = make_from_json(x, t, w, doc->root, d, out);
     ev_json_free(doc);
     if (status == EV_OK && !out->is_bold)
         return ev_fail(x->err, EV_BAD, "the bold winner of %s in the records has no bold edit",
@@ -489,24 +551,70 @@ static ev_status make_hand(export *x, const task *t, const records_winner *w, de
     return status;
 }
 
-static ev_status make_variants(export *x, const task *t, const records_winner *w, device *d,
-                               bundle_kernel *out) {
-    bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
+/* The winner; the bold one beside it. */
+static ev_status make_winners(export *x, const task *t, const records_winner *w, device *d,
+                              bundle_kernel *out) {
     bundle_variant *variants = EV_NEW_ARRAY(x->arena, bundle_variant, 2);
-    if (baseline == NULL || variants == NULL)
+    if (variants == NULL)
+        return fail_memory(x);
+    out->variants = variants;
+    if (w->promoted) {
+        bundle_variant *own = &variants[out->variant_count++];
+        EV_TRY(make_variant(x, t, w, NULL, d, own));
+        own->is_default = own->is_bold; /* only --bold lets a bold variant win */
+    }
+    return w->bold[0] != '\0' ? make_bold(x, t, w, d, &variants[out->variant_count++]) : EV_OK;
+}
+
+/* The members of a portfolio, of which the winner is one. */
+static ev_status make_members(export *x, const task *t, const records_winner *w,
+                              const json_t *members, device *d, bundle_kernel *out) {
+    size_t count = json_array_size(members);
+    bundle_variant *variants = EV_NEW_ARRAY(x->arena, bundle_variant, count + 1);
+    if (variants == NULL)
+        return fail_memory(x);
+    out->variants = variants;
+    for (size_t i = 0; i < count; i++) {
+        bundle_variant *own = &variants[out->variant_count++];
+        EV_TRY(make_from_json(x, t, w, json_array_get(members, i), d, own));
+        own->is_default = own->is_bold;
+    }
+    return EV_OK;
+}
+
+/* `members`: of a portfolio; NULL: there is none. */
+static ev_status make_variants(export *x, const task *t, const records_winner *w,
+                               const json_t *members, device *d, bundle_kernel *out) {
+    bundle_variant *baseline = EV_NEW(x->arena, bundle_variant);
+    if (baseline == NULL)
         return fail_memory(x);
     EV_TRY(make_baseline(x, t, w, d, baseline));
     EV_TRY(make_hand(x, t, w, d, out));
     out->baselines = baseline;
     out->baseline_count = 1;
-    out->variants = variants;
-    if (w->promoted) {
-        bundle_variant *own = &variants[out->variant_count++];
-        EV_TRY(make_variant(x, t, w, d, own));
-        own->is_default = own->is_bold; /* only --bold lets a bold variant win */
-        x->variants++;
+    x->variants += w->promoted;
+    return members != NULL ? make_members(x, t, w, members, d, out) : make_winners(x, t, w, d, out);
+}
+
+/* The starts' times at the shapes of a portfolio are rows beside those of the run's table. */
+static ev_status make_portfolio(export *x, const task *t, const records_winner *w, device *d,
+                                bundle_kernel *out) {
+    ev_json *rows = NULL, *portfolio = NULL;
+    records_winner own = *w;
+    EV_TRY(ev_json_parse(w->portfolio, "the portfolio of a winner", &portfolio, x->err));
+    ev_status status = ev_json_parse(w->rows, "rows of a winner", &rows, x->err);
+    if (status == EV_OK) {
+        (void)json_array_extend(rows->root, json_object_get(portfolio->root, "shapes"));
+        char *text = ev_json_print(rows->root, true);
+        own.rows = text;
+        status = text != NULL ? make_variants(x, t, &own,
+                                              json_object_get(portfolio->root, "variants"), d, out)
+                              : fail_memory(x);
+        free(text);
     }
-    return w->bold[0] != '\0' ? make_bold(x, t, w, d, &variants[out->variant_count++]) : EV_OK;
+    ev_json_free(rows);
+    ev_json_free(portfolio);
+    return status;
 }
 
 /* ---- kernels ---- */
@@ -523,7 +631,8 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
     EV_TRY(add_task_files(x, t));
     device *d = NULL;
     EV_TRY(device_open(w->device, &d, x->err));
-    ev_status status = make_variants(x, t, w, d, out);
+    ev_status status = w->portfolio[0] != '\0' ? make_portfolio(x, t, w, d, out)
+                                               : make_variants(x, t, w, NULL, d, out);
     device_close(d);
     return status;
 }
@@ -542,25 +651,81 @@ static ev_status add_winner(export *x, const records_winner *w) {
     return make_kernel(x, t, w, &x->kernels[x->kernel_count - 1]);
 }
 
-static ev_status write_winners(export *x, const records_winner *winners, size_t count,
+/* ---- the hash of the records ----
+ *
+ * A chain over the settings of the run and over what each evaluation came to. What depends on the
+ * workers' pace is left out: seconds, and how far a duplicate's worker got. Equal runs have equal
+ * hashes. */
+
+static void chain(ev_sha256 *hash, const ev_str *text) {
+    ev_str all = EV_STR_EMPTY;
+    ev_str_printf(&all, "%s\n%s", hash->hex, ev_str_text(text));
+    *hash = ev_sha256_of(ev_str_text(&all), all.length);
+    ev_str_free(&all);
+}
+
+static ev_status chain_one(void *context, const records_evaluation *e, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    const char *genome = e->hashes[SEARCH_BY_GENOME];
+    ev_str_printf(&text, "%s %llu %s %s %.17g %.17g", e->phase, (unsigned long long)e->number,
+                  genome != NULL ? genome : "", e->gate, e->ns, e->error);
+    ev_status status = ev_str_status(&text, err);
+    if (status == EV_OK)
+        chain(context, &text);
+    ev_str_free(&text);
+    return status;
+}
+
+static ev_status hash_records(records *r, size_t task, ev_sha256 *out, ev_error *err) {
+    static const char *const phases[] = {"search", "minimise", "promote"};
+    json_t *identity = NULL;
+    EV_TRY(records_identity(r, &identity, err));
+    char *text = ev_json_print(identity, true);
+    json_decref(identity);
+    if (text == NULL)
+        return ev_fail_memory(err, 1);
+    *out = ev_sha256_of(text, strlen(text));
+    free(text);
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
+        EV_TRY(records_each(r, task, phases[i], chain_one, out, err));
+    return EV_OK;
+}
+
+static ev_status hash_tasks(export *x, records *r, const records_winner *winners, size_t count,
+                            const char **hashes) {
+    for (size_t i = 0; i < count; i++) {
+        ev_sha256 hash;
+        EV_TRY(hash_records(r, winners[i].task, &hash, x->err));
+        hashes[i] = ev_arena_strdup(x->arena, hash.hex);
+        if (hashes[i] == NULL)
+            return fail_memory(x);
+    }
+    return EV_OK;
+}
+
+static ev_status write_winners(export *x, records *r, const records_winner *winners, size_t count,
                                const char *bundle_path) {
+    const char **hashes = EV_NEW_ARRAY(x->arena, const char *, count + 1);
     x->tasks = EV_NEW_ARRAY(x->arena, task *, count + 1);
     x->kernels = EV_NEW_ARRAY(x->arena, bundle_kernel, count + 1);
     x->files = EV_NEW_ARRAY(x->arena, bundle_file, count * MOST_FILES + 1);
-    if (x->tasks == NULL || x->kernels == NULL || x->files == NULL)
+    if (hashes == NULL || x->tasks == NULL || x->kernels == NULL || x->files == NULL)
         return fail_memory(x);
-    for (size_t i = 0; i < count; i++)
+    EV_TRY(hash_tasks(x, r, winners, count, hashes));
+    for (size_t i = 0; i < count; i++) {
+        x->records_sha256 = hashes[i];
         EV_TRY(add_winner(x, &winners[i]));
+    }
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }
 
-static ev_status export_winners(const records_winner *winners, size_t count,
+static ev_status export_winners(records *r, const records_winner *winners, size_t count,
                                 const char *bundle_path, export_summary *out, ev_error *err) {
     export x = {.arena = ev_arena_new(), .err = err};
     if (x.arena == NULL)
         return ev_fail_memory(err, 1);
-    ev_status status = write_winners(&x, winners, count, bundle_path);
+    ev_status status = write_winners(&x, r, winners, count, bundle_path);
     for (size_t i = 0; i < x.kernel_count; i++)
         task_free(x.tasks[i]);
     ev_arena_free(x.arena);
@@ -576,14 +741,13 @@ ev_status export_bundle(const char *records_path, const char *bundle_path, expor
     EV_TRY(bundle_check_target(bundle_path, err));
     EV_TRY(records_open_read(records_path, &r, err));
     ev_status status = records_winners(r, &winners, &count, err);
-    records_close(r);
-    EV_TRY(status);
-    if (count == 0)
+    if (status == EV_OK && count == 0)
         status = ev_fail(err, EV_BAD,
                          "%s holds no finished task; go on with evoke tune --records %s --resume",
                          records_path, records_path);
-    else
-        status = export_winners(winners, count, bundle_path, out, err);
+    else if (status == EV_OK)
+        status = export_winners(r, winners, count, bundle_path, out, err);
     records_winners_free(winners, count);
+    records_close(r);
     return status;
 }

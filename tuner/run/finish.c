@@ -72,10 +72,7 @@ static ev_status bisect(finish *f, const ir_genome *genome, bisect_test *test, e
     return status;
 }
 
-/* Finds what is to blame for a refusal. A variant of a skeleton that is wrong without any local
- * edit has its fault in the structure: the skeleton is bisected, and none of its variants is tried.
- */
-static ev_status blame(finish *f, const ir_genome *genome, ev_error *err) {
+ev_status finish_blame(finish *f, const ir_genome *genome, ev_error *err) {
     size_t prefix = ir_genome_prefix_count(genome);
     bool is_wrong = false;
     if (prefix == 0 || prefix == ir_genome_edit_count(genome))
@@ -155,7 +152,7 @@ static ev_status promote(finish *f, const candidate_entry *e, bool *passed, ev_e
     if (v == PROMOTED)
         return finish_may_win(f) ? win_with(f, &one, passed, err) : EV_OK;
     if (v == WRONG)
-        return blame(f, one.genome, err);
+        return finish_blame(f, one.genome, err);
     return learn_slow(f, &one, held_out, err);
 }
 
@@ -174,8 +171,7 @@ static ev_status try_candidate(finish *f, candidate_entry *e, bool *passed, ev_e
     return status;
 }
 
-/* Whether a signal or the clock stops the trials. A stop after the search counts as well. */
-static bool is_stopped(finish *f) {
+bool finish_is_stopped(finish *f) {
     const tune_options *o = f->c->run->options;
     if (!f->c->run->stopped && o->stop && *o->stop) {
         f->c->run->stopped = true;
@@ -188,7 +184,7 @@ static bool is_stopped(finish *f) {
  * evaluations. */
 static bool may_try_more(finish *f) {
     uint64_t most = 2ul * FINISH_MINIMISE_BUDGET + search_committed(f->c->search) / 4;
-    return finish_may_promote_any(f, false) && f->c->minimised < most && !is_stopped(f);
+    return finish_may_promote_any(f, false) && f->c->minimised < most && !finish_is_stopped(f);
 }
 
 /* Measures a candidate's time again. The least of many measured times may be luck, so a candidate
@@ -344,6 +340,8 @@ static ev_status find_winner(finish *f, ev_error *err) {
     EV_TRY(try_candidates(f, err));
     if (!f->winner.genome)
         EV_TRY(keep_baseline(f, err));
+    if (f->c->run->shapes.count > 0)
+        return f->c->cut_short ? EV_OK : finish_portfolio(f, err);
     return f->field == SEARCH_PRESERVING ? find_bold(f, err) : EV_OK;
 }
 
@@ -375,7 +373,9 @@ ev_status course_finish(course *c, ev_error *err) {
     if (status == EV_OK && f->winner_ns > 0)
         status = tell_ablation(f, err);
     if (status == EV_OK)
-        status = winner_write(c, &f->winner, &f->bold, err);
+        status = winner_write(c, &f->winner,
+                              &(winner_beside){&f->bold, f->portfolio, f->members, f->member_count},
+                              err);
     finish_drop_candidates(f);
     for (size_t i = 0; i < f->transfer_count; i++)
         ir_genome_free(f->transfers[i].genome);
@@ -392,7 +392,10 @@ ev_status course_finish(course *c, ev_error *err) {
     finish_clear_winner(&f->bold);
     finish_clear_winner(&f->baseline);
     finish_clear_winner(&f->origin);
+    for (size_t i = 0; i < f->member_count; i++)
+        finish_clear_winner(&f->members[i]);
     free(f->stress);
+    free(f->portfolio);
     free(f);
     return status;
 }

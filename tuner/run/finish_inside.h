@@ -103,6 +103,9 @@ typedef struct finish {
     winner baseline, origin; /* unmodified starts as built for the stress; without a genome: none */
     char *stress;            /* report of the last stress, JSON text; NULL: none since the last
                                 finish_take of a variant */
+    char *portfolio;         /* JSON text (records_winner.portfolio); NULL: none */
+    winner members[PORTFOLIO_MOST]; /* of the portfolio, without the winner */
+    size_t member_count;
 } finish;
 
 /* ---- finish_candidates.c ---- */
@@ -148,6 +151,22 @@ ev_status finish_score(void *context, const ir_genome *const *genomes, size_t co
  * failed, the baseline's. */
 double finish_reference(const finish *f, const ir_genome *genome);
 
+/* ---- finish.c ---- */
+
+/* Finds what is to blame for a refusal. A variant of a skeleton that is wrong without any local
+ * edit has its fault in the structure: the skeleton is bisected, and none of its variants is tried.
+ */
+ev_status finish_blame(finish *f, const ir_genome *genome, ev_error *err) EV_CHECKED;
+
+/* Whether a signal stops the trials. A stop after the search counts as well. */
+bool finish_is_stopped(finish *f);
+
+/* ---- finish_portfolio.c ---- */
+
+/* Chooses the portfolio for the run's shapes among all variants of the records, makes its first
+ * member the winner, and sets f->portfolio. No variant gains at the shapes: nothing changes. */
+ev_status finish_portfolio(finish *f, ev_error *err) EV_CHECKED;
+
 /* ---- finish_minimise.c ---- */
 
 /* Makes the genome that was just promoted the winner, then minimises it and makes the result the
@@ -178,6 +197,10 @@ ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict 
  * is judged once. A bisect_test; its context is a finish. */
 ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong,
                           ev_error *err) EV_CHECKED;
+/* Judges a genome by all checks of gate 6 and keeps it in f->kept if it is right, although it may
+ * be too slow. *right: it is kept. */
+ev_status finish_judge_whole(finish *f, const ir_genome *genome, bool *right,
+                             ev_error *err) EV_CHECKED;
 /* Sets the genome's verdict to SLOW. */
 ev_status finish_refuse(finish *f, const ir_genome *genome, double held_out,
                         ev_error *err) EV_CHECKED;

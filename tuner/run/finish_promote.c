@@ -209,8 +209,9 @@ static ev_status stress(finish *f, const ir_genome *genome, const fitness_bar *b
     return EV_OK;
 }
 
+/* `keeps_slow`: also a variant that is too slow is kept in f->kept. */
 static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitness_bar *bar,
-                       verdict *v, double *held_out, ev_error *err) {
+                       bool keeps_slow, verdict *v, double *held_out, ev_error *err) {
     pool_job *job = NULL;
     EV_TRY(course_promote(f->c, genome, bar, &job, err));
     score s = {0};
@@ -229,7 +230,7 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     charge(f, genome, *v, bar->is_last);
     if (status == EV_OK)
         status = judge_as(f, genome, job->result.hashes[SEARCH_BY_PTX], *v, s.ns, err);
-    if (status == EV_OK && *v == PROMOTED) {
+    if (status == EV_OK && (*v == PROMOTED || (keeps_slow && *v == SLOW))) {
         keep(f, genome, job, &s);
         return EV_OK;
     }
@@ -253,7 +254,7 @@ ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict 
     bool is_kept = f->kept.genome && is_same(f->kept.genome, genome);
     if (*v != NOT_JUDGED && (*v != PROMOTED || is_kept))
         return EV_OK;
-    return judge(f, genome, ns, &f->bar, v, held_out, err);
+    return judge(f, genome, ns, &f->bar, false, v, held_out, err);
 }
 
 ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong, ev_error *err) {
@@ -264,8 +265,21 @@ ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong, e
     bar.is_last = true;
     EV_TRY(finish_verdict(f, genome, &v, &held_out, err));
     if (v == NOT_JUDGED)
-        EV_TRY(judge(f, genome, 0, &bar, &v, &held_out, err));
+        EV_TRY(judge(f, genome, 0, &bar, false, &v, &held_out, err));
     *wrong = v == WRONG;
+    return EV_OK;
+}
+
+ev_status finish_judge_whole(finish *f, const ir_genome *genome, bool *right, ev_error *err) {
+    verdict v = SLOW;
+    double held_out = 0;
+    fitness_bar bar = f->bar;
+    bar.is_last = true;
+    *right = false;
+    EV_TRY(finish_verdict(f, genome, &v, &held_out, err));
+    if (v != WRONG)
+        EV_TRY(judge(f, genome, 0, &bar, true, &v, &held_out, err));
+    *right = v != WRONG;
     return EV_OK;
 }
 

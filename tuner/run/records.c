@@ -408,7 +408,7 @@ static ev_status compare_identity(records *r, const json_t *theirs, const json_t
     return EV_OK;
 }
 
-static ev_status check_identity(records *r, const json_t *identity, ev_error *err) {
+ev_status records_identity(records *r, json_t **out, ev_error *err) {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(r->db, "SELECT identity FROM run", -1, &s, NULL) != SQLITE_OK)
         return fail_sqlite(r, "read", err);
@@ -420,8 +420,16 @@ static ev_status check_identity(records *r, const json_t *identity, ev_error *er
         status = ev_json_parse(read_text(s, 0), r->path, &theirs, err);
     (void)sqlite3_finalize(s);
     if (status == EV_OK)
-        status = compare_identity(r, theirs->root, identity, err);
+        *out = json_incref(theirs->root);
     ev_json_free(theirs);
+    return status;
+}
+
+static ev_status check_identity(records *r, const json_t *identity, ev_error *err) {
+    json_t *theirs = NULL;
+    EV_TRY(records_identity(r, &theirs, err));
+    ev_status status = compare_identity(r, theirs, identity, err);
+    json_decref(theirs);
     return status;
 }
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 4
+#define RECORDS_VERSION 5
 
 typedef struct records records;
 
@@ -46,7 +46,9 @@ typedef struct records_winner {
     /* The bold winner beside a preserving one (ir/edits.def), as JSON: genome, genome_sha256, ptx,
      * ptx_sha256, entry, start, score, edits in words, stress. "": none. */
     const char *bold;
-    const char *stress; /* JSON: what the stress of the winner tried (tuner/stress); "": none */
+    const char *stress;    /* JSON: what the stress of the winner tried (tuner/stress); "": none */
+    const char *portfolio; /* JSON: the portfolio (finish_portfolio.c), the winner its first; "":
+                              none */
 } records_winner;
 
 /* One evaluation. Its key is (task, phase, number); in the phase "search" the number is the
@@ -99,6 +101,9 @@ ev_status records_put_winner(records *r, size_t at, const records_winner *winner
                              ev_error *err) EV_CHECKED;
 /* Whether the task `at` was finished. */
 ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) EV_CHECKED;
+
+/* The identity of the run in a file; a new reference. */
+ev_status records_identity(records *r, json_t **out, ev_error *err) EV_CHECKED;
 
 /* Opens a file for reading. EV_BAD: there is no such file, or it is of another version. */
 ev_status records_open_read(const char *path, records **out, ev_error *err) EV_CHECKED;

@@ -35,6 +35,21 @@ static ev_status check_starts(const task *t, const char *wanted, ev_error *err) 
     return status;
 }
 
+static ev_status open_earlier(tune_state *run, ev_error *err) {
+    const tune_options *o = run->options;
+    bool has = false;
+    if (o->strategy != STRATEGY_EVOLVE)
+        return ev_fail(err, EV_BAD, "--from goes with --strategy evolve alone, not with %s",
+                       strategy_name(o->strategy));
+    EV_TRY(earlier_open(o->from, &run->earlier, err));
+    for (size_t i = 0; i < o->task_count; i++)
+        has = has || earlier_has(run->earlier, run->tasks[i]->name);
+    return has ? EV_OK
+               : ev_fail(err, EV_BAD,
+                         "--from %s has no variant of %s; name a result of this kernel", o->from,
+                         o->task_count == 1 ? run->tasks[0]->name : "these kernels");
+}
+
 static ev_status load_tasks(tune_state *run, ev_error *err) {
     const tune_options *o = run->options;
     if (o->task_count == 0)
@@ -48,6 +63,15 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
         EV_TRY(task_open(o->tasks[i], &run->tasks[i], err));
         EV_TRY(check_starts(run->tasks[i], o->starts, err));
     }
+    if (o->from)
+        EV_TRY(open_earlier(run, err));
+    if (o->shapes && o->task_count != 1)
+        return ev_fail(err, EV_BAD,
+                       "--shapes names cases of one task, and %zu tasks are given; tune them one "
+                       "by one",
+                       o->task_count);
+    if (o->shapes)
+        return portfolio_read_shapes(o->shapes, run->tasks[0], &run->shapes, err);
     return EV_OK;
 }
 
@@ -74,13 +98,22 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
-    return json_pack(
-        "{s:o,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s}", "tasks", tasks, "device",
-        o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
-        "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain",
-        o->least_gain, "bold", o->bold, "structure", !o->no_structure, "without", left_out(o),
-        "prior", o->prior ? o->prior->sha256.hex : "", "starts", o->starts ? o->starts : "all",
-        "evoke", EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version());
+    json_t *shapes = json_object();
+    for (size_t i = 0; shapes && i < run->shapes.count; i++)
+        (void)json_object_set_new(shapes, run->shapes.at[i]->name,
+                                  json_real(run->shapes.weights[i]));
+    ev_sha256 from = {{0}};
+    if (run->earlier)
+        from = earlier_sha256(run->earlier);
+    return json_pack("{s:s,s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s}",
+                     "from", from.hex, "tasks", tasks, "shapes", shapes, "most",
+                     (json_int_t)(run->shapes.count > 0 ? o->most_variants : 0), "device",
+                     o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
+                     "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain",
+                     o->least_gain, "bold", o->bold, "structure", !o->no_structure, "without",
+                     left_out(o), "prior", o->prior ? o->prior->sha256.hex : "", "starts",
+                     o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
+                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
 }
 
 const char *tune_device(const tune_state *run) {
@@ -115,8 +148,11 @@ static bool known_code(void *context, const pool_job *job, search_hash by) {
     const tune_state *run = context;
     const child_result *r = &job->result;
     uint64_t same_as = 0;
-    return run->course &&
-           search_is_over(run->course->search, job->number, r->genome, by, r->hashes[by], &same_as);
+    if (!run->course)
+        return false;
+    return search_is_over(run->course->search, job->number, r->genome, by, r->hashes[by],
+                          &same_as) ||
+           (run->earlier && earlier_knows(run->earlier, r, by));
 }
 
 static bool is_stopped(tune_state *run) {
@@ -145,6 +181,8 @@ static ev_status take_rows(tune_state *run, size_t index, ev_error *err) {
     for (size_t i = 0; status == EV_OK && i < count; i++) {
         if (strcmp(winners[i].task_sha256, run->tasks[index]->sha256.hex) == 0)
             status = rows_append_json(run->report, winners[i].rows, err);
+        if (status == EV_OK && winners[i].task == index)
+            status = portfolio_append(run->report, winners[i].kernel, winners[i].portfolio, err);
     }
     records_winners_free(winners, count);
     return status;
@@ -255,6 +293,7 @@ static void close_run(tune_state *run) {
     pool_free(run->pool);
     commands_free(&run->commands);
     records_close(run->records);
+    earlier_free(run->earlier);
     for (size_t i = 0; run->tasks && i < run->options->task_count; i++)
         task_free(run->tasks[i]);
     free(run->tasks);
@@ -273,6 +312,7 @@ ev_status tune_run(const tune_options *options, tune_report *out, ev_error *err)
     ev_status status = load_tasks(&run, err);
     if (status == EV_OK && !(identity = identity_of(&run)))
         status = ev_fail_memory(err, 0);
+    run.identity = identity;
     if (status == EV_OK)
         status = run_tasks(&run, identity, err);
     json_decref(identity);

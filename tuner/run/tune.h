@@ -48,7 +48,11 @@ typedef struct tune_options {
     const prior *prior;          /* what is expected of the arms; NULL: nothing */
     unsigned workers;            /* 0: one for each core */
     const char *starts;          /* "all", or the name of one start */
-    const char *records;         /* path of the SQLite file; NULL: a temporary file */
+    const char *from; /* a bundle or records to begin with (tuner/run/earlier.h); NULL: none */
+    /* With one task: the shapes of a portfolio (tuner/search/portfolio.h); NULL: none. */
+    const char *shapes;
+    size_t most_variants; /* of the portfolio, from 1 to PORTFOLIO_MOST */
+    const char *records;  /* path of the SQLite file; NULL: a temporary file */
     bool resume;
     const char *const *worker_argv; /* NULL-terminated; NULL: this binary with `worker --stdio` */
     /* "CMD" or "N:CMD": shell commands that each start one or N workers, in place of workers on
@@ -105,6 +109,7 @@ typedef struct tune_report {
     tune_wrong *wrong; /* settings that were left out of the search */
     size_t wrong_count;
     uint64_t evaluations, duplicates, rejected[GATE_COUNT];
+    uint64_t recalled; /* children whose times were those of an earlier run (tune_options.from) */
     uint64_t duplicates_by[SEARCH_HASHES]; /* by the key that hit */
     uint64_t memoised_by[SEARCH_HASHES];   /* the same for SEARCH_MEMOISED */
     /* Children by origin (search_origin), and audits of the shortcut that gives it. */
@@ -121,8 +126,10 @@ typedef struct tune_report {
     double cpu_seconds;         /* of the coordinator, its workers and their compilers */
     uint64_t coordinator_bytes; /* peak resident memory of this process */
     uint64_t records_bytes;     /* final size of the records */
-    double stage_seconds[8];    /* CPU by tune_stage_names, summed over workers */
-    bool stopped;               /* by *stop */
+    json_t *portfolios;      /* [{"kernel", "shapes": [...], ...}] as finish_portfolio.c makes them,
+                                without the code of the variants; NULL: none */
+    double stage_seconds[8]; /* CPU by tune_stage_names, summed over workers */
+    bool stopped;            /* by *stop */
 } tune_report;
 
 extern const char *const tune_stage_names[8]; /* "mutate", "build", "load", "safe", "accurate",

@@ -8,8 +8,10 @@
 #include "fitness/gates/fitness.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
+#include "tuner/run/earlier.h"
 #include "tuner/run/records.h"
 #include "tuner/run/tune.h"
+#include "tuner/search/portfolio.h"
 #include "tuner/search/search.h"
 #include "tuner/worker/commands.h"
 #include "tuner/worker/look.h"
@@ -19,8 +21,11 @@
 
 typedef struct tune_state {
     const tune_options *options;
-    tune_report *report; /* rows are appended as tasks finish */
-    task **tasks;        /* [options->task_count] */
+    tune_report *report;     /* rows are appended as tasks finish */
+    task **tasks;            /* [options->task_count] */
+    earlier *earlier;        /* of options->from; NULL: none */
+    const json_t *identity;  /* borrowed */
+    portfolio_shapes shapes; /* of the only task; count 0: no portfolio */
     commands commands;
     look_devices gpus; /* count 0: none */
     const char *gpu_ids[LOOK_MOST_GPUS];
@@ -126,9 +131,21 @@ typedef struct winner {
     char *stress; /* the report of its stress, JSON text; NULL: none */
 } winner;
 
-/* Writes the winner to the records, with the bold winner beside it; `bold` without a genome: there
- * is none. */
-ev_status winner_write(course *c, const winner *w, const winner *bold, ev_error *err) EV_CHECKED;
+/* What the records get beside the winner. */
+typedef struct winner_beside {
+    const winner *bold;    /* without a genome: there is none */
+    const char *portfolio; /* JSON text; NULL: none */
+    const winner *members; /* of the portfolio, without the winner */
+    size_t member_count;
+} winner_beside;
+
+/* Writes the winner to the records. The rows of the table are of the fastest member at each case.
+ */
+ev_status winner_write(course *c, const winner *w, const winner_beside *beside,
+                       ev_error *err) EV_CHECKED;
+/* A variant with its code as JSON, as records_winner.bold says; a new reference. NULL: out of
+ * memory. */
+json_t *winner_to_json(const winner *w);
 /* The genome of an unmodified start; a new reference. */
 ev_status winner_start_genome(const task_start *start, const ir_genome **out,
                               ev_error *err) EV_CHECKED;
@@ -140,13 +157,16 @@ ev_status course_finish(course *c, ev_error *err) EV_CHECKED;
 json_t *rows_to_json(const tune_row *rows, size_t count);
 ev_status wrong_append(tune_report *report, const char *kernel, const wrong_setting *setting,
                        ev_error *err) EV_CHECKED;
+/* Adds the portfolio of a kernel, without its code; `text`: records_winner.portfolio. */
+ev_status portfolio_append(tune_report *report, const char *kernel, const char *text,
+                           ev_error *err) EV_CHECKED;
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 
 /* Copies the score of a job's reply. False: the reply has no score. */
 bool job_score(const pool_job *job, score *out);
-/* Writes an evaluation with the result of a job and, if `scored`, its score. */
-ev_status course_put(course *c, records_evaluation *e, const pool_job *job, bool scored,
+/* Writes an evaluation with the result of a job and its score; NULL: it has none. */
+ev_status course_put(course *c, records_evaluation *e, const pool_job *job, const score *s,
                      bool let_through, ev_error *err) EV_CHECKED;
 
 #endif

@@ -17,6 +17,7 @@ double tune_timer_share(const tune_report *report) {
 void tune_report_free(tune_report *report) {
     free(report->rows);
     free(report->wrong);
+    json_decref(report->portfolios);
     *report = (tune_report){0};
 }
 
@@ -52,6 +53,27 @@ ev_status wrong_append(tune_report *report, const char *kernel, const wrong_sett
     *w = (tune_wrong){.setting = *setting};
     snprintf(w->kernel, sizeof w->kernel, "%s", kernel);
     return EV_OK;
+}
+
+ev_status portfolio_append(tune_report *report, const char *kernel, const char *text,
+                           ev_error *err) {
+    ev_json *doc = NULL;
+    if (text[0] == '\0')
+        return EV_OK;
+    EV_TRY(ev_json_parse(text, "the portfolio of a winner", &doc, err));
+    json_t *variants = json_object_get(doc->root, "variants"), *one = NULL;
+    size_t i = 0;
+    json_array_foreach(variants, i, one) {
+        (void)json_object_del(one, "ptx");
+        (void)json_object_del(one, "score");
+        (void)json_object_del(one, "stress");
+    }
+    (void)json_object_set_new(doc->root, "kernel", json_string(kernel));
+    if (!report->portfolios)
+        report->portfolios = json_array();
+    bool ok = json_array_append(report->portfolios, doc->root) == 0;
+    ev_json_free(doc);
+    return ok ? EV_OK : ev_fail_memory(err, 0);
 }
 
 /* ---- rows ---- */

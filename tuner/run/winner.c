@@ -97,7 +97,26 @@ static double bold_speedup(const winner *bold, const tune_row *row) {
     return 0;
 }
 
-static ev_status make_rows(course *c, const winner *w, const winner *bold, json_t **out,
+static double time_at(const winner *w, const char *name) {
+    for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
+        if (strcmp(w->score.cases[i].name, name) == 0)
+            return w->score.cases[i].ns;
+    }
+    return 0;
+}
+
+/* The fastest of a portfolio at a case; without a portfolio, the winner. */
+static const winner *fastest_at(const winner *w, const winner_beside *beside, const char *name) {
+    const winner *best = w;
+    for (size_t i = 0; i < beside->member_count; i++) {
+        double ns = time_at(&beside->members[i], name);
+        if (ns > 0 && ns < time_at(best, name))
+            best = &beside->members[i];
+    }
+    return best;
+}
+
+static ev_status make_rows(course *c, const winner *w, const winner_beside *beside, json_t **out,
                            ev_error *err) {
     tune_report *report = c->run->report;
     size_t first = report->row_count;
@@ -109,9 +128,9 @@ static ev_status make_rows(course *c, const winner *w, const winner *bold, json_
         tune_row row;
         if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
             continue;
-        fill_row(c, w, at, hand, &row);
+        fill_row(c, fastest_at(w, beside, at->name), at, hand, &row);
         fill_fronts(c, &row);
-        row.bold_speedup = bold_speedup(bold, &row);
+        row.bold_speedup = bold_speedup(beside->bold, &row);
         status = rows_append(report, &row, err);
     }
     pool_job_free(hand);
@@ -124,6 +143,7 @@ static ev_status make_rows(course *c, const winner *w, const winner *bold, json_
 
 typedef struct winner_texts {
     char *genome, *rows, *score, *versions, *bold;
+    const char *portfolio; /* borrowed */
 } winner_texts;
 
 static char *print_and_drop(json_t *json) {
@@ -156,6 +176,7 @@ static ev_status put_winner(course *c, const winner *w, const pool_job *baseline
                              .versions = texts->versions,
                              .bold = texts->bold,
                              .stress = w->stress ? w->stress : "",
+                             .portfolio = texts->portfolio,
                              .seed = c->run->options->seed,
                              .promoted = w->promoted};
     return records_put_winner(c->run->records, c->index, &record, course_finished(c), err);
@@ -172,22 +193,25 @@ static ev_status replay_baseline(course *c, pool_job **out, ev_error *err) {
     return status;
 }
 
-/* The bold winner as JSON text, malloc'ed; "": there is none. NULL: out of memory. */
-static char *bold_text(const winner *w) {
-    if (!w->genome)
-        return strdup("");
+json_t *winner_to_json(const winner *w) {
     const done_message *reply = w->job->reply;
+    const char *words = w->words ? w->words : reply->words;
     json_t *json = json_pack(
         "{s:o*, s:s, s:s, s:s, s:s, s:s, s:o*, s:s, s:s}", "genome", ir_genome_to_json(w->genome),
         "genome_sha256", w->job->result.hashes[SEARCH_BY_GENOME], "ptx", reply->code.ptx,
         "ptx_sha256", w->job->result.hashes[SEARCH_BY_PTX], "entry", reply->code.entry, "start",
-        ir_genome_start(w->genome), "score", score_to_json(&w->score), "edits",
-        reply->words ? reply->words : "", "stress", w->stress ? w->stress : "");
+        ir_genome_start(w->genome), "score", score_to_json(&w->score), "edits", words ? words : "",
+        "stress", w->stress ? w->stress : "");
     if (json && json_object_size(json) != 9) { /* a member could not be made */
         json_decref(json);
         json = NULL;
     }
-    return print_and_drop(json);
+    return json;
+}
+
+/* The bold winner as JSON text, malloc'ed; "": there is none. NULL: out of memory. */
+static char *bold_text(const winner *w) {
+    return w->genome ? print_and_drop(winner_to_json(w)) : strdup("");
 }
 
 static void texts_free(winner_texts *texts) {
@@ -198,21 +222,24 @@ static void texts_free(winner_texts *texts) {
     free(texts->bold);
 }
 
-ev_status winner_write(course *c, const winner *w, const winner *bold, ev_error *err) {
+ev_status winner_write(course *c, const winner *w, const winner_beside *beside, ev_error *err) {
     json_t *rows = NULL;
-    EV_TRY(make_rows(c, w, bold, &rows, err));
+    EV_TRY(make_rows(c, w, beside, &rows, err));
     winner_texts texts = {
         .genome = print_and_drop(ir_genome_to_json(w->genome)),
         .rows = print_and_drop(rows),
         .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
         .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
                                              ir_llvm_version(), "records", RECORDS_VERSION)),
-        .bold = bold_text(bold)};
+        .bold = bold_text(beside->bold),
+        .portfolio = beside->portfolio ? beside->portfolio : ""};
     pool_job *baseline = NULL;
     bool ok = texts.genome && texts.rows && texts.score && texts.versions && texts.bold;
     ev_status status = ok ? replay_baseline(c, &baseline, err) : ev_fail_memory(err, 0);
     if (status == EV_OK)
         status = put_winner(c, w, baseline, &texts, err);
+    if (status == EV_OK)
+        status = portfolio_append(c->run->report, c->t->name, texts.portfolio, err);
     pool_job_free(baseline);
     texts_free(&texts);
     return status;

@@ -30,6 +30,7 @@ bool search_is_fingerprint(search_hash by) {
 
 typedef enum opening_kind {
     OPENING_START,
+    OPENING_EARLIER,
     OPENING_LIGHT,
     OPENING_MACROS,
     OPENING_KINDS
@@ -47,7 +48,7 @@ static ev_status add_opening(search *s, const ir_genome *genome, size_t start, o
     }
     s->openings[s->opening_count++] =
         (opening){ir_genome_ref(genome), start, .unmodified = kind == OPENING_START,
-                  .light = kind == OPENING_LIGHT};
+                  .light = kind == OPENING_LIGHT, .earlier = kind == OPENING_EARLIER};
     return EV_OK;
 }
 
@@ -84,14 +85,35 @@ static ev_status open_start(search *s, size_t start, opening_kind kind, size_t l
     return status;
 }
 
-static ev_status make_openings(search *s, uint64_t evaluations, ev_error *err) {
+/* Adds the genomes of earlier runs. */
+static ev_status open_earlier(search *s, const search_settings *settings, size_t limit,
+                              ev_error *err) {
+    for (size_t i = 0; i < settings->earlier_count && s->opening_count < limit; i++) {
+        const ir_genome *genome = settings->earlier[i];
+        size_t start = 0;
+        while (start < s->start_count &&
+               strcmp(s->starts[start].start->name, ir_genome_start(genome)) != 0)
+            start++;
+        if (start < s->start_count)
+            EV_TRY(add_opening(s, genome, start, OPENING_EARLIER, err));
+    }
+    return EV_OK;
+}
+
+static ev_status make_openings(search *s, const search_settings *settings, ev_error *err) {
+    uint64_t evaluations = settings->evaluations;
     size_t limit = MOST_OPENINGS;
     if (evaluations > 0 && evaluations / OPENING_SHARE < limit)
         limit = (size_t)(evaluations / OPENING_SHARE);
-    const bool opens[OPENING_KINDS] = {true, s->rules->opens_light, s->rules->opens_macros};
-    for (int kind = 0; kind < OPENING_KINDS; kind++)
+    const bool opens[OPENING_KINDS] = {[OPENING_START] = true,
+                                       [OPENING_LIGHT] = s->rules->opens_light,
+                                       [OPENING_MACROS] = s->rules->opens_macros};
+    for (int kind = 0; kind < OPENING_KINDS; kind++) {
         for (size_t i = 0; opens[kind] && i < s->start_count; i++)
             EV_TRY(open_start(s, i, (opening_kind)kind, limit, err));
+        if (kind == OPENING_EARLIER)
+            EV_TRY(open_earlier(s, settings, s->opening_count + limit, err));
+    }
     return EV_OK;
 }
 
@@ -175,7 +197,7 @@ static ev_status begin(search *s, const search_settings *settings, ev_error *err
     }
     if (!(s->filtered = known_new()))
         return ev_fail_memory(err, 0);
-    EV_TRY(make_openings(s, settings->evaluations, err));
+    EV_TRY(make_openings(s, settings, err));
     return s->rules->begin(s, err);
 }
 
@@ -242,6 +264,10 @@ size_t search_archive(const search *s, search_field field, search_form form,
 const front *search_front(const search *s, search_front_kind kind) {
     assert(kind < SEARCH_FRONTS);
     return &s->fronts[kind];
+}
+
+bool search_is_earlier(const search *s, uint64_t child) {
+    return child < s->opening_count && s->openings[child].earlier;
 }
 
 double search_start_ns(const search *s, size_t start) {

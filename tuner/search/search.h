@@ -60,6 +60,10 @@ typedef struct search_settings {
      * and right, for `evolve`; NULL: nothing is known. Borrowed until search_new returns. */
     const double *odds;
     const bool *without; /* [IR_EDIT_COUNT]: edits that are not drawn; NULL: all are. Borrowed. */
+    /* Genomes of earlier runs, the best first, that the search opens with behind the starts.
+     * Borrowed until search_new returns. */
+    const ir_genome *const *earlier;
+    size_t earlier_count;
 } search_settings;
 
 ev_status search_new(const search_settings *settings, search **out, ev_error *err) EV_CHECKED;
@@ -188,6 +192,8 @@ typedef struct search_verdict {
     search_audits audits;
 } search_verdict;
 
+/* The key of code: its hash with start and macros, which determine the launch. */
+ev_sha256 search_code_key(const ir_genome *genome, const char *sha256);
 /* Whether a committed child has this key. `sha256` is ignored for SEARCH_BY_GENOME. False: *same_as
  * is not set. */
 bool search_knows(const search *s, const ir_genome *genome, search_hash by, const char *sha256,
@@ -240,6 +246,8 @@ const front *search_front(const search *s, search_front_kind kind);
 /* The settings of macros at which an unmodified start failed a gate, in the order of their
  * commitment. Borrowed until the next commit. Returns their number. */
 size_t search_wrong(const search *s, const wrong_setting **out);
+/* Whether a child is a genome of an earlier run, with which the search opened. */
+bool search_is_earlier(const search *s, uint64_t child);
 /* Time of an unmodified start in ns; 0: it did not pass, or is not committed yet. */
 double search_start_ns(const search *s, size_t start);
 /* Children and gains by arm so far: `tries` and `paid` have ARM_COUNT elements

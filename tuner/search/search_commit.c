@@ -26,9 +26,8 @@ static bool is_out_of_reach(const small_run *small, const small_run *reach) {
 
 /* ---- duplicates ---- */
 
-/* The key of code: its hash with start and macros. Start and macros determine the launch, and only
- * code that is launched alike is the same. */
-static ev_sha256 key_of_code(const ir_genome *genome, const char *sha256) {
+/* Only code that is launched alike is the same. */
+ev_sha256 search_code_key(const ir_genome *genome, const char *sha256) {
     ev_str text = EV_STR_EMPTY;
     ev_sha256 base = ir_genome_base_sha256(genome);
     ev_str_printf(&text, "%s %s", sha256, base.hex);
@@ -42,7 +41,7 @@ static ev_sha256 key_of_code(const ir_genome *genome, const char *sha256) {
 static bool find_key(const ir_genome *genome, search_hash by, const char *sha256, ev_sha256 *key) {
     if (!genome || (by != SEARCH_BY_GENOME && !sha256[0]))
         return false;
-    *key = by == SEARCH_BY_GENOME ? ir_genome_sha256(genome) : key_of_code(genome, sha256);
+    *key = by == SEARCH_BY_GENOME ? ir_genome_sha256(genome) : search_code_key(genome, sha256);
     return true;
 }
 

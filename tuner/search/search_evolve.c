@@ -398,9 +398,10 @@ static void restart_island(search *s, island *is) {
     }
 }
 
-static void join_islands_of(search *s, size_t start, const member *m) {
+/* `least`: no field before this one. */
+static void join_islands_of(search *s, size_t start, const member *m, search_field least) {
     for (size_t i = 0; i < s->island_count; i++) {
-        if (s->islands[i].start == start)
+        if (s->islands[i].start == start && s->islands[i].field >= least)
             join_island(&s->islands[i], m);
     }
 }
@@ -412,12 +413,12 @@ static void settle_light(search *s, size_t start, const child_result *r, const s
     bool passed = r->genome && v->outcome.stopped == GATE_NONE;
     if (passed && (plain <= 0 || v->outcome.ns <= plain * (1 + LIGHT_LOSS))) {
         member m = member_of(s, r, v);
-        join_islands_of(s, start, &m);
+        join_islands_of(s, start, &m, SEARCH_PRESERVING);
         skeletons_join(s, start, &m); /* even if it is a duplicate of the plain start */
     } else if (plain > 0) {
         member m = {
             .child = s->start_children[start], .genome = s->start_genomes[start], .ns = plain};
-        join_islands_of(s, start, &m);
+        join_islands_of(s, start, &m, SEARCH_PRESERVING);
         skeletons_join(s, start, &m);
     }
 }
@@ -435,9 +436,10 @@ static void settle_passed(search *s, const draft *d, const child_result *r,
     bool adds_one = belongs_in_stock(s, d, r, v);
     bool gains = adds_one && v->outcome.ns < search_parent_ns(s, d) * (1 - NEUTRAL);
     bool opens = s->committed < s->opening_count;
-    if (opens)
-        join_islands_of(s, d->start, &m);
-    for (int field = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING; field < SEARCH_FIELDS; field++) {
+    search_field least = r->bold > 0 ? SEARCH_ANY : SEARCH_PRESERVING;
+    if (opens) /* one of an earlier run may be bold */
+        join_islands_of(s, d->start, &m, least);
+    for (int field = (int)least; field < SEARCH_FIELDS; field++) {
         island *is = in_field(s, d->island, (search_field)field);
         if (adds_one)
             stock_add(is, m.genome);

@@ -60,13 +60,15 @@ typedef struct skeleton_pool {
     effort structure, local;
 } skeleton_pool;
 
-/* A child of the opening. The search opens with the unmodified starts. Then, if the strategy asks,
- * come the starts with the light pipeline, and these with one macro changed at a time. */
+/* A child of the opening. The search opens with the unmodified starts and the genomes of earlier
+ * runs. Then, if the strategy asks, come the starts with the light pipeline, and these with one
+ * macro changed at a time. */
 typedef struct opening {
     const ir_genome *genome; /* a reference */
     size_t start;
     bool unmodified;
-    bool light; /* the start with the light pipeline and no other change */
+    bool light;   /* the start with the light pipeline and no other change */
+    bool earlier; /* of an earlier run */
 } opening;
 
 /* The data of a child that the search keeps between drawing and commitment. */

@@ -458,7 +458,9 @@ static score refused_at(gate at, const char *what, const char *why) {
 static ev_status promote_built(worker *w, const worker_build *b, message *m, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_PROMOTE, err));
     EV_TRY(run_promote(w, b, &m->done.score, err));
-    return m->done.score.stopped == GATE_NONE ? add_words(b, m, err) : EV_OK;
+    const score *s = &m->done.score;
+    bool is_right = s->stopped == GATE_NONE || (b->candidate.bar.is_last && s->ns > 0);
+    return is_right ? add_words(b, m, err) : EV_OK;
 }
 
 static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) {

@@ -134,20 +134,6 @@ static ev_status load_into(cuda_device *c, const device_kernel *kernel, cuda_ker
     return EV_OK;
 }
 
-/* Of "N bytes spill stores" after the entry's name; 0 where the log does not say. */
-static uint32_t spills_of(const char *log, const char *entry) {
-    char wanted[300];
-    (void)snprintf(wanted, sizeof wanted, "properties for %.200s\n", entry);
-    const char *at = strstr(log, wanted);
-    const char *stores = at != NULL ? strstr(at, " bytes spill stores") : NULL;
-    if (stores == NULL)
-        return 0;
-    const char *digits = stores;
-    while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    return (uint32_t)strtoul(digits, NULL, 10);
-}
-
 static CUresult read_resources(const cuda_device *c, const cuda_kernel *own, device_resources *r) {
     const struct {
         CUfunction_attribute which;
@@ -171,7 +157,7 @@ static ev_status load_first(cuda_device *c, device_kernel *kernel, cuda_kernel *
     EV_TRY(load_into(c, kernel, own, log, err));
     device_resources *r = &kernel->resources;
     EV_TRY(cuda_check(c, read_resources(c, own, r), "cuFuncGetAttribute", err));
-    r->spill_bytes = spills_of(log->info, kernel->entry->name);
+    r->spill_bytes = ptxas_spills(log->info, kernel->entry->name);
     return EV_OK;
 }
 

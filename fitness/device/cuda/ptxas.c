@@ -95,3 +95,63 @@ ev_status ptxas_run(const ptxas *p, const char *ptx, int sm, ev_str *cubin, ev_s
         status = ev_str_status(cubin, err);
     return status == EV_OK ? ev_str_status(log, err) : status;
 }
+
+/* ---- what it says ---- */
+
+static const char *properties_of(const char *log, const char *entry) {
+    char wanted[300];
+    (void)snprintf(wanted, sizeof wanted, "properties for %.200s\n", entry);
+    return strstr(log, wanted);
+}
+
+/* Of "N bytes spill stores" after the entry's name. */
+uint32_t ptxas_spills(const char *log, const char *entry) {
+    const char *at = properties_of(log, entry);
+    const char *stores = at != NULL ? strstr(at, " bytes spill stores") : NULL;
+    if (stores == NULL)
+        return 0;
+    const char *digits = stores;
+    while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    return (uint32_t)strtoul(digits, NULL, 10);
+}
+
+/* Of "Used N registers" after it. */
+uint32_t ptxas_registers(const char *log, const char *entry) {
+    static const char mark[] = "Used ";
+    const char *at = properties_of(log, entry);
+    const char *used = at != NULL ? strstr(at, mark) : NULL;
+    return used != NULL ? (uint32_t)strtoul(used + strlen(mark), NULL, 10) : 0;
+}
+
+/* Of "Cuda compilation tools, release 13.0, V13.0.88". */
+static ev_status ask_version(const ptxas *p, char *out, size_t room, ev_error *err) {
+    const char *const argv[] = {p->path, "--version", NULL};
+    ev_proc_result result;
+    EV_TRY(ev_proc_run(argv, NULL, p->seconds, &result, err));
+    const char *at = strstr(ev_str_text(&result.out), ", V");
+    size_t length = at != NULL ? strspn(at + 3, "0123456789.") : 0;
+    (void)snprintf(out, room, "ptxas%s%.*s", length > 0 ? " V" : "", (int)length,
+                   length > 0 ? at + 3 : "");
+    ev_proc_result_free(&result);
+    return EV_OK;
+}
+
+ev_status ptxas_assemble(const char *ptx, const char *entry, int sm, bool *found, ptxas_code *out,
+                         ev_error *err) {
+    ptxas p;
+    ev_str log = EV_STR_EMPTY;
+    ev_error why;
+    bool deadly = false;
+    *out = (ptxas_code){.cubin = EV_STR_EMPTY};
+    *found = false;
+    ptxas_find(&p);
+    if (p.path[0] == '\0')
+        return EV_OK;
+    ev_status status = ptxas_run(&p, ptx, sm, &out->cubin, &log, &deadly, &why);
+    *found = status == EV_OK;
+    out->registers = ptxas_registers(ev_str_text(&log), entry);
+    out->spill_bytes = ptxas_spills(ev_str_text(&log), entry);
+    ev_str_free(&log);
+    return *found ? ask_version(&p, out->version, sizeof out->version, err) : EV_OK;
+}

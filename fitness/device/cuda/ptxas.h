@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct ptxas {
     char path[512]; /* "": none */
@@ -21,5 +22,20 @@ void ptxas_find(ptxas *out);
  * process. EV_INFRA: ptxas cannot be run. */
 ev_status ptxas_run(const ptxas *p, const char *ptx, int sm, ev_str *cubin, ev_str *log,
                     bool *deadly, ev_error *err) EV_CHECKED;
+
+/* Machine code, and what ptxas says of an entry in it. */
+typedef struct ptxas_code {
+    ev_str cubin;
+    char version[64];                /* "ptxas V13.0.88"; "ptxas": it does not say */
+    uint32_t registers, spill_bytes; /* a thread; spill stores */
+} ptxas_code;
+
+/* Finds ptxas and assembles. *found false: there is none, or it does not take the text. The caller
+ * frees out->cubin. */
+ev_status ptxas_assemble(const char *ptx, const char *entry, int sm, bool *found, ptxas_code *out,
+                         ev_error *err) EV_CHECKED;
+/* Of a log of `ptxas -v`: the spill stores of an entry, and its registers; 0: it does not say. */
+uint32_t ptxas_spills(const char *log, const char *entry);
+uint32_t ptxas_registers(const char *log, const char *entry);
 
 #endif

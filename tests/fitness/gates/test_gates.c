@@ -332,6 +332,23 @@ static void test_bar(void **state) {
     close_bench(&b);
 }
 
+/* What is slower than the baseline passes all other checks, too, if the times are compared last. */
+static void test_slower_than_baseline_last(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "good.ptx");
+    score early = promoted(&b, "baseline.ptx", (fitness_bar){.ns = 0});
+    score late = promoted(&b, "baseline.ptx", (fitness_bar){.is_last = true});
+    assert_true(early.stopped == GATE_PROMOTED && early.ns > 0);
+    assert_true(late.stopped == GATE_PROMOTED && late.ns == early.ns);
+    assert_non_null(strstr(late.reason, "not faster than the baseline"));
+    assert_true(late.thread_instructions > early.thread_instructions);
+    score wrong = promoted(&b, "lazy_blocks.ptx", (fitness_bar){.is_last = true});
+    assert_true(wrong.stopped == GATE_PROMOTED && wrong.ns == 0);
+    close_bench(&b);
+}
+
 /* A baseline that leaves elements as they were is run on all of the grid, and no more is asked of a
  * variant; one block less is seen. */
 static void test_cover_in_part(void **state) {
@@ -535,14 +552,23 @@ static void test_bad_tasks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),         cmocka_unit_test(test_files_own_oracle),
-        cmocka_unit_test(test_pure),          cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_timed_sketch),
-        cmocka_unit_test(test_recall),        cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_approximations),
-        cmocka_unit_test(test_macros),        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_files_own_oracle),
+        cmocka_unit_test(test_pure),
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_timed_sketch),
+        cmocka_unit_test(test_timed_sketch),
+        cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_slower_than_baseline_last),
+        cmocka_unit_test(test_cover_in_part),
+        cmocka_unit_test(test_approximations),
+        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_fresh_inputs),
+        cmocka_unit_test(test_bad_baseline),
+        cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,9 +311,9 @@ static void qualified_bundles_are_signed_anew(void **state) {
 
 /* ---- against an older bundle ---- */
 
-static void expect_against(const char *verdict, int exit_code) {
+static void expect_slack(const char *slack, const char *verdict, int exit_code) {
     json_t *json = cli_json(CLI_RUN("check", cli_path("honest"), "--trust-oracle", "--against",
-                                    cli_path("out"), "--json"),
+                                    cli_path("out"), "--slack", slack, "--json"),
                             exit_code);
     const json_t *rows = json_object_get(json, "against");
     bool found = false;
@@ -328,12 +328,18 @@ static void expect_against(const char *verdict, int exit_code) {
     json_decref(json);
 }
 
+static void expect_against(const char *verdict, int exit_code) {
+    expect_slack("0", verdict, exit_code);
+}
+
 static void an_older_bundle_is_compared(void **state) {
     (void)state;
     copy_bundle();
     expect_against("same", 0);
     scale_times(0.9);
     expect_against("slower", 1);
+    expect_slack("11", "slower", 1); /* 1 / 0.9 is 11.1 % more */
+    expect_slack("11.2", "same", 0);
     copy_bundle();
     scale_times(1.001);
     expect_against("better", 0);
@@ -351,6 +357,8 @@ static void an_older_bundle_is_compared(void **state) {
                      "--against compares one bundle");
     cli_expect_error(CLI_RUN("check", cli_path("honest"), "--against", cli_path("nothing/there")),
                      2, "is no bundle");
+    cli_expect_error(CLI_RUN("check", cli_path("honest"), "--slack", "2"), 2,
+                     "--slack is for --against");
 }
 
 static void a_larger_error_is_less_accurate(void **state) {

@@ -13,13 +13,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 static char *honest; /* the manifest */
 
+/* An assembler whose machine code is the text's check sum. */
+static const char fake_ptxas[] =
+    "#!/bin/sh\n"
+    "[ \"$1\" = --version ] && { echo 'Cuda compilation tools, release 1.2, V1.2.3'; exit; }\n"
+    "echo 'ptxas info    : Function properties for scale' >&2\n"
+    "echo '    0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads' >&2\n"
+    "echo 'ptxas info    : Used 16 registers' >&2\n"
+    "printf '\\177ELF '; cksum\n";
+
 static int make_bundle(void **state) {
     if (cli_setup(state) != 0)
+        return 1;
+    cli_write("ptxas", fake_ptxas);
+    if (chmod(cli_path("ptxas"), 0700) != 0 || setenv("EVOKE_PTXAS", cli_path("ptxas"), 1) != 0)
         return 1;
     ev_proc_result r =
         CLI_RUN("tune", cli_path("task.json"), "--bold", "--evaluations", "120", "--seed", "1",
@@ -62,6 +75,24 @@ static int count_lies(ev_str *reasons) {
     task_free(t);
     bundle_close(b);
     return count;
+}
+
+/* The machine code stands beside the PTX, with what the assembler says of it. */
+static void the_machine_code_is_there(void **state) {
+    (void)state;
+    ev_error err = {0};
+    bundle *b = NULL;
+    if (bundle_open(cli_path("out"), &b, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    const bundle_kernel *k = bundle_kernel_at(b, 0);
+    assert_int_equal(k->variants[0].cubin_count, 1);
+    assert_int_equal(k->baselines[0].cubin_count, 1);
+    const bundle_cubin *c = &k->variants[0].cubins[0];
+    assert_string_equal(c->arch, "sm_90");
+    assert_string_equal(c->assembler, "ptxas V1.2.3");
+    assert_true(c->registers == 16 && c->spill_bytes == 8 && c->bytes > 4);
+    assert_memory_equal(c->data, "\177ELF", 4);
+    bundle_close(b);
 }
 
 static void the_truth_is_taken(void **state) {
@@ -122,6 +153,8 @@ static const lie_row rows[] = {
     {"VARIANT.gpu.sm", "80"},
     {"VARIANT.gpu.sms", "100"},
     {"VARIANT.gpu.driver_names", "[\"A100\"]"},
+    {"VARIANT.gpu.sm_mhz", "1700"},
+    {"VARIANT.gpu.sm_mhz", "-1"},
     {"VARIANT.resources.registers", "3"},
     {"VARIANT.resources.shared_bytes", "3"},
     {"VARIANT.resources.dynamic_shared_bytes", "3"},
@@ -151,10 +184,19 @@ static const lie_row rows[] = {
     {"VARIANT.provenance.genome", "{\"no\": \"genome\"}"},
     {"VARIANT.provenance.genome_sha256", "\"00\""},
     {"VARIANT.provenance.edits", "[]"},
+    {"VARIANT.provenance.records_sha256", "\"00\""},
     {"VARIANT.meaning", "\"preserving\""},
     {"VARIANT.changes", "[\"nothing much\"]"},
     {"VARIANT.default", "1"},
     {"VARIANT.alignments", "{\"x\": 64}"},
+    {"VARIANT.cubins", "[]"},
+    {"VARIANT.cubins.0.arch", "\"sm_80\""},
+    {"VARIANT.cubins.0.arch", "\"ninety\""},
+    {"VARIANT.cubins.0.sha256", "\"00\""},
+    {"VARIANT.cubins.0.registers", "17"},
+    {"VARIANT.cubins.0.registers", "-1"},
+    {"VARIANT.cubins.0.spill_bytes", "4"},
+    {"VARIANT.cubins.0.assembler", "5"},
     {"VARIANT.tried", "{}"},
     {"VARIANT.qualified", "[{}]"},
     {"VARIANT.disabled", "\"\""},
@@ -248,6 +290,7 @@ static void the_command_tells_them(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_truth_is_taken),
+        cmocka_unit_test(the_machine_code_is_there),
         cmocka_unit_test(each_lie_is_found),
         cmocka_unit_test(the_command_tells_them),
     };

@@ -79,7 +79,8 @@ static records_winner winner_of(void) {
                             .seed = 7,
                             .promoted = true,
                             .bold = "",
-                            .stress = ""};
+                            .stress = "",
+                            .portfolio = ""};
 }
 
 static records *create(void) {

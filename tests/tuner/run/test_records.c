@@ -88,7 +88,7 @@ static void test_the_schema_stays(void **state) {
         " task_path TEXT, task_sha256 TEXT, device TEXT, gpu_name TEXT, sm INTEGER, start TEXT,"
         " genome TEXT, genome_sha256 TEXT, ptx TEXT, ptx_sha256 TEXT, entry TEXT, baseline_ptx "
         "TEXT, baseline_entry TEXT, rows TEXT, score TEXT, edits TEXT, versions TEXT, seed INTEGER,"
-        " promoted INTEGER, bold TEXT, stress TEXT);";
+        " promoted INTEGER, bold TEXT, stress TEXT, portfolio TEXT);";
     char got[4096] = "";
     records_close(create());
     sqlite3 *db = NULL;
@@ -277,7 +277,7 @@ static void test_another_version_is_refused(void **state) {
     records_close(create());
     run_sql("PRAGMA user_version = 7");
     records *r = NULL;
-    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 4");
+    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 5");
     json_t *id = identity("vm:h200", 1);
     expect_bad(records_resume(path, id, &r, &err), &err, "version 7", "--resume");
     json_decref(id);
