@@ -63,6 +63,13 @@ typedef struct ptx_match {
 
 #define PTX_MAX_MATCHES 4
 
+/* A mnemonic at its dots: the name first. */
+typedef struct ptx_parts {
+    unsigned count;
+    const char *at[PTX_MAX_PARTS];
+    uint32_t length[PTX_MAX_PARTS];
+} ptx_parts;
+
 /* All rows that match a mnemonic; cached, since few mnemonics differ. */
 typedef struct ptx_mnemonic ptx_mnemonic;
 struct ptx_mnemonic {
@@ -202,6 +209,21 @@ bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that match the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* Whether one item of a row's format takes a part; if so, sets in m what the part says. */
+bool ptx_item_fits(const ptx_op *op, const char *item, size_t length, const char *part,
+                   uint32_t part_length, ptx_match *m);
+/* Parts in another order than the format's (ptx_order.c). */
+typedef enum ptx_order {
+    PTX_ORDER_NONE,    /* the parts do not fit the row in any order */
+    PTX_ORDER_REFUSED, /* they do, but the assembler refuses theirs (ptx_order.def) */
+    PTX_ORDER_TAKEN,
+} ptx_order;
+/* Writes the parts in the order of the row's format, unless it returns PTX_ORDER_NONE. */
+ptx_order ptx_order_of(const ptx_op *op, const ptx_parts *given, ptx_parts *sorted);
+typedef struct ptx_order_rule {
+    const char *names, *kind, *parts;
+} ptx_order_rule;
+bool ptx_order_get(size_t index, ptx_order_rule *out); /* false: no more rules */
 /* Call at the begin of a module. */
 void ptx_words_begin(vm_words *words);
 void ptx_letters_make(ptx_letters *letters);

@@ -152,6 +152,8 @@ static const refusal refusals[] = {
      "found 'wgmma.fence.sync.aligned': a matrix product of four warps (sm_90a), which this "
      "machine does not have; expected mma.sync, and a .target without the letter a",
      NULL, 0},
+    {KERNEL "~mul.u32.lo %r1, %r2, %r3;\nret;\n}\n",
+     "found 'mul.u32.lo'; expected its parts as in 'mul.lo.u32'", NULL, 0},
     {KERNEL "~frobnicate.u32 %r1, %r2;\nret;\n}\n",
      "found 'frobnicate.u32'; expected an instruction that the machine has", NULL, 0},
     {KERNEL "add#.~x;\n}\n", "found more than 16 parts; expected an instruction", ".x", 15},
