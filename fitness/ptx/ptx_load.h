@@ -29,12 +29,12 @@ struct ptx_symbol {
     uint32_t length, hash;
     uint8_t kind;
     uint8_t bits;   /* of registers */
+    uint8_t lanes;  /* of a vector register or a range of them: 2 or 4; else 0 */
     uint32_t scope; /* depth it was declared at */
     uint32_t index; /* register, function, table of branches, or pc of a label */
     uint32_t count; /* of a range or table */
-    uint32_t
-        *ids; /* of a range: register of each number + 1, 0: not used yet; of targets: functions
-               */
+    uint32_t *ids;  /* of a range or vector: register of each number and lane + 1, 0: not used
+                       yet; of targets: functions */
     ptx_var *var;
     const ptx_signature *sig; /* of a prototype or targets of calls */
 };
@@ -139,6 +139,8 @@ typedef struct ptx_loader {
     vm_words *words;
     bool digit_ranges;      /* some register range has a name that ends in a digit */
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
+    bool reads_workspace;   /* %envreg1 or %envreg2 */
+    bool has_vectors;       /* some register is a vector */
     bool digit_names;       /* some other name begins with % and ends in a digit */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
@@ -189,6 +191,11 @@ bool ptx_scope_enter(ptx_loader *L);
 bool ptx_scope_leave(ptx_loader *L);
 /* The register of a name, or PTX_NONE. */
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
+uint32_t ptx_register_new(ptx_loader *L, const char *name, uint32_t length, unsigned bits);
+/* The range that has a member of that name, and its number there; NULL: none. */
+ptx_symbol *ptx_range_find(ptx_loader *L, const char *name, uint32_t length, uint32_t *number);
+/* Vector registers (ptx_vector.c). The register of "v.x", or PTX_NONE: */
+uint32_t ptx_lane_find(ptx_loader *L, const char *name, uint32_t length);
 
 /* Slots of the function being read. */
 /* The first place for a variable of that alignment at `from` or behind it, by the placement. */

@@ -123,6 +123,11 @@ static uint64_t nanoseconds(const vm_state *s) {
     return grain > 1 ? now - now % grain : now;
 }
 
+/* Of grid-wide barriers: every launch is as a cooperative one. */
+static uint64_t workspace(const vm_state *s) {
+    return s->module->workspace ? s->globals + s->module->workspace - 1 : 0;
+}
+
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     const vm_state *s = w->state;
     const uint32_t *n = s->launch->block, *g = s->launch->grid, *id = w->block->id;
@@ -169,7 +174,11 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_CLUSTER_NCTAID_Y:
     case PTX_SR_CLUSTER_NCTAID_Z:
     case PTX_SR_CLUSTER_NCTARANK:
-        return 1; /* no cluster launch: each block is a cluster of its own */
+        return 1;        /* no cluster launch: each block is a cluster of its own */
+    case PTX_SR_ENVREG1: /* the others hold nothing that a kernel of today reads */
+        return workspace(s) >> 32;
+    case PTX_SR_ENVREG2:
+        return workspace(s) & UINT32_MAX;
     case PTX_SR_CLOCK:
     case PTX_SR_CLOCK64:
         w->state->happenings++;

@@ -152,6 +152,12 @@ static const refusal refusals[] = {
      "found 'wgmma.fence.sync.aligned': a matrix product of four warps (sm_90a), which this "
      "machine does not have; expected mma.sync, and a .target without the letter a",
      NULL, 0},
+    {KERNEL ".reg .v2 ~.pred v;\n}\n", "found '.pred'; expected a type with bytes for a vector",
+     NULL, 0},
+    {KERNEL ".reg .v2 .b32 v;\nmov.b32 v~.z, 1;\n}\n",
+     "found '.z'; expected a part of a vector of 2", NULL, 0},
+    {FUNCTIONS "{\n.param .u32 q;\n@%p1 ld.param.u32 %r1, ~[q];\n}\n}\n",
+     "found 'q' in an instruction with a guard; expected none for a value of a call", NULL, 0},
     {KERNEL "~mul.u32.lo %r1, %r2, %r3;\nret;\n}\n",
      "found 'mul.u32.lo'; expected its parts as in 'mul.lo.u32'", NULL, 0},
     {KERNEL "~frobnicate.u32 %r1, %r2;\nret;\n}\n",
