@@ -82,6 +82,10 @@ typedef enum ptx_group {
     PTX_G_proxy,
     PTX_G_proxyspace,
     PTX_G_griddep,
+    PTX_G_pack,
+    PTX_G_parts,
+    PTX_G_sums,
+    PTX_G_cluster,
     PTX_G_COUNT
 } ptx_group;
 

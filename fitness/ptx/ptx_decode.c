@@ -504,12 +504,18 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
     in->sat = m->mod[PTX_G_sat] != 0;
     in->relu = m->mod[PTX_G_relu] != 0;
     in->bool_op = m->mod[PTX_G_bool];
-    in->space = (uint8_t)(m->mod[PTX_G_smem] ? VM_SPACE_SHARED : space_of(m->mod[PTX_G_space]));
+    bool shared = m->mod[PTX_G_smem] || m->mod[PTX_G_cluster];
+    in->space = (uint8_t)(shared ? VM_SPACE_SHARED : space_of(m->mod[PTX_G_space]));
     for (size_t i = 0; i < sizeof op_groups; i++)
         if (m->mod[op_groups[i]])
             in->op = m->mod[op_groups[i]];
     if (op->shape == PTX_S_DP2A)
         in->op = m->mod[PTX_G_part];
+    if (op->shape == PTX_S_PARTS) {
+        in->op = m->mod[PTX_G_parts];
+        in->rnd = m->mod[PTX_G_sums];
+        in->bytes = op->name[strlen(op->name) - 1] == '2' ? 2 : 1;
+    }
     if (op->shape == PTX_S_BARRED)
         in->op = m->mod[PTX_G_barred];
     if (op->shape == PTX_S_LD || op->shape == PTX_S_ST)

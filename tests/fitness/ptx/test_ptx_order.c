@@ -35,6 +35,7 @@ static const refusal refusals[] = {
     {"cta warp sync arrive red", "bar.popc.red.u32 %r0, %r1, %p0", "'bar.red.popc.u32'"},
     {"cta arrive red", "barrier.aligned.cta.sync 0", "'barrier.cta.sync.aligned'"},
     {"proxy", "fence.async.proxy", "'fence.proxy.async'"},
+    {"pack", "cvt.sat.pack.u16.s32 %r0, %r1, %r2", "'cvt.pack.sat.u16.s32'"},
     {"async mbarrier arrive commit_group wait_group wait_all",
      "cp.ca.async.shared.global [%r0], [%d0], 4", "'cp.async.ca.shared.global'"},
     {"shared shared::cta global", "cp.async.ca.global.shared [%r0], [%d0], 4",

@@ -165,7 +165,8 @@ static const refusal refusals[] = {
     {KERNEL "add#.~x;\n}\n", "found more than 16 parts; expected an instruction", ".x", 15},
     {KERNEL "~setp.lt %p1, %r1, %r2;\n}\n",
      "found 'setp.lt'; expected it to go on with .ftz, .u16, .u32, .u64, .s16, .s32, .s64, .b16, "
-     ".b32, .b64, .f16, .bf16, .f32, .f64, .and, .or, .xor",
+     ".b32, .b64, .f16, .bf16, .f32, .f64, .and, .or, .xor, "
+     ".f16x2, .bf16x2",
      NULL, 0},
     {KERNEL "add.~u8 %r1, %r2, %r3;\n}\n",
      "found '.u8' in 'add.u8'; expected .u16, .u32, .u64, .s16, .s32, .s64, .u16x2, .s16x2, .sat, "
