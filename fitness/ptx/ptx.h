@@ -81,6 +81,11 @@ typedef enum ptx_group {
     PTX_G_mbscope,
     PTX_G_proxy,
     PTX_G_proxyspace,
+    PTX_G_griddep,
+    PTX_G_pack,
+    PTX_G_parts,
+    PTX_G_sums,
+    PTX_G_cluster,
     PTX_G_COUNT
 } ptx_group;
 
@@ -304,6 +309,7 @@ struct ptx_operand {
     uint8_t kind;
     bool negated;  /* !%p */
     bool piped;    /* the operand follows a | */
+    bool indexed;  /* variable[i] */
     uint8_t count; /* number of items of a vector */
     uint32_t reg;  /* the register, or the base of an address; PTX_NONE: none */
     int64_t value; /* integer, float bits, offset of an address or symbol, special register */
@@ -484,6 +490,8 @@ struct vm_module {
     size_t reloc_count;
     uint8_t *const_image;
     uint64_t const_bytes;
+    uint64_t workspace;    /* offset of the workspace of grid-wide barriers among the .global
+                              variables + 1; 0: none */
     uint32_t dynamic_base; /* offset of dynamic shared memory in a block's shared memory */
     unsigned isa;
 };

@@ -196,6 +196,18 @@ typedef struct value_list {
     size_t count;
 } value_list;
 
+/* The last operand, if it is a vector register, becomes its parts. */
+static bool spread_vector(ptx_loader *L, value_list *list) {
+    ptx_operand whole = list->items[list->count - 1];
+    if (whole.kind != PTX_O_VECTOR || *whole.at == '{')
+        return true;
+    if (list->count - 1 + whole.count > MAX_CALL_VALUES)
+        return ptx_fail_expected(L, "at most 64 values");
+    memcpy(&list->items[list->count - 1], whole.items, whole.count * sizeof *whole.items);
+    list->count += whole.count - 1u;
+    return true;
+}
+
 /* "(a, b)": .param variables, registers and, going in, numbers. */
 static bool parse_values(ptx_loader *L, value_list *list) {
     if (!ptx_expect(L, '('))
@@ -205,7 +217,7 @@ static bool parse_values(ptx_loader *L, value_list *list) {
     do {
         if (list->count == MAX_CALL_VALUES)
             return ptx_fail_expected(L, "at most 64 values");
-        if (!ptx_parse_operand(L, &list->items[list->count++]))
+        if (!ptx_parse_operand(L, &list->items[list->count++]) || !spread_vector(L, list))
             return false;
     } while (ptx_accept(L, ','));
     return ptx_expect(L, ')');

@@ -83,6 +83,20 @@ static uint32_t symbol_slot(decoding *d, const ptx_operand *o, unsigned bits) {
     return ptx_slot_const(L, bits, value, base);
 }
 
+/* Emits the address of a local variable into a slot of its own. */
+static uint32_t local_address(decoding *d, uint64_t offset) {
+    ptx_loader *L = d->L;
+    ptx_insn address = {.guard = PTX_NONE, .row = PTX_OP_MOV_LOCAL, .t = PTX_T_u64};
+    ptx_cold cold = {.name = "(mov local)",
+                     .line = L->lex.token.line,
+                     .source_line = L->source_line,
+                     .guard_reg = PTX_NONE,
+                     .func = L->func_index};
+    address.d = ptx_slot_new(L, 64);
+    address.imm = (int64_t)offset;
+    return ptx_emit(L, &address, &cold) == PTX_NONE ? PTX_NONE : address.d;
+}
+
 /* Slot of a source operand of type t. */
 static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
     unsigned bits = lane_bits(ptx_type_bits(t));
@@ -96,6 +110,8 @@ static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
     if (o->kind == PTX_O_SREG && !ptx_sreg_dynamic((ptx_sreg)o->value) &&
         (ptx_sreg_bits((ptx_sreg)o->value) == bits || may_be_wider(d)))
         return ptx_slot_sreg(d->L, (ptx_sreg)o->value);
+    if (o->kind == PTX_O_SYMBOL && d->op->shape == PTX_S_CVTA && o->var->space == VM_SPACE_LOCAL)
+        return local_address(d, o->var->offset + (uint64_t)o->value);
     if (o->kind == PTX_O_SYMBOL && bits >= 32)
         return symbol_slot(d, o, bits);
     if (o->kind == PTX_O_FUNC && bits == 64)
@@ -145,9 +161,22 @@ static uint8_t vector_length(const ptx_match *m) {
     return m->mod[PTX_G_vec] == PTX_M_V2 ? 2 : 1;
 }
 
+/* The sources of a mov of vectors, one a slot. */
+static bool put_vector_sources(decoding *d, const ptx_operand *o) {
+    if (o->kind != PTX_O_VECTOR || o->count != vector_length(d->m))
+        return ptx_fail_at(d->L, o->at, "found %u elements; expected %u",
+                           o->kind == PTX_O_VECTOR ? o->count : 1, vector_length(d->m));
+    for (unsigned i = 0; i < o->count; i++)
+        if (!put_source(d, source(d, &o->items[i], (ptx_type)d->m->t)))
+            return false;
+    return true;
+}
+
 static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
     ptx_insn *in = d->insn;
     unsigned wanted = vector_length(d->m);
+    if (d->op->shape == PTX_S_MOVES && !destination)
+        return put_vector_sources(d, o);
     const ptx_operand *items = o->kind == PTX_O_VECTOR ? o->items : o;
     unsigned have = o->kind == PTX_O_VECTOR ? o->count : 1;
     if (have != wanted)
@@ -205,6 +234,13 @@ static bool put_fragment(decoding *d, const ptx_operand *o, char letter) {
     return true;
 }
 
+/* A parameter or result of the function itself; the others belong to calls. */
+static bool is_of_signature(const ptx_func *f, const ptx_var *v) {
+    const ptx_signature *s = &f->sig;
+    return (s->param_count && v >= s->params && v < s->params + s->param_count) ||
+           (s->ret_count && v >= s->rets && v < s->rets + s->ret_count);
+}
+
 /* Static check of [parameter + offset]; sets the frame slot of a function's own parameters. */
 static bool put_param_address(decoding *d, const ptx_operand *o) {
     const ptx_var *v = o->var;
@@ -214,6 +250,11 @@ static bool put_param_address(decoding *d, const ptx_operand *o) {
         return ptx_fail_at(d->L, o->at,
                            "found offset %lld in '%s'; expected an access inside its %u bytes",
                            (long long)o->value, v->name, v->bytes);
+    if (in->guard != PTX_NONE && v->stride && !is_of_signature(d->L->func, v))
+        return ptx_fail_at(d->L, o->at,
+                           "found '%s' in an instruction with a guard; expected none for a value "
+                           "of a call",
+                           v->name);
     in->imm = o->value;
     uint64_t start = (uint64_t)o->value + (v->stride ? 0 : v->offset);
     if (bytes && start % bytes)
@@ -233,8 +274,15 @@ static bool put_param_address(decoding *d, const ptx_operand *o) {
     return true;
 }
 
-static bool put_address(decoding *d, const ptx_operand *o) {
+/* `given` may be variable[i] without brackets. */
+static bool put_address(decoding *d, const ptx_operand *given) {
     ptx_insn *in = d->insn;
+    ptx_operand bracketed = *given;
+    if (given->kind == PTX_O_SYMBOL && given->indexed) {
+        bracketed.kind = PTX_O_ADDRESS;
+        bracketed.reg = PTX_NONE;
+    }
+    const ptx_operand *o = &bracketed;
     if (o->kind != PTX_O_ADDRESS)
         return ptx_fail_operand(d->L, o->at, "an address in [ ]");
     in->site = d->L->m->site_count++;
@@ -267,17 +315,8 @@ static bool put_address(decoding *d, const ptx_operand *o) {
         d->sources++;
         return true;
     }
-    if (o->var->space == VM_SPACE_LOCAL) {
-        ptx_insn address = {.guard = PTX_NONE, .row = PTX_OP_MOV_LOCAL, .t = PTX_T_u64};
-        ptx_cold cold = {.name = "(mov local)",
-                         .line = d->L->lex.token.line,
-                         .source_line = d->L->source_line,
-                         .guard_reg = PTX_NONE,
-                         .func = d->L->func_index};
-        address.d = ptx_slot_new(d->L, 64);
-        address.imm = (int64_t)o->var->offset;
-        return ptx_emit(d->L, &address, &cold) != PTX_NONE && put_source(d, address.d);
-    }
+    if (o->var->space == VM_SPACE_LOCAL)
+        return put_source(d, local_address(d, o->var->offset));
     ptx_operand symbol = *o;
     symbol.value = 0;
     return put_source(d, symbol_slot(d, &symbol, 64));
@@ -465,12 +504,18 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
     in->sat = m->mod[PTX_G_sat] != 0;
     in->relu = m->mod[PTX_G_relu] != 0;
     in->bool_op = m->mod[PTX_G_bool];
-    in->space = (uint8_t)(m->mod[PTX_G_smem] ? VM_SPACE_SHARED : space_of(m->mod[PTX_G_space]));
+    bool shared = m->mod[PTX_G_smem] || m->mod[PTX_G_cluster];
+    in->space = (uint8_t)(shared ? VM_SPACE_SHARED : space_of(m->mod[PTX_G_space]));
     for (size_t i = 0; i < sizeof op_groups; i++)
         if (m->mod[op_groups[i]])
             in->op = m->mod[op_groups[i]];
     if (op->shape == PTX_S_DP2A)
         in->op = m->mod[PTX_G_part];
+    if (op->shape == PTX_S_PARTS) {
+        in->op = m->mod[PTX_G_parts];
+        in->rnd = m->mod[PTX_G_sums];
+        in->bytes = op->name[strlen(op->name) - 1] == '2' ? 2 : 1;
+    }
     if (op->shape == PTX_S_BARRED)
         in->op = m->mod[PTX_G_barred];
     if (op->shape == PTX_S_LD || op->shape == PTX_S_ST)

@@ -1,5 +1,5 @@
 /* Instruction statements: guard, mnemonic, operands; calls; then on to the decoder. */
-#include "fitness/ptx/ptx_load.h"
+#include "fitness/ptx/ptx_parse.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -99,6 +99,7 @@ static bool parse_index(ptx_loader *L, ptx_operand *o) {
     if (!ptx_parse_number(L, &o->value))
         return false;
     o->value *= ptx_type_bits(o->var->type) / 8;
+    o->indexed = true;
     return ptx_expect(L, ']');
 }
 
@@ -114,6 +115,9 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
         o->kind = PTX_O_REG;
         return true;
     }
+    bool is_vector = false;
+    if (L->has_vectors && (!ptx_parse_vector_name(L, &t, o, &is_vector) || is_vector))
+        return !L->failed && !L->oom;
     ptx_symbol *s = ptx_symbol_find(L, t.at, t.length);
     if (s && s->kind == PTX_Y_VAR) {
         o->kind = PTX_O_SYMBOL;
@@ -130,9 +134,12 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
         return true;
     }
     ptx_sreg sreg;
+    if (*t.at == '%' && (!ptx_parse_special_vector(L, &t, o, &is_vector) || is_vector))
+        return !L->failed && !L->oom;
     if (*t.at == '%' && ptx_sreg_find(t.at, t.length, &sreg)) {
         o->kind = PTX_O_SREG;
         o->value = sreg;
+        L->reads_workspace |= sreg == PTX_SR_ENVREG1 || sreg == PTX_SR_ENVREG2;
         return ptx_allowed(L, t.at, ptx_sreg_text(sreg), ptx_sreg_need(sreg));
     }
     if (t.length == 7 && memcmp(t.at, "WARP_SZ", 7) == 0) {

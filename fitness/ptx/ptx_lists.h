@@ -39,6 +39,15 @@
 #define PTX_LIST_CMP(M, ...)                                                                       \
     PTX_LIST_B(M, __VA_ARGS__) PTX_LIST_I(M, __VA_ARGS__) PTX_LIST_FH(M, __VA_ARGS__)
 #define PTX_LIST_SETD(M, ...) PTX_LIST_W32(M, __VA_ARGS__) M(f32, __VA_ARGS__)
+#define PTX_LIST_SETH(M, ...)                                                                      \
+    M(u16, __VA_ARGS__) M(s16, __VA_ARGS__) M(f16, __VA_ARGS__) M(bf16, __VA_ARGS__)
+#define PTX_LIST_SETX(M, ...) PTX_LIST_W32(M, __VA_ARGS__) PTX_LIST_X(M, __VA_ARGS__)
+#define PTX_LIST_F16X2(M, ...) M(f16x2, __VA_ARGS__)
+#define PTX_LIST_F8X2(M, ...) M(e4m3x2, __VA_ARGS__) M(e5m2x2, __VA_ARGS__)
+#define PTX_LIST_X16SAT(M, ...) M(u16, __VA_ARGS__) M(s16, __VA_ARGS__)
+#define PTX_LIST_X8SAT(M, ...)                                                                     \
+    PTX_LIST_I8(M, __VA_ARGS__)                                                                    \
+    PTX_LIST_I4(M, __VA_ARGS__) M(u2, __VA_ARGS__) M(s2, __VA_ARGS__)
 #define PTX_LIST_SLCTC(M, ...) M(s32, __VA_ARGS__) M(f32, __VA_ARGS__)
 #define PTX_LIST_MOV(M, ...) PTX_LIST_BIF(M, __VA_ARGS__)
 #define PTX_LIST_CVT(M, ...)                                                                       \

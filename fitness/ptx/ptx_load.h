@@ -29,12 +29,12 @@ struct ptx_symbol {
     uint32_t length, hash;
     uint8_t kind;
     uint8_t bits;   /* of registers */
+    uint8_t lanes;  /* of a vector register or a range of them: 2 or 4; else 0 */
     uint32_t scope; /* depth it was declared at */
     uint32_t index; /* register, function, table of branches, or pc of a label */
     uint32_t count; /* of a range or table */
-    uint32_t
-        *ids; /* of a range: register of each number + 1, 0: not used yet; of targets: functions
-               */
+    uint32_t *ids;  /* of a range or vector: register of each number and lane + 1, 0: not used
+                       yet; of targets: functions */
     ptx_var *var;
     const ptx_signature *sig; /* of a prototype or targets of calls */
 };
@@ -62,6 +62,13 @@ typedef struct ptx_match {
 } ptx_match;
 
 #define PTX_MAX_MATCHES 4
+
+/* A mnemonic at its dots: the name first. */
+typedef struct ptx_parts {
+    unsigned count;
+    const char *at[PTX_MAX_PARTS];
+    uint32_t length[PTX_MAX_PARTS];
+} ptx_parts;
 
 /* All rows that match a mnemonic; cached, since few mnemonics differ. */
 typedef struct ptx_mnemonic ptx_mnemonic;
@@ -132,6 +139,8 @@ typedef struct ptx_loader {
     vm_words *words;
     bool digit_ranges;      /* some register range has a name that ends in a digit */
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
+    bool reads_workspace;   /* %envreg1 or %envreg2 */
+    bool has_vectors;       /* some register is a vector */
     bool digit_names;       /* some other name begins with % and ends in a digit */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
@@ -182,6 +191,11 @@ bool ptx_scope_enter(ptx_loader *L);
 bool ptx_scope_leave(ptx_loader *L);
 /* The register of a name, or PTX_NONE. */
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
+uint32_t ptx_register_new(ptx_loader *L, const char *name, uint32_t length, unsigned bits);
+/* The range that has a member of that name, and its number there; NULL: none. */
+ptx_symbol *ptx_range_find(ptx_loader *L, const char *name, uint32_t length, uint32_t *number);
+/* Vector registers (ptx_vector.c). The register of "v.x", or PTX_NONE: */
+uint32_t ptx_lane_find(ptx_loader *L, const char *name, uint32_t length);
 
 /* Slots of the function being read. */
 /* The first place for a variable of that alignment at `from` or behind it, by the placement. */
@@ -202,6 +216,21 @@ bool ptx_literal_bits(ptx_loader *L, const ptx_operand *o, ptx_type t, uint64_t 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place);
 /* Rows that match the mnemonic at the current token; NULL with a message. */
 const ptx_mnemonic *ptx_mnemonic_find(ptx_loader *L);
+/* Whether one item of a row's format takes a part; if so, sets in m what the part says. */
+bool ptx_item_fits(const ptx_op *op, const char *item, size_t length, const char *part,
+                   uint32_t part_length, ptx_match *m);
+/* Parts in another order than the format's (ptx_order.c). */
+typedef enum ptx_order {
+    PTX_ORDER_NONE,    /* the parts do not fit the row in any order */
+    PTX_ORDER_REFUSED, /* they do, but the assembler refuses theirs (ptx_order.def) */
+    PTX_ORDER_TAKEN,
+} ptx_order;
+/* Writes the parts in the order of the row's format, unless it returns PTX_ORDER_NONE. */
+ptx_order ptx_order_of(const ptx_op *op, const ptx_parts *given, ptx_parts *sorted);
+typedef struct ptx_order_rule {
+    const char *names, *kind, *parts;
+} ptx_order_rule;
+bool ptx_order_get(size_t index, ptx_order_rule *out); /* false: no more rules */
 /* Call at the begin of a module. */
 void ptx_words_begin(vm_words *words);
 void ptx_letters_make(ptx_letters *letters);

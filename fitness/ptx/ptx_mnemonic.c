@@ -7,16 +7,9 @@
 #include <string.h>
 
 #define MOST_MNEMONICS 4096 /* then all are forgotten */
+#define MOST_TEXT 256       /* bytes of a mnemonic whose parts are put in order */
 
-typedef struct parts {
-    unsigned count;
-    const char *at[PTX_MAX_PARTS];
-    uint32_t length[PTX_MAX_PARTS];
-} parts;
-
-static bool split(ptx_loader *L, parts *p) {
-    const char *text = L->lex.token.at;
-    uint32_t length = L->lex.token.length;
+static bool split(ptx_loader *L, const char *text, uint32_t length, ptx_parts *p) {
     p->count = 0;
     uint32_t start = 0;
     for (uint32_t i = 0; i <= length; i++) {
@@ -38,9 +31,8 @@ static void set_literal(ptx_match *m, const char *text, size_t length) {
         m->mod[ptx_mod_group(mod)] = (uint8_t)mod;
 }
 
-/* One item of a format against one part; sets what it says in m. */
-static bool item_fits(const ptx_op *op, const char *item, size_t length, const char *part,
-                      uint32_t part_length, ptx_match *m) {
+bool ptx_item_fits(const ptx_op *op, const char *item, size_t length, const char *part,
+                   uint32_t part_length, ptx_match *m) {
     if (length == 1 && (*item == 'T' || *item == 'U')) {
         ptx_type t = ptx_type_find(part, part_length);
         uint32_t allowed = *item == 'T' ? op->types : op->types2;
@@ -69,7 +61,7 @@ static bool item_fits(const ptx_op *op, const char *item, size_t length, const c
 
 /* The row's format against all parts. On failure *reached is the part that did not fit and *wanted
  * what stood in the format there. */
-static bool row_fits(unsigned row, const parts *p, ptx_match *m, unsigned *reached,
+static bool row_fits(unsigned row, const ptx_parts *p, ptx_match *m, unsigned *reached,
                      const char **wanted) {
     const ptx_op *op = ptx_op_get(row);
     *m = (ptx_match){.row = (uint16_t)row};
@@ -81,7 +73,7 @@ static bool row_fits(unsigned row, const parts *p, ptx_match *m, unsigned *reach
         const char *next = item + length + (item[length] == ' ');
         bool optional = item[length - 1] == '?';
         bool fits = part < p->count &&
-                    item_fits(op, item, length - optional, p->at[part], p->length[part], m);
+                    ptx_item_fits(op, item, length - optional, p->at[part], p->length[part], m);
         if (fits) {
             part++;
             *wanted = next;
@@ -149,18 +141,18 @@ static ptx_mnemonic *lookup(const ptx_loader *L, uint32_t hash) {
     return NULL;
 }
 
-static uint16_t first_row(const ptx_loader *L, const parts *p) {
+static uint16_t first_row(const ptx_loader *L, const ptx_parts *p) {
     uint32_t bucket = ptx_hash(p->at[0], p->length[0]) % PTX_OP_COUNT;
     return L->words->first_row[bucket];
 }
 
-static bool row_named(unsigned row, const parts *p) {
+static bool row_named(unsigned row, const ptx_parts *p) {
     const char *name = ptx_op_get(row)->name;
     return strncmp(name, p->at[0], p->length[0]) == 0 && name[p->length[0]] == 0;
 }
 
 /* What the rows of the name that fit the most parts want next; 0: no row has the name. */
-static unsigned furthest(const ptx_loader *L, const parts *p, char *wants, size_t size) {
+static unsigned furthest(const ptx_loader *L, const ptx_parts *p, char *wants, size_t size) {
     unsigned furthest = 0;
     for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
         ptx_match m;
@@ -177,11 +169,37 @@ static unsigned furthest(const ptx_loader *L, const parts *p, char *wants, size_
     return furthest;
 }
 
-static void fail_mnemonic(ptx_loader *L, const parts *p) {
+/* "mul.lo.u32" of its parts; false: too long. */
+static bool join(const ptx_parts *p, char *out, size_t size) {
+    size_t used = 0;
+    for (unsigned i = 0; i < p->count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s", i ? "." : "", (int)p->length[i],
+                                 p->at[i]);
+    return used < size;
+}
+
+/* Whether the parts are those of a row, in an order that the assembler refuses: says theirs. */
+static bool fail_order(ptx_loader *L, const ptx_parts *p) {
+    const ptx_token *t = &L->lex.token;
+    char text[MOST_TEXT];
+    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
+        ptx_parts sorted;
+        if (!row_named(row - 1, p) ||
+            ptx_order_of(ptx_op_get(row - 1), p, &sorted) != PTX_ORDER_REFUSED ||
+            !join(&sorted, text, sizeof text))
+            continue;
+        ptx_fail_at(L, t->at, "found '%.*s'; expected its parts as in '%s'", (int)t->length, t->at,
+                    text);
+        return true;
+    }
+    return false;
+}
+
+static void fail_mnemonic(ptx_loader *L, const ptx_parts *p) {
     const ptx_token *t = &L->lex.token;
     int length = (int)t->length;
     char wants[400] = "";
-    if (ptx_fail_absent(L, t->at, t->length))
+    if (ptx_fail_absent(L, t->at, t->length) || fail_order(L, p))
         return;
     unsigned at = furthest(L, p, wants, sizeof wants);
     if (!at)
@@ -194,18 +212,6 @@ static void fail_mnemonic(ptx_loader *L, const parts *p) {
                     p->at[at], length, t->at, wants);
 }
 
-static void find_matches(const ptx_loader *L, const parts *p, ptx_mnemonic *k) {
-    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
-        if (!row_named(row - 1, p))
-            continue;
-        ptx_match m;
-        unsigned reached;
-        const char *wanted;
-        if (row_fits(row - 1, p, &m, &reached, &wanted) && k->count < PTX_MAX_MATCHES)
-            k->matches[k->count++] = m;
-    }
-}
-
 static void complete_match(const vm_words *words, const char *text, ptx_match *m) {
     const ptx_op *op = ptx_op_get(m->row);
     m->need = ptx_since(&words->letters, op, text);
@@ -214,26 +220,58 @@ static void complete_match(const vm_words *words, const char *text, ptx_match *m
     ptx_make_form(m);
 }
 
+/* Adds the row if its format is the parts, one after another; `text` is what they make. */
+static void add_match(const ptx_loader *L, unsigned row, const ptx_parts *p, const char *text,
+                      ptx_mnemonic *k) {
+    ptx_match m;
+    unsigned reached;
+    const char *wanted;
+    if (k->count == PTX_MAX_MATCHES || !row_fits(row, p, &m, &reached, &wanted))
+        return;
+    complete_match(L->words, text, &m);
+    k->matches[k->count++] = m;
+}
+
+static void find_matches(const ptx_loader *L, const ptx_parts *p, ptx_mnemonic *k) {
+    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1])
+        if (row_named(row - 1, p))
+            add_match(L, row - 1, p, k->text, k);
+}
+
+/* Rows that have these parts in another order. Tables that look for runs of parts see the row's. */
+static void find_reordered(const ptx_loader *L, const ptx_parts *p, ptx_mnemonic *k) {
+    char text[MOST_TEXT];
+    for (unsigned row = first_row(L, p); row; row = L->words->next_row[row - 1]) {
+        ptx_parts sorted;
+        if (row_named(row - 1, p) &&
+            ptx_order_of(ptx_op_get(row - 1), p, &sorted) == PTX_ORDER_TAKEN &&
+            join(&sorted, text, sizeof text))
+            add_match(L, row - 1, &sorted, text, k);
+    }
+}
+
 static ptx_mnemonic *learn(ptx_loader *L, uint32_t hash) {
     vm_words *words = L->words;
     const ptx_token *t = &L->lex.token;
     ptx_mnemonic made = {.length = t->length, .hash = hash};
-    parts p;
-    if (!split(L, &p))
+    ptx_parts p;
+    words->count++;
+    made.text = ev_arena_strndup(words->arena, t->at, t->length);
+    made.next = words->mnemonics[hash % PTX_BUCKETS];
+    if (!made.text || !split(L, t->at, t->length, &p)) {
+        L->oom |= !made.text;
         return NULL;
+    }
     find_matches(L, &p, &made);
+    if (!made.count)
+        find_reordered(L, &p, &made);
     if (!made.count) {
         fail_mnemonic(L, &p);
         return NULL;
     }
-    made.text = ev_arena_strndup(words->arena, t->at, t->length);
-    made.next = words->mnemonics[hash % PTX_BUCKETS];
-    for (unsigned i = 0; made.text && i < made.count; i++)
-        complete_match(words, made.text, &made.matches[i]);
-    ptx_mnemonic *k = made.text ? ev_arena_copy(words->arena, &made, sizeof made) : NULL;
+    ptx_mnemonic *k = ev_arena_copy(words->arena, &made, sizeof made);
     if (k)
         words->mnemonics[hash % PTX_BUCKETS] = k;
-    words->count++;
     L->oom |= !k;
     return k;
 }

@@ -72,8 +72,19 @@ static bool parse_dimension_product(ptx_loader *L, uint32_t *product) {
     return true;
 }
 
+/* What ends a declaration that has no semicolon: another statement of the module. */
+static bool begins_statement(const ptx_loader *L) {
+    static const char *const words[] = {".visible", ".extern",  ".weak",   ".common", ".entry",
+                                        ".func",    ".global",  ".const",  ".shared", ".file",
+                                        ".section", ".version", ".target", ".alias"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (ptx_lex_is_word(&L->lex, words[i]))
+            return true;
+    return L->lex.token.kind == PTX_K_END;
+}
+
 static bool parse_performance(ptx_loader *L, ptx_func *f) {
-    while (L->lex.token.kind == PTX_K_DIRECTIVE) {
+    while (L->lex.token.kind == PTX_K_DIRECTIVE && !begins_statement(L)) {
         uint32_t ignored = 0;
         uint32_t *place = NULL;
         if (!ptx_directive_allowed(L))
@@ -161,7 +172,7 @@ static bool parse_function_body(ptx_loader *L, uint32_t index) {
     ptx_func *f = &L->m->funcs[index];
     if (!parse_performance(L, f))
         return false;
-    if (ptx_accept(L, ';'))
+    if (begins_statement(L) || ptx_accept(L, ';'))
         return ptx_scope_leave(L);
     if (!ptx_lex_is(&L->lex, '{'))
         return ptx_fail_expected(L, "'{' or ';'");
@@ -411,8 +422,8 @@ static bool load(ptx_loader *L) {
     if (!L->m->version || !L->m->sm)
         return ptx_fail_expected(L, "a module that begins with .version and .target");
     L->m->code[L->m->insn_count] = (ptx_insn){0};
-    return ptx_finish_calls(L) && finish_entries(L) && ptx_list_touched(L) &&
-           ptx_join_shared(L->m) && ptx_find_cleared(L);
+    return ptx_place_workspace(L) && ptx_finish_calls(L) && finish_entries(L) &&
+           ptx_list_touched(L) && ptx_join_shared(L->m) && ptx_find_cleared(L);
 }
 
 static ev_status new_module(const char *ptx, size_t bytes, const char *name, vm_module **out,

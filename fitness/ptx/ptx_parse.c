@@ -389,6 +389,28 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
     return true;
 }
 
+/* A driver gives cooperative launches zeros for their barriers there. Two halves of an address. */
+bool ptx_place_workspace(ptx_loader *L) {
+    if (!L->reads_workspace)
+        return true;
+    ptx_var *v = EV_NEW(L->arena, ptx_var);
+    if (!v)
+        return !(L->oom = true);
+    *v = (ptx_var){.name = "(workspace of the grid)",
+                   .space = VM_SPACE_GLOBAL,
+                   .bytes = 64,
+                   .align = 16,
+                   .type = PTX_T_b8,
+                   .array = true,
+                   .func = PTX_NONE,
+                   .next = L->m->variables};
+    L->m->variables = v;
+    if (!place_variable(L, v, false))
+        return false;
+    L->m->workspace = v->offset + 1;
+    return true;
+}
+
 /* (.managed) or (.unified(n, n)): every variable is within the reach of host and kernels here. */
 bool ptx_parse_attributes(ptx_loader *L) {
     if (!ptx_expect(L, '('))
@@ -427,6 +449,9 @@ bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern) {
 
 static bool parse_registers(ptx_loader *L) {
     ptx_type type;
+    unsigned lanes = ptx_parse_lanes(L);
+    if (lanes && ptx_lex_is_word(&L->lex, ".pred"))
+        return ptx_fail_expected(L, "a type with bytes for a vector");
     if (!parse_type(L, &type))
         return false;
     unsigned bits = ptx_type_bits(type) == 8 ? 16 : ptx_type_bits(type);
@@ -441,15 +466,14 @@ static bool parse_registers(ptx_loader *L) {
             return false;
         s->bits = (uint8_t)bits;
         s->index = PTX_NONE;
+        const ptx_token *n = &L->lex.token;
+        if (range && (n->kind != PTX_K_INT || n->value > 1u << 20))
+            return ptx_fail_expected(L, "a number of registers up to 2^20");
+        s->count = range ? (uint32_t)n->value : 0;
+        if ((range || lanes) && !ptx_vector_declare(L, s, lanes))
+            return false;
         if (!range)
             continue;
-        const ptx_token *n = &L->lex.token;
-        if (n->kind != PTX_K_INT || n->value > 1u << 20)
-            return ptx_fail_expected(L, "a number of registers up to 2^20");
-        s->count = (uint32_t)n->value;
-        s->ids = EV_NEW_ARRAY(L->arena, uint32_t, s->count + 1);
-        if (!s->ids)
-            L->oom = true;
         ptx_lex_next(&L->lex);
         if (!ptx_expect(L, '>'))
             return false;
@@ -596,12 +620,13 @@ bool ptx_parse_body(ptx_loader *L) {
 
 /* ---- parameters of functions */
 
-static ptx_var *parse_register_param(ptx_loader *L) {
+static ptx_var *parse_register_param(ptx_loader *L, unsigned *lanes) {
     ptx_var *v = EV_NEW(L->arena, ptx_var);
     if (!v) {
         L->oom = true;
         return NULL;
     }
+    *lanes = ptx_parse_lanes(L);
     if (!parse_type(L, &v->type))
         return NULL;
     unsigned bits = ptx_type_bits(v->type);
@@ -621,15 +646,17 @@ static ptx_var *parse_register_param(ptx_loader *L) {
         return NULL;
     s->bits = (uint8_t)(bits == 8 ? 16 : bits);
     s->index = PTX_NONE;
-    return v;
+    return *lanes && !ptx_vector_declare(L, s, *lanes) ? NULL : v;
 }
 
-static ptx_var *parse_param(ptx_loader *L) {
+/* `lanes`: of a vector register, else 0. */
+static ptx_var *parse_param(ptx_loader *L, unsigned *lanes) {
     ptx_var *v = NULL;
+    *lanes = 0;
     if (word(L, ".param"))
         v = parse_variable(L, VM_SPACE_PARAM);
     else if (word(L, ".reg"))
-        v = parse_register_param(L);
+        v = parse_register_param(L, lanes);
     else
         ptx_fail_expected(L, ".param or .reg");
     if (v && !v->bytes) {
@@ -640,6 +667,20 @@ static ptx_var *parse_param(ptx_loader *L) {
     return v;
 }
 
+/* Adds a parameter to a list; a vector register is as many as it has parts. */
+static bool add_param(ptx_loader *L, const ptx_var *v, unsigned lanes, ptx_var **params,
+                      size_t *capacity, size_t *count) {
+    for (unsigned i = 0; i < (lanes ? lanes : 1); i++) {
+        if (!ptx_grow(L, (void **)params, capacity, *count, sizeof **params))
+            return false;
+        ptx_var *p = &(*params)[(*count)++];
+        *p = *v;
+        if (lanes)
+            p->name = ptx_lane_name(L, v->name, (uint32_t)strlen(v->name), i);
+    }
+    return !L->oom;
+}
+
 bool ptx_parse_params(ptx_loader *L, ptx_var **list, size_t *count) {
     size_t capacity = 0;
     ptx_var *params = NULL;
@@ -648,10 +689,9 @@ bool ptx_parse_params(ptx_loader *L, ptx_var **list, size_t *count) {
     if (ptx_accept(L, ')'))
         return true;
     do {
-        const ptx_var *v = parse_param(L);
-        ok = v && ptx_grow(L, (void **)&params, &capacity, *count, sizeof *params);
-        if (ok)
-            params[(*count)++] = *v;
+        unsigned lanes;
+        const ptx_var *v = parse_param(L, &lanes);
+        ok = v && add_param(L, v, lanes, &params, &capacity, count);
     } while (ok && ptx_accept(L, ','));
     if (ok) {
         *list = ev_arena_copy(L->arena, params, *count * sizeof *params);
@@ -671,7 +711,10 @@ static bool place_param(ptx_loader *L, ptx_var *v) {
     if (v->space == VM_SPACE_PARAM)
         return ptx_place_frame_param(L, v);
     v->stride = v->bytes == 8 ? 8 : 4;
-    uint32_t reg = ptx_register_find(L, v->name, (uint32_t)strlen(v->name));
+    uint32_t length = (uint32_t)strlen(v->name);
+    uint32_t reg = ptx_register_find(L, v->name, length);
+    if (reg == PTX_NONE)
+        reg = ptx_lane_find(L, v->name, length);
     v->offset = reg == PTX_NONE ? ptx_slot_new(L, v->bytes * 8) : L->m->regs[reg].slot;
     return !L->failed && !L->oom;
 }

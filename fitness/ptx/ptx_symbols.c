@@ -205,7 +205,7 @@ uint32_t ptx_slot_new(ptx_loader *L, unsigned bits) {
     return slot;
 }
 
-static uint32_t register_new(ptx_loader *L, const char *name, uint32_t length, unsigned bits) {
+uint32_t ptx_register_new(ptx_loader *L, const char *name, uint32_t length, unsigned bits) {
     vm_module *m = L->m;
     if (m->reg_count >= MAX_REGISTERS) {
         ptx_fail_at(L, name, "found more than %d registers; expected a smaller module",
@@ -232,7 +232,7 @@ static ptx_symbol *find_range(ptx_loader *L, const char *name, uint32_t length) 
     return s;
 }
 
-static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
+ptx_symbol *ptx_range_find(ptx_loader *L, const char *name, uint32_t length, uint32_t *out) {
     uint32_t digits = length;
     while (digits > 1 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
         digits--;
@@ -249,11 +249,20 @@ static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
             number = number * 10 + (uint32_t)(name[i] - '0');
         if (number >= s->count)
             continue;
-        if (!s->ids[number])
-            s->ids[number] = register_new(L, name, length, s->bits) + 1;
-        return s->ids[number] - 1; /* PTX_NONE + 1 - 1 stays PTX_NONE */
+        *out = number;
+        return s;
     }
-    return PTX_NONE;
+    return NULL;
+}
+
+static uint32_t range_member(ptx_loader *L, const char *name, uint32_t length) {
+    uint32_t number;
+    ptx_symbol *s = ptx_range_find(L, name, length, &number);
+    if (!s || s->lanes)
+        return PTX_NONE;
+    if (!s->ids[number])
+        s->ids[number] = ptx_register_new(L, name, length, s->bits) + 1;
+    return s->ids[number] - 1; /* PTX_NONE + 1 - 1 stays PTX_NONE */
 }
 
 /* Nearly all are members of a range: those are not looked for as whole names where none is one. */
@@ -261,9 +270,9 @@ uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length) {
     char last = name[length - 1];
     bool is_member = *name == '%' && last >= '0' && last <= '9' && !L->digit_names;
     ptx_symbol *s = is_member ? NULL : ptx_symbol_find(L, name, length);
-    if (s && s->kind == PTX_Y_REG) {
+    if (s && s->kind == PTX_Y_REG && !s->lanes) {
         if (s->index == PTX_NONE)
-            s->index = register_new(L, name, length, s->bits);
+            s->index = ptx_register_new(L, name, length, s->bits);
         return s->index;
     }
     if (s)

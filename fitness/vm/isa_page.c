@@ -153,6 +153,22 @@ static void print_never(ev_str *s) {
     }
 }
 
+static void print_order(ev_str *s) {
+    title(
+        s, "Orders of parts that are refused",
+        "Dot-parts may stand in any order, as for the assembler, but for these: the parts that a "
+        "form above has first stay there, and parts of one list keep their order. `<type>` is any "
+        "type.",
+        "instruction | place | parts");
+    ptx_order_rule rule;
+    for (size_t i = 0; ptx_order_get(i, &rule); i++) {
+        cell(s, rule.names, true);
+        cell(s, rule.kind, false);
+        cell(s, rule.parts, true);
+        ev_str_append(s, "|\n");
+    }
+}
+
 static void print_modifiers(ev_str *s) {
     title(s, "Modifiers", "The groups that the forms name, and their members.", "group | members");
     for (unsigned g = 0; g < PTX_G_COUNT; g++) {
@@ -219,6 +235,7 @@ void vm_isa_print_markdown(ev_str *s) {
     print_rows(s);
     print_since(s);
     print_never(s);
+    print_order(s);
     print_modifiers(s);
     print_registers(s);
     print_small_tables(s);

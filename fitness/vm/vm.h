@@ -169,9 +169,9 @@ typedef struct vm_observer {
 
 typedef enum vm_checks {
     VM_CHECK_NONE = 0, /* bounds, alignment, fuel and deadlock are always on */
-    /* Uninitialised reads, writes outside outputs. Registers have no shadow, so the check is at the
-     * load. Code without optimisation (-G, -O0) may copy a struct with its padding by loads of
-     * whole words, which then trap: compile with -O1 or more, or zero the struct. */
+    /* Uninitialised reads, writes outside outputs. The check is at the load, except of local
+     * memory, whose undefined bits travel with values and trap where they decide a branch, an
+     * address or what others see: code without optimisation copies padding (vm_undefined.c). */
     VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
     VM_CHECK_BUT_FENCES = 3, /* INIT and RACES */

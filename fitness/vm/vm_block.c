@@ -58,7 +58,7 @@ static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
     vm_warp *w = &b->warps[index];
     uint32_t left = s->threads - index * VM_LANES;
     w->live = left >= VM_LANES ? VM_FULL : (1u << left) - 1;
-    w->cc = 0;
+    w->cc = w->cc_undefined = 0;
     w->set_count = 0;
     w->ticks = 0;
     w->polls = 0;
@@ -107,6 +107,7 @@ void vm_block_free(vm_block *b) {
     for (uint32_t i = 0; b->warps && i < b->warp_count; i++) {
         free(b->warps[i].local);
         free(b->warps[i].local_written);
+        free(b->warps[i].local_undefined);
         free(b->warps[i].levels);
     }
     free(b->warps);
@@ -132,7 +133,7 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->state = s;
         w->block = b;
         w->index = i;
-        w->code = s->module->code;
+        w->code = s->undefined_code ? s->undefined_code : s->module->code;
         w->arena = s->memory->arena;
         w->segments = s->segments;
         w->shared = b->shared;

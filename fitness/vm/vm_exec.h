@@ -39,6 +39,7 @@ struct vm_frame {
     uint32_t local_least; /* a lower bound of local_top over its lanes */
     uint32_t local_base[VM_LANES], local_top[VM_LANES];
     uint8_t *regs;
+    uint8_t *undefined; /* undefined bits of `regs` (vm_undefined.c); NULL: none */
     uint32_t ret_pc[VM_LANES];
     vm_frame *parent[VM_LANES];
 };
@@ -163,6 +164,9 @@ struct vm_warp {
     uint32_t arrived; /* lanes waiting at a barrier */
     uint8_t *local;   /* local_capacity bytes for each lane */
     uint64_t *local_written;
+    uint8_t *local_undefined; /* undefined bits of written bytes, once they travel; else NULL */
+    uint32_t cc_undefined;    /* lanes whose carry is undefined */
+    bool again;               /* the load that began vm_undefined.c runs again, without a trap */
     uint64_t local_capacity;
     uint64_t local_used; /* the most bytes that a lane could reach since local memory was cleared */
     vm_frame **levels;   /* frames of called functions by depth, from 1: lanes share them */
@@ -288,6 +292,7 @@ struct vm_state {
     size_t sector_count;
     vm_site_passes *site_passes; /* by site */
     vm_run_fn run;
+    ptx_insn *undefined_code; /* the module's, with wrappers, once undefined bits travel; or NULL */
 };
 
 /* ---- called by handlers */
@@ -308,6 +313,16 @@ void vm_trap_defer(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t addre
 void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes);
 /* Call at the block's barrier or end: raises the deferred trap. */
 void vm_trap_settle(vm_state *s, const vm_block *b);
+/* ---- undefined bits of local memory (vm_undefined.c) */
+/* Instead of a trap at the first load of local bytes that nothing has written: from now on
+ * undefined bits travel in this launch. The load runs again (vm_warp.again). False: out of memory.
+ */
+bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip);
+/* Before each instruction from then on, with the lanes of the set; false after a trap. */
+bool vm_undefined_step(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask);
+/* The undefined bits of a frame, made if it has none; NULL: out of memory. */
+uint8_t *vm_undefined_frame(vm_state *s, vm_frame *frame);
+ptx_handler vm_isa_undefined(unsigned isa);
 #define VM_BATCH_EVENTS 256 /* few enough to stay in the host's nearest cache */
 #define VM_EVENT_SECTORS 40 /* sectors of one event, at most */
 /* Passes a full batch to the observer, and makes room for one more event of VM_EVENT_SECTORS. */

@@ -123,6 +123,11 @@ static uint64_t nanoseconds(const vm_state *s) {
     return grain > 1 ? now - now % grain : now;
 }
 
+/* Of grid-wide barriers: every launch is as a cooperative one. */
+static uint64_t workspace(const vm_state *s) {
+    return s->module->workspace ? s->globals + s->module->workspace - 1 : 0;
+}
+
 uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     const vm_state *s = w->state;
     const uint32_t *n = s->launch->block, *g = s->launch->grid, *id = w->block->id;
@@ -169,7 +174,11 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_CLUSTER_NCTAID_Y:
     case PTX_SR_CLUSTER_NCTAID_Z:
     case PTX_SR_CLUSTER_NCTARANK:
-        return 1; /* no cluster launch: each block is a cluster of its own */
+        return 1;        /* no cluster launch: each block is a cluster of its own */
+    case PTX_SR_ENVREG1: /* the others hold nothing that a kernel of today reads */
+        return workspace(s) >> 32;
+    case PTX_SR_ENVREG2:
+        return workspace(s) & UINT32_MAX;
     case PTX_SR_CLOCK:
     case PTX_SR_CLOCK64:
         w->state->happenings++;
@@ -212,6 +221,8 @@ static vm_frame *frame_new(vm_state *s, const ptx_func *f) {
 /* What is left is written before it is read, or nothing writes it. Where not all is cleared,
  * constants stay, but for predicates. */
 static void frame_clear(const vm_state *s, const ptx_func *f, const vm_frame *frame) {
+    if (frame->undefined)
+        memset(frame->undefined, 0, f->frame_bytes);
     for (size_t i = 0; i < f->cleared_count; i++)
         memset(frame->regs + f->cleared[i].offset, 0, f->cleared[i].bytes);
     bool all = f->cleared_count == 1 && f->cleared[0].bytes == f->frame_bytes;
@@ -247,8 +258,21 @@ void vm_frames_free(vm_state *s) {
     while (s->frames) {
         vm_frame *frame = s->frames;
         s->frames = frame->next_made;
+        free(frame->undefined);
         free(frame);
     }
+}
+
+/* The undefined bits of local memory, if they travel, before it has `wanted` bytes a lane. */
+static bool grow_undefined(vm_warp *w, uint64_t wanted) {
+    if (!w->state->undefined_code)
+        return true;
+    uint8_t *bigger = calloc(VM_LANES, wanted);
+    for (unsigned i = 0; bigger && w->local_undefined && i < VM_LANES; i++)
+        memcpy(bigger + i * wanted, w->local_undefined + i * w->local_capacity, w->local_capacity);
+    free(w->local_undefined);
+    w->local_undefined = bigger;
+    return bigger != NULL;
 }
 
 /* Local memory of all lanes grows to at least `bytes` each; what stands in it stays. */
@@ -260,6 +284,12 @@ bool vm_local_grow(vm_warp *w, uint64_t bytes) {
     uint8_t *bigger = calloc(VM_LANES, wanted);
     uint64_t *written = calloc(VM_LANES, wanted / 8);
     if (!bigger || !written) {
+        free(bigger);
+        free(written);
+        w->state->out_of_memory = true;
+        return false;
+    }
+    if (!grow_undefined(w, wanted)) {
         free(bigger);
         free(written);
         w->state->out_of_memory = true;
@@ -316,6 +346,12 @@ static void give_args(const ptx_call *call, const ptx_func *f, const uint8_t *ca
     }
 }
 
+/* Whether undefined bits go from one frame to the other, or have to be overwritten there. */
+static bool undefined_pass(vm_state *s, vm_frame *a, vm_frame *b) {
+    return s->undefined_code && (a->undefined || b->undefined) && vm_undefined_frame(s, a) &&
+           vm_undefined_frame(s, b);
+}
+
 static void give_results(const ptx_call *call, const ptx_func *f, const uint8_t *callee,
                          uint8_t *caller, uint32_t mask) {
     for (size_t i = 0; i < call->ret_count; i++) {
@@ -336,6 +372,11 @@ static void copy_to_local(vm_warp *w, const ptx_func *f, const vm_frame *frame, 
             unsigned i = (unsigned)__builtin_ctz(left);
             uint64_t at = i * w->local_capacity + frame->local_base[i] + p->local - 1;
             memcpy(w->local + at, frame->regs + p->offset + (size_t)i * p->stride, p->bytes);
+            if (w->local_undefined)
+                memset(w->local_undefined + at, 0, p->bytes);
+            if (w->local_undefined && frame->undefined)
+                memcpy(w->local_undefined + at,
+                       frame->undefined + p->offset + (size_t)i * p->stride, p->bytes);
             for (uint64_t b = at; b < at + p->bytes; b++)
                 w->local_written[b >> 6] |= 1ull << (b & 63);
         }
@@ -415,6 +456,8 @@ static vm_frame *enter(vm_warp *w, const ptx_insn *ip, uint32_t func, uint32_t m
         vm_local_forget(w, i, base, f->local_bytes); /* what an earlier call left is not ours */
     }
     give_args(&m->calls[ip->target], f, caller->regs, frame->regs, mask);
+    if (undefined_pass(w->state, caller, frame))
+        give_args(&m->calls[ip->target], f, caller->undefined, frame->undefined, mask);
     copy_to_local(w, f, frame, mask);
     return frame;
 }
@@ -554,7 +597,10 @@ bool vm_frame_return(vm_warp *w, const ptx_insn *ip, uint32_t mask) {
             same |= (uint32_t)(frame->parent[i] == parent && frame->ret_pc[i] == pc) << i;
         }
         const ptx_call *call = &w->state->module->calls[w->code[pc - 1].target];
-        give_results(call, &w->state->module->funcs[frame->func], frame->regs, parent->regs, same);
+        const ptx_func *f = &w->state->module->funcs[frame->func];
+        give_results(call, f, frame->regs, parent->regs, same);
+        if (undefined_pass(w->state, frame, parent))
+            give_results(call, f, frame->undefined, parent->undefined, same);
         vm_set_push(w, same, pc, parent);
         mask &= ~same;
     }

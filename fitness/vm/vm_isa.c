@@ -35,6 +35,9 @@ unsigned vm_isa_best(void) {
 const char *vm_isa_name(void) {
     return isas[vm_isa_best()].name;
 }
+ptx_handler vm_isa_undefined(unsigned isa) {
+    return isas[isa].find(PTX_OP_COUNT, 0, 2);
+}
 vm_run_fn vm_isa_run(unsigned isa) {
     return isas[isa].run;
 }

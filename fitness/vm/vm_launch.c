@@ -72,6 +72,7 @@ void vm_state_free(vm_state *s) {
     free(s->segments);
     free(s->const_copy);
     free(s->gaps);
+    free(s->undefined_code);
     free(s->site_passes);
 }
 

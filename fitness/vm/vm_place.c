@@ -106,7 +106,7 @@ static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, un
     int64_t at = (int64_t)(window ? address & (VM_WINDOW(1) - 1) : address);
     if (!window && address <= UINT32_MAX) /* a 32-bit address just below 0 */
         at = (int32_t)address;
-    uint32_t func = m->cold[ip - m->code].func;
+    uint32_t func = m->cold[ip - w->code].func;
     place best = {0};
     switch (space) {
     case VM_SPACE_SHARED:

@@ -38,7 +38,7 @@ static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
 static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                  const uint64_t *address, const char *format, va_list args) {
     const vm_module *m = w->state->module;
-    const ptx_cold *cold = &m->cold[ip - m->code];
+    const ptx_cold *cold = &m->cold[ip - w->code];
     *t = (vm_trap){
         .kind = kind, .line = cold->line, .column = cold->column, .source_line = cold->source_line};
     place_thread(t, w, lane);

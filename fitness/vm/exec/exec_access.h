@@ -192,7 +192,8 @@ static __attribute__((noinline)) uint64_t classify(vm_access *x, uint32_t mask) 
 }
 
 static const ptx_insn *stop_trap(vm_warp *w) {
-    w->stop = VM_STOP_TRAP;
+    w->stop = w->again ? VM_STOP_TURN : VM_STOP_TRAP;
+    w->again = false;
     return NULL;
 }
 

@@ -533,6 +533,17 @@ static inline uint32_t combine(uint8_t bool_op, uint32_t p, uint32_t q) {
         }                                                                                          \
         NEXT;                                                                                      \
     }
+/* Elements are independent: none is written before all are read. */
+#define H_MOVES(T, id, expr)                                                                       \
+    HANDLER(id##_##T) {                                                                            \
+        const uint32_t from[4] = {ip->a, ip->b, ip->c, ip->e};                                     \
+        LT(T) whole[4][32];                                                                        \
+        for (unsigned k = 0; k < ip->count; k++)                                                   \
+            memcpy(whole[k], regs + from[k], sizeof whole[k]);                                     \
+        for (unsigned k = 0; k < ip->count; k++)                                                   \
+            BLEND(T)(regs + ip->v[k], (const uint32_t *)(const void *)whole[k], mask);             \
+        NEXT;                                                                                      \
+    }
 static inline uint64_t window_of(uint8_t space) {
     if (space == VM_SPACE_SHARED)
         return VM_WINDOW_SHARED;

@@ -72,6 +72,18 @@ static const ptx_insn *h_poll(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uin
     return h_guard(w, ip, regs, mask);
 }
 
+/* The wrapper of all instructions once undefined bits travel (vm_undefined.c). */
+static const ptx_insn *h_undefined(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
+    if (!vm_undefined_step(w, ip, regs, mask))
+        return stop_trap(w);
+    const ptx_insn *plain = &w->state->module->code[ip - w->code];
+#ifdef TAIL_CALLS
+    __attribute__((musttail)) return plain->fn(w, ip, regs, mask);
+#else
+    return plain->fn(w, ip, regs, mask);
+#endif
+}
+
 HANDLER(BRA) {
     uint32_t taken = guarded(ip, regs, mask), pc = pc_of(w, ip);
     end_run(w, pc + 1, 0);

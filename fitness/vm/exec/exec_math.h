@@ -94,28 +94,12 @@ PTX_INLINE uint64_t carry_add64(uint64_t a, uint64_t b, uint32_t in, uint32_t *o
     *out = (uint32_t)(sum >> 64);
     return (uint64_t)sum;
 }
-PTX_INLINE uint32_t carry_sub32(uint32_t a, uint32_t b, uint32_t in, uint32_t *out) {
-    uint64_t diff = (uint64_t)a - b - in;
-    *out = (uint32_t)(diff >> 32) & 1;
-    return (uint32_t)diff;
-}
-PTX_INLINE uint64_t carry_sub64(uint64_t a, uint64_t b, uint32_t in, uint32_t *out) {
-    unsigned __int128 diff = (unsigned __int128)a - b - in;
-    *out = (uint32_t)(diff >> 64) & 1;
-    return (uint64_t)diff;
-}
 #define ptx_carry_add(a, b, in, out)                                                               \
     _Generic((a),                                                                                  \
         uint32_t: carry_add32,                                                                     \
         int32_t: carry_add32,                                                                      \
         uint64_t: carry_add64,                                                                     \
         int64_t: carry_add64)((__typeof__(a))(a), (__typeof__(a))(b), in, out)
-#define ptx_carry_sub(a, b, in, out)                                                               \
-    _Generic((a),                                                                                  \
-        uint32_t: carry_sub32,                                                                     \
-        int32_t: carry_sub32,                                                                      \
-        uint64_t: carry_sub64,                                                                     \
-        int64_t: carry_sub64)((__typeof__(a))(a), (__typeof__(a))(b), in, out)
 
 #define ptx_popc(a)                                                                                \
     (uint32_t)_Generic((a), uint32_t: __builtin_popcount, uint64_t: __builtin_popcountll)(a)

@@ -46,6 +46,8 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec/exec_atomic.h"
 
+#include "fitness/vm/exec/exec_rare.h"
+
 #include "fitness/vm/exec/exec_control.h"
 
 #include "fitness/vm/exec/exec_tensor.h"
@@ -113,10 +115,12 @@ static ptx_handler (*const finders[PTX_OP_COUNT])(unsigned) = {
 #undef PTX_OP
 };
 
-/* Row PTX_OP_COUNT is the wrapper for guards or, with x, the wrapper for polling instructions. */
+/* Row PTX_OP_COUNT has the wrappers, by x: of guards, of polling instructions, of all instructions
+ * where undefined bits travel. */
 ptx_handler CAT(vm_find_handler_, VM_ISA)(unsigned row, unsigned t, unsigned x) {
+    static const ptx_handler wrappers[] = {h_guard, h_poll, h_undefined};
     if (row == PTX_OP_COUNT)
-        return x ? h_poll : h_guard;
+        return wrappers[x];
     return finders[row](t * 64 + x);
 }
 

@@ -278,6 +278,7 @@ static void check_file(void **state, const char *name) {
     M(atomic)                                                                                      \
     M(warp)                                                                                        \
     M(async)                                                                                       \
+    M(rare)                                                                                        \
     M(control)
 
 #define FAMILY_TEST(name)                                                                          \
@@ -323,9 +324,9 @@ static bool is_no_form(unsigned row, unsigned t, unsigned u) {
     ptx_letters_make(&letters);
     if (strcmp(name, "set") != 0 && strcmp(name, "cvt") != 0)
         return false;
-    snprintf(mnemonic, sizeof mnemonic, "%s.%s.%s", name,
-             strcmp(name, "set") == 0 ? "eq" : ptx_type_name((ptx_type)t),
-             ptx_type_name((ptx_type)u));
+    bool sets = strcmp(name, "set") == 0; /* names the result's type first, too */
+    snprintf(mnemonic, sizeof mnemonic, "%s.%s.%s", name, ptx_type_name((ptx_type)(sets ? u : t)),
+             ptx_type_name((ptx_type)(sets ? t : u)));
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
         ptx_match m = {.row = (uint16_t)row, .t = (uint8_t)t, .u = (uint8_t)u};
         m.mod[PTX_G_rnd] = rounds[i][0];

@@ -152,12 +152,21 @@ static const refusal refusals[] = {
      "found 'wgmma.fence.sync.aligned': a matrix product of four warps (sm_90a), which this "
      "machine does not have; expected mma.sync, and a .target without the letter a",
      NULL, 0},
+    {KERNEL ".reg .v2 ~.pred v;\n}\n", "found '.pred'; expected a type with bytes for a vector",
+     NULL, 0},
+    {KERNEL ".reg .v2 .b32 v;\nmov.b32 v~.z, 1;\n}\n",
+     "found '.z'; expected a part of a vector of 2", NULL, 0},
+    {FUNCTIONS "{\n.param .u32 q;\n@%p1 ld.param.u32 %r1, ~[q];\n}\n}\n",
+     "found 'q' in an instruction with a guard; expected none for a value of a call", NULL, 0},
+    {KERNEL "~mul.u32.lo %r1, %r2, %r3;\nret;\n}\n",
+     "found 'mul.u32.lo'; expected its parts as in 'mul.lo.u32'", NULL, 0},
     {KERNEL "~frobnicate.u32 %r1, %r2;\nret;\n}\n",
      "found 'frobnicate.u32'; expected an instruction that the machine has", NULL, 0},
     {KERNEL "add#.~x;\n}\n", "found more than 16 parts; expected an instruction", ".x", 15},
     {KERNEL "~setp.lt %p1, %r1, %r2;\n}\n",
      "found 'setp.lt'; expected it to go on with .ftz, .u16, .u32, .u64, .s16, .s32, .s64, .b16, "
-     ".b32, .b64, .f16, .bf16, .f32, .f64, .and, .or, .xor",
+     ".b32, .b64, .f16, .bf16, .f32, .f64, .and, .or, .xor, "
+     ".f16x2, .bf16x2",
      NULL, 0},
     {KERNEL "add.~u8 %r1, %r2, %r3;\n}\n",
      "found '.u8' in 'add.u8'; expected .u16, .u32, .u64, .s16, .s32, .s64, .u16x2, .s16x2, .sat, "

@@ -1,0 +1,111 @@
+/* What nvcc writes and LLVM does not: vector registers as parameters, declarations without a
+ * semicolon, barriers of the whole grid. The texts are short forms of what nvcc 13 made of small
+ * kernels. */
+#include "fitness/vm/vm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HEAD ".version 9.0\n.target sm_90\n.address_size 64\n"
+#define WORDS 256u
+
+/* Runs entry `k` with a buffer of WORDS words, which hold their numbers and then what is left. */
+static vm_result run(const char *text, uint32_t grid, uint32_t block, uint32_t *words) {
+    ev_error err = {0};
+    vm_module *m = NULL;
+    if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    vm_memory *memory = NULL;
+    uint64_t buffer = 0;
+    assert_int_equal(vm_memory_new(1 << 20, &memory, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(memory, 4 * WORDS, VM_BUFFER_INOUT, "b", &buffer, &err),
+                     EV_OK);
+    uint32_t *host = vm_memory_host(memory, buffer);
+    for (uint32_t i = 0; i < WORDS; i++)
+        host[i] = i;
+    vm_launch l = {.module = m,
+                   .entry = vm_module_find(m, "k"),
+                   .grid = {grid, 1, 1},
+                   .block = {block, 1, 1},
+                   .checks = VM_CHECK_ALL,
+                   .params = &buffer};
+    vm_result r;
+    assert_int_equal(vm_run(memory, &l, &r, &err), EV_OK);
+    memcpy(words, host, 4 * WORDS);
+    vm_memory_free(memory);
+    vm_module_free(m);
+    return r;
+}
+
+static void expect_ok(const vm_result *r) {
+    if (!r->ok)
+        fail_msg("%s", r->trap.message);
+}
+
+static const char vectors[] = HEAD
+    ".func (.reg .v4 .u32 o) turn(.reg .v2 .u32 a, .reg .v4 .u32 b)\n"
+    ".func (.reg .v4 .u32 o) turn(.reg .v2 .u32 a, .reg .v4 .u32 b)\n{\n"
+    "add.u32 o.x, a.x, b.w;\nadd.u32 o.y, a.y, b.z;\nmov.v2.u32 {o.z, o.w}, {b.y, b.x};\nret;\n}\n"
+    ".visible .entry k(.param .u64 p)\n{\n"
+    ".reg .b64 %d<4>;\n.reg .b32 %r<4>;\n.reg .v4 .u32 v, u;\n.reg .v2 .u32 w<2>;\n"
+    "ld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d2, %r1, 16;\n"
+    "add.u64 %d1, %d1, %d2;\nld.global.v4.u32 v, [%d1];\nmov.u32 w1.x, 100;\nmov.u32 w1.y, 200;\n"
+    "call.uni (u), turn, (w1, v);\nst.global.v4.u32 [%d1], u;\nret;\n}\n";
+
+static void test_vectors_as_parameters(void **state) {
+    (void)state;
+    uint32_t words[WORDS];
+    vm_result r = run(vectors, 1, 40, words);
+    expect_ok(&r);
+    for (uint32_t i = 0; i < 160; i += 4) {
+        assert_int_equal(words[i], 100 + i + 3);
+        assert_int_equal(words[i + 1], 200 + i + 2);
+        assert_int_equal(words[i + 2], i + 1);
+        assert_int_equal(words[i + 3], i);
+    }
+    assert_int_equal(words[160], 160);
+}
+
+/* Each thread adds one to its word, all threads of the grid meet, and each reads the word of a
+ * thread of another block. */
+static const char barrier[] = HEAD
+    ".visible .entry k(.param .u64 p)\n{\n"
+    ".reg .pred %p<8>;\n.reg .b32 %r<20>;\n.reg .b64 %d<20>;\n"
+    "ld.param.u64 %d1, [p];\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n"
+    "cvt.u64.u32 %d2, %r1;\ncvt.u64.u32 %d3, %r2;\nbfi.b64 %d4, %d3, %d2, 32, 32;\n"
+    "setp.ne.s64 %p1, %d4, 0;\n@%p1 bra HAVE;\ntrap;\nHAVE:\n"
+    "mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmov.u32 %r5, %tid.x;\nmov.u32 %r6, %nctaid.x;\n"
+    "mad.lo.u32 %r7, %r3, %r4, %r5;\nmul.wide.u32 %d5, %r7, 4;\nadd.u64 %d6, %d1, %d5;\n"
+    "ld.global.u32 %r8, [%d6];\nadd.u32 %r8, %r8, 1;\nst.global.u32 [%d6], %r8;\n"
+    "barrier.sync 0;\nsetp.ne.u32 %p2, %r5, 0;\n@%p2 bra MET;\n"
+    "add.s64 %d7, %d4, 4;\nsetp.eq.u32 %p3, %r3, 0;\nmov.u32 %r9, -2147483647;\n"
+    "sub.u32 %r9, %r9, %r6;\nselp.b32 %r9, %r9, 1, %p3;\n"
+    "atom.add.release.gpu.u32 %r10, [%d7], %r9;\nTURN:\nld.acquire.gpu.u32 %r11, [%d7];\n"
+    "xor.b32 %r12, %r11, %r10;\nsetp.gt.s32 %p4, %r12, -1;\n@%p4 bra TURN;\nMET:\n"
+    "barrier.sync 0;\nadd.u32 %r13, %r7, %r4;\nmul.lo.u32 %r14, %r4, %r6;\n"
+    "rem.u32 %r13, %r13, %r14;\nmul.wide.u32 %d8, %r13, 4;\nadd.u64 %d9, %d1, %d8;\n"
+    "ld.global.u32 %r15, [%d9];\nst.global.u32 [%d6+512], %r15;\nret;\n}\n";
+
+static void test_a_barrier_of_the_grid(void **state) {
+    (void)state;
+    uint32_t words[WORDS];
+    vm_result r = run(barrier, 4, 32, words);
+    expect_ok(&r);
+    for (uint32_t i = 0; i < 128; i++) {
+        assert_int_equal(words[i], i + 1);
+        assert_int_equal(words[128 + i], (i + 32) % 128 + 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors_as_parameters),
+        cmocka_unit_test(test_a_barrier_of_the_grid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
