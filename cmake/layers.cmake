@@ -4,13 +4,14 @@ set(EVOKE_LAYERS
   "base:"
   "base/cuda:                 base"
   "base/ptx:                  base"
+  "base/source:               base"
   "bundle:                    base base/ptx"
   "bundle/header:             base bundle"
   "bundle/runtime:            base base/cuda base/ptx bundle"
   "corpora:                   base"
   "kernels:                   base corpora"
   "kernels/oracles:           base kernels"
-  "ir:                        base"
+  "ir:                        base base/source"
   "ir/edits:                  base ir"
   "ir/direct:                 base ir"
   "ir/structure/analyses:     base ir"
@@ -31,6 +32,7 @@ set(EVOKE_LAYERS
   "tuner/check:               base base/ptx bundle kernels ir fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/stress tuner/run"
   "tuner/report:              base kernels ir fitness/model fitness/gates tuner/search tuner/worker tuner/run"
   "tuner/cli:                 base bundle bundle/header corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run tuner/check tuner/report"
+  "tuner/init:                base base/source kernels fitness/ptx fitness/vm tuner/worker tuner/cli"
   "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")
 

@@ -1,6 +1,5 @@
 /* Base modules: from .cu, .ll or .bc to one kernel's IR with its instructions numbered. */
 #include "base/file.h"
-#include "base/proc.h"
 #include "ir/internal.h"
 
 #include <llvm-c/Analysis.h>
@@ -21,11 +20,10 @@
 #include <threads.h>
 
 #define TRIPLE "nvptx64-nvidia-cuda"
-#define CLANG_SECONDS 120
 
 /* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3: an older
  * version loads on more drivers. */
-static int ptx_version(int sm) {
+int ir_ptx_version(int sm) {
     static const int table[][2] = {{53, 63}, {60, 63}, {61, 63}, {62, 63}, {70, 63}, {72, 63},
                                    {75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -36,7 +34,7 @@ static int ptx_version(int sm) {
 }
 
 int ir_base_ptx_version(const ir_base *base) {
-    return ptx_version(base->sm);
+    return ir_ptx_version(base->sm);
 }
 
 /* ---- LLVM's messages --------------------------------------------------------------------------
@@ -75,43 +73,6 @@ static bool has_suffix(const char *text, const char *suffix) {
     return length >= tail && strcmp(text + length - tail, suffix) == 0;
 }
 
-enum { CLANG_FIXED = 24 };
-
-/* Fills argv (CLANG_FIXED + macro_count entries) with texts in `arena`. */
-static bool clang_command(const ir_source *source, ev_arena *arena, const char **argv) {
-    size_t n = 0;
-    const char *const fixed[] = {"clang-19",
-                                 "-x",
-                                 "cuda",
-                                 "--cuda-device-only",
-                                 "-nocudainc",
-                                 "-nocudalib",
-                                 "-O3",
-                                 "-Xclang",
-                                 "-disable-llvm-passes",
-                                 "-gline-tables-only",
-                                 "-emit-llvm",
-                                 "-c",
-                                 "-fno-color-diagnostics",
-                                 "-Wno-unknown-cuda-version",
-                                 "-o",
-                                 "-"};
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        argv[n++] = fixed[i];
-    argv[n++] = ev_arena_printf(arena, "--cuda-gpu-arch=sm_%d", source->sm);
-    argv[n++] = ev_arena_printf(arena, "--cuda-feature=+ptx%d", ptx_version(source->sm));
-    if (source->include) {
-        argv[n++] = "-I";
-        argv[n++] = source->include;
-    }
-    for (size_t i = 0; i < source->macro_count; i++)
-        argv[n++] = ev_arena_printf(arena, "-D%s=%" PRId64, source->macros[i].name,
-                                    source->macros[i].value);
-    argv[n++] = source->path;
-    argv[n] = NULL;
-    return !ev_arena_failed(arena);
-}
-
 static ev_status parse_bitcode(const ir_base *base, const char *data, size_t bytes,
                                const char *path, LLVMModuleRef *out, ev_error *err) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(data, bytes, path);
@@ -121,45 +82,6 @@ static ev_status parse_bitcode(const ir_base *base, const char *data, size_t byt
         return ev_fail(err, EV_BAD, "%s: not LLVM %s bitcode: %s", path, ir_llvm_version(),
                        base->complaint ? base->complaint : "unreadable");
     return EV_OK;
-}
-
-static ev_status run_clang(const ir_source *source, const char **argv, ev_str *bitcode,
-                           ev_error *err) {
-    ev_proc_result result;
-    EV_TRY(ev_proc_run(argv, NULL, CLANG_SECONDS, &result, err));
-    ev_status status;
-    if (result.timed_out)
-        status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,
-                         CLANG_SECONDS);
-    else if (result.exit_code != 0)
-        status = ev_fail(err, EV_BAD, "%s does not compile; clang-19 says:\n%s", source->path,
-                         ev_str_text(&result.err));
-    else
-        status = ev_str_status(&result.out, err);
-    if (status == EV_OK)
-        ev_str_append_n(bitcode, result.out.data, result.out.length);
-    ev_proc_result_free(&result);
-    return status == EV_OK ? ev_str_status(bitcode, err) : status;
-}
-
-bool ir_is_compiled(const ir_source *source) {
-    return has_suffix(source->path, ".cu");
-}
-
-ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) {
-    assert(ir_is_compiled(source));
-    /* clang reports a missing file as well, but in several lines. */
-    if (!ev_path_exists(source->path))
-        return ev_fail(err, EV_BAD, "%s: no such file", source->path);
-    ev_arena *arena = ev_arena_new();
-    if (!arena)
-        return ev_fail_memory(err, 1);
-    const char **argv = EV_NEW_ARRAY(arena, const char *, CLANG_FIXED + source->macro_count);
-    ev_status status = argv && clang_command(source, arena, argv)
-                           ? run_clang(source, argv, bitcode, err)
-                           : ev_fail_memory(err, 1);
-    ev_arena_free(arena);
-    return status;
 }
 
 static ev_status read_compiled(const ir_base *base, const ir_source *source, LLVMModuleRef *out,
@@ -212,60 +134,11 @@ static bool has_prefix(const ir_source *source) {
 /* ---- the entry --------------------------------------------------------------------------------
  */
 
-static bool is_string(LLVMValueRef operand, const char *text) {
-    unsigned length = 0;
-    const char *have = operand && LLVMIsAMDString(operand) ? LLVMGetMDString(operand, &length) : "";
-    return strlen(text) == length && memcmp(have, text, length) == 0;
-}
-
-enum { ANNOTATION_OPERANDS = 64, PTX_KERNEL_CC = 71 };
-
-/* Whether nvvm.annotations or the calling convention makes a function a kernel. */
-static bool is_kernel(LLVMModuleRef module, LLVMValueRef function) {
-    if (LLVMGetFunctionCallConv(function) == PTX_KERNEL_CC)
-        return true;
-    unsigned count = LLVMGetNamedMetadataNumOperands(module, "nvvm.annotations");
-    LLVMValueRef *nodes = calloc(count + 1, sizeof(LLVMValueRef));
-    bool found = false;
-    if (nodes)
-        LLVMGetNamedMetadataOperands(module, "nvvm.annotations", nodes);
-    for (unsigned i = 0; nodes && i < count && !found; i++) {
-        LLVMValueRef operands[ANNOTATION_OPERANDS];
-        unsigned size = LLVMGetMDNodeNumOperands(nodes[i]);
-        if (size < 3 || size > ANNOTATION_OPERANDS)
-            continue;
-        LLVMGetMDNodeOperands(nodes[i], operands);
-        for (unsigned k = 1; k + 1 < size && operands[0] == function; k += 2)
-            found |= is_string(operands[k], "kernel");
-    }
-    free(nodes);
-    return found;
-}
-
-static bool is_defined(LLVMValueRef function) {
-    return LLVMCountBasicBlocks(function) > 0;
-}
-
-static ev_status no_entry(LLVMModuleRef module, const ir_source *source, ev_error *err) {
-    ev_str names = EV_STR_EMPTY;
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        size_t length;
-        const char *name = LLVMGetValueName2(f, &length);
-        if (is_defined(f) && is_kernel(module, f))
-            ev_str_printf(&names, "%s%s", names.length ? ", " : "", name);
-    }
-    ev_status status = ev_fail(err, EV_BAD, "%s: no kernel \"%s\"; it has: %s", source->path,
-                               source->entry, names.length ? ev_str_text(&names) : "none");
-    ev_str_free(&names);
-    return status;
-}
-
 /* Finds the entry, and makes all other definitions internal, so that LLVM's passes remove the
  * unused ones. */
 static ev_status open_entry(const ir_base *base, const ir_source *source, ev_error *err) {
-    LLVMValueRef entry = LLVMGetNamedFunction(base->module, source->entry);
-    if (!entry || !is_defined(entry) || !is_kernel(base->module, entry))
-        return no_entry(base->module, source, err);
+    LLVMValueRef entry = NULL;
+    EV_TRY(ir_entry_find(base->module, source, &entry, err));
     ir_make_internal(base->module, entry);
     ir_symbols_open(base, source);
     return EV_OK;
@@ -447,7 +320,7 @@ static ev_status make_machine(ir_base *base, ev_error *err) {
     }
     char cpu[16], features[16];
     snprintf(cpu, sizeof cpu, "sm_%d", base->sm);
-    snprintf(features, sizeof features, "+ptx%d", ptx_version(base->sm));
+    snprintf(features, sizeof features, "+ptx%d", ir_ptx_version(base->sm));
     const struct {
         LLVMTargetMachineRef *out;
         LLVMCodeGenOptLevel level;
@@ -595,7 +468,7 @@ static ev_status fill_base(ir_base *base, const ir_source *source, bool early, e
 }
 
 static ev_status load(const ir_source *source, bool early, ir_base **out, ev_error *err) {
-    if (ptx_version(source->sm) == 0)
+    if (ir_ptx_version(source->sm) == 0)
         return ev_fail(err, EV_BAD, "sm_%d: not one of 53, 60-62, 70, 72, 75, 80, 86, 87, 89, 90",
                        source->sm);
     ir_base *base = calloc(1, sizeof *base);

@@ -39,6 +39,13 @@ struct ir_base {
 ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
 /* Reads the base's module as the source has it, with all definitions but the entry's internal. */
 ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
+/* The oldest PTX version that LLVM 19 needs for a target; 0: not one of LLVM's. */
+int ir_ptx_version(int sm);
+/* Finds the kernel source->entry: by its name in the module, else by its name in the source, which
+ * a C++ compiler mangles; then the function gets the name source->entry. EV_BAD: there is none, or
+ * more than one (names all). */
+ev_status ir_entry_find(LLVMModuleRef module, const ir_source *source, LLVMValueRef *out,
+                        ev_error *err) EV_CHECKED;
 /* Keeps the base's module in the source's store as that of the first `edits` edits, and reads it
  * again. */
 ev_status ir_base_settle(ir_base *base, const ir_source *source, size_t edits,

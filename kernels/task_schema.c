@@ -102,8 +102,8 @@ static const ev_json_key START_KEYS[] = {
 
 static const ev_json_key MACRO_KEYS[] = {
     {"name", EV_JSON_STRING, true,
-     "the macro; the compiler always gets its value (-DNAME=VALUE), so the source defines it under "
-     "#ifndef if at all"},
+     "the macro; the compiler always gets its value (-DNAME=VALUE), which takes the place of a "
+     "#define of the source"},
     {"doc", EV_JSON_STRING, false, "what it sets"},
     {"default", EV_JSON_INTEGER, true, "the value of the unmodified start"},
     {"values", EV_JSON_ARRAY, true, "the values the search may give it, the default among them"},

@@ -17,7 +17,7 @@ static cmd_fn *const commands[CLI_COMMAND_COUNT] = {
     [CLI_REPORT] = cmd_report, [CLI_DOCTOR] = cmd_doctor,   [CLI_EDITS] = cmd_edits,
     [CLI_RUN] = cmd_run,       [CLI_PROFILE] = cmd_profile, [CLI_CALIBRATE] = cmd_calibrate,
     [CLI_BENCH] = cmd_bench,   [CLI_WORKER] = cmd_worker,   [CLI_HELP] = cmd_help,
-    [CLI_ISA] = cmd_isa,       [CLI_QUALIFY] = cmd_qualify,
+    [CLI_ISA] = cmd_isa,       [CLI_QUALIFY] = cmd_qualify, [CLI_INIT] = cmd_init,
 };
 
 /* A reader that went away (evoke list | head) wanted no more: that is no error. */

@@ -35,6 +35,21 @@
 
 typedef __SIZE_TYPE__ size_t;
 
+/* The device's part of C's library (the virtual machine knows these). Declared here, because the
+ * C++ headers that a source may include call them. */
+extern "C" {
+__device__ int vprintf(const char *format, const char *values);
+__device__ int printf(const char *format, ...);
+__device__ void *malloc(size_t bytes);
+__device__ void free(void *at);
+__device__ void __assertfail(const char *says, const char *file, unsigned int line,
+                             const char *function, size_t char_bytes);
+static __inline__ __device__ void __assert_fail(const char *says, const char *file,
+                                                unsigned int line, const char *function) {
+    __assertfail(says, file, line, function, 1);
+}
+}
+
 /* ---- vector types ------------------------------------------------------------------------------
  */
 
@@ -79,6 +94,11 @@ EVOKE_VECTOR(double, double, 16, 16)
 
 struct dim3 {
     unsigned int x, y, z;
+    constexpr __host__ __device__ dim3(unsigned int of_x = 1, unsigned int of_y = 1,
+                                       unsigned int of_z = 1)
+        : x(of_x), y(of_y), z(of_z) {}
+    constexpr __host__ __device__ dim3(uint3 of) : x(of.x), y(of.y), z(of.z) {}
+    constexpr __host__ __device__ operator uint3() const { return {x, y, z}; }
 };
 
 /* ---- coordinates of a thread --------------------------------------------------------------------
@@ -313,8 +333,14 @@ EVOKE_FN int __popcll(unsigned long long x) {
 EVOKE_FN int __clz(int x) {
     return x ? __builtin_clz((unsigned int)x) : 32;
 }
+EVOKE_FN int __clzll(long long x) {
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
 EVOKE_FN int __ffs(int x) {
     return __builtin_ffs(x);
+}
+EVOKE_FN int __ffsll(long long x) {
+    return __builtin_ffsll(x);
 }
 EVOKE_FN unsigned int __brev(unsigned int x) {
     return __builtin_bitreverse32(x);
@@ -662,6 +688,9 @@ EVOKE_FN void sincospif(float x, float *s, float *c) {
     *s = evoke_sin_quadrant(r, quadrant);
     *c = evoke_sin_quadrant(r, quadrant + 1);
 }
+
+#include "evoke_cuda_overloads.h"
+#include "evoke_cuda_runtime.h"
 
 #undef EVOKE_FN
 #endif

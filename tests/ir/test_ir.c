@@ -59,9 +59,9 @@ static void bad_sources_are_refused(void **state) {
     } rows[] = {
         {"absent.cu", NULL, "k", 90, "no such file"},
         {"kernel.txt", "x", "k", 90, "ends in .cu, .ll or .bc"},
-        {"typo.cu", "int f() { return nothing; }\n", "k", 90,
+        {"typo.cu", "__attribute__((device)) int f() { return nothing; }\n", "k", 90,
          "use of undeclared identifier 'nothing'"},
-        {"two.cu", kernels, "three", 90, "no kernel \"three\"; it has: _Z3onev, two"},
+        {"two.cu", kernels, "three", 90, "no kernel \"three\"; it has: one, two"},
         {"syntax.ll", "define void @k( {\n", "k", 90, "syntax.ll:2:1: error: expected type"},
         {"order.ll",
          "define ptx_kernel void @k(ptr %p) {\n  store i32 %b, ptr %p\n  %b = add i32 1, 2\n"
@@ -70,6 +70,11 @@ static void bad_sources_are_refused(void **state) {
         {"host.ll", "define void @k() {\n  ret void\n}\n", "k", 90,
          "no kernel \"k\"; it has: none"},
         {"garbage.bc", "not bitcode", "k", 90, "bitcode"},
+        {"twice.cu",
+         "template <int N> __attribute__((global)) void k(int *x) { *x = N; }\n"
+         "template __attribute__((global)) void k<1>(int *);\n"
+         "template __attribute__((global)) void k<2>(int *);\n",
+         "k", 90, "more than one kernel is named \"k\"; give one of these as \"entry\": _Z1kI"},
         {"two.cu", kernels, "two", 12, "sm_12: not one of"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -98,6 +103,53 @@ static void macros_reach_the_source(void **state) {
     assert_int_equal(ir_base_insn_line(base, 0), 2);
     free(text);
     ir_base_free(base);
+    free(path);
+}
+
+/* A source as nvcc compiles it: host code, CUDA's headers and C++'s, names that are mangled. Device
+ * code alone is compiled, floats stay floats, and lines are those of the file. */
+static void host_code_is_left_out(void **state) {
+    (void)state;
+    static const char text[] =
+        "#include <cuda_runtime.h>\n"
+        "#include <cmath>\n#include <cstdio>\n#include <cublas_v2.h>\n#include <vector>\n"
+        "#define SCALE 3\n"
+        "static cublasHandle_t handle(int n) { return cublasCreate(n); }\n"
+        "template <typename T> __global__ void many(T *y) { y[threadIdx.x] = 1; }\n"
+        "namespace a { __global__ void add(const float *x, float *y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n) y[i] = sqrt(x[i]) + std::sqrt(x[i]) * SCALE + fmax(x[i], 1.0f) +\n"
+        "        std::exp(x[i]) + abs(x[i]) + floor(x[i]) + fma(x[i], 2.0f, 1.0f) +\n"
+        "        std::max(x[i], 2.0f) + max(x[i], 0.5f) + log(x[i]);\n"
+        "} }\n"
+        "int main() {\n    std::vector<float> v;\n    dim3 grid((9 + 1) / 2, 1);\n"
+        "    a::add<<<grid, 32>>>(v.data(), nullptr, nothing);\n    return printf(\"done\");\n}\n"
+        "template __global__ void many<double>(double *);\n";
+    char *path = write_file("app.cu", text);
+    ir_macro macro = {"SCALE", 5};
+    ir_source source = {.path = path,
+                        .entry = "add",
+                        .include = "kernels/include",
+                        .sm = 90,
+                        .macros = &macro,
+                        .macro_count = 1};
+    ir_base *base = load(&source);
+    ir_genome *none = genome_of("");
+    ir_build *made = build(base, none);
+    assert_int_equal(count_of(made, ".entry add("), 1);
+    assert_int_equal(count_of(made, "sqrt.rn.f32"), 1);
+    assert_int_equal(count_of(made, "f64"), 0);
+    assert_true(count_of(made, "0f40A00000") > 0); /* 5, not 3 */
+    assert_int_equal(ir_base_insn_line(base, 0), 10);
+    ir_build_free(made);
+    ir_base_free(base);
+    source.entry = "many";
+    base = load(&source);
+    made = build(base, none);
+    assert_int_equal(count_of(made, "st.global.u64") + count_of(made, "st.global.f64"), 1);
+    ir_build_free(made);
+    ir_base_free(base);
+    ir_genome_free(none);
     free(path);
 }
 
@@ -578,6 +630,7 @@ int main(void) {
         cmocka_unit_test(an_optimised_base_is_edited_after_the_passes),
         cmocka_unit_test(bad_sources_are_refused),
         cmocka_unit_test(macros_reach_the_source),
+        cmocka_unit_test(host_code_is_left_out),
         cmocka_unit_test(lines_are_those_of_the_source),
         cmocka_unit_test(equal_code_has_equal_hashes),
         cmocka_unit_test(ptx_is_for_the_target_and_has_no_lines),

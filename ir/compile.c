@@ -1,0 +1,171 @@
+/* Compiling: from a .cu to LLVM bitcode, by clang-19.
+ *
+ * nvcc includes cuda_runtime.h before a source, and compiles its host functions as well. Here
+ * evoke_cuda.h is included first, unless the source does so, and host functions are cut out
+ * (base/source/device_part.h). A source of which nothing is cut is compiled as the file that it is,
+ * any other from clang's standard input, with a line marker of its name. */
+#include "base/file.h"
+#include "base/proc.h"
+#include "base/source/device_part.h"
+#include "ir/internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLANG_SECONDS 120
+
+/* What clang gets to compile. */
+typedef struct unit {
+    char *text; /* the source */
+    ev_str cut; /* its device part, behind a line marker */
+    bool is_cut;
+    bool wants_header; /* evoke_cuda.h is to be included first */
+} unit;
+
+static bool defines(const cuda_text *t, const char *name) {
+    for (size_t i = 0; i < t->macro_count; i++) {
+        if (strcmp(t->macros[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A source that defines CUDA's words itself brings all that it needs. */
+static bool wants_header(const cuda_text *t) {
+    for (size_t i = 0; i < t->include_count; i++) {
+        if (strcmp(t->includes[i].file, "evoke_cuda.h") == 0)
+            return false;
+    }
+    return !defines(t, "__global__") && !defines(t, "__device__");
+}
+
+static ev_status cut_host(const ir_source *source, const cuda_text *t, unit *u, ev_error *err) {
+    const char **names = calloc(source->macro_count + 1, sizeof(char *));
+    if (names == NULL)
+        return ev_fail_memory(err, source->macro_count * sizeof(char *));
+    for (size_t i = 0; i < source->macro_count; i++)
+        names[i] = source->macros[i].name;
+    ev_str_printf(&u->cut, "# 1 \"%s\"\n", source->path);
+    ev_status status = cuda_device_part(t, names, source->macro_count, &u->cut, &u->is_cut, err);
+    free(names);
+    return status;
+}
+
+static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
+    size_t bytes = 0;
+    cuda_text *t = NULL;
+    EV_TRY(ev_file_read(source->path, &u->text, &bytes, err));
+    EV_TRY(cuda_text_read(u->text, bytes, &t, err));
+    u->wants_header = source->include != NULL && wants_header(t);
+    ev_status status = cut_host(source, t, u, err);
+    cuda_text_free(t);
+    return status;
+}
+
+static void free_unit(unit *u) {
+    free(u->text);
+    ev_str_free(&u->cut);
+}
+
+enum { CLANG_FIXED = 32 };
+
+/* Fills argv (CLANG_FIXED + macro_count entries) with texts in `arena`. */
+static bool clang_command(const ir_source *source, const unit *u, ev_arena *arena,
+                          const char **argv) {
+    size_t n = 0;
+    const char *const fixed[] = {"clang-19",
+                                 "-x",
+                                 "cuda",
+                                 "--cuda-device-only",
+                                 "-nocudainc",
+                                 "-nocudalib",
+                                 "-O3",
+                                 "-Xclang",
+                                 "-disable-llvm-passes",
+                                 "-gline-tables-only",
+                                 "-emit-llvm",
+                                 "-c",
+                                 "-fno-color-diagnostics",
+                                 "-w",
+                                 "-Wno-unknown-cuda-version",
+                                 "-o",
+                                 "-"};
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        argv[n++] = fixed[i];
+    argv[n++] = ev_arena_printf(arena, "--cuda-gpu-arch=sm_%d", source->sm);
+    argv[n++] = ev_arena_printf(arena, "--cuda-feature=+ptx%d", ir_ptx_version(source->sm));
+    if (source->include) {
+        argv[n++] = "-I";
+        argv[n++] = source->include;
+        argv[n++] = "-I";
+        argv[n++] = ev_arena_printf(arena, "%s/cuda", source->include);
+    }
+    if (u->wants_header) {
+        argv[n++] = "-include";
+        argv[n++] = "evoke_cuda.h";
+    }
+    if (u->is_cut) {
+        char *folder = ev_path_dir(source->path);
+        argv[n++] = "-iquote";
+        argv[n++] = ev_arena_strdup(arena, folder != NULL ? folder : ".");
+        free(folder);
+    }
+    for (size_t i = 0; i < source->macro_count; i++)
+        argv[n++] = ev_arena_printf(arena, "-D%s=%" PRId64, source->macros[i].name,
+                                    source->macros[i].value);
+    argv[n++] = u->is_cut ? "-" : source->path;
+    argv[n] = NULL;
+    return !ev_arena_failed(arena);
+}
+
+static ev_status run_clang(const ir_source *source, const unit *u, const char **argv,
+                           ev_str *bitcode, ev_error *err) {
+    ev_proc_result result;
+    EV_TRY(ev_proc_run(argv, u->is_cut ? ev_str_text(&u->cut) : NULL, CLANG_SECONDS, &result, err));
+    ev_status status;
+    if (result.timed_out)
+        status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,
+                         CLANG_SECONDS);
+    else if (result.exit_code != 0)
+        status = ev_fail(err, EV_BAD, "%s does not compile; clang-19 says:\n%s", source->path,
+                         ev_str_text(&result.err));
+    else
+        status = ev_str_status(&result.out, err);
+    if (status == EV_OK)
+        ev_str_append_n(bitcode, result.out.data, result.out.length);
+    ev_proc_result_free(&result);
+    return status == EV_OK ? ev_str_status(bitcode, err) : status;
+}
+
+bool ir_is_compiled(const ir_source *source) {
+    size_t length = strlen(source->path);
+    return length >= 3 && strcmp(source->path + length - 3, ".cu") == 0;
+}
+
+static ev_status compile_unit(const ir_source *source, const unit *u, ev_str *bitcode,
+                              ev_error *err) {
+    ev_arena *arena = ev_arena_new();
+    if (!arena)
+        return ev_fail_memory(err, 1);
+    const char **argv = EV_NEW_ARRAY(arena, const char *, CLANG_FIXED + source->macro_count);
+    ev_status status = argv && clang_command(source, u, arena, argv)
+                           ? run_clang(source, u, argv, bitcode, err)
+                           : ev_fail_memory(err, 1);
+    ev_arena_free(arena);
+    return status;
+}
+
+ev_status ir_compile(const ir_source *source, ev_str *bitcode, ev_error *err) {
+    assert(ir_is_compiled(source));
+    /* clang reports a missing file as well, but in several lines. */
+    if (!ev_path_exists(source->path))
+        return ev_fail(err, EV_BAD, "%s: no such file", source->path);
+    unit u = {.cut = EV_STR_EMPTY};
+    ev_status status = read_unit(source, &u, err);
+    if (status == EV_OK)
+        status = compile_unit(source, &u, bitcode, err);
+    free_unit(&u);
+    return status;
+}

@@ -1,0 +1,5 @@
+/* Stands in for NVIDIA's vector_functions.h: evoke_cuda.h has what device code uses. */
+#ifndef KERNELS_INCLUDE_CUDA_VECTOR_FUNCTIONS_H
+#define KERNELS_INCLUDE_CUDA_VECTOR_FUNCTIONS_H
+#include "evoke_cuda.h"
+#endif

@@ -1,0 +1,160 @@
+/* evoke init on plain CUDA files of different style: the tasks check without an edit by hand, and
+ * what no task can have is refused by name. */
+#include "tests/cli_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOURCES "tests/tuner/init/sources/"
+
+/* Makes the task of a source in the folder of that name; the file's text is the caller's. */
+static char *make(const char *source, const char *kernel, const char *name) {
+    char path[128], json[128];
+    snprintf(path, sizeof path, SOURCES "%s", source);
+    snprintf(json, sizeof json, "%s/task.json", name);
+    ev_proc_result r = kernel != NULL ? CLI_RUN("init", path, kernel, "--out", cli_path(name))
+                                      : CLI_RUN("init", path, "--out", cli_path(name));
+    cli_expect(&r, 0);
+    assert_non_null(strstr(r.out.data, "evoke check"));
+    ev_proc_result_free(&r);
+    return cli_read(json);
+}
+
+static void must_have(const char *text, const char *part) {
+    if (strstr(text, part) == NULL)
+        fail_msg("there is no '%s' in:\n%s", part, text);
+}
+
+/* A task of each file passes evoke check, on every split. */
+static void plain_files_become_tasks_that_check(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *kernel;
+        const char *parts[3];
+    } rows[] = {
+        {"saxpy.cu",
+         NULL,
+         {"\"grid\": \"(n + 255) / 256\"",
+          "\"kind\": \"inout\", \"type\": \"f32\", \"count\": \"n\"",
+          "\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"}"}},
+        {"matmul.cu",
+         NULL,
+         {"\"grid\": [\"(N + TILE - 1) / TILE\", \"(M + TILE - 1) / TILE\"]",
+          "\"name\": \"TILE\", \"default\": 16, \"values\": [4, 8, 16, 32]",
+          "\"name\": \"B\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"N * K\""}},
+        {"reduce.cu", NULL, {"\"shared\"", "\"kind\": \"out\"", "ceil_div(n, 256)"}},
+        {"templated.cu", NULL, {"\"type\": \"u64\"", "\"block\": \"128\"", "\"count\": \"count\""}},
+        {"stencil.cu", NULL, {"\"f64\"", "\"ceil_div(nx, 32)\"", "\"count\": \"nx * ny\""}},
+        {"nbody.cu", NULL, {"\"count\": \"3 * count\"", "\"4 * count\"", "\"block\": \"128\""}},
+        {"rows.cu", "softmax", {"\"grid\": \"rows\"", "\"rows\": ", "\"block\": \"256\""}},
+        {"transpose.cu", NULL, {"\"nx / 32\"", "\"nx\": 32", "\"ny\": 64"}},
+        {"particles.cu", NULL, {"\"7 * count\"", "\"inout\"", "\"block\": \"64\""}},
+        {"convolution.cu",
+         NULL,
+         {"\"BLOCK_X\", \"default\": 16", "\"BLOCK_Y\"", "(2 * radius + 1)"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char name[32], json[64];
+        snprintf(name, sizeof name, "task%zu", i);
+        snprintf(json, sizeof json, "task%zu/task.json", i);
+        char *text = make(rows[i].source, rows[i].kernel, name);
+        for (size_t k = 0; k < 3; k++)
+            must_have(text, rows[i].parts[k]);
+        ev_proc_result r = CLI_RUN("check", cli_path(json));
+        if (r.exit_code != 0)
+            fail_msg("%s: %s\n%s", rows[i].source, r.out.data, text);
+        ev_proc_result_free(&r);
+        free(text);
+    }
+}
+
+/* The instance of a template stands at the end of the copy; the source is left as it is. */
+static void a_template_gets_its_instance(void **state) {
+    (void)state;
+    free(make("templated.cu", "activate<double, 2>", "instance"));
+    char *copy = cli_read("instance/templated.cu");
+    must_have(copy, "template __global__ void ops::activate<double, 2>(const double");
+    free(copy);
+    char *text = cli_read("instance/task.json");
+    must_have(text, "\"type\": \"f64\"");
+    free(text);
+}
+
+/* Counts of a histogram's bins are whole numbers that a run showed. */
+static void atomics_are_read_and_written(void **state) {
+    (void)state;
+    char *text = make("histogram.cu", NULL, "histogram");
+    must_have(text,
+              "\"name\": \"bins\", \"kind\": \"inout\", \"type\": \"u32\", \"count\": \"16\"");
+    must_have(text, "\"grid\": \"min((n + BLOCK_SIZE - 1) / BLOCK_SIZE, 1024)\"");
+    free(text);
+}
+
+static void what_no_task_has_is_refused(void **state) {
+    (void)state;
+    cli_expect_error(CLI_RUN("init", SOURCES "structarg.cu", "--out", cli_path("a")), 2,
+                     "structarg.cu:3: p has the type 'Params'");
+    cli_expect_error(CLI_RUN("init", SOURCES "rows.cu", "--out", cli_path("a")), 2,
+                     "has several kernels; name one: fill, softmax");
+    cli_expect_error(CLI_RUN("init", SOURCES "rows.cu", "sofmax", "--out", cli_path("a")), 2,
+                     "no kernel \"sofmax\"; it has: fill, softmax");
+    cli_expect_error(CLI_RUN("init", SOURCES "absent.cu"), 2, "absent.cu");
+    cli_expect_error(CLI_RUN("init", SOURCES "saxpy.cu", "--out", cli_folder()), 2,
+                     "exists already; give another folder by --out DIR");
+    cli_write("host.cu", "int main() { return 0; }\n");
+    cli_expect_error(CLI_RUN("init", cli_path("host.cu"), "--out", cli_path("a")), 2,
+                     "no kernel (a __global__ function with a body)");
+    cli_write("table.cu", "__global__ void k(float **rows) { rows[0][0] = 1; }\n");
+    cli_expect_error(CLI_RUN("init", cli_path("table.cu"), "--out", cli_path("a")), 2,
+                     "rows is a pointer to pointers");
+    ev_proc_result r = CLI_RUN("check", cli_path("a/task.json"));
+    assert_int_equal(r.exit_code, 2); /* nothing was left */
+    ev_proc_result_free(&r);
+}
+
+/* A source that does not compile leaves no folder behind, and clang's words are shown. */
+static void clang_has_the_last_word(void **state) {
+    (void)state;
+    cli_write("wrong.cu", "#include <mma.h>\n__global__ void k(float *x, int n) {\n"
+                          "    if (n > 0) x[threadIdx.x] = curand(n);\n}\n");
+    ev_proc_result r = CLI_RUN("init", cli_path("wrong.cu"), "--out", cli_path("wrong"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "<mma.h> is not supported");
+    must_have(r.err.data, "wrong.cu:3:");
+    ev_proc_result_free(&r);
+    ev_proc_result again = CLI_RUN("init", SOURCES "saxpy.cu", "--out", cli_path("wrong"));
+    cli_expect(&again, 0); /* the name is free */
+    ev_proc_result_free(&again);
+}
+
+/* A kernel that no guess can run becomes a draft, with the trap and exit code 1. */
+static void a_kernel_that_traps_is_a_draft(void **state) {
+    (void)state;
+    cli_write("race.cu", "__global__ void k(int *x, int n) { x[0] = threadIdx.x + n; }\n");
+    ev_proc_result r = CLI_RUN("init", cli_path("race.cu"), "--out", cli_path("race"));
+    assert_int_equal(r.exit_code, 1);
+    must_have(r.out.data, "The task is a draft");
+    must_have(r.out.data, "race-global");
+    ev_proc_result_free(&r);
+    char *text = cli_read("race/task.json");
+    must_have(text, "\"name\": \"k\"");
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_files_become_tasks_that_check),
+        cmocka_unit_test(a_template_gets_its_instance),
+        cmocka_unit_test(atomics_are_read_and_written),
+        cmocka_unit_test(what_no_task_has_is_refused),
+        cmocka_unit_test(clang_has_the_last_word),
+        cmocka_unit_test(a_kernel_that_traps_is_a_draft),
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}

@@ -1,0 +1,105 @@
+/* Draft: a first task for a kernel, made from its CUDA source by guesses that a run confirms.
+ *
+ *   read    the kernel and its parameters, from the source's tokens     (draft_kernel.c)
+ *   launch  its grid and block, from a <<<>>> or from the kernel itself  (draft_launch.c,
+ * expressions of the host in draft_host.c) probe   kinds and lengths of buffers, by runs on the
+ * virtual machine (draft_probe.c) write   task.json with its cases (draft_write.c)
+ *
+ * Texts of a draft live in the arena of its cuda_text. */
+#ifndef TUNER_INIT_DRAFT_H
+#define TUNER_INIT_DRAFT_H
+
+#include "base/expr.h"
+#include "base/source/cuda_text.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "base/type.h"
+#include "fitness/vm/vm.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DRAFT_ARGUMENTS = 48, DRAFT_SIZES = 12, DRAFT_MACROS = 8 };
+
+typedef enum draft_kind { DRAFT_IN, DRAFT_OUT, DRAFT_INOUT, DRAFT_SCALAR } draft_kind;
+
+typedef struct draft_argument {
+    const char *name;
+    draft_kind kind;
+    bool is_const;     /* its source promises not to write it */
+    ev_type type;      /* of a scalar or an element */
+    uint32_t lanes;    /* elements of `type` in one element of the source: 4 for float4 */
+    const char *count; /* elements of the source's type, an expression; buffers */
+    const char *value; /* an expression; NULL: the shape has it */
+} draft_argument;
+
+/* A name of the shape. */
+typedef struct draft_size {
+    const char *name;
+    bool is_small; /* a radius, an offset: the same in all cases */
+} draft_size;
+
+typedef struct draft_macro {
+    const char *name;
+    int64_t value;
+} draft_macro;
+
+typedef struct draft {
+    cuda_text *t; /* owned */
+    const cuda_function *kernel;
+    const cuda_launch *launch; /* NULL: none in the source */
+    const char *types[8];      /* template arguments */
+    size_t type_count;
+    const char *instance; /* a line that makes the template's instance; NULL: no template */
+    draft_argument arguments[DRAFT_ARGUMENTS];
+    size_t argument_count;
+    draft_size sizes[DRAFT_SIZES];
+    size_t size_count;
+    draft_macro macros[DRAFT_MACROS]; /* tunable: of the block */
+    size_t macro_count;
+    const char *block_names[DRAFT_MACROS]; /* variables that the block's size is made of */
+    size_t block_name_count;
+    enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID } reading; /* what draft_expression is asked for */
+    const char *grid[3], *block[3];                       /* expressions; NULL behind the last */
+    const char *shared;                                   /* NULL: none */
+    int64_t multiple; /* sizes of cases are multiples of this; 1: any size will do */
+    int64_t small[DRAFT_SIZES], odd[DRAFT_SIZES], large[DRAFT_SIZES]; /* values of the sizes */
+    ev_str notes;   /* lines "- ...": what to look at */
+    char trap[700]; /* why the kernel does not run; "": it runs */
+} draft;
+
+void draft_note(draft *d, const char *format, ...) EV_PRINTF(2, 3);
+
+/* Takes `t` over. Chooses the kernel of that name, or the only one (NULL), and reads its
+ * parameters. EV_BAD: none or several (with their names), a parameter that no task can have. */
+ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out,
+                     ev_error *err) EV_CHECKED;
+void draft_free(draft *d);
+
+/* The name of a type of the source as an element type; false: none. Follows typedef, using, macros
+ * and template parameters. */
+bool draft_type(const draft *d, const char *name, ev_type *type, uint32_t *lanes);
+/* Adds a name of the shape, unless it is there. */
+void draft_add_size(draft *d, const char *name, bool is_small);
+
+/* Fills in grid, block, shared and macros. */
+void draft_find_launch(draft *d);
+
+/* The expression with the values of the tunable macros in place of their names. */
+const char *draft_without_macros(const draft *d, const char *expression);
+/* Puts their values in place of the tunable macros, so that none is left. */
+void draft_drop_macros(draft *d);
+
+/* Host code as an expression of task.json. NULL: it cannot be one. */
+const char *draft_expression(draft *d, cuda_range range, int depth);
+/* The up to three parts of a grid or block: of an expression, or of dim3. false: not understood. */
+bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth);
+
+/* Finds kinds, counts and the values of the sizes by runs of the PTX. d->trap says why not. */
+ev_status draft_probe(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
+
+/* Appends task.json. `source`: name of the file beside it. */
+void draft_write(const draft *d, const char *source, ev_str *out);
+
+#endif

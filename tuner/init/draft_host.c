@@ -1,0 +1,332 @@
+/* Host code as expressions of task.json: sizes of a grid, by the definitions of its names.
+ *
+ * A name is, in this order: an argument of the launch (it becomes the kernel's parameter), a
+ * tunable macro, a local or global variable with an initial value, a macro; else a name of the
+ * shape. Casts are left out, for sizes are whole numbers. */
+#include "tuner/init/draft.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 6 };
+
+static bool translate(draft *d, const cuda_text *t, cuda_range range, int depth, ev_str *out);
+
+/* The kernel's parameter that the launch gives this variable to; NULL: none. */
+static const char *parameter_of(const draft *d, const char *name) {
+    cuda_range parts[DRAFT_ARGUMENTS];
+    if (d->launch == NULL)
+        return NULL;
+    size_t count = cuda_range_split(d->t, d->launch->arguments, parts, DRAFT_ARGUMENTS);
+    for (size_t i = 0; i < count && i < d->argument_count; i++) {
+        bool is_name = parts[i].end == parts[i].first + 1;
+        if (is_name && d->arguments[i].kind == DRAFT_SCALAR &&
+            !ev_type_is_float(d->arguments[i].type) && cuda_token_is(d->t, parts[i].first, name))
+            return d->arguments[i].name;
+    }
+    return NULL;
+}
+
+/* The initial value of a variable, "= VALUE" or "(VALUE)" or "{VALUE}" behind its name, nearest
+ * before the launch; an empty range: none. */
+static cuda_range value_of(const draft *d, const char *name) {
+    const cuda_text *t = d->t;
+    cuda_range found = {0, 0};
+    size_t launch = d->launch != NULL ? d->launch->token : t->token_count;
+    for (size_t i = 1; i + 1 < launch; i++) {
+        if (!cuda_token_is(t, i, name) || t->tokens[i - 1].kind == CUDA_TOKEN_DIRECTIVE)
+            continue;
+        const cuda_function *within = NULL;
+        for (size_t f = 0; f < t->function_count && within == NULL; f++) {
+            if (i >= t->functions[f].whole.first && i < t->functions[f].whole.end &&
+                t->functions[f].body.end > t->functions[f].body.first)
+                within = &t->functions[f];
+        }
+        if (within != NULL && (d->launch == NULL || within != d->launch->within))
+            continue;
+        bool is_declared = t->tokens[i - 1].kind == CUDA_TOKEN_NAME || cuda_token_is(t, i - 1, ",");
+        bool opens = cuda_token_is(t, i + 1, "(") || cuda_token_is(t, i + 1, "{");
+        if (cuda_token_is(t, i + 1, "=")) {
+            size_t end = i + 2;
+            while (end < t->token_count && !cuda_token_is(t, end, ";") &&
+                   !cuda_token_is(t, end, ","))
+                end = t->tokens[end].match != 0 ? t->tokens[end].match + 1 : end + 1;
+            found = (cuda_range){i + 2, end};
+        } else if (is_declared && opens && t->tokens[i + 1].match != 0) {
+            found = (cuda_range){i + 2, t->tokens[i + 1].match};
+        }
+    }
+    return found;
+}
+
+static bool is_cast_word(const cuda_text *t, size_t at) {
+    static const char *const words[] = {"int",    "unsigned", "long",     "float",   "double",
+                                        "size_t", "uint",     "uint32_t", "int32_t", "int64_t",
+                                        "const",  "uint64_t", "short"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (cuda_token_is(t, at, words[i]))
+            return true;
+    }
+    return false;
+}
+
+/* "(int)" at `at`: the token behind it; `at`: no cast. */
+static size_t behind_cast(const cuda_text *t, size_t at) {
+    if (!cuda_token_is(t, at, "("))
+        return at;
+    for (size_t i = at + 1; i < t->tokens[at].match; i++) {
+        if (!is_cast_word(t, i))
+            return at;
+    }
+    return t->tokens[at].match > at + 1 ? t->tokens[at].match + 1 : at;
+}
+
+static bool whole_number(const char *text, ev_str *out) {
+    char *end;
+    double value = strtod(text, &end);
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        value = (double)strtoull(text, &end, 16);
+    end += strspn(end, "uUlLfF");
+    if (*end != '\0' || value < 0 || value > 9e15 || value != (double)(int64_t)value)
+        return false;
+    ev_str_printf(out, "%lld", (long long)value);
+    return true;
+}
+
+static bool is_macro_kept(const draft *d, const char *name) {
+    for (size_t i = 0; i < d->macro_count; i++) {
+        if (strcmp(d->macros[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool translate_text(draft *d, const char *text, int depth, ev_str *out) {
+    ev_error err;
+    cuda_text *t = NULL;
+    if (cuda_text_read(text, strlen(text), &t, &err) != EV_OK)
+        return false;
+    bool ok = t->is_balanced && translate(d, t, (cuda_range){0, t->token_count}, depth, out);
+    cuda_text_free(t);
+    return ok;
+}
+
+/* A value with brackets around it, unless it is one word. */
+static void append_value(const ev_str *value, ev_str *out) {
+    const char *text = ev_str_text(value);
+    bool is_word = true;
+    for (const char *at = text; *at != '\0'; at++)
+        is_word &= isalnum((unsigned char)*at) || *at == '_';
+    ev_str_printf(out, is_word ? "%s" : "(%s)", text);
+}
+
+static bool is_block_name(const draft *d, const char *name) {
+    for (size_t i = 0; i < d->block_name_count; i++) {
+        if (strcmp(d->block_names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A number that a host function keeps in a variable, and that the grid is made of while the block
+ * is not, is a size of the problem, as in `const int rows = 512;`. */
+static bool is_problem_size(draft *d, const char *name, cuda_range value) {
+    const cuda_function *within = d->launch != NULL ? d->launch->within : NULL;
+    bool is_local =
+        within != NULL && value.first >= within->body.first && value.end <= within->body.end;
+    if (d->reading == DRAFT_BLOCK && is_local && d->block_name_count < DRAFT_MACROS)
+        d->block_names[d->block_name_count++] = name;
+    bool is_number =
+        value.end == value.first + 1 && d->t->tokens[value.first].kind == CUDA_TOKEN_NUMBER;
+    return d->reading == DRAFT_GRID && is_local && is_number && !is_block_name(d, name);
+}
+
+static bool translate_name(draft *d, const char *name, int depth, ev_str *out) {
+    const char *parameter = parameter_of(d, name);
+    for (size_t i = 0; parameter == NULL && d->launch == NULL && i < d->argument_count; i++) {
+        if (strcmp(d->arguments[i].name, name) == 0)
+            parameter = d->arguments[i].name;
+    }
+    if (parameter != NULL || is_macro_kept(d, name)) {
+        ev_str_append(out, parameter != NULL ? parameter : name);
+        return true;
+    }
+    cuda_range value = value_of(d, name);
+    const cuda_macro *macro = cuda_text_macro(d->t, name);
+    ev_str text = EV_STR_EMPTY;
+    bool ok = false;
+    bool is_size = value.end > value.first && is_problem_size(d, name, value);
+    if (value.end > value.first && !is_size)
+        ok = translate(d, d->t, value, depth + 1, &text);
+    else if (macro != NULL)
+        ok = translate_text(d, macro->value, depth + 1, &text);
+    if (ok) {
+        append_value(&text, out);
+    } else if (macro == NULL) {
+        /* A size that the host reads from somewhere. */
+        const char *kept = ev_arena_strdup(d->t->arena, name);
+        draft_add_size(d, kept, false);
+        ev_str_append(out, kept);
+        ok = true;
+    }
+    ev_str_free(&text);
+    return ok;
+}
+
+static bool contains_div(const char *name) {
+    for (; *name != '\0'; name++) {
+        if (strncasecmp(name, "div", 3) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ceil(a / b), min(a, b), div_up(a, b) with its brackets at `open`. */
+static bool translate_call(draft *d, const cuda_text *t, const char *name, size_t open, int depth,
+                           ev_str *out) {
+    cuda_range inside = {open + 1, t->tokens[open].match}, parts[3];
+    size_t count = cuda_range_split(t, inside, parts, 3);
+    ev_type type;
+    uint32_t lanes;
+    if (strcmp(name, "sizeof") == 0 && t == d->t &&
+        draft_type(d, cuda_range_text(t, inside), &type, &lanes)) {
+        ev_str_printf(out, "%zu", ev_type_bytes(type) * lanes);
+        return true;
+    }
+    bool is_least = strcmp(name, "min") == 0 || strcmp(name, "max") == 0;
+    if (strcmp(name, "ceil") == 0 || strcmp(name, "ceilf") == 0) {
+        size_t slash = inside.first;
+        while (slash < inside.end && !cuda_token_is(t, slash, "/"))
+            slash = t->tokens[slash].match != 0 ? t->tokens[slash].match + 1 : slash + 1;
+        if (slash == inside.end)
+            return translate(d, t, inside, depth + 1, out);
+        parts[0] = (cuda_range){inside.first, slash};
+        parts[1] = (cuda_range){slash + 1, inside.end};
+    } else if (count != 2 || !(is_least || contains_div(name))) {
+        return false;
+    }
+    ev_str_printf(out, "%s(", is_least ? name : "ceil_div");
+    bool ok = translate(d, t, parts[0], depth + 1, out);
+    ev_str_append(out, ", ");
+    ok = ok && translate(d, t, parts[1], depth + 1, out);
+    ev_str_append(out, ")");
+    return ok;
+}
+
+/* The part x, y or z of a variable of type dim3. */
+static bool translate_member(draft *d, const char *name, const char *member, int depth,
+                             ev_str *out) {
+    const char *parts[3] = {NULL, NULL, NULL};
+    cuda_range value = value_of(d, name);
+    size_t part = member[0] == 'x' ? 0 : member[0] == 'y' ? 1 : 2;
+    if (member[1] != '\0' || value.end <= value.first ||
+        !draft_dimensions(d, value, parts, depth + 1))
+        return false;
+    ev_str_append(out, parts[part] != NULL ? parts[part] : "1");
+    return true;
+}
+
+/* One token or group at *at; moves *at behind it. */
+static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, ev_str *out) {
+    size_t i = *at;
+    const char *word = ev_arena_strndup(d->t->arena, t->text + t->tokens[i].begin,
+                                        t->tokens[i].end - t->tokens[i].begin);
+    size_t behind = behind_cast(t, i);
+    *at = behind > i ? behind : i + 1;
+    if (word == NULL || behind > i)
+        return word != NULL;
+    if (t->tokens[i].kind == CUDA_TOKEN_NUMBER)
+        return whole_number(word, out);
+    if (t->tokens[i].kind == CUDA_TOKEN_NAME) {
+        bool is_local = t == d->t;
+        if (strcmp(word, "static_cast") == 0 && cuda_token_is(t, i + 1, "<")) {
+            while (*at < t->token_count && !cuda_token_is(t, *at, ">"))
+                ++*at;
+            ++*at;
+            return *at < t->token_count;
+        }
+        if (cuda_token_is(t, i + 1, "::")) { /* std:: */
+            *at = i + 2;
+            return true;
+        }
+        if (cuda_token_is(t, i + 1, "(")) {
+            *at = t->tokens[i + 1].match + 1;
+            return translate_call(d, t, word, i + 1, depth, out);
+        }
+        if (is_local && cuda_token_is(t, i + 1, ".") && t->tokens[i + 2].kind == CUDA_TOKEN_NAME) {
+            *at = i + 3;
+            return translate_member(d, word, cuda_token_text(t, i + 2), depth, out);
+        }
+        return translate_name(d, word, depth, out);
+    }
+    if (cuda_token_is(t, i, "<<") && out->length > 0 &&
+        t->tokens[i + 1].kind == CUDA_TOKEN_NUMBER) { /* 1 << 20 */
+        unsigned long shift = strtoul(t->text + t->tokens[i + 1].begin, NULL, 10);
+        *at = i + 2;
+        ev_str_printf(out, " * %llu", shift < 60 ? 1ull << shift : 1ull);
+        return true;
+    }
+    if (cuda_token_is(t, i, "(")) {
+        *at = t->tokens[i].match + 1;
+        ev_str_append(out, "(");
+        bool ok = translate(d, t, (cuda_range){i + 1, t->tokens[i].match}, depth + 1, out);
+        ev_str_append(out, ")");
+        return ok;
+    }
+    if (word[1] != '\0' || strchr("+-*/%", word[0]) == NULL)
+        return false;
+    ev_str_printf(out, " %s ", word);
+    return true;
+}
+
+static bool translate(draft *d, const cuda_text *t, cuda_range range, int depth, ev_str *out) {
+    bool ok = depth < DEEPEST && range.end > range.first;
+    for (size_t at = range.first; ok && at < range.end;)
+        ok = translate_one(d, t, &at, depth, out);
+    return ok;
+}
+
+/* (n + 256 - 1) / 256 reads better as it stands, and means the same. */
+const char *draft_expression(draft *d, cuda_range range, int depth) {
+    ev_str text = EV_STR_EMPTY;
+    ev_error err;
+    bool constant;
+    bool ok = translate(d, d->t, range, depth, &text) &&
+              expr_check(ev_str_text(&text), NULL, &constant, &err) == EV_OK;
+    const char *kept = ok ? ev_arena_strdup(d->t->arena, ev_str_text(&text)) : NULL;
+    ev_str_free(&text);
+    return kept;
+}
+
+bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth) {
+    const cuda_text *t = d->t;
+    if (depth >= DEEPEST || range.end <= range.first)
+        return false;
+    bool is_one = range.end == range.first + 1;
+    if (is_one && t->tokens[range.first].kind == CUDA_TOKEN_NAME &&
+        parameter_of(d, cuda_token_text(t, range.first)) == NULL) {
+        const char *name = cuda_token_text(t, range.first);
+        cuda_range value = value_of(d, name);
+        if (value.end > value.first && d->reading == DRAFT_BLOCK &&
+            d->block_name_count < DRAFT_MACROS)
+            d->block_names[d->block_name_count++] = name;
+        if (value.end > value.first &&
+            !(d->reading == DRAFT_GRID && is_problem_size(d, name, value)))
+            return draft_dimensions(d, value, out, depth + 1);
+    }
+    cuda_range inside = range;
+    bool is_dim3 = cuda_token_is(t, range.first, "dim3");
+    size_t open = range.first + is_dim3;
+    bool is_group = cuda_token_is(t, open, is_dim3 ? "(" : "{") || cuda_token_is(t, open, "{");
+    if (is_group && t->tokens[open].match + 1 == range.end)
+        inside = (cuda_range){open + 1, t->tokens[open].match};
+    cuda_range parts[3];
+    size_t count = cuda_range_split(t, inside, parts, 3);
+    for (size_t i = 0; i < count && i < 3; i++) {
+        out[i] = draft_expression(d, parts[i], depth + 1);
+        if (out[i] == NULL)
+            return false;
+    }
+    return count > 0 && count <= 3;
+}

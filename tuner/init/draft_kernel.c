@@ -1,0 +1,438 @@
+/* The kernel of a draft, and its parameters. */
+#include "tuner/init/draft.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void draft_note(draft *d, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ev_str_append(&d->notes, "- ");
+    ev_str_vprintf(&d->notes, format, args);
+    ev_str_append(&d->notes, "\n");
+    va_end(args);
+}
+
+void draft_add_size(draft *d, const char *name, bool is_small) {
+    for (size_t i = 0; i < d->size_count; i++) {
+        if (strcmp(d->sizes[i].name, name) == 0)
+            return;
+    }
+    if (d->size_count < DRAFT_SIZES)
+        d->sizes[d->size_count++] = (draft_size){name, is_small};
+}
+
+/* ---- types -------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    ev_type type;
+    uint32_t lanes;
+} TYPES[] = {
+    {"float", EV_F32, 1},
+    {"double", EV_F64, 1},
+    {"half", EV_F16, 1},
+    {"__half", EV_F16, 1},
+    {"__nv_bfloat16", EV_BF16, 1},
+    {"int", EV_S32, 1},
+    {"signed", EV_S32, 1},
+    {"signed int", EV_S32, 1},
+    {"int32_t", EV_S32, 1},
+    {"unsigned", EV_U32, 1},
+    {"unsigned int", EV_U32, 1},
+    {"uint", EV_U32, 1},
+    {"uint32_t", EV_U32, 1},
+    {"char", EV_S8, 1},
+    {"signed char", EV_S8, 1},
+    {"int8_t", EV_S8, 1},
+    {"unsigned char", EV_U8, 1},
+    {"uchar", EV_U8, 1},
+    {"uint8_t", EV_U8, 1},
+    {"bool", EV_U8, 1},
+    {"short", EV_S16, 1},
+    {"int16_t", EV_S16, 1},
+    {"unsigned short", EV_U16, 1},
+    {"uint16_t", EV_U16, 1},
+    {"long", EV_S64, 1},
+    {"long int", EV_S64, 1},
+    {"long long", EV_S64, 1},
+    {"long long int", EV_S64, 1},
+    {"int64_t", EV_S64, 1},
+    {"ptrdiff_t", EV_S64, 1},
+    {"unsigned long", EV_U64, 1},
+    {"unsigned long int", EV_U64, 1},
+    {"unsigned long long", EV_U64, 1},
+    {"unsigned long long int", EV_U64, 1},
+    {"uint64_t", EV_U64, 1},
+    {"size_t", EV_U64, 1},
+    {"float2", EV_F32, 2},
+    {"float3", EV_F32, 3},
+    {"float4", EV_F32, 4},
+    {"double2", EV_F64, 2},
+    {"double4", EV_F64, 4},
+    {"int2", EV_S32, 2},
+    {"int3", EV_S32, 3},
+    {"int4", EV_S32, 4},
+    {"uint2", EV_U32, 2},
+    {"uint4", EV_U32, 4},
+    {"uchar4", EV_U8, 4},
+};
+
+/* The text that a template argument, typedef, using or macro puts in a name's place; NULL: none. */
+static const char *stands_for(const draft *d, const char *name) {
+    const cuda_text *t = d->t;
+    cuda_range parts[8];
+    size_t count = cuda_range_split(t, d->kernel->types, parts, 8);
+    for (size_t i = 0; i < count && i < d->type_count; i++) {
+        for (size_t k = parts[i].first; k < parts[i].end; k++) {
+            if (cuda_token_is(t, k, name))
+                return d->types[i];
+        }
+    }
+    for (size_t i = 0; i + 3 < t->token_count; i++) {
+        if (cuda_token_is(t, i, "using") && cuda_token_is(t, i + 1, name) &&
+            cuda_token_is(t, i + 2, "=")) {
+            size_t end = i + 3;
+            while (end < t->token_count && !cuda_token_is(t, end, ";"))
+                end++;
+            return cuda_range_text(t, (cuda_range){i + 3, end});
+        }
+        if (!cuda_token_is(t, i, "typedef"))
+            continue;
+        size_t end = i + 1;
+        while (end < t->token_count && !cuda_token_is(t, end, ";"))
+            end = t->tokens[end].match != 0 ? t->tokens[end].match + 1 : end + 1;
+        if (cuda_token_is(t, end - 1, name))
+            return cuda_range_text(t, (cuda_range){i + 1, end - 1});
+    }
+    const cuda_macro *macro = cuda_text_macro(t, name);
+    return macro != NULL ? macro->value : NULL;
+}
+
+static bool plain_type(const char *name, ev_type *type, uint32_t *lanes) {
+    for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
+        if (strcmp(TYPES[i].name, name) == 0) {
+            *type = TYPES[i].type;
+            *lanes = TYPES[i].lanes;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The fields of a struct whose braces open at `open`, if all have one element type. */
+static bool read_fields(const draft *d, size_t open, ev_type *type, uint32_t *lanes) {
+    const cuda_text *t = d->t;
+    bool first = true;
+    *lanes = 0;
+    for (size_t at = open + 1; at < t->tokens[open].match;) {
+        size_t end = at;
+        while (!cuda_token_is(t, end, ";") && end < t->tokens[open].match) {
+            if (cuda_token_is(t, end, "(") || cuda_token_is(t, end, "{"))
+                return false;
+            end++;
+        }
+        cuda_range names[16];
+        size_t count = cuda_range_split(t, (cuda_range){at, end}, names, 16);
+        ev_type of;
+        uint32_t each;
+        if (count == 0 || count > 16 || names[0].end < names[0].first + 2)
+            return false;
+        size_t last = names[0].first;
+        uint32_t elements = (uint32_t)count;
+        while (last + 1 < names[0].end && t->tokens[last + 1].kind == CUDA_TOKEN_NAME)
+            last++;
+        if (cuda_token_is(t, last + 1, "[") && count == 1)
+            elements = (uint32_t)strtoul(t->text + t->tokens[last + 2].begin, NULL, 10);
+        else if (last + 1 != names[0].end)
+            return false;
+        if (!plain_type(cuda_range_text(t, (cuda_range){names[0].first, last}), &of, &each) ||
+            (!first && of != *type))
+            return false;
+        *type = of;
+        *lanes += elements * each;
+        first = false;
+        at = end + 1;
+    }
+    return *lanes > 0;
+}
+
+static bool struct_type(const draft *d, const char *name, ev_type *type, uint32_t *lanes) {
+    const cuda_text *t = d->t;
+    for (size_t i = 0; i + 1 < t->token_count; i++) {
+        if (!cuda_token_is(t, i, "struct"))
+            continue;
+        size_t open = i + 1;
+        while (open < t->token_count && !cuda_token_is(t, open, "{") &&
+               !cuda_token_is(t, open, ";"))
+            open = t->tokens[open].match != 0 ? t->tokens[open].match + 1 : open + 1;
+        if (!cuda_token_is(t, open, "{"))
+            continue;
+        bool is_named = open > i + 1 && cuda_token_is(t, open - 1, name);
+        if (is_named || cuda_token_is(t, t->tokens[open].match + 1, name))
+            return read_fields(d, open, type, lanes);
+    }
+    return false;
+}
+
+bool draft_type(const draft *d, const char *name, ev_type *type, uint32_t *lanes) {
+    for (int depth = 0; depth < 4 && name != NULL; depth++) {
+        if (strncmp(name, "std::", 5) == 0)
+            name += 5;
+        if (strncmp(name, "struct ", 7) == 0)
+            name += 7;
+        if (plain_type(name, type, lanes) || struct_type(d, name, type, lanes))
+            return true;
+        name = stands_for(d, name);
+    }
+    return false;
+}
+
+/* ---- parameters --------------------------------------------------------------------------------
+ */
+
+/* One parameter, taken apart. */
+typedef struct parameter {
+    const char *name, *type;
+    unsigned pointers;
+    bool is_const;
+} parameter;
+
+static bool is_left_out(const cuda_text *t, size_t at) {
+    static const char *const words[] = {"const",        "volatile",   "restrict",
+                                        "__restrict__", "__restrict", "__grid_constant__",
+                                        "register",     "typename"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (cuda_token_is(t, at, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static parameter read_parameter(const draft *d, cuda_range range) {
+    const cuda_text *t = d->t;
+    parameter p = {0};
+    ev_str type = EV_STR_EMPTY;
+    size_t name = SIZE_MAX;
+    for (size_t i = range.first; i < range.end && !cuda_token_is(t, i, "="); i++) {
+        if (cuda_token_is(t, i, "*") || cuda_token_is(t, i, "["))
+            p.pointers++;
+        if (t->tokens[i].match != 0)
+            i = t->tokens[i].match;
+        else if (t->tokens[i].kind == CUDA_TOKEN_NAME && !is_left_out(t, i))
+            name = i;
+    }
+    for (size_t i = range.first; name != SIZE_MAX && i < name; i++) {
+        bool is_star = cuda_token_is(t, i, "*");
+        p.is_const |= p.pointers > 0 && cuda_token_is(t, i, "const") && !is_star;
+        if (is_star)
+            break;
+        if (is_left_out(t, i) || t->tokens[i].kind == CUDA_TOKEN_DIRECTIVE)
+            continue;
+        bool apart =
+            type.length > 0 && !cuda_token_is(t, i, "::") && !cuda_token_is(t, i - 1, "::");
+        ev_str_printf(&type, "%s%s", apart ? " " : "", cuda_token_text(t, i));
+    }
+    p.name = name != SIZE_MAX ? cuda_token_text(t, name) : "";
+    p.type = ev_arena_strdup(t->arena, ev_str_text(&type));
+    ev_str_free(&type);
+    return p;
+}
+
+/* Names of whole numbers that are no sizes: they stay small. */
+static bool is_small(const char *name) {
+    static const char *const words[] = {"radius", "offset", "shift", "step",  "iter",  "seed",
+                                        "mode",   "flag",   "axis",  "halo",  "pass",  "inc",
+                                        "bit",    "level",  "start", "begin", "ksize", "order"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(name, words[i]) != NULL)
+            return true;
+    }
+    return strcmp(name, "r") == 0 || strcmp(name, "lda") == 0;
+}
+
+static ev_status add_argument(draft *d, cuda_range range, const char *path, ev_error *err) {
+    parameter p = read_parameter(d, range);
+    draft_argument *a = &d->arguments[d->argument_count];
+    uint32_t line = d->t->tokens[range.first].line;
+    if (p.name[0] == '\0')
+        return ev_fail(err, EV_BAD, "%s:%u: parameter %zu of %s has no name; give it one", path,
+                       line, d->argument_count, d->kernel->name);
+    if (p.pointers > 1)
+        return ev_fail(err, EV_BAD,
+                       "%s:%u: %s is a pointer to pointers; a task has buffers of numbers: pass "
+                       "one buffer in place of the table",
+                       path, line, p.name);
+    if (!draft_type(d, p.type, &a->type, &a->lanes) || (p.pointers == 0 && a->lanes > 1))
+        return ev_fail(err, EV_BAD,
+                       "%s:%u: %s has the type '%s'; a task has scalars, and buffers of numbers, "
+                       "of vectors like float4 and of structs with fields of one type%s",
+                       path, line, p.name, p.type,
+                       d->kernel->types.end > d->kernel->types.first && d->type_count == 0
+                           ? "; name the instance, like 'KERNEL<float, 4>'"
+                           : ": pass its members one by one");
+    a->name = p.name;
+    a->is_const = p.is_const;
+    a->kind = p.pointers > 0 ? DRAFT_IN : DRAFT_SCALAR;
+    if (a->kind == DRAFT_SCALAR && ev_type_is_float(a->type))
+        a->value = "0.5";
+    else if (a->kind == DRAFT_SCALAR)
+        draft_add_size(d, p.name, is_small(p.name));
+    d->argument_count++;
+    return EV_OK;
+}
+
+static ev_status read_arguments(draft *d, const char *path, ev_error *err) {
+    cuda_range parts[DRAFT_ARGUMENTS];
+    size_t count = cuda_range_split(d->t, d->kernel->params, parts, DRAFT_ARGUMENTS);
+    if (count > DRAFT_ARGUMENTS)
+        return ev_fail(err, EV_BAD, "%s: %s has %zu parameters; a task has at most %d", path,
+                       d->kernel->name, count, DRAFT_ARGUMENTS);
+    for (size_t i = 0; i < count; i++)
+        EV_TRY(add_argument(d, parts[i], path, err));
+    return EV_OK;
+}
+
+/* ---- the kernel --------------------------------------------------------------------------------
+ */
+
+static bool is_whole(const cuda_function *f) {
+    return f->is_kernel && f->body.end > f->body.first;
+}
+
+static ev_status list_kernels(const cuda_text *t, const char *path, const char *name,
+                              ev_error *err) {
+    ev_str names = EV_STR_EMPTY;
+    for (size_t i = 0; i < t->function_count; i++) {
+        if (is_whole(&t->functions[i]))
+            ev_str_printf(&names, "%s%s", names.length > 0 ? ", " : "", t->functions[i].name);
+    }
+    ev_status status;
+    if (names.length == 0)
+        status = ev_fail(err, EV_BAD, "%s: no kernel (a __global__ function with a body)%s", path,
+                         t->is_balanced ? "" : "; its brackets do not match");
+    else if (name == NULL)
+        status =
+            ev_fail(err, EV_BAD, "%s has several kernels; name one: %s", path, ev_str_text(&names));
+    else
+        status = ev_fail(err, EV_BAD, "%s: no kernel \"%s\"; it has: %s", path, name,
+                         ev_str_text(&names));
+    ev_str_free(&names);
+    return status;
+}
+
+/* Finds the kernel of a name without template arguments; NULL: none, or several for NULL. */
+static const cuda_function *find_kernel(const cuda_text *t, const char *name, size_t length) {
+    const cuda_function *found = NULL;
+    for (size_t i = 0; i < t->function_count; i++) {
+        const cuda_function *f = &t->functions[i];
+        if (!is_whole(f))
+            continue;
+        if (name == NULL && found != NULL)
+            return NULL;
+        bool fits =
+            name == NULL || (strlen(f->name) == length && strncmp(f->name, name, length) == 0);
+        found = fits ? f : found;
+    }
+    return found;
+}
+
+static void find_launch(draft *d) {
+    for (size_t i = 0; i < d->t->launch_count && d->launch == NULL; i++) {
+        if (strcmp(d->t->launches[i].kernel, d->kernel->name) == 0)
+            d->launch = &d->t->launches[i];
+    }
+}
+
+/* "<float, 4>" behind the kernel's name on the command line. */
+static void read_given_types(draft *d, const char *at) {
+    for (at += *at == '<'; *at != '\0' && d->type_count < 8;) {
+        size_t length = strcspn(at, ",>");
+        const char *type = at + strspn(at, " ");
+        size_t end = length;
+        while (end > 0 && at[end - 1] == ' ')
+            end--;
+        d->types[d->type_count++] =
+            ev_arena_strndup(d->t->arena, type, type < at + end ? (size_t)(at + end - type) : 0);
+        at += length + (at[length] == ',');
+        if (*at == '>')
+            break;
+    }
+}
+
+/* Template arguments: those given, those of the launch, else float for a type and 16 for a number.
+ */
+static void find_types(draft *d, const char *given) {
+    cuda_range parts[8], types[8];
+    size_t count = cuda_range_split(d->t, d->kernel->types, parts, 8);
+    if (count == 0 || count > 8)
+        return;
+    if (*given == '<') {
+        read_given_types(d, given);
+        return;
+    }
+    size_t launched = d->launch != NULL ? cuda_range_split(d->t, d->launch->types, types, 8) : 0;
+    for (size_t i = 0; i < launched && i < 8; i++)
+        d->types[d->type_count++] = cuda_range_text(d->t, types[i]);
+    if (d->type_count > 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        bool is_type = cuda_token_is(d->t, parts[i].first, "typename") ||
+                       cuda_token_is(d->t, parts[i].first, "class");
+        d->types[d->type_count++] = is_type ? "float" : "16";
+    }
+    draft_note(d,
+               "the source launches no instance of the template: its types are taken as float, "
+               "its numbers as 16; 'evoke init FILE.cu \"%s<...>\"' gives others",
+               d->kernel->name);
+}
+
+/* template __global__ void k<float, 4>(const float *x, float *y); with all parameters replaced. */
+static void make_instance(draft *d) {
+    const cuda_text *t = d->t;
+    cuda_range names[8];
+    size_t count = cuda_range_split(t, d->kernel->types, names, 8);
+    if (count == 0 || d->type_count == 0)
+        return;
+    ev_str line = EV_STR_EMPTY;
+    ev_str_printf(&line, "template __global__ void %s%s<", d->kernel->space, d->kernel->name);
+    for (size_t i = 0; i < d->type_count; i++)
+        ev_str_printf(&line, "%s%s", i > 0 ? ", " : "", d->types[i]);
+    ev_str_append(&line, ">(");
+    for (size_t i = d->kernel->params.first; i < d->kernel->params.end; i++) {
+        const char *word = cuda_token_text(t, i);
+        for (size_t k = 0; k < count && k < d->type_count; k++) {
+            size_t last = names[k].first;
+            while (last + 1 < names[k].end && !cuda_token_is(t, last + 1, "="))
+                last++;
+            if (cuda_token_is(t, last, word))
+                word = d->types[k];
+        }
+        ev_str_printf(&line, "%s%s", i > d->kernel->params.first ? " " : "", word);
+    }
+    ev_str_append(&line, ");\n");
+    d->instance = ev_arena_strdup(t->arena, ev_str_text(&line));
+    ev_str_free(&line);
+}
+
+ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out, ev_error *err) {
+    *out = (draft){.t = t, .multiple = 1};
+    size_t length = name != NULL ? strcspn(name, "<") : 0;
+    out->kernel = find_kernel(t, name, length);
+    if (out->kernel == NULL)
+        return list_kernels(t, path, name, err);
+    find_launch(out);
+    find_types(out, name != NULL ? name + length : "");
+    EV_TRY(read_arguments(out, path, err));
+    make_instance(out);
+    return ev_arena_failed(t->arena) ? ev_fail_memory(err, t->bytes) : EV_OK;
+}
+
+void draft_free(draft *d) {
+    cuda_text_free(d->t);
+    ev_str_free(&d->notes);
+    *d = (draft){0};
+}

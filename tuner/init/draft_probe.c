@@ -1,0 +1,464 @@
+/* Kinds and lengths of a draft's buffers, found by runs on the virtual machine.
+ *
+ * A run begins with the least that a buffer can be: read only, of one element. Each trap tells what
+ * to change. A write to a buffer makes it an output, a read of an output before its write makes it
+ * one that is read and written, an access behind its end takes the next longer of the candidates
+ * for its length. The candidates are the products of the sizes, of the launch and of the block's
+ * macros, in the order of their values at sizes that are distinct primes, so a length that fits is
+ * rarely one by chance; a second run with other sizes confirms them. */
+#include "tuner/init/draft.h"
+
+#include "base/launch_plan.h"
+#include "base/pcg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 400, RUNS = 600, SMALL = 2, NAMES = DRAFT_SIZES + DRAFT_MACROS };
+
+#define PROBE_FUEL UINT64_C(40000000)
+#define CHECK_FUEL UINT64_C(12000000)
+#define TIMED_FUEL UINT64_C(60000000)
+/* The baseline is its own oracle, so all blocks run once at the large sizes. */
+#define WHOLE_FUEL 1e9
+#define GAP UINT64_C(65536)
+#define MEMORY (UINT64_C(3) << 30)
+
+typedef struct probe {
+    draft *d;
+    vm_module *module;
+    const vm_entry *entry;
+    vm_memory *memory;
+    const char *candidates[CANDIDATES];
+    int64_t values[2][CANDIDATES]; /* at the first sizes and at the others */
+    bool of_macros[CANDIDATES]; /* made of macros' values, as an expression of a count has none */
+    size_t candidate_count;
+    int64_t sizes[2][DRAFT_SIZES];
+    int64_t need[2][DRAFT_ARGUMENTS]; /* the longest index that a run showed, plus 1 */
+    size_t chosen[DRAFT_ARGUMENTS];   /* of each buffer: number of its candidate */
+    uint64_t addresses[DRAFT_ARGUMENTS];
+    expr_name names[NAMES];
+    size_t name_count;
+    int round; /* which sizes are run */
+    unsigned char *params;
+} probe;
+
+static void set_names(probe *p, const int64_t *sizes) {
+    const draft *d = p->d;
+    p->name_count = 0;
+    for (size_t i = 0; i < d->size_count; i++)
+        p->names[p->name_count++] = (expr_name){d->sizes[i].name, expr_of_whole(sizes[i])};
+    for (size_t i = 0; i < d->macro_count; i++)
+        p->names[p->name_count++] =
+            (expr_name){d->macros[i].name, expr_of_whole(d->macros[i].value)};
+}
+
+/* -1: no value. */
+static int64_t value_of(const probe *p, const char *expression) {
+    expr_scope scope = {p->names, p->name_count};
+    int64_t value;
+    ev_error err;
+    bool ok = expr_eval_whole(expression, &scope, 0, INT64_C(1) << 40, &value, &err) == EV_OK;
+    return ok ? value : -1;
+}
+
+/* ---- candidates for lengths --------------------------------------------------------------------
+ */
+
+static void add_candidate(probe *p, const char *expression) {
+    size_t at = p->candidate_count;
+    if (expression == NULL || at == CANDIDATES)
+        return;
+    const char *plain = draft_without_macros(p->d, expression);
+    for (int round = 0; round < 2; round++) {
+        set_names(p, p->sizes[round]);
+        p->values[round][at] = value_of(p, plain);
+        if (p->values[round][at] < 1)
+            return;
+    }
+    for (size_t i = 0; i < at; i++) {
+        if (p->values[0][i] == p->values[0][at] && p->values[1][i] == p->values[1][at])
+            return;
+    }
+    p->of_macros[at] = strcmp(plain, expression) != 0;
+    p->candidates[p->candidate_count++] = plain;
+}
+
+/* Factors that a length may have: the sizes, and what a launch makes of them. */
+static size_t list_factors(probe *p, const char **factors, size_t most) {
+    draft *d = p->d;
+    ev_arena *arena = d->t->arena;
+    size_t count = 0;
+    for (size_t i = 0; i < d->size_count && count < most; i++)
+        factors[count++] = d->sizes[i].name;
+    for (int i = 0; i < 3 && d->grid[i] != NULL && count < most; i++)
+        factors[count++] = ev_arena_printf(arena, "(%s)", d->grid[i]);
+    for (int i = 0; i < 3 && d->block[i] != NULL && count < most; i++)
+        factors[count++] = ev_arena_printf(arena, "(%s)", d->block[i]);
+    return count;
+}
+
+static void add_products(probe *p) {
+    enum { FACTORS = 12 };
+    const char *f[FACTORS];
+    ev_arena *arena = p->d->t->arena;
+    size_t count = list_factors(p, f, FACTORS);
+    add_candidate(p, "1");
+    for (size_t a = 0; a < count; a++)
+        add_candidate(p, f[a]);
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = a; b < count; b++)
+            add_candidate(p, ev_arena_printf(arena, "%s * %s", f[a], f[b]));
+    for (size_t a = 0; a < count; a++) {
+        add_candidate(p, ev_arena_printf(arena, "%s + 1", f[a]));
+        add_candidate(p, ev_arena_printf(arena, "2 * %s", f[a]));
+        add_candidate(p, ev_arena_printf(arena, "2 * %s + 1", f[a]));
+        add_candidate(p, ev_arena_printf(arena, "3 * %s", f[a]));
+        add_candidate(p, ev_arena_printf(arena, "4 * %s", f[a]));
+        for (size_t b = 0; b < p->d->size_count && a < p->d->size_count; b++) {
+            add_candidate(p, ev_arena_printf(arena, "%s + %s", f[a], f[b]));
+            add_candidate(p, ev_arena_printf(arena, "%s + %s - 1", f[a], f[b]));
+        }
+    }
+    for (size_t a = 0; a < p->d->size_count; a++)
+        add_candidate(p, ev_arena_printf(arena, "(2 * %s + 1) * (2 * %s + 1)", f[a], f[a]));
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = a; b < count; b++)
+            for (size_t c = b; c < count; c++)
+                add_candidate(p, ev_arena_printf(arena, "%s * %s * %s", f[a], f[b], f[c]));
+    for (size_t a = 4; a <= 65536; a *= 2)
+        add_candidate(p, ev_arena_printf(arena, "%zu", a));
+}
+
+/* ---- a run -------------------------------------------------------------------------------------
+ */
+
+static void fill(const draft_argument *a, void *data, uint64_t elements) {
+    ev_pcg rng = ev_pcg_seed(1, 1);
+    for (uint64_t i = 0; i < elements; i++) {
+        double value = ev_type_is_float(a->type) ? ev_pcg_unit(&rng) * 2 - 1
+                                                 : (double)(ev_pcg_next(&rng) % 16);
+        ev_type_set(a->type, data, i, value);
+    }
+}
+
+static const vm_buffer_kind KINDS[] = {VM_BUFFER_IN, VM_BUFFER_OUT, VM_BUFFER_INOUT};
+
+/* A buffer between two hidden ones, so that an access beside it hits no other. */
+static ev_status place_buffer(probe *p, size_t index, bool is_filled, ev_error *err) {
+    draft_argument *a = &p->d->arguments[index];
+    int64_t count = value_of(p, p->candidates[p->chosen[index]]);
+    uint64_t elements = (uint64_t)count * a->lanes, gap = 0;
+    EV_TRY(vm_memory_alloc(p->memory, GAP, VM_BUFFER_SCRATCH, "gap", &gap, err));
+    vm_memory_hide(p->memory, gap, true);
+    EV_TRY(vm_memory_alloc(p->memory, elements * ev_type_bytes(a->type), KINDS[a->kind], a->name,
+                           &p->addresses[index], err));
+    if (a->kind != DRAFT_OUT && is_filled)
+        fill(a, vm_memory_host(p->memory, p->addresses[index]), elements);
+    return EV_OK;
+}
+
+static ev_status place_all(probe *p, bool is_filled, ev_error *err) {
+    const draft *d = p->d;
+    vm_memory_clear(p->memory);
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        const vm_param *param = &p->entry->params[i];
+        uint64_t bits = 0;
+        if (a->kind != DRAFT_SCALAR) {
+            EV_TRY(place_buffer(p, i, is_filled, err));
+            bits = p->addresses[i];
+        } else if (ev_type_is_float(a->type)) {
+            ev_type_set(a->type, &bits, 0, 0.5);
+        } else {
+            ev_type_set(a->type, &bits, 0, (double)value_of(p, a->name));
+        }
+        memcpy(p->params + param->offset, &bits, param->bytes);
+    }
+    return EV_OK;
+}
+
+static bool set_dimensions(const probe *p, const char *const texts[3], uint32_t out[3]) {
+    for (int i = 0; i < 3; i++) {
+        int64_t value = texts[i] != NULL ? value_of(p, texts[i]) : 1;
+        if (value < 1 || value > INT32_MAX)
+            return false;
+        out[i] = (uint32_t)value;
+    }
+    return true;
+}
+
+/* Runs the kernel at the sizes that the names have. *ran false: the launch does not fit. */
+static ev_status run_once(probe *p, uint64_t fuel, bool is_sampled, vm_result *result, bool *ran,
+                          ev_error *err) {
+    const draft *d = p->d;
+    vm_launch launch = {.module = p->module,
+                        .entry = p->entry,
+                        .params = p->params,
+                        .fuel = fuel,
+                        .checks = VM_CHECK_ALL};
+    int64_t shared = d->shared != NULL ? value_of(p, d->shared) : 0;
+    *ran = set_dimensions(p, d->grid, launch.grid) && set_dimensions(p, d->block, launch.block) &&
+           shared >= 0 && shared <= 227 * 1024;
+    if (!*ran) {
+        snprintf(p->d->trap, sizeof p->d->trap, "its launch does not fit a GPU");
+        return EV_OK;
+    }
+    launch.dynamic_shared = (uint32_t)shared;
+    uint64_t blocks = (uint64_t)launch.grid[0] * launch.grid[1] * launch.grid[2];
+    uint32_t sample[2] = {0, (uint32_t)(blocks / 2)};
+    if (is_sampled && blocks > 2 && blocks <= UINT32_MAX) {
+        launch.sample = sample;
+        launch.sample_count = 2;
+    }
+    EV_TRY(place_all(p, !is_sampled, err));
+    ev_status status = vm_run(p->memory, &launch, result, err);
+    if (status == EV_BAD) {
+        snprintf(p->d->trap, sizeof p->d->trap, "%s", err->text);
+        *ran = false;
+        return EV_OK;
+    }
+    return status;
+}
+
+/* ---- what a trap teaches -----------------------------------------------------------------------
+ */
+
+/* The buffer at whose begin or behind whose begin an address lies nearest; SIZE_MAX: none. */
+static size_t buffer_at(const probe *p, uint64_t address) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < p->d->argument_count; i++) {
+        bool is_buffer = p->d->arguments[i].kind != DRAFT_SCALAR;
+        if (is_buffer && p->addresses[i] <= address &&
+            (best == SIZE_MAX || p->addresses[i] > p->addresses[best]))
+            best = i;
+    }
+    return best;
+}
+
+/* Chooses the shortest candidate that is long enough at both sizes; false: there is none. */
+static bool choose(probe *p, size_t index) {
+    double best = 0;
+    for (size_t i = 0; i < p->candidate_count; i++) {
+        double value = (double)p->values[0][i] * (double)p->values[1][i];
+        bool fits = p->values[0][i] >= p->need[0][index] && p->values[1][i] >= p->need[1][index];
+        if (fits && (best <= 0 || value < best)) {
+            best = value;
+            p->chosen[index] = i;
+        }
+    }
+    return best > 0;
+}
+
+static bool lengthen(probe *p, size_t index, uint64_t address) {
+    const draft_argument *a = &p->d->arguments[index];
+    uint64_t element = ev_type_bytes(a->type) * a->lanes;
+    int64_t need = (int64_t)((address - p->addresses[index]) / element) + 1;
+    if (need <= p->need[p->round][index])
+        return false;
+    p->need[p->round][index] = need;
+    return choose(p, index);
+}
+
+/* Changes the draft by what a trap says. false: the trap is the kernel's own. */
+static bool learn(probe *p, const vm_trap *trap) {
+    size_t index = trap->has_address ? buffer_at(p, trap->address) : SIZE_MAX;
+    if (index == SIZE_MAX)
+        return false;
+    draft_argument *a = &p->d->arguments[index];
+    switch (trap->kind) {
+    case VM_TRAP_OUT_OF_BOUNDS:
+        return lengthen(p, index, trap->address);
+    case VM_TRAP_READ_ONLY_WRITE:
+        a->kind = a->kind == DRAFT_IN ? DRAFT_OUT : a->kind;
+        return a->kind == DRAFT_OUT && !a->is_const;
+    case VM_TRAP_UNINITIALISED:
+        a->kind = a->kind == DRAFT_OUT ? DRAFT_INOUT : a->kind;
+        return a->kind == DRAFT_INOUT;
+    default:
+        return false;
+    }
+}
+
+/* Runs until no trap teaches more. d->trap: why the kernel does not run, or "". */
+static ev_status learn_at(probe *p, int round, ev_error *err) {
+    draft *d = p->d;
+    p->round = round;
+    set_names(p, p->sizes[round]);
+    for (int i = 0; i < RUNS; i++) {
+        vm_result result = {0};
+        bool ran = false;
+        d->trap[0] = '\0';
+        EV_TRY(run_once(p, PROBE_FUEL, false, &result, &ran, err));
+        if (!ran || result.ok)
+            return EV_OK;
+        snprintf(d->trap, sizeof d->trap, "%s", result.trap.message);
+        if (!learn(p, &result.trap))
+            return EV_OK;
+    }
+    return EV_OK;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------
+ */
+
+static size_t big_sizes(const draft *d) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->size_count; i++)
+        count += !d->sizes[i].is_small;
+    return count;
+}
+
+/* Distinct values: primes, or different multiples of `multiple`. */
+static void set_sizes(const draft *d, int round, int64_t multiple, int64_t *out) {
+    static const int64_t primes[2][3][DRAFT_SIZES] = {
+        {{1031}, {37, 43}, {17, 19, 23, 13, 11, 7, 29, 31, 5, 3, 37, 41}},
+        {{3001}, {53, 29}, {13, 29, 11, 17, 7, 23, 19, 5, 31, 37, 3, 41}}};
+    size_t big = big_sizes(d), at = 0;
+    size_t row = big <= 1 ? 0 : big == 2 ? 1 : 2;
+    for (size_t i = 0; i < d->size_count; i++) {
+        int64_t step = round == 0 ? (int64_t)at + 1 : (int64_t)((at + 1) % big) + 2;
+        if (d->sizes[i].is_small)
+            out[i] = SMALL + round;
+        else
+            out[i] = multiple == 1 ? primes[round][row][at] : multiple * step;
+        at += !d->sizes[i].is_small;
+    }
+}
+
+static void begin(probe *p) {
+    for (size_t i = 0; i < p->d->argument_count; i++) {
+        p->need[0][i] = p->need[1][i] = 1;
+        (void)choose(p, i);
+        if (p->d->arguments[i].kind != DRAFT_SCALAR)
+            p->d->arguments[i].kind = DRAFT_IN;
+    }
+}
+
+/* Learns at two sets of sizes, then again at the first. */
+static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
+    draft *d = p->d;
+    d->multiple = multiple;
+    for (int round = 0; round < 2; round++)
+        set_sizes(d, round, multiple, p->sizes[round]);
+    memcpy(d->small, p->sizes[0], sizeof d->small);
+    p->candidate_count = 0;
+    add_products(p);
+    begin(p);
+    EV_TRY(learn_at(p, 0, err));
+    if (d->trap[0] == '\0')
+        EV_TRY(learn_at(p, 1, err));
+    if (d->trap[0] == '\0')
+        EV_TRY(learn_at(p, 0, err));
+    return EV_OK;
+}
+
+/* Thread instructions of the whole grid, by those of the blocks that ran. */
+static double whole_cost(const probe *p, const vm_result *result) {
+    uint32_t grid[3];
+    (void)set_dimensions(p, p->d->grid, grid);
+    double blocks = (double)grid[0] * grid[1] * grid[2];
+    double ran = result->counters.blocks > 0 ? (double)result->counters.blocks : 1;
+    return (double)result->counters.thread_instructions * blocks / ran;
+}
+
+/* Sizes that a run affords: `start` for each, halved until it does. */
+static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, bool is_sampled,
+                        int64_t *out, ev_error *err) {
+    draft *d = p->d;
+    for (int64_t size = start; size >= 1; size /= 2) {
+        size_t at = 0;
+        for (size_t i = 0; i < d->size_count; i++) {
+            int64_t value = size + odd * (int64_t)(at + 1);
+            value = value / d->multiple * d->multiple;
+            out[i] = d->sizes[i].is_small ? SMALL : value < d->small[i] ? d->small[i] : value;
+            at += !d->sizes[i].is_small;
+        }
+        set_names(p, out);
+        vm_result result = {0};
+        bool ran = false;
+        ev_status status = run_once(p, fuel, is_sampled, &result, &ran, err);
+        if (status == EV_INFRA)
+            return status;
+        if (status == EV_OK && ran && result.ok && whole_cost(p, &result) < WHOLE_FUEL)
+            return EV_OK;
+    }
+    memcpy(out, d->small, sizeof d->small);
+    return EV_OK;
+}
+
+static ev_status choose_sizes(probe *p, ev_error *err) {
+    static const int64_t odd[] = {20000, 20000, 150, 40, 20},
+                         large[] = {1 << 22, 1 << 22, 2048, 256, 64};
+    size_t big = big_sizes(p->d);
+    size_t row = big < 4 ? big : 4;
+    bool is_free = p->d->multiple == 1;
+    EV_TRY(afford(p, odd[row], is_free ? 7 : p->d->multiple, CHECK_FUEL, false, p->d->odd, err));
+    EV_TRY(afford(p, large[row], 0, TIMED_FUEL, true, p->d->large, err));
+    p->d->trap[0] = '\0';
+    return EV_OK;
+}
+
+static ev_status learn_all(probe *p, ev_error *err) {
+    static const int64_t multiples[] = {1, 32, 256};
+    char first[sizeof p->d->trap] = "";
+    for (size_t i = 0; i < sizeof multiples / sizeof multiples[0]; i++) {
+        EV_TRY(learn_with(p, multiples[i], err));
+        if (p->d->trap[0] == '\0')
+            return choose_sizes(p, err);
+        if (i == 0)
+            memcpy(first, p->d->trap, sizeof first);
+    }
+    memcpy(p->d->trap, first, sizeof first);
+    p->d->multiple = 1;
+    set_sizes(p->d, 0, 1, p->d->small);
+    memcpy(p->d->odd, p->d->small, sizeof p->d->odd);
+    memcpy(p->d->large, p->d->small, sizeof p->d->large);
+    return EV_OK;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
+
+static ev_status check_params(const probe *p, ev_error *err) {
+    const draft *d = p->d;
+    bool ok = p->entry != NULL && p->entry->param_count == d->argument_count;
+    for (size_t i = 0; ok && i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        size_t bytes = a->kind == DRAFT_SCALAR ? ev_type_bytes(a->type) : 8;
+        if (p->entry->params[i].bytes != bytes)
+            return ev_fail(err, EV_BAD, "parameter %s has %u bytes in the PTX, and its type %s %zu",
+                           a->name, p->entry->params[i].bytes, ev_type_name(a->type), bytes);
+    }
+    return ok ? EV_OK : ev_fail(err, EV_BAD, "the PTX has other parameters than the source");
+}
+
+static ev_status open_probe(probe *p, const char *ptx, size_t bytes, ev_error *err) {
+    EV_TRY(vm_module_load(ptx, bytes, p->d->kernel->name, &p->module, err));
+    p->entry = vm_module_find(p->module, p->d->kernel->name);
+    EV_TRY(check_params(p, err));
+    p->params = calloc(1, (size_t)p->entry->param_bytes + 8);
+    if (p->params == NULL)
+        return ev_fail_memory(err, p->entry->param_bytes);
+    return vm_memory_new(MEMORY, &p->memory, err);
+}
+
+ev_status draft_probe(draft *d, const char *ptx, size_t bytes, ev_error *err) {
+    probe p = {.d = d};
+    bool is_fixed = false;
+    ev_status status = open_probe(&p, ptx, bytes, err);
+    if (status == EV_OK)
+        status = learn_all(&p, err);
+    for (size_t i = 0; status == EV_OK && i < d->argument_count; i++) {
+        if (d->arguments[i].kind != DRAFT_SCALAR)
+            d->arguments[i].count = p.candidates[p.chosen[i]];
+        is_fixed |= d->arguments[i].kind != DRAFT_SCALAR && p.of_macros[p.chosen[i]];
+    }
+    if (status == EV_OK && is_fixed)
+        draft_drop_macros(d);
+    vm_memory_free(p.memory);
+    vm_module_free(p.module);
+    free(p.params);
+    return status;
+}

@@ -1,0 +1,124 @@
+/* task.json of a draft. The texts in it are names of C and expressions, which need no escapes. */
+#include "tuner/init/draft.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
+
+static const char *generator(const draft_argument *a) {
+    return ev_type_is_float(a->type) ? "{\"generator\": \"uniform\"}"
+                                     : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
+}
+
+static void write_argument(const draft_argument *a, bool last, ev_str *out) {
+    ev_str_printf(out, "    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\"", a->name,
+                  KINDS[a->kind], ev_type_name(a->type));
+    if (a->kind == DRAFT_SCALAR && a->value != NULL)
+        ev_str_printf(out, ", \"value\": %s", a->value);
+    if (a->kind != DRAFT_SCALAR) {
+        bool is_word = strpbrk(a->count, " +-*/") == NULL;
+        if (a->lanes > 1)
+            ev_str_printf(out, is_word ? ", \"count\": \"%u * %s\"" : ", \"count\": \"%u * (%s)\"",
+                          a->lanes, a->count);
+        else
+            ev_str_printf(out, ", \"count\": \"%s\"", a->count);
+        if (a->kind != DRAFT_OUT)
+            ev_str_printf(out, ", \"data\": %s", generator(a));
+    }
+    ev_str_printf(out, "}%s\n", last ? "" : ",");
+}
+
+static void write_dimensions(const char *key, const char *const texts[3], ev_str *out) {
+    size_t count = texts[2] != NULL ? 3 : texts[1] != NULL ? 2 : 1;
+    ev_str_printf(out, ", \"%s\": %s", key, count > 1 ? "[" : "");
+    for (size_t i = 0; i < count; i++)
+        ev_str_printf(out, "%s\"%s\"", i > 0 ? ", " : "", texts[i]);
+    ev_str_append(out, count > 1 ? "]" : "");
+}
+
+/* Powers of two around the source's own value, which is among them. */
+static void write_values(const draft *d, const draft_macro *m, ev_str *out) {
+    int64_t low = m->value > 32 ? 64 : 4, high = m->value > 32 ? 1024 : 32;
+    bool is_square = d->block[1] != NULL;
+    high = is_square && high > 32 ? 32 : high;
+    bool has_own = false;
+    const char *comma = "";
+    ev_str_append(out, "[");
+    for (int64_t v = low; v <= high; v *= 2) {
+        if (m->value < v && !has_own) {
+            ev_str_printf(out, "%s%" PRId64, comma, m->value);
+            has_own = true;
+            comma = ", ";
+        }
+        ev_str_printf(out, "%s%" PRId64, comma, v);
+        has_own |= v == m->value;
+        comma = ", ";
+    }
+    if (!has_own)
+        ev_str_printf(out, "%s%" PRId64, comma, m->value);
+    ev_str_append(out, "]");
+}
+
+static void write_start(const draft *d, const char *source, ev_str *out) {
+    ev_str_printf(out, "  \"starts\": [\n    {\"name\": \"plain\", \"source\": \"%s\"", source);
+    write_dimensions("grid", d->grid, out);
+    write_dimensions("block", d->block, out);
+    if (d->shared != NULL)
+        ev_str_printf(out, ", \"shared\": \"%s\"", d->shared);
+    for (size_t i = 0; i < d->macro_count; i++) {
+        const draft_macro *m = &d->macros[i];
+        ev_str_append(out, i == 0 ? ",\n     \"macros\": [" : ",\n                ");
+        ev_str_printf(out, "{\"name\": \"%s\", \"default\": %" PRId64 ", \"values\": ", m->name,
+                      m->value);
+        write_values(d, m, out);
+        ev_str_append(out, "}");
+    }
+    ev_str_append(out, d->macro_count > 0 ? "]}\n  ],\n" : "}\n  ],\n");
+}
+
+static void write_case(const draft *d, const char *name, const char *split, const char *use,
+                       const int64_t *sizes, int64_t more, bool last, ev_str *out) {
+    ev_str_printf(out, "    {\"name\": \"%s\", \"split\": \"%s\", \"use\": \"%s\", \"shape\": {",
+                  name, split, use);
+    for (size_t i = 0; i < d->size_count; i++)
+        ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name,
+                      sizes[i] + (d->sizes[i].is_small ? 0 : more));
+    ev_str_printf(out, "}}%s\n", last ? "" : ",");
+}
+
+/* The largest error that another order of the same operations may make. */
+static const char *tolerance(const draft *d) {
+    const char *worst = "1e-12";
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
+            continue;
+        if (a->type == EV_F16 || a->type == EV_BF16)
+            return "2e-3";
+        if (a->type == EV_F32)
+            worst = "2e-6";
+    }
+    return worst;
+}
+
+void draft_write(const draft *d, const char *source, ev_str *out) {
+    ev_str_printf(out, "{\n  \"name\": \"%s\",\n  \"family\": \"mine\",\n", d->kernel->name);
+    ev_str_printf(out, "  \"doc\": \"%s of %s; the kernel itself is the oracle\",\n",
+                  d->kernel->name, source);
+    ev_str_append(out, "  \"arguments\": [\n");
+    for (size_t i = 0; i < d->argument_count; i++)
+        write_argument(&d->arguments[i], i + 1 == d->argument_count, out);
+    ev_str_append(out, "  ],\n");
+    write_start(d, source, out);
+    ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
+                  tolerance(d));
+    ev_str_append(out, "  \"cases\": [\n");
+    int64_t more = d->multiple == 1 ? 3 : d->multiple;
+    write_case(d, "smoke", "search", "smoke", d->small, 0, false, out);
+    write_case(d, "odd", "search", "check", d->odd, 0, false, out);
+    write_case(d, "large", "search", "time", d->large, 0, false, out);
+    write_case(d, "other", "held-out", "check", d->odd, more, false, out);
+    write_case(d, "other-large", "held-out", "time", d->large, more, true, out);
+    ev_str_append(out, "  ]\n}\n");
+}
