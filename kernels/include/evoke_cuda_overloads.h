@@ -52,6 +52,70 @@ EVOKE_FN double copysign(double x, double sign) {
     return __builtin_copysign(x, sign);
 }
 
+/* 10^x as 2^n 10^r, with r = x - n log10(2) in two steps, as expf. */
+EVOKE_FN float exp10f(float x) {
+    x = x > 39.0f ? 39.0f : x;
+    x = x < -46.0f ? -46.0f : x;
+    float n = rintf(x * 3.32192809f);
+    float r = fmaf(n, -0.301025391f, x);
+    r = fmaf(n, -4.60503898e-6f, r);
+    int whole = __float2int_rn(n);
+    int half = whole >> 1;
+    return __nvvm_ex2_approx_f(r * 3.32192809f) * evoke_power_of_two(half) *
+           evoke_power_of_two(whole - half);
+}
+EVOKE_FN float log10f(float x) {
+    float n;
+    float l = evoke_log_parts(x, &n);
+    float low = fmaf(l, 1.21433844e-9f, n * 4.60503898e-6f); /* of log10(e) and log10(2) */
+    return evoke_log_edges(x, fmaf(n, 0.301025391f, fmaf(l, 0.434294481f, low)));
+}
+EVOKE_FN float tanf(float x) {
+    int quadrant;
+    float r = evoke_reduce(x, &quadrant);
+    float s = evoke_sin_core(r), c = evoke_cos_core(r);
+    return (quadrant & 1) ? -c / s : s / c;
+}
+/* |x| as a whole number with its top bit at 23, times a power of two; x is neither zero nor NaN. */
+EVOKE_FN unsigned int evoke_whole_part(unsigned int bits, int *exponent) {
+    unsigned int part = bits & 0x7fffffu;
+    *exponent = (int)(bits >> 23);
+    if (*exponent > 0)
+        return part | 0x800000u;
+    int up = __clz((int)part) - 8;
+    *exponent = 1 - up;
+    return part << up;
+}
+/* The remainder of a / b with the sign of a: exact. Long division, a bit a step. */
+EVOKE_FN float fmodf(float a, float b) {
+    unsigned int top = __float_as_uint(a) & 0x7fffffffu, by = __float_as_uint(b) & 0x7fffffffu;
+    unsigned int sign = __float_as_uint(a) & 0x80000000u;
+    if (by == 0 || by > 0x7f800000u || top >= 0x7f800000u)
+        return __builtin_nanf("");
+    if (top < by)
+        return a;
+    int of_top, of_by;
+    unsigned int x = evoke_whole_part(top, &of_top), y = evoke_whole_part(by, &of_by);
+    for (; of_top > of_by; of_top--) {
+        x = x >= y ? x - y : x;
+        x <<= 1;
+    }
+    x = x >= y ? x - y : x;
+    if (x == 0)
+        return __uint_as_float(sign);
+    int up = __clz((int)x) - 8, exponent = of_by - up;
+    x <<= up;
+    if (exponent > 0)
+        return __uint_as_float(sign | ((unsigned int)exponent << 23) | (x & 0x7fffffu));
+    return __uint_as_float(sign | (x >> (1 - exponent)));
+}
+
+EVOKE_OF_FLOAT(exp10)
+EVOKE_OF_FLOAT(log10)
+EVOKE_OF_FLOAT(tan)
+EVOKE_FN float fmod(float a, float b) {
+    return fmodf(a, b);
+}
 EVOKE_OF_FLOAT(fabs)
 EVOKE_OF_FLOAT(sqrt)
 EVOKE_OF_FLOAT(floor)
@@ -74,6 +138,29 @@ EVOKE_OF_WHOLE(sqrt)
 EVOKE_OF_WHOLE(fabs)
 EVOKE_OF_WHOLE(floor)
 EVOKE_OF_WHOLE(ceil)
+
+EVOKE_FN double rsqrt(double x) {
+    return 1.0 / __builtin_sqrt(x);
+}
+/* Without these, a double would be rounded to the float that the function above takes. */
+#define EVOKE_ABSENT(name)                                                                         \
+    __attribute__((unavailable("Evoke has no " #name " in double precision"))) __device__ double   \
+    name(double x);
+EVOKE_ABSENT(exp)
+EVOKE_ABSENT(exp2)
+EVOKE_ABSENT(exp10)
+EVOKE_ABSENT(log)
+EVOKE_ABSENT(log2)
+EVOKE_ABSENT(log10)
+EVOKE_ABSENT(tanh)
+EVOKE_ABSENT(sin)
+EVOKE_ABSENT(cos)
+EVOKE_ABSENT(tan)
+EVOKE_ABSENT(sinpi)
+EVOKE_ABSENT(cospi)
+__attribute__((unavailable("Evoke has no fmod in double precision"))) __device__ double
+fmod(double a, double b);
+#undef EVOKE_ABSENT
 
 /* ---- several arguments -------------------------------------------------------------------------
  */
@@ -185,10 +272,12 @@ using ::floor;
 using ::fma;
 using ::fmax;
 using ::fmin;
+using ::fmod;
 using ::isfinite;
 using ::isinf;
 using ::isnan;
 using ::log;
+using ::log10;
 using ::log2;
 using ::nearbyint;
 using ::rint;
@@ -196,6 +285,7 @@ using ::round;
 using ::signbit;
 using ::sin;
 using ::sqrt;
+using ::tan;
 using ::tanh;
 using ::trunc;
 } // namespace std

@@ -27,6 +27,18 @@ static double exact_rsqrt(double x) {
     return 1.0 / sqrt(x);
 }
 
+static double exact_exp10(double x) {
+    return pow(10.0, x);
+}
+
+static double exact_fmod(double x) {
+    return fmod(x, (double)0.7f);
+}
+
+static double exact_fmod_turned(double x) {
+    return fmod((double)1e30f, x);
+}
+
 /* Arguments: `each` over a range, or all magnitudes of both signs (spread over the exponents). */
 typedef struct range {
     double low, high;
@@ -50,6 +62,12 @@ static const row ROWS[] = {
     {"map_cosf", cos, 3, {{-10, 10, false}, {-8200, 8200, false}, {1e-38, 3e38, true}}},
     {"map_sinpif", exact_sinpi, 3, {{-3, 3, false}, {-1e5, 1e5, false}, {1e-37, 1e7, true}}},
     {"map_cospif", exact_cospi, 3, {{-3, 3, false}, {-1e5, 1e5, false}, {1e-37, 1e7, true}}},
+    {"map_exp10f", exact_exp10, 2, {{-37, 38, false}, {-1, 1, false}, {-44, -37, false}}},
+    {"map_log10f", log10, 2, {{0.5, 2, false}, {0.99, 1.01, false}, {1e-44, 3e38, true}}},
+    {"map_tanf", tan, 4, {{-10, 10, false}, {-8200, 8200, false}, {1e-38, 3e38, true}}},
+    {"map_fmodf", exact_fmod, 0, {{-10, 10, false}, {1e-44, 3e38, true}}},
+    {"map_fmodf_turned", exact_fmod_turned, 0, {{1e-44, 3e38, true}}},
+    {"map_roundf", round, 0, {{-10, 10, false}, {1e-44, 3e38, true}}},
     {"map_sqrtf", sqrt, 0.5, {{0, 100, false}, {1e-44, 3e38, true}}},
     {"map_rsqrtf", exact_rsqrt, 2, {{0.25, 4, false}, {1e-37, 3e38, true}}},
 };
@@ -157,6 +175,29 @@ static void test_edges(void **state) {
     }
 }
 
+enum { GROUPED = 1000 };
+
+static void test_groups_and_halves(void **state) {
+    (void)state;
+    static float x[GROUPED], y[GROUPED];
+    vm_module *module = cuda_build("tests/kernels/cuda_groups.cu");
+    for (int i = 0; i < GROUPED; i++)
+        x[i] = (float)(i % 13) / 4.0f; /* sums and squares are halves */
+    map(module, "map_tile", x, y, GROUPED);
+    for (int i = 0; i < GROUPED; i++) {
+        float want = 1000.0f * (float)(i % 8) + 100000.0f * (float)(i % 256 / 8);
+        for (int k = i / 8 * 8; k < i / 8 * 8 + 8 && k < GROUPED; k++)
+            want += x[k];
+        assert_true(y[i] == want);
+    }
+    map(module, "map_half", x, y, GROUPED);
+    for (int i = 0; i < GROUPED; i++) {
+        float pair = (x[i] * x[i] + 0.25f) + (x[i] + 0.25f);
+        assert_true(y[i] == (x[i] > 1.0f ? x[i] + x[i] * x[i] : pair));
+    }
+    vm_module_free(module);
+}
+
 static int set_up(void **state) {
     *state = cuda_build("tests/kernels/cuda_math.cu");
     return 0;
@@ -171,6 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_groups_and_halves),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

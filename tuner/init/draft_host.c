@@ -219,8 +219,8 @@ static bool translate_member(draft *d, const char *name, const char *member, int
                              ev_str *out) {
     const char *parts[3] = {NULL, NULL, NULL};
     cuda_range value = value_of(d, name);
-    size_t part = member[0] == 'x' ? 0 : member[0] == 'y' ? 1 : 2;
-    if (member[1] != '\0' || value.end <= value.first ||
+    size_t part = (size_t)(member[0] - 'x');
+    if (part > 2 || member[1] != '\0' || value.end <= value.first ||
         !draft_dimensions(d, value, parts, depth + 1))
         return false;
     ev_str_append(out, parts[part] != NULL ? parts[part] : "1");

@@ -68,6 +68,8 @@ static const struct {
     {"unsigned long long int", EV_U64, 1},
     {"uint64_t", EV_U64, 1},
     {"size_t", EV_U64, 1},
+    {"half2", EV_F16, 2},
+    {"__half2", EV_F16, 2},
     {"float2", EV_F32, 2},
     {"float3", EV_F32, 3},
     {"float4", EV_F32, 4},

@@ -101,7 +101,7 @@ static size_t list_factors(probe *p, const char **factors, size_t most) {
 
 static void add_products(probe *p) {
     enum { FACTORS = 12 };
-    const char *f[FACTORS];
+    const char *f[FACTORS] = {0};
     ev_arena *arena = p->d->t->arena;
     size_t count = list_factors(p, f, FACTORS);
     add_candidate(p, "1");
@@ -315,10 +315,10 @@ static void set_sizes(const draft *d, int round, int64_t multiple, int64_t *out)
     static const int64_t primes[2][3][DRAFT_SIZES] = {
         {{1031}, {37, 43}, {17, 19, 23, 13, 11, 7, 29, 31, 5, 3, 37, 41}},
         {{3001}, {53, 29}, {13, 29, 11, 17, 7, 23, 19, 5, 31, 37, 3, 41}}};
-    size_t big = big_sizes(d), at = 0;
-    size_t row = big <= 1 ? 0 : big == 2 ? 1 : 2;
+    size_t big = big_sizes(d), turn = big > 0 ? big : 1, at = 0;
+    size_t row = big <= 2 ? (big == 2) : 2;
     for (size_t i = 0; i < d->size_count; i++) {
-        int64_t step = round == 0 ? (int64_t)at + 1 : (int64_t)((at + 1) % big) + 2;
+        int64_t step = round == 0 ? (int64_t)at + 1 : (int64_t)((at + 1) % turn) + 2;
         if (d->sizes[i].is_small)
             out[i] = SMALL + round;
         else
@@ -372,7 +372,8 @@ static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, boo
         for (size_t i = 0; i < d->size_count; i++) {
             int64_t value = size + odd * (int64_t)(at + 1);
             value = value / d->multiple * d->multiple;
-            out[i] = d->sizes[i].is_small ? SMALL : value < d->small[i] ? d->small[i] : value;
+            value = value < d->small[i] ? d->small[i] : value;
+            out[i] = d->sizes[i].is_small ? SMALL : value;
             at += !d->sizes[i].is_small;
         }
         set_names(p, out);

@@ -30,7 +30,9 @@ static void write_argument(const draft_argument *a, bool last, ev_str *out) {
 }
 
 static void write_dimensions(const char *key, const char *const texts[3], ev_str *out) {
-    size_t count = texts[2] != NULL ? 3 : texts[1] != NULL ? 2 : 1;
+    size_t count = 1;
+    while (count < 3 && texts[count] != NULL)
+        count++;
     ev_str_printf(out, ", \"%s\": %s", key, count > 1 ? "[" : "");
     for (size_t i = 0; i < count; i++)
         ev_str_printf(out, "%s\"%s\"", i > 0 ? ", " : "", texts[i]);

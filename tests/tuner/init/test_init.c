@@ -128,6 +128,15 @@ static void clang_has_the_last_word(void **state) {
     must_have(r.err.data, "<mma.h> is not supported");
     must_have(r.err.data, "wrong.cu:3:");
     ev_proc_result_free(&r);
+    /* Never a float in place of the double that is missing. */
+    cli_write("wide.cu",
+              "#include <cmath>\n__global__ void k(double *x, int n) {\n"
+              "    if (threadIdx.x < n) x[threadIdx.x] = std::exp(x[threadIdx.x]);\n}\n");
+    r = CLI_RUN("init", cli_path("wide.cu"), "--out", cli_path("wide"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "Evoke has no exp in double precision");
+    must_have(r.err.data, "wide.cu:3:");
+    ev_proc_result_free(&r);
     ev_proc_result again = CLI_RUN("init", SOURCES "saxpy.cu", "--out", cli_path("wrong"));
     cli_expect(&again, 0); /* the name is free */
     ev_proc_result_free(&again);
