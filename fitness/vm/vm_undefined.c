@@ -124,6 +124,8 @@ static bool trap(const step *s, uint32_t lanes, const char *what) {
 /* ---- computations that pass bits on; each gives the undefined bits of one lane's result */
 
 static uint64_t shifted(const ptx_insn *ip, uint64_t u, uint64_t amount, unsigned bits) {
+    if (bits == 0 || bits > 64) /* no type is so wide */
+        return u;
     bool left = ip->row == PTX_OP_SHL, is_signed = ptx_type_kind((ptx_type)ip->t) == 'S';
     uint64_t top = bits < 64 ? u << (64 - bits) : u;
     if (left)
@@ -405,17 +407,24 @@ static uint8_t undefined_byte(const vm_warp *w, uint64_t at) {
     return written ? w->local_undefined[at] : 0xff;
 }
 
+/* Of a call's value in the frame. */
+static uint64_t frame_offset(const ptx_insn *ip, unsigned lane) {
+    return ip->a + (uint64_t)lane * ip->e + (uint64_t)ip->imm;
+}
+
 /* The undefined bits of element k of an access to memory that has them. */
 static uint64_t element_at(const step *s, unsigned lane, unsigned k, uint64_t local) {
     const ptx_insn *ip = s->ip;
     uint64_t u = 0;
-    const uint8_t *frame = s->undefined + ip->a + (uint64_t)lane * ip->e + ip->imm + k * ip->bytes;
-    for (unsigned b = 0; b < ip->bytes; b++)
-        u |= (uint64_t)(local == UINT64_MAX ? frame[b]
-                                            : undefined_byte(s->w, local + k * ip->bytes + b))
-             << (8 * b);
-    bool fill = ip->flags & PTX_F_SIGNED && u >> (8 * ip->bytes - 1) & 1;
-    return fill ? u | ~low_bits(8 * ip->bytes) : u;
+    uint64_t first = (uint64_t)k * ip->bytes;
+    for (unsigned b = 0; b < ip->bytes; b++) {
+        uint8_t byte = local == UINT64_MAX ? s->undefined[frame_offset(ip, lane) + first + b]
+                                           : undefined_byte(s->w, local + first + b);
+        u |= (uint64_t)byte << (8 * b);
+    }
+    uint64_t all = low_bits(8u * ip->bytes);
+    bool fill = ip->flags & PTX_F_SIGNED && u & (all ^ all >> 1);
+    return fill ? u | ~all : u;
 }
 
 static bool in_frame(const ptx_insn *ip) {
@@ -441,13 +450,13 @@ static bool store(const step *s) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t at = local_offset(s, i, (unsigned)ip->bytes * ip->count);
         for (unsigned k = 0; k < ip->count; k++) {
+            uint64_t first = (uint64_t)k * ip->bytes;
             uint64_t u =
-                get(s->undefined, ip->v[k], ip->wide ? 64 : 32, i) & low_bits(8 * ip->bytes);
+                get(s->undefined, ip->v[k], ip->wide ? 64 : 32, i) & low_bits(8u * ip->bytes);
             if (at != UINT64_MAX)
-                memcpy(s->w->local_undefined + at + (size_t)k * ip->bytes, &u, ip->bytes);
+                memcpy(s->w->local_undefined + at + first, &u, ip->bytes);
             else if (in_frame(ip))
-                memcpy(s->undefined + ip->a + (uint64_t)i * ip->e + ip->imm + k * ip->bytes, &u,
-                       ip->bytes);
+                memcpy(s->undefined + frame_offset(ip, i) + first, &u, ip->bytes);
             else if (u)
                 return trap(s, 1u << i, "a stored value");
         }

@@ -23,8 +23,9 @@ static vm_result run(const char *text, uint32_t grid, uint32_t block, uint32_t *
     vm_memory *memory = NULL;
     uint64_t buffer = 0;
     assert_int_equal(vm_memory_new(1 << 20, &memory, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(memory, 4 * WORDS, VM_BUFFER_INOUT, "b", &buffer, &err),
-                     EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(memory, sizeof(uint32_t[WORDS]), VM_BUFFER_INOUT, "b", &buffer, &err),
+        EV_OK);
     uint32_t *host = vm_memory_host(memory, buffer);
     for (uint32_t i = 0; i < WORDS; i++)
         host[i] = i;
@@ -36,7 +37,7 @@ static vm_result run(const char *text, uint32_t grid, uint32_t block, uint32_t *
                    .params = &buffer};
     vm_result r;
     assert_int_equal(vm_run(memory, &l, &r, &err), EV_OK);
-    memcpy(words, host, 4 * WORDS);
+    memcpy(words, host, sizeof(uint32_t[WORDS]));
     vm_memory_free(memory);
     vm_module_free(m);
     return r;

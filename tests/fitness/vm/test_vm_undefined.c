@@ -26,8 +26,8 @@ static void run_text(const char *text, uint32_t grid, uint32_t jobs, outcome *ou
     vm_memory *memory = NULL;
     uint64_t buffer = 0;
     assert_int_equal(vm_memory_new(1 << 20, &memory, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(memory, 4 * WORDS, VM_BUFFER_INOUT, "b", &buffer, &err),
-                     EV_OK);
+    assert_int_equal(
+        vm_memory_alloc(memory, sizeof out->words, VM_BUFFER_INOUT, "b", &buffer, &err), EV_OK);
     vm_launch l = {.module = m,
                    .entry = vm_module_find(m, "k"),
                    .grid = {grid, 1, 1},
