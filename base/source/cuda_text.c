@@ -182,14 +182,28 @@ typedef struct item {
     size_t named; /* the token behind "namespace" */
 } item;
 
-/* A macro may stand for __global__ or __device__. */
+/* Whether the lines of a macro have the word, or the name of another macro that has it. */
+static bool macro_says(const cuda_text *t, size_t macro, const char *word, unsigned depth) {
+    const char *text = cuda_token_text(t, t->macros[macro].token);
+    if (text == NULL || strstr(text, word) != NULL)
+        return text != NULL;
+    for (size_t i = 0; i < t->macro_count && depth > 0; i++) {
+        if (i != macro && strstr(text, t->macros[i].name) != NULL &&
+            macro_says(t, i, word, depth - 1))
+            return true;
+    }
+    return false;
+}
+
+/* A macro may stand for __global__ or __device__, or for a function's whole head. */
 static bool says(const cuda_text *t, size_t at, const char *word) {
+    enum { DEEPEST = 3 };
     if (cuda_token_is(t, at, word))
         return true;
     if (t->tokens[at].kind != CUDA_TOKEN_NAME)
         return false;
     for (size_t i = 0; i < t->macro_count; i++) {
-        if (cuda_token_is(t, at, t->macros[i].name) && strstr(t->macros[i].value, word) != NULL)
+        if (cuda_token_is(t, at, t->macros[i].name) && macro_says(t, i, word, DEEPEST))
             return true;
     }
     return false;

@@ -70,9 +70,31 @@ static void blank_tokens(const cuda_text *t, size_t first, size_t end, char *tex
     }
 }
 
+static bool is_in_capitals(const char *word) {
+    size_t length = strlen(word);
+    return length > 2 && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == length;
+}
+
+/* A head without a type is a macro's, and so may be a word in capitals. What such a macro of
+ * another file stands for is not known, so the function stays. */
+static bool may_be_of_macro(const cuda_text *t, const cuda_function *f) {
+    size_t name = f->params.first >= 2 ? f->params.first - 2 : 0;
+    bool other_files = false;
+    if (name == f->whole.first && !f->in_class)
+        return strcmp(f->name, "main") != 0;
+    for (size_t i = 0; i < t->include_count; i++)
+        other_files = other_files || t->includes[i].is_quoted;
+    for (size_t i = f->whole.first; i < name && other_files; i++) {
+        const char *word = t->tokens[i].kind == CUDA_TOKEN_NAME ? cuda_token_text(t, i) : NULL;
+        if (word != NULL && is_in_capitals(word) && cuda_text_macro(t, word) == NULL)
+            return true;
+    }
+    return false;
+}
+
 static bool cut_function(const cuda_text *t, const cuda_function *f, char *text) {
     bool is_host = !f->is_kernel && !f->is_device && f->body.end > f->body.first;
-    if (!is_host)
+    if (!is_host || may_be_of_macro(t, f))
         return false;
     if (f->in_class)
         blank_tokens(t, f->body.first + 1, f->body.end - 1, text);

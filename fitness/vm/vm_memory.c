@@ -31,10 +31,8 @@ static bool reserve_planes(vm_memory *m, uint64_t bytes, uint64_t wanted) {
     m->reads = reserve(bytes);
     m->promises = reserve(bytes);
     m->dirty = reserve(bytes >> VM_PAGE_SHIFT);
-    if (m->arena && m->writes) {
+    if (m->arena)
         (void)madvise(m->arena, bytes, MADV_HUGEPAGE);
-        (void)madvise(m->writes, bytes, MADV_HUGEPAGE);
-    }
     return m->arena && m->writes && m->reads && m->promises && m->dirty;
 }
 

@@ -141,7 +141,7 @@ static uint64_t field(const ptx_insn *ip, uint64_t u, unsigned pos, unsigned len
     bool is_signed = ptx_type_kind((ptx_type)ip->t) == 'S';
     uint64_t part = pos >= bits ? 0 : (u & low_bits(bits)) >> pos & low_bits(len);
     unsigned last = pos + len > bits ? bits - 1 : pos + len - 1;
-    bool fill = is_signed && len && u >> last & 1;
+    bool fill = is_signed && len > 0 && (u >> (last & 63) & 1) != 0;
     uint64_t kept = last >= pos ? low_bits(last - pos + 1) : 0;
     return fill ? (part | ~kept) & low_bits(bits) : part;
 }

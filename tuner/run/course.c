@@ -62,7 +62,7 @@ static void read_sites(search_start *start, const ready_message *ready, const tu
             memcpy(start->sites, ready->starts[i].sites, sizeof start->sites);
     }
     for (int kind = 0; kind < IR_EDIT_COUNT; kind++) {
-        if (o->without[kind] || (o->no_structure && kind >= (int)IR_EDIT_LOCAL_COUNT))
+        if (o->without[kind] || (o->no_structure && kind >= IR_EDIT_LOCAL_COUNT))
             start->sites[kind] = 0;
     }
 }

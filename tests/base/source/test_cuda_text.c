@@ -159,6 +159,28 @@ static void device_code_alone_is_left(void **state) {
     free(part);
 }
 
+/* A macro makes the head of a kernel, over several lines or through another macro, or the macro
+ * is another file's. */
+static void functions_of_macros_stay(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "#define STREAM(name) \\\n    extern \"C\" __global__ void name(int *a)\nSTREAM(read) { *a "
+        "= 1; "
+        "}\n",
+        "#define ON_GPU __device__\n#define HELPER static ON_GPU\nHELPER int twice(int v) { return "
+        "2 * "
+        "v; }\n",
+        "KERNEL(read) { *a = 1; }\n",
+        "#include \"own.h\"\nstatic ON_BOTH int twice(int v) { return 2 * v; }\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bool changed = true;
+        char *part = device_part(texts[i], NULL, &changed);
+        assert_string_equal(part, texts[i]);
+        assert_false(changed);
+        free(part);
+    }
+}
+
 static void set_macros_lose_their_define(void **state) {
     (void)state;
     bool changed = false;
@@ -212,6 +234,7 @@ int main(void) {
         cmocka_unit_test(launches_are_found),
         cmocka_unit_test(host_functions_are_cut),
         cmocka_unit_test(device_code_alone_is_left),
+        cmocka_unit_test(functions_of_macros_stay),
         cmocka_unit_test(set_macros_lose_their_define),
         cmocka_unit_test(host_libraries_are_left_out),
         cmocka_unit_test(unmatched_brackets_leave_the_text),

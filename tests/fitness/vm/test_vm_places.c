@@ -19,7 +19,7 @@ static const char text[] =
     ".const .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n"
     ".shared .align 4 .b8 common[16]; .extern .shared .align 16 .b8 more[];\n"
     ".func helper() { .reg .b32 %%r<4>; .local .align 4 .b8 inner[8];\n"
-    "ld.local.u32 %%r0, [inner+4]; ret; }\n"
+    "ld.local.u32 %%r0, [inner+4]; st.shared.u32 [common], %%r0; ret; }\n"
     ".visible .entry k(.param .u64 both, .param .u64 n) {\n"
     ".shared .align 4 .b8 tile[64]; .local .align 4 .b8 depot[24];\n"
     ".reg .b32 %%r<4>; .reg .b64 %%d<4>; ld.param.u64 %%d0, [both];\n"
@@ -63,12 +63,14 @@ static const row rows[] = {
      "4 bytes before dynamic shared memory of 32 bytes"},
     {"mov.u64 %d1, tile; cvta.shared.u64 %d1, %d1; ld.u32 %r0, [%d1+4];", VM_TRAP_UNINITIALISED,
      "in the window of shared memory, offset 4 in shared variable 'tile'"},
-    {"ld.local.u32 %r0, [depot+20];", VM_TRAP_UNINITIALISED, "offset 20 in local variable 'depot'"},
+    {"ld.local.u32 %r0, [depot+20]; st.global.u32 [%d0], %r0;", VM_TRAP_UNINITIALISED,
+     "a stored value depends on local memory that nothing has written"},
     {"mov.u64 %d1, depot; ld.local.u32 %r0, [%d1+24];", VM_TRAP_OUT_OF_BOUNDS,
      "offset 24 in local variable 'depot' of 24 bytes"},
-    {"mov.u64 %d1, depot; cvta.local.u64 %d1, %d1; ld.u32 %r0, [%d1];", VM_TRAP_UNINITIALISED,
-     "in the window of local memory, offset 0 in local variable 'depot'"},
-    {"call helper, ();", VM_TRAP_UNINITIALISED, "offset 4 in local variable 'inner'"},
+    {"mov.u64 %d1, depot; cvta.local.u64 %d1, %d1; ld.u32 %r0, [%d1]; st.global.u32 [%d0], %r0;",
+     VM_TRAP_UNINITIALISED, "a stored value depends on local memory that nothing has written"},
+    {"call helper, ();", VM_TRAP_UNINITIALISED,
+     "a stored value depends on local memory that nothing has written"},
     {"mov.u64 %d1, table; ld.const.u32 %r0, [%d1+8];", VM_TRAP_OUT_OF_BOUNDS,
      "offset 8 in constant variable 'table' of 8 bytes"},
     {"mov.u64 %d1, table; cvta.const.u64 %d1, %d1; ld.u32 %r0, [%d1+2];", VM_TRAP_MISALIGNED,

@@ -1,7 +1,7 @@
 /* Stands in for NVIDIA's cooperative_groups/reduce.h: sums and extremes over a tile. */
 #ifndef KERNELS_INCLUDE_CUDA_COOPERATIVE_GROUPS_REDUCE_H
 #define KERNELS_INCLUDE_CUDA_COOPERATIVE_GROUPS_REDUCE_H
-#include "../cooperative_groups.h"
+#include <cooperative_groups.h>
 
 namespace cooperative_groups {
 
