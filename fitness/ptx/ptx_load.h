@@ -193,7 +193,7 @@ bool ptx_scope_leave(ptx_loader *L);
 uint32_t ptx_register_find(ptx_loader *L, const char *name, uint32_t length);
 uint32_t ptx_register_new(ptx_loader *L, const char *name, uint32_t length, unsigned bits);
 /* The range that has a member of that name, and its number there; NULL: none. */
-ptx_symbol *ptx_range_find(ptx_loader *L, const char *name, uint32_t length, uint32_t *number);
+ptx_symbol *ptx_range_find(ptx_loader *L, const char *name, uint32_t length, uint32_t *out);
 /* Vector registers (ptx_vector.c). The register of "v.x", or PTX_NONE: */
 uint32_t ptx_lane_find(ptx_loader *L, const char *name, uint32_t length);
 

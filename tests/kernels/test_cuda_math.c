@@ -185,7 +185,8 @@ static void test_groups_and_halves(void **state) {
         x[i] = (float)(i % 13) / 4.0f; /* sums and squares are halves */
     map(module, "map_tile", x, y, GROUPED);
     for (int i = 0; i < GROUPED; i++) {
-        float want = 1000.0f * (float)(i % 8) + 100000.0f * (float)(i % 256 / 8);
+        int tile = i % 256 / 8;
+        float want = 1000.0f * (float)(i % 8) + 100000.0f * (float)tile;
         for (int k = i / 8 * 8; k < i / 8 * 8 + 8 && k < GROUPED; k++)
             want += x[k];
         assert_true(y[i] == want);

@@ -11,12 +11,10 @@
 
 #include <cmocka.h>
 
-#define SOURCES "tests/tuner/init/sources/"
-
 /* Makes the task of a source in the folder of that name; the file's text is the caller's. */
 static char *make(const char *source, const char *kernel, const char *name) {
     char path[128], json[128];
-    snprintf(path, sizeof path, SOURCES "%s", source);
+    snprintf(path, sizeof path, "tests/tuner/init/sources/%s", source);
     snprintf(json, sizeof json, "%s/task.json", name);
     ev_proc_result r = kernel != NULL ? CLI_RUN("init", path, kernel, "--out", cli_path(name))
                                       : CLI_RUN("init", path, "--out", cli_path(name));
@@ -98,14 +96,16 @@ static void atomics_are_read_and_written(void **state) {
 
 static void what_no_task_has_is_refused(void **state) {
     (void)state;
-    cli_expect_error(CLI_RUN("init", SOURCES "structarg.cu", "--out", cli_path("a")), 2,
-                     "structarg.cu:3: p has the type 'Params'");
-    cli_expect_error(CLI_RUN("init", SOURCES "rows.cu", "--out", cli_path("a")), 2,
+    cli_expect_error(
+        CLI_RUN("init", "tests/tuner/init/sources/structarg.cu", "--out", cli_path("a")), 2,
+        "structarg.cu:3: p has the type 'Params'");
+    cli_expect_error(CLI_RUN("init", "tests/tuner/init/sources/rows.cu", "--out", cli_path("a")), 2,
                      "has several kernels; name one: fill, softmax");
-    cli_expect_error(CLI_RUN("init", SOURCES "rows.cu", "sofmax", "--out", cli_path("a")), 2,
-                     "no kernel \"sofmax\"; it has: fill, softmax");
-    cli_expect_error(CLI_RUN("init", SOURCES "absent.cu"), 2, "absent.cu");
-    cli_expect_error(CLI_RUN("init", SOURCES "saxpy.cu", "--out", cli_folder()), 2,
+    cli_expect_error(
+        CLI_RUN("init", "tests/tuner/init/sources/rows.cu", "sofmax", "--out", cli_path("a")), 2,
+        "no kernel \"sofmax\"; it has: fill, softmax");
+    cli_expect_error(CLI_RUN("init", "tests/tuner/init/sources/absent.cu"), 2, "absent.cu");
+    cli_expect_error(CLI_RUN("init", "tests/tuner/init/sources/saxpy.cu", "--out", cli_folder()), 2,
                      "exists already; give another folder by --out DIR");
     cli_write("host.cu", "int main() { return 0; }\n");
     cli_expect_error(CLI_RUN("init", cli_path("host.cu"), "--out", cli_path("a")), 2,
@@ -137,7 +137,8 @@ static void clang_has_the_last_word(void **state) {
     must_have(r.err.data, "Evoke has no exp in double precision");
     must_have(r.err.data, "wide.cu:3:");
     ev_proc_result_free(&r);
-    ev_proc_result again = CLI_RUN("init", SOURCES "saxpy.cu", "--out", cli_path("wrong"));
+    ev_proc_result again =
+        CLI_RUN("init", "tests/tuner/init/sources/saxpy.cu", "--out", cli_path("wrong"));
     cli_expect(&again, 0); /* the name is free */
     ev_proc_result_free(&again);
 }
