@@ -27,6 +27,7 @@ static inline vm_module *cuda_build(const char *source) {
                                 "--cuda-feature=+ptx78",
                                 "-Wno-unknown-cuda-version",
                                 "-Ikernels/include",
+                                "-Ikernels/include/cuda",
                                 "-O3",
                                 "-S",
                                 "-o",

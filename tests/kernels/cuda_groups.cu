@@ -1,7 +1,7 @@
 /* For tests/kernels/test_cuda_math.c: cooperative groups and halves, y[i] of x. */
-#include "../../kernels/include/cuda/cooperative_groups.h"
-#include "../../kernels/include/cuda/cooperative_groups/reduce.h"
-#include "../../kernels/include/cuda/cuda_fp16.h"
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cuda_fp16.h>
 
 namespace cg = cooperative_groups;
 
