@@ -20,8 +20,7 @@ typedef struct guarding {
     bool *loaded;            /* by instruction: a load that is taken, or made of such ones alone */
     LLVMValueRef *made;      /* by instruction: in the copy that is being written */
     LLVMBasicBlockRef *copy; /* by block */
-    LLVMValueRef
-        *slot; /* by instruction: the variable that a copy leaves the value in; NULL: none */
+    LLVMValueRef *slot;      /* by instruction: where a copy leaves a carried value; else NULL */
     uint32_t carried[PIPING_LOADS];
     uint32_t count;
 } guarding;
@@ -154,12 +153,12 @@ static ev_status choose(guarding *g, ev_error *err) {
     if (!g->p->loop->holds[g->entry])
         g->entry = flow->next.succ[at + 1];
     ev_arena *arena = g->p->s->arena;
-    g->open = ev_arena_alloc(arena, flow->count * sizeof *g->open);
-    g->copied = ev_arena_alloc(arena, flow->count * sizeof *g->copied);
-    g->copy = ev_arena_alloc(arena, flow->count * sizeof(LLVMBasicBlockRef));
-    g->loaded = ev_arena_alloc(arena, flow->insn_count * sizeof *g->loaded);
-    g->made = ev_arena_alloc(arena, flow->insn_count * sizeof(LLVMValueRef));
-    g->slot = ev_arena_alloc(arena, flow->insn_count * sizeof(LLVMValueRef));
+    g->open = EV_NEW_ARRAY(arena, bool, flow->count);
+    g->copied = EV_NEW_ARRAY(arena, bool, flow->count);
+    g->copy = EV_NEW_ARRAY(arena, LLVMBasicBlockRef, flow->count);
+    g->loaded = EV_NEW_ARRAY(arena, bool, flow->insn_count);
+    g->made = EV_NEW_ARRAY(arena, LLVMValueRef, flow->insn_count);
+    g->slot = EV_NEW_ARRAY(arena, LLVMValueRef, flow->insn_count);
     if (!g->slot || !g->open || !g->copied || !g->copy || !g->loaded || !g->made)
         return ev_fail_memory(err, flow->insn_count);
     for (uint32_t b = 0; b < flow->count; b++)
@@ -176,7 +175,7 @@ static ev_status choose(guarding *g, ev_error *err) {
 
 static void write_load(guarding *g, LLVMValueRef load, uint32_t insn, turn at) {
     piping *p = g->p;
-    early_load *it = (early_load *)piping_find(p, load);
+    early_load *it = &p->loads[piping_find(p, load) - p->loads];
     LLVMValueRef made = piping_clone_load(p, load, piping_write(p, LLVMGetOperand(load, 0), at));
     if (at == FIRST)
         it->before = made;
@@ -257,8 +256,9 @@ static void make_slots(guarding *g) {
             LLVMBuildAlloca(g->p->builder, LLVMTypeOf(flow->insns[g->carried[i]]), "");
 }
 
-/* Writes the copy for a turn behind `from`, whose terminator the copy replaces: `test` decides
- * whether there is such a turn. All paths meet in out->join, which has no terminator yet. */
+/* Writes the copy for a turn behind `from`, which has no terminator yet and gets the test whether
+ * there is such a turn. All paths meet in out->join, before the block `before`; the caller writes
+ * the terminator of out->join. */
 static void write_copy(guarding *g, LLVMBasicBlockRef from, LLVMBasicBlockRef before, turn at,
                        given *out) {
     piping *p = g->p;

@@ -7,7 +7,7 @@
 
 #include "ir/structure/analyses/range_internal.h"
 
-enum { MOST_ROUNDS = 16, DEEPEST_SUM = 4 };
+enum { MOST_ROUNDS = 16 };
 
 typedef struct ending {
     const ir_flow *flow;
@@ -16,26 +16,6 @@ typedef struct ending {
     LLVMValueRef *behind; /* by instruction of the header: its value behind the turn */
 } ending;
 
-/* Of a constant, of a sum, and of what ir_range_of knows. */
-static bool range_of_sum(const ir_ranges *ranges, LLVMValueRef value, uint32_t place,
-                         unsigned depth, ir_range *out) {
-    if (LLVMIsAConstantInt(value)) {
-        int64_t number = LLVMConstIntGetSExtValue(value);
-        *out = (ir_range){number, number};
-        return number >= 0 && number <= INT32_MAX;
-    }
-    ir_range left, right;
-    bool adds = LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAdd;
-    if (!adds || depth == 0)
-        return ir_range_of(ranges, value, place, out);
-    if (!range_of_sum(ranges, LLVMGetOperand(value, 0), place, depth - 1, &left) ||
-        !range_of_sum(ranges, LLVMGetOperand(value, 1), place, depth - 1, &right) ||
-        left.least < 0 || right.least < 0 || left.most + right.most > INT32_MAX)
-        return false;
-    *out = (ir_range){left.least + right.least, left.most + right.most};
-    return true;
-}
-
 /* The loop's second test fails: the least value there is past the greatest bound. *always: the
  * first test never does. */
 static bool is_single(const ir_ranges *ranges, const ir_loop *loop, bool *always) {
@@ -43,11 +23,12 @@ static bool is_single(const ir_ranges *ranges, const ir_loop *loop, bool *always
     bool counts_up = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
     if (loop->induction == NULL || loop->compares_next || loop->step <= 0 || !counts_up ||
         loop->latch == loop->header || ir_loop_check_counts(ranges->flow, loop, NULL) != EV_OK ||
-        !range_of_sum(ranges, loop->start, loop->header, DEEPEST_SUM, &start) ||
-        !range_of_sum(ranges, loop->bound, loop->header, DEEPEST_SUM, &bound))
+        LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) < 32 ||
+        !ir_range_of(ranges, loop->start, loop->header, &start) ||
+        !ir_range_of(ranges, loop->bound, loop->header, &bound))
         return false;
     *always = start.most < bound.least;
-    return start.least >= 0 && start.most + loop->step <= INT32_MAX &&
+    return start.least >= 0 && bound.least >= 0 && start.most + loop->step <= INT32_MAX &&
            start.least + loop->step >= bound.most;
 }
 
@@ -116,7 +97,7 @@ static ev_status end_one(const ir_structure *s, const char *path, LLVMBuilderRef
         if (i == around || !flow.loops[around].holds[e.loop->header] ||
             !is_single(&ranges, e.loop, &always))
             continue;
-        e.behind = ev_arena_alloc(s->arena, flow.insn_count * sizeof(LLVMValueRef));
+        e.behind = EV_NEW_ARRAY(s->arena, LLVMValueRef, flow.insn_count);
         if (!e.behind)
             return ev_fail_memory(err, flow.insn_count);
         end_loop(&e);

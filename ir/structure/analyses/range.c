@@ -1,5 +1,5 @@
-/* Range: thread indices, turns of loops with constant trips, and what masks, shifts and divisions
- * make of values. */
+/* Range: constants, thread indices, turns of loops with constant trips, and what sums, masks,
+ * shifts and divisions make of values. */
 #include "ir/structure/analyses/range_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
@@ -63,10 +63,31 @@ static bool range_of_scaled(const ir_ranges *r, LLVMValueRef value, int64_t righ
     return true;
 }
 
+/* Of two values that are not negative, where the sum has the bits for it. */
+static bool range_of_sum(const ir_ranges *r, LLVMValueRef value, uint32_t place, unsigned depth,
+                         ir_range *out) {
+    ir_range left, right;
+    if (depth == 0 || LLVMGetIntTypeWidth(LLVMTypeOf(value)) < 32 ||
+        !range_of(r, LLVMGetOperand(value, 0), place, depth - 1, &left) ||
+        !range_of(r, LLVMGetOperand(value, 1), place, depth - 1, &right) || left.least < 0 ||
+        right.least < 0 || left.most > INT32_MAX - right.most)
+        return false;
+    *out = (ir_range){left.least + right.least, left.most + right.most};
+    return true;
+}
+
 static bool range_of(const ir_ranges *r, LLVMValueRef value, uint32_t place, unsigned depth,
                      ir_range *out) {
+    if (LLVMIsAConstantInt(value)) {
+        int64_t number = LLVMConstIntGetSExtValue(value);
+        *out = (ir_range){number, number};
+        return number >= INT32_MIN && number <= INT32_MAX;
+    }
     if (ir_flow_insn(r->flow, value) == IR_NONE)
         return false;
+    if (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAdd &&
+        LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind)
+        return range_of_sum(r, value, place, depth, out);
     if (range_of_thread(r, value, out) || range_of_turn(r, value, place, out))
         return true;
     if (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value))

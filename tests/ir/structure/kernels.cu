@@ -516,7 +516,8 @@ extern "C" __global__ void copied(PARAMETERS) {
         y[(row + ty) * n + column + tx] = sum;
 }
 
-/* A load under a condition that was loaded, and a copy whose threads take one turn or two. */
+/* A load under a condition that was loaded, a loop of which threads take one turn or none, and one
+ * of which some take two. */
 extern "C" __global__ void chosen(PARAMETERS) {
     int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
     float sum = 0;
@@ -527,6 +528,8 @@ extern "C" __global__ void chosen(PARAMETERS) {
             sum += x[i * n + k] + (float)j;
         for (int t = threadIdx.x + threadIdx.y; t < 8; t += 8)
             sum += w[t * n % 8];
+        for (int t = threadIdx.x; t < 12; t += 8)
+            sum += w[t * n % 8] * 2;
     }
     y[i * n + j] = sum;
 }

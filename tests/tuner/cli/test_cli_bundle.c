@@ -205,6 +205,34 @@ static void counts_the_edits(void **state) {
     json_decref(json);
 }
 
+/* How often an edit was drawn in a run. */
+static json_int_t drawn_of(const char *records, const char *edit) {
+    json_t *json = cli_json(CLI_RUN("edits", cli_path(records), "--json"), 0);
+    const json_t *row = NULL;
+    json_int_t drawn = -1;
+    size_t at = 0;
+    json_array_foreach(json_object_get(json, "edits"), at, row) {
+        if (strcmp(ev_json_text(row, "edit", ""), edit) == 0)
+            drawn = ev_json_integer(row, "drawn", -1);
+    }
+    json_decref(json);
+    return drawn;
+}
+
+static void left_out_edits_are_not_drawn(void **state) {
+    (void)state;
+    static const char *const names[] = {"align", "max-threads", "pipeline"};
+    ev_proc_result r = CLI_RUN("tune", cli_path("task.json"), "--evaluations", "60", "--seed", "1",
+                               "--no-structure", "--without", "align,max-threads,pipeline",
+                               "--records", cli_path("less.sqlite"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_true(drawn_of("r.sqlite", names[i]) > 0);
+        assert_int_equal(drawn_of("less.sqlite", names[i]), 0);
+    }
+}
+
 static void exports_the_same_bytes(void **state) {
     (void)state;
     json_t *json = cli_json(
@@ -390,6 +418,7 @@ int main(void) {
         cmocka_unit_test(needs_nothing_but_the_bundle),
         cmocka_unit_test(explains_the_winner),
         cmocka_unit_test(counts_the_edits),
+        cmocka_unit_test(left_out_edits_are_not_drawn),
         cmocka_unit_test(exports_the_same_bytes),
         cmocka_unit_test(merges_bundles),
         cmocka_unit_test(writes_a_c_header),
