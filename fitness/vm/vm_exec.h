@@ -354,6 +354,18 @@ static inline vm_event *vm_event_put(vm_warp *w, uint32_t pc, uint32_t active, u
 }
 /* The same without a memory access; the batch may be full. */
 void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active);
+/* Ends the run: counts [run_pc, end) as executed by the lanes of the set. */
+static inline void vm_run_end(vm_warp *w, uint32_t end, unsigned uncounted) {
+    uint32_t n = end - w->run_pc;
+    if (!n)
+        return;
+    w->state->runs[w->run_pc]++;
+    w->state->runs[end]--;
+    n -= uncounted;
+    w->state->result->counters.thread_instructions +=
+        (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
+    w->budget -= n;
+}
 /* Splits the lanes of `mask` off the current set; they continue at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */

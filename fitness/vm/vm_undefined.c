@@ -658,15 +658,11 @@ static void note_first(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t a
 bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address) {
     vm_state *s = w->state;
     note_first(w, ip, lane, address);
-    uint32_t pc = (uint32_t)(ip - w->code), n = pc - w->run_pc;
-    if (n) { /* what ran before it counts now */
-        s->runs[w->run_pc]++;
-        s->runs[pc]--;
-        s->result->counters.thread_instructions +=
-            (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
-        w->budget -= n;
-        w->run_pc = pc;
-    }
+    uint32_t pc = (uint32_t)(ip - w->code);
+    if (w->observed && pc > w->event_pc) /* what ran before it counts now */
+        vm_event_push(w, pc - 1, w->mask);
+    vm_run_end(w, pc, 0);
+    w->run_pc = pc;
     bool ok = make_code(s);
     for (uint32_t b = 0; ok && b < s->block_count; b++)
         for (uint32_t i = 0; i < s->blocks[b].warp_count && ok; i++)

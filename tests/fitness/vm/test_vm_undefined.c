@@ -16,9 +16,18 @@
 typedef struct outcome {
     vm_result result;
     uint32_t words[WORDS];
+    uint64_t observed; /* instructions of warps */
 } outcome;
 
+static void on_batch(void *context, const vm_batch *batch) {
+    outcome *out = context;
+    for (size_t i = 0; i < batch->count; i++)
+        out->observed += batch->events[i].count;
+}
+
 static void run_text(const char *text, uint32_t grid, uint32_t jobs, outcome *out) {
+    const vm_observer observer = {.context = out, .batch = on_batch};
+    out->observed = 0;
     ev_error err = {0};
     vm_module *m = NULL;
     if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
@@ -34,6 +43,7 @@ static void run_text(const char *text, uint32_t grid, uint32_t jobs, outcome *ou
                    .block = {32, 1, 1},
                    .checks = VM_CHECK_ALL,
                    .jobs = jobs,
+                   .observer = jobs > 1 ? NULL : &observer, /* one job alone has one */
                    .params = &buffer};
     assert_int_equal(vm_run(memory, &l, &out->result, &err), EV_OK);
     memcpy(out->words, vm_memory_host(memory, buffer), sizeof out->words);
@@ -232,7 +242,8 @@ static void test_jobs_change_no_trap(void **state) {
     assert_string_equal(one.result.trap.message, many.result.trap.message);
 }
 
-/* As many instructions as when the bytes were written first, but for the write. */
+/* As many instructions as when the bytes were written first, but for the write; the observer sees
+ * each of them. */
 static void test_counters_are_those_of_a_plain_run(void **state) {
     (void)state;
     outcome plain, travelling;
@@ -250,6 +261,8 @@ static void test_counters_are_those_of_a_plain_run(void **state) {
     assert_int_equal(plain.result.counters.global_store_requests,
                      travelling.result.counters.global_store_requests);
     assert_int_equal(travelling.result.counters.local_requests, 1);
+    assert_int_equal(plain.observed, plain.result.counters.warp_instructions);
+    assert_int_equal(travelling.observed, travelling.result.counters.warp_instructions);
 }
 
 /* Later blocks begin with fresh stacks, and jobs change nothing. */
