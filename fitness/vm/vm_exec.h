@@ -292,7 +292,9 @@ struct vm_state {
     size_t sector_count;
     vm_site_passes *site_passes; /* by site */
     vm_run_fn run;
-    ptx_insn *undefined_code; /* the module's, with wrappers, once undefined bits travel; or NULL */
+    /* ---- undefined bits of local memory (vm_undefined.c) */
+    ptx_insn *undefined_code;  /* the module's, with wrappers, once the bits travel; or NULL */
+    char undefined_first[300]; /* for traps: the place of the first read of unwritten bytes */
 };
 
 /* ---- called by handlers */
@@ -300,6 +302,8 @@ struct vm_state {
 /* Fills the launch's trap, once. `lane`: the failing lane. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
+/* Appends to the message of a trap. */
+void vm_trap_append(vm_trap *t, const char *format, ...) EV_PRINTF(2, 3);
 /* Appends " at address A, offset O in WHAT 'NAME'" to a message. WHAT is the nearest buffer,
  * variable or parameter; for a generic address, also the window that it fell into. */
 void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
@@ -314,12 +318,14 @@ void vm_trap_drop_deferred(vm_warp *w, uint64_t offset, unsigned bytes);
 /* Call at the block's barrier or end: raises the deferred trap. */
 void vm_trap_settle(vm_state *s, const vm_block *b);
 /* ---- undefined bits of local memory (vm_undefined.c) */
-/* Instead of a trap at the first load of local bytes that nothing has written: from now on
- * undefined bits travel in this launch. The load runs again (vm_warp.again). False: out of memory.
- */
-bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip);
+/* Instead of a trap at the first load of local bytes that nothing has written, by the lane at the
+ * address: from now on undefined bits travel in this launch. The load runs again (vm_warp.again).
+ * False: out of memory. */
+bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address);
 /* Before each instruction from then on, with the lanes of the set; false after a trap. */
 bool vm_undefined_step(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask);
+/* The trap of a decision by undefined bits: "WHAT depends on local memory ...". */
+void vm_undefined_trap(vm_warp *w, const ptx_insn *ip, unsigned lane, const char *what);
 /* The undefined bits of a frame, made if it has none; NULL: out of memory. */
 uint8_t *vm_undefined_frame(vm_state *s, vm_frame *frame);
 ptx_handler vm_isa_undefined(unsigned isa);
@@ -348,6 +354,18 @@ static inline vm_event *vm_event_put(vm_warp *w, uint32_t pc, uint32_t active, u
 }
 /* The same without a memory access; the batch may be full. */
 void vm_event_push(vm_warp *w, uint32_t pc, uint32_t active);
+/* Ends the run: counts [run_pc, end) as executed by the lanes of the set. */
+static inline void vm_run_end(vm_warp *w, uint32_t end, unsigned uncounted) {
+    uint32_t n = end - w->run_pc;
+    if (!n)
+        return;
+    w->state->runs[w->run_pc]++;
+    w->state->runs[end]--;
+    n -= uncounted;
+    w->state->result->counters.thread_instructions +=
+        (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
+    w->budget -= n;
+}
 /* Splits the lanes of `mask` off the current set; they continue at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */

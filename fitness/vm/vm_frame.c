@@ -283,13 +283,7 @@ bool vm_local_grow(vm_warp *w, uint64_t bytes) {
     uint64_t wanted = (bytes + bytes / 2 + 63) / 64 * 64;
     uint8_t *bigger = calloc(VM_LANES, wanted);
     uint64_t *written = calloc(VM_LANES, wanted / 8);
-    if (!bigger || !written) {
-        free(bigger);
-        free(written);
-        w->state->out_of_memory = true;
-        return false;
-    }
-    if (!grow_undefined(w, wanted)) {
+    if (!bigger || !written || !grow_undefined(w, wanted)) {
         free(bigger);
         free(written);
         w->state->out_of_memory = true;

@@ -38,8 +38,9 @@ static void give_result(const system_call *c, uint64_t value) {
 typedef struct stretch {
     const uint8_t *host;
     uint64_t bytes;
-    const uint64_t *written; /* a bit a byte from `first`; NULL: see words */
-    const uint32_t *words;   /* entries of writes; `first`: byte of them. Neither: all is written */
+    const uint64_t *written;  /* a bit a byte from `first`; NULL: see words */
+    const uint8_t *undefined; /* undefined bits of a byte (vm_undefined.c); NULL: none */
+    const uint32_t *words; /* entries of writes; `first`: byte of them. Neither: all is written */
     uint64_t first;
 } stretch;
 
@@ -63,6 +64,7 @@ static stretch reach(const system_call *c, uint64_t address) {
     const uint8_t *host = NULL;
     const uint64_t *written = NULL;
     const uint32_t *words = NULL;
+    const uint8_t *undefined = NULL;
     switch (address >> VM_WINDOW_SHIFT) {
     case 1:
         host = w->shared;
@@ -74,6 +76,7 @@ static stretch reach(const system_call *c, uint64_t address) {
         host = w->local;
         size = w->frame->local_top[c->lane];
         written = w->local_written;
+        undefined = w->local_undefined;
         break;
     case 3:
         host = w->state->consts;
@@ -91,6 +94,7 @@ static stretch reach(const system_call *c, uint64_t address) {
     return (stretch){.host = host + base + at,
                      .bytes = size - at,
                      .written = written,
+                     .undefined = undefined,
                      .words = words,
                      .first = base + at};
 }
@@ -110,13 +114,28 @@ static bool cannot_read(const system_call *c, vm_trap_kind kind, uint64_t addres
     return false;
 }
 
+/* Whether byte i of a stretch may be read; false: a trap. */
+static bool may_read(const system_call *c, const stretch *s, uint64_t address, uint64_t i,
+                     const char *what) {
+    if (i >= s->bytes)
+        return cannot_read(c, VM_TRAP_OUT_OF_BOUNDS, address + i, what);
+    if (!is_written(c, s, i))
+        return cannot_read(c, VM_TRAP_UNINITIALISED, address + i, what);
+    if (!s->undefined || !s->undefined[s->first + i])
+        return true;
+    char which[80];
+    (void)snprintf(which, sizeof which, "%s of '%s'", what, ptx_system_name(c->call->system));
+    vm_undefined_trap(c->w, c->ip, c->lane, which);
+    return false;
+}
+
 static bool read_bytes(const system_call *c, uint64_t address, void *out, unsigned bytes) {
     stretch s = reach(c, address);
     if (!s.host || s.bytes < bytes)
         return cannot_read(c, VM_TRAP_OUT_OF_BOUNDS, address, "an argument");
     for (unsigned i = 0; i < bytes; i++)
-        if (!is_written(c, &s, i))
-            return cannot_read(c, VM_TRAP_UNINITIALISED, address + i, "an argument");
+        if (!may_read(c, &s, address, i, "an argument"))
+            return false;
     memcpy(out, s.host, bytes);
     return true;
 }
@@ -125,10 +144,8 @@ static bool read_bytes(const system_call *c, uint64_t address, void *out, unsign
 static bool read_string(const system_call *c, uint64_t address, uint64_t most, ev_str *out) {
     stretch s = reach(c, address);
     for (uint64_t i = 0; i < most; i++) {
-        if (i >= s.bytes)
-            return cannot_read(c, VM_TRAP_OUT_OF_BOUNDS, address + i, "a string");
-        if (!is_written(c, &s, i))
-            return cannot_read(c, VM_TRAP_UNINITIALISED, address + i, "a string");
+        if (!may_read(c, &s, address, i, "a string"))
+            return false;
         if (!s.host[i])
             break;
         ev_str_char(out, (char)s.host[i]);

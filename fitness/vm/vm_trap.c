@@ -16,12 +16,11 @@ const char *vm_trap_name(vm_trap_kind kind) {
     return (unsigned)kind < VM_TRAP_COUNT ? names[kind] : "unknown";
 }
 
-static void append(char *text, size_t size, const char *format, ...) EV_PRINTF(3, 4);
-static void append(char *text, size_t size, const char *format, ...) {
-    size_t used = strlen(text);
+void vm_trap_append(vm_trap *t, const char *format, ...) {
+    size_t used = strlen(t->message);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + used, size - used, format, args);
+    vsnprintf(t->message + used, sizeof t->message - used, format, args);
     va_end(args);
 }
 
@@ -51,11 +50,11 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
         vm_place_append(t->message, sizeof t->message, w, ip, lane, *address);
     }
     if (w->state->session->count > 1)
-        append(t->message, sizeof t->message, ", in rank %u", t->rank);
-    append(t->message, sizeof t->message, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0],
-           t->block[1], t->block[2], t->thread[0], t->thread[1], t->thread[2]);
+        vm_trap_append(t, ", in rank %u", t->rank);
+    vm_trap_append(t, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0], t->block[1],
+                   t->block[2], t->thread[0], t->thread[1], t->thread[2]);
     if (t->source_line)
-        append(t->message, sizeof t->message, ", source line %u", t->source_line);
+        vm_trap_append(t, ", source line %u", t->source_line);
 }
 
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,

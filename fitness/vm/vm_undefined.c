@@ -17,10 +17,9 @@
  * since every earlier such read would have switched. */
 #include "fitness/vm/vm_exec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WHY "depends on local memory that nothing has written"
 
 typedef struct step {
     vm_warp *w;
@@ -68,10 +67,11 @@ static unsigned width(const step *s) {
 /* The lanes in which some bit of a register is undefined. */
 static uint32_t lanes_of(const step *s, uint32_t reg) {
     const ptx_reg *r = &s->w->state->module->regs[reg];
+    uint64_t all = low_bits(r->bits); /* 16 bits have a place of 32 */
     uint32_t lanes = 0;
     for (uint32_t left = s->on; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        lanes |= (uint32_t)(get(s->undefined, r->slot, r->bits, i) != 0) << i;
+        lanes |= (uint32_t)((get(s->undefined, r->slot, r->bits, i) & all) != 0) << i;
     }
     return lanes;
 }
@@ -113,12 +113,18 @@ static void define_results(const step *s, uint32_t undefined) {
             define(s, &s->cold->operands[i], undefined);
 }
 
+void vm_undefined_trap(vm_warp *w, const ptx_insn *ip, unsigned lane, const char *what) {
+    vm_state *s = w->state;
+    vm_trap_raise(w, ip, VM_TRAP_UNINITIALISED, lane, NULL,
+                  "%s depends on local memory that nothing has written", what);
+    if (!s->deferred.block) /* whose trap came first */
+        vm_trap_append(&s->result->trap, "; %s", s->undefined_first);
+}
+
 static bool trap(const step *s, uint32_t lanes, const char *what) {
-    if (!lanes)
-        return true;
-    vm_trap_raise(s->w, s->ip, VM_TRAP_UNINITIALISED, (unsigned)__builtin_ctz(lanes), NULL,
-                  "%s " WHY, what);
-    return false;
+    if (lanes)
+        vm_undefined_trap(s->w, s->ip, (unsigned)__builtin_ctz(lanes), what);
+    return !lanes;
 }
 
 /* ---- computations that pass bits on; each gives the undefined bits of one lane's result */
@@ -127,6 +133,7 @@ static uint64_t shifted(const ptx_insn *ip, uint64_t u, uint64_t amount, unsigne
     if (bits == 0 || bits > 64) /* no type is so wide */
         return u;
     bool left = ip->row == PTX_OP_SHL, is_signed = ptx_type_kind((ptx_type)ip->t) == 'S';
+    u &= low_bits(bits);
     uint64_t top = bits < 64 ? u << (64 - bits) : u;
     if (left)
         return amount >= bits ? 0 : u << amount & low_bits(bits);
@@ -155,12 +162,17 @@ static uint64_t inserted(uint64_t ua, uint64_t ub, unsigned pos, unsigned len, u
     return ((ub & ~mask) | (ua << pos & mask)) & low_bits(bits);
 }
 
+/* The low bits as the type, in as many bits as there are. */
+static uint64_t extended(uint64_t u, ptx_type t) {
+    unsigned bits = ptx_type_bits(t);
+    u &= low_bits(bits);
+    bool fill = ptx_type_kind(t) == 'S' && u >> (bits - 1) & 1;
+    return fill ? u | ~low_bits(bits) : u;
+}
+
+/* The register may be wider than the type. */
 static uint64_t converted(const ptx_insn *ip, uint64_t u) {
-    unsigned from = ptx_type_bits((ptx_type)ip->u), to = ptx_type_bits((ptx_type)ip->t);
-    u &= low_bits(from);
-    if (ptx_type_kind((ptx_type)ip->u) == 'S' && u >> (from - 1) & 1)
-        u |= ~low_bits(from);
-    return u & low_bits(to < 32 ? 32 : to);
+    return extended(extended(u, (ptx_type)ip->u), (ptx_type)ip->t);
 }
 
 static uint64_t permuted(uint64_t ua, uint64_t ub, uint64_t selector) {
@@ -480,9 +492,38 @@ static bool has_address(const step *s) {
     return false;
 }
 
-static uint32_t lanes_of_pointer(const step *s) {
-    const ptx_call *call = &s->w->state->module->calls[s->ip->target];
-    return call->func == PTX_NONE ? lanes_of(s, call->reg) : 0;
+/* The lanes in which some bit of a call's value is undefined. */
+static uint32_t lanes_of_value(const step *s, const ptx_value *v) {
+    uint32_t lanes = 0;
+    for (uint32_t left = s->on; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        const uint8_t *at = s->undefined + v->slot + (size_t)i * v->stride;
+        for (uint32_t b = 0; b < v->bytes; b++)
+            lanes |= (uint32_t)(at[b] != 0) << i;
+    }
+    return lanes;
+}
+
+/* What a call of the machine takes is seen by it, and what it gives is defined. */
+static bool call_system(const step *s, const ptx_call *call) {
+    uint32_t lanes = 0;
+    for (size_t i = 0; i < call->arg_count; i++)
+        lanes |= lanes_of_value(s, &call->args[i]);
+    for (size_t k = 0; k < call->ret_count && call->rets[k].slot != PTX_NONE; k++)
+        for (uint32_t left = s->on; left; left &= left - 1)
+            memset(s->undefined + call->rets[k].slot +
+                       (size_t)__builtin_ctz(left) * call->rets[k].stride,
+                   0, call->rets[k].bytes);
+    char what[80];
+    (void)snprintf(what, sizeof what, "an argument of '%s'", ptx_system_name(call->system));
+    return trap(s, lanes, what);
+}
+
+static bool call(const step *s) {
+    const ptx_call *c = &s->w->state->module->calls[s->ip->target];
+    if (c->system != PTX_SYS_NONE)
+        return call_system(s, c);
+    return c->func != PTX_NONE || trap(s, lanes_of(s, c->reg), "a called function");
 }
 
 static bool compute(const step *s, ptx_shape shape) {
@@ -525,7 +566,7 @@ static bool pass(const step *s, ptx_shape shape) {
         return true;
     }
     if (shape == PTX_S_CALL)
-        return trap(s, lanes_of_pointer(s), "a called function");
+        return call(s);
     bool computes = (line || ptx_shape_has((uint8_t)shape, PTX_SHAPE_LANES)) && !has_address(s);
     if (computes)
         return compute(s, shape);
@@ -599,17 +640,29 @@ static bool follow(vm_warp *w) {
     return !w->local_capacity || w->local_undefined;
 }
 
-bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip) {
+/* Where the launch first read such bytes: traps end with it. It need not be the read that led to
+ * the trap, which only an origin of each undefined bit would tell. */
+static void note_first(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address) {
     vm_state *s = w->state;
-    uint32_t pc = (uint32_t)(ip - w->code), n = pc - w->run_pc;
-    if (n) { /* what ran before it counts now */
-        s->runs[w->run_pc]++;
-        s->runs[pc]--;
-        s->result->counters.thread_instructions +=
-            (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
-        w->budget -= n;
-        w->run_pc = pc;
+    const ptx_cold *cold = &s->module->cold[ip - w->code];
+    char *text = s->undefined_first;
+    size_t size = sizeof s->undefined_first;
+    (void)snprintf(text, size, "the launch's first read of such bytes was in line %u", cold->line);
+    if (cold->source_line) {
+        size_t used = strlen(text);
+        (void)snprintf(text + used, size - used, " (source line %u)", cold->source_line);
     }
+    vm_place_append(text, size, w, ip, lane, address);
+}
+
+bool vm_undefined_begin(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address) {
+    vm_state *s = w->state;
+    note_first(w, ip, lane, address);
+    uint32_t pc = (uint32_t)(ip - w->code);
+    if (w->observed && pc > w->event_pc) /* what ran before it counts now */
+        vm_event_push(w, pc - 1, w->mask);
+    vm_run_end(w, pc, 0);
+    w->run_pc = pc;
     bool ok = make_code(s);
     for (uint32_t b = 0; ok && b < s->block_count; b++)
         for (uint32_t i = 0; i < s->blocks[b].warp_count && ok; i++)

@@ -8,19 +8,6 @@ static inline uint32_t pc_of(const vm_warp *w, const ptx_insn *ip) {
     return (uint32_t)(ip - w->code);
 }
 
-/* Ends the run: counts [run_pc, end) as executed by the lanes of the set. */
-static inline void end_run(vm_warp *w, uint32_t end, unsigned uncounted) {
-    uint32_t n = end - w->run_pc;
-    if (!n)
-        return;
-    w->state->runs[w->run_pc]++;
-    w->state->runs[end]--;
-    n -= uncounted;
-    w->state->result->counters.thread_instructions +=
-        (uint64_t)n * (unsigned)__builtin_popcount(w->mask);
-    w->budget -= n;
-}
-
 static inline const ptx_insn *leave(vm_warp *w, vm_stop stop, uint32_t pc) {
     w->stop = stop;
     w->pc = pc;
@@ -86,7 +73,7 @@ static const ptx_insn *h_undefined(vm_warp *w, const ptx_insn *ip, uint8_t *regs
 
 HANDLER(BRA) {
     uint32_t taken = guarded(ip, regs, mask), pc = pc_of(w, ip);
-    end_run(w, pc + 1, 0);
+    vm_run_end(w, pc + 1, 0);
     vm_counters *c = &w->state->result->counters;
     c->branches++;
     if (__builtin_expect(w->observed, 0))
@@ -113,7 +100,7 @@ HANDLER(BRX) {
     uint32_t going = guarded(ip, regs, mask), pc = pc_of(w, ip);
     const ptx_branches *table = &w->state->module->branches[ip->target];
     const uint32_t *index = CSLOT(uint32_t, ip->a);
-    end_run(w, pc + 1, 0);
+    vm_run_end(w, pc + 1, 0);
     w->state->result->counters.branches++;
     if (__builtin_expect(w->observed, 0))
         vm_event_push(w, pc, going);
@@ -149,7 +136,7 @@ HANDLER(BRX) {
 HANDLER(FALL) {
     (void)regs, (void)mask;
     uint32_t pc = pc_of(w, ip);
-    end_run(w, pc + 1, 1);
+    vm_run_end(w, pc + 1, 1);
     if (__builtin_expect(pc + 1 >= w->stop_pc || w->budget <= 0, 0)) {
         if (w->observed)
             vm_event_push(w, pc, mask);
@@ -171,7 +158,7 @@ static inline const ptx_insn *without(vm_warp *w, uint32_t gone, uint32_t mask, 
 static const ptx_insn *end_lanes(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
                                  uint32_t mask) {
     uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
-    end_run(w, pc + 1, 0);
+    vm_run_end(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
         vm_event_push(w, pc, gone);
     vm_lanes_exit(w, gone);
@@ -184,7 +171,7 @@ HANDLER(RET) {
     if (w->frame->depth == 0)
         return end_lanes(w, ip, regs, mask);
     uint32_t gone = guarded(ip, regs, mask), pc = pc_of(w, ip);
-    end_run(w, pc + 1, 0);
+    vm_run_end(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
         vm_event_push(w, pc, gone);
     if (!gone)
@@ -195,7 +182,7 @@ HANDLER(RET) {
 }
 HANDLER(CALL) {
     uint32_t calling = guarded(ip, regs, mask), pc = pc_of(w, ip);
-    end_run(w, pc + 1, 0);
+    vm_run_end(w, pc + 1, 0);
     if (__builtin_expect(w->observed, 0))
         vm_event_push(w, pc, calling);
     if (!calling)
@@ -214,7 +201,7 @@ HANDLER(CALL) {
 }
 HANDLER(TRAP) {
     (void)regs;
-    end_run(w, pc_of(w, ip) + 1, 0);
+    vm_run_end(w, pc_of(w, ip) + 1, 0);
     vm_trap_raise(w, ip, VM_TRAP_ILLEGAL_INSTRUCTION, (unsigned)__builtin_ctz(mask), NULL,
                   "the kernel executed '%s'", ptx_op_get(ip->row)->name);
     return stop_trap(w);
@@ -273,7 +260,7 @@ static const ptx_insn *inactive(vm_warp *w, const ptx_insn *ip, unsigned lane, u
 /* Leaves the run before `ip`, until the lanes of `wanted` have arrived here. Lanes that the guard
  * excludes go on; they take no part. */
 static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, uint32_t wanted) {
-    end_run(w, pc_of(w, ip), 0);
+    vm_run_end(w, pc_of(w, ip), 0);
     if (mask != w->mask) {
         vm_set_push(w, w->mask & ~mask, pc_of(w, ip) + 1, w->frame);
         w->mask = mask;
@@ -481,12 +468,12 @@ HANDLER(ACTIVEMASK) {
 HANDLER(BARSYNC) {
     (void)regs, (void)mask;
     if (mask != w->mask) { /* the guard divides the set: the division is permanent */
-        end_run(w, pc_of(w, ip), 0);
+        vm_run_end(w, pc_of(w, ip), 0);
         vm_set_push(w, w->mask & ~mask, pc_of(w, ip) + 1, w->frame);
         w->mask = mask;
         w->run_pc = pc_of(w, ip);
     }
-    end_run(w, pc_of(w, ip) + 1, 0);
+    vm_run_end(w, pc_of(w, ip) + 1, 0);
     EXCHANGED;
     return leave(w, VM_STOP_BARRIER, pc_of(w, ip) + 1);
 }

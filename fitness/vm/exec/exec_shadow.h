@@ -69,12 +69,12 @@ static __attribute__((noinline)) bool check_lanes_initialised(vm_warp *w, const 
             continue;
         if (lane_written(w, x, i))
             continue;
+        uint64_t address = x->addr[i] + (uint64_t)ip->imm;
         if (x->space == VM_SPACE_LOCAL && ptx_op_get(ip->row)->shape == PTX_S_LD) {
             if (w->state->undefined_code)
                 continue;
-            return vm_undefined_begin(w, ip) && false;
+            return vm_undefined_begin(w, ip, i, address) && false;
         }
-        uint64_t address = x->addr[i] + (uint64_t)ip->imm;
         if (x->space == VM_SPACE_SHARED && w->check_races) {
             vm_trap_defer(w, ip, i, address, lane_offset(x, i), x->bytes);
             return !w->state->trapped;

@@ -16,9 +16,18 @@
 typedef struct outcome {
     vm_result result;
     uint32_t words[WORDS];
+    uint64_t observed; /* instructions of warps */
 } outcome;
 
+static void on_batch(void *context, const vm_batch *batch) {
+    outcome *out = context;
+    for (size_t i = 0; i < batch->count; i++)
+        out->observed += batch->events[i].count;
+}
+
 static void run_text(const char *text, uint32_t grid, uint32_t jobs, outcome *out) {
+    const vm_observer observer = {.context = out, .batch = on_batch};
+    out->observed = 0;
     ev_error err = {0};
     vm_module *m = NULL;
     if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
@@ -34,6 +43,7 @@ static void run_text(const char *text, uint32_t grid, uint32_t jobs, outcome *ou
                    .block = {32, 1, 1},
                    .checks = VM_CHECK_ALL,
                    .jobs = jobs,
+                   .observer = jobs > 1 ? NULL : &observer, /* one job alone has one */
                    .params = &buffer};
     assert_int_equal(vm_run(memory, &l, &out->result, &err), EV_OK);
     memcpy(out->words, vm_memory_host(memory, buffer), sizeof out->words);
@@ -102,6 +112,15 @@ static const char *const fine[] = {
     /* unequal whatever the other bits are */
     "ld.local.u32 %r2, [%d3];\nor.b32 %r2, %r2, 1;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra OUT;\n"
     "mov.u32 %r5, 5;\nst.global.u32 [%d1], %r5;\nOUT:",
+    /* 16 bits of a word whose other half nothing has written, compared, and a byte of them */
+    "mov.u16 %h1, 5;\nst.local.u16 [%d3], %h1;\nld.local.u32 %r2, [%d3];\ncvt.u16.u32 %h2, %r2;\n"
+    "setp.ne.u16 %p1, %h2, 5;\n@%p1 bra OUT;\ncvt.u8.u32 %r3, %r2;\nsetp.ne.u32 %p2, %r3, 5;\n"
+    "@%p2 bra OUT;\ncvt.s32.s16 %r5, %h2;\nst.global.u32 [%d1], %r5;\nOUT:",
+    /* the upper byte of 16 bits, of which the lower is a sum of bits that nothing has written */
+    "ld.local.u16 %h1, [%d3];\nadd.u16 %h1, %h1, 1;\nshr.u16 %h2, %h1, 8;\nand.b16 %h2, %h2, "
+    "-256;\n"
+    "cvt.u32.u16 %r5, %h2;\nadd.u32 %r5, %r5, 5;\nsetp.ne.u32 %p1, %r5, 5;\n@%p1 bra OUT;\n"
+    "st.global.u32 [%d1], %r5;\nOUT:",
     /* read, and written before its next use; %r3 stays unused */
     "ld.local.u32 %r2, [%d3];\nadd.u32 %r3, %r2, %r2;\nmov.u32 %r2, 5;\nst.local.u32 [%d3], %r2;\n"
     "ld.local.u32 %r4, [%d3];\nst.global.u32 [%d1], %r4;",
@@ -168,8 +187,26 @@ static const bad decided[] = {
      "a stored value depends"},
 };
 
+static const char system_calls[] =
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+    ".global .align 1 .b8 format[4] = {37, 100, 10, 0};\n";
+
+/* What a system call prints or takes is seen by others. */
+static const bad called[] = {
+    {"ld.local.u32 %r2, [%d3+8];\nst.local.u32 [%d3], %r2;\nmov.u64 %d5, format;\n"
+     "cvta.global.u64 %d5, %d5;\n{\n.param .b64 x;\n.param .b64 y;\n.param .b32 z;\n"
+     "st.param.u64 [x], %d5;\nst.param.u64 [y], %d4;\ncall (z), vprintf, (x, y);\n}",
+     "an argument of 'vprintf' depends on local memory that nothing has written"},
+    {"ld.local.u64 %d5, [%d3];\n{\n.param .b64 x;\n.param .b64 z;\nst.param.u64 [x], %d5;\n"
+     "call (z), malloc, (x);\n}",
+     "an argument of 'malloc' depends on local memory that nothing has written"},
+};
+
 static void test_deciding_bits_trap(void **state) {
     (void)state;
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        expect_trap(system_calls, called[i].body, called[i].says);
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
         expect_trap(twice, decided[i].body, decided[i].says);
 }
@@ -182,9 +219,31 @@ static void test_the_place_is_the_decision(void **state) {
     assert_false(o.result.ok);
     assert_non_null(strstr(o.result.trap.message, "thread (0, 0, 0)"));
     assert_int_equal(o.result.trap.line, 20);
+    assert_non_null(strstr(o.result.trap.message,
+                           "; the launch's first read of such bytes was in line 17 at address 0x0, "
+                           "offset 0 in local variable 'stack'"));
 }
 
-/* As many instructions as when the bytes were written first, but for the write. */
+/* The trap is that of one job: with its first read, too. */
+static void test_jobs_change_no_trap(void **state) {
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .entry k(.param .u64 p)\n{\n.local .align 16 .b8 stack[64];\n"
+             ".reg .b32 %r<9>;\n.reg .b64 %d<9>;\nld.param.u64 %d1, [p];\nmov.u32 %r1, %ctaid.x;\n"
+             "and.b32 %r1, %r1, 12;\ncvt.u64.u32 %d2, %r1;\nmov.u64 %d3, stack;\n"
+             "add.u64 %d3, %d3, %d2;\nst.local.u32 [%d3+16], %r1;\nst.local.u32 [%d3+20], %r1;\n"
+             "ld.local.u32 %r2, [%d3+32];\nshr.u32 %r3, %r1, 2;\nshl.b32 %r2, %r2, %r3;\n"
+             "st.global.u32 [%d1], %r2;\nret;\n}\n";
+    outcome one, many;
+    run_text(text, 100, 1, &one);
+    run_text(text, 100, 4, &many);
+    assert_false(one.result.ok);
+    assert_non_null(strstr(one.result.trap.message, "offset 32 in local variable 'stack'"));
+    assert_string_equal(one.result.trap.message, many.result.trap.message);
+}
+
+/* As many instructions as when the bytes were written first, but for the write; the observer sees
+ * each of them. */
 static void test_counters_are_those_of_a_plain_run(void **state) {
     (void)state;
     outcome plain, travelling;
@@ -202,6 +261,8 @@ static void test_counters_are_those_of_a_plain_run(void **state) {
     assert_int_equal(plain.result.counters.global_store_requests,
                      travelling.result.counters.global_store_requests);
     assert_int_equal(travelling.result.counters.local_requests, 1);
+    assert_int_equal(plain.observed, plain.result.counters.warp_instructions);
+    assert_int_equal(travelling.observed, travelling.result.counters.warp_instructions);
 }
 
 /* Later blocks begin with fresh stacks, and jobs change nothing. */
@@ -229,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_unused_bits_do_no_harm),
         cmocka_unit_test(test_deciding_bits_trap),
         cmocka_unit_test(test_the_place_is_the_decision),
+        cmocka_unit_test(test_jobs_change_no_trap),
         cmocka_unit_test(test_counters_are_those_of_a_plain_run),
         cmocka_unit_test(test_more_blocks),
     };
