@@ -253,6 +253,9 @@ ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir
 /* The structural edit that often goes on where `kind` leaves off (ir/structure.def); IR_EDIT_COUNT:
  * none. */
 ir_edit_kind ir_structure_follower(ir_edit_kind kind);
+/* The usual place of a new structural edit in a genome's prefix: behind the last edit of the same
+ * or an earlier phase (ir/structure.def). */
+size_t ir_structure_usual_place(const ir_genome *genome, ir_edit_kind kind);
 
 /* Counts the places of each local edit in the base module. */
 void ir_base_sites(const ir_base *base, size_t sites[IR_EDIT_COUNT]);

@@ -8,7 +8,7 @@
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
 #define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
-#define IR_STRUCTURE(id, places, values, shapes, next)                                             \
+#define IR_STRUCTURE(id, places, values, shapes, at, next)                                         \
     {.kind = IR_EDIT_##id,                                                                         \
      .anchors = {places},                                                                          \
      .options = {values},                                                                          \
@@ -16,6 +16,7 @@ static const ir_structure_row rows[] = {
      .anchor_count = COUNT(ir_anchor_kind, places),                                                \
      .option_count = COUNT(int64_t, values),                                                       \
      .form_count = COUNT(ir_form, shapes),                                                         \
+     .phase = at,                                                                                  \
      .follower = next},
 #include "ir/structure.def"
 #undef IR_STRUCTURE
@@ -35,6 +36,14 @@ ir_edit_kind ir_structure_follower(ir_edit_kind kind) {
     return ir_structure_row_of(kind)->follower;
 }
 
+size_t ir_structure_usual_place(const ir_genome *genome, ir_edit_kind kind) {
+    size_t count = ir_genome_prefix_count(genome), at = count;
+    while (at > 0 && ir_structure_row_of(ir_genome_edit_kind(genome, at - 1))->phase >
+                         ir_structure_row_of(kind)->phase)
+        at--;
+    return at;
+}
+
 size_t ir_structure_ways(const ir_structure_row *row) {
     return row->option_count * row->form_count;
 }
@@ -46,11 +55,36 @@ void ir_structure_set_way(const ir_structure_row *row, size_t way, ir_edit *edit
     edit->form = row->forms[way % row->form_count];
 }
 
+/* The way in which the table's row makes an edit; the number of ways: none of them. */
+static size_t way_of(const ir_structure_row *row, const ir_edit *edit) {
+    size_t ways = ir_structure_ways(row);
+    for (size_t way = 0; way < ways; way++) {
+        if (row->options[way / row->form_count] == edit->option &&
+            row->forms[way % row->form_count] == edit->form)
+            return way;
+    }
+    return ways;
+}
+
+/* A random way; in one draw of two the next option in the table, or another form of the same
+ * option. */
+static size_t draw_way(const ir_structure_row *row, const ir_edit *now, ev_pcg *rng) {
+    size_t ways = ir_structure_ways(row), way = way_of(row, now);
+    size_t any = ev_pcg_below(rng, (uint32_t)ways);
+    uint32_t step = ev_pcg_below(rng, 6);
+    if (way == ways || step >= 3)
+        return any;
+    if (step == 0)
+        return way / row->form_count * row->form_count + any % row->form_count;
+    size_t forms = row->form_count;
+    return step == 1 ? (way + forms) % ways : (way + ways - forms) % ways;
+}
+
 /* The edit with another option or form, one that the genome does not have yet. False: there is no
  * other, or no memory. */
 static bool change_way(const ir_genome *genome, const ir_edit *edit, ev_pcg *rng, ir_edit *out) {
     const ir_structure_row *row = ir_structure_row_of(edit->kind);
-    size_t ways = ir_structure_ways(row), from = ev_pcg_below(rng, (uint32_t)ways);
+    size_t ways = ir_structure_ways(row), from = draw_way(row, edit, rng);
     for (size_t i = 0; i < ways; i++) {
         ir_edit other = {.kind = edit->kind, .anchor = edit->anchor};
         ir_structure_set_way(row, (from + i) % ways, &other);

@@ -6,12 +6,26 @@
 
 #define IR_STRUCTURE_OPTIONS 8
 
+/* The order in which structural edits usually stand in a prefix. */
+typedef enum ir_phase {
+    IR_PHASE_DIVIDE,    /* the work among threads and blocks */
+    IR_PHASE_MOVE,      /* loops */
+    IR_PHASE_STAGE,     /* tiles in shared memory */
+    IR_PHASE_LAYOUT,    /* of shared arrays */
+    IR_PHASE_COPY,      /* copies of the kernel for some arguments or blocks */
+    IR_PHASE_UNROLL,    /* several turns at a time */
+    IR_PHASE_PIPELINE,  /* loads ahead of their turn */
+    IR_PHASE_WRITE_OUT, /* all turns */
+    IR_PHASE_RELABEL    /* threads and blocks */
+} ir_phase;
+
 typedef struct ir_structure_row {
     ir_edit_kind kind;
     ir_anchor_kind anchors[IR_STRUCTURE_OPTIONS];
     int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
     ir_form forms[IR_FORM_COUNT];
     size_t anchor_count, option_count, form_count;
+    ir_phase phase;
     ir_edit_kind follower; /* IR_EDIT_COUNT: none */
 } ir_structure_row;
 

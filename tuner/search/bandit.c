@@ -40,13 +40,16 @@ void bandit_begin(bandit *b, const bool *open, unsigned count, const arm_statist
     assert(count > 0 && count <= BANDIT_MOST);
     *b = (bandit){.count = count, .statistics = statistics};
     memcpy(b->open, open, count * sizeof *open);
+    for (unsigned arm = 0; arm < count; arm++)
+        b->weight[arm] = 1;
 }
 
+/* The arm's own weight times its freshness. */
 static double freshness(const bandit *b, unsigned arm) {
     if (!b->statistics)
-        return 1;
+        return b->weight[arm];
     double fresh = b->statistics->fresh[arm] / b->statistics->made[arm];
-    return fresh > LEAST_FRESH ? fresh : LEAST_FRESH;
+    return b->weight[arm] * (fresh > LEAST_FRESH ? fresh : LEAST_FRESH);
 }
 
 static double mean_gain(const bandit *b, unsigned arm) {

@@ -2,8 +2,8 @@
  *
  * A child pays each of its arms its gain, ln(parent's time / child's time), or 0 where the child
  * failed or is no faster. The weight of an arm is its mean gain times its freshness, the share of
- * its children that were new and right. Old payments fade. A fixed share of all draws goes to the
- * open arms by freshness alone, so that no arm is given up. */
+ * its children that were new and right, times the arm's own weight. Old payments fade. A fixed
+ * share of all draws goes to the open arms by freshness alone, so that no arm is given up. */
 #ifndef TUNER_SEARCH_BANDIT_H
 #define TUNER_SEARCH_BANDIT_H
 
@@ -31,6 +31,7 @@ typedef struct bandit {
     unsigned count;
     const arm_statistics *statistics;             /* borrowed; NULL: all arms are equally fresh */
     bool open[BANDIT_MOST];                       /* the arm has a place in this start */
+    double weight[BANDIT_MOST];                   /* greater than 0; at the beginning 1 */
     double gain[BANDIT_MOST], tries[BANDIT_MOST]; /* faded sums */
 } bandit;
 

@@ -167,13 +167,29 @@ static ev_status step_drop(drawing *d, ev_error *err) {
     return ev_fail(err, EV_BAD, "there is no edit to drop");
 }
 
-/* Appends the one edit of a stock entry. False: the child has the edit already. */
-static bool append_stock(drawing *d, const ir_genome *entry) {
-    if (ir_genome_edit_count(entry) != 1 || !ir_genome_append_from(unedited(d), entry, 0))
+/* Puts the one structural edit of a genome into the child's prefix. */
+static bool insert_structure(drawing *d, const ir_genome *entry) {
+    const ir_genome *whole = d->child.genome;
+    size_t at = ir_structure_usual_place(whole, ir_genome_edit_kind(entry, 0));
+    ev_sha256 key = ir_genome_edit_key(entry, 0);
+    ir_genome *child = ir_genome_holds(whole, &key) ? NULL : ir_genome_part(whole, 0, at);
+    if (!child)
+        return false;
+    (void)ir_genome_append_from(child, entry, 0);
+    for (size_t i = at; i < ir_genome_edit_count(whole); i++)
+        (void)ir_genome_append_from(child, whole, i);
+    ir_genome_keep_knobs(child);
+    take(d, child);
+    return true;
+}
+
+/* Adds the one edit of a stock entry. False: the child has the edit already. */
+static bool add_stock(drawing *d, const ir_genome *entry) {
+    if (ir_genome_edit_count(entry) != 1)
         return false;
     if (ir_genome_prefix_count(entry) == 1)
-        ir_genome_keep_knobs(d->child.genome);
-    return true;
+        return insert_structure(d, entry);
+    return ir_genome_append_from(unedited(d), entry, 0);
 }
 
 /* Gives one structural edit another option or form. */
@@ -230,16 +246,23 @@ static ev_status follow(drawing *d, ir_edit_kind kind, const ir_hints *hints, ev
     return status == EV_BAD ? EV_OK : status;
 }
 
-/* Draws a structural edit behind the others, or in one draw of two at a random place among them:
- * what an edit finds depends on those before it. */
+/* The place of a new structural edit in the prefix: what an edit finds depends on those before it.
+ * Three draws of five take the usual place, one the end and one any place. */
+static size_t choose_place(drawing *d, ir_edit_kind kind) {
+    size_t count = ir_genome_prefix_count(d->child.genome);
+    uint32_t at = ev_pcg_below(&d->rng, 5);
+    if (at < 3)
+        return ir_structure_usual_place(d->child.genome, kind);
+    return at == 3 ? count : ev_pcg_below(&d->rng, (uint32_t)count + 1);
+}
+
+/* Draws a structural edit. */
 static ev_status step_structure(drawing *d, ir_edit_kind kind, ev_error *err) {
     const recipe *r = d->recipe;
     ir_hints hints = {.spent = r->tabu, .spent_count = r->tabu_count};
     ir_genome *child = NULL;
-    size_t count = ir_genome_prefix_count(d->child.genome), at = count;
-    if (count > 0 && ev_pcg_below(&d->rng, 2) == 0)
-        at = ev_pcg_below(&d->rng, (uint32_t)count);
-    if (at < count)
+    size_t at = choose_place(d, kind);
+    if (at < ir_genome_prefix_count(d->child.genome))
         EV_TRY(draw_inside(d, kind, &hints, at, &child, err));
     else
         EV_TRY(d->bases->structure(d->bases->context, d->child.genome, kind, &hints, &d->rng,
@@ -248,7 +271,7 @@ static ev_status step_structure(drawing *d, ir_edit_kind kind, ev_error *err) {
     return follow(d, kind, &hints, err);
 }
 
-/* Appends one to three edits of the stock, beginning at a random place. */
+/* Adds one to three edits of the stock, beginning at a random place. */
 static ev_status step_combine(drawing *d, ev_error *err) {
     size_t count = d->recipe->stock_count;
     if (count == 0)
@@ -257,7 +280,7 @@ static ev_status step_combine(drawing *d, ev_error *err) {
     size_t wanted = 1 + ev_pcg_below(&d->rng, 3);
     bool changed = false;
     for (size_t i = 0; i < wanted && i < count; i++)
-        changed = append_stock(d, d->recipe->stock[(first + i) % count]) || changed;
+        changed = add_stock(d, d->recipe->stock[(first + i) % count]) || changed;
     return changed ? EV_OK : ev_fail(err, EV_BAD, "the stock adds nothing");
 }
 
@@ -380,6 +403,8 @@ static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
         return ev_fail_memory(err, 0);
     if (crosses || r->crossed)
         note(operators, ARM_OF(CROSSOVER));
+    if (r->reduced)
+        note(operators, ARM_OF(DROP));
     return EV_OK;
 }
 

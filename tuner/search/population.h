@@ -33,6 +33,7 @@ typedef struct member {
     sketched sketch;
     uint64_t missed; /* of a skeleton: structural edits that found no place on it, a bit each from
                         IR_EDIT_LOCAL_COUNT on */
+    size_t reduced; /* of a skeleton: so many of its structural edits have been left out on trial */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

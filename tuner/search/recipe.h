@@ -49,6 +49,7 @@ typedef struct recipe {
     const ir_genome *parents[2];
     unsigned parent_count;
     bool crossed; /* the one parent was made by crossover */
+    bool reduced; /* the one parent was made by leaving out an edit */
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;
     const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; owned references */

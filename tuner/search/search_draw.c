@@ -37,12 +37,21 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char lin
     snprintf(lineage, RECIPE_LINEAGE, "%" PRIu64 ",%" PRIu64, first->child, mate->child);
 }
 
-void recipe_cross(recipe *r, const ir_genome *crossed) {
+static void put_only_parent(recipe *r, const ir_genome *genome) {
     for (unsigned i = 0; i < r->parent_count; i++)
         ir_genome_free(r->parents[i]);
-    r->parents[0] = crossed;
+    r->parents[0] = genome;
     r->parent_count = 1;
+}
+
+void recipe_cross(recipe *r, const ir_genome *crossed) {
+    put_only_parent(r, crossed);
     r->crossed = true;
+}
+
+void recipe_reduce(recipe *r, const ir_genome *reduced) {
+    put_only_parent(r, reduced);
+    r->reduced = true;
 }
 
 void recipe_stock(recipe *r, const ir_genome *genome) {

@@ -15,7 +15,11 @@
 #define STOCK_MOST 48
 #define GAINS_MOST 16
 #define NICHES 8
-#define SKELETONS 24
+#define SKELETON_DEPTHS                                                                            \
+    6 /* skeletons with 0, 1, ... structural edits; the last: so many or more                      \
+       */
+#define SKELETONS_A_DEPTH 8
+#define SKELETONS (SKELETON_DEPTHS * SKELETONS_A_DEPTH)
 #define SEARCH_MISSED 1e-3 /* relative change; modelled times do not vary by chance */
 
 /* An edit that did no harm alone, in the genome where it was tried. */
@@ -197,6 +201,8 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char lin
 void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
 /* Replaces the parents by the result of their crossover. Takes over the reference. */
 void recipe_cross(recipe *r, const ir_genome *crossed);
+/* Replaces the parent by one with an edit less. Takes over the reference. */
+void recipe_reduce(recipe *r, const ir_genome *reduced);
 /* Adds a genome of one edit to the stock. Takes over the reference. NULL marks the recipe as
  * failed: out of memory. */
 void recipe_stock(recipe *r, const ir_genome *genome);

@@ -1,11 +1,15 @@
 /* Skeletons: how `evolve` draws structure. A skeleton is a start with macros and a structural
  * prefix, without local edits (docs/structure.md).
  *
- * Each start has a pool of its fastest skeletons, few of which may share a prefix, so that a
- * structure that is slower at first gets time. A child of the pool has one parent and one to three
- * steps: another structural edit, another option of one, one edit less, an edit of another
- * skeleton, another macro; or two parents, which are crossed. It enters the islands like any other
- * child, where local edits are drawn on it.
+ * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
+ * edits. Half of the parents come from a random depth: a structure of two edits that neither edit
+ * foretells is found near the start, not near the fastest. Few members may share a prefix or the
+ * kinds of its edits, so that a structure that is slower at first gets time. Edits that do nothing
+ * would fill the pool with one structure, so each edit of the fastest is left out on trial, and a
+ * member goes when one with a part of its edits is as fast. A child of the pool has one parent and
+ * one to three steps: another structural edit, another option of one, one edit less, an edit of
+ * another skeleton, another macro; or two parents, which are crossed. It enters the islands like
+ * any other child, where local edits are drawn on it.
  *
  * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
@@ -26,22 +30,30 @@
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
-#define OF_A_PREFIX 5    /* most skeletons of one prefix in a pool */
-#define OF_A_FAMILY 8    /* most whose prefixes are made of the same kinds of edits */
-#define NOTHING 0.005    /* relative change of time by an edit that does nothing */
-#define CROSSED 0.2      /* so often two skeletons are crossed */
-#define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
-#define MISS_PROBES 8    /* one draw in so many may take an edit that found no place there before */
-#define ONE_STEP 0.65    /* probability of one step */
-#define TWO_STEPS 0.9    /* probability of at most two */
+#define OF_A_PREFIX 4    /* most skeletons of one prefix, unless it is empty */
+#define OF_A_FAMILY 5    /* most whose prefixes are made of the same kinds of edits, the same */
+#define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
+#define NOTHING                                                                                    \
+    0.02 /* relative change of time by a structural edit that does nothing worth a place */
+#define CROSSED 0.2    /* so often two skeletons are crossed */
+#define ALTERNATIVES 3 /* arms of a step: most refusals hold for all places */
+#define MISS_PROBES 8  /* one draw in so many may take an edit that found no place there before */
+#define OPERATOR_WEIGHT 2 /* of macros and operators, beside the square roots of ways */
+#define ONE_STEP 0.65     /* probability of one step */
+#define TWO_STEPS 0.9     /* probability of at most two */
 
-/* Opens the structural edits and all operators. */
+/* Opens the structural edits and all operators. An edit that can be made in many ways, by places,
+ * options and forms, needs more draws until a good one is found. */
 static void open_arms(search *s, size_t start) {
     bandit *arms = &s->pools[start].arms;
+    const size_t *sites = s->starts[start].sites;
     search_open_arms(&s->starts[start], NULL, SEARCH_PRESERVING, &s->statistics, arms);
     arms->open[ARM_OF(RETUNE)] = arms->open[ARM_OF(REORDER)] = true;
     for (unsigned arm = 0; arm < IR_EDIT_LOCAL_COUNT; arm++)
         arms->open[arm] = false;
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < ARM_COUNT; arm++)
+        arms->weight[arm] =
+            arm < IR_EDIT_COUNT ? sqrt(fmax((double)sites[arm], 1)) : OPERATOR_WEIGHT;
 }
 
 ev_status skeletons_begin(search *s, ev_error *err) {
@@ -84,11 +96,52 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     return at < share;
 }
 
-/* One of the pool, faster ones more often. */
-static const member *choose(const skeleton_pool *p, ev_pcg *rng) {
+static size_t depth_of(const ir_genome *genome) {
+    size_t edits = ir_genome_prefix_count(genome);
+    return edits < SKELETON_DEPTHS ? edits : SKELETON_DEPTHS - 1;
+}
+
+/* One of the members that `of` names by number, in order of time: faster ones more often. */
+static member *choose_of(skeleton_pool *p, const size_t *of, size_t count, ev_pcg *rng) {
+    assert(count > 0);
     double at = ev_pcg_unit(rng);
-    size_t index = (size_t)(at * at * (double)p->count);
-    return &p->members[index < p->count ? index : p->count - 1];
+    size_t index = (size_t)(at * at * at * (double)count);
+    return &p->members[of[index < count ? index : count - 1]];
+}
+
+/* The members of a depth, or of all (SKELETON_DEPTHS). */
+static size_t list_members(const skeleton_pool *p, size_t depth, size_t of[SKELETONS]) {
+    size_t count = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (depth == SKELETON_DEPTHS || depth_of(p->members[i].genome) == depth)
+            of[count++] = i;
+    }
+    return count;
+}
+
+/* A random depth with members; depth k with weight 1 / (k + 1). */
+static size_t choose_depth(const skeleton_pool *p, ev_pcg *rng) {
+    double weights[SKELETON_DEPTHS] = {0}, sum = 0;
+    for (size_t i = 0; i < p->count; i++)
+        weights[depth_of(p->members[i].genome)] = 1;
+    for (size_t k = 0; k < SKELETON_DEPTHS; k++)
+        sum += weights[k] /= (double)(k + 1);
+    double at = ev_pcg_unit(rng) * sum;
+    size_t last = 0;
+    for (size_t k = 0; k < SKELETON_DEPTHS; k++) {
+        if (weights[k] > 0)
+            last = k;
+        if ((at -= weights[k]) < 0)
+            break;
+    }
+    return last;
+}
+
+static member *choose(skeleton_pool *p, ev_pcg *rng) {
+    size_t of[SKELETONS];
+    bool by_depth = ev_pcg_unit(rng) < BY_DEPTH;
+    size_t depth = by_depth ? choose_depth(p, rng) : SKELETON_DEPTHS;
+    return choose_of(p, of, list_members(p, depth, of), rng);
 }
 
 /* The bit of a structural edit in member.missed. */
@@ -137,21 +190,57 @@ static void put_tabu(recipe *r, const search *s) {
     r->tabu_count = tabu_marks(&s->tabu, r->parents[0], kinds, r->tabu);
 }
 
-void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
-    skeleton_pool *p = &s->pools[d->start];
-    const member *first = choose(p, rng), *mate = choose(p, rng);
-    bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
-    double at = ev_pcg_unit(rng);
-    recipe_parents(r, first, crosses ? mate : NULL, parents);
+static void put_parent(draft *d, const member *first, const member *faster) {
     d->skeleton = true;
     d->parent = first->child;
     d->parent_edits = first->edits;
-    const member *faster = crosses && mate->ns < first->ns ? mate : first;
     d->parent_ns = faster->ns;
     d->sketch = faster->sketch;
     d->sketch.near = 0; /* the small cases say nothing of the full shape */
     d->parent_error = faster->error;
     d->parent_small_error = faster->small.error;
+}
+
+/* The fastest skeleton without one of its structural edits, the last first; NULL: each was tried,
+ * or is known. */
+static ir_genome *reduce_best(const search *s, skeleton_pool *p) {
+    member *best = &p->members[0];
+    size_t count = ir_genome_prefix_count(best->genome);
+    uint64_t same_as = 0;
+    while (count > 1 && best->reduced < count) {
+        size_t at = count - ++best->reduced;
+        ir_genome *part = ir_genome_part(best->genome, 0, at);
+        for (size_t i = at + 1; part && i < ir_genome_edit_count(best->genome); i++)
+            (void)ir_genome_append_from(part, best->genome, i);
+        if (part && !search_knows(s, part, SEARCH_BY_GENOME, "", &same_as))
+            return part;
+        ir_genome_free(part);
+    }
+    return NULL;
+}
+
+/* Draws the fastest skeleton without one edit. The child may be a little slower: its limit is not
+ * the parent's. */
+static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48]) {
+    ir_genome *reduced = reduce_best(s, p);
+    if (!reduced)
+        return false;
+    recipe_parents(r, &p->members[0], NULL, parents);
+    recipe_reduce(r, reduced);
+    put_parent(d, &p->members[0], &p->members[0]);
+    d->sketch.due = 0;
+    return true;
+}
+
+void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
+    skeleton_pool *p = &s->pools[d->start];
+    if (draw_reduced(s, p, r, d, parents))
+        return;
+    const member *first = choose(p, rng), *mate = choose(p, rng);
+    bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
+    double at = ev_pcg_unit(rng);
+    recipe_parents(r, first, crosses ? mate : NULL, parents);
+    put_parent(d, first, crosses && mate->ns < first->ns ? mate : first);
     size_t steps = 1u + (at >= ONE_STEP ? 1u : 0u) + (at >= TWO_STEPS ? 1u : 0u);
     bandit arms = arms_for(p, first, rng);
     recipe_steps(r, &arms, steps, ALTERNATIVES, rng);
@@ -179,17 +268,30 @@ static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
     return ir_genome_same_macros(genome, other);
 }
 
-/* Whether a member has all edits of the newcomer but some, at the same macros, and is as fast: the
- * others do nothing. Many such newcomers would fill the pool with one structure. */
+/* Whether a skeleton has all edits of another one, at the same macros, and is as fast: the edits
+ * that it has beside them, or their order, do nothing. */
+static bool adds_nothing_to(const member *m, const member *other) {
+    return holds_edits(m->genome, other->genome) && fabs(m->ns - other->ns) <= NOTHING * other->ns;
+}
+
 static bool adds_nothing(const skeleton_pool *p, const member *m) {
     for (size_t i = 0; i < p->count; i++) {
-        const member *other = &p->members[i];
-        bool is_part = ir_genome_edit_count(other->genome) < ir_genome_edit_count(m->genome) &&
-                       holds_edits(m->genome, other->genome);
-        if (is_part && fabs(m->ns - other->ns) <= NOTHING * other->ns)
+        if (adds_nothing_to(m, &p->members[i]))
             return true;
     }
     return false;
+}
+
+/* Drops the members that add nothing to a newcomer. */
+static void drop_larger(skeleton_pool *p, const member *m) {
+    size_t kept = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (adds_nothing_to(&p->members[i], m))
+            ir_genome_free(p->members[i].genome);
+        else
+            p->members[kept++] = p->members[i];
+    }
+    p->count = kept;
 }
 
 /* The members of a kind: how many, and the slowest. */
@@ -203,30 +305,36 @@ static void count_member(share *s, size_t at) {
 }
 
 /* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
- * prefix or of its family if that has its share; p->count: none. */
+ * prefix, of its family or of its depth if that has its share; p->count: none. */
 static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
-    share prefix = {0}, family = {0};
+    share prefix = {0}, family = {0}, depth = {0};
     uint64_t kinds = family_of(genome);
+    size_t deep = depth_of(genome);
     for (size_t i = 0; i < p->count; i++) {
         const ir_genome *other = p->members[i].genome;
         if (ir_genome_same_base(other, genome))
             return i;
+        if (depth_of(other) != deep)
+            continue;
+        count_member(&depth, i);
         if (ir_genome_same_prefix(other, genome))
             count_member(&prefix, i);
         if (family_of(other) == kinds)
             count_member(&family, i);
     }
-    if (prefix.count >= OF_A_PREFIX)
+    if (deep > 0 && prefix.count >= OF_A_PREFIX)
         return prefix.slowest;
-    if (family.count >= OF_A_FAMILY)
+    if (deep > 0 && family.count >= OF_A_FAMILY)
         return family.slowest;
-    return p->count == SKELETONS ? SKELETONS - 1 : p->count;
+    return depth.count >= SKELETONS_A_DEPTH ? depth.slowest : p->count;
 }
 
 static void join(skeleton_pool *p, const member *m) {
-    size_t at = rival(p, m->genome);
     if (adds_nothing(p, m))
         return;
+    drop_larger(p, m);
+    size_t at = rival(p, m->genome);
+    assert(at < p->count || p->count < SKELETONS);
     if (at < p->count && p->members[at].ns <= m->ns)
         return;
     if (at < p->count)
@@ -244,15 +352,22 @@ static void pay(effort *e, double gain) {
     e->tries = e->tries * FADE + 1;
 }
 
-/* Notes a structural edit that was drawn on a skeleton, so that it is not drawn there again. */
-static void note_tried(search *s, const child_result *r) {
+/* Notes a structural edit that was drawn on a skeleton without a follower, so that it is not drawn
+ * there again. */
+static void note_tried(search *s, const skeleton_pool *p, const draft *d, const child_result *r) {
     unsigned arm = 0;
     size_t count = r->genome ? ir_genome_prefix_count(r->genome) : 0;
     bool is_one = arm_find(r->operators, &arm) && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
-    ir_genome *parent = is_one && count > 0 ? ir_genome_part(r->genome, 0, count - 1) : NULL;
-    if (parent)
-        tabu_note_at(&s->tabu, parent, r->genome, count - 1, false);
-    ir_genome_free(parent);
+    for (size_t k = 0; is_one && k < p->count; k++) {
+        const ir_genome *parent = p->members[k].genome;
+        if (p->members[k].child != d->parent || ir_genome_prefix_count(parent) + 1 != count)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            ev_sha256 key = ir_genome_edit_key(r->genome, i);
+            if (!ir_genome_holds(parent, &key))
+                tabu_note_at(&s->tabu, parent, r->genome, i, false);
+        }
+    }
 }
 
 /* The name of an arm at the beginning of a list of operators. */
@@ -332,7 +447,7 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
     if (d->skeleton) {
         note_missed(p, d, r);
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
-        note_tried(s, r);
+        note_tried(s, p, d, r);
     }
     bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)

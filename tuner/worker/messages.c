@@ -167,6 +167,7 @@ static void walk_child(fields *f, child_message *m) {
     if (f->walk->status == EV_OK && r->parent_count == 0)
         fields_refuse(f, "parents", "is empty");
     field_bool(f, "crossed", &r->crossed);
+    field_bool(f, "reduced", &r->reduced);
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);
     walk_tabu(f, r);
