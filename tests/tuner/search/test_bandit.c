@@ -105,6 +105,22 @@ static void test_bandit_draws_its_shares(void **state) {
     }
 }
 
+/* An arm of four times the weight has four times the share of an arm that is like it otherwise. */
+static void test_bandit_weighs(void **state) {
+    (void)state;
+    bandit b;
+    arm_statistics statistics;
+    begin(&b, &statistics);
+    b.weight[2] = 4;
+    double sum = 0;
+    for (unsigned i = 0; i < ARMS; i++)
+        sum += bandit_share(&b, i);
+    assert_true(fabs(sum - 1) < 1e-12);
+    assert_true(fabs(bandit_share(&b, 2) - 4 * bandit_share(&b, 1)) < 1e-12);
+    b.statistics = NULL;
+    assert_true(fabs(bandit_share(&b, 2) - 4 * bandit_share(&b, 1)) < 1e-12);
+}
+
 static void test_bandit_skips(void **state) {
     (void)state;
     bandit b;
@@ -126,6 +142,7 @@ int main(void) {
         cmocka_unit_test(test_bandit_unlearns_what_it_expects),
         cmocka_unit_test(test_bandit_begins_evenly),
         cmocka_unit_test(test_bandit_draws_its_shares),
+        cmocka_unit_test(test_bandit_weighs),
         cmocka_unit_test(test_bandit_skips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,6 +247,66 @@ static void test_an_edit_that_does_nothing_makes_no_skeleton(void **state) {
     }
 }
 
+/* A slow skeleton with one edit keeps its place among many fast ones with two, and the start its
+ * own. */
+static void test_each_depth_has_a_share_of_the_pool(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 900);
+    for (int i = 0; i < 60; i++)
+        (void)feed(&f, skeleton_of(i % 2 == 0, 2 + i, i % 2 == 0 ? 0 : 80 + i), "relabel-blocks",
+                   100 + 5 * i);
+    assert_true(count_parents(&f, true, 1) > 0);
+    assert_true(count_parents(&f, false, 0) > 0);
+    search_free(f.s);
+}
+
+/* A skeleton with a part of another one's edits that is as fast takes its place. */
+static void test_a_part_that_is_as_fast_replaces_the_whole(void **state) {
+    (void)state;
+    static const double times[] = {601, 590, 700};
+    for (size_t i = 0; i < 3; i++) {
+        fed f;
+        open_search(&f, 30);
+        (void)feed(&f, skeleton_of(true, 4, 0), "relabel-blocks", 600);
+        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", times[i]);
+        bool stays = count_parents(&f, true, 2) > 0;
+        assert_true(stays == (i == 2));
+        assert_true(count_parents(&f, true, 1) > 0);
+        search_free(f.s);
+    }
+}
+
+/* The fastest skeleton is drawn once without each of its edits, unless that is known. */
+static void test_the_fastest_is_tried_without_each_edit(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(true, 4, 0), "coarsen", 700); /* the fastest without its last */
+    (void)feed(&f, skeleton_of(true, 4, 8), "relabel-blocks", 600);
+    ir_genome *wanted[] = {skeleton_of(true, 8, 0), skeleton_of(false, 4, 8)};
+    size_t seen[2] = {0}, reduced = 0;
+    for (int i = 0; i < 300; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        reduced += r.reduced;
+        for (size_t k = 0; r.reduced && k < 2; k++)
+            seen[k] += ir_genome_same_prefix(r.parents[0], wanted[k]);
+        assert_true(!r.reduced || (r.step_count == 0 && r.estimate.due == 0));
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+    }
+    assert_true(reduced <= 3); /* one may be of the first skeleton */
+    assert_int_equal(seen[0], 1);
+    assert_int_equal(seen[1], 1);
+    ir_genome_free(wanted[0]);
+    ir_genome_free(wanted[1]);
+    search_free(f.s);
+}
+
 /* ---- arms without a place ---- */
 
 /* A structural child takes the first arm that is no `stage`, which has no place; none gains. */
@@ -382,7 +442,7 @@ static ir_genome *light(void) {
 /* Whether the next structural children have the plain start as a parent. */
 static bool grows_from_plain(fed *f) {
     size_t plain = 0, structural = 0;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 400; i++) {
         recipe r;
         assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
         structural += is_structural(&r);
@@ -503,6 +563,25 @@ static void test_steps_on_structure_drop_local_edits(void **state) {
     ir_genome_free(bare);
 }
 
+/* A structural edit of the stock takes its usual place: work is divided before blocks are
+ * relabelled. */
+static void test_stock_takes_its_usual_place(void **state) {
+    (void)state;
+    ir_genome *relabelled = genome_of(2, 7), *coarsened = skeleton_of(true, 0, 0);
+    assert_int_equal(ir_structure_usual_place(relabelled, IR_EDIT_COARSEN), 0);
+    assert_int_equal(ir_structure_usual_place(relabelled, IR_EDIT_RELABEL_THREADS), 1);
+    assert_int_equal(ir_structure_usual_place(coarsened, IR_EDIT_UNROLL_LOOP), 1);
+    ir_genome *child = step(relabelled, ARM_OF(COMBINE), coarsened);
+    assert_non_null(child);
+    assert_int_equal(ir_genome_edit_count(child), 2);
+    assert_int_equal(ir_genome_edit_kind(child, 0), IR_EDIT_COARSEN);
+    assert_int_equal(ir_genome_edit_kind(child, 1), IR_EDIT_RELABEL_BLOCKS);
+    assert_null(step(child, ARM_OF(COMBINE), coarsened)); /* it has the edit */
+    ir_genome_free(relabelled);
+    ir_genome_free(coarsened);
+    ir_genome_free(child);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_places_none_is_drawn),
@@ -517,6 +596,10 @@ int main(void) {
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
         cmocka_unit_test(test_a_family_has_a_share_of_the_pool),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
+        cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
+        cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
+        cmocka_unit_test(test_the_fastest_is_tried_without_each_edit),
+        cmocka_unit_test(test_stock_takes_its_usual_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
