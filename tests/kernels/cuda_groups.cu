@@ -1,6 +1,7 @@
 /* For tests/kernels/test_cuda_math.c: cooperative groups and halves, y[i] of x. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace cg = cooperative_groups;
@@ -26,6 +27,17 @@ extern "C" __global__ void map_half(const float *x, float *y, int n) {
     half2 pair = __hfma2(__half2half2(h), __halves2half2(h, one), __float2half2_rn(0.25f));
     half sum = h + __hmul(h, h);
     y[i] = h > one ? __half2float(sum) : __low2float(pair) + __high2float(pair);
+}
+
+/* bfloat16: 2 x + 2/3, or -1/3 for x = 0. */
+extern "C" __global__ void map_brain(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    __nv_bfloat16 v = __float2bfloat16(x[i]), third = __nv_bfloat16(1) / __nv_bfloat16(3.0f);
+    __nv_bfloat162 two = __halves2bfloat162(v, third) * __float2bfloat162_rn(2.0f);
+    v += third;
+    y[i] = v > third ? __low2float(two) + __high2float(two) : __bfloat162float(-v);
 }
 
 /* y = 2 x, each element loaded and stored with each cache policy and in each size. */
