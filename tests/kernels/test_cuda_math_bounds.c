@@ -27,9 +27,12 @@ static long double sinpil(long double x) {
     long double r = fmodl(fabsl(x), 2), sign = r >= 1 ? -1 : 1;
     r = r >= 1 ? r - 1 : r;
     r = r > 0.5L ? 1 - r : r;
-    long double v = r > 0.25L ? cosl(PI * (0.5L - r)) : sinl(PI * r);
-    v = isfinite(x) ? (r == 0 ? 0 : v * sign) : (long double)NAN;
-    return r == 0 ? copysignl(0, x) : (x < 0 ? -v : v);
+    if (!isfinite(x))
+        return (long double)NAN;
+    if (r == 0)
+        return copysignl(0, x);
+    long double v = sign * (r > 0.25L ? cosl(PI * (0.5L - r)) : sinl(PI * r));
+    return x < 0 ? -v : v;
 }
 
 static long double cospil(long double x) {
