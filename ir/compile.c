@@ -22,6 +22,7 @@ typedef struct unit {
     ev_str cut; /* its device part, behind a line marker */
     bool is_cut;
     bool wants_header; /* evoke_cuda.h is to be included first */
+    bool is_lean;      /* it uses no mathematics in double precision */
 } unit;
 
 static bool defines(const cuda_text *t, const char *name) {
@@ -39,6 +40,51 @@ static bool wants_header(const cuda_text *t) {
             return false;
     }
     return !defines(t, "__global__") && !defines(t, "__device__");
+}
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The word begins and ends at `at`. */
+static bool has_word(const char *text, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        if ((at == text || !is_letter(at[-1])) && !is_letter(at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* Headers of Evoke's own use none of the names; others may. */
+static bool includes_others(const ir_source *source, const cuda_text *t) {
+    for (size_t i = 0; i < t->include_count; i++) {
+        const char *file = t->includes[i].file;
+        ev_str own = EV_STR_EMPTY;
+        ev_str_printf(&own, "%s/cuda/%s", source->include, file);
+        bool known = strcmp(file, "evoke_cuda.h") == 0 || ev_path_exists(ev_str_text(&own));
+        ev_str_free(&own);
+        if (!known)
+            return true;
+    }
+    return false;
+}
+
+/* No name of ir/math_names.def is in the source. A name that a macro pastes together is then
+ * refused by clang, as any name that nothing declares. */
+static bool is_lean(const ir_source *source, const char *text, const cuda_text *t) {
+    static const char *const names[] = {
+#define NAME(name) #name,
+#include "ir/math_names.def"
+#undef NAME
+    };
+    if (source->include == NULL || includes_others(source, t))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (has_word(text, names[i]))
+            return false;
+    }
+    return true;
 }
 
 static ev_status cut_host(const ir_source *source, const cuda_text *t, unit *u, ev_error *err) {
@@ -59,6 +105,7 @@ static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
     EV_TRY(ev_file_read(source->path, &u->text, &bytes, err));
     EV_TRY(cuda_text_read(u->text, bytes, &t, err));
     u->wants_header = source->include != NULL && wants_header(t);
+    u->is_lean = is_lean(source, u->text, t);
     ev_status status = cut_host(source, t, u, err);
     cuda_text_free(t);
     return status;
@@ -102,6 +149,8 @@ static bool clang_command(const ir_source *source, const unit *u, ev_arena *aren
         argv[n++] = "-I";
         argv[n++] = ev_arena_printf(arena, "%s/cuda", source->include);
     }
+    if (u->is_lean)
+        argv[n++] = "-DEVOKE_CUDA_LEAN";
     if (u->wants_header) {
         argv[n++] = "-include";
         argv[n++] = "evoke_cuda.h";

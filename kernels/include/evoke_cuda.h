@@ -6,12 +6,12 @@
  * assumes an older version, and the .sync warp functions need 6.0.
  *
  * Contents: the qualifiers, threadIdx and its kin, vector types, barriers, warp functions, atomics,
- * bit functions, and float mathematics. Functions with a correctly rounded or exact PTX instruction
- * use LLVM's generic intrinsics, so that the optimiser understands them. There is no libdevice, so
- * the other functions are written out below. tests/kernels/test_cuda_math.c runs expf, exp2f, logf,
- * log2f, tanhf, sinf, cosf, sinpif and cospif in the virtual machine, and holds them to 3 units in
- * the last place of the double-precision result at any finite argument. The functions with two
- * underscores (__expf, __sinf, ...) are the bare approximate instructions. */
+ * bit functions, and mathematics. Functions with a correctly rounded or exact PTX instruction use
+ * LLVM's generic intrinsics, so that the optimiser understands them. There is no libdevice, so the
+ * other functions are written out in evoke_cuda_math_*.h. tests/kernels/test_cuda_math.c runs them
+ * in the virtual machine against a reference of higher precision, and holds them to the errors that
+ * NVIDIA documents for its own. The functions with two underscores (__expf, __sinf, ...) are the
+ * bare approximate instructions. */
 #ifndef KERNELS_INCLUDE_EVOKE_CUDA_H
 #define KERNELS_INCLUDE_EVOKE_CUDA_H
 
@@ -508,186 +508,14 @@ EVOKE_FN float __tanf(float x) {
     return __nvvm_div_approx_f(__sinf(x), __cosf(x));
 }
 
-/* ---- exponentials ------------------------------------------------------------------------------
- */
+#include "evoke_cuda_math_float.h"
 
-/* 2^n for n in [-126, 127], exactly. */
-EVOKE_FN float evoke_power_of_two(int n) {
-    return __int_as_float((n + 127) << 23);
-}
+/* Evoke defines EVOKE_CUDA_LEAN for a source that has none of these functions' names. */
+#ifndef EVOKE_CUDA_LEAN
+#include "evoke_cuda_math_double.h"
 
-EVOKE_FN float exp2f(float x) {
-    return __nvvm_ex2_approx_f(x);
-}
-
-/* exp(x) = 2^n exp(r), with r = x - n ln 2 in two steps (Cody and Waite), and exp(r) by ex2. 2^n is
- * applied in two halves, so that results down to the smallest subnormal are right. */
-EVOKE_FN float expf(float x) {
-    x = x > 89.0f ? 89.0f : x;
-    x = x < -105.0f ? -105.0f : x;
-    float n = rintf(x * 1.44269504f);
-    float r = fmaf(n, -0.693145752f, x);
-    r = fmaf(n, -1.42860677e-6f, r);
-    int whole = __float2int_rn(n);
-    int half = whole >> 1;
-    return __nvvm_ex2_approx_f(r * 1.44269504f) * evoke_power_of_two(half) *
-           evoke_power_of_two(whole - half);
-}
-
-/* tanh: small arguments by a convergent of Lambert's continued fraction, others by the exponential.
- */
-EVOKE_FN float tanhf(float x) {
-    float a = fabsf(x);
-    if (a < 0.55f) {
-        float s = x * x;
-        float p = fmaf(s + 105.0f, s, 945.0f);
-        float q = fmaf(fmaf(15.0f, s, 420.0f), s, 945.0f);
-        return x * (p / q);
-    }
-    float e = expf(2.0f * a);
-    return copysignf(1.0f - 2.0f / (e + 1.0f), x);
-}
-
-/* ---- logarithms --------------------------------------------------------------------------------
- */
-
-/* Splits x > 0 into 2^n (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)), and gives log(1 + f). This is
- * 2 artanh(s) with s = f / (2 + f), |s| < 0.172, by five terms of the series. */
-EVOKE_FN float evoke_log_parts(float x, float *exponent) {
-    float n = 0.0f;
-    if (x < 1.17549435e-38f) {
-        x *= 8388608.0f;
-        n = -23.0f;
-    }
-    int bits = __float_as_int(x);
-    int shift = (bits - 0x3f3504f3) & (int)0xff800000;
-    *exponent = n + (float)(shift >> 23);
-    float f = __int_as_float(bits - shift) - 1.0f;
-    float s = f / (2.0f + f);
-    float z = s * s;
-    float series = fmaf(z, fmaf(z, fmaf(z, 0.222222222f, 0.285714286f), 0.4f), 0.666666667f);
-    /* The form f - s (f - z series) of 2 artanh(s) keeps f exact. */
-    return f - s * (f - z * series);
-}
-
-EVOKE_FN float evoke_log_edges(float x, float ordinary) {
-    float zero_or_nan = x == 0.0f ? -__builtin_inff() : __builtin_nanf("");
-    float result = x > 0.0f ? ordinary : zero_or_nan;
-    return x == __builtin_inff() ? x : result;
-}
-
-EVOKE_FN float logf(float x) {
-    float n;
-    float l = evoke_log_parts(x, &n);
-    return evoke_log_edges(x, fmaf(n, 0.693145752f, fmaf(n, 1.42860677e-6f, l)));
-}
-
-EVOKE_FN float log2f(float x) {
-    float n;
-    float l = evoke_log_parts(x, &n);
-    return evoke_log_edges(x, n + fmaf(l, 1.44269502f, l * 1.92596303e-8f));
-}
-
-/* ---- circular functions ------------------------------------------------------------------------
- */
-
-/* sin and cos on [-pi/4, pi/4] by their power series. */
-EVOKE_FN float evoke_sin_core(float r) {
-    float z = r * r;
-    float p =
-        fmaf(z, fmaf(z, fmaf(z, 2.75573192e-6f, -1.98412698e-4f), 8.33333333e-3f), -0.166666667f);
-    return fmaf(r * z, p, r);
-}
-EVOKE_FN float evoke_cos_core(float r) {
-    float z = r * r;
-    float p =
-        fmaf(z, fmaf(z, fmaf(z, -2.75573192e-7f, 2.48015873e-5f), -1.38888889e-3f), 4.16666667e-2f);
-    return fmaf(z, fmaf(z, p, -0.5f), 1.0f);
-}
-EVOKE_FN float evoke_sin_quadrant(float r, int quadrant) {
-    float v = (quadrant & 1) ? evoke_cos_core(r) : evoke_sin_core(r);
-    return (quadrant & 2) ? -v : v;
-}
-
-/* Payne and Hanek's reduction, for large arguments. With |x| = i 2^(e-31), only the bits of 2/pi
- * from the (e-32)th on matter modulo 4 quadrants, and 96 of these bits are enough. */
-static __device__ __noinline__ float evoke_reduce_large(float x, int *quadrant) {
-    static const __constant__ unsigned int two_over_pi[7] = {
-        0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u};
-    unsigned int bits = __float_as_uint(x);
-    int at = (int)((bits >> 23) & 0xffu) - 127 - 1;
-    unsigned long long i = (unsigned long long)((bits << 8) | 0x80000000u);
-    int word = at >> 5, shift = at & 31;
-    unsigned long long w0 = two_over_pi[word], w1 = two_over_pi[word + 1];
-    unsigned long long w2 = two_over_pi[word + 2], w3 = two_over_pi[word + 3];
-    unsigned int a = (unsigned int)((((w0 << 32) | w1) << shift) >> 32);
-    unsigned int b = (unsigned int)((((w1 << 32) | w2) << shift) >> 32);
-    unsigned int c = (unsigned int)((((w2 << 32) | w3) << shift) >> 32);
-    unsigned long long top = ((i * a) << 32) + i * b + ((i * c) >> 32);
-    long long fraction = (long long)(top << 2);
-    int q = (int)(top >> 62) + (fraction < 0);
-    float r = (float)((double)fraction * 8.5153039502163865e-20); /* pi / 2 * 2^-64 */
-    *quadrant = x < 0.0f ? -q : q;
-    return x < 0.0f ? -r : r;
-}
-
-/* Reduces x to quadrant * pi/2 + r, |r| <= pi/4. Arguments up to 8192 take four steps of Cody and
- * Waite. The first three are exact: their parts of pi/2 have 11, 12 and 12 bits, and the quadrant
- * has 13. */
-EVOKE_FN float evoke_reduce(float x, int *quadrant) {
-    if (!(fabsf(x) <= 8192.0f))
-        return fabsf(x) < __builtin_inff() ? evoke_reduce_large(x, quadrant)
-                                           : (*quadrant = 0, __builtin_nanf(""));
-    float n = rintf(x * 0.636619772f);
-    *quadrant = __float2int_rn(n);
-    float r = fmaf(n, -1.5703125f, x);
-    r = fmaf(n, -4.83751297e-4f, r);
-    r = fmaf(n, -7.54953362e-8f, r);
-    return fmaf(n, -2.56334415e-12f, r);
-}
-
-EVOKE_FN float sinf(float x) {
-    int quadrant;
-    float r = evoke_reduce(x, &quadrant);
-    return evoke_sin_quadrant(r, quadrant);
-}
-EVOKE_FN float cosf(float x) {
-    int quadrant;
-    float r = evoke_reduce(x, &quadrant);
-    return evoke_sin_quadrant(r, quadrant + 1);
-}
-EVOKE_FN void sincosf(float x, float *s, float *c) {
-    int quadrant;
-    float r = evoke_reduce(x, &quadrant);
-    *s = evoke_sin_quadrant(r, quadrant);
-    *c = evoke_sin_quadrant(r, quadrant + 1);
-}
-
-/* sin(pi x) and cos(pi x): the reduction is exact. Floats above 2^24 are even integers. */
-EVOKE_FN float evoke_reduce_pi(float x, int *quadrant) {
-    if (!(fabsf(x) < 16777216.0f))
-        x = x - x; /* 0; NaN if x is an infinity or NaN */
-    float n = rintf(2.0f * x);
-    *quadrant = __float2int_rn(n);
-    float r = fmaf(n, -0.5f, x);
-    return fmaf(r, 3.14159274f, r * -8.74227766e-8f);
-}
-EVOKE_FN float sinpif(float x) {
-    int quadrant;
-    float r = evoke_reduce_pi(x, &quadrant);
-    return evoke_sin_quadrant(r, quadrant);
-}
-EVOKE_FN float cospif(float x) {
-    int quadrant;
-    float r = evoke_reduce_pi(x, &quadrant);
-    return evoke_sin_quadrant(r, quadrant + 1);
-}
-EVOKE_FN void sincospif(float x, float *s, float *c) {
-    int quadrant;
-    float r = evoke_reduce_pi(x, &quadrant);
-    *s = evoke_sin_quadrant(r, quadrant);
-    *c = evoke_sin_quadrant(r, quadrant + 1);
-}
+#include "evoke_cuda_math_special.h"
+#endif
 
 #include "evoke_cuda_overloads.h"
 #include "evoke_cuda_runtime.h"

@@ -18,10 +18,15 @@
         return name##f(x);                                                                         \
     }
 /* Whole numbers are taken as doubles, as in C++. */
+template <bool is, typename T> struct evoke_if {};
+template <typename T> struct evoke_if<true, T> {
+    typedef T type;
+};
 #define EVOKE_OF_WHOLE(name)                                                                       \
-    EVOKE_FN double name(int x) {                                                                  \
+    template <typename T> EVOKE_FN typename evoke_if<__is_integral(T), double>::type name(T x) {   \
         return name((double)x);                                                                    \
     }
+#define EVOKE_OVERLOADS(name) EVOKE_OF_FLOAT(name) EVOKE_OF_WHOLE(name)
 #define EVOKE_EXACT(name)                                                                          \
     EVOKE_FN double name(double x) {                                                               \
         return __builtin_##name(x);                                                                \
@@ -52,115 +57,49 @@ EVOKE_FN double copysign(double x, double sign) {
     return __builtin_copysign(x, sign);
 }
 
-/* 10^x as 2^n 10^r, with r = x - n log10(2) in two steps, as expf. */
-EVOKE_FN float exp10f(float x) {
-    x = x > 39.0f ? 39.0f : x;
-    x = x < -46.0f ? -46.0f : x;
-    float n = rintf(x * 3.32192809f);
-    float r = fmaf(n, -0.301025391f, x);
-    r = fmaf(n, -4.60503898e-6f, r);
-    int whole = __float2int_rn(n);
-    int half = whole >> 1;
-    return __nvvm_ex2_approx_f(r * 3.32192809f) * evoke_power_of_two(half) *
-           evoke_power_of_two(whole - half);
+EVOKE_OVERLOADS(fabs)
+EVOKE_OVERLOADS(sqrt)
+EVOKE_OVERLOADS(floor)
+EVOKE_OVERLOADS(ceil)
+EVOKE_OVERLOADS(trunc)
+EVOKE_OVERLOADS(rint)
+EVOKE_OVERLOADS(nearbyint)
+EVOKE_OVERLOADS(round)
+#ifndef EVOKE_CUDA_LEAN
+EVOKE_OVERLOADS(exp)
+EVOKE_OVERLOADS(exp2)
+EVOKE_OVERLOADS(exp10)
+EVOKE_OVERLOADS(expm1)
+EVOKE_OVERLOADS(sinh)
+EVOKE_OVERLOADS(cosh)
+EVOKE_OVERLOADS(tanh)
+EVOKE_OVERLOADS(log)
+EVOKE_OVERLOADS(log2)
+EVOKE_OVERLOADS(log10)
+EVOKE_OVERLOADS(log1p)
+EVOKE_OVERLOADS(rsqrt)
+EVOKE_OVERLOADS(cbrt)
+EVOKE_OVERLOADS(sin)
+EVOKE_OVERLOADS(cos)
+EVOKE_OVERLOADS(tan)
+EVOKE_OVERLOADS(sinpi)
+EVOKE_OVERLOADS(cospi)
+EVOKE_OVERLOADS(asin)
+EVOKE_OVERLOADS(acos)
+EVOKE_OVERLOADS(atan)
+EVOKE_OVERLOADS(erf)
+EVOKE_OVERLOADS(erfc)
+EVOKE_OVERLOADS(erfinv)
+EVOKE_OVERLOADS(lgamma)
+EVOKE_OVERLOADS(tgamma)
+EVOKE_FN void sincos(float x, float *s, float *c) {
+    sincosf(x, s, c);
 }
-EVOKE_FN float log10f(float x) {
-    float n;
-    float l = evoke_log_parts(x, &n);
-    float low = fmaf(l, 1.21433844e-9f, n * 4.60503898e-6f); /* of log10(e) and log10(2) */
-    return evoke_log_edges(x, fmaf(n, 0.301025391f, fmaf(l, 0.434294481f, low)));
-}
-EVOKE_FN float tanf(float x) {
-    int quadrant;
-    float r = evoke_reduce(x, &quadrant);
-    float s = evoke_sin_core(r), c = evoke_cos_core(r);
-    return (quadrant & 1) ? -c / s : s / c;
-}
-/* |x| as a whole number with its top bit at 23, times a power of two; x is neither zero nor NaN. */
-EVOKE_FN unsigned int evoke_whole_part(unsigned int bits, int *exponent) {
-    unsigned int part = bits & 0x7fffffu;
-    *exponent = (int)(bits >> 23);
-    if (*exponent > 0)
-        return part | 0x800000u;
-    int up = __clz((int)part) - 8;
-    *exponent = 1 - up;
-    return part << up;
-}
-/* The remainder of a / b with the sign of a: exact. Long division, a bit a step. */
-EVOKE_FN float fmodf(float a, float b) {
-    unsigned int top = __float_as_uint(a) & 0x7fffffffu, by = __float_as_uint(b) & 0x7fffffffu;
-    unsigned int sign = __float_as_uint(a) & 0x80000000u;
-    if (by == 0 || by > 0x7f800000u || top >= 0x7f800000u)
-        return __builtin_nanf("");
-    if (top < by)
-        return a;
-    int of_top, of_by;
-    unsigned int x = evoke_whole_part(top, &of_top), y = evoke_whole_part(by, &of_by);
-    for (; of_top > of_by; of_top--) {
-        x = x >= y ? x - y : x;
-        x <<= 1;
-    }
-    x = x >= y ? x - y : x;
-    if (x == 0)
-        return __uint_as_float(sign);
-    int up = __clz((int)x) - 8, exponent = of_by - up;
-    x <<= up;
-    if (exponent > 0)
-        return __uint_as_float(sign | ((unsigned int)exponent << 23) | (x & 0x7fffffu));
-    return __uint_as_float(sign | (x >> (1 - exponent)));
+EVOKE_FN void sincospi(float x, float *s, float *c) {
+    sincospif(x, s, c);
 }
 
-EVOKE_OF_FLOAT(exp10)
-EVOKE_OF_FLOAT(log10)
-EVOKE_OF_FLOAT(tan)
-EVOKE_FN float fmod(float a, float b) {
-    return fmodf(a, b);
-}
-EVOKE_OF_FLOAT(fabs)
-EVOKE_OF_FLOAT(sqrt)
-EVOKE_OF_FLOAT(floor)
-EVOKE_OF_FLOAT(ceil)
-EVOKE_OF_FLOAT(trunc)
-EVOKE_OF_FLOAT(rint)
-EVOKE_OF_FLOAT(nearbyint)
-EVOKE_OF_FLOAT(round)
-EVOKE_OF_FLOAT(exp)
-EVOKE_OF_FLOAT(exp2)
-EVOKE_OF_FLOAT(log)
-EVOKE_OF_FLOAT(log2)
-EVOKE_OF_FLOAT(tanh)
-EVOKE_OF_FLOAT(sin)
-EVOKE_OF_FLOAT(cos)
-EVOKE_OF_FLOAT(rsqrt)
-EVOKE_OF_FLOAT(sinpi)
-EVOKE_OF_FLOAT(cospi)
-EVOKE_OF_WHOLE(sqrt)
-EVOKE_OF_WHOLE(fabs)
-EVOKE_OF_WHOLE(floor)
-EVOKE_OF_WHOLE(ceil)
-
-EVOKE_FN double rsqrt(double x) {
-    return 1.0 / __builtin_sqrt(x);
-}
-/* Without these, a double would be rounded to the float that the function above takes. */
-#define EVOKE_ABSENT(name)                                                                         \
-    __attribute__((unavailable("Evoke has no " #name " in double precision"))) __device__ double   \
-    name(double x);
-EVOKE_ABSENT(exp)
-EVOKE_ABSENT(exp2)
-EVOKE_ABSENT(exp10)
-EVOKE_ABSENT(log)
-EVOKE_ABSENT(log2)
-EVOKE_ABSENT(log10)
-EVOKE_ABSENT(tanh)
-EVOKE_ABSENT(sin)
-EVOKE_ABSENT(cos)
-EVOKE_ABSENT(tan)
-EVOKE_ABSENT(sinpi)
-EVOKE_ABSENT(cospi)
-__attribute__((unavailable("Evoke has no fmod in double precision"))) __device__ double
-fmod(double a, double b);
-#undef EVOKE_ABSENT
+#endif
 
 /* ---- several arguments -------------------------------------------------------------------------
  */
@@ -183,6 +122,35 @@ EVOKE_FN float fdimf(float a, float b) {
 EVOKE_FN double fdim(double a, double b) {
     return a <= b ? 0.0 : a - b;
 }
+
+EVOKE_FN float fdim(float a, float b) {
+    return fdimf(a, b);
+}
+/* Arguments of two types are taken as doubles, as in C++. */
+#define EVOKE_MIXED(name)                                                                          \
+    template <typename A, typename B>                                                              \
+    EVOKE_FN typename evoke_if<__is_arithmetic(A) && __is_arithmetic(B), double>::type name(A a,   \
+                                                                                            B b) { \
+        return name((double)a, (double)b);                                                         \
+    }
+EVOKE_MIXED(copysign)
+EVOKE_MIXED(fmin)
+EVOKE_MIXED(fmax)
+EVOKE_MIXED(fdim)
+#ifndef EVOKE_CUDA_LEAN
+#define EVOKE_OF_TWO(name)                                                                         \
+    EVOKE_FN float name(float a, float b) {                                                        \
+        return name##f(a, b);                                                                      \
+    }                                                                                              \
+    EVOKE_MIXED(name)
+EVOKE_OF_TWO(pow)
+EVOKE_OF_TWO(hypot)
+EVOKE_OF_TWO(atan2)
+EVOKE_OF_TWO(fmod)
+EVOKE_OF_TWO(remainder)
+#undef EVOKE_OF_TWO
+#endif
+#undef EVOKE_MIXED
 
 /* ---- absolute value, minimum, maximum ----------------------------------------------------------
  */
@@ -255,6 +223,7 @@ EVOKE_LEAST_REAL(double, float)
 EVOKE_KINDS(float)
 EVOKE_KINDS(double)
 #undef EVOKE_KINDS
+#undef EVOKE_OVERLOADS
 #undef EVOKE_OF_FLOAT
 #undef EVOKE_OF_WHOLE
 #undef EVOKE_EXACT
@@ -263,31 +232,49 @@ namespace std {
 using ::abs;
 using ::ceil;
 using ::copysign;
-using ::cos;
-using ::exp;
-using ::exp2;
 using ::fabs;
 using ::fdim;
 using ::floor;
 using ::fma;
 using ::fmax;
 using ::fmin;
-using ::fmod;
 using ::isfinite;
 using ::isinf;
 using ::isnan;
-using ::log;
-using ::log10;
-using ::log2;
 using ::nearbyint;
 using ::rint;
 using ::round;
 using ::signbit;
-using ::sin;
 using ::sqrt;
+using ::trunc;
+#ifndef EVOKE_CUDA_LEAN
+using ::acos;
+using ::asin;
+using ::atan;
+using ::atan2;
+using ::cbrt;
+using ::cos;
+using ::cosh;
+using ::erf;
+using ::erfc;
+using ::exp;
+using ::exp2;
+using ::expm1;
+using ::fmod;
+using ::hypot;
+using ::lgamma;
+using ::log;
+using ::log10;
+using ::log1p;
+using ::log2;
+using ::pow;
+using ::remainder;
+using ::sin;
+using ::sinh;
 using ::tan;
 using ::tanh;
-using ::trunc;
+using ::tgamma;
+#endif
 } // namespace std
 
 #endif

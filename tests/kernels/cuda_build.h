@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-/* The caller frees the module. */
-static inline vm_module *cuda_build(const char *source) {
+/* The PTX of a source; the caller frees the string. */
+static inline ev_str cuda_ptx(const char *source) {
     const char *const argv[] = {"clang-19",
                                 "-x",
                                 "cuda",
@@ -36,14 +36,24 @@ static inline vm_module *cuda_build(const char *source) {
                                 NULL};
     ev_proc_result result;
     ev_error err = {EV_OK, ""};
-    vm_module *module = NULL;
     if (ev_proc_run(argv, NULL, 120, &result, &err) != EV_OK)
         fail_msg("%s", err.text);
     if (result.exit_code != 0)
         fail_msg("%s: %s", source, ev_str_text(&result.err));
-    if (vm_module_load(ev_str_text(&result.out), result.out.length, source, &module, &err) != EV_OK)
-        fail_msg("%s", err.text);
+    ev_str ptx = result.out;
+    result.out = (ev_str)EV_STR_EMPTY;
     ev_proc_result_free(&result);
+    return ptx;
+}
+
+/* The caller frees the module. */
+static inline vm_module *cuda_build(const char *source) {
+    ev_error err = {EV_OK, ""};
+    vm_module *module = NULL;
+    ev_str ptx = cuda_ptx(source);
+    if (vm_module_load(ev_str_text(&ptx), ptx.length, source, &module, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    ev_str_free(&ptx);
     return module;
 }
 

@@ -1,6 +1,7 @@
 /* For tests/kernels/test_cuda_math.c: cooperative groups and halves, y[i] of x. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace cg = cooperative_groups;
@@ -26,4 +27,37 @@ extern "C" __global__ void map_half(const float *x, float *y, int n) {
     half2 pair = __hfma2(__half2half2(h), __halves2half2(h, one), __float2half2_rn(0.25f));
     half sum = h + __hmul(h, h);
     y[i] = h > one ? __half2float(sum) : __low2float(pair) + __high2float(pair);
+}
+
+/* bfloat16: 2 x + 2/3, or -1/3 for x = 0. */
+extern "C" __global__ void map_brain(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    __nv_bfloat16 v = __float2bfloat16(x[i]), third = __nv_bfloat16(1) / __nv_bfloat16(3.0f);
+    __nv_bfloat162 two = __halves2bfloat162(v, third) * __float2bfloat162_rn(2.0f);
+    v += third;
+    y[i] = v > third ? __low2float(two) + __high2float(two) : __bfloat162float(-v);
+}
+
+/* y = 2 x, each element loaded and stored with each cache policy and in each size. */
+extern "C" __global__ void map_cached(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, quad = i / 4 * 4;
+    if (i >= n)
+        return;
+    float v = __ldcg(x + i) + __ldcs(x + i) - __ldlu(x + i) + __ldcv(x + i);
+    if (i % 4 == 0) {
+        float4 all = __ldcg((const float4 *)(x + quad));
+        double two = __ldcs((const double *)(x + quad));
+        unsigned short half = __ldcv((const unsigned short *)(x + quad) + 1);
+        unsigned char byte = __ldcg((const unsigned char *)(x + quad) + 3);
+        bool same = (int)(__double_as_longlong(two) >> 32) == __float_as_int(all.y) &&
+                    half == __float_as_uint(all.x) >> 16 && byte == __float_as_uint(all.x) >> 24;
+        __stcg((float4 *)(y + quad), float4{v, 2 * all.y, 2 * all.z, 2 * all.w});
+        __stcs((double *)(y + quad),
+               __hiloint2double(__float_as_int(2 * all.y), __float_as_int(v)));
+        __stwt(y + quad, same ? v : -1.0f);
+        __stcs((unsigned short *)(y + quad), (unsigned short)__float_as_uint(same ? v : -1.0f));
+        __stcg((unsigned char *)(y + quad), (unsigned char)__float_as_uint(same ? v : -1.0f));
+    }
 }

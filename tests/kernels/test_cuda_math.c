@@ -196,6 +196,12 @@ static void test_groups_and_halves(void **state) {
         float pair = (x[i] * x[i] + 0.25f) + (x[i] + 0.25f);
         assert_true(y[i] == (x[i] > 1.0f ? x[i] + x[i] * x[i] : pair));
     }
+    map(module, "map_brain", x, y, GROUPED);
+    for (int i = 0; i < GROUPED; i++) /* 1/3 to 8 bits is 171/512; quarters have few bits */
+        assert_true(y[i] == (x[i] > 0 ? 2 * x[i] + 171 / 256.0f : -171 / 512.0f));
+    map(module, "map_cached", x, y, GROUPED);
+    for (int i = 0; i < GROUPED; i++)
+        assert_true(y[i] == 2 * x[i]);
     vm_module_free(module);
 }
 

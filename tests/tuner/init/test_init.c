@@ -128,14 +128,27 @@ static void clang_has_the_last_word(void **state) {
     must_have(r.err.data, "<mma.h> is not supported");
     must_have(r.err.data, "wrong.cu:3:");
     ev_proc_result_free(&r);
-    /* Never a float in place of the double that is missing. */
+    /* A function that Evoke lacks, never one of floats in its place. */
     cli_write("wide.cu",
               "#include <cmath>\n__global__ void k(double *x, int n) {\n"
-              "    if (threadIdx.x < n) x[threadIdx.x] = std::exp(x[threadIdx.x]);\n}\n");
+              "    if (threadIdx.x < n) x[threadIdx.x] = std::asinh(x[threadIdx.x]);\n}\n");
     r = CLI_RUN("init", cli_path("wide.cu"), "--out", cli_path("wide"));
     assert_int_equal(r.exit_code, 2);
-    must_have(r.err.data, "Evoke has no exp in double precision");
+    must_have(r.err.data, "asinh");
     must_have(r.err.data, "wide.cu:3:");
+    ev_proc_result_free(&r);
+    /* Mathematics that only a macro names, and a source that names none. */
+    cli_write("named.cu", "#define F(x) exp(x)\n__global__ void k(double *x, int n) {\n"
+                          "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] "
+                          "= F(-x[i] * x[i]);\n}\n");
+    r = CLI_RUN("init", cli_path("named.cu"), "--out", cli_path("named"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_write("plain.cu", "__global__ void k(float *x, int n) {\n"
+                          "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] "
+                          "= expf(-x[i]) + sqrt(x[i]);\n}\n");
+    r = CLI_RUN("init", cli_path("plain.cu"), "--out", cli_path("plain"));
+    cli_expect(&r, 0);
     ev_proc_result_free(&r);
     ev_proc_result again =
         CLI_RUN("init", "tests/tuner/init/sources/saxpy.cu", "--out", cli_path("wrong"));
