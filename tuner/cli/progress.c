@@ -115,7 +115,7 @@ static void print_parts(const tune_progress *now, const progress_pace *pace,
         ev_str_append(&parts[1].text, "no best yet");
     else if (view->width >= WIDE)
         ev_str_printf(&parts[1].text, ", error %.2g", now->best_error);
-    parts[1].colour = "1;32";
+    parts[1].colour = now->best_ns > 0 ? "1;32" : NULL;
     ev_str_append(&parts[2].text, "  ");
     if (pace->is_over || pace->left_seconds >= 0)
         print_clock(pace->is_over ? pace->seconds : pace->left_seconds, &parts[2].text);

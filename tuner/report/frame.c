@@ -10,7 +10,7 @@ static const char STYLE[] =
     "--dots:#9aa8bb;--best:#0b62c4;--pass:#1c7f4b;--bar:#b3402f;--panel:#f6f8fa}"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--paper:#12161d;--soft:#9aa6b6;"
     "--line:#2b333f;--dots:#5d6b7f;--best:#6cb0ff;--pass:#57c98c;--bar:#e88a78;--panel:#1a202a}}"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:72rem;padding:1.2rem;background:"
+    "*{box-sizing:border-box}body{margin:0 auto;max-width:76rem;padding:1.2rem;background:"
     "var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:"
     "0}h2{margin:2.4rem 0 .4rem;border-top:2px solid var(--line);padding-top:1rem}h3{margin:1.4rem "
     "0 .4rem;font-size:1.05rem}p,li{max-width:46rem}.soft{color:var(--soft)}.wide{overflow-x:auto}"
