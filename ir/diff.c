@@ -1,4 +1,5 @@
 /* Diffs: compares a variant's IR with its base's, with instructions named by their numbers. */
+#include "ir/edit_diff.h"
 #include "ir/internal.h"
 
 #include "base/diff.h"
@@ -32,6 +33,20 @@ static size_t without_comment(const char *line, size_t length) {
 static size_t trim(const char *line, size_t length) {
     length = without_comment(line, length);
     return is_noise(line, length) ? 0 : length;
+}
+
+/* Metadata is numbered anew in every module: its numbers are not looked at. */
+static uint64_t key_without_metadata(const char *line, size_t length) {
+    uint64_t key = 0xcbf29ce484222325u;
+    bool numbers = false; /* behind a '!' */
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)line[i];
+        bool is_digit = c >= '0' && c <= '9';
+        numbers = c == '!' || (numbers && is_digit);
+        if (!(numbers && is_digit))
+            key = (key ^ c) * 0x100000001b3u;
+    }
+    return key;
 }
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -83,8 +98,10 @@ static void name_arguments(const ir_work *w) {
     }
 }
 
-static ev_status replay_named(ir_work *w, const ir_genome *genome, ev_error *err) {
-    for (size_t i = 0; i < ir_genome_edit_count(genome); i++) {
+/* Replays the edits [from, to). */
+static ev_status replay_named(ir_work *w, const ir_genome *genome, size_t from, size_t to,
+                              ev_error *err) {
+    for (size_t i = from; i < to; i++) {
         ev_status status = ir_work_replay(w, ir_genome_edit(genome, i), err);
         if (status != EV_OK)
             return ev_wrap(err, status, "edit %zu (%s)", i,
@@ -97,30 +114,51 @@ static ev_status replay_named(ir_work *w, const ir_genome *genome, ev_error *err
     return EV_OK;
 }
 
-static ev_status diff_named(const ir_base *base, const ir_genome *genome, ev_str *out,
-                            ev_error *err) {
-    ir_work *w;
-    EV_TRY(ir_work_open(base, &w, err));
-    name_arguments(w);
-    name_nodes(w, genome);
-    name_blocks(w, "b");
+/* The edits that a diff shows, and the names of the texts on both sides. */
+typedef struct diff_span {
+    size_t from, to;
+    const char *before, *after;
+    ev_diff_rules rules;
+} diff_span;
+
+static ev_status diff_work(ir_work *w, const ir_genome *genome, const diff_span *span, ev_str *out,
+                           ev_error *err) {
+    EV_TRY(replay_named(w, genome, 0, span->from, err));
     char *old_text = LLVMPrintModuleToString(w->module);
-    ev_status status = replay_named(w, genome, err);
+    ev_status status = replay_named(w, genome, span->from, span->to, err);
     if (status == EV_OK) {
         char *new_text = LLVMPrintModuleToString(w->module);
-        const ev_diff_rules rules = {.trim = trim};
-        status = ev_diff("base", old_text, "variant", new_text, &rules, out, err);
+        status = ev_diff(span->before, old_text, span->after, new_text, &span->rules, out, err);
         LLVMDisposeMessage(new_text);
     }
     LLVMDisposeMessage(old_text);
-    ir_work_close(w);
+    return status;
+}
+
+static ev_status diff_span_of(const ir_base *base, const ir_genome *genome, const diff_span *span,
+                              ev_str *out, ev_error *err) {
+    ir_work *w;
+    /* The base has no names, and its context discards names; here names are kept. */
+    LLVMContextSetDiscardValueNames(base->context, false);
+    ev_status status = ir_work_open(base, &w, err);
+    if (status == EV_OK) {
+        name_arguments(w);
+        name_nodes(w, genome);
+        name_blocks(w, "b");
+        status = diff_work(w, genome, span, out, err);
+        ir_work_close(w);
+    }
+    LLVMContextSetDiscardValueNames(base->context, true);
     return status;
 }
 
 ev_status ir_diff(const ir_base *base, const ir_genome *genome, ev_str *out, ev_error *err) {
-    /* The base has no names, and its context discards names; here names are kept. */
-    LLVMContextSetDiscardValueNames(base->context, false);
-    ev_status status = diff_named(base, genome, out, err);
-    LLVMContextSetDiscardValueNames(base->context, true);
-    return status;
+    const diff_span all = {0, ir_genome_edit_count(genome), "base", "variant", {.trim = trim}};
+    return diff_span_of(base, genome, &all, out, err);
+}
+
+ev_status ir_diff_edit(const ir_base *base, const ir_genome *genome, size_t index, ev_str *out,
+                       ev_error *err) {
+    const diff_span one = {index, index + 1, "before", "after", {trim, key_without_metadata}};
+    return diff_span_of(base, genome, &one, out, err);
 }

@@ -10,12 +10,12 @@
 #include "bundle/bundle.h"
 #include "fitness/gates/floor.h"
 #include "ir/ir.h"
+#include "tuner/report/ptx_lines.h"
 #include "tuner/run/records.h"
 #include "tuner/worker/bases.h"
 #include "tuner/worker/isolate.h"
 #include "tuner/worker/variant.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,42 +118,15 @@ static ev_status diff_ir_work(void *context, ev_str *out, ev_error *err) {
 
 /* ---- PTX ---- */
 
-/* Comments and blank lines say nothing of the code. */
-static size_t trim_ptx(const char *line, size_t length) {
-    while (length > 0 && isspace((unsigned char)line[length - 1]))
-        length--;
-    size_t at = 0;
-    while (at < length && isspace((unsigned char)line[at]))
-        at++;
-    bool comment = at + 1 < length && line[at] == '/' && line[at + 1] == '/';
-    return comment ? 0 : length;
-}
-
-/* Registers and labels are numbered anew in every variant: their numbers are not looked at. */
-static uint64_t key_ptx(const char *line, size_t length) {
-    uint64_t key = 0xcbf29ce484222325u;
-    bool named = false; /* within a register's or a label's name */
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)line[i];
-        if (c == '%' || c == '$')
-            named = true;
-        else if (!isalnum(c) && c != '_')
-            named = false;
-        if (!(named && isdigit(c)))
-            key = (key ^ c) * 0x100000001b3u;
-    }
-    return key;
-}
-
 static ev_status diff_ptx(const task *t, const subject *s, ev_str *out, ev_error *err) {
     const task_start *start = task_find_start(t, s->start);
     if (start == NULL)
         return ev_fail(err, EV_BAD, "the task %s has no start '%s' any more", t->name, s->start);
     ev_str before = EV_STR_EMPTY;
     ev_status status = variant_build_start(t, start, s->sm, &before, err);
-    const ev_diff_rules rules = {trim_ptx, key_ptx};
     if (status == EV_OK)
-        status = ev_diff(s->start, ev_str_text(&before), "variant", s->ptx, &rules, out, err);
+        status =
+            ev_diff(s->start, ev_str_text(&before), "variant", s->ptx, &ptx_lines_rules, out, err);
     ev_str_free(&before);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "fitness/gates/floor.h"
 #include "kernels/task.h"
 #include "tuner/cli/progress.h"
+#include "tuner/report/live.h"
 #include "tuner/run/export.h"
 #include "tuner/run/tune_inside.h"
 
@@ -324,28 +325,77 @@ static ev_status is_modelled(const char *devices, bool *out, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
-    bool modelled = true;
-    EV_TRY(is_modelled(o->device, &modelled, err));
-    progress shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)};
-    o->progress = progress_show;
-    o->progress_context = &shown;
-    tune_report report = {0};
-    ev_status status = tune_run(o, &report, err);
-    progress_end(&shown);
-    EV_TRY(status);
-    if (report.stopped)
+/* What shows the run while it goes on. */
+typedef struct watchers {
+    progress shown;
+    report_live *page; /* NULL: no page was asked for */
+} watchers;
+
+static void show_progress(void *context, const tune_progress *now) {
+    watchers *w = context;
+    progress_show(&w->shown, now);
+    if (w->page != NULL)
+        report_live_show(w->page, now);
+}
+
+/* The last page of a run. Where the run failed, its failure is what counts. */
+static ev_status end_page(report_live *page, ev_status status, const tune_report *report,
+                          ev_error *err) {
+    ev_str words = EV_STR_EMPTY;
+    ev_error why;
+    if (page == NULL)
+        return status;
+    if (status != EV_OK)
+        ev_str_printf(&words, "The run failed: %s", err->text);
+    else
+        ev_str_printf(&words, "The run %s: %" PRIu64 " evaluations in %.0f s.",
+                      report->stopped ? "was stopped" : "has ended", report->evaluations,
+                      report->seconds);
+    ev_status written = report_live_end(page, ev_str_text(&words), &why);
+    ev_str_free(&words);
+    report_live_free(page);
+    if (status == EV_OK && written != EV_OK)
+        *err = why;
+    return status != EV_OK ? status : written;
+}
+
+static ev_status tell_results(cmd_context *c, const tune_options *o, const tune_report *report,
+                              ev_error *err) {
+    if (report->stopped)
         (void)fprintf(stderr, "evoke: stopped; the output has the results so far\n");
-    status = export_run(c, o, &report, err);
-    ev_status printed = cli_flag(c->args, CLI_OPT_JSON) ? print_report_json(c, &report, err)
-                                                        : print_report(c, &report, err);
-    tune_report_free(&report);
+    ev_status status = export_run(c, o, report, err);
+    ev_status printed = cli_flag(c->args, CLI_OPT_JSON) ? print_report_json(c, report, err)
+                                                        : print_report(c, report, err);
     return status != EV_OK ? status : printed;
 }
 
-/* A bundle is made from records: without --records they are kept in a folder for the while. */
+/* Results are told before the last page is written: a page that cannot be written loses none. */
+static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
+    bool modelled = true;
+    const char *page = cli_text(c->args, CLI_OPT_TUNE_REPORT);
+    tune_report report = {0};
+    EV_TRY(is_modelled(o->device, &modelled, err));
+    watchers w = {
+        .shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)}};
+    o->progress = show_progress;
+    o->progress_context = &w;
+    if (page != NULL)
+        EV_TRY(report_live_new(page, o->records, REPORT_LIVE_SECONDS, &w.page, err));
+    ev_status status = tune_run(o, &report, err);
+    progress_end(&w.shown);
+    if (status == EV_OK)
+        status = tell_results(c, o, &report, err);
+    status = end_page(w.page, status, &report, err);
+    tune_report_free(&report);
+    return status;
+}
+
+/* Bundle and page are made from records: without --records they are kept in a folder for the while.
+ */
 static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err) {
-    if (o->records != NULL || cli_text(c->args, CLI_OPT_OUT) == NULL)
+    bool needs_records =
+        cli_text(c->args, CLI_OPT_OUT) != NULL || cli_text(c->args, CLI_OPT_TUNE_REPORT) != NULL;
+    if (o->records != NULL || !needs_records)
         return run(c, o, err);
     const char *place = getenv("TMPDIR");
     char *folder = ev_path_join(place != NULL ? place : "/tmp", "evoke-XXXXXX");

@@ -55,7 +55,8 @@ static void add_file(model_run *r, cli_option option, const char *path, const ch
 static void add_given(model_run *r, const cli_args *args, const char *id) {
     for (int i = 0; i < CLI_OPTION_COUNT; i++) {
         cli_option option = (cli_option)i;
-        bool is_file = option == CLI_OPT_RECORDS || option == CLI_OPT_OUT;
+        bool is_file =
+            option == CLI_OPT_RECORDS || option == CLI_OPT_OUT || option == CLI_OPT_TUNE_REPORT;
         if (!args->given[i] || option == CLI_OPT_DEVICE || cli_options[i].kind == CLI_IS_LIST)
             continue;
         if (is_file)

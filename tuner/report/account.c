@@ -67,12 +67,11 @@ static ev_status profile_both(const task *t, const records_winner *w, const laun
     return status;
 }
 
-static ev_status account_of(const report_task *r, const task *t, const char *at,
-                            report_accounts *out, ev_error *err) {
+static ev_status account_of(const report_task *r, const char *at, report_accounts *out,
+                            ev_error *err) {
     const records_winner *w = r->winner;
+    const task *t = r->task;
     launch_of baseline = {0}, winner = {0};
-    if (strcmp(t->sha256.hex, w->task_sha256) != 0)
-        return ev_fail(err, EV_BAD, "the task at %s is not the one that was tuned", w->task_path);
     ev_arena *arena = ev_arena_new();
     if (arena == NULL)
         return ev_fail_memory(err, 1);
@@ -89,15 +88,12 @@ static ev_status account_of(const report_task *r, const task *t, const char *at,
 }
 
 ev_status report_account_read(const report_task *r, report_accounts *out, ev_error *err) {
-    task *t = NULL;
     ev_error why;
     *out = (report_accounts){0};
     (void)snprintf(out->at, sizeof out->at, "%s",
                    ev_json_text(json_array_get(r->rows->root, 0), "case", ""));
-    ev_status status = task_open(r->winner->task_path, &t, &why);
-    if (status == EV_OK)
-        status = account_of(r, t, out->at, out, &why);
-    task_free(t);
+    ev_status status =
+        r->task != NULL ? account_of(r, out->at, out, &why) : ev_fail(&why, EV_BAD, "%s", r->why);
     out->is_known = status == EV_OK;
     if (status == EV_OK || status == EV_BAD) {
         if (status == EV_BAD)

@@ -80,10 +80,12 @@ static ev_status note_child(void *context, const records_evaluation *e, ev_error
     return EV_OK;
 }
 
-ev_status report_task_read(records *r, size_t index, const records_winner *winner, report_task *out,
-                           ev_error *err) {
-    *out = (report_task){.winner = winner};
-    ev_status status = ev_json_parse(winner->rows, "rows of a winner", &out->rows, err);
+ev_status report_task_read(records *r, size_t index, const char *kernel,
+                           const records_winner *winner, report_task *out, ev_error *err) {
+    *out = (report_task){.kernel = kernel, .winner = winner};
+    ev_status status = EV_OK;
+    if (winner != NULL)
+        status = ev_json_parse(winner->rows, "rows of a winner", &out->rows, err);
     if (status == EV_OK)
         status = records_each(r, index, "search", note_child, out, err);
     if (status != EV_OK)
@@ -91,8 +93,30 @@ ev_status report_task_read(records *r, size_t index, const records_winner *winne
     return status;
 }
 
+ev_status report_task_open(report_task *t, ev_error *err) {
+    const records_winner *w = t->winner;
+    ev_error why;
+    ev_status status = task_open(w->task_path, &t->task, &why);
+    if (status == EV_OK && strcmp(t->task->sha256.hex, w->task_sha256) != 0) {
+        task_free(t->task);
+        t->task = NULL;
+        status =
+            ev_fail(&why, EV_BAD, "the task at %s is not the one that was tuned", w->task_path);
+    }
+    if (status == EV_OK)
+        return EV_OK;
+    t->task = NULL;
+    if (status != EV_BAD) {
+        *err = why;
+        return status;
+    }
+    (void)snprintf(t->why, sizeof t->why, "%s", why.text);
+    return EV_OK;
+}
+
 void report_task_free(report_task *t) {
     ev_json_free(t->rows);
+    task_free(t->task);
     free(t->children);
     tallies_free(&t->edits);
     *t = (report_task){0};

@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "fitness/gates/score.h"
 #include "fitness/model/model.h"
+#include "kernels/task.h"
+#include "tuner/report/report.h"
 #include "tuner/report/tallies.h"
 #include "tuner/run/records.h"
 
@@ -36,9 +38,12 @@ typedef struct report_stopped {
 
 /* One task of the run. */
 typedef struct report_task {
-    const records_winner *winner; /* borrowed */
-    ev_json *rows;                /* of the final table */
-    report_child *children;       /* in the order of their numbers */
+    const char *kernel;           /* borrowed */
+    const records_winner *winner; /* borrowed; NULL: there is none yet */
+    ev_json *rows;                /* of the final table; NULL: there is no winner yet */
+    task *task;                   /* NULL: not opened; then `why` says why not */
+    char why[512];
+    report_child *children; /* in the order of their numbers */
     size_t count, capacity;
     uint64_t evaluations;
     double seconds;
@@ -47,10 +52,15 @@ typedef struct report_task {
     tallies edits;
 } report_task;
 
-/* Reads the children of task `index`. */
-ev_status report_task_read(records *r, size_t index, const records_winner *winner, report_task *out,
+/* Reads the children of task `index`. `winner` NULL: it has none yet. */
+ev_status report_task_read(records *r, size_t index, const char *kernel,
+                           const records_winner *winner, report_task *out,
                            ev_error *err) EV_CHECKED;
 void report_task_free(report_task *t);
+
+/* Opens the task of the winner. A task that is no longer there, or is another one by now, is no
+ * failure: t->why says so. EV_INFRA: memory, or the disk. */
+ev_status report_task_open(report_task *t, ev_error *err) EV_CHECKED;
 
 /* Time of the first start, unmodified, at the search's cases; 0: not known. */
 double report_start_ns(const report_task *t);
@@ -78,8 +88,8 @@ typedef struct report_accounts {
     report_account baseline, winner;
 } report_accounts;
 
-/* Runs baseline and winner at the first case of the table. A task or a device that is no longer
- * there is no failure: out->why says so. EV_INFRA: memory, or the device. */
+/* Runs baseline and winner at the first case of the table. A task or a device that is not there is
+ * no failure: out->why says so. EV_INFRA: memory, or the device. */
 ev_status report_account_read(const report_task *r, report_accounts *out, ev_error *err) EV_CHECKED;
 
 /* ---- plots: SVG with a title and a description for screen readers ---- */
@@ -95,7 +105,43 @@ void report_plot_gates(const report_task *t, ev_str *out);
 void report_plot_terms(const char *title, const double baseline[MODEL_TERM_COUNT],
                        const double winner[MODEL_TERM_COUNT], ev_str *out);
 
+/* ---- text and tables ---- */
+
+/* Baseline, hand-tuned and tuned variant of each timed case under the roofs of the GPU. Nothing, if
+ * the task is not open or declares no operations, or no description is of the GPU. EV_INFRA: out of
+ * memory. */
+ev_status report_plot_roofline(const report_task *t, ev_str *out, ev_error *err) EV_CHECKED;
+
+/* ---- the winner's edits ---- */
+
+/* The list of the edits, each with its source line, its share and its code before and after, as far
+ * as these are known. EV_INFRA: memory, or a process that builds. */
+ev_status report_show_edits(const report_task *t, ev_str *out, ev_error *err) EV_CHECKED;
+/* Appends a unified diff without the names of its sides, shortened. */
+void report_show_diff(const char *diff, ev_str *out);
+
 /* Appends text with the characters of HTML written as entities. */
 void report_escape(ev_str *out, const char *text);
+
+/* `titles`: NULL-terminated; one that begins with '>' is of numbers. */
+void report_begin_table(ev_str *out, const char *const titles[]);
+void report_end_table(ev_str *out);
+void report_text_cell(ev_str *out, const char *text);
+/* `value` sorts, `text` is shown. */
+void report_number_cell(ev_str *out, double value, const char *text);
+void report_time_cell(ev_str *out, double ns);
+void report_real_cell(ev_str *out, double value, const char *format) EV_PRINTF(3, 0);
+void report_count_cell(ev_str *out, uint64_t count);
+
+/* ---- the page ---- */
+
+typedef struct report_head {
+    const char *device, *gpu_name; /* NULL: not known */
+    uint64_t seed;
+    const report_state *state; /* NULL: nothing is said of it */
+} report_head;
+
+void report_begin_page(const report_head *head, ev_str *out);
+void report_end_page(const report_head *head, ev_str *out);
 
 #endif

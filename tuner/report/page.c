@@ -1,6 +1,8 @@
-/* Report, page: the HTML around the plots. Times are shown as the run's table shows them. */
+/* Report, page: the sections of a run around the plots. Times are shown as the run's table shows
+ * them. */
 #include "tuner/report/report.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "tuner/report/inside.h"
@@ -11,128 +13,6 @@
 #include <string.h>
 
 #define ANCESTORS_MOST 40
-
-void report_escape(ev_str *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '&':
-            ev_str_append(out, "&amp;");
-            break;
-        case '<':
-            ev_str_append(out, "&lt;");
-            break;
-        case '>':
-            ev_str_append(out, "&gt;");
-            break;
-        case '"':
-            ev_str_append(out, "&quot;");
-            break;
-        default:
-            ev_str_char(out, *text);
-        }
-    }
-}
-
-/* ---- head ---- */
-
-static const char STYLE[] =
-    ":root{color-scheme:light dark;--ink:#1c2330;--paper:#fff;--soft:#5b6677;--line:#dfe4ea;"
-    "--dots:#9aa8bb;--best:#0b62c4;--pass:#1c7f4b;--bar:#b3402f;--panel:#f6f8fa}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--paper:#12161d;--soft:#9aa6b6;"
-    "--line:#2b333f;--dots:#5d6b7f;--best:#6cb0ff;--pass:#57c98c;--bar:#e88a78;--panel:#1a202a}}"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:72rem;padding:1.2rem;background:"
-    "var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:"
-    "0}h2{margin:2.4rem 0 .4rem;border-top:2px solid var(--line);padding-top:1rem}h3{margin:1.4rem "
-    "0 .4rem;font-size:1.05rem}p,li{max-width:46rem}.soft{color:var(--soft)}.wide{overflow-x:auto}"
-    "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}th,td{padding"
-    ":.3rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th.t,td.t"
-    "{text-align:left}thead th{vertical-align:bottom}th button{font:inherit;font-weight:600;color:"
-    "inherit;background:none;border:0;padding:0;cursor:pointer}th[aria-sort=ascending] button::"
-    "after{content:' \\2191'}th[aria-sort=descending] button::after{content:' \\2193'}"
-    ".plots{display:grid;margin-top:.8rem;grid-template-columns:repeat(auto-fit,minmax(min(26rem,"
-    "100%),1fr));gap:"
-    "1rem}figure{"
-    "margin:0;background:var(--panel);padding:.6rem;border-radius:6px}figcaption{font-size:.85rem;"
-    "color:var(--soft)}svg{width:100%;height:auto;display:block}.grid{stroke:var(--line);fill:none}"
-    "details{margin:.8rem "
-    "0}summary{cursor:pointer;font-weight:600}.tick,.label,.name{font-size:14px;fill:var(--soft)}."
-    "name{fill:var(--ink)}.dots{stroke:"
-    "var(--dots);stroke-width:4;stroke-linecap:round;fill:none;opacity:.6}.best{stroke:var(--best);"
-    "stroke-width:2.2;fill:none}.member{fill:var(--best);stroke:var(--paper)}.bar{fill:var(--bar)}"
-    ".before{fill:var(--dots)}.after{fill:var(--best)}.key{display:inline-block;width:.7rem;height:"
-    ".7rem}.key.before{background:var(--dots)}.key.after{background:var(--best)}"
-    ".bar.passed{fill:var(--pass)}a{color:var(--best)}"
-    "@media print{body{max-width:none}figure{break-inside:avoid}}";
-
-/* Sorts a table by the column whose button was pressed. */
-static const char SCRIPT[] =
-    "document.querySelectorAll('table.sorts').forEach(t=>{const hs=[...t.tHead.rows[0].cells];"
-    "hs.forEach((h,i)=>h.querySelector('button').addEventListener('click',()=>{const up=h."
-    "getAttribute('aria-sort')==='descending';hs.forEach(o=>o.removeAttribute('aria-sort'));h."
-    "setAttribute('aria-sort',up?'ascending':'descending');const key=r=>{const c=r.cells[i];return "
-    "c.dataset.v!==undefined?+c.dataset.v:c.textContent};[...t.tBodies[0].rows].sort((a,b)=>{const "
-    "x=key(a),y=key(b),d=typeof x==='number'&&typeof y==='number'?x-y:String(x).localeCompare("
-    "String(y));return up?d:-d}).forEach(r=>t.tBodies[0].append(r))}))});";
-
-static void begin_page(const report_task *first, ev_str *out) {
-    const records_winner *w = first->winner;
-    ev_str_append(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-                       "name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>"
-                       "Evoke: tuned kernels</title><style>");
-    ev_str_append(out, STYLE);
-    ev_str_append(out, "</style></head>\n<body><header><h1>Tuned kernels</h1><p class=\"soft\">");
-    report_escape(out, w->gpu_name);
-    ev_str_printf(out, " (");
-    report_escape(out, w->device);
-    ev_str_printf(out, "), seed %" PRIu64 "</p></header>\n<main>\n", w->seed);
-}
-
-/* ---- tables ---- */
-
-static void begin_table(ev_str *out, const char *const titles[]) {
-    ev_str_append(out, "<div class=\"wide\"><table class=\"sorts\"><thead><tr>");
-    for (size_t i = 0; titles[i] != NULL; i++) {
-        bool is_number = titles[i][0] == '>';
-        ev_str_printf(out, "<th scope=\"col\"%s><button type=\"button\">%s</button></th>",
-                      is_number ? "" : " class=\"t\"", titles[i] + is_number);
-    }
-    ev_str_append(out, "</tr></thead><tbody>\n");
-}
-
-static void end_table(ev_str *out) {
-    ev_str_append(out, "</tbody></table></div>\n");
-}
-
-static void text_cell(ev_str *out, const char *text) {
-    ev_str_append(out, "<td class=\"t\">");
-    report_escape(out, text);
-    ev_str_append(out, "</td>");
-}
-
-/* `value` sorts, `text` is shown. */
-static void number_cell(ev_str *out, double value, const char *text) {
-    ev_str_printf(out, "<td data-v=\"%.9g\">%s</td>", value, text);
-}
-
-static void time_cell(ev_str *out, double ns) {
-    char text[24];
-    table_time(ns, text);
-    number_cell(out, ns, text);
-}
-
-static void real_cell(ev_str *out, double value, const char *format) EV_PRINTF(3, 0);
-static void real_cell(ev_str *out, double value, const char *format) {
-    ev_str text = EV_STR_EMPTY;
-    ev_str_printf(&text, format, value);
-    number_cell(out, value, ev_str_text(&text));
-    ev_str_free(&text);
-}
-
-static void count_cell(ev_str *out, uint64_t count) {
-    char text[32];
-    table_count(count, text);
-    number_cell(out, (double)count, text);
-}
 
 /* ---- summary ---- */
 
@@ -147,16 +27,16 @@ static void summary_row(ev_str *out, const json_t *row) {
     ev_str_append(out, "\">");
     report_escape(out, ev_json_text(row, "kernel", ""));
     ev_str_append(out, "</a></td>");
-    text_cell(out, ev_json_text(row, "case", ""));
-    time_cell(out, ev_json_number(row, "baseline_ns", 0));
-    time_cell(out, ev_json_number(row, "hand_ns", 0));
-    time_cell(out, ev_json_number(row, "best_ns", 0));
-    real_cell(out, ev_json_number(row, "speedup", 0), "%.2fx");
-    number_cell(out, share, text);
-    real_cell(out, ev_json_number(row, "error", 0), "%.2g");
-    real_cell(out, ev_json_number(row, "tolerance", 0), "%.2g");
-    text_cell(out, ev_json_text(row, "time_kind", ""));
-    text_cell(out, json_is_true(json_object_get(row, "promoted")) ? "yes" : "no");
+    report_text_cell(out, ev_json_text(row, "case", ""));
+    report_time_cell(out, ev_json_number(row, "baseline_ns", 0));
+    report_time_cell(out, ev_json_number(row, "hand_ns", 0));
+    report_time_cell(out, ev_json_number(row, "best_ns", 0));
+    report_real_cell(out, ev_json_number(row, "speedup", 0), "%.2fx");
+    report_number_cell(out, share, text);
+    report_real_cell(out, ev_json_number(row, "error", 0), "%.2g");
+    report_real_cell(out, ev_json_number(row, "tolerance", 0), "%.2g");
+    report_text_cell(out, ev_json_text(row, "time_kind", ""));
+    report_text_cell(out, json_is_true(json_object_get(row, "promoted")) ? "yes" : "no");
     ev_str_append(out, "</tr>\n");
 }
 
@@ -164,12 +44,17 @@ static void summary(const report_task *tasks, size_t count, ev_str *out) {
     static const char *const titles[] = {"kernel",     "case",      ">baseline", ">hand-tuned",
                                          ">tuned",     ">speed-up", ">of floor", ">error",
                                          ">tolerance", "times are", "promoted",  NULL};
-    begin_table(out, titles);
+    size_t finished = 0;
+    for (size_t i = 0; i < count; i++)
+        finished += tasks[i].winner != NULL;
+    if (finished == 0)
+        return;
+    report_begin_table(out, titles);
     for (size_t i = 0; i < count; i++) {
-        for (size_t r = 0; r < json_array_size(tasks[i].rows->root); r++)
+        for (size_t r = 0; tasks[i].rows != NULL && r < json_array_size(tasks[i].rows->root); r++)
             summary_row(out, json_array_get(tasks[i].rows->root, r));
     }
-    end_table(out);
+    report_end_table(out);
     ev_str_append(
         out, "<p class=\"soft\">The cases are held out: the search did not see them. Speed-up: "
              "the baseline, the task's first start unchanged, over the tuned variant. Of floor: "
@@ -179,38 +64,18 @@ static void summary(const report_task *tasks, size_t count, ev_str *out) {
 
 /* ---- a kernel ---- */
 
-static void list_edits(const report_task *t, ev_str *out) {
-    const char *line = t->winner->edits;
-    ev_str_append(out, "<h3>What the winner does</h3>\n");
-    if (*line == '\0') {
-        ev_str_append(out, "<p>Nothing: the winner is a start, unmodified.</p>\n");
-        return;
-    }
-    ev_str_append(out, "<ol class=\"edits\">\n");
-    while (*line != '\0') {
-        char one[1024];
-        size_t length = strcspn(line, "\n");
-        (void)snprintf(one, sizeof one, "%.*s", (int)length, line);
-        ev_str_append(out, "<li>");
-        report_escape(out, one);
-        ev_str_append(out, "</li>\n");
-        line += length + (line[length] == '\n');
-    }
-    ev_str_append(out, "</ol>\n");
-}
-
 static void lineage_row(const report_child *child, const report_child *parent, double start,
                         ev_str *out) {
     ev_str_append(out, "<tr>");
-    count_cell(out, child->number);
-    text_cell(out, child->operators);
-    time_cell(out, child->ns);
-    real_cell(out, start > 0 ? start / child->ns : 0, "%.3gx");
+    report_count_cell(out, child->number);
+    report_text_cell(out, child->operators);
+    report_time_cell(out, child->ns);
+    report_real_cell(out, start > 0 ? start / child->ns : 0, "%.3gx");
     if (parent != NULL)
-        real_cell(out, 100 * (parent->ns / child->ns - 1), "%+.1f %%");
+        report_real_cell(out, 100 * (parent->ns / child->ns - 1), "%+.1f %%");
     else
-        number_cell(out, 0, "-");
-    real_cell(out, child->error, "%.2g");
+        report_number_cell(out, 0, "-");
+    report_real_cell(out, child->error, "%.2g");
     ev_str_append(out, "</tr>\n");
 }
 
@@ -222,14 +87,14 @@ static void lineage(const report_task *t, ev_str *out) {
     if (child == NULL)
         return;
     ev_str_append(out, "<details><summary>Lineage of the fastest child of the search</summary>\n");
-    begin_table(out, titles);
+    report_begin_table(out, titles);
     for (size_t i = 0; child != NULL && i < ANCESTORS_MOST; i++) {
         const report_child *parent =
             child->parent != REPORT_NO_PARENT ? report_find(t, child->parent) : NULL;
         lineage_row(child, parent, report_start_ns(t), out);
         child = parent;
     }
-    end_table(out);
+    report_end_table(out);
     ev_str_append(out, "<p class=\"soft\">Times are those of the search's cases, by their weights. "
                        "The winner was promoted and minimised afterwards.</p></details>\n");
 }
@@ -238,21 +103,21 @@ static void edits_table(const report_task *t, ev_str *out) {
     static const char *const titles[] = {"edit or operator", ">drawn",  ">duplicates", ">passed",
                                          ">as fast",         ">faster", NULL};
     ev_str_append(out, "<details><summary>Edits of the search: drawn, passed, faster</summary>\n");
-    begin_table(out, titles);
+    report_begin_table(out, titles);
     for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
         const tally *a = &t->edits.arms[arm];
         if (a->drawn == 0)
             continue;
         ev_str_append(out, "<tr>");
-        text_cell(out, arm_name(arm));
-        count_cell(out, a->drawn);
-        count_cell(out, a->duplicates);
-        count_cell(out, a->valid);
-        count_cell(out, a->neutral);
-        count_cell(out, a->better);
+        report_text_cell(out, arm_name(arm));
+        report_count_cell(out, a->drawn);
+        report_count_cell(out, a->duplicates);
+        report_count_cell(out, a->valid);
+        report_count_cell(out, a->neutral);
+        report_count_cell(out, a->better);
         ev_str_append(out, "</tr>\n");
     }
-    end_table(out);
+    report_end_table(out);
     ev_str_append(out, "<p class=\"soft\">Children that an edit had a part in. As fast, faster: by "
                        "time, against the faster parent, to 0.1 %.</p></details>\n");
 }
@@ -261,13 +126,14 @@ static void account_row(const char *name, const report_account *a, ev_str *out) 
     char bytes[32];
     table_amount(a->dram_bytes, "B", bytes);
     ev_str_append(out, "<tr>");
-    text_cell(out, name);
-    time_cell(out, a->ns);
-    number_cell(out, a->dram_bytes, bytes);
-    count_cell(out, a->registers);
+    report_text_cell(out, name);
+    report_time_cell(out, a->ns);
+    report_number_cell(out, a->dram_bytes, bytes);
+    report_count_cell(out, a->registers);
     ev_str_printf(out, "<td data-v=\"%u\">%u of %u</td></tr>\n", a->warps, a->warps, a->most_warps);
 }
 
+/* Leaves the frame of the plots open. */
 static void show_accounts(const report_accounts *a, ev_str *out) {
     static const char *const titles[] = {"variant",    ">time",        ">DRAM traffic",
                                          ">registers", ">warps an SM", NULL};
@@ -275,91 +141,189 @@ static void show_accounts(const report_accounts *a, ev_str *out) {
     if (!a->is_known) {
         ev_str_append(out, "<p>Not known: ");
         report_escape(out, a->why);
-        ev_str_append(out, ".</p>\n");
+        ev_str_append(out, ".</p>\n<div class=\"plots\">");
         return;
     }
     ev_str_append(out, "<p>By the timing model, at the case ");
     report_escape(out, a->at);
     ev_str_append(out, ".</p>\n");
-    begin_table(out, titles);
+    report_begin_table(out, titles);
     account_row("baseline", &a->baseline, out);
     account_row("winner", &a->winner, out);
-    end_table(out);
+    report_end_table(out);
     ev_str_append(out, "<div class=\"plots\">");
     report_plot_terms("Units against their peaks, as shares of the time", a->baseline.peak,
                       a->winner.peak, out);
     report_plot_terms("What the warps wait for", a->baseline.stall, a->winner.stall, out);
-    ev_str_append(out, "</div>\n");
 }
 
-static ev_status kernel_section(const report_task *t, ev_str *out, ev_error *err) {
-    report_accounts accounts;
-    EV_TRY(report_account_read(t, &accounts, err));
-    ev_str_append(out, "<section><h2 id=\"");
-    report_escape(out, t->winner->kernel);
-    ev_str_append(out, "\">");
-    report_escape(out, t->winner->kernel);
-    ev_str_printf(out, "</h2>\n<p>%" PRIu64 " evaluations in %.0f s; grown from the start '",
-                  t->evaluations, t->seconds);
-    report_escape(out, t->winner->start);
-    ev_str_printf(out, "'%s.</p>\n", t->winner->promoted ? "" : ", not promoted");
-    list_edits(t, out);
-    show_accounts(&accounts, out);
+static void show_search(const report_task *t, ev_str *out) {
     ev_str_append(out, "<h3>The search</h3>\n<div class=\"plots\">");
     report_plot_progress(t, false, out);
     report_plot_progress(t, true, out);
-    EV_TRY(report_plot_front(t, out, err));
-    report_plot_gates(t, out);
+}
+
+/* The kernel's heading, and how far its search is. */
+static void kernel_head(const report_task *t, ev_str *out) {
+    const report_child *best = report_fastest(t);
+    double start = report_start_ns(t);
+    ev_str_append(out, "<section><h2 id=\"");
+    report_escape(out, t->kernel);
+    ev_str_append(out, "\">");
+    report_escape(out, t->kernel);
+    ev_str_printf(out, "</h2>\n<p>%" PRIu64 " evaluations in %.0f s; ", t->evaluations, t->seconds);
+    if (t->winner != NULL) {
+        ev_str_append(out, "grown from the start '");
+        report_escape(out, t->winner->start);
+        ev_str_printf(out, "'%s.</p>\n", t->winner->promoted ? "" : ", not promoted");
+    } else if (best != NULL && start > 0) {
+        ev_str_printf(out,
+                      "no winner yet. The best so far has %.2f times the speed of the first start "
+                      "at the search's cases.</p>\n",
+                      start / best->ns);
+    } else {
+        ev_str_append(out, "no winner yet.</p>\n");
+    }
+}
+
+/* A live page says what is in the records. */
+static ev_status show_winner(report_task *t, bool is_live, ev_str *out, ev_error *err) {
+    report_accounts accounts;
+    if (!is_live)
+        EV_TRY(report_task_open(t, err));
+    EV_TRY(report_show_edits(t, out, err));
+    if (is_live)
+        return EV_OK;
+    EV_TRY(report_account_read(t, &accounts, err));
+    show_accounts(&accounts, out);
+    EV_TRY(report_plot_roofline(t, out, err));
     ev_str_append(out, "</div>\n");
-    lineage(t, out);
-    edits_table(t, out);
+    return EV_OK;
+}
+
+static ev_status kernel_section(report_task *t, bool is_live, ev_str *out, ev_error *err) {
+    kernel_head(t, out);
+    if (t->winner != NULL)
+        EV_TRY(show_winner(t, is_live, out, err));
+    if (t->evaluations > 0) {
+        show_search(t, out);
+        EV_TRY(report_plot_front(t, out, err));
+        report_plot_gates(t, out);
+        ev_str_append(out, "</div>\n");
+        lineage(t, out);
+        edits_table(t, out);
+    }
     ev_str_append(out, "</section>\n");
     return EV_OK;
 }
 
-static ev_status write_page(const report_task *tasks, size_t count, ev_str *out, ev_error *err) {
-    begin_page(&tasks[0], out);
+static ev_status write_page(const report_head *head, report_task *tasks, size_t count, ev_str *out,
+                            ev_error *err) {
+    bool is_live = head->state != NULL && head->state->is_live;
+    report_begin_page(head, out);
     summary(tasks, count, out);
     for (size_t i = 0; i < count; i++)
-        EV_TRY(kernel_section(&tasks[i], out, err));
-    ev_str_append(out, "</main>\n<script>");
-    ev_str_append(out, SCRIPT);
-    ev_str_append(out, "</script></body></html>\n");
+        EV_TRY(kernel_section(&tasks[i], is_live, out, err));
+    report_end_page(head, out);
     return ev_str_status(out, err);
 }
 
 /* ---- a run ---- */
 
-static ev_status report_winners(records *r, const records_winner *winners, size_t count,
-                                ev_str *page, ev_error *err) {
-    report_task *tasks = calloc(count, sizeof *tasks);
-    if (tasks == NULL)
-        return ev_fail_memory(err, count * sizeof *tasks);
-    ev_status status = EV_OK;
-    size_t read = 0;
-    while (status == EV_OK && read < count) {
-        status = report_task_read(r, winners[read].task, &winners[read], &tasks[read], err);
-        read += status == EV_OK;
+/* What a page is made of. */
+typedef struct run_data {
+    records *r;
+    records_winner *winners;
+    size_t winner_count;
+    json_t *identity;
+    report_task *tasks;
+    size_t count;
+} run_data;
+
+static ev_status open_run(const char *path, run_data *d, ev_error *err) {
+    EV_TRY(records_open_read(path, &d->r, err));
+    EV_TRY(records_winners(d->r, &d->winners, &d->winner_count, err));
+    EV_TRY(records_identity(d->r, &d->identity, err));
+    size_t most = d->winner_count + json_array_size(json_object_get(d->identity, "tasks"));
+    d->tasks = calloc(most + 1, sizeof *d->tasks);
+    return d->tasks != NULL ? EV_OK : ev_fail_memory(err, most * sizeof *d->tasks);
+}
+
+static void close_run(run_data *d) {
+    for (size_t i = 0; i < d->count; i++)
+        report_task_free(&d->tasks[i]);
+    free(d->tasks);
+    json_decref(d->identity);
+    records_winners_free(d->winners, d->winner_count);
+    records_close(d->r);
+}
+
+static ev_status add_task(run_data *d, size_t index, const char *kernel, const records_winner *w,
+                          ev_error *err) {
+    EV_TRY(report_task_read(d->r, index, kernel, w, &d->tasks[d->count], err));
+    d->count++;
+    return EV_OK;
+}
+
+static ev_status read_winners(run_data *d, ev_error *err) {
+    for (size_t i = 0; i < d->winner_count; i++)
+        EV_TRY(add_task(d, d->winners[i].task, d->winners[i].kernel, &d->winners[i], err));
+    return EV_OK;
+}
+
+/* All tasks of the run, each with its winner if there is one. A task that was not begun has nothing
+ * to show. */
+static ev_status read_tasks(run_data *d, ev_error *err) {
+    const json_t *tasks = json_object_get(d->identity, "tasks");
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        const records_winner *w = NULL;
+        for (size_t k = 0; k < d->winner_count; k++)
+            w = d->winners[k].task == i ? &d->winners[k] : w;
+        EV_TRY(add_task(d, i, ev_json_text(json_array_get(tasks, i), "name", ""), w, err));
+        if (w == NULL && d->tasks[d->count - 1].evaluations == 0)
+            report_task_free(&d->tasks[--d->count]);
     }
-    if (status == EV_OK)
-        status = write_page(tasks, count, page, err);
-    for (size_t i = 0; i < read; i++)
-        report_task_free(&tasks[i]);
-    free(tasks);
-    return status;
+    return EV_OK;
+}
+
+static report_head head_of(const run_data *d, const report_state *state) {
+    report_head head = {.device = ev_json_text(d->identity, "device", ""),
+                        .seed = (uint64_t)ev_json_integer(d->identity, "seed", 0),
+                        .state = state};
+    if (d->winner_count > 0) {
+        head.device = d->winners[0].device;
+        head.gpu_name = d->winners[0].gpu_name;
+        head.seed = d->winners[0].seed;
+    }
+    return head;
 }
 
 ev_status report_records(const char *path, ev_str *page, ev_error *err) {
-    records *r = NULL;
-    records_winner *winners = NULL;
-    size_t count = 0;
-    EV_TRY(records_open_read(path, &r, err));
-    ev_status status = records_winners(r, &winners, &count, err);
-    if (status == EV_OK && count == 0)
+    run_data d = {0};
+    ev_status status = open_run(path, &d, err);
+    if (status == EV_OK && d.winner_count == 0)
         status = ev_fail(err, EV_BAD, "%s has no winner yet; let evoke tune finish a kernel", path);
     if (status == EV_OK)
-        status = report_winners(r, winners, count, page, err);
-    records_winners_free(winners, count);
-    records_close(r);
+        status = read_winners(&d, err);
+    const report_head head = head_of(&d, NULL);
+    if (status == EV_OK)
+        status = write_page(&head, d.tasks, d.count, page, err);
+    close_run(&d);
+    return status;
+}
+
+ev_status report_run(const char *path, const report_state *state, ev_str *page, ev_error *err) {
+    run_data d = {0};
+    if (!ev_path_exists(path)) {
+        const report_head bare = {.state = state};
+        return write_page(&bare, NULL, 0, page, err);
+    }
+    ev_status status = open_run(path, &d, err);
+    if (status == EV_OK)
+        status = read_tasks(&d, err);
+    const report_head head = head_of(&d, state);
+    if (status == EV_OK)
+        status = write_page(&head, d.tasks, d.count, page, err);
+    close_run(&d);
     return status;
 }

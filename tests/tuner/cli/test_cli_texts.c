@@ -245,20 +245,43 @@ static tune_progress at_half(void) {
                            .seconds = 37.5};
 }
 
+/* Columns that a terminal shows: without SGR codes, a character of several bytes is one. */
+static size_t columns_of(const char *text) {
+    size_t count = 0;
+    while (*text != '\0') {
+        if (*text == '\033')
+            text += strcspn(text, "m");
+        else
+            count += ((unsigned char)*text & 0xc0) != 0x80;
+        text++;
+    }
+    return count;
+}
+
 static void the_bar_fits_its_terminal(void **state) {
     (void)state;
     tune_progress now = at_half();
     progress_view view = {.terminal = true, .width = 80, .time_kind = "modelled"};
     ev_str out = EV_STR_EMPTY;
-    progress_bar(&now, 0.375, 62.5, &view, &out);
+    progress_pace pace = {.done = 0.5, .rate = 12.25, .seconds = 6.5, .left_seconds = 62.5};
+    progress_bar(&now, &pace, &view, &out);
     assert_string_equal(
         ev_str_text(&out),
-        "[2/4] sd_lstm_fp [#######..............]  37%  80/160  4.83x modelled  ETA 1:03");
+        "[2/4] sd_lstm_fp [#########..........]  80/160  12/s  4.83x modelled  1:03 left");
+    view.width = 140;
+    ev_str_clear(&out);
+    progress_bar(&now, &pace, &view, &out);
+    assert_string_equal(ev_str_text(&out),
+                        "[2/4] sd_lstm_fp [################................]  80/160  12/s  best "
+                        "91.8 us, 4.83x modelled, error 3.9e-07  1:03 left");
+    now.kernel = "stra\xc3\x9f\x65";
     for (unsigned width = 2; width < 200; width++) {
         view.width = width;
+        view.colours = width % 2 == 0;
         ev_str_clear(&out);
-        progress_bar(&now, 0.375, -1, &view, &out);
-        assert_true(out.length < width);
+        progress_bar(&now, &pace, &view, &out);
+        assert_true(columns_of(ev_str_text(&out)) < width);
+        assert_int_equal(strchr(ev_str_text(&out), '\033') != NULL, view.colours);
     }
     ev_str_free(&out);
 }
@@ -280,14 +303,20 @@ static void lines_say_all(void **state) {
     ev_str_free(&out);
 }
 
-static void done_goes_from_nothing_to_all(void **state) {
+static void the_pace_is_of_the_kernel(void **state) {
     (void)state;
-    tune_progress now = at_half();
-    assert_true(progress_done(&now, 0, 0) == 0.375);
-    now.budget = 0; /* by the clock: half of a task's 25 seconds */
-    assert_true(progress_done(&now, 25, 25) == 0.375);
-    now.task_index = 3;
-    assert_true(progress_done(&now, 10, 5) == 1);
+    tune_progress now = at_half(); /* begun at 17.5 s: 80 evaluations in 20 s */
+    progress_pace pace = progress_pace_of(&now, 0, 17.5);
+    assert_true(pace.done == 0.5 && pace.rate == 4 && pace.left_seconds == 20);
+    pace = progress_pace_of(&now, 25, 17.5); /* the clock ends the search before */
+    assert_true(pace.done == 0.8 && pace.left_seconds == 5);
+    now.budget = 0;
+    pace = progress_pace_of(&now, 25, 17.5);
+    assert_true(pace.done == 0.8 && pace.left_seconds == 5);
+    pace = progress_pace_of(&now, 10, 17.5); /* the winner is promoted after the search */
+    assert_true(pace.done == 1 && pace.left_seconds == 0);
+    pace = progress_pace_of(&now, 0, 37.5); /* nothing is known */
+    assert_true(pace.done == 0 && pace.rate == 0 && pace.left_seconds < 0);
 }
 
 /* What a log gets: a line a task, one every few seconds, and each note. */
@@ -330,7 +359,7 @@ int main(void) {
         cmocka_unit_test(times_have_units),
         cmocka_unit_test(the_bar_fits_its_terminal),
         cmocka_unit_test(lines_say_all),
-        cmocka_unit_test(done_goes_from_nothing_to_all),
+        cmocka_unit_test(the_pace_is_of_the_kernel),
         cmocka_unit_test(a_log_gets_few_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

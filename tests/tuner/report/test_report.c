@@ -180,7 +180,7 @@ static void test_children(void **state) {
     report_task t;
     records *r = make_run(true);
     const records_winner w = winner_of();
-    OK(report_task_read(r, 0, &w, &t, &err));
+    OK(report_task_read(r, 0, "k", &w, &t, &err));
     assert_int_equal(t.evaluations, CHILD_COUNT);
     assert_int_equal(t.count, 5);
     assert_float_equal(report_start_ns(&t), START_NS, 0);

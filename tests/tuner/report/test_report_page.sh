@@ -1,19 +1,50 @@
 #!/usr/bin/env bash
-# The report of a real run in a real browser: no error, marks in every plot, tables that sort, no
-# overflow on a narrow screen. Skipped where no Chromium is installed.
+# The report of a real run, while the run lasts and afterwards, in a real browser: no error, marks in
+# every plot, tables that sort, no overflow on a narrow screen, reloading that ends. The parts that
+# need a browser are skipped where no Chromium is installed.
 set -euo pipefail
 readonly SKIPPED=77
 readonly EVOKE=$1/evoke
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || exit "$SKIPPED"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-"$EVOKE" tune examples/rmsnorm/task.json --evaluations 40 --seed 3 --workers 2 --no-structure \
-  --records "$scratch/run.sqlite" >/dev/null 2>"$scratch/tune.txt" || {
-  cat "$scratch/tune.txt"
+fail() {
+  echo "$1"
   exit 1
 }
+
+"$EVOKE" tune examples/rmsnorm/task.json --evaluations 40 --seed 3 --workers 2 --no-structure \
+  --records "$scratch/run.sqlite" --report "$scratch/live.html" >/dev/null 2>"$scratch/tune.txt" &
+tune=$!
+while kill -0 "$tune" 2>/dev/null; do
+  if [[ -e $scratch/live.html ]]; then
+    cp "$scratch/live.html" "$scratch/seen.html"
+    grep -q '</html>' "$scratch/seen.html" || fail "half a page was to be seen while the run went on"
+    if grep -q 'id="live"' "$scratch/seen.html"; then cp "$scratch/seen.html" "$scratch/going.html"; fi
+  fi
+  sleep 0.1
+done
+wait "$tune" || fail "evoke tune failed: $(cat "$scratch/tune.txt")"
 "$EVOKE" report --records "$scratch/run.sqlite" --out "$scratch/report.html"
+grep -q 'location.reload' "$scratch/going.html" || fail "the page of the run does not reload itself"
+grep -q 'location.reload' "$scratch/live.html" && fail "the page reloads itself after the run"
+grep -q 'The run has ended: 40 evaluations' "$scratch/live.html" || fail "the page does not say that the run has ended"
+grep -q '<code>' "$scratch/live.html" || fail "no edit has its source line"
+grep -q '<pre class="diff"' "$scratch/live.html" || fail "no edit has its code"
+grep -q 'class="point tuned"' "$scratch/live.html" || fail "there is no roofline"
+(($(grep -c '<svg' "$scratch/live.html") == $(grep -c '<svg' "$scratch/report.html"))) ||
+  fail "the last page of the run is not that of evoke report"
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+  echo "no Chromium is installed: the page was not looked at in a browser"
+  exit "$SKIPPED"
+}
+
+# look WIDTH FILE [MORE]: the page's elements once its scripts have run.
+look() {
+  timeout 100 "$browser" --headless --no-sandbox --disable-gpu --window-size="$1,900" "${@:3}" \
+    --user-data-dir="$scratch/profile" --dump-dom "file://$2" 2>/dev/null
+}
 
 # The page with a script in front that keeps errors, and one behind that looks at the page.
 {
@@ -37,12 +68,22 @@ SCRIPT
 } >"$scratch/looked.html"
 
 for width in 500 1300; do
-  timeout 100 "$browser" --headless --no-sandbox --disable-gpu --window-size="$width,900" \
-    --user-data-dir="$scratch/profile" --dump-dom "file://$scratch/looked.html" \
-    >"$scratch/dom.txt" 2>/dev/null
+  look "$width" "$scratch/looked.html" >"$scratch/dom.txt"
   found=$(grep -o 'FOUND [a-z]*=[^<]*' "$scratch/dom.txt" | sed 's/FOUND //' | tr '\n' ' ')
-  [[ $found == "plots=6 empty=0 sorted=true errors=0 unlabelled=0 overflow=false " ]] || {
+  [[ $found == "plots=7 empty=0 sorted=true errors=0 unlabelled=0 overflow=false " ]] || {
     echo "at $width pixels the page has: $found"
     exit 1
   }
 done
+
+# A page that nobody rewrites stands still after six reloads of the same stamp.
+look 900 "$scratch/going.html" >"$scratch/dom.txt"
+grep -q 'Stop reloading' "$scratch/dom.txt" || fail "a live page has no button that stops the reloading"
+{
+  printf '%s\n' "<script>sessionStorage['evoke-stamp']='STAMP';sessionStorage['evoke-same']=5</script>" |
+    sed "s/STAMP/$(grep -o 'data-stamp="[0-9]*' "$scratch/going.html" | grep -o '[0-9]*$')/"
+  cat "$scratch/going.html"
+} >"$scratch/still.html"
+look 900 "$scratch/still.html" >"$scratch/dom.txt"
+grep -q 'The page stands still: nobody has rewritten' "$scratch/dom.txt" ||
+  fail "a page that nobody rewrites does not say that it stands still"
