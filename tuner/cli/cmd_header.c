@@ -26,7 +26,7 @@ static ev_status write_header(cmd_context *c, const bundle *b, const char *out, 
 }
 
 ev_status cmd_header(cmd_context *c, ev_error *err) {
-    const char *out = cli_text(c->args, CLI_OPT_OUT);
+    const char *out = cli_text(c->args, CLI_OPT_EXPORT_OUT);
     bundle *b = NULL;
     if (out == NULL || c->args->operand_count != 1 || cli_flag(c->args, CLI_OPT_MERGE) ||
         cli_text(c->args, CLI_OPT_RECORDS) != NULL)

@@ -87,7 +87,7 @@ static ev_status merge(cmd_context *c, bundle *const *from, size_t count, const 
 }
 
 ev_status cmd_merge(cmd_context *c, ev_error *err) {
-    const char *out = cli_text(c->args, CLI_OPT_OUT);
+    const char *out = cli_text(c->args, CLI_OPT_EXPORT_OUT);
     size_t count = c->args->operand_count, opened = 0;
     if (out == NULL || count < 2 || cli_text(c->args, CLI_OPT_RECORDS) != NULL)
         return ev_fail(err, EV_BAD,
